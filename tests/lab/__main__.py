@@ -1,0 +1,97 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Command line of the lab."""
+
+import argparse
+import fcntl
+import os
+import shutil
+import sys
+from contextlib import contextmanager
+
+from . import hosts, paths, podman
+from .progress import LabError
+
+TOOLS = ("podman", "runc", "mmdebstrap", "nsenter", "ip", "ssh-keygen")
+
+
+def main(argv=None):
+    """Run one command; exit status."""
+    args = _parser().parse_args(argv)
+    try:
+        _check_machine()
+        return args.run(args) or 0
+    except LabError as error:
+        print(f"lab: {error}", file=sys.stderr)
+        return 1
+
+
+def _parser():
+    parser = argparse.ArgumentParser(prog="python -m tests.lab", description="Hosts on one machine, reached over SSH.")
+    commands = parser.add_subparsers(required=True)
+    one = commands.add_parser("up", help="bring hosts up and write their inventory")
+    one.add_argument("--name", default="gpu", help="the lab; its hosts are NAME-1 … NAME-N")
+    one.add_argument("--nodes", type=_positive, default=2)
+    one.add_argument("--inventory", help="file to write (default .cache/lab/NAME/hosts.yml)")
+    one.set_defaults(run=_up)
+    one = commands.add_parser("down", help="remove the hosts of one lab")
+    one.add_argument("--name", default="gpu")
+    one.set_defaults(run=_down)
+    commands.add_parser("purge", help="remove everything but downloads").set_defaults(run=_purge)
+    commands.add_parser("list", help="hosts and addresses").set_defaults(run=_list)
+    one = commands.add_parser("exec", help="run a command in a host as root")
+    one.add_argument("host")
+    one.add_argument("command", nargs=argparse.REMAINDER)
+    one.set_defaults(run=lambda a: hosts.execute(a.host, [word for i, word in enumerate(a.command) if i or word != "--"]))
+    return parser
+
+
+def _positive(text):
+    if not text.isdigit() or not 1 <= int(text) <= 64:
+        raise argparse.ArgumentTypeError(f"{text!r} hosts: give a number from 1 to 64")
+    return int(text)
+
+
+def _check_machine():
+    if os.geteuid() != 0:
+        raise LabError("systemd containers with addresses of their own need root: run it with sudo")
+    missing = [tool for tool in TOOLS if not shutil.which(tool)]
+    if missing:
+        raise LabError(f"{', '.join(missing)} not found: `make bootstrap` installs what the lab needs")
+
+
+@contextmanager
+def _alone():
+    """Two `up`s at once would both build the image."""
+    paths.LAB.mkdir(parents=True, exist_ok=True)
+    with open(paths.CACHE / "lab.lock", "w", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _up(args):
+    with _alone():
+        hosts.ensure_ssh_key()
+        print(hosts.up(args.name, args.nodes, args.inventory))
+
+
+def _down(args):
+    with _alone():
+        podman.prepare()
+        hosts.down(args.name)
+
+
+def _purge(_args):
+    with _alone():
+        hosts.purge()
+
+
+def _list(_args):
+    podman.prepare()
+    for host in podman.containers("allreduce.address"):
+        print(f"{host['name']}\t{host['address']}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

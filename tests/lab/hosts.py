@@ -1,0 +1,140 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""GPU-node hosts of the lab: up, down, and the inventory that reaches them."""
+
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import yaml
+
+from . import image, network, paths, podman, services, wheels
+from .progress import LabError, say
+
+# What the hosts install, by name and version (see inventories/lab/group_vars for the request).
+TORCH = "torch==2.13.0"
+TORCH_CPU_INDEX = "https://download.pytorch.org/whl/cpu"
+OTHER_WHEELS = ("numpy", "uv==0.13.9")
+
+PROVISION = """
+set -eu
+ssh-keygen -A > /dev/null
+# As Debian's installer writes it: the host's own name on a loopback address.
+[ -s /etc/hosts ] || printf '127.0.0.1\\tlocalhost\\n127.0.1.1\\t%s\\n' "$(hostname)" > /etc/hosts
+printf '%s\\n' '{key}' > /home/ansible/.ssh/authorized_keys
+chown ansible: /home/ansible/.ssh/authorized_keys
+chmod 600 /home/ansible/.ssh/authorized_keys
+printf 'Acquire::http::Proxy "{proxy}";\\n' > /etc/apt/apt.conf.d/01lab-cache
+# sshd gave up during boot, when there were no host keys yet.
+systemctl reset-failed ssh
+systemctl restart ssh
+cat /etc/ssh/ssh_host_ed25519_key.pub
+"""
+
+
+def up(name, count, inventory=None):
+    """Bring hosts NAME-1 … NAME-COUNT up (those missing) and write their inventory; its path."""
+    podman.prepare()
+    wheels.ensure(TORCH, TORCH_CPU_INDEX, OTHER_WHEELS)
+    network.ensure()
+    base = image.ensure()
+    services.ensure(base)
+    existing = {host["name"]: host for host in podman.containers(f"allreduce.lab={name}")}
+    surplus = [host for host in existing if int(host.rpartition("-")[2]) > count]
+    _remove(surplus)
+    wanted = [f"{name}-{i}" for i in range(1, count + 1)]
+    missing = [host for host in wanted if host not in existing]
+    if missing:
+        say(f"starting {', '.join(missing)}")
+    taken = {host["address"] for host in podman.containers("allreduce.address")}
+    addresses = {host: existing[host]["address"] for host in wanted if host in existing}
+    addresses.update(zip(missing, network.free_addresses(len(missing), taken), strict=True))
+    for host in missing:
+        services.start(base, host, addresses[host], {"allreduce.lab": name})
+    with ThreadPoolExecutor() as pool:
+        keys = dict(zip(wanted, pool.map(_provision, wanted), strict=True))
+    path = inventory or paths.LAB / name / "hosts.yml"
+    _write_inventory(path, addresses, keys)
+    say(f"{count} host{'s' if count > 1 else ''} up: {', '.join(f'{h} ({addresses[h]})' for h in wanted)}")
+    return path
+
+
+def down(name):
+    """Remove the hosts of one lab and its inventory."""
+    hosts = [host["name"] for host in podman.containers(f"allreduce.lab={name}")]
+    if hosts:
+        say(f"removing {', '.join(hosts)}")
+    _remove(hosts)
+    subprocess.run(["rm", "-rf", paths.LAB / name], check=True)
+
+
+def purge():
+    """Remove every host, the network, images, storage, keys and mounts; downloads stay."""
+    if not paths.LAB.exists():
+        return
+    podman.prepare()
+    _remove([host["name"] for host in podman.containers("allreduce.address")])
+    podman.podman("system", "reset", "--force", check=False)
+    network.remove()
+    podman.dismantle()
+    subprocess.run(["rm", "-rf", paths.LAB], check=True)
+
+
+def execute(host, argv):
+    """Run a command in a host as root; its exit status."""
+    return subprocess.run(podman.command("exec", "--interactive", host, *argv), check=False).returncode
+
+
+def _remove(hosts):
+    if hosts:
+        podman.podman("rm", "--force", "--time", "5", "--volumes", *hosts)
+
+
+def _provision(host):
+    """Wait for the host, let the lab's key in; the host's public key."""
+    services.wait_until_booted(host)
+    script = PROVISION.format(key=_ssh_key(), proxy=services.apt_proxy())
+    return podman.podman("exec", "--interactive", host, "sh", input_text=script).strip()
+
+
+def _ssh_key():
+    public = paths.SSH_KEY.with_suffix(".pub")
+    if not public.exists():
+        raise LabError(f"{public} is missing: run `lab up` again")
+    return public.read_text(encoding="utf-8").strip()
+
+
+def ensure_ssh_key():
+    """The lab's own key pair, made once."""
+    paths.LAB.mkdir(parents=True, exist_ok=True)
+    if not paths.SSH_KEY.exists():
+        argv = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "allreduce lab", "-f", str(paths.SSH_KEY)]
+        subprocess.run(argv, check=True)
+
+
+def _write_inventory(path, addresses, keys):
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    known = path.parent / ".known_hosts" if path.parent.name == "lab" else path.with_name("known_hosts")
+    known.write_text("".join(f"{addresses[h]} {' '.join(keys[h].split()[:2])}\n" for h in addresses), encoding="utf-8")
+    inventory = {
+        "gpu_nodes": {
+            "hosts": {host: {"ansible_host": address} for host, address in addresses.items()},
+            "vars": {
+                "ansible_user": "ansible",
+                "ansible_ssh_private_key_file": str(paths.SSH_KEY),
+                "ansible_ssh_common_args": f"-o UserKnownHostsFile={known} -o StrictHostKeyChecking=yes",
+                "base_ca_certificates": _authorities(),
+                "python_env_find_links": [services.wheels_url()],
+                "python_env_no_index": True,
+            },
+        }
+    }
+    text = "---\n# Written by `python -m tests.lab up`; do not edit.\n" + yaml.safe_dump(inventory, sort_keys=False)
+    path.write_text(text, encoding="utf-8")
+
+
+def _authorities():
+    """Certificate authorities this machine's owner added: behind an inspecting proxy hosts need them too."""
+    return sorted(str(path) for path in Path("/usr/local/share/ca-certificates").glob("*.crt"))

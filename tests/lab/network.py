@@ -1,0 +1,70 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The bridge the lab's hosts share: a free private subnet, addresses that survive a reboot of the host."""
+
+import hashlib
+import ipaddress
+import json
+import subprocess
+from datetime import UTC, datetime
+
+from . import paths
+from .progress import LabError
+
+NAME = f"allreduce-lab-{paths.DIGEST}"
+BRIDGE = f"arlab{paths.DIGEST}"
+_FILE = paths.LAB / "networks" / f"{NAME}.json"
+FIRST_HOST = 11  # .1 is the gateway, .2 the services
+
+
+def ensure():
+    """The subnet (ipaddress.IPv4Network); the network is created when it is missing.
+
+    The file is written by hand because podman 4.3 cannot be told the bridge's name, and two
+    checkouts would both take `podman1`.
+    """
+    if not _FILE.exists():
+        subnet = _free_subnet()
+        network = {
+            "name": NAME,
+            "id": hashlib.sha256(NAME.encode()).hexdigest(),
+            "driver": "bridge",
+            "network_interface": BRIDGE,
+            "created": datetime.now(UTC).isoformat(),
+            "subnets": [{"subnet": str(subnet), "gateway": str(subnet[1])}],
+            "ipv6_enabled": False,
+            "internal": False,
+            "dns_enabled": False,
+            "ipam_options": {"driver": "host-local"},
+        }
+        _FILE.write_text(json.dumps(network, indent=2), encoding="utf-8")
+    return ipaddress.ip_network(json.loads(_FILE.read_text(encoding="utf-8"))["subnets"][0]["subnet"])
+
+
+def services_address():
+    """Address of the container that serves packages and wheels."""
+    return str(ensure()[2])
+
+
+def free_addresses(count, taken):
+    """COUNT addresses for hosts that are not in TAKEN."""
+    free = [str(ip) for ip in list(ensure().hosts())[FIRST_HOST - 1 :] if str(ip) not in taken]
+    if len(free) < count:
+        raise LabError(f"{count} hosts do not fit into {ensure()}: ask for at most {len(free)}")
+    return free[:count]
+
+
+def _free_subnet():
+    routes = json.loads(subprocess.run(["ip", "-j", "route"], capture_output=True, text=True, check=True).stdout)
+    used = [ipaddress.ip_network(r["dst"]) for r in routes if r["dst"] != "default"]
+    for third in range(1, 255):
+        candidate = ipaddress.ip_network(f"10.203.{third}.0/24")
+        if not any(candidate.overlaps(net) for net in used if net.version == 4):
+            return candidate
+    raise LabError("no free subnet in 10.203.0.0/16: remove another lab first")
+
+
+def remove():
+    """Take the bridge down (podman does so with the last container; a crash may leave it)."""
+    subprocess.run(["ip", "link", "delete", BRIDGE], capture_output=True, check=False)

@@ -1,0 +1,80 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One container that serves the lab: an apt cache (apt-cacher-ng) and the wheel directory (HTTP)."""
+
+import time
+
+from . import network, paths, wheels
+from .podman import containers, podman
+from .progress import LabError, say
+
+NAME = f"lab-services-{paths.DIGEST}"
+APT_PORT = 3142
+WHEELS_PORT = 8000
+
+# apt-cacher-ng's package starts it at once, so the volume comes in by configuration, with the owner it needs.
+SETUP = f"""
+set -eu
+export DEBIAN_FRONTEND=noninteractive
+if ! [ -e /etc/apt-cacher-ng/zz_lab.conf ]; then
+  apt-get -qq update
+  apt-get -qq install -y --no-install-recommends apt-cacher-ng >/tmp/install.log 2>&1 || {{ tail -3 /tmp/install.log >&2; exit 1; }}
+  chown -R apt-cacher-ng: /srv/apt
+  echo 'CacheDir: /srv/apt' > /etc/apt-cacher-ng/zz_lab.conf
+  systemctl restart apt-cacher-ng
+fi
+systemctl is-active -q wheels || systemd-run --quiet --unit=wheels \
+  python3 -m http.server --directory /srv/wheels {WHEELS_PORT}
+"""
+
+
+def apt_proxy():
+    """URL of the apt cache as lab hosts reach it."""
+    return f"http://{network.services_address()}:{APT_PORT}"
+
+
+def wheels_url():
+    """URL of the wheel directory as lab hosts reach it."""
+    return f"http://{network.services_address()}:{WHEELS_PORT}/"
+
+
+def ensure(image):
+    """Start the services container when it does not run."""
+    running = containers("allreduce.role=services")
+    if running and podman("inspect", "--format", "{{.State.Running}}", NAME).strip() == "true":
+        return
+    if running:
+        podman("rm", "--force", NAME)
+    say("starting the package cache and the wheel server")
+    paths.APT_CACHE.mkdir(parents=True, exist_ok=True)
+    start(
+        image, NAME, network.services_address(), {"allreduce.role": "services"},
+        "--volume", f"{paths.APT_CACHE}:/srv/apt",
+        "--volume", f"{wheels.local_directory()}:/srv/wheels:ro",
+    )  # fmt: skip
+    wait_until_booted(NAME)
+    podman("exec", "--interactive", NAME, "sh", input_text=SETUP)
+
+
+def start(image, name, address, labels, *options):
+    """Start one systemd container with a fixed address."""
+    podman(
+        "run", "--detach", "--name", name, "--hostname", name, "--privileged", "--systemd=always",
+        "--restart=always", "--shm-size=1g", "--no-hosts", "--network", network.NAME, "--ip", address,
+        "--label", f"allreduce.address={address}",
+        *[part for key, value in labels.items() for part in ("--label", f"{key}={value}")],
+        *options, image, "/sbin/init",
+    )  # fmt: skip
+
+
+def wait_until_booted(name, seconds=90):
+    """Wait for `running`: /tmp is mounted during boot, and apt started before that fails with a misleading error."""
+    deadline = time.monotonic() + seconds
+    state = "unknown"
+    while time.monotonic() < deadline:
+        state = podman("exec", name, "systemctl", "is-system-running", check=False).strip()
+        if state in ("running", "degraded"):
+            return
+        time.sleep(0.5)
+    raise LabError(f"{name} did not boot within {seconds} s (systemd says {state or 'nothing'})")
