@@ -1,0 +1,40 @@
+# The commands a person types. Each says what it does as it does it.
+NODES ?= 2
+BIN := .venv/bin
+export PATH := $(CURDIR)/$(BIN):$(PATH)
+export ANSIBLE_CONFIG := $(CURDIR)/ansible.cfg
+
+.PHONY: help bootstrap demo demo-down test test-all bench requirements build clean
+
+help: ## This list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+bootstrap: ## Install what demo needs (system packages when root, Python tools in .venv)
+	@.ci/bootstrap demo
+
+demo: bootstrap ## Hosts on this machine, from bare to trained: plan, site, verify, train, report (NODES=2)
+	@$(BIN)/python -m tests.lab demo --nodes $(NODES)
+
+demo-down: ## Remove the demo's hosts, network, images and keys; downloads stay in .cache (make clean)
+	@if [ -x $(BIN)/python ]; then $(BIN)/python -m tests.lab purge; fi
+
+test: ## Lint, unit tests, sanity, Molecule, scenarios on hosts: what CI runs
+	@.ci/bootstrap test
+	@$(BIN)/nox
+
+test-all: ## test, and the long scenarios
+	@.ci/bootstrap test
+	@$(BIN)/nox -t all
+
+bench: bootstrap ## What a no-change site run costs on the demo's hosts, beside the floor
+	@$(BIN)/python -m tests.bench --nodes $(NODES)
+
+requirements: bootstrap ## Resolve requirements*.in again (hashes for every wheel)
+	uv pip compile -q --upgrade --no-annotate --universal --generate-hashes --python-version 3.11 requirements.in -o requirements.txt
+	uv pip compile -q --upgrade --no-annotate --universal --generate-hashes --python-version 3.11 requirements-dev.in -o requirements-dev.txt
+
+build: bootstrap ## The collection archive, in dist/
+	ansible-galaxy collection build --force --output-path dist
+
+clean: demo-down ## Remove everything that make made
+	rm -rf .cache .venv .nox .ansible dist tests/output .pytest_cache .ruff_cache .hypothesis
