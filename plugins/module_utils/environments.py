@@ -1,0 +1,51 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Python environments below /opt/allreduce/envs and what is installed in them, read from their metadata directories."""
+
+from __future__ import absolute_import, division, print_function
+
+__metaclass__ = type
+
+import re
+
+ENVIRONMENTS = "/opt/allreduce/envs"
+
+
+def normalise(name):
+    """A distribution's name as PEP 503 compares it."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def read_environments(tree, directory=ENVIRONMENTS):
+    """{name: {python, packages: {name: version}}}; an environment without an interpreter is left out."""
+    environments = {}
+    for name in tree.names(directory):
+        base = "%s/%s" % (directory, name)
+        if tree.exists(base + "/bin/python"):
+            environments[name] = {"python": _python_version(tree, base), "packages": _packages(tree, base)}
+    return environments
+
+
+def _python_version(tree, base):
+    found = re.search(r"(?m)^version(?:_info)?\s*=\s*(\d+\.\d+(?:\.\d+)?)", tree.text(base + "/pyvenv.cfg") or "")
+    if found:
+        return found.group(1)
+    for name in tree.names(base + "/conda-meta"):
+        found = re.match(r"python-(\d+\.\d+\.\d+)-.*\.json$", name)
+        if found:
+            return found.group(1)
+    return None
+
+
+def _packages(tree, base):
+    """Only completely installed ones: the RECORD is the last file an installer writes."""
+    packages = {}
+    for lib in tree.names(base + "/lib"):
+        if re.match(r"python3\.\d+$", lib):
+            site = "%s/lib/%s/site-packages" % (base, lib)
+            for entry in tree.names(site):
+                found = re.match(r"(.+?)-([^-]+)\.dist-info$", entry)
+                if found and tree.exists("%s/%s/RECORD" % (site, entry)):
+                    packages[normalise(found.group(1))] = found.group(2)
+    return packages

@@ -1,0 +1,74 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Read small files below a root directory; what cannot be read is None or empty, never an exception."""
+
+from __future__ import absolute_import, division, print_function
+
+__metaclass__ = type
+
+import os
+
+
+class FileTree:
+    """Files of a machine, or of a recorded machine, below ``root``. Paths given and returned begin with '/'."""
+
+    def __init__(self, root="/"):
+        self.root = os.path.realpath(root)
+
+    def path(self, path):
+        """The path on this machine's disk."""
+        return os.path.join(self.root, path.lstrip("/"))
+
+    def text(self, path):
+        """The file's text without trailing white space, or None."""
+        try:
+            with open(self.path(path), "rb") as stream:
+                return stream.read().decode("utf-8", "replace").rstrip()
+        except (IOError, OSError):
+            return None
+
+    def number(self, path):
+        """The decimal or 0x-hexadecimal number in the file, or None."""
+        try:
+            return int(self.text(path), 0)
+        except (TypeError, ValueError):
+            return None
+
+    def names(self, path):
+        """Sorted names in the directory; empty when there is none."""
+        try:
+            return sorted(os.listdir(self.path(path)))
+        except (IOError, OSError):
+            return []
+
+    def exists(self, path):
+        return os.path.lexists(self.path(path))
+
+    def is_directory(self, path):
+        """Whether the path, symbolic links followed below the root, is a directory."""
+        return os.path.isdir(self.path(self.resolve(path)))
+
+    def link(self, path):
+        """Where the symbolic link points, as written; None when it is none."""
+        try:
+            return os.readlink(self.path(path))
+        except (IOError, OSError):
+            return None
+
+    def resolve(self, path):
+        """Follow symbolic links with ``root`` as the root directory, as chroot would (at most 40 of them)."""
+        todo, done, links = path.split("/"), [], 0
+        while todo:
+            part = todo.pop(0)
+            if part == "..":
+                done = done[:-1]
+            elif part not in ("", "."):
+                target = self.link("/".join([""] + done + [part])) if links < 40 else None
+                if target is None:
+                    done.append(part)
+                else:
+                    links += 1
+                    done = [] if target.startswith("/") else done
+                    todo = target.split("/") + todo
+        return "/" + "/".join(done)

@@ -1,0 +1,46 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is really on a node, as ``ansible_facts.gpu_node_state``."""
+
+from __future__ import absolute_import, division, print_function
+
+__metaclass__ = type
+
+from ansible_collections.allreduce.gpu.plugins.module_utils import environments, kernels, packages, services
+
+RPM_QUERY = ["rpm", "-qa", "--qf", "%{NAME} %{EPOCHNUM}:%{VERSION}-%{RELEASE}\\n"]
+
+
+def read_node_state(tree, run, package_patterns, service_names, paths):
+    """The whole state. ``run`` takes an argument list and returns the program's output, or None where it cannot run."""
+    release = packages.os_release(tree)
+    manager = packages.package_manager(tree, release)
+    installed, interrupted = _installed(tree, run, manager, package_patterns)
+    mirrors = packages.read_apt_mirrors(tree, release) if manager == "apt" else None
+    kernel = kernels.read_kernels(tree)
+    dkms = kernels.read_dkms(tree)
+    shown = run(services.SHOW + service_names) if service_names else None
+    return {
+        "kernel": kernel,
+        "container": services.is_container(tree),
+        "package_manager": manager,
+        "packages": installed,
+        "package_manager_interrupted": interrupted,
+        "apt_components": packages.enabled_components(mirrors, release) if mirrors is not None else None,
+        "apt_mirrors": mirrors,
+        "dkms": dkms,
+        "driver": kernels.read_driver(tree, kernel, dkms),
+        "services": services.parse_show(shown, service_names) if shown else services.unknown_services(service_names),
+        "disk_free_mib": services.disk_free_mib(tree, paths),
+        "environments": environments.read_environments(tree),
+        "reboot_pending": services.read_reboot_pending(tree),
+    }
+
+
+def _installed(tree, run, manager, patterns):
+    if manager == "apt":
+        return packages.read_dpkg(tree, patterns)
+    if manager == "dnf":
+        return packages.parse_rpm(run(RPM_QUERY) or "", patterns), False
+    return {}, False

@@ -1,0 +1,141 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Installed packages, the state of the package manager, and the archives it is told to use."""
+
+from __future__ import absolute_import, division, print_function
+
+__metaclass__ = type
+
+import fnmatch
+import re
+
+PACKAGE_PROGRAMS = ("dpkg", "apt", "apt-get", "aptitude", "unattended-upgr")
+BROKEN_STATES = ("half-installed", "unpacked", "half-configured")
+ARCHIVE_COMPONENTS = {
+    "debian": ("main", "contrib", "non-free", "non-free-firmware"),
+    "ubuntu": ("main", "restricted", "universe", "multiverse"),
+}
+
+
+def os_release(tree):
+    """The variables of /etc/os-release."""
+    text = tree.text("/etc/os-release") or tree.text("/usr/lib/os-release") or ""
+    pairs = [line.split("=", 1) for line in text.splitlines() if "=" in line and not line.startswith("#")]
+    return dict((key.strip(), value.strip().strip("\"'")) for key, value in pairs)
+
+
+def package_manager(tree, release):
+    """apt or dnf, by the family that os-release names; None for any other."""
+    family = [release.get("ID", "")] + release.get("ID_LIKE", "").split()
+    if set(family) & set(["debian", "ubuntu"]):
+        return "apt"
+    if set(family) & set(["rhel", "fedora", "centos"]):
+        return "dnf"
+    return None
+
+
+def dpkg_stanzas(text):
+    """(package, version, [want, flag, status]) of every stanza of dpkg's status file."""
+    for stanza in re.split(r"\n\n+", text):
+        fields = dict(re.findall(r"^(Package|Version|Status): (.*)$", stanza, re.M))
+        if "Package" in fields:
+            yield fields["Package"], fields.get("Version"), fields.get("Status", "").split()
+
+
+def read_dpkg(tree, patterns):
+    """({installed package: version}, whether dpkg stopped half way and nobody is at work)."""
+    packages, broken = {}, bool([name for name in tree.names("/var/lib/dpkg/updates") if name.isdigit()])
+    wanted = matcher(patterns)
+    for name, version, status in dpkg_stanzas(tree.text("/var/lib/dpkg/status") or ""):
+        state = status[-1] if status else ""
+        broken = broken or state in BROKEN_STATES or "reinstreq" in status
+        if wanted(name) and state in ("installed", "triggers-awaited", "triggers-pending"):
+            packages[name] = version
+    return packages, broken and not package_program_runs(tree)
+
+
+def parse_rpm(text, patterns):
+    """{name: version-release} from ``rpm -qa --qf '%{NAME} %{EPOCHNUM}:%{VERSION}-%{RELEASE}\\n'``; epoch 0 is left out.
+
+    Of several installed versions (kernels) the last one printed counts.
+    """
+    wanted = matcher(patterns)
+    pairs = [line.split(" ", 1) for line in text.splitlines() if " " in line]
+    return dict((name, version[2:] if version.startswith("0:") else version) for name, version in pairs if wanted(name))
+
+
+def matcher(patterns):
+    """One function of a name that tells whether any of the shell patterns matches it."""
+    combined = re.compile("|".join(fnmatch.translate(pattern) for pattern in patterns) or r"(?!)")
+    return lambda name: combined.match(name) is not None
+
+
+def package_program_runs(tree):
+    for pid in tree.names("/proc"):
+        if pid.isdigit() and tree.text("/proc/%s/comm" % pid) in PACKAGE_PROGRAMS:
+            return True
+    return False
+
+
+def parse_sources_list(text):
+    """Entries {uri, suite, components, types} of a one-line-style sources.list; disabled lines are not entries."""
+    entries = []
+    for line in text.splitlines():
+        found = re.match(r"\s*(deb)\s+(?:\[[^\]]*\]\s+)?(\S+)\s+(\S+)\s*([^#]*)", line)
+        if found:
+            entries.append({"uri": found.group(2), "suite": found.group(3), "components": found.group(4).split()})
+    return entries
+
+
+def parse_deb822_sources(text):
+    """The same entries of a .sources file; one for each URI and suite."""
+    entries = []
+    for stanza in re.split(r"\n\s*\n", re.sub(r"(?m)^#.*\n?", "", text)):
+        joined = re.sub(r"\n[ \t]+", " ", stanza)
+        fields = dict((key.lower(), value.split()) for key, value in re.findall(r"(?m)^([A-Za-z-]+):[ \t]*(.*)$", joined))
+        if "deb" in fields.get("types", []) and fields.get("enabled", ["yes"])[0].lower() not in ("no", "false"):
+            for uri in fields.get("uris", []):
+                for suite in fields.get("suites", []):
+                    entries.append({"uri": uri, "suite": suite, "components": fields.get("components", [])})
+    return entries
+
+
+def read_apt_mirrors(tree, release):
+    """Entries of the distribution's own archive: its suites, its components, and (where apt has read it) its origin."""
+    entries = parse_sources_list(tree.text("/etc/apt/sources.list") or "")
+    for name in tree.names("/etc/apt/sources.list.d"):
+        text = tree.text("/etc/apt/sources.list.d/" + name) or ""
+        if name.endswith(".list"):
+            entries += parse_sources_list(text)
+        elif name.endswith(".sources"):
+            entries += parse_deb822_sources(text)
+    distribution, codename = release.get("ID", ""), release.get("VERSION_CODENAME")
+    known = set(ARCHIVE_COMPONENTS.get(distribution, ()))
+    own = []
+    for entry in entries:
+        if re.split("[-/]", entry["suite"])[0] == codename and known & set(entry["components"]):
+            if (_origin(tree, entry) or distribution).lower() == distribution:
+                own.append(entry)
+    return own
+
+
+def _origin(tree, entry):
+    """``Origin`` of the Release file that apt has fetched for this entry, or None."""
+    name = re.sub(r"^[a-z+]+:/*", "", entry["uri"]).rstrip("/").replace("/", "_")
+    for kind in ("InRelease", "Release"):
+        text = tree.text("/var/lib/apt/lists/%s_dists_%s_%s" % (name, entry["suite"].replace("/", "_"), kind))
+        found = re.search(r"(?m)^Origin: *(.*)$", text or "")
+        if found:
+            return found.group(1)
+    return None
+
+
+def enabled_components(mirrors, release):
+    """Components enabled for the release itself (not only for its updates), in archive order."""
+    enabled = set()
+    for entry in mirrors:
+        if entry["suite"] == release.get("VERSION_CODENAME"):
+            enabled.update(entry["components"])
+    order = ARCHIVE_COMPONENTS.get(release.get("ID", ""), ())
+    return [name for name in order if name in enabled] + sorted(enabled - set(order))

@@ -1,0 +1,98 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""State of systemd services, and what a node says about reboots and containers."""
+
+from __future__ import absolute_import, division, print_function
+
+__metaclass__ = type
+
+import calendar
+import json
+import os
+import re
+import time
+
+ENABLED = ("enabled", "enabled-runtime", "static", "indirect", "generated", "alias")
+SHOW = ["systemctl", "show", "--property=LoadState,ActiveState,UnitFileState"]
+
+
+def parse_show(text, services):
+    """{service: {enabled, active}} from ``systemctl show`` of these services, in their order; no unit is False, False."""
+    blocks = [dict(re.findall(r"(?m)^(\w+)=(.*)$", block)) for block in re.split(r"\n\s*\n", text.strip())]
+    if len(blocks) != len(services) or not services:
+        return unknown_services(services)
+    states = {}
+    for service, block in zip(services, blocks):
+        states[service] = {
+            "enabled": block.get("UnitFileState") in ENABLED,
+            "active": block.get("ActiveState") in ("active", "reloading", "activating"),
+        }
+    return states
+
+
+def unknown_services(services):
+    """What is said where systemd cannot be asked."""
+    return dict((service, {"enabled": None, "active": None}) for service in services)
+
+
+def is_container(tree):
+    """systemd-detect-virt --container, from the files it looks at."""
+    marks = ("/run/systemd/container", "/run/.containerenv", "/.dockerenv")
+    environment = "\0" + (tree.text("/proc/1/environ") or "")
+    vz = tree.exists("/proc/vz") and not tree.exists("/proc/bc")
+    return vz or "\0container=" in environment or any(tree.exists(mark) for mark in marks)
+
+
+def boot_time(tree):
+    """When the node's first process started, in seconds since the epoch; right for containers too. None if unreadable."""
+    booted = re.search(r"(?m)^btime (\d+)$", tree.text("/proc/stat") or "")
+    stat = (tree.text("/proc/1/stat") or "").rpartition(")")[2].split()
+    if not booted or len(stat) < 20:
+        return None
+    return int(booted.group(1)) + int(stat[19]) / float(os.sysconf("SC_CLK_TCK"))
+
+
+def read_reboot_pending(tree):
+    """{reason, since} when a reboot is asked for and has not happened since, else None."""
+    ours = tree.text("/var/lib/allreduce/reboot-pending")
+    if ours is not None:
+        mark = _json_mapping(ours)
+        since, booted = _seconds(mark.get("since")), boot_time(tree)
+        if since is None or booted is None or since >= booted:
+            return {"reason": mark.get("reason"), "since": mark.get("since")}
+    if tree.exists("/run/reboot-required"):
+        packages = (tree.text("/run/reboot-required.pkgs") or "").split()
+        since = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(os.path.getmtime(tree.path("/run/reboot-required"))))
+        return {"reason": ", ".join(sorted(set(packages))) or "the distribution asks for it", "since": since}
+    return None
+
+
+def _json_mapping(text):
+    try:
+        value = json.loads(text)
+    except ValueError:
+        value = None
+    return value if isinstance(value, dict) else {"reason": text, "since": None}
+
+
+def _seconds(value):
+    """Seconds since the epoch of a number or of an ISO 8601 time in UTC; None of anything else."""
+    if isinstance(value, (int, float)):
+        return value
+    try:
+        return calendar.timegm(time.strptime(str(value)[:19], "%Y-%m-%dT%H:%M:%S"))
+    except ValueError:
+        return None
+
+
+def disk_free_mib(tree, paths):
+    """Free space for unprivileged writers below each path, or below its nearest existing parent, in MiB."""
+    free = {}
+    for path in paths:
+        place = path
+        while place != "/" and not os.path.exists(tree.path(place)):
+            place = os.path.dirname(place)
+        stat = os.statvfs(tree.path(place))
+        free[path] = stat.f_bavail * stat.f_frsize // (1024 * 1024)
+    return free

@@ -1,0 +1,181 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The directory of one training run on a node.
+
+  <run>/                root's: launch.json, agent.py, rank.py; the training user may read
+  <run>/work/           the user's: the script, its files, what it writes; working directory of the ranks
+  <run>/logs/           the user's: torchrun.log, agent.json, rank<N>.out, rank<N>.err, rank<N>.json, metrics.json
+
+Everything below logs/ may have been put there by an unprivileged user while we read as root, so only regular files
+of that user are read, without following links.
+"""
+
+import base64
+import io
+import json
+import os
+import re
+import shutil
+import stat
+import tarfile
+
+_RANK_FILE = re.compile(r"^rank(\d+)\.json$")
+_LOG_FILE = re.compile(r"^(torchrun\.log|rank\d+\.(out|err))$")
+_TAIL_BYTES = 65536
+_METRICS_BYTES = 1048576
+
+
+class RunError(Exception):
+    """One sentence for the user."""
+
+
+def create(path, archive, launch, uid, gid):
+    """Make the directory of a run from the tar.gz ARCHIVE (members below launch/ and work/) and the dict LAUNCH."""
+    try:
+        os.makedirs(os.path.dirname(path), 0o755, exist_ok=True)
+        os.mkdir(path, 0o750)
+    except FileExistsError:
+        raise RunError("The run directory %s exists already; give every run a run_id of its own." % path)
+    unpack(archive, path)
+    _write(os.path.join(path, "launch.json"), json.dumps(launch, sort_keys=True))
+    os.mkdir(os.path.join(path, "logs"), 0o750)
+    for name in ("work", "logs"):
+        _give(os.path.join(path, name), uid, gid)
+    # The group may enter and read; nobody else: launch.json holds the script's environment.
+    for name in ("launch.json", "agent.py", "rank.py"):
+        os.chown(os.path.join(path, name), 0, gid)
+    os.chown(path, 0, gid)
+
+
+def unpack(archive, path):
+    """Extract directories and regular files; anything else, or a name that leads out of PATH, is refused."""
+    with tarfile.open(archive, "r:gz") as tar:
+        for member in tar:
+            if not (member.isdir() or member.isfile()) or member.name.startswith("/") or ".." in member.name.split("/"):
+                raise RunError("The archive of the run holds %r, which is no plain file or directory." % member.name)
+            target = os.path.join(path, member.name)
+            if member.isdir():
+                os.makedirs(target, 0o750, exist_ok=True)
+                continue
+            os.makedirs(os.path.dirname(target), 0o750, exist_ok=True)
+            with open(target, "wb") as out:
+                shutil.copyfileobj(tar.extractfile(member), out)
+            os.chmod(target, 0o750 if member.mode & 0o100 else 0o640)
+
+
+def ranks(path, uid):
+    """What rank.py wrote about each rank that started, sorted by rank, with its last output added.
+
+    Each: {rank, local_rank, world_size, attempt, started (epoch seconds), last_output (epoch seconds), last_line}
+    """
+    logs = os.path.join(path, "logs")
+    found = []
+    for name in os.listdir(logs) if os.path.isdir(logs) else []:
+        if _RANK_FILE.match(name):
+            rank = _json(read_tail(os.path.join(logs, name), uid, _TAIL_BYTES)[0])
+            # A file that was caught half written is there at the next look.
+            if isinstance(rank, dict) and isinstance(rank.get("rank"), int):
+                found.append(dict(rank, **_last_output(logs, rank["rank"], uid)))
+    return sorted(found, key=lambda rank: rank["rank"])
+
+
+def tail(path, rank, count, uid):
+    """The last COUNT lines of a rank's stderr, or of its stdout when stderr is empty."""
+    for stream in ("err", "out"):
+        text = read_tail(os.path.join(path, "logs", "rank%d.%s" % (rank, stream)), uid, _TAIL_BYTES)[0]
+        lines = [line.rstrip() for line in text.splitlines() if line.strip()]
+        if lines:
+            return lines[-count:]
+    return []
+
+
+def agent(path, uid):
+    """What agent.py wrote at its end, None while it runs or when it was killed."""
+    return _json(read_tail(os.path.join(path, "logs", "agent.json"), uid, _METRICS_BYTES)[0])
+
+
+def agent_tail(path, count, uid):
+    """The last COUNT lines of the agent's own log."""
+    text = read_tail(os.path.join(path, "logs", "torchrun.log"), uid, _TAIL_BYTES)[0]
+    return [line.rstrip() for line in text.splitlines() if line.strip()][-count:]
+
+
+def metrics(path, uid):
+    """(metrics or None, one sentence why they cannot be used or None)."""
+    text = read_tail(os.path.join(path, "logs", "metrics.json"), uid, _METRICS_BYTES)[0]
+    if not text.strip():
+        return None, None
+    found = _json(text)
+    if isinstance(found, dict):
+        return found, None
+    return None, "The file named in ALLREDUCE_METRICS does not hold one JSON object of at most 1 MiB."
+
+
+def collect_logs(path, uid, limit):
+    """All logs as base64 of a tar.gz; of a file longer than LIMIT bytes, its end behind a line that says so."""
+    packed = io.BytesIO()
+    logs = os.path.join(path, "logs")
+    with tarfile.open(fileobj=packed, mode="w:gz") as tar:
+        for name in sorted(os.listdir(logs)) if os.path.isdir(logs) else []:
+            if _LOG_FILE.match(name):
+                text, cut = read_tail(os.path.join(logs, name), uid, limit)
+                if cut:
+                    text = "[%d bytes left out here; the whole file is %s]\n%s" % (cut, os.path.join(logs, name), text)
+                data = text.encode("utf-8")
+                member = tarfile.TarInfo(name)
+                member.size = len(data)
+                tar.addfile(member, io.BytesIO(data))
+    return base64.b64encode(packed.getvalue()).decode("ascii")
+
+
+def read_tail(path, uid, limit):
+    """(text of the last LIMIT bytes, number of bytes before them); ("", 0) unless it is a regular file of UID."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return "", 0
+    with os.fdopen(handle, "rb") as stream:
+        status = os.fstat(handle)
+        if not stat.S_ISREG(status.st_mode) or status.st_uid != uid:
+            return "", 0
+        before = max(0, status.st_size - limit)
+        stream.seek(before)
+        return stream.read(limit).decode("utf-8", "replace"), before
+
+
+def _last_output(logs, rank, uid):
+    newest, line = None, ""
+    for stream in ("out", "err"):
+        path = os.path.join(logs, "rank%d.%s" % (rank, stream))
+        try:
+            status = os.lstat(path)
+        except OSError:
+            continue
+        # The line shown as progress is the last one of stdout; stderr only tells how long the rank has been silent.
+        if status.st_size and (newest is None or status.st_mtime > newest):
+            newest = status.st_mtime
+        if stream == "out":
+            lines = [part for part in re.split(r"[\r\n]+", read_tail(path, uid, 4096)[0]) if part.strip()]
+            line = lines[-1].strip()[:300] if lines else ""
+    return {"last_output": newest, "last_line": line}
+
+
+def _json(text):
+    try:
+        return json.loads(text)
+    except ValueError:
+        return None
+
+
+def _write(path, text):
+    with open(path, "w") as out:
+        out.write(text)
+    os.chmod(path, 0o640)
+
+
+def _give(path, uid, gid):
+    os.chown(path, uid, gid)
+    for folder, folders, files in os.walk(path):
+        for name in folders + files:
+            os.lchown(os.path.join(folder, name), uid, gid)

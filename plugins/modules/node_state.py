@@ -1,0 +1,121 @@
+#!/usr/bin/python
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import absolute_import, division, print_function
+
+__metaclass__ = type
+
+DOCUMENTATION = r"""
+module: node_state
+short_description: Measure what the GPU stack of a node really consists of
+version_added: 0.1.0
+description:
+  - Reads kernels, packages, DKMS modules, driver, services, disk space and Python environments of a node.
+  - Files are read first; systemd is asked once, and on RPM systems C(rpm) is asked once.
+  - Never changes the node. What cannot be known is null, never a guess.
+author: "The allreduce.gpu authors (@allreduce)"
+attributes:
+  check_mode:
+    description: Runs in check mode exactly as otherwise.
+    support: full
+  facts:
+    description: Returns a fact.
+    support: full
+options:
+  packages:
+    description: Shell patterns of the package names to report. Packages that match none are left out.
+    type: list
+    elements: str
+    default: ['*nvidia*', 'cuda*', 'libcuda*', 'libcudnn*', 'cudnn*', 'libnccl*', 'nccl*', 'dkms', 'linux-image*',
+              'linux-headers*', 'kernel', 'kernel-core', 'kernel-devel*']
+  services:
+    description: Names of the systemd services to report.
+    type: list
+    elements: str
+    default: [chrony, chronyd, nvidia-persistenced, nvidia-fabricmanager]
+  paths:
+    description: Directories whose free space is reported.
+    type: list
+    elements: path
+    default: [/, /opt, /var]
+  root:
+    description:
+      - Directory to read in place of the root directory, to examine a recorded machine.
+      - With any other value than V(/) no program is run, and the state of services is null.
+    type: path
+    default: /
+"""
+
+EXAMPLES = r"""
+- name: Measure the node
+  allreduce.gpu.node_state:
+    packages: ['*nvidia*', 'cuda*', build-essential]
+
+- name: Show which kernels have an NVIDIA module
+  ansible.builtin.debug:
+    msg: "{{ ansible_facts.gpu_node_state.dkms }}"
+"""
+
+RETURN = r"""
+ansible_facts:
+  description: The fact.
+  returned: success
+  type: dict
+  contains:
+    gpu_node_state:
+      description: What is on the node.
+      returned: success
+      type: dict
+      sample:
+        kernel: {running: 6.1.0-40-amd64, installed: [6.1.0-40-amd64], headers: [6.1.0-40-amd64], newest: 6.1.0-40-amd64}
+        container: false
+        package_manager: apt
+        packages: {nvidia-kernel-dkms: 535.261.03-1}
+        package_manager_interrupted: false
+        apt_components: [main, contrib, non-free, non-free-firmware]
+        apt_mirrors: [{uri: 'http://archive.example.org/debian', suite: bookworm, components: [main]}]
+        dkms: [{module: nvidia-current, version: 535.261.03, kernel: 6.1.0-40-amd64, arch: x86_64, status: installed}]
+        driver: {loaded: null, installed: 535.261.03}
+        services: {chrony: {enabled: true, active: true}}
+        disk_free_mib: {/: 20480}
+        environments: {main: {python: 3.11.2, packages: {torch: 2.13.0+cpu}}}
+        reboot_pending: null
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.allreduce.gpu.plugins.module_utils.files import FileTree
+from ansible_collections.allreduce.gpu.plugins.module_utils.node_state import read_node_state
+
+
+def main():
+    """Read the options, measure, answer."""
+    strings = {"type": "list", "elements": "str"}
+    module = AnsibleModule(
+        argument_spec={
+            "packages": dict(strings, default=[
+                "*nvidia*", "cuda*", "libcuda*", "libcudnn*", "cudnn*", "libnccl*", "nccl*", "dkms", "linux-image*",
+                "linux-headers*", "kernel", "kernel-core", "kernel-devel*"]),
+            "services": dict(strings, default=["chrony", "chronyd", "nvidia-persistenced", "nvidia-fabricmanager"]),
+            "paths": {"type": "list", "elements": "path", "default": ["/", "/opt", "/var"]},
+            "root": {"type": "path", "default": "/"},
+        },
+        supports_check_mode=True,
+    )
+
+    def run(arguments):
+        """Output of a program on this node; None where it is missing, fails, or another root is examined."""
+        program = module.get_bin_path(arguments[0]) if module.params["root"] == "/" else None
+        if program is None:
+            return None
+        rc, out, dummy_err = module.run_command([program] + arguments[1:], environ_update={"LC_ALL": "C", "LANG": "C"})
+        return out if rc == 0 else None
+
+    tree = FileTree(module.params["root"])
+    state = read_node_state(tree, run, module.params["packages"], module.params["services"], module.params["paths"])
+    module.exit_json(changed=False, ansible_facts={"gpu_node_state": state})
+
+
+if __name__ == "__main__":
+    main()
