@@ -1,0 +1,2 @@
+def test_os(host):
+    assert host.system_info.distribution == "debian"

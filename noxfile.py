@@ -1,0 +1,90 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Every check by its name: `nox -l` lists them, `make test` runs the default ones."""
+
+import os
+import shutil
+from pathlib import Path
+
+import nox
+
+ROOT = Path(__file__).parent
+OUTPUT = ROOT / "tests" / "output"
+TREE = ROOT / ".cache" / "tree" / "ansible_collections" / "allreduce" / "gpu"
+
+nox.options.default_venv_backend = "none"  # everything is in .venv already (.ci/bootstrap)
+nox.options.sessions = ["lint", "unit", "sanity", "galaxy", "browser", "molecule", "scenarios"]
+nox.options.stop_on_first_error = False
+
+os.environ["ANSIBLE_CONFIG"] = str(ROOT / "ansible.cfg")
+os.environ["PATH"] = f"{ROOT / '.venv' / 'bin'}:{os.environ['PATH']}"
+
+
+def _pytest(session, name, *args):
+    OUTPUT.mkdir(parents=True, exist_ok=True)
+    session.run("python", "-m", "pytest", f"--junitxml={OUTPUT / name}.xml", "-o", f"junit_suite_name={name}", *args)
+
+
+@nox.session(tags=["all"])
+def lint(session):
+    """ruff, yamllint, ansible-lint at profile production."""
+    session.run("ruff", "check", ".")
+    session.run("ruff", "format", "--check", ".")
+    session.run("yamllint", "--strict", ".")
+    # ansible-lint installs the collection before it looks; never over the link in .collections.
+    session.run("ansible-lint", "--strict", env={"ANSIBLE_COLLECTIONS_PATH": str(ROOT / ".cache" / "lint")})
+
+
+@nox.session(tags=["all"])
+def unit(session):
+    """Unit and property tests on the ansible-core of requirements.txt."""
+    _pytest(session, "unit", "-n", "2", "tests/unit", *session.posargs)
+
+
+@nox.session(tags=["all"], venv_backend="uv")
+def unit_216(session):
+    """The same on ansible-core 2.16, the last one that manages EL8."""
+    session.install("ansible-core==2.16.*", "pytest", "hypothesis", "jmespath", "nvidia-ml-py", "junitparser")
+    session.run("python", "-m", "pytest", "-q", "tests/unit")
+
+
+@nox.session(tags=["all"])
+def sanity(session):
+    """ansible-test sanity, in a copy that lies where ansible-test wants collections."""
+    shutil.rmtree(TREE, ignore_errors=True)
+    TREE.mkdir(parents=True)
+    files = session.run("git", "ls-files", "-co", "--exclude-standard", silent=True, log=False).splitlines()
+    for name in files:
+        if name.startswith((".collections", ".ci/")) or not (ROOT / name).is_file():
+            continue
+        (TREE / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(ROOT / name, TREE / name)
+    with session.chdir(TREE):
+        session.run("ansible-test", "sanity", "--color=no", *session.posargs)
+
+
+@nox.session(tags=["all"])
+def galaxy(session):
+    """Build the archive and let Galaxy's own importer look at it."""
+    session.run("ansible-galaxy", "collection", "build", "--force", "--output-path", "dist")
+    archive = sorted((ROOT / "dist").glob("allreduce-gpu-*.tar.gz"))[-1]
+    session.run("python", "-m", "galaxy_importer.main", str(archive))
+
+
+@nox.session(tags=["all"])
+def browser(session):
+    """Render a report in headless Chromium and look at it."""
+    _pytest(session, "browser", "tests/report", *session.posargs)
+
+
+@nox.session(tags=["all"])
+def molecule(session):
+    """converge, idempotence, check, testinfra on a host per distribution."""
+    session.run("molecule", "test", "--all", *session.posargs)
+
+
+@nox.session(tags=["all"])
+def scenarios(session):
+    """Two hosts: the playbooks as a user runs them, bad input and faults."""
+    _pytest(session, "scenarios", "tests/scenarios", *session.posargs)
