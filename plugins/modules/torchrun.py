@@ -1,0 +1,218 @@
+#!/usr/bin/python
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Documentation of the action plugin of the same name, which does the work on the controller."""
+
+DOCUMENTATION = r"""
+module: torchrun
+short_description: Run a training script on several nodes at once through torchrun
+version_added: 0.1.0
+author:
+  - The allreduce.gpu authors (@allreduce)
+description:
+  - Copies a script to every node of a run, starts it there under C(torchrun) with the c10d rendezvous on the first
+    node's cluster address, follows it, and brings the log of every rank back to the controller.
+  - The first rank that fails ends the run on all nodes; the result names its node, rank, exit code and last lines.
+  - Nothing outlives the task. On each node the run is one systemd unit with a lease that only a watching controller
+    renews, so a run ends after at most O(lease) seconds even when the controller loses power; on an interrupt or a
+    task timeout it is stopped at once.
+  - The task must run on all nodes of the run at the same time, that is with the C(linear) strategy, without
+    C(serial), C(throttle) or a loop, and with at least as many forks as nodes.
+  - The script finds these variables beside those of torchrun itself. E(ALLREDUCE_METRICS) names a file into which
+    rank 0 may write a JSON object; it comes back as RV(training.metrics). E(ALLREDUCE_RUN_DIR) is the script's working
+    directory, which outlives the run. E(ALLREDUCE_RUN_ID) is O(run_id).
+  - E(OMP_NUM_THREADS) is set to the processor's share of each rank, E(GLOO_SOCKET_IFNAME) and E(NCCL_SOCKET_IFNAME)
+    to the interface which carries the cluster address. O(variables) has the last word.
+options:
+  script:
+    description:
+      - Training script on the controller. A relative path is looked up like the O(ansible.builtin.copy#module:src) of
+        M(ansible.builtin.copy), so a role finds it in its C(files/).
+    type: path
+    required: true
+  args:
+    description: Arguments of the script.
+    type: list
+    elements: str
+    default: []
+  files:
+    description: Files and directories on the controller to put beside the script, for example modules it imports.
+    type: list
+    elements: path
+    default: []
+  run_id:
+    description:
+      - Name of this run, the same on all nodes and never used before, for example C(20261121T153000-2n).
+    type: str
+    required: true
+  directory:
+    description:
+      - Directory on the controller that receives the results of runs. This one is written to C(<directory>/<run_id>/).
+    type: path
+    required: true
+  nodes:
+    description:
+      - Inventory names of the nodes that train; the first one is the rendezvous. Other hosts of the play skip the task.
+      - By default all hosts of the play that have not failed.
+    type: list
+    elements: str
+  environment:
+    description:
+      - Python environment on the nodes, a name below C(/opt/allreduce/envs) or an absolute path.
+    type: str
+    default: main
+  user:
+    description: Unprivileged user on the nodes who runs the script.
+    type: str
+    default: trainer
+  variables:
+    description: Environment variables for the script.
+    type: dict
+    default: {}
+  nproc_per_node:
+    description:
+      - Ranks per node. With V(auto) one per GPU when the environment's PyTorch is a CUDA build, otherwise one.
+    type: str
+    default: auto
+  max_restarts:
+    description: How often torchrun starts all ranks again after a failure before it gives up.
+    type: int
+    default: 0
+  port:
+    description: TCP port of the rendezvous on the first node's cluster address.
+    type: int
+    default: 29500
+  timeout:
+    description: Seconds after which the run is stopped and counts as failed; V(0) is no limit.
+    type: int
+    default: 0
+  start_timeout:
+    description:
+      - Seconds within which every node must have started its ranks. A run that does not get there is stopped with a
+        message that names the node which is missing or cannot reach the rendezvous.
+    type: int
+    default: 120
+  lease:
+    description: Seconds after which a node ends its part of the run when no controller asks for it any more.
+    type: int
+    default: 60
+  tail_lines:
+    description: How many of the failing rank's last lines the result shows.
+    type: int
+    default: 20
+  keep:
+    description:
+      - Keep the run's directory C(/var/lib/allreduce/runs/<run_id>) on the nodes. With V(false) it is removed after a
+        run that succeeded.
+    type: bool
+    default: true
+attributes:
+  check_mode:
+    description: Validates, reports what it would run, starts nothing.
+    support: full
+  diff_mode:
+    description: Has nothing to show.
+    support: none
+seealso:
+  - module: allreduce.gpu.training_unit
+  - name: torchrun
+    description: Manual of the launcher.
+    link: https://docs.pytorch.org/docs/stable/elastic/run.html
+notes:
+  - The cluster address of a node is its variable C(gpu_cluster_address), or else the fact C(default_ipv4.address).
+  - The task needs C(become=true).
+  - c10d numbers the nodes by their sorted addresses, so rank 0 is not always on the first of O(nodes).
+"""
+
+EXAMPLES = r"""
+- name: Name the run once for all nodes
+  ansible.builtin.set_fact:
+    my_run_id: "{{ now(utc=true, fmt='%Y%m%dT%H%M%S') }}-{{ ansible_play_hosts | length }}n"
+  run_once: true
+
+- name: Train on all nodes of the play
+  allreduce.gpu.torchrun:
+    script: train.py
+    args: [--epochs, "10"]
+    run_id: "{{ my_run_id }}"
+    directory: "{{ inventory_dir }}/reports/training"
+    timeout: 86400
+  become: true
+
+# How role verify calls it: a failing collective is a failed check, not the end of the play. Where the task could not
+# even start, `training` is absent and `msg` is the reason.
+- name: Check the collectives over all nodes
+  allreduce.gpu.torchrun:
+    script: allreduce_check.py
+    run_id: "{{ __verify_run_id }}"
+    directory: "{{ report_directory }}/collectives"
+    timeout: 300
+    keep: false
+  become: true
+  register: __verify_collectives
+  failed_when: false
+
+- name: Train one epoch on the first node only; the other hosts of the play skip the task
+  allreduce.gpu.torchrun:
+    script: train.py
+    nodes: ["{{ groups['gpu_nodes'] | first }}"]
+    run_id: "{{ my_run_id }}"
+    directory: "{{ report_directory }}/training"
+  become: true
+"""
+
+RETURN = r"""
+training:
+  description:
+    - The run, the same on every node and the same as C(<directory>/<run_id>/result.json).
+    - The logs are beside that file, in C(logs/<node>/rank<N>.out), C(rank<N>.err) and C(torchrun.log).
+  returned: when the run was started
+  type: dict
+  contains:
+    format:
+      description: Version of this shape.
+      type: int
+      sample: 1
+    run_id:
+      description: Name of the run.
+      type: str
+      sample: 20261121T153000-2n
+    script:
+      description: File name of the script.
+      type: str
+      sample: train_ddp.py
+    nodes:
+      description: Inventory names, the rendezvous first.
+      type: list
+      elements: str
+      sample: [gpu-1, gpu-2]
+    world_size:
+      description: Number of ranks, V(null) when none ever started.
+      type: int
+      sample: 2
+    started:
+      description: Start in UTC, ISO 8601.
+      type: str
+      sample: "2026-11-21T15:30:00Z"
+    finished:
+      description: End in UTC, ISO 8601.
+      type: str
+      sample: "2026-11-21T15:30:41Z"
+    status:
+      description: V(succeeded) or V(failed).
+      type: str
+      sample: succeeded
+    failure:
+      description:
+        - The first failure, the cause of the others, with C(node), C(rank), C(exit_code), C(reason) (one sentence) and
+          C(tail) (list of lines). C(rank) and C(exit_code) are V(null) where no rank failed, for example on a timeout.
+      type: dict
+    metrics:
+      description: What rank 0 wrote to the file named in E(ALLREDUCE_METRICS), V(null) when it wrote nothing.
+      type: dict
+msg:
+  description: One sentence that says how the run ended, followed by the failing rank's last lines.
+  returned: always
+  type: str
+"""

@@ -1,0 +1,116 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Runs on a node, in the training environment: torchrun, with its outcome written as JSON.
+
+torchrun prints a table for people when ranks fail; its exception has the same as data. Everything this needs is in
+launch.json beside it (see plugin_utils/launch/request.py), so that neither arguments nor environment variables pass
+through systemd, which would expand them and show them to every user of the node.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+import traceback
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+LOGS = os.path.join(HERE, "logs")
+
+
+def main() -> int:
+    """Run torchrun and return its exit code; what happened goes to logs/agent.json, what it prints to logs/torchrun.log."""
+    with open(os.path.join(HERE, "launch.json"), encoding="utf-8") as stream:
+        launch = json.load(stream)
+    os.umask(0o027)
+    log = os.open(os.path.join(LOGS, "torchrun.log"), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o640)
+    os.dup2(log, 1)
+    os.dup2(log, 2)
+    outcome = {"started": time.time(), "failures": [], "error": None}
+    try:
+        outcome.update(run(launch))
+    except BaseException as error:  # also SystemExit and torchrun's SignalException: each is an outcome to report
+        traceback.print_exc()
+        outcome["error"] = f"{type(error).__name__}: {error}".strip()
+    outcome["finished"] = time.time()
+    write_json(os.path.join(LOGS, "agent.json"), outcome)
+    return 1 if outcome["error"] or outcome["failures"] else 0
+
+
+def run(launch: dict) -> dict:
+    """Run torchrun to its end; returns {failures: [{rank, local_rank, exit_code, time, message}]}."""
+    os.environ.update(environment(launch))
+    from torch.distributed import run as torchrun
+    from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
+
+    nproc = ranks_per_node(launch["nproc_per_node"])
+    os.environ.setdefault("OMP_NUM_THREADS", str(threads_per_rank(nproc)))
+    argv = [f"--nproc-per-node={nproc}", *launch["torchrun"], os.path.join(HERE, "rank.py"), launch["script"]]
+    try:
+        torchrun.main(argv + launch["args"])
+    except ChildFailedError as error:
+        return {"failures": [describe(rank, failure) for rank, failure in error.failures.items()]}
+    return {}
+
+
+def environment(launch: dict) -> dict[str, str]:
+    """Environment of agent and ranks."""
+    root = os.path.dirname(os.path.dirname(launch["python"]))
+    return {
+        "PATH": os.path.join(root, "bin") + os.pathsep + os.environ.get("PATH", "/usr/local/bin:/usr/bin:/bin"),
+        "VIRTUAL_ENV": root,
+        "PYTHONUNBUFFERED": "1",
+        "ALLREDUCE_RUN_ID": launch["run_id"],
+        "ALLREDUCE_RUN_DIR": os.path.join(HERE, "work"),
+        "ALLREDUCE_METRICS": os.path.join(LOGS, "metrics.json"),
+        **launch["variables"],
+    }
+
+
+def ranks_per_node(wanted: str) -> int:
+    """How many ranks this node runs; raises RuntimeError where a CUDA build sees no GPU."""
+    if wanted != "auto":
+        return int(wanted)
+    import torch
+
+    if torch.version.cuda is None and getattr(torch.version, "hip", None) is None:
+        return 1
+    count = torch.cuda.device_count()
+    if count == 0:
+        raise RuntimeError(
+            f"PyTorch {torch.__version__} is a GPU build but sees no GPU on this node; look at nvidia-smi there, "
+            "or set nproc_per_node to train on the processor."
+        )
+    return count
+
+
+def threads_per_rank(nproc: int) -> int:
+    """Threads for one rank's own work: half of its share, the rest is for data loading and communication."""
+    return max(1, len(os.sched_getaffinity(0)) // (2 * nproc))
+
+
+def describe(rank: int, failure) -> dict:
+    """A torch ProcessFailure as data; exit_code is negative for a signal."""
+    message = failure.message
+    if isinstance(message, dict):
+        message = message.get("message", "")
+    return {
+        "rank": rank,
+        "local_rank": failure.local_rank,
+        "exit_code": failure.exitcode,
+        "time": failure.timestamp,
+        "message": str(message),
+    }
+
+
+def write_json(path: str, value: dict) -> None:
+    """Write so that a reader sees either nothing or all of it."""
+    with open(path + ".new", "w", encoding="utf-8") as stream:
+        json.dump(value, stream)
+    os.replace(path + ".new", path)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,41 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Runs on a node as what torchrun starts for each rank: names the logs after the rank, then becomes the script.
+
+torchrun names its logs after the local rank of an attempt; only a started rank knows which rank of the run it is.
+The script replaces this process, so that it runs exactly as under torchrun itself.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+
+LOGS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "logs")
+
+
+def main(script: str, args: list[str]) -> None:
+    """Redirect, leave a note, become the script."""
+    rank = int(os.environ["RANK"])
+    for stream, descriptor in (("out", 1), ("err", 2)):
+        path = os.path.join(LOGS, f"rank{rank}.{stream}")
+        os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o640), descriptor)
+    note = {
+        "rank": rank,
+        "local_rank": int(os.environ["LOCAL_RANK"]),
+        "world_size": int(os.environ["WORLD_SIZE"]),
+        "attempt": int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")),
+        "started": time.time(),
+    }
+    path = os.path.join(LOGS, f"rank{rank}.json")
+    with open(path + ".new", "w", encoding="utf-8") as out:
+        json.dump(note, out)
+    os.replace(path + ".new", path)
+    os.execv(sys.executable, [sys.executable, "-u", script, *args])
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2:])
