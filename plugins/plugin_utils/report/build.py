@@ -1,0 +1,143 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Builds the report from what verification and training left behind: a pure function of parsed JSON."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.report import training
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.description import describe
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.model import (
+    CATEGORIES,
+    CHECK_STATUSES,
+    Check,
+    Node,
+    Report,
+    Run,
+    Scaling,
+    Verdict,
+)
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.planned import AS_PLANNED, NOT_MEASURED
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.text import (
+    clean,
+    enumeration,
+    mapping,
+    mappings,
+    natural,
+    plural,
+    quantity,
+)
+
+
+def build(verification: Mapping[str, Any], results: Iterable[Mapping[str, Any]], title: str) -> Report:
+    """The report of one verification (verify.json) and any number of training runs (result.json)."""
+    found = mapping(verification.get("nodes"))
+    nodes = tuple(_node(name, mapping(found[name])) for name in sorted(found, key=natural))
+    cluster = _checks(verification.get("cluster_checks"), "cluster")
+    runs = training.runs(results)
+    scaling = training.scaling(runs)
+    return Report(
+        title=clean(title),
+        finished=_finished(verification, runs),
+        verdict=_verdict(nodes, cluster, runs, scaling),
+        nodes=nodes,
+        cluster_checks=cluster,
+        runs=runs,
+        scaling=scaling,
+    )
+
+
+def _finished(verification: Mapping[str, Any], runs: Iterable[Run]) -> str:
+    """The latest moment in the inputs, as it was written: the report says nothing about when it was rendered."""
+    times = [clean(verification.get("finished")), *(run.finished for run in runs)]
+    known = [(moment, text) for moment, text in ((training.instant(text), text) for text in times) if moment]
+    return max(known)[1] if known else times[0]
+
+
+def _node(name: str, node: Mapping[str, Any]) -> Node:
+    label = clean(name)
+    return Node(label, clean(node.get("address")), describe(node), _checks(node.get("checks"), label))
+
+
+def _checks(checks: Any, node: str) -> tuple[Check, ...]:
+    """Checks by category; within one, failed first, otherwise in the order they were made."""
+    found = [_check(check, node) for check in mappings(checks)]
+    return tuple(sorted(found, key=lambda check: (_rank(CATEGORIES, check.category), check.category,
+                                                  CHECK_STATUSES.index(check.status))))
+
+
+def _check(check: Mapping[str, Any], node: str) -> Check:
+    status = clean(check.get("status"))
+    known = status in CHECK_STATUSES
+    reason = clean(check.get("reason"))
+    return Check(
+        name=clean(check.get("name")),
+        node=clean(check.get("node")) or node,
+        category=clean(check.get("category")) or "other",
+        expected=clean(check.get("expected")),
+        measured=clean(check.get("measured")),
+        # What nobody can interpret is no success.
+        status=status if known else "unknown",
+        reason=reason if known else f"{reason} (status was {status or 'absent'})".strip(),
+    )
+
+
+def _rank(order: tuple[str, ...], value: str) -> int:
+    return order.index(value) if value in order else len(order)
+
+
+def _verdict(nodes: tuple[Node, ...], cluster: tuple[Check, ...], runs: tuple[Run, ...],
+             scaling: tuple[Scaling, ...]) -> Verdict:
+    checks = [check for node in nodes for check in node.checks] + list(cluster)
+    counted = Counter(check.status for check in checks)
+    counts = {status: counted[status] for status in CHECK_STATUSES}
+    current = [run for run in runs if run.counts]
+    differences = sum(item.result not in (AS_PLANNED, NOT_MEASURED) for node in nodes for item in node.description.items)
+    if counts["failed"] or any(run.status == "failed" for run in current):
+        status = "failed"
+    elif counts["unknown"] or differences or not counts["passed"] or not current:
+        status = "incomplete"
+    else:
+        status = "passed"
+    sentences = [_checks_sentence(nodes, counts), *_plan_sentence(nodes, differences), *_training_sentences(current, scaling)]
+    return Verdict(status, counts, tuple(sentences))
+
+
+def _checks_sentence(nodes: tuple[Node, ...], counts: Mapping[str, int]) -> str:
+    if not any(counts.values()):
+        return f"{plural(len(nodes), 'node')}, no checks."
+    order = ("passed", "failed", "unknown", "skipped")
+    shown = [f"{counts[status]:,} {status}" for status in order if counts[status] or status in ("passed", "failed")]
+    return f"{plural(len(nodes), 'node')}, {plural(sum(counts.values()), 'check')}: {enumeration(shown)}."
+
+
+def _plan_sentence(nodes: tuple[Node, ...], differences: int) -> Iterator[str]:
+    if differences:
+        affected = sum(any(item.result not in (AS_PLANNED, NOT_MEASURED) for item in node.description.items) for node in nodes)
+        yield f"{plural(differences, 'difference')} between plan and installation on {plural(affected, 'node')}."
+    elif any(node.description.items for node in nodes):
+        yield "What was measured is installed as planned."
+
+
+def _training_sentences(current: list[Run], scaling: tuple[Scaling, ...]) -> Iterator[str]:
+    if not current:
+        yield "No training run was found."
+    for series in scaling:
+        sizes = enumeration(f"{bar.nodes:,}" for bar in series.bars)
+        nodes = "node" if sizes == "1" else "nodes"
+        speeds = enumeration(quantity(bar.samples_per_second) for bar in series.bars)
+        text = f"{series.script} trained on {sizes} {nodes}: {speeds} samples/s"
+        last = series.bars[-1]
+        yield f"{text}, scaling efficiency {last.efficiency:.0%}." if len(series.bars) > 1 else f"{text}."
+    for run in current:
+        if run.status == "succeeded" and run.samples_per_second is None:
+            yield f"{run.script} trained on {plural(len(run.nodes), 'node')}, without reporting its throughput."
+    failed = [run for run in current if run.status == "failed"]
+    for run in failed[:3]:
+        yield f"{run.script} failed on {plural(len(run.nodes), 'node')} (run {run.run_id})."
+    if len(failed) > 3:
+        yield f"{plural(len(failed) - 3, 'more run')} failed."

@@ -1,0 +1,60 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Geometry of the throughput picture: horizontal bars, positions in percent so that text keeps its size on any screen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.model import Scaling
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.text import enumeration, plural, quantity
+
+ROW = 56
+BAR = 20
+
+
+@dataclass(frozen=True)
+class Stroke:
+    """One bar with its two labels; lengths in percent of the picture's width, heights in CSS pixels."""
+
+    top: int
+    length: float
+    linear: float | None  # where perfect scaling would end; absent for the smallest size, which defines it
+    left: str
+    right: str
+
+
+@dataclass(frozen=True)
+class Chart:
+    """The picture of one script's throughput."""
+
+    title: str
+    text: str  # the same in words, for who cannot see it
+    height: int
+    strokes: tuple[Stroke, ...]
+
+
+def chart(scaling: Scaling) -> Chart:
+    """The picture of one script: the longest bar or linear mark fills the width."""
+    base = scaling.bars[0]
+    linear = [base.samples_per_second * bar.processes / base.processes for bar in scaling.bars]
+    full = max([*linear, *(bar.samples_per_second for bar in scaling.bars)])
+    strokes = []
+    for position, bar in enumerate(scaling.bars):
+        comparison = f", {bar.speedup:.2f}×, {bar.efficiency:.0%}" if position else ""
+        strokes.append(
+            Stroke(
+                top=position * ROW,
+                length=round(100 * bar.samples_per_second / full, 2),
+                linear=round(100 * linear[position] / full, 2) if position else None,
+                left=f"{plural(bar.nodes, 'node')}, {plural(bar.processes, 'process')}",
+                right=f"{quantity(bar.samples_per_second)} samples/s{comparison}",
+            )
+        )
+    return Chart(
+        title=f"Throughput of {scaling.script}",
+        text=enumeration(f"{stroke.left}: {stroke.right}" for stroke in strokes) + ".",
+        height=len(strokes) * ROW,
+        strokes=tuple(strokes),
+    )

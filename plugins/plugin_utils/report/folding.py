@@ -1,0 +1,123 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Equal things said once: what keeps the page short when a cluster has a thousand nodes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import TypeVar
+
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.model import CHECK_STATUSES, Check, Description, Node, Report
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.planned import AS_PLANNED
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.text import hostlist, natural, plural
+
+_Value = TypeVar("_Value")
+_LABEL_LENGTH = 100
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Nodes of which the same is true."""
+
+    nodes: tuple[Node, ...]
+    description: Description
+
+    @property
+    def label(self) -> str:
+        """Their names, short enough for a heading."""
+        return label([node.name for node in self.nodes])
+
+    @property
+    def differences(self) -> int:
+        """Items which are not as planned."""
+        return sum(item.result != AS_PLANNED for item in self.description.items)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One check with the same result on several nodes."""
+
+    check: Check
+    nodes: tuple[str, ...]
+
+    @property
+    def label(self) -> str:
+        """The nodes, short enough for a table cell."""
+        return label(self.nodes)
+
+
+@dataclass(frozen=True)
+class CheckGroup:
+    """Nodes whose checks all had the same results."""
+
+    nodes: tuple[str, ...]
+    checks: tuple[Check, ...]
+
+    @property
+    def label(self) -> str:
+        """The nodes, short enough for a heading."""
+        return label(self.nodes)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Number of checks by status, only those that occur."""
+        counted = Counter(check.status for check in self.checks)
+        return {status: counted[status] for status in CHECK_STATUSES if counted[status]}
+
+    @property
+    def categories(self) -> list[tuple[str, list[Check]]]:
+        """Checks by category, those with the worst result first."""
+        found = [(category, list(checks)) for category, checks in groupby(self.checks, key=lambda check: check.category)]
+        return sorted(found, key=lambda pair: min(CHECK_STATUSES.index(check.status) for check in pair[1]))
+
+
+def label(names: Iterable[str]) -> str:
+    """Node names folded; where that stays long, the first two and how many more."""
+    ordered = sorted(names, key=natural)
+    folded = hostlist(ordered)
+    if len(folded) <= _LABEL_LENGTH or len(ordered) <= 3:
+        return folded
+    return f"{ordered[0]}, {ordered[1]} and {plural(len(ordered) - 2, 'other node')}"
+
+
+def kinds(report: Report) -> list[Kind]:
+    """Nodes with equal descriptions together; kinds with differences first, then the largest."""
+    found = [Kind(tuple(nodes), described) for described, nodes in _fold(report.nodes, lambda node: node.description)]
+    return sorted(found, key=lambda kind: (kind.differences == 0, -len(kind.nodes)))
+
+
+def attention(report: Report) -> list[Outcome]:
+    """Failed and unknown checks, each outcome once; failed first, then the most common."""
+    wanted = [check for check in report.checks if check.status in ("failed", "unknown")]
+    outcomes = [
+        Outcome(key, tuple(check.node for check in checks))
+        for key, checks in _fold(wanted, lambda check: replace(check, node=""))
+    ]
+    return sorted(outcomes, key=lambda outcome: (outcome.check.status != "failed", -len(outcome.nodes)))
+
+
+def check_groups(report: Report) -> list[CheckGroup]:
+    """Nodes with equal results together, the cluster's own checks as a group; the worst first."""
+    folded = _fold(report.nodes, lambda node: tuple(replace(check, node="") for check in node.checks))
+    found = [CheckGroup(tuple(node.name for node in nodes), checks) for checks, nodes in folded if checks]
+    if report.cluster_checks:
+        found.append(CheckGroup(("cluster",), report.cluster_checks))
+    return sorted(found, key=lambda group: min(CHECK_STATUSES.index(check.status) for check in group.checks))
+
+
+def by_category(report: Report) -> list[tuple[str, dict[str, int]]]:
+    """Number of checks by category and status."""
+    counted = Counter((check.category, check.status) for check in report.checks)
+    categories = dict.fromkeys(check.category for check in report.checks)
+    return [(category, {status: counted[category, status] for status in CHECK_STATUSES}) for category in categories]
+
+
+def _fold(values: Iterable[_Value], key: Callable[[_Value], Hashable]) -> list[tuple]:
+    groups: dict[Hashable, list[_Value]] = {}
+    for value in values:
+        groups.setdefault(key(value), []).append(value)
+    return list(groups.items())

@@ -1,0 +1,155 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The report as one typed value: everything HTML, JSON and JUnit XML show, and nothing about how they look."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+FORMAT = 1
+CHECK_STATUSES = ("failed", "unknown", "skipped", "passed")
+CATEGORIES = ("coherence", "health", "environment", "network", "collectives", "training")
+
+
+@dataclass(frozen=True)
+class Check:
+    """One claim about a node (or, with node "cluster", about all of them) and what was measured."""
+
+    name: str
+    node: str
+    category: str
+    expected: str
+    measured: str
+    status: str  # one of CHECK_STATUSES
+    reason: str
+
+
+@dataclass(frozen=True)
+class Item:
+    """One thing the stack asks for beside what the node has."""
+
+    component: str  # driver, environment main, ...
+    name: str
+    planned: str
+    installed: str  # empty where nothing was found or nothing was measured
+    result: str  # as planned | differs | missing | not measured
+
+
+@dataclass(frozen=True)
+class Stack:
+    """The decided stack in words."""
+
+    summary: tuple[str, ...]
+    reasons: tuple[tuple[str, str], ...]  # (component, reason)
+    warnings: tuple[str, ...]
+    table_version: str
+
+
+@dataclass(frozen=True)
+class Description:
+    """What a node is. Nodes with equal descriptions are shown once."""
+
+    distribution: str
+    kernel: str
+    architecture: str
+    processors: int | None
+    memory_gib: float | None
+    gpus: tuple[str, ...]
+    driver: str
+    container: bool
+    reboot_pending: str
+    problems: tuple[str, ...]
+    stack: Stack
+    items: tuple[Item, ...]
+
+
+@dataclass(frozen=True)
+class Node:
+    """One node."""
+
+    name: str
+    address: str
+    description: Description
+    checks: tuple[Check, ...]
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why a training run ended early."""
+
+    node: str
+    rank: int | None
+    exit_code: int | None
+    tail: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Run:
+    """One training run."""
+
+    run_id: str
+    script: str
+    nodes: tuple[str, ...]
+    processes: int
+    started: str
+    finished: str
+    seconds: float | None
+    status: str  # succeeded | failed
+    failure: Failure | None
+    samples_per_second: float | None
+    loss_first: float | None
+    loss_last: float | None
+    epochs: int | None
+    device: str
+    backend: str
+    remarks: tuple[str, ...]
+    counts: bool  # the newest run of its script on so many nodes: older ones are history
+
+
+@dataclass(frozen=True)
+class Bar:
+    """Throughput of one size of cluster, compared with the smallest one."""
+
+    run_id: str
+    nodes: int
+    processes: int
+    samples_per_second: float
+    speedup: float
+    efficiency: float  # speedup divided by the growth in processes
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """Throughput of one script over cluster sizes, smallest first."""
+
+    script: str
+    bars: tuple[Bar, ...]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What was achieved, in one word and a few sentences."""
+
+    status: str  # passed | failed | incomplete
+    checks: dict[str, int]
+    sentences: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Report:
+    """The whole report."""
+
+    title: str
+    finished: str  # when verification ended; the newest run's end where that is later
+    verdict: Verdict
+    nodes: tuple[Node, ...]
+    cluster_checks: tuple[Check, ...]
+    runs: tuple[Run, ...]  # newest first
+    scaling: tuple[Scaling, ...]
+    format: int = field(default=FORMAT)
+
+    @property
+    def checks(self) -> tuple[Check, ...]:
+        """Every check, of nodes and of the cluster."""
+        return tuple(check for node in self.nodes for check in node.checks) + self.cluster_checks

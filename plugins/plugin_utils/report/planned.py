@@ -1,0 +1,123 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Planned against installed: the stack a node was to get beside what was found on it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
+from packaging.version import InvalidVersion
+
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.model import Item
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.text import clean, mapping, mappings
+
+AS_PLANNED, DIFFERS, MISSING, NOT_MEASURED = "as planned", "differs", "missing", "not measured"
+_ORDER = {MISSING: 0, DIFFERS: 1, NOT_MEASURED: 2, AS_PLANNED: 3}
+_PACKAGED = ("driver", "fabric_manager", "cuda", "cudnn", "nccl")
+
+
+def compare(stack: Mapping[str, Any], state: Mapping[str, Any]) -> tuple[Item, ...]:
+    """Items of gpu_stack against gpu_node_state; differences first, otherwise in the plan's order."""
+    found = [*_driver(stack, state), *_packages(stack, state), *_environments(stack, state)]
+    return tuple(sorted(found, key=lambda item: _ORDER[item.result]))
+
+
+def _item(component: str, name: str, planned: str, installed: Any, measured: bool, agrees: bool) -> Item:
+    if not measured:
+        result = NOT_MEASURED
+    elif installed in (None, ""):
+        result = MISSING
+    else:
+        result = AS_PLANNED if agrees else DIFFERS
+    return Item(component, name, planned, clean(installed) if measured else "", result)
+
+
+def _driver(stack: Mapping[str, Any], state: Mapping[str, Any]) -> Iterator[Item]:
+    driver = mapping(stack.get("driver"))
+    if not driver:
+        return
+    version = clean(driver.get("version")) or f"branch {clean(driver.get('branch'))}"
+    if state.get("driver") or not driver.get("packages"):
+        installed = mapping(state.get("driver")).get("installed")
+        agrees = _same_driver(driver, clean(installed))
+        yield _item("driver", "version", version, installed, "installed" in mapping(state.get("driver")), agrees)
+    if driver.get("dkms_module"):
+        yield _dkms(driver, state)
+    for component in driver.get("components") or ():
+        enabled = state.get("apt_components")
+        present = component in (enabled or ())
+        yield _item("driver", f"archive component {clean(component)}", "enabled",
+                    "enabled" if present else "", enabled is not None, present)
+
+
+def _same_driver(driver: Mapping[str, Any], installed: str) -> bool:
+    planned = clean(driver.get("version"))
+    return installed == planned if planned else installed.split(".")[0] == clean(driver.get("branch"))
+
+
+def _dkms(driver: Mapping[str, Any], state: Mapping[str, Any]) -> Item:
+    """The kernel module, built for the running kernel (or for an installed one where another host's kernel runs)."""
+    name = driver["dkms_module"]
+    kernels = mapping(state.get("kernel"))
+    built = [row for row in mappings(state.get("dkms")) if row.get("module") == name and row.get("status") == "installed"]
+    wanted = {kernels.get("running"), kernels.get("newest")} - {None}
+    fits = [row for row in built if row.get("kernel") in wanted] or built
+    planned = clean(driver.get("version")) or "built"
+    agrees = bool(fits) and all(not driver.get("version") or row.get("version") == driver["version"] for row in fits)
+    return _item("driver", f"DKMS module {clean(name)}", planned, _kernels(fits), state.get("dkms") is not None, agrees)
+
+
+def _kernels(rows: Iterable[Mapping[str, Any]]) -> str:
+    """Versions of a DKMS module, with the kernels they were built for."""
+    return ", ".join(sorted({f"{clean(row.get('version'))} for {clean(row.get('kernel'))}" for row in rows}))
+
+
+def _packages(stack: Mapping[str, Any], state: Mapping[str, Any]) -> Iterator[Item]:
+    installed = state.get("packages")
+    for component in _PACKAGED:
+        decided = mapping(stack.get(component))
+        packages = mappings(decided.get("packages"))
+        for package in packages:
+            found = mapping(installed).get(package.get("name"))
+            version = package.get("version")
+            yield _item(component.replace("_", " "), clean(package.get("name")), clean(version) or "any version",
+                        found, installed is not None, version is None or found == version)
+        if decided.get("version") and not packages and component != "driver":
+            yield _item(component.replace("_", " "), "version", clean(decided["version"]), None, False, False)
+
+
+def _environments(stack: Mapping[str, Any], state: Mapping[str, Any]) -> Iterator[Item]:
+    measured = state.get("environments")
+    for environment in mappings(stack.get("environments")):
+        label = f"environment {clean(environment.get('name'))}"
+        found = mapping(mapping(measured).get(environment.get("name")))
+        planned = clean(environment.get("python") or stack.get("python"))
+        if planned:
+            python = clean(found.get("python"))
+            agrees = python == planned or python.startswith(planned + ".")
+            yield _item(label, "python", planned, python, measured is not None, agrees)
+        packages = {canonicalize_name(str(name)): version for name, version in mapping(found.get("packages")).items()}
+        for line in environment.get("requirements") or ():
+            yield _requirement(label, clean(line), packages, measured is not None)
+
+
+def _requirement(label: str, line: str, packages: Mapping[str, Any], measured: bool) -> Item:
+    """A line such as torch==2.13.0: 2.13.0+cpu fulfils it, because builds carry such suffixes (PEP 440)."""
+    try:
+        wanted = Requirement(line)
+    except InvalidRequirement:
+        return _item(label, line, "as written", None, False, False)
+    version = packages.get(canonicalize_name(wanted.name))
+    planned = str(wanted.specifier).removeprefix("==") or "any version"
+    return _item(label, wanted.name, planned, version, measured, _fulfils(wanted, clean(version)))
+
+
+def _fulfils(wanted: Requirement, version: str) -> bool:
+    try:
+        return wanted.specifier.contains(version, prereleases=True)
+    except InvalidVersion:
+        return False

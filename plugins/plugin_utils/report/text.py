@@ -1,0 +1,149 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Words and numbers of the report: text from elsewhere made harmless, values made readable."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+# Colours, cursor movements and window titles that programs print for terminals.
+_TERMINAL_SEQUENCE = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")
+# What XML 1.0 cannot hold, lone surrogates (no UTF-8), and marks that reverse the reading direction.
+_UNPRINTABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
+_NUMBERED = re.compile(r"^(.*?)([0-9]+)([^0-9]*)$")
+
+
+def clean(value: Any) -> str:
+    """Any value of a JSON document as text that HTML, JSON and XML can hold; None is the empty text.
+
+    >>> clean("\\x1b[31mred\\x1b[0m")
+    'red'
+    """
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, Mapping):
+        return "; ".join(f"{clean(key)}: {clean(item)}" for key, item in value.items() if item is not None)
+    if isinstance(value, (list, tuple)):
+        return ", ".join(clean(item) for item in value)
+    text = _TERMINAL_SEQUENCE.sub("", str(value)).replace("\r\n", "\n").replace("\r", "\n")
+    return _UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def texts(value: Any) -> tuple[str, ...]:
+    """A list of texts, whether one, many or none were given."""
+    if value is None or value == "":
+        return ()
+    items = value if isinstance(value, (list, tuple)) else [value]
+    return tuple(clean(item) for item in items)
+
+
+def mapping(value: Any) -> Mapping[str, Any]:
+    """The value where it is a mapping, else an empty one: what was not measured is absent."""
+    return value if isinstance(value, Mapping) else {}
+
+
+def mappings(value: Any) -> list[Mapping[str, Any]]:
+    """The mappings in a list; anything else in it is dropped."""
+    return [item for item in value if isinstance(item, Mapping)] if isinstance(value, (list, tuple)) else []
+
+
+def number(value: Any) -> float | None:
+    """A finite number, or None."""
+    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+        return None
+    try:
+        result = float(value)
+    except ValueError:
+        return None
+    return result if math.isfinite(result) else None
+
+
+def whole(value: Any) -> int | None:
+    """A whole number, or None."""
+    result = number(value)
+    return None if result is None else int(result)
+
+
+def quantity(value: float | None, digits: int = 4) -> str:
+    """A number with about so many significant digits and thousands separated.
+
+    >>> quantity(1234.5), quantity(12.3456), quantity(0.00012)
+    ('1,234', '12.35', '0.00012')
+    """
+    if value is None:
+        return ""
+    if value == 0 or abs(value) >= 10 ** (digits - 1):
+        return f"{value:,.0f}"
+    if abs(value) < 0.001:
+        return f"{value:.{digits - 2}g}"
+    return f"{value:.{digits - 1 - math.floor(math.log10(abs(value)))}f}".rstrip("0").rstrip(".")
+
+
+def plural(count: int, noun: str) -> str:
+    """A count and its noun.
+
+    >>> plural(1, "node"), plural(1200, "node"), plural(2, "process")
+    ('1 node', '1,200 nodes', '2 processes')
+    """
+    ending = "" if count == 1 else "es" if noun.endswith("s") else "s"
+    return f"{count:,} {noun}{ending}"
+
+
+def enumeration(items: Iterable[str]) -> str:
+    """Items as a sentence lists them.
+
+    >>> enumeration(["1", "2", "4"])
+    '1, 2 and 4'
+    """
+    found = list(items)
+    return " and ".join([", ".join(found[:-1]), found[-1]]) if len(found) > 1 else "".join(found)
+
+
+def hostlist(names: Iterable[str]) -> str:
+    """Node names, runs of numbers folded the way schedulers write them; up to three stand as they are.
+
+    >>> hostlist(["gpu-1", "gpu-2", "gpu-3", "gpu-7", "login"])
+    'gpu-[1-3,7], login'
+    """
+    found = sorted(set(names), key=natural)
+    if len(found) <= 3:
+        return ", ".join(found)
+    parts = [_parts(name) for name in found]
+    # Names padded with zeros are a series of their own: node09 and node9 are two machines.
+    padded = {(prefix, suffix, len(digits)) for prefix, digits, suffix in parts if re.match("0[0-9]", digits)}
+    groups: dict[tuple[str, str, int], list[str]] = {}
+    for prefix, digits, suffix in parts:
+        series = (prefix, suffix, len(digits))
+        groups.setdefault(series if series in padded else (prefix, suffix, 0), []).append(digits)
+    return ", ".join(_folded(prefix, suffix, digits) for (prefix, suffix, _width), digits in groups.items())
+
+
+def natural(name: str) -> list[tuple[int, int, str]]:
+    """Sort key by which gpu-2 comes before gpu-10."""
+    parts = re.findall("[0-9]+|[^0-9]+", name)
+    return [(0, int(part), part) if part[0] in "0123456789" else (1, 0, part) for part in parts]
+
+
+def _parts(name: str) -> tuple[str, str, str]:
+    """Prefix, last number and suffix of a name; the number is empty where there is none."""
+    match = _NUMBERED.match(name)
+    return (match[1], match[2], match[3]) if match else (name, "", "")
+
+
+def _folded(prefix: str, suffix: str, digits: list[str]) -> str:
+    """One series of numbered names: prefix[1-3,7]suffix."""
+    if len(digits) == 1:
+        return prefix + digits[0] + suffix
+    runs: list[list[str]] = []
+    for digit in digits:
+        if runs and int(digit) == int(runs[-1][-1]) + 1:
+            runs[-1].append(digit)
+        else:
+            runs.append([digit])
+    return prefix + "[" + ",".join(run[0] if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs) + "]" + suffix

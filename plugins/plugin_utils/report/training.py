@@ -1,0 +1,110 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Training runs and how throughput grows with the cluster."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime, timezone
+from typing import Any
+
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.model import Bar, Failure, Run, Scaling
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.text import clean, mapping, number, texts, whole
+
+TAIL_LINES = 60
+TAIL_WIDTH = 1000
+
+
+def runs(results: Iterable[Mapping[str, Any]]) -> tuple[Run, ...]:
+    """Training runs, newest first."""
+    ordered = sorted(results, key=lambda result: (_moment(result), clean(result.get("run_id"))), reverse=True)
+    seen: set[tuple[str, int]] = set()
+    found = []
+    for result in ordered:
+        size = (clean(result.get("script")), len(texts(result.get("nodes"))))
+        found.append(_run(result, counts=size not in seen))
+        seen.add(size)
+    return tuple(found)
+
+
+def scaling(found: Iterable[Run]) -> tuple[Scaling, ...]:
+    """Per script, the newest successful run of every size, compared with the smallest."""
+    newest: dict[str, dict[int, Run]] = {}
+    for run in found:
+        if run.status == "succeeded" and run.samples_per_second and run.processes > 0:
+            newest.setdefault(run.script, {}).setdefault(len(run.nodes), run)
+    return tuple(
+        Scaling(script, tuple(_bars([sizes[size] for size in sorted(sizes)]))) for script, sizes in sorted(newest.items())
+    )
+
+
+def _bars(ordered: list[Run]) -> Iterator[Bar]:
+    base = ordered[0]
+    for run in ordered:
+        speedup = (run.samples_per_second or 0) / (base.samples_per_second or 1)
+        efficiency = speedup * base.processes / run.processes
+        yield Bar(run.run_id, len(run.nodes), run.processes, run.samples_per_second or 0, speedup, efficiency)
+
+
+def _run(result: Mapping[str, Any], counts: bool) -> Run:
+    metrics = mapping(result.get("metrics"))
+    nodes = texts(result.get("nodes"))
+    throughput = number(metrics.get("samples_per_second"))
+    return Run(
+        run_id=clean(result.get("run_id")),
+        script=clean(result.get("script")),
+        nodes=nodes,
+        processes=whole(result.get("world_size")) or len(nodes),
+        started=clean(result.get("started")),
+        finished=clean(result.get("finished")),
+        seconds=_seconds(result),
+        status="succeeded" if result.get("status") == "succeeded" else "failed",
+        failure=_failure(result.get("failure")),
+        samples_per_second=throughput if throughput and throughput > 0 else None,
+        loss_first=number(metrics.get("loss_first")),
+        loss_last=number(metrics.get("loss_last")),
+        epochs=whole(metrics.get("epochs")),
+        device=clean(metrics.get("device")),
+        backend=clean(metrics.get("backend")),
+        remarks=tuple(_remarks(metrics)),
+        counts=counts,
+    )
+
+
+def _remarks(metrics: Mapping[str, Any]) -> Iterator[str]:
+    first, last = metrics.get("loss_first"), metrics.get("loss_last")
+    if any(isinstance(loss, float) and not math.isfinite(loss) for loss in (first, last)):
+        yield "the loss is no finite number: the training diverged"
+    elif isinstance(first, (int, float)) and isinstance(last, (int, float)) and last >= first:
+        yield "the loss did not fall"
+
+
+def _failure(failure: Any) -> Failure | None:
+    if not isinstance(failure, Mapping):
+        return None
+    tail = failure.get("tail")
+    lines = clean(tail).split("\n") if isinstance(tail, str) else [line.rstrip("\n") for line in texts(tail)]
+    shown = tuple(line if len(line) <= TAIL_WIDTH else line[:TAIL_WIDTH] + "…" for line in lines[-TAIL_LINES:])
+    return Failure(clean(failure.get("node")), whole(failure.get("rank")), whole(failure.get("exit_code")), shown)
+
+
+def instant(text: Any) -> datetime | None:
+    """An ISO 8601 time; one without a zone is UTC."""
+    try:
+        # Python 3.10 knows no "Z".
+        parsed = datetime.fromisoformat(str(text).replace("Z", "+00:00"))
+    except ValueError:
+        return None
+    return parsed if parsed.tzinfo else parsed.replace(tzinfo=timezone.utc)
+
+
+def _moment(result: Mapping[str, Any]) -> float:
+    when = instant(result.get("started")) or instant(result.get("finished"))
+    return when.timestamp() if when else 0.0
+
+
+def _seconds(result: Mapping[str, Any]) -> float | None:
+    started, finished = instant(result.get("started")), instant(result.get("finished"))
+    return (finished - started).total_seconds() if started and finished else None

@@ -1,0 +1,211 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What verification and training leave behind on imagined clusters, in the form the report reads."""
+
+from __future__ import annotations
+
+import copy
+import json
+from pathlib import Path
+from typing import Any
+
+HOSTILE = "<script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">"
+DRIVER = "535.261.03"
+KERNEL = "6.1.0-40-amd64"
+
+
+def verification() -> dict[str, Any]:
+    """Two nodes with two A40 each; gpu-2 has an older driver package, one failed and one unknown check."""
+    first, second = node("gpu-1", "10.77.0.11"), node("gpu-2", "10.77.0.12")
+    second["gpu_node_state"]["packages"]["nvidia-driver"] = "535.247.01-1"
+    second["gpu_node_state"]["reboot_pending"] = {"reason": "new kernel module", "since": "2026-11-21T15:01:00Z"}
+    second["gpu_stack"]["warnings"] = ["Debian 12 leaves its full support in 2026: plan for Debian 13."]
+    second["checks"][0].update(status="failed", measured="535.247.01", reason="module and library differ")
+    second["checks"][3].update(status="unknown", measured="", reason="fabric manager state could not be read")
+    return {
+        "format": 1,
+        "finished": "2026-11-21T15:30:00Z",
+        "nodes": {"gpu-1": first, "gpu-2": second},
+        "cluster_checks": [
+            check("all_reduce", "cluster", "collectives", "sum 3.0 on 2 ranks", "sum 3.0 on 2 ranks"),
+            check("clock_offset", "cluster", "network", "at most 50 ms", "3 ms"),
+        ],
+    }
+
+
+def results() -> list[dict[str, Any]]:
+    """Training on one and on two nodes, a failed run with hostile text, and an older run on one node."""
+    return [
+        run("20261121T150000-1n", ["gpu-1"], "2026-11-21T15:00:00Z", "2026-11-21T15:01:30Z", 900.0),
+        run("20261121T152000-1n", ["gpu-1"], "2026-11-21T15:20:00Z", "2026-11-21T15:21:12Z", 1212.5),
+        run("20261121T153000-2n", ["gpu-1", "gpu-2"], "2026-11-21T15:30:00Z", "2026-11-21T15:30:40Z", 2255.0),
+        failed_run(),
+    ]
+
+
+def failed_run() -> dict[str, Any]:
+    """A run that ended on its second rank."""
+    failed = run("20261121T154000-2n", ["gpu-1", "gpu-2"], "2026-11-21T15:40:00Z", "2026-11-21T15:40:09Z", 0)
+    tail = [
+        "Traceback (most recent call last):",
+        '  File "/home/train/finetune.py", line 88, in <module>',
+        "\x1b[31mRuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB\x1b[0m",
+        HOSTILE,
+        "x" * 300,
+    ]
+    failed.update(script="finetune.py", status="failed", metrics=None)
+    failed["failure"] = {"node": "gpu-2", "rank": 1, "exit_code": 3, "tail": tail}
+    return failed
+
+
+def run(run_id: str, nodes: list[str], started: str, finished: str, throughput: float) -> dict[str, Any]:
+    """A run that succeeded, two processes per node."""
+    return {
+        "format": 1,
+        "run_id": run_id,
+        "script": "train_ddp.py",
+        "nodes": nodes,
+        "world_size": 2 * len(nodes),
+        "started": started,
+        "finished": finished,
+        "status": "succeeded",
+        "failure": None,
+        "metrics": {
+            "samples_per_second": throughput,
+            "loss_first": 2.3026,
+            "loss_last": 0.4127,
+            "epochs": 3,
+            "device": "cuda",
+            "backend": "nccl",
+        },
+    }
+
+
+def check(name: str, node_name: str, category: str, expected: str, measured: str, status: str = "passed") -> dict[str, Any]:
+    """One check."""
+    return {"name": name, "node": node_name, "category": category, "expected": expected, "measured": measured,
+            "status": status, "reason": ""}
+
+
+def node(name: str, address: str) -> dict[str, Any]:
+    """A Debian 12 node with two A40 on which everything is as planned."""
+    return {
+        "address": address,
+        "facts": {
+            "distribution": "Debian",
+            "distribution_version": "12.11",
+            "kernel": KERNEL,
+            "architecture": "x86_64",
+            "processor_vcpus": 64,
+            "memtotal_mb": 515543,
+        },
+        "gpu_node": _gpu_node(),
+        "gpu_stack": _stack(),
+        "gpu_node_state": _state(),
+        "checks": [
+            check("driver_version", name, "coherence", DRIVER, DRIVER),
+            check("dkms_module", name, "coherence", f"nvidia-current {DRIVER} for {KERNEL}", f"nvidia-current {DRIVER} for {KERNEL}"),
+            check("gpu_count", name, "health", "2", "2"),
+            check("fabric_manager", name, "health", "not needed", "not needed"),
+            check("torch_version", name, "environment", "2.6.0", "2.6.0+cu124"),
+            check("cuda_available", name, "environment", "yes", "yes"),
+            check("clock_synchronised", name, "network", "yes", "yes"),
+            check("rdma_bandwidth", name, "network", "at least 45 Gbit/s", "", "skipped") | {"reason": "no InfiniBand or RoCE port"},
+            check("training_step", name, "training", "loss falls", "2.303 to 0.413"),
+        ],
+    }
+
+
+def _gpu_node() -> dict[str, Any]:
+    gpu = {"name": "NVIDIA A40", "memory_total_mib": 46068, "compute_capability": "8.6"}
+    gpus = [gpu | {"index": index, "pci_bus_id": f"0000:{index + 1:02x}:00.0"} for index in range(2)]
+    return {"driver": {"loaded_version": DRIVER, "library_version": DRIVER, "nvml": "ok"}, "gpus": gpus, "problems": []}
+
+
+def _stack() -> dict[str, Any]:
+    return {
+        "table_version": "2026.11.21",
+        "kind": "5f0c77a1",
+        "os": {"id": "debian", "version": "12", "arch": "x86_64", "family": "debian"},
+        "gpus": [{"model": "A40", "compute_capability": "8.6", "count": 2}],
+        "driver": {
+            "branch": "535",
+            "version": DRIVER,
+            "source": "distribution",
+            "kernel_modules": "proprietary",
+            "package_manager": "apt",
+            "packages": [
+                {"name": "nvidia-kernel-dkms", "version": f"{DRIVER}-1"},
+                {"name": "nvidia-driver", "version": f"{DRIVER}-1"},
+                {"name": "nvidia-persistenced", "version": None},
+            ],
+            "components": ["contrib", "non-free", "non-free-firmware"],
+            "held": ["nvidia-*"],
+            "dkms_module": "nvidia-current",
+        },
+        "fabric_manager": None,
+        "cuda": None,
+        "python": "3.11",
+        "environments": [
+            {
+                "name": "main",
+                "python": "3.11",
+                "accelerator": "cuda",
+                "requirements": ["torch==2.6.0", "numpy"],
+                "index": {"name": "cu124", "url": "https://wheels.example/cu124"},
+                "frameworks": {"pytorch": "2.6.0"},
+            }
+        ],
+        "reasons": [
+            {"component": "driver", "text": "Debian 12 carries branch 535, which drives the A40 until June 2026."},
+            {"component": "pytorch", "text": "2.6.0 is the newest release whose CUDA 12.4 build driver 535 can run."},
+        ],
+        "warnings": [],
+    }
+
+
+def _state() -> dict[str, Any]:
+    return {
+        "kernel": {"running": KERNEL, "installed": [KERNEL], "headers": [KERNEL], "newest": KERNEL},
+        "container": False,
+        "package_manager": "apt",
+        "packages": {
+            "nvidia-kernel-dkms": f"{DRIVER}-1",
+            "nvidia-driver": f"{DRIVER}-1",
+            "nvidia-persistenced": "535.171.04-1~deb12u1",
+        },
+        "package_manager_interrupted": False,
+        "apt_components": ["main", "contrib", "non-free", "non-free-firmware"],
+        "dkms": [
+            {"module": "nvidia-current", "version": DRIVER, "kernel": KERNEL, "arch": "x86_64", "status": "installed"},
+        ],
+        "driver": {"loaded": DRIVER, "installed": DRIVER},
+        "services": {"chrony": {"enabled": True, "active": True}},
+        "environments": {"main": {"python": "3.11.2", "packages": {"torch": "2.6.0+cu124", "numpy": "2.2.4"}}},
+        "reboot_pending": None,
+    }
+
+
+def many_nodes(count: int) -> dict[str, Any]:
+    """A large cluster: equal nodes but for one, and a bandwidth measured slightly differently on each."""
+    document = verification()
+    document["nodes"] = {f"gpu-{number}": copy.deepcopy(document["nodes"]["gpu-1"]) for number in range(1, count + 1)}
+    for number in range(1, count + 1):
+        one = document["nodes"][f"gpu-{number}"]
+        one["address"] = f"10.77.{number // 250}.{number % 250 + 1}"
+        one["checks"].append(check("bus_bandwidth", f"gpu-{number}", "collectives", "at least 20 GB/s", f"{21 + number / count:.3f} GB/s"))
+    document["nodes"]["gpu-7"]["checks"][0].update(status="failed", measured="535.247.01")
+    document["nodes"]["gpu-7"]["gpu_node_state"]["driver"]["installed"] = "535.247.01"
+    return document
+
+
+def write(directory: Path, document: dict[str, Any], found: list[dict[str, Any]]) -> Path:
+    """The inputs as files below the directory."""
+    directory.mkdir(parents=True, exist_ok=True)
+    (directory / "verify.json").write_text(json.dumps(document), encoding="utf-8")
+    for result in found:
+        folder = directory / "training" / result["run_id"]
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "result.json").write_text(json.dumps(result), encoding="utf-8")
+    return directory
