@@ -1,0 +1,124 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Lock files of Python environments: who asks for what, who solves it, and who has it already. Pure."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Mapping
+
+__all__ = ["assign", "describe_environments", "locked_packages", "request_digest"]
+
+_PIN = re.compile(r"^(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*)(?:\[[^]]*\])?\s*(?:==\s*(?P<version>[^\s;\\]+)|@\s)", re.MULTILINE)
+_DIGEST = re.compile(r"^# request: (?P<digest>[0-9a-f]{16})$", re.MULTILINE)
+
+
+def request_digest(environment: Mapping, platform: Mapping, index: Mapping | None) -> str:
+    """Sixteen hex digits over everything a solution depends on.
+
+    Where wheels are fetched from is left out: the lock's hashes say what they are, so a moved mirror solves nothing anew.
+    """
+    request = {
+        "requirements": sorted(environment["requirements"]),
+        "python": environment["python"],
+        "accelerator": environment.get("accelerator"),
+        "index": (index or {}).get("name"),
+        "platform": [platform.get(key) for key in ("id", "version", "arch")],
+    }
+    return hashlib.sha256(json.dumps(request, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def locked_packages(text: str) -> dict[str, str | None]:
+    """Canonical name -> version of every requirement in a lock; the version is None where a URL is pinned."""
+    return {_canonical(match["name"]): match["version"] for match in _PIN.finditer(text)}
+
+
+def _canonical(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def _is_installed(lock: str, python: str, found: Mapping | None) -> bool:
+    """Whether the environment holds exactly what the lock says."""
+    if not lock or not found or not f"{found.get('python') or ''}.".startswith(python + "."):
+        return False
+    installed = {_canonical(name): version for name, version in (found.get("packages") or {}).items()}
+    wanted = locked_packages(lock)
+    return installed.keys() == wanted.keys() and all(wanted[name] in (None, installed[name]) for name in wanted)
+
+
+def _wheel_index(environment: Mapping, override: str | None, no_index: bool) -> dict | None:
+    """The framework's own wheel index, or None when wheels come from elsewhere.
+
+    override: None keeps the resolver's address, an empty string drops it, {name} in it stands for the index name.
+    """
+    index = environment.get("index")
+    if not index or no_index or override == "":
+        return None
+    return {"name": index["name"], "url": (override or index["url"]).replace("{name}", index["name"])}
+
+
+def _lock_texts(files: Iterable[Mapping]) -> dict[str, str]:
+    """Environment name -> text of its lock, from the looped results of ansible.builtin.slurp."""
+    texts = {}
+    for result in files:
+        try:
+            text = base64.b64decode(result.get("content") or "", validate=True).decode("utf-8")
+        except (binascii.Error, UnicodeDecodeError):
+            text = ""
+        texts[result["item"]["name"]] = text
+    return texts
+
+
+def describe_environments(
+    environments: Iterable[Mapping],
+    platform: Mapping,
+    files: Iterable[Mapping],
+    installed: Mapping | None,
+    index_url: str | None = None,
+    no_index: bool = False,
+    relock: bool = False,
+) -> list[dict]:
+    """One host's environments: what each asks for, the valid lock the host has, and whether that is installed.
+
+    platform: {id, version, arch}; files: results of slurp; installed: environments of gpu_node_state
+    """
+    texts = _lock_texts(files)
+    described = []
+    for environment in environments:
+        index = _wheel_index(environment, index_url, no_index)
+        digest = request_digest(environment, platform, environment.get("index"))
+        text = texts.get(environment["name"], "")
+        match = _DIGEST.search(text)
+        lock = text if match and match["digest"] == digest and not relock else ""
+        described.append(
+            {
+                "name": environment["name"],
+                "python": environment["python"],
+                "requirements": list(environment["requirements"]),
+                "index": index,
+                "digest": digest,
+                "lock": lock,
+                "installed": _is_installed(lock, environment["python"], (installed or {}).get(environment["name"])),
+            }
+        )
+    return described
+
+
+def assign(hosts: Mapping[str, Iterable[Mapping]]) -> dict[str, dict]:
+    """Digest of each request -> the host that answers for it and its lock; an empty lock is to be solved by that host.
+
+    hosts: name -> described environments, in the play's order. The first host with a valid lock wins, so that a new
+    node gets what the others have; without any, the first host that asks solves.
+    """
+    plan: dict[str, dict] = {}
+    for host, environments in hosts.items():
+        for environment in environments:
+            known = plan.get(environment["digest"])
+            if known is None or (environment["lock"] and not known["lock"]):
+                plan[environment["digest"]] = {"host": host, "lock": environment["lock"]}
+    return plan

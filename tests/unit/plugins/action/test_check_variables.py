@@ -1,0 +1,76 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""check_variables in a real ansible-playbook run over an inventory without any reachable host."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[4]
+PLAY = """\
+---
+- name: Check
+  hosts: all
+  gather_facts: false
+  vars: {play_vars}
+  tasks:
+    - name: Find misspelt role variables
+      allreduce.gpu.check_variables:
+        ignore: [cluster_ssh_foreign]
+      register: checked
+    - name: Write what was found
+      ansible.builtin.copy:
+        content: "{{{{ checked | to_json }}}}"
+        dest: {result}
+      delegate_to: localhost
+      connection: local
+      run_once: true
+"""
+
+
+@pytest.fixture
+def check(tmp_path):
+    """Run the action on inventory lines; give its output and, when it passed, its result."""
+    executable = Path(sys.executable).with_name("ansible-playbook")
+    if not executable.exists():
+        executable = shutil.which("ansible-playbook")
+
+    def run(inventory, play_vars="{}"):
+        (tmp_path / "hosts.ini").write_text(inventory, encoding="utf-8")
+        result = tmp_path / "result.json"
+        (tmp_path / "play.yml").write_text(PLAY.format(play_vars=play_vars, result=result), encoding="utf-8")
+        done = subprocess.run(
+            [str(executable), "-i", str(tmp_path / "hosts.ini"), str(tmp_path / "play.yml")],
+            capture_output=True, text=True, check=False, cwd=ROOT,
+            env=dict(os.environ, ANSIBLE_LOCALHOST_WARNING="false", COLUMNS="1000", ANSIBLE_NOCOLOR="1"),
+        )
+        text = result.read_text(encoding="utf-8") if result.exists() else None
+        return done.returncode, done.stdout + done.stderr, json.loads(text) if text else None
+
+    return run
+
+
+def test_right_and_foreign_names_pass_without_a_connection(check):
+    code, output, result = check("[gpu_nodes]\nno-such-host[1:3] cluster_ssh_user=mia cluster_ssh_foreign=1 my_thing=2\n")
+    assert code == 0, output
+    assert result["unknown"] == []
+    assert result["checked"] > 10
+
+
+def test_misspelt_group_variable_fails_with_one_sentence(check):
+    code, output, _result = check("[gpu_nodes]\na\nb\n[other]\nc\n[gpu_nodes:vars]\ncluster_ssh_usr=mia\n")
+    assert code == 2
+    expected = "Unknown variable cluster_ssh_usr (set for group gpu_nodes): did you mean cluster_ssh_user?"
+    assert expected in " ".join(output.split())
+
+
+def test_play_variable_is_looked_at(check):
+    code, output, _result = check("a\n", play_vars="{python_env_noindex: true}")
+    assert code == 2
+    assert "(set in the play): did you mean python_env_no_index?" in " ".join(output.split())
