@@ -9,8 +9,8 @@ is not used.
 
 _SHOWN = ("LoadState", "ActiveState", "SubState", "Result", "ExecMainCode", "ExecMainStatus", "ExecMainPID")
 
-# Exit codes that systemd itself gives when it cannot even execute the command (man systemd.exec, "Process Exit Codes").
-_SYSTEMD_EXITS = {200: "CHDIR", 203: "EXEC", 205: "LIMITS", 206: "OOM_ADJUST", 216: "GROUP", 217: "USER", 226: "NAMESPACE"}
+# Exit codes that systemd itself gives when it cannot even execute the command (man systemd.exec).
+_SYSTEMD_EXITS = {200: "CHDIR", 203: "EXEC", 205: "LIMITS", 216: "GROUP", 217: "USER", 226: "NAMESPACE"}
 
 
 class SystemdError(Exception):

@@ -89,7 +89,7 @@ def stop(params, run):
     if os.path.isdir(path):
         uid = _uid(path)
         ranks = [rank["rank"] for rank in result["ranks"]]
-        result["tails"] = dict((str(rank), training_run.tail(path, rank, params["tail_lines"], uid)) for rank in ranks)
+        result["tails"] = {str(rank): training_run.tail(path, rank, params["tail_lines"], uid) for rank in ranks}
         result["tails"]["torchrun"] = training_run.agent_tail(path, params["tail_lines"], uid)
         result["metrics"], result["metrics_error"] = training_run.metrics(path, uid)
         result["logs"] = training_run.collect_logs(path, uid, params["log_limit"])
@@ -106,7 +106,7 @@ def interface(address, run):
     except ValueError:
         return None
     # ip prints an empty object for each interface that the filter left out.
-    names = sorted(set(link["ifname"] for link in links if link.get("ifname") and link.get("addr_info")))
+    names = sorted({link["ifname"] for link in links if link.get("ifname") and link.get("addr_info")})
     return names[0] if len(names) == 1 else None
 
 
@@ -142,7 +142,7 @@ def _port_refusal(address, host, port):
             probe.bind((host, port))
         except OSError as error:
             if error.errno == errno.EADDRINUSE:
-                return "Port %d of this node, the rendezvous, is in use, perhaps by another run; choose another port." % port
+                return "The rendezvous port %d of this node is in use, perhaps by another run; choose another." % port
     return None
 
 

@@ -181,10 +181,11 @@ def main():
         supports_check_mode=True,
     )
     actions = {"started": start, "polled": poll, "stopped": stop}
+    state, call = module.params["state"], (module.params, module.run_command)
     try:
         if module.check_mode:
-            module.exit_json(changed=module.params["state"] != "polled", warnings=refusals(module.params, module.run_command))
-        module.exit_json(**actions[module.params["state"]](module.params, module.run_command))
+            module.exit_json(changed=state != "polled", warnings=refusals(*call))
+        module.exit_json(**actions[state](*call))
     except (RunError, SystemdError) as error:
         module.fail_json(msg=str(error))
     except OSError as error:

@@ -15,17 +15,17 @@ import os
 import sys
 import time
 import traceback
+from pathlib import Path
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-LOGS = os.path.join(HERE, "logs")
+HERE = Path(__file__).absolute().parent
+LOGS = HERE / "logs"
 
 
 def main() -> int:
-    """Run torchrun and return its exit code; what happened goes to logs/agent.json, what it prints to logs/torchrun.log."""
-    with open(os.path.join(HERE, "launch.json"), encoding="utf-8") as stream:
-        launch = json.load(stream)
+    """Run torchrun; what happened goes to logs/agent.json, what it prints to logs/torchrun.log."""
+    launch = json.loads((HERE / "launch.json").read_text(encoding="utf-8"))
     os.umask(0o027)
-    log = os.open(os.path.join(LOGS, "torchrun.log"), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o640)
+    log = os.open(LOGS / "torchrun.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o640)
     os.dup2(log, 1)
     os.dup2(log, 2)
     outcome = {"started": time.time(), "failures": [], "error": None}
@@ -35,7 +35,7 @@ def main() -> int:
         traceback.print_exc()
         outcome["error"] = f"{type(error).__name__}: {error}".strip()
     outcome["finished"] = time.time()
-    write_json(os.path.join(LOGS, "agent.json"), outcome)
+    write_json(LOGS / "agent.json", outcome)
     return 1 if outcome["error"] or outcome["failures"] else 0
 
 
@@ -47,7 +47,7 @@ def run(launch: dict) -> dict:
 
     nproc = ranks_per_node(launch["nproc_per_node"])
     os.environ.setdefault("OMP_NUM_THREADS", str(threads_per_rank(nproc)))
-    argv = [f"--nproc-per-node={nproc}", *launch["torchrun"], os.path.join(HERE, "rank.py"), launch["script"]]
+    argv = [f"--nproc-per-node={nproc}", *launch["torchrun"], str(HERE / "rank.py"), launch["script"]]
     try:
         torchrun.main(argv + launch["args"])
     except ChildFailedError as error:
@@ -57,14 +57,14 @@ def run(launch: dict) -> dict:
 
 def environment(launch: dict) -> dict[str, str]:
     """Environment of agent and ranks."""
-    root = os.path.dirname(os.path.dirname(launch["python"]))
+    root = Path(launch["python"]).parent.parent
     return {
-        "PATH": os.path.join(root, "bin") + os.pathsep + os.environ.get("PATH", "/usr/local/bin:/usr/bin:/bin"),
-        "VIRTUAL_ENV": root,
+        "PATH": f"{root}/bin:{os.environ.get('PATH', '/usr/local/bin:/usr/bin:/bin')}",
+        "VIRTUAL_ENV": str(root),
         "PYTHONUNBUFFERED": "1",
         "ALLREDUCE_RUN_ID": launch["run_id"],
-        "ALLREDUCE_RUN_DIR": os.path.join(HERE, "work"),
-        "ALLREDUCE_METRICS": os.path.join(LOGS, "metrics.json"),
+        "ALLREDUCE_RUN_DIR": str(HERE / "work"),
+        "ALLREDUCE_METRICS": str(LOGS / "metrics.json"),
         **launch["variables"],
     }
 
@@ -105,11 +105,11 @@ def describe(rank: int, failure) -> dict:
     }
 
 
-def write_json(path: str, value: dict) -> None:
+def write_json(path: Path, value: dict) -> None:
     """Write so that a reader sees either nothing or all of it."""
-    with open(path + ".new", "w", encoding="utf-8") as stream:
-        json.dump(value, stream)
-    os.replace(path + ".new", path)
+    new = path.with_suffix(".new")
+    new.write_text(json.dumps(value), encoding="utf-8")
+    new.replace(path)
 
 
 if __name__ == "__main__":

@@ -13,16 +13,16 @@ import json
 import os
 import sys
 import time
+from pathlib import Path
 
-LOGS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "logs")
+LOGS = Path(__file__).absolute().parent / "logs"
 
 
 def main(script: str, args: list[str]) -> None:
     """Redirect, leave a note, become the script."""
     rank = int(os.environ["RANK"])
     for stream, descriptor in (("out", 1), ("err", 2)):
-        path = os.path.join(LOGS, f"rank{rank}.{stream}")
-        os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o640), descriptor)
+        os.dup2(os.open(LOGS / f"rank{rank}.{stream}", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o640), descriptor)
     note = {
         "rank": rank,
         "local_rank": int(os.environ["LOCAL_RANK"]),
@@ -30,11 +30,10 @@ def main(script: str, args: list[str]) -> None:
         "attempt": int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")),
         "started": time.time(),
     }
-    path = os.path.join(LOGS, f"rank{rank}.json")
-    with open(path + ".new", "w", encoding="utf-8") as out:
-        json.dump(note, out)
-    os.replace(path + ".new", path)
-    os.execv(sys.executable, [sys.executable, "-u", script, *args])
+    new = LOGS / f"rank{rank}.new"
+    new.write_text(json.dumps(note), encoding="utf-8")
+    new.replace(new.with_suffix(".json"))
+    os.execv(sys.executable, [sys.executable, "-u", script, *args])  # noqa: S606 - becoming the script is the purpose
 
 
 if __name__ == "__main__":

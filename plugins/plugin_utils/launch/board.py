@@ -1,0 +1,100 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The board on which the workers of one run, one process per node, tell each other how their node stands.
+
+A directory on the controller with one JSON file per node, written by that node's worker only:
+  phase             starting (its unit is not running yet) | waiting (no rank has started) | running | ended
+  until             the worker writes again before this time, or is lost (seconds since the epoch)
+  rendezvous_error  why the node cannot connect to the rendezvous, or None
+  outcome           None until the node has ended, see outcome.py
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+# Seconds. A worker writes every few seconds unless it says so; this is for a node that answers slowly.
+PATIENCE = 60.0
+
+
+class Board:
+    """The board of a run as one NODE's worker sees it."""
+
+    def __init__(self, directory: Path, node: str, nodes: Sequence[str], clock: Callable[[], float] = time.time):
+        self._directory = directory / ".nodes"
+        self._node = node
+        self._nodes = list(nodes)
+        self._clock = clock
+        self._opened = clock()
+        self._directory.mkdir(parents=True, exist_ok=True)
+
+    def post(
+        self,
+        phase: str,
+        rendezvous_error: str | None = None,
+        outcome: Mapping | None = None,
+        patience: float = PATIENCE,
+    ) -> None:
+        """Say how the own node stands, and for how long that may be believed."""
+        state = {"phase": phase, "rendezvous_error": rendezvous_error, "outcome": outcome}
+        write_json(self._directory / f"{self._node}.json", {**state, "until": self._clock() + patience})
+
+    def read(self) -> dict[str, dict | None]:
+        """How every node stands, None for one whose worker has not written yet."""
+        return {node: _read(self._directory / f"{node}.json") for node in self._nodes}
+
+    def outcomes(self) -> list[dict]:
+        """Outcomes of the nodes that have ended, in the order of the nodes."""
+        return [state["outcome"] for state in self.read().values() if state and state["outcome"]]
+
+    def lost(self) -> dict[str, str]:
+        """Nodes without an outcome whose workers are silent for too long, with the reason as a phrase."""
+        phrases = {}
+        for node, state in self.read().items():
+            if state is None and self._clock() > self._opened + PATIENCE:
+                phrases[node] = f"{node} never began its part of the run"
+            elif state and not state["outcome"] and self._clock() > state["until"]:
+                phrases[node] = f"{node} stopped answering while it was {state['phase']}"
+        return phrases
+
+    def failed_peer(self) -> str | None:
+        """A node that has failed or is lost; None while all is well."""
+        failed = [outcome["node"] for outcome in self.outcomes() if outcome["status"] == "failed"]
+        return next(iter([*failed, *self.lost()]), None)
+
+    def all_started(self) -> bool:
+        """Whether the unit of every node has been started."""
+        return all(state and state["phase"] != "starting" for state in self.read().values())
+
+
+def explain_stall(states: Mapping[str, Mapping | None], first: str, rendezvous: str, seconds: int) -> str:
+    """Why no rank has started after SECONDS, naming the node to look at."""
+    errors = {node: state["rendezvous_error"] for node, state in states.items() if state and state["rendezvous_error"]}
+    if first in errors:
+        return f"{first} does not listen on the rendezvous {rendezvous} after {seconds} s ({errors[first]})"
+    if errors:
+        names = ", ".join(f"{node} ({error})" for node, error in errors.items())
+        return (
+            f"after {seconds} s the rendezvous {rendezvous} on {first} cannot be reached from {names}; let the nodes' "
+            "firewalls accept traffic between their cluster addresses, or correct gpu_cluster_address"
+        )
+    return f"torchrun has started no rank after {seconds} s although all nodes reach the rendezvous {rendezvous}"
+
+
+def write_json(path: Path, value: object) -> None:
+    """Write so that a reader sees either the old or the new content."""
+    new = path.with_name(f".{path.name}.{os.getpid()}")
+    new.write_text(json.dumps(value, indent=1) + "\n", encoding="utf-8")
+    new.replace(path)
+
+
+def _read(path: Path) -> dict | None:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None

@@ -1,0 +1,161 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One worker's part in a run: start its node's unit, follow it, stop it when any node fails, gather the outcomes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.launch import outcome as outcomes
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.launch.board import Board, explain_stall
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.launch.request import Place
+
+# Seconds between two lines of progress, and between two looks at a node; mistakes show early, so short at first.
+PROGRESS_EVERY = 10.0
+FIRST_WAIT, WAIT, FIRST_PHASE = 1.0, 4.0, 15.0
+# Stopping takes up to 15 s on the node (systemd_unit.py), more where it is slow.
+STOP_PATIENCE = 120.0
+
+
+class Unreachable(Exception):
+    """The node does not answer; the text says why."""
+
+
+class Unit(Protocol):
+    """The node's unit, remotely; each call may raise Unreachable or UnitError."""
+
+    def start(self) -> Mapping: ...
+
+    def poll(self, wait: float) -> Mapping: ...
+
+    def stop(self) -> Mapping: ...
+
+
+class UnitError(Exception):
+    """The node refused; one sentence."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Seconds; timeout 0 is none."""
+
+    timeout: int
+    start_timeout: int
+    upload_patience: float = 60.0
+
+
+class Follower:
+    """Follows one node from start to end."""
+
+    def __init__(
+        self,
+        place: Place,
+        board: Board,
+        unit: Unit,
+        limits: Limits,
+        show: Callable[[str], None],
+        clock: Callable[[], float] = time.time,
+        sleep: Callable[[float], None] = time.sleep,
+    ):
+        self._place, self._board, self._unit, self._limits = place, board, unit, limits
+        self._show, self._clock, self._sleep = show, clock, sleep
+        self._began = self._clock()
+        self._shown = self._began
+        self.stopped: Mapping = {}
+
+    def run(self) -> dict:
+        """Start, follow, stop; returns this node's outcome, which is on the board then too."""
+        try:
+            outcome = self._run()
+        except Unreachable as error:
+            # Its unit ends by itself when the lease runs out.
+            outcome = self._lost(f"{self._place.node} became unreachable ({error})")
+            outcome["unreachable"] = True
+        except UnitError as error:
+            outcome = self._lost(str(error))
+        self._board.post("ended", outcome=outcome)
+        return outcome
+
+    def abort(self, reason: str) -> dict:
+        """Stop at once because the controller's task ends; the reason is a phrase."""
+        try:
+            outcome = self._stop(reason)
+        except (Unreachable, UnitError):
+            outcome = self._lost(reason)
+        self._board.post("ended", outcome=outcome)
+        return outcome
+
+    def gather(self) -> list[dict]:
+        """Outcomes of all nodes, once each has ended or is lost."""
+        while len(found := self._board.outcomes()) < len(self._place.nodes):
+            lost = self._board.lost()
+            if len(found) + len(lost) >= len(self._place.nodes):
+                return found + [outcomes.lost_outcome(n, self._began, self._clock(), why) for n, why in lost.items()]
+            self._sleep(0.5)
+        return found
+
+    def _run(self) -> dict:
+        self._board.post("starting", patience=self._limits.upload_patience)
+        if self._board.failed_peer():
+            return self._stop("")
+        self._unit.start()
+        ready = self._clock()
+        self._board.post("waiting")
+        while True:
+            seen = self._unit.poll(FIRST_WAIT if self._clock() - self._began < FIRST_PHASE else WAIT)
+            self._board.post("running" if seen["ranks"] else "waiting", seen.get("rendezvous_error"))
+            if seen["service"]["state"] != "running":
+                return self._stop(None)
+            if self._board.failed_peer():
+                return self._stop("")
+            if not self._board.all_started():
+                ready = self._clock()
+            cause = self._cause(seen, ready)
+            if cause:
+                return self._stop(cause)
+            self._progress(seen)
+
+    def _cause(self, seen: Mapping, ready: float) -> str | None:
+        """Why this node's worker ends a run that goes on."""
+        limits = self._limits
+        if limits.timeout and self._clock() - self._began > limits.timeout:
+            return f"the run did not end within its timeout of {limits.timeout} s"
+        if not seen["ranks"] and self._clock() - ready > limits.start_timeout:
+            first = self._place.nodes[0]
+            return explain_stall(self._board.read(), first, self._place.rendezvous, limits.start_timeout)
+        return None
+
+    def _stop(self, cause: str | None) -> dict:
+        """cause as in outcome.node_outcome."""
+        self._board.post("running", patience=STOP_PATIENCE)
+        self.stopped = self._unit.stop()
+        return outcomes.node_outcome(self._place.node, self._began, self.stopped, self._clock(), cause)
+
+    def _lost(self, reason: str) -> dict:
+        return outcomes.lost_outcome(self._place.node, self._began, self._clock(), reason.rstrip("."))
+
+    def _progress(self, seen: Mapping) -> None:
+        now = self._clock()
+        if now - self._shown < PROGRESS_EVERY:
+            return
+        line = progress_line(seen, self._place, now - self._began)
+        if line:
+            self._shown = now
+            self._show(line)
+
+
+def progress_line(seen: Mapping, place: Place, elapsed: float) -> str | None:
+    """What to show of this node: rank 0's last line, or that the first node waits; None for all others."""
+    if not seen["ranks"]:
+        return f"{elapsed:4.0f} s  {place.node} waits for {len(place.nodes)} nodes" if place.is_first else None
+    rank = next((rank for rank in seen["ranks"] if rank["rank"] == 0), None)
+    if rank is None:
+        return None
+    silent = seen["now"] - (rank["last_output"] or rank["started"])
+    text = "".join(char for char in rank["last_line"] if char.isprintable()) or "(no output yet)"
+    note = f" (silent for {silent:.0f} s)" if silent > 6 * PROGRESS_EVERY else ""
+    return f"{elapsed:4.0f} s  {place.node} rank 0: {text}{note}"

@@ -1,0 +1,154 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How a run ended: each node's outcome, which failure came first, and the result of the whole run.
+
+The outcome of a node is a dict, since it travels between the workers as JSON:
+  node, status   succeeded | failed | stopped (because of another node)
+  started, finished   seconds since the epoch, the controller's clock
+  world_size     number of ranks of the run, None when none of this node's ever started
+  failures       [{rank, exit_code, time, reason, tail, lost_peer}], rank and exit_code None where no rank failed
+  metrics        what this node's rank 0 wrote, or None
+"""
+
+from __future__ import annotations
+
+import re
+import signal
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timezone
+
+# What a rank says that dies because another one did: Gloo, NCCL, the TCP store, torchrun's rendezvous, sockets.
+_LOST_PEER = re.compile(
+    r"Connection (reset|closed|refused|aborted)|Broken pipe|remote process exited|ncclRemoteError|"
+    r"RendezvousConnectionError|RendezvousClosedError|RendezvousTimeoutError|DistNetworkError|DistStoreError|"
+    r"Watchdog caught collective operation timeout|Timed out waiting \d+ms for (recv|send)|Socket Timeout|"
+    r"failed to (recv|send), got 0 bytes|NCCL communicator was aborted|Application timeout caused pair closure",
+    re.IGNORECASE,
+)
+
+
+def node_outcome(node: str, started: float, stopped: Mapping, received: float, cause: str | None = None) -> dict:
+    """Outcome of one node from what module training_unit returned at its end.
+
+    RECEIVED is the controller's time at that moment; with the node's own clock in STOPPED it puts the times of
+    all nodes on one scale. CAUSE is why the controller stopped the node although it was running: a sentence of this
+    node's own (timeout, stalled start), or "" when another node failed.
+    """
+    offset = received - stopped.get("now", received)
+    ranks = stopped.get("ranks") or []
+    outcome = {
+        "node": node,
+        "started": started,
+        "finished": received,
+        "world_size": ranks[0]["world_size"] if ranks else None,
+        "metrics": stopped.get("metrics"),
+        "failures": _rank_failures(stopped, ranks, offset),
+    }
+    # A rank may have failed in the very moment in which the controller stopped the node for another reason.
+    if not outcome["failures"] and (cause or (cause is None and not _succeeded(stopped))):
+        outcome["failures"] = [_node_failure(stopped, cause, received)]
+    outcome["status"] = "failed" if outcome["failures"] else "succeeded" if cause is None else "stopped"
+    return outcome
+
+
+def lost_outcome(node: str, started: float, now: float, reason: str) -> dict:
+    """Outcome of a node of which nothing more is known than REASON."""
+    failure = {"rank": None, "exit_code": None, "time": now, "reason": reason, "tail": [], "lost_peer": False}
+    return {
+        "node": node, "started": started, "finished": now, "world_size": None, "metrics": None,
+        "failures": [failure], "status": "failed",
+    }  # fmt: skip
+
+
+def first_failure(outcomes: Sequence[Mapping]) -> dict | None:
+    """The failure that caused the others, with its node: the earliest that is not about a lost peer."""
+    failures = [dict(failure, node=outcome["node"]) for outcome in outcomes for failure in outcome["failures"]]
+    return min(failures, key=lambda failure: (failure["lost_peer"], failure["time"]), default=None)
+
+
+def run_result(run_id: str, script: str, nodes: Sequence[str], outcomes: Sequence[Mapping]) -> dict:
+    """What result.json holds."""
+    failure = first_failure(outcomes)
+    sizes = [outcome["world_size"] for outcome in outcomes if outcome["world_size"]]
+    metrics = [outcome["metrics"] for outcome in outcomes if outcome["metrics"]]
+    shown = ("node", "rank", "exit_code", "reason", "tail")
+    return {
+        "format": 1,
+        "run_id": run_id,
+        "script": script,
+        "nodes": list(nodes),
+        "world_size": max(sizes, default=None),
+        "started": iso(min(outcome["started"] for outcome in outcomes)),
+        "finished": iso(max(outcome["finished"] for outcome in outcomes)),
+        "status": "failed" if failure else "succeeded",
+        "failure": {key: failure[key] for key in shown} if failure else None,
+        "metrics": metrics[0] if metrics else None,
+    }
+
+
+def message(result: Mapping, node: str, directory: str) -> str:
+    """What the task says on NODE: one sentence, on the node of the cause with the failing rank's last lines."""
+    failure = result["failure"]
+    if failure is None:
+        return f"Trained {result['script']} with {result['world_size']} ranks on {len(result['nodes'])} nodes."
+    if failure["node"] != node:
+        return f"Stopped on {node} because {failure['node']} failed: {failure['reason']}."
+    tail = "".join(f"\n  {line}" for line in failure["tail"])
+    return f"Training failed on {node}: {failure['reason']}; all logs are in {directory}/logs.{tail}"
+
+
+def end_phrase(exit_code: int) -> str:
+    """'exited with code 3', 'was killed by SIGKILL (often the out-of-memory killer)'."""
+    if exit_code >= 0:
+        return f"exited with code {exit_code}"
+    try:
+        name = signal.Signals(-exit_code).name
+    except ValueError:
+        name = f"signal {-exit_code}"
+    return f"was killed by {name}" + (" (often the out-of-memory killer)" if name == "SIGKILL" else "")
+
+
+def iso(seconds: float) -> str:
+    """2026-11-21T15:30:00Z"""
+    return datetime.fromtimestamp(seconds, timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _succeeded(stopped: Mapping) -> bool:
+    agent = stopped.get("agent")
+    return stopped["service"]["state"] == "succeeded" and bool(agent) and not agent["error"] and not agent["failures"]
+
+
+def _rank_failures(stopped: Mapping, ranks: Sequence[Mapping], offset: float) -> list[dict]:
+    """Failures that torchrun reported, without those of ranks which it ended itself because of another one."""
+    last_output = {rank["rank"]: rank.get("last_output") for rank in ranks}
+    failures = []
+    for failure in (stopped.get("agent") or {}).get("failures", []):
+        tail = (stopped.get("tails") or {}).get(str(failure["rank"]), [])
+        # torchrun gives whole seconds; a rank's last output is finer, and not later than its end.
+        when = min(failure["time"] + 1, last_output.get(failure["rank"]) or failure["time"])
+        failures.append({
+            "rank": failure["rank"],
+            "exit_code": failure["exit_code"],
+            "time": when + offset,
+            "reason": f"rank {failure['rank']} {end_phrase(failure['exit_code'])}",
+            "tail": tail,
+            "lost_peer": failure["exit_code"] == -signal.SIGTERM or _lost_peer([failure["message"], *tail]),
+        })  # fmt: skip
+    return failures
+
+
+def _node_failure(stopped: Mapping, cause: str | None, received: float) -> dict:
+    agent = stopped.get("agent") or {}
+    tail = (stopped.get("tails") or {}).get("torchrun", [])
+    error = agent.get("error")
+    reason = cause or (f"torchrun ended with {error}" if error else f"torchrun {stopped.get('end', 'ended')}")
+    lost = not cause and _lost_peer([error or "", *tail])
+    return {
+        "rank": None, "exit_code": None, "time": agent.get("finished", received), "reason": reason.rstrip("."),
+        "tail": [] if cause else tail, "lost_peer": lost,
+    }  # fmt: skip
+
+
+def _lost_peer(lines: Sequence[str]) -> bool:
+    return any(_LOST_PEER.search(line) for line in lines)
