@@ -82,10 +82,19 @@ def run(run_id: str, nodes: list[str], started: str, finished: str, throughput: 
     }
 
 
-def check(name: str, node_name: str, category: str, expected: str, measured: str, status: str = "passed") -> dict[str, Any]:
+def check(
+    name: str, node_name: str, category: str, expected: str, measured: str, status: str = "passed", reason: str = ""
+) -> dict[str, Any]:
     """One check."""
-    return {"name": name, "node": node_name, "category": category, "expected": expected, "measured": measured,
-            "status": status, "reason": ""}
+    return {
+        "name": name,
+        "node": node_name,
+        "category": category,
+        "expected": expected,
+        "measured": measured,
+        "status": status,
+        "reason": reason,
+    }
 
 
 def node(name: str, address: str) -> dict[str, Any]:
@@ -105,13 +114,13 @@ def node(name: str, address: str) -> dict[str, Any]:
         "gpu_node_state": _state(),
         "checks": [
             check("driver_version", name, "coherence", DRIVER, DRIVER),
-            check("dkms_module", name, "coherence", f"nvidia-current {DRIVER} for {KERNEL}", f"nvidia-current {DRIVER} for {KERNEL}"),
+            check("dkms_module", name, "coherence", f"{DRIVER} for {KERNEL}", f"{DRIVER} for {KERNEL}"),
             check("gpu_count", name, "health", "2", "2"),
             check("fabric_manager", name, "health", "not needed", "not needed"),
             check("torch_version", name, "environment", "2.6.0", "2.6.0+cu124"),
             check("cuda_available", name, "environment", "yes", "yes"),
             check("clock_synchronised", name, "network", "yes", "yes"),
-            check("rdma_bandwidth", name, "network", "at least 45 Gbit/s", "", "skipped") | {"reason": "no InfiniBand or RoCE port"},
+            check("rdma_bandwidth", name, "network", "at least 45 Gbit/s", "", "skipped", "no InfiniBand or RoCE port"),
             check("training_step", name, "training", "loss falls", "2.303 to 0.413"),
         ],
     }
@@ -194,7 +203,8 @@ def many_nodes(count: int) -> dict[str, Any]:
     for number in range(1, count + 1):
         one = document["nodes"][f"gpu-{number}"]
         one["address"] = f"10.77.{number // 250}.{number % 250 + 1}"
-        one["checks"].append(check("bus_bandwidth", f"gpu-{number}", "collectives", "at least 20 GB/s", f"{21 + number / count:.3f} GB/s"))
+        measured = f"{21 + number / count:.3f} GB/s"
+        one["checks"].append(check("bus_bandwidth", f"gpu-{number}", "collectives", "at least 20 GB/s", measured))
     document["nodes"]["gpu-7"]["checks"][0].update(status="failed", measured="535.247.01")
     document["nodes"]["gpu-7"]["gpu_node_state"]["driver"]["installed"] = "535.247.01"
     return document

@@ -66,8 +66,12 @@ def _node(name: str, node: Mapping[str, Any]) -> Node:
 def _checks(checks: Any, node: str) -> tuple[Check, ...]:
     """Checks by category; within one, failed first, otherwise in the order they were made."""
     found = [_check(check, node) for check in mappings(checks)]
-    return tuple(sorted(found, key=lambda check: (_rank(CATEGORIES, check.category), check.category,
-                                                  CHECK_STATUSES.index(check.status))))
+    return tuple(
+        sorted(
+            found,
+            key=lambda check: (_rank(CATEGORIES, check.category), check.category, CHECK_STATUSES.index(check.status)),
+        )
+    )
 
 
 def _check(check: Mapping[str, Any], node: str) -> Check:
@@ -90,21 +94,27 @@ def _rank(order: tuple[str, ...], value: str) -> int:
     return order.index(value) if value in order else len(order)
 
 
-def _verdict(nodes: tuple[Node, ...], cluster: tuple[Check, ...], runs: tuple[Run, ...],
-             scaling: tuple[Scaling, ...]) -> Verdict:
+def _verdict(
+    nodes: tuple[Node, ...], cluster: tuple[Check, ...], runs: tuple[Run, ...], scaling: tuple[Scaling, ...]
+) -> Verdict:
     checks = [check for node in nodes for check in node.checks] + list(cluster)
     counted = Counter(check.status for check in checks)
     counts = {status: counted[status] for status in CHECK_STATUSES}
     current = [run for run in runs if run.counts]
-    differences = sum(item.result not in (AS_PLANNED, NOT_MEASURED) for node in nodes for item in node.description.items)
+    differences = sum(_differences(node) for node in nodes)
     if counts["failed"] or any(run.status == "failed" for run in current):
         status = "failed"
     elif counts["unknown"] or differences or not counts["passed"] or not current:
         status = "incomplete"
     else:
         status = "passed"
-    sentences = [_checks_sentence(nodes, counts), *_plan_sentence(nodes, differences), *_training_sentences(current, scaling)]
-    return Verdict(status, counts, tuple(sentences))
+    training_sentences = _training_sentences(current, scaling)
+    sentences = (_checks_sentence(nodes, counts), *_plan_sentence(nodes, differences), *training_sentences)
+    return Verdict(status, counts, sentences)
+
+
+def _differences(node: Node) -> int:
+    return sum(item.result not in (AS_PLANNED, NOT_MEASURED) for item in node.description.items)
 
 
 def _checks_sentence(nodes: tuple[Node, ...], counts: Mapping[str, int]) -> str:
@@ -117,7 +127,7 @@ def _checks_sentence(nodes: tuple[Node, ...], counts: Mapping[str, int]) -> str:
 
 def _plan_sentence(nodes: tuple[Node, ...], differences: int) -> Iterator[str]:
     if differences:
-        affected = sum(any(item.result not in (AS_PLANNED, NOT_MEASURED) for item in node.description.items) for node in nodes)
+        affected = sum(_differences(node) > 0 for node in nodes)
         yield f"{plural(differences, 'difference')} between plan and installation on {plural(affected, 'node')}."
     elif any(node.description.items for node in nodes):
         yield "What was measured is installed as planned."

@@ -1,28 +1,29 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Geometry of the throughput picture: horizontal bars, positions in percent so that text keeps its size on any screen."""
+"""Geometry of the throughput picture: bars in percent of its width, so that text keeps its size on any screen."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.model import Scaling
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.text import enumeration, plural, quantity
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.text import plural, quantity
 
-ROW = 56
+ROW = 76
 BAR = 20
 
 
 @dataclass(frozen=True)
 class Stroke:
-    """One bar with its two labels; lengths in percent of the picture's width, heights in CSS pixels."""
+    """One bar with its labels; lengths in percent of the picture's width, heights in CSS pixels."""
 
     top: int
     length: float
     linear: float | None  # where perfect scaling would end; absent for the smallest size, which defines it
-    left: str
-    right: str
+    size: str
+    throughput: str
+    growth: str  # empty for the smallest size
 
 
 @dataclass(frozen=True)
@@ -42,19 +43,23 @@ def chart(scaling: Scaling) -> Chart:
     full = max([*linear, *(bar.samples_per_second for bar in scaling.bars)])
     strokes = []
     for position, bar in enumerate(scaling.bars):
-        comparison = f", {bar.speedup:.2f}×, {bar.efficiency:.0%}" if position else ""
         strokes.append(
             Stroke(
                 top=position * ROW,
                 length=round(100 * bar.samples_per_second / full, 2),
                 linear=round(100 * linear[position] / full, 2) if position else None,
-                left=f"{plural(bar.nodes, 'node')}, {plural(bar.processes, 'process')}",
-                right=f"{quantity(bar.samples_per_second)} samples/s{comparison}",
+                size=f"{plural(bar.nodes, 'node')}, {plural(bar.processes, 'process')}",
+                throughput=f"{quantity(bar.samples_per_second)} samples/s",
+                growth=f"{bar.speedup:.2f} times the throughput, efficiency {bar.efficiency:.0%}" if position else "",
             )
         )
     return Chart(
         title=f"Throughput of {scaling.script}",
-        text=enumeration(f"{stroke.left}: {stroke.right}" for stroke in strokes) + ".",
+        text="; ".join(_sentence(stroke) for stroke in strokes) + ".",
         height=len(strokes) * ROW,
         strokes=tuple(strokes),
     )
+
+
+def _sentence(stroke: Stroke) -> str:
+    return f"{stroke.size}: {stroke.throughput}" + (f", {stroke.growth}" if stroke.growth else "")

@@ -11,12 +11,20 @@ from typing import Any
 
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.model import Description, Stack
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.planned import compare
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.text import clean, mapping, mappings, number, texts, whole
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.text import (
+    clean,
+    mapping,
+    mappings,
+    number,
+    texts,
+    whole,
+)
 
 
 def describe(node: Mapping[str, Any]) -> Description:
     """The description of one node of verify.json."""
-    facts, gpu_node, stack, state = (mapping(node.get(key)) for key in ("facts", "gpu_node", "gpu_stack", "gpu_node_state"))
+    facts, gpu_node = mapping(node.get("facts")), mapping(node.get("gpu_node"))
+    stack, state = mapping(node.get("gpu_stack")), mapping(node.get("gpu_node_state"))
     memory = number(facts.get("memtotal_mb"))
     distribution = " ".join(filter(None, [clean(facts.get("distribution")), clean(facts.get("distribution_version"))]))
     return Description(
@@ -51,9 +59,8 @@ def _gpus(gpu_node: Mapping[str, Any], stack: Mapping[str, Any]) -> tuple[str, .
     measured = Counter(_gpu(gpu) for gpu in mappings(gpu_node.get("gpus")))
     if measured:
         return tuple(f"{count} × {name}" for name, count in measured.items())
-    return tuple(
-        f"{clean(gpu.get('count') or 1)} × {clean(gpu.get('model'))}, not measured" for gpu in mappings(stack.get("gpus"))
-    )
+    declared = mappings(stack.get("gpus"))
+    return tuple(f"{clean(gpu.get('count') or 1)} × {clean(gpu.get('model'))}, not measured" for gpu in declared)
 
 
 def _gpu(gpu: Mapping[str, Any]) -> str:

@@ -11,7 +11,13 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import TypeVar
 
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.model import CHECK_STATUSES, Check, Description, Node, Report
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.model import (
+    CHECK_STATUSES,
+    Check,
+    Description,
+    Node,
+    Report,
+)
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.planned import AS_PLANNED
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.text import hostlist, natural, plural
 
@@ -71,7 +77,8 @@ class CheckGroup:
     @property
     def categories(self) -> list[tuple[str, list[Check]]]:
         """Checks by category, those with the worst result first."""
-        found = [(category, list(checks)) for category, checks in groupby(self.checks, key=lambda check: check.category)]
+        grouped = groupby(self.checks, key=lambda check: check.category)
+        found = [(category, list(checks)) for category, checks in grouped]
         return sorted(found, key=lambda pair: min(CHECK_STATUSES.index(check.status) for check in pair[1]))
 
 

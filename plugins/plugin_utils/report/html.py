@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.report import chart, folding, text
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.model import Report
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _OPEN_GROUPS = 3
@@ -19,16 +18,23 @@ _OPEN_GROUPS = 3
 def render(report: Report) -> str:
     """The page; everything from the inputs is escaped."""
     environment = Environment(
-        loader=FileSystemLoader(_TEMPLATES), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        loader=FileSystemLoader(_TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
     environment.filters.update(quantity=text.quantity, plural=text.plural, hosts=folding.label)
-    return environment.get_template("report.html.j2").render(
-        report=report,
-        attention=folding.attention(report),
-        kinds=folding.kinds(report),
-        groups=folding.check_groups(report),
-        open_groups=_OPEN_GROUPS,
-        categories=folding.by_category(report),
-        charts=[chart.chart(scaling) for scaling in report.scaling],
-        bar=chart.BAR,
-    ) + "\n"
+    return (
+        environment.get_template("report.html.j2").render(
+            report=report,
+            attention=folding.attention(report),
+            kinds=folding.kinds(report),
+            groups=folding.check_groups(report),
+            open_groups=_OPEN_GROUPS,
+            categories=folding.by_category(report),
+            charts=[chart.chart(scaling) for scaling in report.scaling],
+            bar=chart.BAR,
+        )
+        + "\n"
+    )

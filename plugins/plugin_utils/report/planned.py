@@ -8,12 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.model import Item
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.text import clean, mapping, mappings
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion
-
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.model import Item
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.text import clean, mapping, mappings
 
 AS_PLANNED, DIFFERS, MISSING, NOT_MEASURED = "as planned", "differs", "missing", "not measured"
 _ORDER = {MISSING: 0, DIFFERS: 1, NOT_MEASURED: 2, AS_PLANNED: 3}
@@ -47,11 +46,12 @@ def _driver(stack: Mapping[str, Any], state: Mapping[str, Any]) -> Iterator[Item
         yield _item("driver", "version", version, installed, "installed" in mapping(state.get("driver")), agrees)
     if driver.get("dkms_module"):
         yield _dkms(driver, state)
-    for component in driver.get("components") or ():
+    wanted = [clean(component) for component in driver.get("components") or ()]
+    if wanted:
         enabled = state.get("apt_components")
-        present = component in (enabled or ())
-        yield _item("driver", f"archive component {clean(component)}", "enabled",
-                    "enabled" if present else "", enabled is not None, present)
+        present = [component for component in wanted if component in (enabled or ())]
+        agrees = present == wanted
+        yield _item("driver", "archive components", ", ".join(wanted), ", ".join(present), enabled is not None, agrees)
 
 
 def _same_driver(driver: Mapping[str, Any], installed: str) -> bool:
@@ -63,7 +63,8 @@ def _dkms(driver: Mapping[str, Any], state: Mapping[str, Any]) -> Item:
     """The kernel module, built for the running kernel (or for an installed one where another host's kernel runs)."""
     name = driver["dkms_module"]
     kernels = mapping(state.get("kernel"))
-    built = [row for row in mappings(state.get("dkms")) if row.get("module") == name and row.get("status") == "installed"]
+    found = mappings(state.get("dkms"))
+    built = [row for row in found if row.get("module") == name and row.get("status") == "installed"]
     wanted = {kernels.get("running"), kernels.get("newest")} - {None}
     fits = [row for row in built if row.get("kernel") in wanted] or built
     planned = clean(driver.get("version")) or "built"
@@ -84,8 +85,14 @@ def _packages(stack: Mapping[str, Any], state: Mapping[str, Any]) -> Iterator[It
         for package in packages:
             found = mapping(installed).get(package.get("name"))
             version = package.get("version")
-            yield _item(component.replace("_", " "), clean(package.get("name")), clean(version) or "any version",
-                        found, installed is not None, version is None or found == version)
+            yield _item(
+                component.replace("_", " "),
+                clean(package.get("name")),
+                clean(version) or "any version",
+                found,
+                installed is not None,
+                version is None or found == version,
+            )
         if decided.get("version") and not packages and component != "driver":
             yield _item(component.replace("_", " "), "version", clean(decided["version"]), None, False, False)
 

@@ -35,9 +35,8 @@ def scaling(found: Iterable[Run]) -> tuple[Scaling, ...]:
     for run in found:
         if run.status == "succeeded" and run.samples_per_second and run.processes > 0:
             newest.setdefault(run.script, {}).setdefault(len(run.nodes), run)
-    return tuple(
-        Scaling(script, tuple(_bars([sizes[size] for size in sorted(sizes)]))) for script, sizes in sorted(newest.items())
-    )
+    ordered = {script: [sizes[size] for size in sorted(sizes)] for script, sizes in sorted(newest.items())}
+    return tuple(Scaling(script, tuple(_bars(series))) for script, series in ordered.items())
 
 
 def _bars(ordered: list[Run]) -> Iterator[Bar]:

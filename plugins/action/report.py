@@ -1,0 +1,52 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Writes report.html, report.json and junit.xml on the controller; documented in plugins/modules/report.py."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from ansible.errors import AnsibleActionFail
+from ansible.plugins.action import ActionBase
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.report import document, html, junit
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.build import build
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.sources import ReportError, read
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.writing import apply, plan
+
+_ARGUMENTS = {
+    "directory": {"type": "path", "required": True},
+    "title": {"type": "str", "default": "GPU cluster report"},
+}
+_RENDERERS = {"report.html": html.render, "report.json": document.render, "junit.xml": junit.render}
+
+
+class ActionModule(ActionBase):
+    """Read, build, render, write what differs."""
+
+    TRANSFERS_FILES = False
+    _requires_connection = False
+    _supports_check_mode = True
+    _supports_async = False
+
+    def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
+        """The task's result."""
+        result = super().run(tmp, task_vars)
+        _validation, arguments = self.validate_argument_spec(argument_spec=_ARGUMENTS)
+        directory = Path(self._loader.path_dwim(arguments["directory"]))
+        try:
+            report = build(*read(directory), title=arguments["title"])
+            changes = plan({directory / name: render(report) for name, render in _RENDERERS.items()})
+            if not self._task.check_mode:
+                apply(changes)
+        except ReportError as error:
+            raise AnsibleActionFail(str(error)) from error
+        result.update(
+            changed=bool(changes),
+            directory=str(directory),
+            files=[str(directory / name) for name in _RENDERERS],
+            verdict={"status": report.verdict.status, "sentences": list(report.verdict.sentences)},
+            diff=[{"prepared": f"{change.path} would be {change.verb}\n"} for change in changes],
+        )
+        return result

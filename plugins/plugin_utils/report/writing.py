@@ -1,0 +1,59 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Writes files whose content differs, each as a whole: a reader never sees half a page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.sources import ReportError
+
+
+@dataclass(frozen=True)
+class Change:
+    """A file to write."""
+
+    path: Path
+    content: bytes
+    verb: str  # created | updated
+
+
+def plan(contents: Mapping[Path, str]) -> list[Change]:
+    """What has to be written for the files to hold these contents."""
+    changes = []
+    for path, text in contents.items():
+        content, present = text.encode("utf-8"), _content(path)
+        if present != content:
+            changes.append(Change(path, content, "created" if present is None else "updated"))
+    return changes
+
+
+def apply(changes: Iterable[Change]) -> None:
+    """Write them."""
+    for change in changes:
+        partial = change.path.with_name(f".{change.path.name}.partial")
+        try:
+            partial.write_bytes(change.content)
+            partial.replace(change.path)
+        except OSError as error:
+            partial.unlink(missing_ok=True)
+            raise _failed(change.path, "written", error) from error
+
+
+def _content(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise _failed(path, "read", error) from error
+
+
+def _failed(path: Path, verb: str, error: OSError) -> ReportError:
+    return ReportError(
+        f"{path} cannot be {verb} ({error.strerror}):"
+        " make room or give this user the right to, or set another report_directory"
+    )
