@@ -1,0 +1,116 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Lab hosts, and the commands a user types against them."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+LAB = [sys.executable, "-m", "tests.lab"]
+
+
+@dataclass
+class Run:
+    """One finished command: exit status and what it printed, colours and line folding undone."""
+
+    status: int
+    output: str
+
+    @property
+    def words(self):
+        """The output with all white space folded, so that a sentence can be looked for."""
+        return re.sub(r"\s+", " ", self.output)
+
+    @property
+    def recap(self):
+        """{host: {ok: n, changed: n, …}} of the last recap."""
+        found = {}
+        for host, counts in re.findall(r"^(\S+)\s+: (ok=.*)$", self.output, re.M):
+            found[host] = {key: int(value) for key, value in re.findall(r"(\w+)=(\d+)", counts)}
+        return found
+
+
+class Cluster:
+    """N hosts of one lab, with an inventory directory of their own."""
+
+    def __init__(self, name, nodes):
+        self.name = name
+        self.hosts = [f"{name}-{i}" for i in range(1, nodes + 1)]
+        self.inventory = CHECKOUT / "tests" / "output" / name
+        shutil.rmtree(self.inventory, ignore_errors=True)
+        shutil.copytree(CHECKOUT / "inventories" / "lab" / "group_vars", self.inventory / "group_vars")
+        subprocess.run([*LAB, "down", "--name", name], cwd=CHECKOUT, check=True)
+        self._up(nodes)
+
+    def _up(self, nodes):
+        path = self.inventory / "hosts.yml"
+        argv = [*LAB, "up", "--name", self.name, "--nodes", str(nodes), "--inventory", str(path)]
+        subprocess.run(argv, cwd=CHECKOUT, check=True)
+
+    def down(self):
+        """Remove the hosts."""
+        subprocess.run([*LAB, "down", "--name", self.name], cwd=CHECKOUT, check=True)
+
+    def on(self, host, command, check=True):
+        """Run a shell command on a host as root; its standard output."""
+        argv = [*LAB, "exec", host, "--", "sh", "-c", command]
+        done = subprocess.run(argv, cwd=CHECKOUT, capture_output=True, text=True, check=False)
+        if check and done.returncode:
+            raise AssertionError(f"{host}: {command!r} ended with {done.returncode}: {done.stdout}{done.stderr}")
+        return done.stdout
+
+    def start(self, playbook, *options, inventory=None, cwd=CHECKOUT, config=CHECKOUT / "ansible.cfg"):
+        """ansible-playbook as a running process, in a process group of its own."""
+        argv = ["ansible-playbook", playbook, "-i", str(inventory or self.inventory), *options]
+        return subprocess.Popen(
+            argv, cwd=cwd, env=environment(config), text=True, start_new_session=True,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        )  # fmt: skip
+
+    def play(self, playbook, *options, **where):
+        """ansible-playbook to its end."""
+        process = self.start(playbook, *options, **where)
+        output, _ = process.communicate()
+        return Run(process.returncode, output)
+
+    def fingerprint(self, host):
+        """What a run that must touch nothing leaves alone: files of the system, packages, users, units."""
+        return self.on(
+            host,
+            "find /etc /opt /usr /home /root /boot /var/lib/dpkg /var/lib/allreduce -xdev -not -type d"
+            " -not -path '/var/lib/dpkg/lock*' -not -path '/home/ansible/.ansible*' -not -name '*.pyc'"
+            r" -printf '%p %s %T@\n' 2>/dev/null | LC_ALL=C sort | md5sum",
+        )
+
+    def fingerprints(self):
+        """The fingerprint of every host."""
+        return {host: self.fingerprint(host) for host in self.hosts}
+
+    def edit_inventory(self, target, change):
+        """A copy of the inventory in directory TARGET, its hosts.yml passed through CHANGE."""
+        shutil.copytree(self.inventory, target, dirs_exist_ok=True, ignore=shutil.ignore_patterns("reports"))
+        path = Path(target) / "hosts.yml"
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+        changed = change(content) or content
+        path.write_text(yaml.safe_dump(changed), encoding="utf-8")
+        return Path(target)
+
+
+def environment(config):
+    """The environment a user's shell has: the tools of .venv first, one configuration file, no colours."""
+    return {
+        **{key: value for key, value in os.environ.items() if not key.startswith("ANSIBLE_")},
+        "PATH": f"{CHECKOUT / '.venv' / 'bin'}:{os.environ['PATH']}",
+        "ANSIBLE_CONFIG": str(config),
+        "ANSIBLE_NOCOLOR": "1",
+        "COLUMNS": "200",
+        "PYTHONUNBUFFERED": "1",
+    }

@@ -1,0 +1,23 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Two hosts for all scenarios. The files are numbered: they run in the order of a cluster's life."""
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from cluster import Cluster  # noqa: E402 (beside this file)
+
+
+@pytest.fixture(scope="session")
+def cluster():
+    """Two bare hosts, removed at the end; ALLREDUCE_KEEP=1 leaves them for a look."""
+    made = Cluster("cluster", 2)
+    yield made
+    if not os.environ.get("ALLREDUCE_KEEP"):
+        made.down()

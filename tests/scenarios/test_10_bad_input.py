@@ -1,0 +1,99 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Bad input on bare hosts: one clear sentence, and nothing is touched."""
+
+import pytest
+
+pytestmark = pytest.mark.lab
+
+
+@pytest.fixture(scope="module", autouse=True)
+def bare(cluster):
+    """Whatever happens in this file, the hosts end as they began."""
+    before = cluster.fingerprints()
+    yield before
+    assert cluster.fingerprints() == before
+
+
+def refused(run, *sentence):
+    """The run failed before any task changed a host, and said SENTENCE."""
+    assert run.status != 0, run.output
+    for part in sentence:
+        assert part in run.words, run.output
+    assert all(counts["changed"] == 0 for counts in run.recap.values()), run.output
+    assert "Traceback" not in run.output
+
+
+def test_plan_shows_what_and_why(cluster):
+    run = cluster.play("playbooks/plan.yml")
+    assert run.status == 0, run.output
+    assert "535" in run.output
+    assert "2.13.0" in run.output
+    assert "nvidia_driver_without_gpu" in run.words
+    assert all(counts["changed"] == 0 for counts in run.recap.values())
+
+
+def test_no_host_in_the_group(cluster, tmp_path):
+    def rename(inventory):
+        return {"gpu_servers": inventory["gpu_nodes"]}
+
+    inventory = cluster.edit_inventory(tmp_path, rename)
+    refused(cluster.play("playbooks/site.yml", inventory=inventory), "gpu_nodes")
+
+
+def test_unreachable_host(cluster, tmp_path):
+    def add(inventory):
+        free = inventory["gpu_nodes"]["hosts"]["cluster-1"]["ansible_host"].rsplit(".", 1)[0] + ".250"
+        inventory["gpu_nodes"]["hosts"]["cluster-9"] = {"ansible_host": free}
+
+    inventory = cluster.edit_inventory(tmp_path, add)
+    run = cluster.play("playbooks/site.yml", "-e", "ansible_ssh_timeout=5", inventory=inventory)
+    refused(run, "cluster-9")
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["-e", "nvidia_driver_without_gpus=true"], ["nvidia_driver_without_gpus", "nvidia_driver_without_gpu"]),
+        (["-e", '{"gpu_stack_request": {"driver": "999"}}'], ["999"]),
+        (["-e", '{"gpu_stack_request": {"driver": "535", "pytorch": "9.9.9"}}'], ["9.9.9"]),
+        (["-e", '{"gpu_stack_request": {"drivr": "535"}}'], ["drivr", "driver"]),
+        (["-e", '{"gpu_stack_request": {"driver": "5x5"}}'], ["5x5"]),
+        (["-e", "base_dpkg_lock_timeout=soon"], ["base_dpkg_lock_timeout", "soon"]),
+    ],
+    ids=["misspelt-variable", "no-such-driver", "no-such-pytorch", "misspelt-request", "version-syntax", "wrong-type"],
+)
+def test_wrong_variable(cluster, options, sentence):
+    refused(cluster.play("playbooks/site.yml", *options), *sentence)
+
+
+def test_unsupported_distribution(cluster):
+    host = cluster.hosts[0]
+    cluster.on(host, "cp -a /usr/lib/os-release /tmp/os-release; sed -i 's/bookworm/buster/; s/12/10/' /usr/lib/os-release;"
+                     " cp -a /etc/debian_version /tmp/; echo 10.13 > /etc/debian_version")  # fmt: skip
+    try:
+        refused(cluster.play("playbooks/site.yml"), "debian 10")
+    finally:
+        cluster.on(host, "cp -a /tmp/os-release /usr/lib/os-release; cp -a /tmp/debian_version /etc/debian_version")
+
+
+def test_full_disk(cluster):
+    host = cluster.hosts[1]
+    cluster.on(host, "mount -t tmpfs -o size=50m tmpfs /opt")
+    try:
+        refused(cluster.play("playbooks/site.yml"), "/opt", host)
+    finally:
+        cluster.on(host, "umount /opt")
+
+
+def test_no_such_training_script(cluster):
+    run = cluster.play("playbooks/train.yml", "-e", "train_script=no/such/script.py")
+    refused(run, "no/such/script.py")
+
+
+def test_check_mode_on_bare_hosts(cluster):
+    run = cluster.play("playbooks/site.yml", "--check", "--diff")
+    assert run.status == 0, run.output
+    assert all(counts["failed"] == 0 and counts["unreachable"] == 0 for counts in run.recap.values())
+    assert all(run.recap[host]["changed"] > 0 for host in cluster.hosts), "a bare host has something to change"

@@ -1,0 +1,60 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The built archive, installed into somebody else's project."""
+
+import subprocess
+
+import pytest
+from cluster import CHECKOUT, environment
+
+pytestmark = pytest.mark.lab
+
+CONFIG = """\
+[defaults]
+collections_path = collections
+forks = 10
+[connection]
+pipelining = true
+"""
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory):
+    """An empty project that has the collection in collections/, from the archive."""
+    root = tmp_path_factory.mktemp("project")
+    config = root / "ansible.cfg"
+    config.write_text(CONFIG, encoding="utf-8")
+    build = ["ansible-galaxy", "collection", "build", "--force", "--output-path", str(root), str(CHECKOUT)]
+    subprocess.run(build, check=True, env=environment(config), cwd=root)
+    archive = next(root.glob("allreduce-gpu-*.tar.gz"))
+    install = ["ansible-galaxy", "collection", "install", "--offline", "-p", "collections", str(archive)]
+    subprocess.run(install, check=True, env=environment(config), cwd=root)
+    return root
+
+
+def play(cluster, project, playbook, *options):
+    """ansible-playbook from within the project."""
+    return cluster.play(playbook, *options, cwd=project, config=project / "ansible.cfg")
+
+
+def test_site_by_its_collection_name(cluster, project):
+    run = play(cluster, project, "allreduce.gpu.site", "--check", "--diff")
+    assert run.status == 0, run.output[-6000:]
+    assert set(cluster.hosts) <= set(run.recap)
+    assert all(counts["failed"] == 0 for counts in run.recap.values())
+    assert all(counts["changed"] == 0 for counts in run.recap.values()), "the checkout's run had converged these hosts"
+
+
+def test_one_role_in_somebody_elses_play(cluster, project):
+    (project / "theirs.yml").write_text(
+        "---\n- hosts: gpu_nodes\n  become: true\n  roles:\n    - allreduce.gpu.cluster_ssh\n", encoding="utf-8"
+    )
+    run = play(cluster, project, "theirs.yml")
+    assert run.status == 0, run.output[-6000:]
+    assert all(run.recap[host]["changed"] == 0 for host in cluster.hosts), run.output[-6000:]
+
+
+def test_training_by_its_collection_name(cluster, project):
+    run = play(cluster, project, "allreduce.gpu.train", "-e", "train_nodes=1", "--check")
+    assert run.status == 0, run.output[-6000:]
