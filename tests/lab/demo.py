@@ -11,7 +11,7 @@ from . import hosts, paths
 from .progress import LabError, say
 
 INVENTORY = paths.CHECKOUT / "inventories" / "lab"
-REPORTS = INVENTORY / "reports"
+REPORTS = INVENTORY / ".reports"
 
 
 def run(nodes):

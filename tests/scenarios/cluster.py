@@ -96,7 +96,7 @@ class Cluster:
 
     def edit_inventory(self, target, change):
         """A copy of the inventory in directory TARGET, its hosts.yml passed through CHANGE."""
-        shutil.copytree(self.inventory, target, dirs_exist_ok=True, ignore=shutil.ignore_patterns("reports"))
+        shutil.copytree(self.inventory, target, dirs_exist_ok=True, ignore=shutil.ignore_patterns(".reports"))
         path = Path(target) / "hosts.yml"
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
         changed = change(content) or content

@@ -17,7 +17,7 @@ TRAINERS = "pgrep -u trainer -fc 'torch|train' || true"
 
 def results(cluster):
     """All training results, oldest first."""
-    found = sorted((cluster.inventory / "reports" / "training").glob("*/result.json"))
+    found = sorted((cluster.inventory / ".reports" / "training").glob("*/result.json"))
     return [json.loads(path.read_text(encoding="utf-8")) for path in found]
 
 
@@ -39,7 +39,7 @@ def assert_no_process_left(cluster, seconds):
 def test_verify(cluster):
     run = cluster.play("playbooks/verify.yml")
     assert run.status == 0, run.output[-6000:]
-    verdict = json.loads((cluster.inventory / "reports" / "verify.json").read_text(encoding="utf-8"))
+    verdict = json.loads((cluster.inventory / ".reports" / "verify.json").read_text(encoding="utf-8"))
     assert set(verdict["nodes"]) == set(cluster.hosts)
     statuses = [check["status"] for node in verdict["nodes"].values() for check in node["checks"]]
     assert "passed" in statuses
@@ -71,7 +71,7 @@ def test_training(cluster, nodes):
     assert result["world_size"] == nodes
     assert result["metrics"]["loss_last"] < result["metrics"]["loss_first"]
     assert result["metrics"]["backend"] == "gloo"
-    logs = cluster.inventory / "reports" / "training" / result["run_id"] / "logs"
+    logs = cluster.inventory / ".reports" / "training" / result["run_id"] / "logs"
     assert {path.name for path in logs.iterdir()} == set(cluster.hosts[:nodes])
     assert_no_process_left(cluster, 10)
 
@@ -116,7 +116,7 @@ def test_interrupted_training_leaves_no_process(cluster, tmp_path, how, seconds)
 def test_report(cluster):
     run = cluster.play("playbooks/report.yml")
     assert run.status == 0, run.output
-    reports = cluster.inventory / "reports"
+    reports = cluster.inventory / ".reports"
     report = json.loads((reports / "report.json").read_text(encoding="utf-8"))
     assert report
     page = (reports / "report.html").read_text(encoding="utf-8")
