@@ -20,11 +20,13 @@ demo-down: ## Remove the demo's hosts, network, images and keys; downloads stay 
 
 test: ## Lint, unit tests, sanity, Molecule, scenarios on hosts: what CI runs
 	@.ci/bootstrap test
-	@$(BIN)/nox
+	@rm -rf tests/output && mkdir -p tests/output
+	@$(BIN)/nox --report tests/output/nox.json
 
 test-all: ## test, and the long scenarios
 	@.ci/bootstrap test
-	@$(BIN)/nox -t all
+	@rm -rf tests/output && mkdir -p tests/output
+	@$(BIN)/nox -t all --report tests/output/nox.json
 
 bench: bootstrap ## What a no-change site run costs on the demo's hosts, beside the floor
 	@$(BIN)/python -m tests.bench --nodes $(NODES)
