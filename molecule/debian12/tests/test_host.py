@@ -1,2 +1,120 @@
-def test_os(host):
-    assert host.system_info.distribution == "debian"
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is true on a converged Debian 12 host."""
+
+import pytest
+
+DRIVER = (
+    "nvidia-kernel-dkms",
+    "nvidia-smi",
+    "libcuda1",
+    "libnvidia-ml1",
+    "nvidia-persistenced",
+)
+
+
+@pytest.fixture(autouse=True)
+def root(host):
+    """Look as root: a login user sees neither keys nor the package state of others."""
+    with host.sudo():
+        yield
+
+
+@pytest.mark.parametrize("name", DRIVER)
+def test_driver_packages_are_of_branch_535(host, name):
+    package = host.package(name)
+    assert package.is_installed
+    assert package.version.startswith("535.")
+
+
+def test_kernel_module_is_built(host):
+    status = host.check_output("dkms status")
+    assert "535." in status
+    assert ": installed" in status
+    modules = host.check_output("find /lib/modules -name 'nvidia*.ko*' -printf '%f '")
+    for module in ("nvidia", "nvidia-uvm", "nvidia-modeset", "nvidia-peermem"):
+        assert any(name in modules for name in (f"{module}.ko", f"{module}-current.ko", f"{module.replace('nvidia', 'nvidia-current')}.ko"))
+
+
+def test_nvidia_smi_is_the_real_one(host):
+    said = host.run("nvidia-smi")
+    assert said.rc != 0
+    assert "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver" in said.stdout
+
+
+def test_nouveau_is_kept_away(host):
+    assert "blacklist nouveau" in host.check_output("cat /etc/modprobe.d/*.conf /usr/lib/modprobe.d/*.conf 2>/dev/null")
+
+
+def test_an_upgrade_moves_nothing_of_the_stack(host):
+    host.run("apt-get update")
+    plan = host.check_output("apt-get --simulate dist-upgrade")
+    assert not [line for line in plan.splitlines() if line.startswith("Inst") and "nvidia" in line]
+
+
+def test_pin_wins_over_a_newer_branch(host):
+    policy = host.check_output("apt-cache policy nvidia-kernel-dkms")
+    assert "535." in policy.split("Candidate:")[1].splitlines()[0]
+    assert "Pin" in host.check_output("cat /etc/apt/preferences.d/*")
+
+
+def test_unattended_upgrades_leave_the_stack_alone(host):
+    listed = host.check_output("apt-config dump Unattended-Upgrade::Package-Blacklist")
+    assert "nvidia" in listed
+
+
+def test_no_reboot_is_claimed_where_nothing_is_loaded(host):
+    pending = host.file("/var/lib/allreduce/reboot-pending")
+    assert not pending.exists
+
+
+def test_time_is_kept(host):
+    service = host.service("chrony")
+    assert service.is_enabled
+    assert service.is_running
+
+
+def test_persistence_daemon_waits_for_a_gpu(host):
+    assert not host.service("nvidia-persistenced").is_running
+
+
+def test_modules_find_nvml_binding(host):
+    said = host.check_output("PYTHONPATH=/opt/allreduce/lib python3 -c 'import pynvml; print(pynvml.__file__)'")
+    assert said == "/opt/allreduce/lib/pynvml.py"
+
+
+def test_torch_computes(host):
+    program = "import torch; print(torch.__version__, (torch.ones(3) @ torch.ones(3)).item())"
+    said = host.check_output(f"/opt/allreduce/envs/main/bin/python -c '{program}'")
+    assert said == "2.13.0+cpu 3.0"
+
+
+@pytest.mark.parametrize(
+    ("path", "user", "mode"),
+    [
+        ("/etc/allreduce", "root", 0o755),
+        ("/opt/allreduce", "root", 0o755),
+        ("/opt/allreduce/envs/main", "root", 0o755),
+        ("/var/lib/allreduce", "root", 0o755),
+        ("/opt/allreduce/lib/pynvml.py", "root", 0o644),
+        ("/home/trainer/.ssh", "trainer", 0o700),
+        ("/home/trainer/.ssh/id_ed25519", "trainer", 0o600),
+    ],
+)
+def test_owner_and_mode(host, path, user, mode):
+    entry = host.file(path)
+    assert entry.user == user
+    assert entry.mode == mode
+
+
+def test_nothing_is_world_writable(host):
+    found = host.check_output("find /etc /opt/allreduce /var/lib/allreduce -xdev -perm -0002 -not -type l -not -perm -1000")
+    assert found == ""
+
+
+def test_training_user_has_no_privileges(host):
+    user = host.user("trainer")
+    assert user.exists
+    assert user.groups == ["trainer"]
+    assert host.run("sudo -l -U trainer").stdout.strip().endswith("is not allowed to run sudo on " + host.check_output("hostname") + ".")
