@@ -10,7 +10,7 @@ import shutil
 import sys
 from contextlib import contextmanager
 
-from . import hosts, paths, podman
+from . import demo, hosts, paths, podman
 from .progress import LabError
 
 TOOLS = ("podman", "runc", "mmdebstrap", "nsenter", "ip", "ssh-keygen")
@@ -35,6 +35,9 @@ def _parser():
     one.add_argument("--nodes", type=_positive, default=2)
     one.add_argument("--inventory", help="file to write (default .cache/lab/NAME/hosts.yml)")
     one.set_defaults(run=_up)
+    one = commands.add_parser("demo", help="bring hosts up and run plan, site, verify, train, report")
+    one.add_argument("--nodes", type=_positive, default=2)
+    one.set_defaults(run=_demo)
     one = commands.add_parser("down", help="remove the hosts of one lab")
     one.add_argument("--name", default="gpu")
     one.set_defaults(run=_down)
@@ -74,6 +77,11 @@ def _up(args):
     with _alone():
         hosts.ensure_ssh_key()
         print(hosts.up(args.name, args.nodes, args.inventory))
+
+
+def _demo(args):
+    with _alone():
+        demo.run(args.nodes)
 
 
 def _down(args):

@@ -42,4 +42,4 @@ def _steps(nodes):
 
 def achieved(report):
     """The last lines of the demo, from report.json."""
-    raise NotImplementedError(report)
+    return [*report["verdict"]["sentences"], f"Report: {REPORTS / 'report.html'}"]
