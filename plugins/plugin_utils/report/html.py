@@ -12,7 +12,8 @@ from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.model import 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 _TEMPLATES = Path(__file__).parent / "templates"
-_OPEN_GROUPS = 3
+_OPEN_GROUPS = 3  # parts of a list that stand open
+_SHOWN = 20  # parts of a list that stand on the page itself; the rest is one click away
 
 
 def render(report: Report) -> str:
@@ -32,6 +33,7 @@ def render(report: Report) -> str:
             kinds=folding.kinds(report),
             groups=folding.check_groups(report),
             open_groups=_OPEN_GROUPS,
+        shown=_SHOWN,
             categories=folding.by_category(report),
             charts=[chart.chart(scaling) for scaling in report.scaling],
             bar=chart.BAR,

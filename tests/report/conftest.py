@@ -1,0 +1,93 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A headless Chromium that looks at reports."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.report import html
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.build import build
+from ansible_collections.allreduce.gpu.tests.report import cluster
+from ansible_collections.allreduce.gpu.tests.report.page import Page
+
+
+def _program(*names: str) -> str:
+    """Fails where there is none: a report nobody has looked at must not pass."""
+    found = next(filter(None, map(shutil.which, names)), None)
+    if not found:
+        pytest.fail(f"no {names[0]} on this machine: install it with 'apt-get install chromium chromium-driver'")
+    return found
+
+
+@pytest.fixture(scope="session")
+def browser(tmp_path_factory) -> Iterator:
+    """One browser for all tests; it starts without a window, a network service or a profile."""
+    chromium, driver = _program("chromium", "chromium-browser", "google-chrome"), _program("chromedriver")
+    try:
+        from selenium import webdriver
+    except ImportError:
+        pytest.fail("the Python package selenium is missing: install requirements-dev.txt")
+    options = webdriver.ChromeOptions()
+    options.binary_location = chromium
+    profile = tmp_path_factory.mktemp("profile")
+    quiet = [
+        "no-first-run",
+        "disable-background-networking",
+        "disable-component-update",
+        "disable-sync",
+        "disable-quic",
+    ]
+    # No sandbox, no shared memory: both fail in containers, and the only page shown is our own.
+    for argument in ["headless", "disable-gpu", "no-sandbox", "disable-dev-shm-usage", "hide-scrollbars", *quiet]:
+        options.add_argument(f"--{argument}")
+    options.add_argument(f"--user-data-dir={profile}")
+    started = webdriver.Chrome(options=options, service=webdriver.ChromeService(executable_path=driver))
+    yield started
+    started.quit()
+
+
+@pytest.fixture(scope="session")
+def report_file(tmp_path_factory) -> Path:
+    """A report with a failed check, an unknown one, runs on one and two nodes, and a failed run with hostile text."""
+    report = build(cluster.verification(), cluster.results(), title="Acceptance of cluster A")
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    path.write_text(html.render(report), encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="session")
+def large_report_file(tmp_path_factory) -> Path:
+    """The same for a thousand nodes."""
+    report = build(cluster.many_nodes(1000), cluster.results(), title="Acceptance of a large cluster")
+    path = tmp_path_factory.mktemp("large") / "report.html"
+    path.write_text(html.render(report), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def phone(browser, report_file) -> Iterator[Page]:
+    """The report on a phone."""
+    yield from _shown(Page(browser, 390, 844), report_file)
+
+
+@pytest.fixture
+def desktop(browser, report_file) -> Iterator[Page]:
+    """The report on a desktop."""
+    yield from _shown(Page(browser, 1280, 900), report_file)
+
+
+@pytest.fixture
+def large(browser, large_report_file) -> Iterator[Page]:
+    """The large report on a phone."""
+    yield from _shown(Page(browser, 390, 844), large_report_file)
+
+
+def _shown(page: Page, path: Path) -> Iterator[Page]:
+    page.show(path)
+    yield page
+    page.reset()
