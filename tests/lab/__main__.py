@@ -81,7 +81,9 @@ def _up(args):
 
 def _demo(args):
     with _alone():
-        demo.run(args.nodes)
+        hosts.ensure_ssh_key()
+        hosts.up("gpu", args.nodes, demo.INVENTORY / "hosts.yml")
+    demo.run(args.nodes)
 
 
 def _down(args):

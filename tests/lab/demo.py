@@ -7,7 +7,7 @@ import json
 import os
 import subprocess
 
-from . import hosts, paths
+from . import paths
 from .progress import LabError, say
 
 INVENTORY = paths.CHECKOUT / "inventories" / "lab"
@@ -15,9 +15,7 @@ REPORTS = INVENTORY / ".reports"
 
 
 def run(nodes):
-    """Bring NODES hosts from bare to trained; LabError names the step that failed."""
-    hosts.ensure_ssh_key()
-    hosts.up("gpu", nodes, INVENTORY / "hosts.yml")
+    """Bring the NODES hosts of INVENTORY from bare to trained; LabError names the step that failed."""
     for playbook, why, *options in _steps(nodes):
         say(f"{playbook}: {why}")
         done = subprocess.run(
