@@ -58,9 +58,8 @@ EXAMPLES = r"""
 
 RETURN = r"""
 _value:
-  description: One entry for each environment with name, python, requirements, index, digest, lock and installed.
-  type: list
-  elements: dict
+  description: For each environment by its name a dictionary of name, python, requirements, index, digest, lock, installed.
+  type: dict
 """
 
 

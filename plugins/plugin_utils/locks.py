@@ -14,7 +14,9 @@ from collections.abc import Iterable, Mapping
 
 __all__ = ["assign", "describe_environments", "locked_packages", "request_digest"]
 
-_PIN = re.compile(r"^(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*)(?:\[[^]]*\])?\s*(?:==\s*(?P<version>[^\s;\\]+)|@\s)", re.MULTILINE)
+_PIN = re.compile(
+    r"^(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*)(?:\[[^]]*\])?\s*(?:==\s*(?P<version>[^\s;\\]+)|@\s)", re.MULTILINE
+)
 _DIGEST = re.compile(r"^# request: (?P<digest>[0-9a-f]{16})$", re.MULTILINE)
 
 
@@ -82,42 +84,40 @@ def describe_environments(
     index_url: str | None = None,
     no_index: bool = False,
     relock: bool = False,
-) -> list[dict]:
-    """One host's environments: what each asks for, the valid lock the host has, and whether that is installed.
+) -> dict[str, dict]:
+    """One host's environments by name: what each asks for, the valid lock the host has, and whether that is installed.
 
     platform: {id, version, arch}; files: results of slurp; installed: environments of gpu_node_state
     """
     texts = _lock_texts(files)
-    described = []
+    described = {}
     for environment in environments:
         index = _wheel_index(environment, index_url, no_index)
         digest = request_digest(environment, platform, environment.get("index"))
         text = texts.get(environment["name"], "")
         match = _DIGEST.search(text)
         lock = text if match and match["digest"] == digest and not relock else ""
-        described.append(
-            {
-                "name": environment["name"],
-                "python": environment["python"],
-                "requirements": list(environment["requirements"]),
-                "index": index,
-                "digest": digest,
-                "lock": lock,
-                "installed": _is_installed(lock, environment["python"], (installed or {}).get(environment["name"])),
-            }
-        )
+        described[environment["name"]] = {
+            "name": environment["name"],
+            "python": environment["python"],
+            "requirements": list(environment["requirements"]),
+            "index": index,
+            "digest": digest,
+            "lock": lock,
+            "installed": _is_installed(lock, environment["python"], (installed or {}).get(environment["name"])),
+        }
     return described
 
 
-def assign(hosts: Mapping[str, Iterable[Mapping]]) -> dict[str, dict]:
+def assign(hosts: Mapping[str, Mapping[str, Mapping]]) -> dict[str, dict]:
     """Digest of each request -> the host that answers for it and its lock; an empty lock is to be solved by that host.
 
-    hosts: name -> described environments, in the play's order. The first host with a valid lock wins, so that a new
+    hosts: name -> its described environments, in the play's order. The first host with a valid lock wins, so that a new
     node gets what the others have; without any, the first host that asks solves.
     """
     plan: dict[str, dict] = {}
     for host, environments in hosts.items():
-        for environment in environments:
+        for environment in environments.values():
             known = plan.get(environment["digest"])
             if known is None or (environment["lock"] and not known["lock"]):
                 plan[environment["digest"]] = {"host": host, "lock": environment["lock"]}
