@@ -33,7 +33,7 @@ def render(report: Report) -> str:
             kinds=folding.kinds(report),
             groups=folding.check_groups(report),
             open_groups=_OPEN_GROUPS,
-        shown=_SHOWN,
+            shown=_SHOWN,
             categories=folding.by_category(report),
             charts=[chart.chart(scaling) for scaling in report.scaling],
             bar=chart.BAR,

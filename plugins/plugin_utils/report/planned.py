@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.model import Item
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.text import clean, mapping, mappings
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.text import clean, mapping, mappings, texts
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion
@@ -46,10 +46,10 @@ def _driver(stack: Mapping[str, Any], state: Mapping[str, Any]) -> Iterator[Item
         yield _item("driver", "version", version, installed, "installed" in mapping(state.get("driver")), agrees)
     if driver.get("dkms_module"):
         yield _dkms(driver, state)
-    wanted = [clean(component) for component in driver.get("components") or ()]
+    wanted = texts(driver.get("components"))
     if wanted:
         enabled = state.get("apt_components")
-        present = [component for component in wanted if component in (enabled or ())]
+        present = tuple(component for component in wanted if component in texts(enabled))
         agrees = present == wanted
         yield _item("driver", "archive components", ", ".join(wanted), ", ".join(present), enabled is not None, agrees)
 
@@ -65,7 +65,7 @@ def _dkms(driver: Mapping[str, Any], state: Mapping[str, Any]) -> Item:
     kernels = mapping(state.get("kernel"))
     found = mappings(state.get("dkms"))
     built = [row for row in found if row.get("module") == name and row.get("status") == "installed"]
-    wanted = {kernels.get("running"), kernels.get("newest")} - {None}
+    wanted = (kernels.get("running"), kernels.get("newest"))
     fits = [row for row in built if row.get("kernel") in wanted] or built
     planned = clean(driver.get("version")) or "built"
     agrees = bool(fits) and all(not driver.get("version") or row.get("version") == driver["version"] for row in fits)
@@ -83,11 +83,12 @@ def _packages(stack: Mapping[str, Any], state: Mapping[str, Any]) -> Iterator[It
         decided = mapping(stack.get(component))
         packages = mappings(decided.get("packages"))
         for package in packages:
-            found = mapping(installed).get(package.get("name"))
+            name = clean(package.get("name"))
+            found = mapping(installed).get(name)
             version = package.get("version")
             yield _item(
                 component.replace("_", " "),
-                clean(package.get("name")),
+                name,
                 clean(version) or "any version",
                 found,
                 installed is not None,
@@ -101,15 +102,15 @@ def _environments(stack: Mapping[str, Any], state: Mapping[str, Any]) -> Iterato
     measured = state.get("environments")
     for environment in mappings(stack.get("environments")):
         label = f"environment {clean(environment.get('name'))}"
-        found = mapping(mapping(measured).get(environment.get("name")))
+        found = mapping(mapping(measured).get(clean(environment.get("name"))))
         planned = clean(environment.get("python") or stack.get("python"))
         if planned:
             python = clean(found.get("python"))
             agrees = python == planned or python.startswith(planned + ".")
             yield _item(label, "python", planned, python, measured is not None, agrees)
         packages = {canonicalize_name(str(name)): version for name, version in mapping(found.get("packages")).items()}
-        for line in environment.get("requirements") or ():
-            yield _requirement(label, clean(line), packages, measured is not None)
+        for line in texts(environment.get("requirements")):
+            yield _requirement(label, line, packages, measured is not None)
 
 
 def _requirement(label: str, line: str, packages: Mapping[str, Any], measured: bool) -> Item:

@@ -1,0 +1,137 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import json
+
+import pytest
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.report import document, html, junit
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.build import build
+from ansible_collections.allreduce.gpu.tests.report import cluster
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+
+@pytest.fixture
+def verification():
+    """Two nodes on which all is well."""
+    nodes = {name: cluster.node(name, f"10.0.0.{at}") for at, name in enumerate(("gpu-1", "gpu-2"))}
+    return {"format": 1, "finished": "2026-11-21T15:30:00Z", "nodes": nodes, "cluster_checks": []}
+
+
+@pytest.fixture
+def results():
+    return cluster.results()[1:3]
+
+
+def test_all_well(verification, results):
+    verdict = build(verification, results, "A").verdict
+
+    assert verdict.status == "passed"
+    assert verdict.sentences == (
+        "2 nodes, 18 checks: 16 passed, 0 failed and 2 skipped.",
+        "What was measured is installed as planned.",
+        "train_ddp.py trained on 1 and 2 nodes: 1,212 and 2,255 samples/s, scaling efficiency 93%.",
+    )
+
+
+def test_a_failed_check_fails_the_report(verification, results):
+    verification["nodes"]["gpu-2"]["checks"][0]["status"] = "failed"
+
+    assert build(verification, results, "A").verdict.status == "failed"
+
+
+@pytest.mark.parametrize("status", ["unknown", "fine", None])
+def test_what_is_not_known_is_no_success(verification, results, status):
+    verification["nodes"]["gpu-2"]["checks"][0]["status"] = status
+    report = build(verification, results, "A")
+
+    assert report.verdict.status == "incomplete"
+    assert report.verdict.checks["unknown"] == 1
+
+
+def test_a_difference_leaves_the_report_incomplete(verification, results):
+    verification["nodes"]["gpu-2"]["gpu_node_state"]["packages"].pop("nvidia-driver")
+    verdict = build(verification, results, "A").verdict
+
+    assert verdict.status == "incomplete"
+    assert verdict.sentences[1] == "1 difference between plan and installation on 1 node."
+
+
+def test_a_failed_run_fails_the_report_until_a_newer_one_succeeds(verification, results):
+    failed = cluster.failed_run()
+    newer = cluster.run("20261121T160000-2n", ["gpu-1", "gpu-2"], "2026-11-21T16:00:00Z", "2026-11-21T16:01:00Z", 10)
+
+    assert build(verification, [*results, failed], "A").verdict.status == "failed"
+    assert build(verification, [*results, failed, newer | {"script": "finetune.py"}], "A").verdict.status == "passed"
+
+
+def test_without_training_the_report_is_incomplete(verification):
+    verdict = build(verification, [], "A").verdict
+
+    assert verdict.status == "incomplete"
+    assert verdict.sentences[-1] == "No training run was found."
+
+
+def test_a_run_without_throughput_is_told(verification, results):
+    results[0]["metrics"] = None
+
+    sentences = build(verification, results[:1], "A").verdict.sentences
+    assert sentences[-1] == "train_ddp.py trained on 1 node, without reporting its throughput."
+
+
+def test_checks_stand_by_category_and_failed_first(verification):
+    checks = verification["nodes"]["gpu-1"]["checks"]
+    checks.reverse()
+    checks[-2]["status"] = "failed"
+    found = build(verification, [], "A").nodes[0].checks
+
+    assert [check.category for check in found[:4]] == ["coherence", "coherence", "health", "health"]
+    assert [check.status for check in found[:2]] == ["failed", "passed"]
+
+
+def test_the_time_is_the_newest_of_the_inputs(verification):
+    late = cluster.failed_run()
+
+    assert build(verification, [], "A").finished == "2026-11-21T15:30:00Z"
+    assert build(verification, [late], "A").finished == late["finished"]
+
+
+def test_nodes_stand_in_natural_order(verification):
+    verification["nodes"] = {name: {} for name in ("gpu-10", "gpu-9", "gpu-1")}
+
+    assert [node.name for node in build(verification, [], "A").nodes] == ["gpu-1", "gpu-9", "gpu-10"]
+
+
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+def _paths(value, path=()):
+    yield path
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, inner in items:
+        yield from _paths(inner, (*path, key))
+
+
+_VALID = {"verification": cluster.verification(), "results": cluster.results()}
+_PLACES = [path for path in _paths(_VALID) if len(path) > 1 and path[:2] != ("results",)]
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.sampled_from(_PLACES), _JSON)
+def test_nothing_in_the_inputs_can_break_the_report(path, value):
+    inputs = json.loads(json.dumps(_VALID))
+    place = inputs
+    for key in path[:-1]:
+        place = place[key]
+    place[path[-1]] = value
+    found = [result for result in inputs["results"] if isinstance(result, dict)]
+
+    report = build(inputs["verification"], found, "A")
+    for render in (html.render, document.render, junit.render):
+        assert render(report).encode("utf-8")

@@ -1,0 +1,92 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import math
+
+import pytest
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.report import training
+from ansible_collections.allreduce.gpu.tests.report import cluster
+
+
+def run(nodes, throughput, minute=0, **changes):
+    names = [f"gpu-{number}" for number in range(1, nodes + 1)]
+    at = f"2026-11-21T15:{minute:02}:00Z"
+    return cluster.run(f"{minute:02}-{nodes}n", names, at, at, throughput) | changes
+
+
+def test_runs_come_newest_first_and_the_newest_of_a_size_counts():
+    found = training.runs([run(1, 900, 0), run(2, 1700, 1), run(1, 1000, 2)])
+
+    assert [(one.run_id, one.counts) for one in found] == [("02-1n", True), ("01-2n", True), ("00-1n", False)]
+
+
+def test_scaling_compares_with_the_smallest_size():
+    (series,) = training.scaling(training.runs([run(1, 450), run(2, 850, 1), run(8, 3400, 2)]))
+
+    assert [(bar.nodes, round(bar.speedup, 2), round(bar.efficiency, 2)) for bar in series.bars] == [
+        (1, 1.0, 1.0),
+        (2, 1.89, 0.94),
+        (8, 7.56, 0.94),
+    ]
+
+
+def test_efficiency_counts_processes_not_nodes():
+    one, two = run(1, 100, world_size=1), run(2, 800, 1, world_size=8)
+    (series,) = training.scaling(training.runs([one, two]))
+
+    assert series.bars[1].efficiency == 1.0
+
+
+def test_a_failed_run_is_no_bar_and_an_earlier_success_stands():
+    found = training.runs([run(1, 900, 0), run(1, 0, 1, status="failed", metrics=None)])
+
+    assert [bar.samples_per_second for bar in training.scaling(found)[0].bars] == [900]
+    assert [one.counts for one in found] == [True, False]
+
+
+def test_every_script_has_its_own_series():
+    found = training.scaling(training.runs([run(1, 900), run(1, 10, 1, script="vit.py")]))
+
+    assert [series.script for series in found] == ["train_ddp.py", "vit.py"]
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "remarks"),
+    [
+        (2.3, 0.4, ()),
+        (2.3, 2.4, ("the loss did not fall",)),
+        (2.3, math.nan, ("the loss is no finite number: the training diverged",)),
+        (None, None, ()),
+    ],
+)
+def test_remarks_on_the_loss(first, last, remarks):
+    result = run(1, 900)
+    result["metrics"].update(loss_first=first, loss_last=last)
+
+    assert training.runs([result])[0].remarks == remarks
+
+
+def test_a_failure_keeps_the_last_lines_short_and_clean():
+    failed = cluster.failed_run()
+    failed["failure"]["tail"] = [f"line {number}" for number in range(100)] + ["\x1b[31mred\x1b[0m\n", "y" * 5000]
+    failure = training.runs([failed])[0].failure
+
+    assert (failure.node, failure.rank, failure.exit_code) == ("gpu-2", 1, 3)
+    assert len(failure.tail) == training.TAIL_LINES
+    assert failure.tail[-2] == "red"
+    assert len(failure.tail[-1]) == training.TAIL_WIDTH + 1
+
+
+@pytest.mark.parametrize(
+    ("started", "finished", "seconds"),
+    [
+        ("2026-11-21T15:00:00Z", "2026-11-21T15:01:30Z", 90),
+        ("2026-11-21T15:00:00+00:00", "2026-11-21T15:01:30", 90),
+        ("yesterday", "2026-11-21T15:01:30Z", None),
+        (None, None, None),
+    ],
+)
+def test_duration(started, finished, seconds):
+    assert training.runs([run(1, 900, started=started, finished=finished)])[0].seconds == seconds
