@@ -33,6 +33,7 @@ def lint(session):
     session.run("ruff", "check", ".")
     session.run("ruff", "format", "--check", ".")
     session.run("yamllint", "--strict", ".")
+    session.run("vermin", "-q", "--no-tips", "--violations", "-t=3.6-", "plugins/modules", "plugins/module_utils")
     # ansible-lint installs the collection before it looks; never over the link in .collections.
     session.run("ansible-lint", "--strict", env={"ANSIBLE_COLLECTIONS_PATH": str(ROOT / ".cache" / "lint")})
 
