@@ -17,7 +17,10 @@ _CAUSES = (
         r"No space left on device",
         "{what}: the file system of /opt/allreduce or of the temporary directory is full; free some space and run again.",
     ),
-    (r"Read-only file system", "{what}: /opt/allreduce lies on a read-only file system; mount it writable and run again."),
+    (
+        r"Read-only file system",
+        "{what}: /opt/allreduce lies on a read-only file system; mount it writable and run again.",
+    ),
     (
         r"No interpreter found for (?P<wanted>Python [0-9.]+)",
         "{what}: this host has no {wanted}; install it from the distribution, or set gpu_stack_request.python to a version it has.",

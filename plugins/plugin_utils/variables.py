@@ -51,7 +51,7 @@ def _nearest(name: str, candidates: Iterable[str]) -> str | None:
 def _nearest_role_option(name: str, role: str, options: Iterable[str]) -> str | None:
     """The nearest option by its own part: a long prefix must not make everything look alike."""
     prefix = role + "_"
-    tails = {option[len(prefix):]: option for option in options if option.startswith(prefix)}
+    tails = {option[len(prefix) :]: option for option in options if option.startswith(prefix)}
     return tails.get(_nearest(name[len(prefix) :], tails)) or _nearest_word(name, options)
 
 
@@ -79,9 +79,7 @@ def _judge(name: str, declared: Mapping[str, set[str]], shared: set[str]) -> Fin
     return Finding(name, None, matches[0], fatal=True) if matches else None
 
 
-def find_unknown(
-    names: Iterable[str], declared: Mapping[str, set[str]], ignore: Iterable[str] = ()
-) -> list[Finding]:
+def find_unknown(names: Iterable[str], declared: Mapping[str, set[str]], ignore: Iterable[str] = ()) -> list[Finding]:
     """Every name that looks like a role's variable and is none, sorted by name.
 
     names: distinct variable names of all hosts; ignore: names or shell patterns that belong to somebody else

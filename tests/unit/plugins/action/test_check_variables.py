@@ -47,7 +47,10 @@ def check(tmp_path):
         (tmp_path / "play.yml").write_text(PLAY.format(play_vars=play_vars, result=result), encoding="utf-8")
         done = subprocess.run(
             [str(executable), "-i", str(tmp_path / "hosts.ini"), str(tmp_path / "play.yml")],
-            capture_output=True, text=True, check=False, cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd=ROOT,
             env=dict(os.environ, ANSIBLE_LOCALHOST_WARNING="false", COLUMNS="1000", ANSIBLE_NOCOLOR="1"),
         )
         text = result.read_text(encoding="utf-8") if result.exists() else None
@@ -57,7 +60,9 @@ def check(tmp_path):
 
 
 def test_right_and_foreign_names_pass_without_a_connection(check):
-    code, output, result = check("[gpu_nodes]\nno-such-host[1:3] cluster_ssh_user=mia cluster_ssh_foreign=1 my_thing=2\n")
+    code, output, result = check(
+        "[gpu_nodes]\nno-such-host[1:3] cluster_ssh_user=mia cluster_ssh_foreign=1 my_thing=2\n"
+    )
     assert code == 0, output
     assert result["unknown"] == []
     assert result["checked"] > 10

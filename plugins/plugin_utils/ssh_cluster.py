@@ -1,0 +1,131 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Who may reach whom by SSH in a cluster: facts of all nodes in, the same three texts for every node out. Pure."""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping
+
+__all__ = ["authorized_keys", "describe_cluster", "describe_node", "hosts_lines", "known_hosts"]
+
+# The first that a node has is enough: ssh asks a host for the kind of key it knows.
+_KEY_KINDS = ("ed25519", "ecdsa", "rsa")
+
+
+def _address(name: str, variables: Mapping) -> str:
+    facts = variables.get("ansible_facts") or {}
+    address = variables.get("gpu_cluster_address") or (facts.get("default_ipv4") or {}).get("address")
+    if not address:
+        raise ValueError(f"{name} has no default IPv4 address; set gpu_cluster_address for it")
+    try:
+        return str(ipaddress.ip_address(str(address)))
+    except ValueError:
+        raise ValueError(f"gpu_cluster_address of {name} is '{address}'; set it to an IP address") from None
+
+
+def _host_key(facts: Mapping) -> str | None:
+    for kind in _KEY_KINDS:
+        key = facts.get(f"ssh_host_key_{kind}_public")
+        if key:
+            return f"{facts.get(f'ssh_host_key_{kind}_public_keytype', 'ssh-' + kind)} {key}"
+    return None
+
+
+def describe_node(name: str, variables: Mapping, public_key: str | None) -> dict:
+    """What the others must know of one node: its names, its addresses, its host key and its user's public key."""
+    facts = variables.get("ansible_facts") or {}
+    return {
+        "name": name,
+        "address": _address(name, variables),
+        "nodename": facts.get("nodename"),
+        "sources": [str(source) for source in variables.get("cluster_ssh_extra_addresses") or []],
+        "host_key": _host_key(facts),
+        "public_key": " ".join(public_key.split()[:2]) if public_key else None,
+    }
+
+
+def _names(nodes: Iterable[Mapping]) -> dict[str, list[str]]:
+    """Names each node is known by, without addresses and without those that several nodes claim."""
+    claims = {node["name"]: list(dict.fromkeys(filter(None, (node["name"], node["nodename"])))) for node in nodes}
+    counts = Counter(name for names in claims.values() for name in names)
+    return {
+        node: [name for name in names if (name == node or counts[name] == 1) and _is_name(name)]
+        for node, names in claims.items()
+    }
+
+
+def _is_name(text: str) -> bool:
+    if text.split(".")[0] == "localhost":
+        return False
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return True
+    return False
+
+
+def authorized_keys(nodes: Iterable[Mapping], extra: Iterable[str] = ()) -> str:
+    """Text of authorized_keys: each node's key from that node's addresses only, then the site's own lines.
+
+    restrict switches off forwarding of every kind; a terminal gives nobody more than the commands they may run anyway.
+    """
+    lines = ["# Kept by role allreduce.gpu.cluster_ssh; keys of your own go into cluster_ssh_authorized_keys."]
+    for node in nodes:
+        if node["public_key"]:
+            sources = ",".join([node["address"], *node["sources"]])
+            lines.append(f'restrict,pty,from="{sources}" {node["public_key"]} {node["name"]}')
+    return "\n".join([*lines, *extra]) + "\n"
+
+
+def known_hosts(nodes: Iterable[Mapping]) -> str:
+    """Lines for known_hosts: each node's host key by its names and its address."""
+    nodes = list(nodes)
+    names = _names(nodes)
+    return "\n".join(
+        f"{','.join([*names[node['name']], node['address']])} {node['host_key']}" for node in nodes if node["host_key"]
+    )
+
+
+def hosts_lines(nodes: Iterable[Mapping]) -> str:
+    """Lines for /etc/hosts: each node's address and names."""
+    nodes = list(nodes)
+    names = _names(nodes)
+    return "\n".join(" ".join([node["address"], *names[node["name"]]]) for node in nodes if names[node["name"]])
+
+
+def _refuse_shared_addresses(nodes: Iterable[Mapping]) -> None:
+    owners: dict[str, str] = {}
+    for node in nodes:
+        other = owners.setdefault(node["address"], node["name"])
+        if other != node["name"]:
+            raise ValueError(
+                f"{other} and {node['name']} have the same address {node['address']}; set gpu_cluster_address for each"
+            )
+
+
+def describe_cluster(
+    names: Iterable[str], present: Mapping[str, Mapping], kept: Iterable[str] = (), extra: Iterable[str] = ()
+) -> dict:
+    """Texts for every node, and the names of nodes about which nothing is known.
+
+    names: all nodes of the cluster; present: descriptions of those that take part in this run; kept: JSON texts of
+    former runs, for the others: a run on a part of the nodes cuts nobody off; extra: lines for authorized_keys
+    """
+    former = {}
+    for text in kept:
+        for node in json.loads(text):
+            former.setdefault(node["name"], node)
+    known = {name: present.get(name) or former.get(name) for name in names}
+    nodes = [known[name] for name in sorted(known) if known[name]]
+    _refuse_shared_addresses(nodes)
+    return {
+        "nodes": nodes,
+        "unknown": sorted(name for name in known if not known[name]),
+        "authorized_keys": authorized_keys(nodes, extra),
+        "known_hosts": known_hosts(nodes),
+        "hosts": hosts_lines(nodes),
+    }
