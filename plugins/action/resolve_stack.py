@@ -1,0 +1,58 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Controller side of allreduce.gpu.resolve_stack: reads facts, asks the resolver, opens no connection."""
+
+from __future__ import annotations
+
+from ansible.errors import AnsibleActionFail
+from ansible.plugins.action import ActionBase
+from ansible.release import __version__ as ansible_version
+
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.explain import conflict_message
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.inputs import InputError
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.questions import question_from_facts
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.resolve import resolve
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.tables import load
+
+load()  # here, so that the tables are read once before forks, not once in every fork
+
+
+class ActionModule(ActionBase):
+    _requires_connection = False
+    _supports_check_mode = True
+    _supports_diff = False
+
+    def run(self, tmp=None, task_vars=None):
+        result = super().run(tmp, task_vars)
+        options = self._options()
+        facts = (task_vars or {}).get("ansible_facts") or {}
+        question = question_from_facts(options, facts, ansible_version)
+        try:
+            answer = resolve(question)
+        except InputError as error:
+            raise AnsibleActionFail(str(error)) from error
+        if answer["stack"] is None and options["on_conflict"] == "fail":
+            raise AnsibleActionFail(conflict_message(answer), result={"changed": False, **answer})
+        result.update(answer, changed=False)
+        if options["publish"] and answer["stack"]:
+            result["ansible_facts"] = {"gpu_stack": answer["stack"]}
+        return result
+
+    def _options(self):
+        _validation, options = self.validate_argument_spec(
+            {
+                "os": {"type": "raw"},
+                "arch": {"type": "str"},
+                "gpus": {"type": "list", "elements": "raw"},
+                "python": {"type": "str"},
+                "request": {"type": "dict", "default": {}},
+                "environments": {"type": "str", "choices": ["one", "split"]},
+                "ansible_core": {"type": "str"},
+                "suites": {"type": "list", "elements": "str"},
+                "nvswitches": {"type": "int"},
+                "on_conflict": {"type": "str", "choices": ["fail", "report"], "default": "fail"},
+                "publish": {"type": "bool", "default": False},
+            }
+        )
+        return options

@@ -1,0 +1,222 @@
+#!/usr/bin/python
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Documentation of the action plugin of the same name, which does the work on the controller."""
+
+DOCUMENTATION = r"""
+---
+module: resolve_stack
+short_description: One consistent set of GPU software versions, or the reason why there is none
+version_added: 0.1.0
+author: "The allreduce.gpu authors (@allreduce)"
+description:
+  - Chooses driver, kernel module flavour, CUDA, cuDNN, NCCL, Python and frameworks that work together on a host,
+    from the tables of this collection.
+  - Runs on the controller only and opens no connection. Nothing is changed anywhere.
+  - When no set fits, it names the smallest set of wishes and facts that clash, why, and the nearest request that works.
+options:
+  os:
+    description:
+      - Operating system as name and version, for example V(ubuntu 22.04) or V(rocky 8.10), or a dictionary with
+        C(id) and C(version).
+      - Defaults to the host's facts.
+    type: raw
+  arch:
+    description: Architecture, V(x86_64) or V(aarch64). Defaults to the host's facts, else V(x86_64).
+    type: str
+  gpus:
+    description:
+      - One entry per GPU, a name as NVML gives it, a short name, a PCI device id, a compute capability, or an entry of
+        C(ansible_facts.gpu_node.gpus).
+      - Defaults to C(ansible_facts.gpu_node.gpus). An empty list is a host without GPU.
+    type: list
+    elements: raw
+  python:
+    description: The interpreter the environments must have, as a version, prefix or range.
+    type: str
+  request:
+    description:
+      - What the user wants, any subset of C(driver), C(driver_source) (V(auto), V(nvidia), V(distribution),
+        V(runfile)), C(kernel_modules) (V(auto), V(open), V(proprietary)), C(cuda), C(cudnn), C(nccl), C(pytorch),
+        C(pytorch_index), C(tensorflow), C(horovod), C(cupy), C(python), C(environments).
+      - Each version is a full version, a prefix such as V(12), a range such as V(">=12,<13"), or V(latest).
+      - What is absent the resolver chooses. Without any framework PyTorch is planned. Say C(pytorch=none) to leave it out.
+    type: dict
+    default: {}
+  environments:
+    description:
+      - V(one) puts all frameworks into one environment, V(split) gives each its own.
+      - Defaults to C(request.environments), else V(one).
+    type: str
+    choices: [one, split]
+  ansible_core:
+    description: The ansible-core version that will run on the host. Defaults to the running one.
+    type: str
+  suites:
+    description:
+      - The suites of the distribution's archive the host has enabled; they decide which driver version it offers.
+      - Defaults to C(ansible_facts.gpu_node_state.apt_mirrors), else all suites of the release.
+    type: list
+    elements: str
+  nvswitches:
+    description:
+      - How many NVSwitches the host has; more than none makes the fabric manager part of the stack.
+      - Defaults to C(ansible_facts.gpu_node.nvswitches), else boards of eight and more GPUs are taken to have them.
+    type: int
+  on_conflict:
+    description: Whether to fail when nothing fits, or to return the conflicts.
+    type: str
+    choices: [fail, report]
+    default: fail
+  publish:
+    description: Whether to set the fact C(ansible_facts.gpu_stack).
+    type: bool
+    default: false
+"""
+
+EXAMPLES = r"""
+- name: Decide the stack of this host from its facts
+  allreduce.gpu.resolve_stack:
+    request: "{{ gpu_stack_request | default({}) }}"
+    publish: true
+
+- name: Four A40 in one server for image processing
+  allreduce.gpu.resolve_stack:
+    os: ubuntu 20.04
+    gpus: [A40, A40, A40, A40]
+    python: "3.10"
+    request:
+      driver: "535"
+      tensorflow: "2.12.0"
+      pytorch: "2.0.1"
+      horovod: "0.28.1"
+      cupy: latest
+    ansible_core: "2.19"
+
+- name: A100 nodes with InfiniBand
+  allreduce.gpu.resolve_stack:
+    os: ubuntu 22.04
+    gpus: [NVIDIA A100-SXM4-80GB, NVIDIA A100-SXM4-80GB, NVIDIA A100-SXM4-80GB, NVIDIA A100-SXM4-80GB]
+    python: "3.10"
+    request:
+      driver: ">=515"
+      pytorch_index: cu121
+
+- name: A100 nodes on Rocky Linux 8
+  allreduce.gpu.resolve_stack:
+    os: rocky 8.10
+    gpus: [A100 SXM4 40GB, A100 SXM4 40GB, A100 SXM4 40GB, A100 SXM4 40GB]
+    python: "3.8"
+    request:
+      pytorch: ">=2,<2.5"
+      nccl: latest
+    ansible_core: "2.16"
+
+- name: A workstation with what was current in 2021
+  allreduce.gpu.resolve_stack:
+    os: ubuntu 20.04
+    gpus: [RTX 3090, RTX 3080]
+    request:
+      driver: "460"
+      cuda: "11.2"
+
+- name: See why something cannot work, without failing
+  allreduce.gpu.resolve_stack:
+    os: ubuntu 20.04
+    gpus: [A40]
+    request:
+      cuda: "12.0"
+      tensorflow: "2.12.0"
+    on_conflict: report
+  register: answer
+"""
+
+RETURN = r"""
+stack:
+  description: The resolved stack; null when there is none.
+  returned: always
+  type: dict
+  contains:
+    table_version:
+      description: Version of the compatibility tables.
+      type: str
+    os:
+      description: C(id), C(version), C(arch) and C(family).
+      type: dict
+    gpus:
+      description: Model, compute capability and count of every kind of GPU.
+      type: list
+      elements: dict
+    driver:
+      description: Branch, version, source, kernel modules and packages; null where no driver is planned.
+      type: dict
+    fabric_manager:
+      description: Version and packages of the fabric manager; null where the GPUs need none.
+      type: dict
+    repository:
+      description: NVIDIA's repository, when anything comes from it.
+      type: dict
+    cuda:
+      description: The system toolkit; null when nothing needs one.
+      type: dict
+    cudnn:
+      description: cuDNN as a system library; null when nothing needs it.
+      type: dict
+    nccl:
+      description: NCCL as a system library; null when nothing needs it.
+      type: dict
+    python:
+      description: Python of the first environment.
+      type: str
+    environments:
+      description: Name, Python, accelerator, requirements, wheel index and frameworks of every environment.
+      type: list
+      elements: dict
+    disk_mib:
+      description: What goes where and how much room it takes.
+      type: list
+      elements: dict
+    reasons:
+      description: Why each component is what it is.
+      type: list
+      elements: dict
+    warnings:
+      description: What to keep an eye on.
+      type: list
+      elements: str
+    kind:
+      description: Eight digits equal for hosts that get equal stacks.
+      type: str
+conflicts:
+  description: The smallest sets of wishes and facts that clash.
+  returned: always
+  type: list
+  elements: dict
+  contains:
+    rule:
+      description: Name of the rule that objects.
+      type: str
+    between:
+      description: The options that clash.
+      type: list
+      elements: str
+    reason:
+      description: Why they clash.
+      type: str
+    suggestion:
+      description: What to set instead.
+      type: str
+    source:
+      description: Where the rule comes from.
+      type: str
+suggestion:
+  description: The nearest request that resolves; null when there is a stack.
+  returned: always
+  type: dict
+warnings:
+  description: Same as C(stack.warnings).
+  returned: always
+  type: list
+  elements: str
+"""

@@ -1,0 +1,114 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a user should know about a resolved stack: why it is so, and what to keep an eye on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from .model import Candidate, Problem, Slot
+from .tables import Tables
+from .versions import at_least, minor
+
+
+def reasons(tables: Tables, problem: Problem, chosen: Mapping[Slot, Candidate]) -> list[dict]:
+    """One sentence per component, in the order they are decided."""
+    found = []
+    for slot, one in chosen.items():
+        text = "" if one.absent else SAY[slot.component](tables, problem, one)
+        if text:
+            found.append({"component": slot.component, "text": text})
+    if not problem.has_driver:
+        found.insert(0, {"component": "driver", "text": "no driver: the host has no GPU and the request names none"})
+    return found
+
+
+def _asked(problem: Problem, name: str) -> str:
+    return f"asked for ({name}: {problem.wishes[name]})" if name in problem.wishes else ""
+
+
+def _driver(tables: Tables, problem: Problem, one: Candidate) -> str:
+    source = {"nvidia": "NVIDIA's repository", "distribution": "the distribution's own archive", "runfile": "NVIDIA's installer"}
+    branch = one.row["branch"]
+    why = _asked(problem, "driver") or f"newest {branch['status']} branch that fits"
+    return f"{why}; {one.version} from {source[one.row['source']]}, {one.row['kernel_modules']} kernel modules, runs CUDA {branch['cuda']} and older"
+
+
+def _pytorch(tables: Tables, problem: Problem, one: Candidate) -> str:
+    why = _asked(problem, "pytorch") or "newest release with verified wheels that fits"
+    if one.variant == "cpu":
+        return f"{why}; CPU build" + (", as the host has no GPU" if problem.accelerator == "cpu" else "")
+    return f"{why}; build {one.variant} runs from driver {tables.driver_floor(one.row['cuda'])} on"
+
+
+def _python(tables: Tables, problem: Problem, one: Candidate) -> str:
+    own = problem.os and problem.os["python"] == one.version
+    return _asked(problem, "python") or ("the system's own interpreter" if own else f"the frameworks have no wheels for the system's Python {problem.os['python']}")
+
+
+def _tensorflow(tables: Tables, problem: Problem, one: Candidate) -> str:
+    libraries = "brings its CUDA libraries as wheels" if one.row["and_cuda"] else f"uses the host's CUDA {one.row['cuda']}"
+    return f"{_asked(problem, 'tensorflow')}; {libraries if problem.accelerator == 'cuda' else 'on the CPU'}"
+
+
+def _cuda(tables: Tables, problem: Problem, one: Candidate) -> str:
+    return _asked(problem, "cuda") or f"needed as a system toolkit by {_users(problem)}"
+
+
+def _users(problem: Problem) -> str:
+    return " and ".join(name for name in ("horovod", "tensorflow") if name in problem.frameworks) or "another part"
+
+
+def _simple(name: str):
+    return lambda tables, problem, one: _asked(problem, name) or f"needed by {_users(problem)}"
+
+
+SAY = {
+    "driver": _driver, "pytorch": _pytorch, "python": _python, "tensorflow": _tensorflow, "cuda": _cuda,
+    "cudnn": _simple("cudnn"), "nccl": _simple("nccl"), "cupy": _simple("cupy"), "horovod": _simple("horovod"),
+}  # fmt: skip
+
+
+def warnings(tables: Tables, problem: Problem, chosen: Mapping[Slot, Candidate]) -> list[str]:
+    found = [*_os_warnings(problem), *_gpu_warnings(problem)]
+    for slot, one in chosen.items():
+        if slot.component == "driver":
+            found += _driver_warnings(problem, one)
+        if slot.component in ("cudnn", "nccl") and not one.absent:
+            found += _repository_warnings(problem, one)
+    return found
+
+
+def _os_warnings(problem: Problem) -> list[str]:
+    row = problem.os
+    if row["status"] == "eol":
+        advice = f"; {row['advice']}" if row.get("advice") else ""
+        return [f"{row['id']} {row['version']} has reached its end of life{advice}"]
+    return []
+
+
+def _gpu_warnings(problem: Problem) -> list[str]:
+    return [
+        f"'{gpu.model}' can be {' or '.join(gpu.row['ambiguous'])}; the strictest of them was assumed"
+        for gpu in problem.gpus
+        if gpu.row.get("ambiguous")
+    ]
+
+
+def _driver_warnings(problem: Problem, one: Candidate) -> list[str]:
+    branch, found = one.row["branch"], []
+    if branch["status"] == "eol":
+        when = f" ({branch['eol']})" if branch["eol"] else ""
+        keeper = "; the distribution's security support still updates its packages" if one.row["source"] == "distribution" else ""
+        found.append(f"driver branch {branch['branch']} has reached its end of life at NVIDIA{when}{keeper}")
+    if one.row.get("known") is False:
+        found.append(f"driver {one.version} is not in the tables; it was taken as a release of the known branch {branch['branch']}")
+    return found
+
+
+def _repository_warnings(problem: Problem, one: Candidate) -> list[str]:
+    slug = problem.os["repository"]
+    if slug in one.row["repositories"]:
+        return []
+    return [f"{one.component} {one.version} ({one.variant}) was not seen in the repository {slug}, only in {', '.join(one.row['repositories']) or 'others'}"]

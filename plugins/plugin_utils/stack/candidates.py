@@ -1,0 +1,211 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What each slot could hold, best first. A wish narrows this; rules.py judges the rest."""
+
+from __future__ import annotations
+
+from .model import NONE, Candidate, Problem, Slot
+from .tables import Tables
+from .versions import matches, minor, starts_with, version
+
+# 3.12 is the interpreter most wheels exist for; the others follow by distance, the system's own goes before all.
+PYTHONS = ("3.12", "3.11", "3.13", "3.10", "3.14", "3.9", "3.15", "3.8", "3.7", "3.6")
+STATUS = ("supported", "unknown", "eol")
+SOURCES = ("nvidia", "distribution")
+
+
+def candidates(tables: Tables, problem: Problem, slot: Slot) -> list[Candidate]:
+    """Every candidate for a slot that the wishes allow, the preferred first."""
+    return MAKERS[slot.component](tables, problem)
+
+
+def _wish(problem: Problem, name: str) -> str:
+    return problem.wishes.get(name, "latest")
+
+
+def _drivers(tables: Tables, problem: Problem) -> list[Candidate]:
+    wish, source = _wish(problem, "driver"), _wish(problem, "driver_source")
+    found = _distribution_drivers(tables, problem) + _branch_drivers(tables, problem)
+    found = [one for one in found if matches(one.version, wish)]
+    found = [one for one in found if source in ("latest", one.row["source"])]
+    flavour = _wish(problem, "kernel_modules")
+    found = [one for one in found if flavour in ("latest", one.row["kernel_modules"])]
+    order = list(problem.os["drivers"]) if problem.os else list(SOURCES)
+    order += ["distribution", "nvidia", "runfile"]
+    return sorted(found, key=lambda one: _driver_preference(one, order))
+
+
+def _driver_preference(one: Candidate, sources: list[str]) -> tuple:
+    """Supported branches first, newest branch first, then the distribution's taste, newest version, default flavour."""
+    branch = one.row["branch"]
+    return (
+        STATUS.index(branch["status"]) if one.row["source"] != "distribution" else 0,
+        -branch["branch"],
+        sources.index(one.row["source"]),
+        tuple(-part for part in version(one.version).release),
+        branch["kernel_modules"].index(one.row["kernel_modules"]),
+    )
+
+
+def _driver(branch: dict, number: str, source: str, flavour: str, **more) -> Candidate:
+    row = {"branch": branch, "source": source, "kernel_modules": flavour, **more}
+    return Candidate("driver", number, f"{source}, {flavour} modules", row)
+
+
+def _distribution_drivers(tables: Tables, problem: Problem) -> list[Candidate]:
+    """Drivers in the archives of the host's distribution, in every suite it has enabled."""
+    if not problem.os:
+        return []
+    found = []
+    for row in tables.rows("archives"):
+        if (row["id"], row["version"]) != (problem.os["id"], problem.os["version"]):
+            continue
+        branch = tables.branch(row["branch"])
+        enabled = {suite["suite"] for suite in row["suites"]} & set(problem.suites or ())
+        for suite in row["suites"]:
+            # A host that follows the release under another name (stable, a mirror's own) tells nothing.
+            if not enabled or suite["suite"] in enabled:
+                found += [
+                    _driver(branch, suite["version"], "distribution", flavour, archive=row, suite=suite)
+                    for flavour in suite["kernel_modules"]
+                ]
+        newest_seen = found[-1].version if found else None
+        for one in found:
+            # Only the newest version stays in an archive that is still updated: it is asked for by its branch.
+            one.row["moves"] = one.version == newest_seen
+        found += _unseen(problem, row, branch, found)
+    return found
+
+
+def _unseen(problem: Problem, row: dict, branch: dict, found: list[Candidate]) -> list[Candidate]:
+    """A version of the archive's branch that the tables have not seen yet, when it is asked for by its full number."""
+    wish = _wish(problem, "driver")
+    if not found or not wish[0].isdigit() or "." not in wish or not starts_with(wish, str(row["branch"])):
+        return []
+    if wish in {one.version for one in found}:
+        return []
+    suite = {**row["suites"][-1], "version": wish, "revision": f"{wish}-*"}
+    return [
+        _driver(branch, wish, "distribution", flavour, archive=row, suite=suite, known=False, moves=False)
+        for flavour in suite["kernel_modules"]
+    ]
+
+
+def _branch_drivers(tables: Tables, problem: Problem) -> list[Candidate]:
+    """Every branch NVIDIA publishes: at its newest known version, or at the very version asked for."""
+    found = []
+    for branch in tables.rows("drivers"):
+        wish = _wish(problem, "driver")
+        number, known = latest_of_branch(tables, branch), True
+        if "." in wish and starts_with(wish, str(branch["branch"])) and wish not in (number, str(branch["branch"])):
+            known, number = wish in known_versions(tables, branch), wish
+        for source in ("nvidia", "runfile"):
+            for flavour in branch["kernel_modules"]:
+                found.append(_driver(branch, number, source, flavour, known=known))
+    if _wish(problem, "driver_source") != "runfile":
+        found = [one for one in found if one.row["source"] != "runfile"]
+    return found
+
+
+def known_versions(tables: Tables, branch: dict) -> list[str]:
+    """Versions of a branch seen in any table, oldest first."""
+    seen = {number for row in tables.rows("cuda") for number in row["updates"].values()}
+    seen = {number for number in seen if starts_with(number, str(branch["branch"]))}
+    return sorted(seen | ({branch["latest"]} if branch["latest"] else set()), key=version)
+
+
+def latest_of_branch(tables: Tables, branch: dict) -> str:
+    known = known_versions(tables, branch)
+    return known[-1] if known else str(branch["branch"])
+
+
+def _torch(tables: Tables, problem: Problem) -> list[Candidate]:
+    """Builds for the host's accelerator; what the resolver may choose freely is best backed by verified values."""
+    wish, tag = _wish(problem, "pytorch"), _wish(problem, "pytorch_index")
+    found = []
+    for row in reversed(tables.rows("torch")):
+        if not matches(row["version"], wish):
+            continue
+        for build in row["builds"]:
+            wanted = tag == build["tag"] if tag != "latest" else (build["tag"] == "cpu") == (problem.accelerator == "cpu")
+            if wanted:
+                found.append(Candidate("pytorch", row["version"], build["tag"], {**build, "release": row}))
+    return sorted(found, key=_torch_preference)
+
+
+def _torch_preference(one: Candidate) -> tuple:
+    """Verified first, then newest, then the build the release itself prefers, then the newest CUDA."""
+    doubtful = bool({"tag", "sass", "cuda"} & set(one.row.get("unverified", ())))
+    release = tuple(-part for part in version(one.version).release)
+    cuda = tuple(-part for part in version(one.row.get("cuda") or "0").release)
+    return (doubtful, release, not one.row.get("default", False), cuda)
+
+
+def _tensorflow(tables: Tables, problem: Problem) -> list[Candidate]:
+    wish = _wish(problem, "tensorflow")
+    return [
+        Candidate("tensorflow", release, row=row)
+        for row in reversed(tables.rows("tensorflow"))
+        for release in reversed(row["releases"])
+        if matches(release, wish)
+    ]
+
+
+def _cupy(tables: Tables, problem: Problem) -> list[Candidate]:
+    wish = _wish(problem, "cupy")
+    found = [
+        Candidate("cupy", release, package, {**row, "cuda": package[len("cupy-cuda") : -1]})
+        for row in tables.rows("cupy")
+        for package, releases in row["wheels"].items()
+        for release in releases
+        if matches(release, wish)
+    ]
+    return sorted(found, key=lambda one: (version(one.version), one.variant), reverse=True)
+
+
+def _horovod(tables: Tables, problem: Problem) -> list[Candidate]:
+    wish = _wish(problem, "horovod")
+    return [
+        Candidate("horovod", row["version"], row=row) for row in tables.rows("horovod") if matches(row["version"], wish)
+    ]
+
+
+def _pythons(tables: Tables, problem: Problem) -> list[Candidate]:
+    order = ([problem.os["python"]] if problem.os else []) + list(PYTHONS)
+    wish = _wish(problem, "python")
+    wish = minor(wish) if wish[0].isdigit() else wish
+    return [Candidate("python", number) for number in dict.fromkeys(order) if matches(number, wish)]
+
+
+def _cuda(tables: Tables, problem: Problem) -> list[Candidate]:
+    """Toolkits at their newest update, older updates only when asked for; no toolkit at all when nobody asks."""
+    wish = problem.wishes.get("cuda")
+    found = [] if wish else [Candidate("cuda", NONE)]
+    for row in reversed(tables.rows("cuda")):
+        updates = list(row["updates"]) or [row["version"] + ".0"]
+        allowed = [update for update in reversed(updates) if matches(update, wish or "latest")]
+        found += [Candidate("cuda", update, row=row) for update in allowed[:1]]
+    return found
+
+
+def _packaged(component: str):
+    """Candidates of a library that stands in the CUDA repository in one build per CUDA."""
+
+    def make(tables: Tables, problem: Problem) -> list[Candidate]:
+        wish = problem.wishes.get(component)
+        found = [] if wish else [Candidate(component, NONE)]
+        rows = sorted(tables.rows(component), key=lambda row: (version(row["version"]), version(row["cuda"])), reverse=True)
+        return found + [
+            Candidate(component, row["version"], f"CUDA {row['cuda']}", row)
+            for row in rows
+            if matches(row["version"], wish or "latest")
+        ]
+
+    return make
+
+
+MAKERS = {
+    "driver": _drivers, "pytorch": _torch, "tensorflow": _tensorflow, "cupy": _cupy, "horovod": _horovod,
+    "python": _pythons, "cuda": _cuda, "cudnn": _packaged("cudnn"), "nccl": _packaged("nccl"),
+}  # fmt: skip

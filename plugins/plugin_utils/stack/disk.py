@@ -1,0 +1,41 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Whether there is room for a stack on a host."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+
+def disk_shortage(stack: Mapping, state: Mapping) -> list[str]:
+    """One sentence per file system that is too small for what is still to be installed; [] when all fits or is unknown.
+
+    Directories with equal free space are taken for one file system.
+    """
+    free: Mapping[str, int] = state.get("disk_free_mib") or {}
+    needs: dict[int, list[Mapping]] = {}
+    for part in stack.get("disk_mib") or []:
+        room = free.get(part["directory"], free.get("/"))
+        if room is not None and not _installed(part["part"], stack, state):
+            needs.setdefault(room, []).append(part)
+    return [_sentence(room, parts) for room, parts in needs.items() if sum(part["mib"] for part in parts) > room]
+
+
+def _installed(part: str, stack: Mapping, state: Mapping) -> bool:
+    if part == "driver":
+        have = (state.get("driver") or {}).get("installed") or ""
+        return have.split(".")[0] == stack["driver"]["branch"]
+    if part.startswith("environment "):
+        return part.split(" ", 1)[1] in (state.get("environments") or {})
+    return False
+
+
+def _sentence(room: int, parts: list[Mapping]) -> str:
+    directories = " and ".join(sorted({part["directory"] for part in parts}))
+    what = ", ".join(dict.fromkeys(part["part"] for part in parts))
+    needed = sum(part["mib"] for part in parts)
+    return (
+        f"{room} MiB are free under {directories}, but {what} need about {needed} MiB; "
+        f"free some space or put a larger disk there."
+    )

@@ -1,0 +1,146 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""From what a user wrote to a Problem: names looked up in the tables, mistakes named with the nearest known value."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+
+from .candidates import candidates
+from .gpu_names import find_gpu
+from .model import FRAMEWORKS, Gpu, Problem, Slot
+from .tables import Tables
+from .versions import SpecError, check_spec, starts_with
+
+REQUEST_KEYS = (
+    "driver", "driver_source", "kernel_modules", "cuda", "cudnn", "nccl", "pytorch", "pytorch_index",
+    "tensorflow", "horovod", "cupy", "python", "environments",
+)  # fmt: skip
+WORDS = {
+    "driver_source": ("auto", "nvidia", "distribution", "runfile"),
+    "kernel_modules": ("auto", "open", "proprietary"),
+    "environments": ("one", "split"),
+}
+ARCHITECTURES = {"x86_64": "x86_64", "amd64": "x86_64", "aarch64": "aarch64", "arm64": "aarch64", "sbsa": "aarch64"}
+OS_NAMES = {"redhat": "rhel", "alma": "almalinux", "rockylinux": "rocky", "oracle": "oraclelinux", "ol": "oraclelinux"}
+# Where each wish is looked up when nothing fits it: the slot and the column of its candidates.
+LOOKUPS = ("driver", "cuda", "cudnn", "nccl", "pytorch", "tensorflow", "horovod", "cupy")
+
+
+class InputError(ValueError):
+    """Input nobody can work with; the message names the value and the nearest known ones."""
+
+
+def nearest(value: str, known: Iterable[str], count: int = 3) -> str:
+    known = [str(one) for one in known]
+    close = difflib.get_close_matches(str(value), known, n=count, cutoff=0.3) or known[-count:]
+    return ", ".join(close)
+
+
+def make_problem(tables: Tables, question: Mapping) -> Problem:
+    """question: os, arch, gpus, python, request, environments, ansible_core, suites, nvswitches; all may be absent."""
+    request = {k: v for k, v in (question.get("request") or {}).items() if v is not None}
+    unknown = sorted(set(request) - set(REQUEST_KEYS))
+    if unknown:
+        raise InputError(f"the request has no key '{unknown[0]}'; did you mean {nearest(unknown[0], REQUEST_KEYS, 1)}?")
+    environments = _word("environments", request.pop("environments", None) or question.get("environments") or "one")
+    excluded = {name for name in FRAMEWORKS if str(request.get(name, "")).lower() in ("none", "false")}
+    request = {name: value for name, value in request.items() if name not in excluded}
+    if question.get("python") and "python" not in request:
+        request["python"] = question["python"]
+    wishes = {name: wish for name, value in request.items() if (wish := _wish(name, value)) != "auto"}
+    frameworks = tuple(name for name in FRAMEWORKS if name in wishes)
+    if "pytorch" not in excluded and not {"pytorch", "tensorflow", "cupy"} & set(frameworks):
+        frameworks = ("pytorch", *frameworks)
+    gpus = _gpus(tables, question.get("gpus") or [])
+    problem = Problem(
+        os=find_os(tables, question.get("os")),
+        arch=_arch(question.get("arch")),
+        gpus=gpus,
+        wishes=wishes,
+        frameworks=frameworks,
+        environments=environments,
+        accelerator="cuda" if gpus else "cpu",
+        has_driver=bool(gpus) or bool({"driver", "driver_source", "kernel_modules"} & set(wishes)),
+        ansible_core=question.get("ansible_core"),
+        suites=tuple(question["suites"]) if question.get("suites") else None,
+        nvswitches=question.get("nvswitches"),
+    )
+    _check_known(tables, problem)
+    return problem
+
+
+def _wish(name: str, value) -> str:
+    if name in WORDS:
+        return _word(name, value)
+    if name == "pytorch_index":
+        return str(value).strip()
+    try:
+        wish = check_spec(value)
+    except SpecError as error:
+        raise InputError(f"{name}: {error}; write a version (12.4), a prefix (12), a range ('>=12,<13') or 'latest'") from error
+    return wish
+
+
+def _word(name: str, value) -> str:
+    if value not in WORDS[name]:
+        raise InputError(f"{name} is '{value}'; it can be {', '.join(WORDS[name])}")
+    return value
+
+
+def _arch(value) -> str:
+    try:
+        return ARCHITECTURES[str(value or "x86_64").lower()]
+    except KeyError:
+        raise InputError(f"architecture '{value}' is not supported; supported are x86_64 and aarch64") from None
+
+
+def find_os(tables: Tables, value) -> Mapping | None:
+    """The row of an operating system: 'rocky 8.10' and {id: rocky, version: '8.10'} are rocky 8."""
+    if not value:
+        raise InputError("no operating system is given; set os to a name and a version such as 'ubuntu 22.04'")
+    if isinstance(value, Mapping):
+        value = f"{value.get('id', '')} {value.get('version', '')}"
+    name, _space, number = str(value).strip().lower().partition(" ")
+    name, number = OS_NAMES.get(name, name), number.strip()
+    for row in tables.rows("distros"):
+        if row["id"] == name and number and starts_with(number, row["version"]):
+            return row
+    known = [f"{row['id']} {row['version']}" for row in tables.rows("distros")]
+    raise InputError(f"operating system '{str(value).strip()}' is not supported; the nearest supported ones are {nearest(value, known)}")
+
+
+def _gpus(tables: Tables, values) -> tuple[Gpu, ...]:
+    """The GPUs by model, counted, in an order that does not depend on theirs."""
+    rows: dict[str, list] = {}
+    for value in values:
+        row = find_gpu(tables, value)
+        if row is None:
+            shown = value.get("name") if isinstance(value, Mapping) else value
+            known = [one["model"] for one in tables.rows("gpus")]
+            raise InputError(f"GPU '{shown}' is not known; the nearest known ones are {nearest(shown, known)}")
+        rows.setdefault(row["model"], []).append(row)
+    return tuple(Gpu(row=found[0], model=model, count=len(found)) for model, found in sorted(rows.items()))
+
+
+def _check_known(tables: Tables, problem: Problem) -> None:
+    """A version nobody published is a mistake in writing, not a conflict."""
+    for name in LOOKUPS:
+        wish = problem.wishes.get(name)
+        if wish is None:
+            continue
+        free = problem.without_wishes(*problem.wishes)
+        asked = Problem(**{**vars(free), "wishes": {name: wish}, "accelerator": "cuda"})
+        if not candidates(tables, asked, Slot(name)):
+            known = dict.fromkeys(one.version for one in candidates(tables, free, Slot(name)) if not one.absent)
+            raise InputError(f"{name} '{wish}' is not known; the nearest known versions are {nearest(wish, known)}")
+    _check_index(tables, problem.wishes.get("pytorch_index"))
+
+
+def _check_index(tables: Tables, tag: str | None) -> None:
+    torch = tables.subjects["torch"]
+    known = dict.fromkeys(build["tag"] for row in torch["rows"] for build in row["builds"])
+    if tag and tag not in known and tag not in torch["never_existing_tags"]:
+        raise InputError(f"pytorch_index '{tag}' is not known; the nearest known ones are {nearest(tag, known)}")

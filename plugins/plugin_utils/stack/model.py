@@ -1,0 +1,100 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the resolver works on: a problem (facts and wishes), slots to fill, and candidates for them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+FRAMEWORKS = ("pytorch", "tensorflow", "cupy", "horovod")
+# The order slots are decided in: what comes first gets its newest version first.
+ORDER = ("driver", "horovod", "tensorflow", "pytorch", "cupy", "python", "cuda", "cudnn", "nccl")
+NONE = "none"
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One possible value of a component; row is the table row behind it."""
+
+    component: str
+    version: str
+    variant: str = ""
+    row: Mapping = field(default_factory=dict, compare=False, repr=False)
+
+    def __str__(self) -> str:
+        return f"{self.component} {self.version}" + (f" ({self.variant})" if self.variant else "")
+
+    @property
+    def absent(self) -> bool:
+        return self.version == NONE
+
+
+@dataclass(frozen=True)
+class Slot:
+    """A component to decide, in one environment or (empty) for the whole host."""
+
+    component: str
+    environment: str = ""
+
+
+@dataclass(frozen=True)
+class Gpu:
+    row: Mapping = field(compare=False)
+    model: str
+    count: int
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Facts of a host and the wishes of its user; explain.py takes parts of both away.
+
+    accelerator and has_driver are decided once from the whole question, so that taking a GPU away while looking
+    for the smallest conflict does not turn the question into another one.
+    """
+
+    os: Mapping | None
+    arch: str | None
+    gpus: tuple[Gpu, ...]
+    wishes: Mapping[str, str]
+    frameworks: tuple[str, ...]
+    environments: str
+    accelerator: str
+    has_driver: bool
+    ansible_core: str | None = None
+    suites: tuple[str, ...] | None = None
+    nvswitches: int | None = None
+
+    def without_wishes(self, *names: str) -> Problem:
+        return replace(self, wishes={k: v for k, v in self.wishes.items() if k not in names})
+
+    def environment_of(self, framework: str) -> str:
+        """The environment a framework lives in; Horovod lives beside what it is built for."""
+        if self.environments == "one":
+            return "main"
+        if framework == "horovod":
+            return "pytorch" if "pytorch" in self.frameworks else "tensorflow"
+        return framework
+
+    def environment_names(self) -> list[str]:
+        return sorted({self.environment_of(name) for name in self.frameworks}, key=("main", *FRAMEWORKS).index)
+
+    def slots(self) -> list[Slot]:
+        """Every slot of this problem, in the order they are decided."""
+        slots = [Slot("driver")] if self.has_driver else []
+        slots += [Slot(name, self.environment_of(name)) for name in self.frameworks]
+        slots += [Slot("python", name) for name in self.environment_names()]
+        slots += [Slot(name) for name in ("cuda", "cudnn", "nccl")]
+        return sorted(slots, key=lambda slot: (ORDER.index(slot.component), slot.environment))
+
+    def facts(self) -> dict[str, list[Candidate]]:
+        """The facts as candidates of their own kind, so that rules treat facts and choices alike."""
+        facts = {"gpus": [Candidate("gpus", gpu.model, row=gpu.row) for gpu in self.gpus]}
+        if self.os:
+            facts["os"] = [Candidate("os", f"{self.os['id']} {self.os['version']}", row=self.os)]
+        if self.arch:
+            facts["arch"] = [Candidate("arch", self.arch)]
+        if self.ansible_core:
+            facts["ansible_core"] = [Candidate("ansible_core", self.ansible_core)]
+        return facts

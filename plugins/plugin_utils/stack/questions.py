@@ -1,0 +1,46 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""From a task's options and a host's facts to a question: an option given wins over the fact."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+# How setup names distributions, where that differs from os-release.
+DISTRIBUTIONS = {"redhat": "rhel", "almalinux": "almalinux", "oraclelinux": "oraclelinux", "rocky": "rocky"}
+
+
+def question_from_facts(options: Mapping, facts: Mapping, ansible_version: str) -> dict:
+    node = facts.get("gpu_node") or {}
+    return {
+        "os": options.get("os") or _os(facts),
+        "arch": options.get("arch") or facts.get("architecture"),
+        "gpus": options["gpus"] if options.get("gpus") is not None else list(node.get("gpus") or []),
+        "python": options.get("python"),
+        "request": options.get("request") or {},
+        "environments": options.get("environments"),
+        "ansible_core": options.get("ansible_core") or ".".join(ansible_version.split(".")[:2]),
+        "suites": options.get("suites") or _suites(facts.get("gpu_node_state") or {}),
+        "nvswitches": options["nvswitches"] if options.get("nvswitches") is not None else _nvswitches(node),
+    }
+
+
+def _os(facts: Mapping) -> str | None:
+    if not facts.get("distribution"):
+        return None
+    name = str(facts["distribution"]).lower().replace(" ", "")
+    return f"{DISTRIBUTIONS.get(name, name)} {facts.get('distribution_version', '')}"
+
+
+def _suites(state: Mapping) -> list[str] | None:
+    """The suites apt takes packages from; None where that is not known."""
+    suites = {mirror.get("suite") for mirror in state.get("apt_mirrors") or []}
+    return sorted(suite for suite in suites if suite) or None
+
+
+def _nvswitches(node: Mapping) -> int | None:
+    switches = node.get("nvswitches")
+    if isinstance(switches, Mapping):
+        switches = switches.get("count")
+    return len(switches) if isinstance(switches, list) else switches

@@ -1,0 +1,167 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""From filled slots to the stack the roles carry out: the shape every other part of the collection reads."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+
+from .advice import reasons, warnings
+from .model import Candidate, Problem, Slot
+from .packages import driver_result, repository_result
+from .tables import Tables
+from .versions import at_least, major, minor
+
+
+def build_stack(tables: Tables, problem: Problem, chosen: Mapping[Slot, Candidate]) -> dict:
+    host = {slot.component: one for slot, one in chosen.items() if not slot.environment and not one.absent}
+    driver = driver_result(tables, problem, host["driver"]) if "driver" in host else None
+    environments = [_environment(tables, problem, chosen, name) for name in problem.environment_names()]
+    stack = {
+        "table_version": tables.version,
+        "os": _os(problem),
+        "gpus": [
+            {"model": gpu.model, "compute_capability": gpu.row["compute_capability"], "count": gpu.count}
+            for gpu in problem.gpus
+        ],
+        "driver": driver,
+        "fabric_manager": fabric_manager(problem, host.get("driver")),
+        "repository": None,
+        "cuda": _cuda(tables, problem, host),
+        "cudnn": _library(problem, host.get("cudnn"), _cudnn_packages),
+        "nccl": _library(problem, host.get("nccl"), _nccl_packages),
+        "python": environments[0]["python"] if environments else None,
+        "environments": environments,
+    }
+    if any(name in host for name in ("cuda", "cudnn", "nccl")) or (driver and driver["source"] == "nvidia"):
+        stack["repository"] = repository_result(tables, problem)
+    stack["disk_mib"] = _disk(tables, stack)
+    stack["reasons"] = reasons(tables, problem, chosen)
+    stack["warnings"] = warnings(tables, problem, chosen)
+    stack["kind"] = kind(stack)
+    return stack
+
+
+def kind(stack: Mapping) -> str:
+    """Eight digits that are equal for hosts that get equal stacks."""
+    parts = {name: value for name, value in stack.items() if name not in ("reasons", "warnings", "kind", "disk_mib")}
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:8]
+
+
+def _os(problem: Problem) -> dict:
+    row = problem.os
+    return {"id": row["id"], "version": row["version"], "arch": problem.arch, "family": row["family"]}
+
+
+def needs_fabric_manager(problem: Problem) -> bool:
+    """Behind NVSwitch: as counted on the host, else for boards of eight and more GPUs of a kind that has it."""
+    able = sum(gpu.count for gpu in problem.gpus if gpu.row["fabric_manager"])
+    return bool(able) and (problem.nvswitches > 0 if problem.nvswitches is not None else able >= 8)
+
+
+def fabric_manager(problem: Problem, driver: Candidate | None) -> dict | None:
+    """The fabric manager, in exactly the driver's version; with NVLink 5 also nvlsm."""
+    if driver is None or not needs_fabric_manager(problem):
+        return None
+    branch, dnf = driver.row["branch"]["branch"], problem.os["package_manager"] == "dnf"
+    old = "nvidia-fabric-manager" if dnf else f"nvidia-fabricmanager-{branch}"
+    names = [old if branch < 580 else "nvidia-fabricmanager"]
+    if any(gpu.row["architecture"] == "Blackwell" for gpu in problem.gpus):
+        names += ["nvlsm", "infiniband-diags"]
+    packages = [{"name": name, "version": None} for name in names]
+    return {"version": driver.version, "packages": packages}
+
+
+def _cuda(tables: Tables, problem: Problem, host: Mapping[str, Candidate]) -> dict | None:
+    if "cuda" not in host:
+        return None
+    cuda, number = host["cuda"], minor(host["cuda"].version)
+    dashed = number.replace(".", "-")
+    names = [f"cuda-toolkit-{dashed}"]
+    driver = host.get("driver")
+    if driver and not at_least(driver.version, tables.driver_floor(cuda.version)):
+        names.append(f"cuda-compat-{dashed}")
+    return {
+        "version": cuda.version,
+        "packages": [{"name": name, "version": None} for name in names],
+        "alternatives": f"/usr/local/cuda-{number}",
+    }
+
+
+def _library(problem: Problem, chosen: Candidate | None, packages) -> dict | None:
+    if chosen is None:
+        return None
+    return {"version": chosen.version, "cuda": chosen.row["cuda"], "packages": packages(problem, chosen)}
+
+
+def _cudnn_packages(problem: Problem, cudnn: Candidate) -> list[dict]:
+    dnf, build = problem.os["package_manager"] == "dnf", cudnn.row["cuda"]
+    if major(cudnn.version) == "8":
+        version = f"{cudnn.version}-1{'.' if dnf else '+'}cuda{build}"
+        names = ("libcudnn8", "libcudnn8-devel" if dnf else "libcudnn8-dev")
+    else:
+        version = f"{cudnn.version}-1"
+        names = (f"libcudnn9-cuda-{build}", f"libcudnn9-{'devel' if dnf else 'dev'}-cuda-{build}")
+    return [{"name": name, "version": version} for name in names]
+
+
+def _nccl_packages(problem: Problem, nccl: Candidate) -> list[dict]:
+    names = ("libnccl", "libnccl-devel") if problem.os["package_manager"] == "dnf" else ("libnccl2", "libnccl-dev")
+    return [{"name": name, "version": f"{nccl.version}-1+cuda{nccl.row['cuda']}"} for name in names]
+
+
+def _environment(tables: Tables, problem: Problem, chosen: Mapping[Slot, Candidate], name: str) -> dict:
+    inside = {slot.component: one for slot, one in chosen.items() if slot.environment == name}
+    torch = inside.get("pytorch")
+    frameworks = {kind: one.version for kind, one in inside.items() if kind != "python"}
+    return {
+        "name": name,
+        "python": inside["python"].version,
+        "accelerator": "cpu" if torch and torch.variant == "cpu" else problem.accelerator,
+        "requirements": _requirements(problem, inside),
+        "index": _index(tables, torch),
+        "frameworks": dict(sorted(frameworks.items())),
+        "build": _build(tables, inside) if "horovod" in inside else None,
+    }
+
+
+def _requirements(problem: Problem, inside: Mapping[str, Candidate]) -> list[str]:
+    lines = []
+    if "pytorch" in inside:
+        lines += [f"torch=={inside['pytorch'].version}"]
+    if "tensorflow" in inside:
+        one = inside["tensorflow"]
+        extra = "[and-cuda]" if one.row["and_cuda"] and problem.accelerator == "cuda" else ""
+        lines += [f"tensorflow{extra}=={one.version}"]
+    if "cupy" in inside:
+        lines += [f"{inside['cupy'].variant}=={inside['cupy'].version}"]
+    return [*lines, "numpy"]
+
+
+def _index(tables: Tables, torch: Candidate | None) -> dict | None:
+    if torch is None:
+        return None
+    return {"name": torch.variant, "url": tables.subjects["torch"]["index_url"] + torch.variant}
+
+
+def _build(tables: Tables, inside: Mapping[str, Candidate]) -> dict:
+    """How Horovod is compiled once the frameworks are there."""
+    flags = dict(tables.subjects["horovod"]["build_environment"])
+    flags["HOROVOD_WITH_PYTORCH" if "pytorch" in inside else "HOROVOD_WITHOUT_PYTORCH"] = "1"
+    flags["HOROVOD_WITH_TENSORFLOW" if "tensorflow" in inside else "HOROVOD_WITHOUT_TENSORFLOW"] = "1"
+    return {"requirement": inside["horovod"].row["requirement"], "environment": flags, "build_isolation": False}
+
+
+def _disk(tables: Tables, stack: Mapping) -> list[dict]:
+    """What will be installed where and how much room it takes."""
+    parts = ["driver"] if stack["driver"] else []
+    parts += ["cuda"] if stack["cuda"] else []
+    sizes = [(part, part) for part in parts]
+    for one in stack["environments"]:
+        for name in one["frameworks"]:
+            sizes.append((f"environment {one['name']}", f"pytorch-{one['accelerator']}" if name == "pytorch" else name))
+    rows = [(what, tables.find("sizes", part=part)) for what, part in sizes]
+    return [{"part": what, "directory": row["directory"], "mib": row["mib"]} for what, row in rows]

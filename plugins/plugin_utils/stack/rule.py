@@ -1,0 +1,62 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a rule is: a named function over facts and candidates that returns why they do not go together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from .tables import Tables
+
+FACTS = ("os", "arch", "gpus", "ansible_core")
+
+
+@dataclass(frozen=True)
+class Context:
+    """What rules may look at beside the candidates they judge.
+
+    accelerator: cuda or cpu; asked: the components the user named; forward_compat: whether every GPU of the host
+    may run the cuda-compat package.
+    """
+
+    tables: Tables
+    accelerator: str = "cuda"
+    asked: frozenset[str] = frozenset()
+    forward_compat: bool = False
+
+
+@dataclass(frozen=True)
+class Rule:
+    """scope: the components it judges, in the order of its arguments after the context.
+
+    needs: a component that must be planned for the rule to hold at all.
+    """
+
+    name: str
+    scope: tuple[str, ...]
+    check: Callable
+    sources: tuple[str, ...]
+    needs: str = ""
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        return tuple(kind for kind in self.scope if kind not in FACTS)
+
+    @property
+    def facts(self) -> tuple[str, ...]:
+        return tuple(kind for kind in self.scope if kind in FACTS)
+
+
+REGISTRY: list[Rule] = []
+
+
+def rule(name: str, *scope: str, sources: tuple[str, ...], needs: str = ""):
+    """Register a function(context, *candidates) that returns a reason for a clash, or None."""
+
+    def register(check: Callable) -> Callable:
+        REGISTRY.append(Rule(name, scope, check, sources, needs))
+        return check
+
+    return register

@@ -1,0 +1,156 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Rules about the driver, the CUDA libraries of the host, and the host itself."""
+
+from __future__ import annotations
+
+from .rule import Context, rule
+from .versions import at_least, major, minor, starts_with, version
+
+
+@rule("driver-gpu-last-branch", "driver", "gpus", sources=("S4", "S6", "S8"))
+def driver_gpu_last_branch(context: Context, driver, gpu):
+    """A GPU generation ends with a driver branch."""
+    last, branch = gpu.row["max_driver_branch"], driver.row["branch"]["branch"]
+    if last and branch > last:
+        return f"driver branch {branch} no longer supports {gpu.version} ({gpu.row['architecture']}): its last branch is {last}"
+    return None
+
+
+@rule("driver-gpu-minimum", "driver", "gpus", sources=("S1", "S9", "S31"))
+def driver_gpu_minimum(context: Context, driver, gpu):
+    """A GPU needs the first driver that knew it; without a known one, the driver of its first CUDA."""
+    floor = gpu.row["min_driver"] or context.tables.bundled_driver(gpu.row["min_cuda"])
+    if not at_least(driver.version, floor):
+        return f"{gpu.version} needs driver {floor} or newer, not {driver.version}"
+    return None
+
+
+@rule("kernel-modules-gpu", "driver", "gpus", sources=("S8",))
+def kernel_modules_gpu(context: Context, driver, gpu):
+    """Blackwell runs on the open kernel modules only, what is older than Turing on the proprietary ones only."""
+    flavour, able = driver.row["kernel_modules"], gpu.row["kernel_modules"]
+    if flavour not in able:
+        return f"{gpu.version} ({gpu.row['architecture']}) works with {' or '.join(able)} kernel modules only, not with {flavour} ones"
+    return None
+
+
+@rule("fabric-manager-packaged", "driver", "gpus", sources=("S22", "D1"))
+def fabric_manager_packaged(context: Context, driver, gpu):
+    """GPUs that always sit behind NVSwitch need a fabric manager, which only NVIDIA's repository has."""
+    if gpu.row["architecture"] == "Blackwell" and gpu.row["fabric_manager"] and driver.row["source"] == "distribution":
+        return f"{gpu.version} needs the fabric manager, which the distribution's own archive does not carry"
+    return None
+
+
+@rule("driver-os", "driver", "os", sources=("S8", "D1", "K1"))
+def driver_os(context: Context, driver, os):
+    """The driver must be published for the distribution by the chosen source."""
+    if driver.row["source"] == "nvidia" and not os.row.get("repository"):
+        return f"NVIDIA has no repository for {os.version}"
+    if driver.row["source"] == "distribution" and "archive" not in driver.row:
+        return f"{os.version} has no such driver in its own archive"
+    oldest = os.row.get("driver_first")
+    if driver.row["source"] == "nvidia" and oldest and driver.row["branch"]["branch"] < oldest:
+        return f"NVIDIA's repository for {os.version} begins with driver branch {oldest}"
+    return None
+
+
+@rule("driver-arch", "driver", "arch", sources=("K1",))
+def driver_arch(context: Context, driver, arch):
+    """Server drivers for aarch64 begin with branch 470."""
+    if arch.version == "aarch64" and driver.row["branch"]["branch"] < 470:
+        return f"driver branch {driver.row['branch']['branch']} has no packages for aarch64 servers"
+    return None
+
+
+@rule("cuda-driver-floor", "cuda", "driver", sources=("S1", "S2"))
+def cuda_driver_floor(context: Context, cuda, driver):
+    """Programs of a toolkit run from the driver floor of its major on; below it only with cuda-compat, where allowed."""
+    if cuda.absent or at_least(driver.version, context.tables.driver_floor(cuda.version)):
+        return None
+    if context.forward_compat and "cuda" in context.asked and forward_branch(cuda, driver):
+        return None
+    floor = context.tables.driver_floor(cuda.version)
+    return f"CUDA {minor(cuda.version)} needs driver {floor} or newer, not {driver.version}"
+
+
+def forward_branch(cuda, driver) -> bool:
+    """Whether the cuda-compat package of a toolkit may stand on this driver branch."""
+    return driver.row["branch"]["branch"] in cuda.row["forward_compat_branches"]
+
+
+@rule("cuda-gpu", "cuda", "gpus", sources=("S6", "S31"))
+def cuda_gpu(context: Context, cuda, gpu):
+    """A toolkit compiles for a range of compute capabilities."""
+    if cuda.absent:
+        return None
+    capability = gpu.row["compute_capability"]
+    if not at_least(capability, cuda.row["min_cc"]):
+        return f"CUDA {cuda.row['version']} dropped {gpu.version} (compute capability {capability} < {cuda.row['min_cc']})"
+    if not at_least(cuda.row["version"], gpu.row["min_cuda"]):
+        return f"{gpu.version} needs CUDA {gpu.row['min_cuda']} or newer, not {cuda.row['version']}"
+    return None
+
+
+@rule("cuda-os", "cuda", "os", sources=("S1", "S11", "S12", "K1"))
+def cuda_os(context: Context, cuda, os):
+    """A toolkit is published for certain distributions only."""
+    if cuda.absent:
+        return None
+    first, last, number = os.row.get("cuda_first"), os.row.get("cuda_last"), cuda.row["version"]
+    if first and not at_least(number, first):
+        return f"CUDA {number} was never published for {os.version}, whose first toolkit is {first}"
+    if last and not at_least(last, number):
+        return f"CUDA {number} is not published for {os.version} any more: its last toolkit is {last}"
+    return None
+
+
+@rule("cudnn-cuda", "cudnn", "cuda", sources=("S20", "K1"))
+def cudnn_cuda(context: Context, cudnn, cuda):
+    """System cuDNN stands on a system CUDA of its own major; cuDNN 8 builds do not reach CUDA 12.3."""
+    if cudnn.absent:
+        return None
+    if cuda.absent:
+        return f"cuDNN {cudnn.version} as a system library needs a CUDA toolkit beside it"
+    if major(cudnn.row["cuda"]) != major(cuda.version):
+        return f"cuDNN {cudnn.version} ({cudnn.variant}) is not built for CUDA {minor(cuda.version)}"
+    if major(cudnn.version) == "8" and at_least(minor(cuda.version), "12.3"):
+        return f"cuDNN {cudnn.version} supports CUDA up to 12.2, not {minor(cuda.version)}"
+    if cuda.row["version"] in ("11.0", "11.1", "11.2", "11.3", "11.4", "11.5", "11.6", "11.7") and major(cudnn.version) == "9":
+        return f"cuDNN {cudnn.version} needs CUDA 11.8 or newer, not {cuda.row['version']}"
+    return None
+
+
+@rule("cudnn-gpu", "cudnn", "gpus", sources=("S20",))
+def cudnn_gpu(context: Context, cudnn, gpu):
+    """cuDNN dropped what is older than Turing with 9.11."""
+    if not cudnn.absent and not at_least(gpu.row["compute_capability"], cudnn.row["min_cc"]):
+        return f"cuDNN {cudnn.version} dropped {gpu.version}: it begins with compute capability {cudnn.row['min_cc']}"
+    return None
+
+
+@rule("nccl-cuda", "nccl", "cuda", sources=("S22", "K1"))
+def nccl_cuda(context: Context, nccl, cuda):
+    """System NCCL is one build per CUDA release; the build must not be newer than the toolkit, nor of another major."""
+    if nccl.absent:
+        return None
+    if cuda.absent:
+        return None
+    build = nccl.row["cuda"]
+    if major(build) != major(cuda.version) or not at_least(minor(cuda.version), build):
+        return f"NCCL {nccl.version} (built for CUDA {build}) does not fit CUDA {minor(cuda.version)}"
+    return None
+
+
+@rule("ansible-core-python", "ansible_core", "os", sources=("S21",))
+def ansible_core_python(context: Context, ansible_core, os):
+    """Modules must run on the system's own Python: on EL 8 that ends with ansible-core 2.16."""
+    row = context.tables.find("ansible_core", version=minor(ansible_core.version))
+    if row is None or at_least(os.row["python"], row["target_python"][0]):
+        return None
+    return (
+        f"ansible-core {minor(ansible_core.version)} does not run modules on Python {os.row['python']}, "
+        f"the platform Python of {os.version}; ansible-core 2.16 is the last that does"
+    )

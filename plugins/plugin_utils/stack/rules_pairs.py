@@ -1,0 +1,161 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Rules about components that share an environment or are built against each other."""
+
+from __future__ import annotations
+
+from .libraries import SpecifierSet
+from .rule import Context, rule
+from .versions import at_least, major, minor
+
+# TensorFlow 2.13 asks for typing-extensions < 4.6, PyTorch from 2.2 on for >= 4.8.
+OLD_TYPING = ("2.13", "2.2")
+
+
+def bundled(torch) -> bool:
+    """Whether the wheel carries its CUDA libraries inside instead of depending on nvidia-* wheels."""
+    return torch.variant == "cu118" and not at_least(torch.version, "2.1") or not at_least(torch.version, "1.13")
+
+
+@rule("pytorch-tensorflow-typing", "pytorch", "tensorflow", sources=("S26",))
+def pytorch_tensorflow_typing(context: Context, torch, tensorflow):
+    old, new = OLD_TYPING
+    if minor(tensorflow.version) == old and at_least(torch.version, new):
+        return f"TensorFlow {tensorflow.version} needs typing-extensions < 4.6 and PyTorch {torch.version} needs >= 4.8: they cannot share an environment"
+    return None
+
+
+@rule("pytorch-tensorflow-cuda-major", "pytorch", "tensorflow", sources=("S26",))
+def pytorch_tensorflow_cuda_major(context: Context, torch, tensorflow):
+    """nvidia-*-cu12 and nvidia-*-cu13 wheels own the same files: whichever comes last overwrites the other."""
+    if torch.variant == "cpu" or not tensorflow.row["and_cuda"] or bundled(torch):
+        return None
+    ours, theirs = major(torch.row["cuda"]), major(tensorflow.row["cuda"])
+    if ours != theirs:
+        return (
+            f"PyTorch {torch.version}+{torch.variant} brings nvidia-*-cu{ours} wheels and TensorFlow {tensorflow.version} "
+            f"nvidia-*-cu{theirs} ones, which overwrite each other's files in one environment"
+        )
+    return None
+
+
+@rule("pytorch-tensorflow-pins", "pytorch", "tensorflow", sources=("S14", "S26"))
+def pytorch_tensorflow_pins(context: Context, torch, tensorflow):
+    """Both pin NVIDIA's wheels; until 2.19 TensorFlow exactly, so that only the same CUDA release goes together."""
+    pins = tensorflow.row["pins"]
+    if torch.variant == "cpu" or not pins or bundled(torch) or major(torch.row["cuda"]) != major(tensorflow.row["cuda"]):
+        return None
+    if not _ranges(pins):
+        if minor(torch.row["cuda"]) != tensorflow.row["cuda"]:
+            return f"PyTorch {torch.version}+{torch.variant} pins the libraries of CUDA {minor(torch.row['cuda'])}, TensorFlow {tensorflow.version} those of {tensorflow.row['cuda']}"
+        return None
+    for library in ("cudnn", "nccl"):
+        have, wanted = torch.row.get(library), pins[f"{library}-cu{major(torch.row['cuda'])}"]
+        if have and not SpecifierSet(wanted).contains(have):
+            return f"PyTorch {torch.version}+{torch.variant} pins {library} {have}, TensorFlow {tensorflow.version} needs {wanted}"
+    return None
+
+
+def _ranges(pins) -> bool:
+    return any(value[0] in "<>" for value in pins.values())
+
+
+@rule("pytorch-cupy-cuda-major", "pytorch", "cupy", sources=("S19", "S26"))
+def pytorch_cupy_cuda_major(context: Context, torch, cupy):
+    """In one process both must speak to one CUDA runtime."""
+    if torch.variant != "cpu" and major(torch.row["cuda"]) != cupy.row["cuda"]:
+        return f"{cupy.variant} is built for CUDA {cupy.row['cuda']}, PyTorch {torch.version}+{torch.variant} for CUDA {minor(torch.row['cuda'])}"
+    return None
+
+
+@rule("tensorflow-cupy-cuda-major", "tensorflow", "cupy", sources=("S16", "S19"))
+def tensorflow_cupy_cuda_major(context: Context, tensorflow, cupy):
+    if context.accelerator == "cuda" and major(tensorflow.row["cuda"]) != cupy.row["cuda"]:
+        return f"{cupy.variant} is built for CUDA {cupy.row['cuda']}, TensorFlow {tensorflow.version} for CUDA {tensorflow.row['cuda']}"
+    return None
+
+
+@rule("tensorflow-cupy-numpy", "tensorflow", "cupy", sources=("S14", "S19"))
+def tensorflow_cupy_numpy(context: Context, tensorflow, cupy):
+    """CuPy 14 needs NumPy 2, which TensorFlow takes from 2.18 on."""
+    if SpecifierSet(cupy.row["numpy"]).contains("1.26") or at_least(tensorflow.version, "2.18"):
+        return None
+    return f"CuPy {cupy.version} needs NumPy {cupy.row['numpy']}, TensorFlow {tensorflow.version} an older one"
+
+
+@rule("cupy-python", "cupy", "python", sources=("S19",))
+def cupy_python(context: Context, cupy, python):
+    known = cupy.row["python"]
+    if python.version not in known:
+        return f"CuPy {cupy.version} has wheels for Python {known[0]} to {known[-1]}, not for {python.version}"
+    return None
+
+
+@rule("cupy-gpu", "cupy", "gpus", sources=("S19",))
+def cupy_gpu(context: Context, cupy, gpu):
+    capability, row = gpu.row["compute_capability"], cupy.row
+    low, high = row["min_cc"] or capability, row["max_cc"] or capability
+    if not at_least(capability, low) or not at_least(high, capability):
+        return f"CuPy {cupy.version} supports compute capability {low} to {high}; {gpu.version} has {capability}"
+    return None
+
+
+@rule("cupy-driver-floor", "cupy", "driver", sources=("S1", "S19"))
+def cupy_driver_floor(context: Context, cupy, driver):
+    floor = {"11": "450.80.02", "12": "525.60.13", "13": "580.65.06"}[cupy.row["cuda"]]
+    if not at_least(driver.version, floor):
+        return f"{cupy.variant} (CUDA {cupy.row['cuda']}) needs driver {floor} or newer, not {driver.version}"
+    return None
+
+
+@rule("horovod-pytorch", "horovod", "pytorch", sources=("S13", "S18"))
+def horovod_pytorch(context: Context, horovod, torch):
+    """PyTorch's headers ask for a newer C++ standard than a Horovod release sets."""
+    if at_least(torch.version, horovod.row["torch_below"]):
+        return f"Horovod {horovod.version} compiles with C++{horovod.row['cxx_std']} and builds with PyTorch below {horovod.row['torch_below']} only, not with {torch.version}"
+    return None
+
+
+@rule("horovod-tensorflow", "horovod", "tensorflow", sources=("S18",))
+def horovod_tensorflow(context: Context, horovod, tensorflow):
+    if at_least(tensorflow.version, horovod.row["tensorflow_below"]):
+        return f"Horovod {horovod.version} breaks with Keras 3, that is with TensorFlow {horovod.row['tensorflow_below']} and newer, not only with {tensorflow.version}"
+    return None
+
+
+@rule("horovod-compiler", "horovod", "os", sources=("S12", "S18"))
+def horovod_compiler(context: Context, horovod, os):
+    if os.row["gcc"] and not at_least(os.row["gcc"], horovod.row["gcc_min"]):
+        return f"Horovod {horovod.version} needs g++ {horovod.row['gcc_min']} or newer; {os.version} has {os.row['gcc']}"
+    return None
+
+
+@rule("horovod-cuda", "horovod", "cuda", sources=("S18",))
+def horovod_cuda(context: Context, horovod, cuda):
+    """Building Horovod for GPUs takes nvcc and the CUDA headers."""
+    if context.accelerator == "cuda" and cuda.absent:
+        return f"Horovod {horovod.version} is compiled with the CUDA toolkit, and none is planned"
+    return None
+
+
+@rule("horovod-nccl", "horovod", "nccl", sources=("S18",))
+def horovod_nccl(context: Context, horovod, nccl):
+    if context.accelerator == "cuda" and nccl.absent:
+        return f"Horovod {horovod.version} is compiled with NCCL's headers, and no system NCCL is planned"
+    return None
+
+
+@rule("horovod-cuda-pytorch", "cuda", "pytorch", sources=("S18",), needs="horovod")
+def horovod_cuda_pytorch(context: Context, cuda, torch):
+    """Horovod's kernels are compiled for the CUDA the framework was built with."""
+    if cuda.absent or torch.variant == "cpu" or minor(cuda.version) == minor(torch.row["cuda"]):
+        return None
+    return f"Horovod must be compiled with CUDA {minor(torch.row['cuda'])}, the one of PyTorch {torch.version}+{torch.variant}, not with {minor(cuda.version)}"
+
+
+@rule("horovod-cuda-tensorflow", "cuda", "tensorflow", sources=("S18",), needs="horovod")
+def horovod_cuda_tensorflow(context: Context, cuda, tensorflow):
+    if cuda.absent or context.accelerator == "cpu" or minor(cuda.version) == tensorflow.row["cuda"]:
+        return None
+    return f"Horovod must be compiled with CUDA {tensorflow.row['cuda']}, the one of TensorFlow {tensorflow.version}, not with {minor(cuda.version)}"

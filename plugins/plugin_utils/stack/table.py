@@ -1,0 +1,62 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The plan as text for a terminal of 80 columns: hosts with equal stacks stand together."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Mapping
+
+WIDTH = 74  # what is left of 80 columns beside the indentation of Ansible's output
+LABEL = 14
+
+
+def plan_table(stacks: Mapping[str, Mapping]) -> list[str]:
+    """Lines of text for stacks by host name; the order of hosts does not matter."""
+    groups: dict[str, list[str]] = {}
+    for host in sorted(stacks):
+        groups.setdefault(stacks[host]["kind"], []).append(host)
+    lines: list[str] = []
+    for hosts in sorted(groups.values(), key=lambda hosts: (-len(hosts), hosts)):
+        lines += [*_group(hosts, stacks[hosts[0]]), ""]
+    return lines[:-1]
+
+
+def _group(hosts: list[str], stack: Mapping) -> list[str]:
+    noun = "host" if len(hosts) == 1 else "hosts"
+    lines = textwrap.wrap(f"{len(hosts)} {noun}, kind {stack['kind']}: {', '.join(hosts)}", WIDTH, subsequent_indent="  ")
+    lines += [line for label, text in _rows(stack) for line in wrap(label, text)]
+    lines += [line for one in stack["reasons"] for line in wrap("why " + one["component"], one["text"])]
+    return lines + [line for text in stack["warnings"] for line in wrap("take care", text)]
+
+
+def _rows(stack: Mapping) -> Iterable[tuple[str, str]]:
+    os, gpus = stack["os"], stack["gpus"]
+    yield "system", f"{os['id']} {os['version']} ({os['arch']})"
+    yield "GPUs", ", ".join(f"{gpu['count']} x {gpu['model']}" for gpu in gpus) or "none"
+    yield "driver", _driver(stack["driver"])
+    for name in ("fabric_manager", "cuda", "cudnn", "nccl"):
+        if stack[name]:
+            yield name.replace("_", " "), stack[name]["version"]
+    for one in stack["environments"]:
+        yield f"env {one['name']}", f"Python {one['python']}, {_frameworks(one)}"
+
+
+def _driver(driver: Mapping | None) -> str:
+    if driver is None:
+        return "none"
+    source = {"nvidia": "NVIDIA's repository", "distribution": "distribution", "runfile": "NVIDIA's installer"}
+    return f"{driver['version']} ({source[driver['source']]}, {driver['kernel_modules']} kernel modules)"
+
+
+def _frameworks(environment: Mapping) -> str:
+    index = environment["index"]
+    named = [f"{name} {version}" for name, version in environment["frameworks"].items()]
+    return ", ".join(named) + (f" ({index['name']} wheels)" if index else "")
+
+
+def wrap(label: str, text: str) -> list[str]:
+    """A label and its text in a column of their own each."""
+    indent = " " * (LABEL + 1)
+    return textwrap.wrap(text, WIDTH, initial_indent=f"{label:<{LABEL}} ", subsequent_indent=indent, break_on_hyphens=False)

@@ -1,0 +1,82 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Versions and what a user may ask of them: a version, a prefix, a range, or latest."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from .libraries import InvalidSpecifier, InvalidVersion, SpecifierSet, Version
+
+LATEST = ("latest", "auto", "any", "")
+
+
+class SpecError(ValueError):
+    """A wish that is no version, no range and not latest."""
+
+
+@lru_cache(maxsize=None)
+def version(text: str) -> Version:
+    """The comparable form of a version; raises SpecError when it is none."""
+    try:
+        return Version(str(text))
+    except InvalidVersion as error:
+        raise SpecError(f"'{text}' is not a version") from error
+
+
+@lru_cache(maxsize=None)
+def at_least(text: str, floor: str) -> bool:
+    return version(text) >= version(floor)
+
+
+def newest(texts):
+    return max(texts, key=version)
+
+
+@lru_cache(maxsize=None)
+def segments(text: str) -> tuple[str, ...]:
+    """The dotted parts without leading zeros: '535.54.03' and '535.54.3' are one version."""
+    return tuple(part.lstrip("0") or "0" for part in text.split("+")[0].split("."))
+
+
+def major(text: str) -> str:
+    return str(text).split(".", maxsplit=1)[0]
+
+
+def minor(text: str) -> str:
+    """Major and minor: '12.8' of '12.8.1'."""
+    return ".".join(str(text).split(".")[:2])
+
+
+@lru_cache(maxsize=None)
+def starts_with(text: str, prefix: str) -> bool:
+    """Whether a version lies under a prefix: 535.54.03 under 535, but 5.35 not under 5.3."""
+    wanted = segments(prefix)
+    return segments(text)[: len(wanted)] == wanted
+
+
+@lru_cache(maxsize=None)
+def check_spec(text: str) -> str:
+    """Return the wish in its plain form; raises SpecError when nobody could tell what it means."""
+    text = str(text).strip()
+    if text.lower() in LATEST:
+        return "latest"
+    if text[0] in "<>=!~":
+        try:
+            return str(SpecifierSet(text))
+        except InvalidSpecifier as error:
+            raise SpecError(f"'{text}' is not a version range") from error
+    plain = text[:-2] if text.endswith((".*", ".x")) else text
+    version(plain)
+    return plain
+
+
+@lru_cache(maxsize=None)
+def matches(text: str, spec: str) -> bool:
+    """Whether a version is one the wish (as check_spec returns it) allows."""
+    if spec == "latest":
+        return True
+    if spec[0] in "<>=!~":
+        return SpecifierSet(spec).contains(text, prereleases=True)
+    return starts_with(text, spec)
