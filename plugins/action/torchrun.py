@@ -84,9 +84,10 @@ class ActionModule(ActionBase):
     def _launch(self, args: Mapping, place: request.Place, unit: _RemoteUnit, size: int) -> dict:
         """Run to the end, or stop the node's part when the task is ended from outside."""
         directory = Path(args["directory"]) / args["run_id"]
+        board = Board(directory, place.node, place.nodes)
         follower = Follower(
             place,
-            Board(directory, place.node, place.nodes),
+            board,
             unit,
             Limits(args["timeout"], args["start_timeout"], 60 + size / _SLOWEST_UPLOAD),
             show=lambda line: self._display.display(f"  {line}"),
@@ -96,14 +97,24 @@ class ActionModule(ActionBase):
             with unit.interrupts:
                 outcome, outcomes = self._follow(follower, directory / "logs" / place.node)
         except Interrupted:
+            self._conclude(args, place, board.outcomes())
             unit.interrupts.deliver()
             raise AnsibleActionFail("The run was interrupted.") from None
+        training = self._conclude(args, place, outcomes)
+        text = message(training, place.node, str(directory))
+        failure = training["failure"]
+        result = {"changed": True, "failed": bool(failure), "msg": text}
+        # One node's report of a failure is enough to read; the first node always has it, for programs.
+        if failure is None or place.is_first or failure["node"] == place.node:
+            result["training"] = training
+        return {**result, "unreachable": True} if outcome.get("unreachable") else result
+
+    @staticmethod
+    def _conclude(args: Mapping, place: request.Place, outcomes: list[dict]) -> dict:
         training = run_result(args["run_id"], Path(args["script"]).name, place.nodes, outcomes)
         # Every worker writes the same; whichever is last leaves it complete.
-        write_json(directory / "result.json", training)
-        text = message(training, place.node, str(directory))
-        result = {"changed": True, "failed": training["status"] == "failed", "msg": text, "training": training}
-        return {**result, "unreachable": True} if outcome.get("unreachable") else result
+        write_json(Path(args["directory"]) / args["run_id"] / "result.json", training)
+        return training
 
     @staticmethod
     def _follow(follower: Follower, logs: Path) -> tuple[dict, list[dict]]:

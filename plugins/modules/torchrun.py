@@ -165,9 +165,9 @@ EXAMPLES = r"""
 RETURN = r"""
 training:
   description:
-    - The run, the same on every node and the same as C(<directory>/<run_id>/result.json).
+    - The run, the same as C(<directory>/<run_id>/result.json).
     - The logs are beside that file, in C(logs/<node>/rank<N>.out), C(rank<N>.err) and C(torchrun.log).
-  returned: when the run was started
+  returned: when the run was started; if it failed, on the first node and on the one that failed
   type: dict
   contains:
     format:

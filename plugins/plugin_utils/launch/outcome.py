@@ -91,11 +91,22 @@ def message(result: Mapping, node: str, directory: str) -> str:
     """What the task says on NODE: one sentence, on the node of the cause with the failing rank's last lines."""
     failure = result["failure"]
     if failure is None:
-        return f"Trained {result['script']} with {result['world_size']} ranks on {len(result['nodes'])} nodes."
+        size, count = result["world_size"], len(result["nodes"])
+        ranks, nodes = f"{size} rank{'s' * (size != 1)}", f"{count} node{'s' * (count != 1)}"
+        return f"{result['script']} ran with {ranks} on {nodes}{_achieved(result['metrics'] or {})}."
     if failure["node"] != node:
         return f"Stopped on {node} because {failure['node']} failed: {failure['reason']}."
     tail = "".join(f"\n  {line}" for line in failure["tail"])
     return f"Training failed on {node}: {failure['reason']}; all logs are in {directory}/logs.{tail}"
+
+
+def _achieved(metrics: Mapping) -> str:
+    """The numbers that most scripts have, of those which this one wrote."""
+    rate, first, last = (metrics.get(key) for key in ("samples_per_second", "loss_first", "loss_last"))
+    text = f": {rate:.0f} samples/s" if isinstance(rate, (int, float)) else ""
+    if isinstance(first, (int, float)) and isinstance(last, (int, float)):
+        text += f"{', ' if text else ': '}loss {first:.4g} -> {last:.4g}"
+    return text
 
 
 def end_phrase(exit_code: int) -> str:

@@ -62,6 +62,31 @@ def select_nodes(available: Sequence[str], wanted: object) -> list[str]:
     return [str(name) for name in dict.fromkeys(wanted)]
 
 
+def plan_request(
+    available: Sequence[str], *, nodes: object, script: str, directories: Sequence[str], forks: int
+) -> dict:
+    """{nodes, script, refusal}: who trains what, or in one sentence why nobody can; touches no node."""
+    try:
+        selected = select_nodes(available, nodes)
+        path = find_script(script, directories)
+        check_play(selected, available, int(forks))
+    except RequestError as error:
+        return {"nodes": [], "script": "", "refusal": str(error)}
+    return {"nodes": selected, "script": str(path), "refusal": None}
+
+
+def find_script(script: str, directories: Sequence[str]) -> Path:
+    """Absolute path of SCRIPT, looked for in DIRECTORIES when it is relative; raises RequestError."""
+    candidates = [Path(directory) / Path(script).expanduser() for directory in directories]
+    for path in candidates:
+        if path.is_file():
+            return path.resolve()
+    places = ", ".join(dict.fromkeys(str(path.parent.resolve()) for path in candidates))
+    raise RequestError(
+        f"The training script {script} does not exist in {places}; set train_script to a file that does."
+    )
+
+
 def _first(available: Sequence[str], count: int) -> list[str]:
     if not 1 <= count <= len(available):
         raise RequestError(
