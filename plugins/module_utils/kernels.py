@@ -18,8 +18,8 @@ def version_key(version):
 
 def read_kernels(tree, running=None):
     """The contract's ``kernel`` mapping; ``installed`` are kernels that can be booted, not directories of leftovers."""
-    installed = set(name[len("vmlinuz-"):] for name in tree.names("/boot") if name.startswith("vmlinuz-"))
-    installed = set(name for name in installed if "rescue" not in name)
+    installed = {name[len("vmlinuz-"):] for name in tree.names("/boot") if name.startswith("vmlinuz-")}
+    installed = {name for name in installed if "rescue" not in name}
     headers = set()
     for name in tree.names("/lib/modules"):
         if tree.exists("/lib/modules/%s/modules.builtin" % name):

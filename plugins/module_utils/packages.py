@@ -22,15 +22,15 @@ def os_release(tree):
     """The variables of /etc/os-release."""
     text = tree.text("/etc/os-release") or tree.text("/usr/lib/os-release") or ""
     pairs = [line.split("=", 1) for line in text.splitlines() if "=" in line and not line.startswith("#")]
-    return dict((key.strip(), value.strip().strip("\"'")) for key, value in pairs)
+    return {key.strip(): value.strip().strip("\"'") for key, value in pairs}
 
 
 def package_manager(tree, release):
     """apt or dnf, by the family that os-release names; None for any other."""
     family = [release.get("ID", "")] + release.get("ID_LIKE", "").split()
-    if set(family) & set(["debian", "ubuntu"]):
+    if set(family) & {"debian", "ubuntu"}:
         return "apt"
-    if set(family) & set(["rhel", "fedora", "centos"]):
+    if set(family) & {"rhel", "fedora", "centos"}:
         return "dnf"
     return None
 
@@ -62,7 +62,7 @@ def parse_rpm(text, patterns):
     """
     wanted = matcher(patterns)
     pairs = [line.split(" ", 1) for line in text.splitlines() if " " in line]
-    return dict((name, version[2:] if version.startswith("0:") else version) for name, version in pairs if wanted(name))
+    return {name: version[2:] if version.startswith("0:") else version for name, version in pairs if wanted(name)}
 
 
 def matcher(patterns):
@@ -93,7 +93,7 @@ def parse_deb822_sources(text):
     entries = []
     for stanza in re.split(r"\n\s*\n", re.sub(r"(?m)^#.*\n?", "", text)):
         joined = re.sub(r"\n[ \t]+", " ", stanza)
-        fields = dict((key.lower(), value.split()) for key, value in re.findall(r"(?m)^([A-Za-z-]+):[ \t]*(.*)$", joined))
+        fields = {key.lower(): value.split() for key, value in re.findall(r"(?m)^([A-Za-z-]+):[ \t]*(.*)$", joined)}
         if "deb" in fields.get("types", []) and fields.get("enabled", ["yes"])[0].lower() not in ("no", "false"):
             for uri in fields.get("uris", []):
                 for suite in fields.get("suites", []):

@@ -33,7 +33,7 @@ def parse_show(text, services):
 
 def unknown_services(services):
     """What is said where systemd cannot be asked."""
-    return dict((service, {"enabled": None, "active": None}) for service in services)
+    return {service: {"enabled": None, "active": None} for service in services}
 
 
 def is_container(tree):

@@ -1,0 +1,97 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The only door to NVML: opens the driver's library through pynvml and answers with plain values, None for unknown."""
+
+from __future__ import absolute_import, division, print_function
+
+__metaclass__ = type
+
+import ctypes
+import sys
+from contextlib import contextmanager
+
+PYNVML_DIRECTORY = "/opt/allreduce/lib"
+DEFAULT_LIBRARY = "libnvidia-ml.so.1"
+
+
+def import_pynvml():
+    """The module pynvml, also from where role base puts it; None where there is none."""
+    if PYNVML_DIRECTORY not in sys.path:
+        sys.path.append(PYNVML_DIRECTORY)
+    try:
+        import pynvml
+    except ImportError:
+        return None
+    return pynvml
+
+
+class Nvml:
+    """An initialised NVML. ``call`` gives None where the driver or the GPU does not know an answer."""
+
+    def __init__(self, pynvml):
+        self.pynvml = pynvml
+
+    def call(self, name, *arguments):
+        """Result of ``nvml<name>(*arguments)``, text decoded; None on any NVML error."""
+        try:
+            value = getattr(self.pynvml, "nvml" + name)(*arguments)
+        except (self.pynvml.NVMLError, AttributeError):
+            return None
+        return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
+
+    def attempt(self, name, *arguments):
+        """(result, None), or (None, NVML's reason)."""
+        try:
+            return getattr(self.pynvml, "nvml" + name)(*arguments), None
+        except self.pynvml.NVMLError as error:
+            return None, str(error)
+        except AttributeError:
+            return None, "this pynvml has no nvml%s" % name
+
+    def constant(self, name):
+        return getattr(self.pynvml, "NVML_" + name, None)
+
+    def constants(self, prefix):
+        """{value: rest of the name in lower case} of NVML's constants with this prefix, the shortest name first."""
+        prefix = "NVML_" + prefix
+        names = sorted((name for name in dir(self.pynvml) if name.startswith(prefix)), key=len, reverse=True)
+        return {getattr(self.pynvml, name): name[len(prefix):].lower() for name in names}
+
+
+@contextmanager
+def open_nvml(library=DEFAULT_LIBRARY):
+    """Yields (Nvml, "ok"), or (None, the reason why there is none). Shuts NVML down afterwards."""
+    pynvml = import_pynvml()
+    if pynvml is None:
+        yield None, "pynvml is missing; role allreduce.gpu.base puts it into %s" % PYNVML_DIRECTORY
+        return
+    try:
+        pynvml.nvmlLib = ctypes.CDLL(library)
+        pynvml._nvmlGetFunctionPointer_cache.clear()
+    except OSError:
+        yield None, "library %s not found" % library
+        return
+    try:
+        pynvml.nvmlInit()
+    except pynvml.NVMLError as error:
+        yield None, str(error)
+        return
+    try:
+        yield Nvml(pynvml), "ok"
+    finally:
+        pynvml.nvmlShutdown()
+
+
+def library_version(library=DEFAULT_LIBRARY):
+    """The user-space driver's version (``12.535.261.03`` without its leading CUDA major), or None.
+
+    NVML answers this without being initialised, so also when the loaded kernel module is of another version.
+    """
+    buffer = ctypes.create_string_buffer(81)
+    try:
+        if ctypes.CDLL(library).nvmlSystemGetNVMLVersion(buffer, ctypes.c_uint(80)) != 0:
+            return None
+    except (OSError, AttributeError):
+        return None
+    return buffer.value.decode("ascii", "replace").partition(".")[2] or None

@@ -1,0 +1,88 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Distances between GPUs and NICs in the codes of "nvidia-smi topo -m"; pure functions on what was read."""
+
+from __future__ import absolute_import, division, print_function
+
+__metaclass__ = type
+
+# Nearest first. NV<n> is nearer than all of them.
+ORDER = ("X", "PIX", "PXB", "PHB", "NODE", "SYS")
+
+
+def gpu_label(gpu):
+    """``GPU<index>``; a GPU that NVML does not show has no index and goes by its PCI address."""
+    return "GPU%d" % gpu["index"] if gpu["index"] is not None else gpu["pci_bus_id"]
+
+
+def pci_code(path, other_path, numa, other_numa, several_numa_nodes):
+    """The code for two devices by their PCI paths (see sysfs.read_path) and NUMA nodes; None when it cannot be known.
+
+    Two devices below one switch have its upstream port in common and one downstream port each: PIX. With more
+    bridges between them it is PXB, over the host bridge PHB.
+    """
+    if not path or not other_path:
+        return None
+    common = 0
+    while common < min(len(path), len(other_path)) and path[common] == other_path[common]:
+        common += 1
+    if common > 1:
+        bridges = max(len(path), len(other_path)) - common - 1
+        return "PIX" if bridges <= 1 else "PXB"
+    if common == 1:
+        return "PHB"
+    if not several_numa_nodes:
+        return "NODE"
+    if numa is None or other_numa is None:
+        return None
+    return "NODE" if numa == other_numa else "SYS"
+
+
+def nvlink_count(gpu, other):
+    """Active links from one GPU to the other: direct ones, else those through NVSwitches (as many as both have)."""
+    direct = [link for link in gpu["nvlinks"] if link["active"] and link["remote_pci_bus_id"] == other["pci_bus_id"]]
+    if direct:
+        return len(direct)
+    return min(len([link for link in end["nvlinks"] if link["active"] and link["remote_type"] == "nvswitch"]) for end in (gpu, other))
+
+
+def gpu_code(gpu, other, level):
+    links = nvlink_count(gpu, other)
+    return "NV%d" % links if links else level
+
+
+def build_topology(gpus, nics, paths, levels, several_numa_nodes):
+    """{device: {device: code}} over GPUs, then NICs. ``paths``: {name or address: PCI path}."""
+    devices = [(gpu_label(gpu), gpu["pci_bus_id"], gpu) for gpu in gpus] + [(nic["name"], nic["name"], nic) for nic in nics]
+    matrix = {}
+    for label, key, device in devices:
+        row = matrix.setdefault(label, {})
+        for other_label, other_key, other in devices:
+            if label == other_label:
+                row[other_label] = "X"
+                continue
+            code = levels.get((key, other_key)) or pci_code(
+                paths.get(key), paths.get(other_key), device["numa_node"], other["numa_node"], several_numa_nodes)
+            both_gpus = "nvlinks" in device and "nvlinks" in other
+            row[other_label] = gpu_code(device, other, code) if both_gpus else code
+    return matrix
+
+
+def nearest_nics(label, topology, nics):
+    """NIC names for one GPU, best first: by distance, then ports that are up, their rate, then name."""
+    def rank(nic):
+        code = topology.get(label, {}).get(nic["name"])
+        up = [port for port in nic["ports"] if port["state"] == "ACTIVE"]
+        rate = max([port["rate_gbps"] or 0 for port in up] or [0])
+        return (ORDER.index(code) if code in ORDER else len(ORDER), not up, -rate, nic["name"])
+    return [nic["name"] for nic in sorted(nics, key=rank)]
+
+
+def build_affinity(gpus, nics, topology):
+    """{GPU: {``cpu_affinity``, ``numa_node``, ``nics`` best first}}."""
+    return {gpu_label(gpu): {
+        "cpu_affinity": gpu["cpu_affinity"],
+        "numa_node": gpu["numa_node"],
+        "nics": nearest_nics(gpu_label(gpu), topology, nics),
+    } for gpu in gpus}

@@ -1,0 +1,145 @@
+#!/usr/bin/python
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import absolute_import, division, print_function
+
+__metaclass__ = type
+
+DOCUMENTATION = r"""
+module: gpu_facts
+short_description: Measure the GPUs of a node, their links, NICs and topology
+version_added: 0.1.0
+description:
+  - Reads PCI devices from sysfs and the driver's state from procfs first, and NVML second, and reports where they differ.
+  - Works without a driver, in containers, where a device cgroup hides GPUs, and on hosts without any GPU.
+  - Starts no program. Absent knowledge is null, never a guess.
+  - Can be used in C(facts_modules).
+author: "The allreduce.gpu authors (@allreduce)"
+attributes:
+  check_mode:
+    description: Runs in check mode exactly as otherwise.
+    support: full
+  facts:
+    description: Returns a fact.
+    support: full
+options:
+  sysfs_root:
+    description: Where sysfs is; set it to examine a recorded machine.
+    type: path
+    default: /sys
+  procfs_root:
+    description: Where procfs is; set it to examine a recorded machine.
+    type: path
+    default: /proc
+  nvml_library:
+    description: Name or path of the NVML library of the driver.
+    type: str
+    default: libnvidia-ml.so.1
+  filter:
+    description: Accepted and ignored; the setup action passes it to every facts module.
+    type: list
+    elements: str
+  gather_subset:
+    description: Accepted and ignored; the setup action passes it to every facts module.
+    type: list
+    elements: str
+  gather_timeout:
+    description: Accepted and ignored; the setup action passes it to every facts module.
+    type: int
+  fact_path:
+    description: Accepted and ignored; the setup action passes it to every facts module.
+    type: path
+"""
+
+EXAMPLES = r"""
+- name: Measure the GPUs
+  allreduce.gpu.gpu_facts:
+
+- name: Examine a recorded machine
+  allreduce.gpu.gpu_facts:
+    sysfs_root: /tmp/recorded/sys
+    procfs_root: /tmp/recorded/proc
+    nvml_library: /tmp/recorded/libnvidia-ml.so.1
+"""
+
+RETURN = r"""
+ansible_facts:
+  description: The fact.
+  returned: success
+  type: dict
+  contains:
+    gpu_node:
+      description: The measured machine.
+      returned: success
+      type: dict
+      contains:
+        driver:
+          description: Versions of the loaded kernel module and of the library; RV(ansible_facts.gpu_node.driver.nvml) is V(ok) or why not.
+          type: dict
+          returned: success
+          sample: {loaded_version: 535.261.03, library_version: 535.261.03, cuda_driver_version: "12.2",
+                   kernel_modules: proprietary, nvml: ok}
+        gpus:
+          description: GPUs in the order of NVML, then those that NVML does not show.
+          type: list
+          elements: dict
+          returned: success
+        nvswitches:
+          description: Number and PCI addresses of the NVSwitches.
+          type: dict
+          returned: success
+          sample: {count: 0, pci_bus_ids: []}
+        fabric:
+          description: Whether a fabric manager is needed, and how far the NVLink fabric is.
+          type: dict
+          returned: success
+          sample: {manager_needed: false, state: null}
+        nics:
+          description: Host channel adapters with their ports.
+          type: list
+          elements: dict
+          returned: success
+        topology:
+          description: For each GPU and NIC its distance to every other in the codes of C(nvidia-smi topo -m).
+          type: dict
+          returned: success
+          sample: {GPU0: {GPU0: X, GPU1: NV12}, GPU1: {GPU0: NV12, GPU1: X}}
+        affinity:
+          description: For each GPU its CPUs, its NUMA node and its NICs, best first.
+          type: dict
+          returned: success
+        problems:
+          description: What looks wrong, one sentence each.
+          type: list
+          elements: str
+          returned: success
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.allreduce.gpu.plugins.module_utils.files import FileTree
+from ansible_collections.allreduce.gpu.plugins.module_utils.gpu_node import measure
+
+
+def main():
+    """Read the options, measure, answer."""
+    module = AnsibleModule(
+        argument_spec={
+            "sysfs_root": {"type": "path", "default": "/sys"},
+            "procfs_root": {"type": "path", "default": "/proc"},
+            "nvml_library": {"type": "str", "default": "libnvidia-ml.so.1"},
+            "filter": {"type": "list", "elements": "str"},
+            "gather_subset": {"type": "list", "elements": "str"},
+            "gather_timeout": {"type": "int"},
+            "fact_path": {"type": "path"},
+        },
+        supports_check_mode=True,
+    )
+    parameters = module.params
+    node = measure(FileTree(parameters["sysfs_root"]), FileTree(parameters["procfs_root"]), parameters["nvml_library"])
+    module.exit_json(changed=False, ansible_facts={"gpu_node": node})
+
+
+if __name__ == "__main__":
+    main()
