@@ -154,7 +154,7 @@ logs:
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.allreduce.gpu.plugins.module_utils.systemd_unit import SystemdError
 from ansible_collections.allreduce.gpu.plugins.module_utils.training_run import RunError
-from ansible_collections.allreduce.gpu.plugins.module_utils.training_unit import poll, refusals, start, stop
+from ansible_collections.allreduce.gpu.plugins.module_utils.training_states import poll, refusals, start, stop
 
 OPTIONS = {
     "run_id": {"type": "str", "required": True},

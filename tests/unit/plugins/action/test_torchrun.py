@@ -1,0 +1,203 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The action on one node, with module training_unit answered by the test."""
+
+import base64
+import io
+import json
+import os
+import signal
+import tarfile
+from types import SimpleNamespace
+
+import pytest
+import yaml
+from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure
+from ansible.parsing.dataloader import DataLoader
+from ansible_collections.allreduce.gpu.plugins.action import torchrun
+from ansible_collections.allreduce.gpu.plugins.modules import torchrun as documented
+
+GOOD = {"state": "succeeded", "result": "success", "exit_code": 0, "signal": None, "pid": 7}
+RANK = {"rank": 0, "local_rank": 0, "world_size": 1, "attempt": 0, "started": 1.0, "last_output": None, "last_line": ""}
+
+
+def logs(**files):
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w:gz") as tar:
+        for name, text in files.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(text)
+            tar.addfile(member, io.BytesIO(text.encode()))
+    return base64.b64encode(packed.getvalue()).decode()
+
+
+class Node:
+    """Answers module training_unit; a test replaces what it wants to see go wrong."""
+
+    def __init__(self):
+        self.calls = []
+        self.polled = {"service": GOOD, "ranks": [RANK], "now": 1.0}
+        self.stopped = {
+            "service": GOOD, "ranks": [RANK], "now": 1.0, "agent": {"failures": [], "error": None},
+            "metrics": {"loss_last": 0.5}, "logs": logs(**{"rank0.out": "hello", "../rank9.out": "evil"}),
+        }  # fmt: skip
+
+    def __call__(self, name, arguments, task_vars):
+        assert name == "allreduce.gpu.training_unit"
+        self.calls.append(arguments)
+        answer = {"started": {}, "polled": self.polled, "stopped": self.stopped}[arguments["state"]]
+        if isinstance(answer, Exception):
+            raise answer
+        return answer() if callable(answer) else answer
+
+    def states(self):
+        return [call["state"] for call in self.calls]
+
+
+@pytest.fixture
+def node():
+    return Node()
+
+
+@pytest.fixture
+def act(tmp_path, node):
+    (tmp_path / "train.py").write_text("print()")
+
+    def run(check_mode=False, task_vars=None, **args):
+        args = {"script": str(tmp_path / "train.py"), "run_id": "r1", "directory": str(tmp_path / "runs"), **args}
+        task = SimpleNamespace(args=args, check_mode=check_mode, async_val=0, action="torchrun")
+        shell = SimpleNamespace(tmpdir="/tmp/x", join_path=os.path.join)
+        action = torchrun.ActionModule(task, SimpleNamespace(_shell=shell), None, DataLoader(), None)
+        action._find_needle = lambda folder, path: path if os.path.exists(path) else _missing()
+        action._execute_module = node
+        action._transfer_data = lambda path, data: path
+        hosts = {"gpu-1": {"gpu_cluster_address": "10.0.0.1"}}
+        variables = {
+            "inventory_hostname": "gpu-1", "ansible_play_hosts": ["gpu-1"], "ansible_forks": 5, "hostvars": hosts,
+        }  # fmt: skip
+        return action.run(task_vars={**variables, **(task_vars or {})})
+
+    return run
+
+
+def _missing():
+    raise torchrun.AnsibleError("Could not find or access")
+
+
+def test_the_documented_options_are_the_real_ones():
+    documentation = yaml.safe_load(documented.DOCUMENTATION)["options"]
+    keys = ("type", "elements", "required", "default")
+    assert {
+        name: {key: option[key] for key in keys if key in option} for name, option in documentation.items()
+    } == torchrun._OPTIONS
+
+
+def test_a_run_that_succeeds_leaves_result_and_logs(act, node, tmp_path):
+    found = act()
+    assert (found["failed"], found["msg"]) == (False, "train.py ran with 1 rank on 1 node.")
+    assert found["training"]["metrics"] == {"loss_last": 0.5}
+    assert json.loads((tmp_path / "runs" / "r1" / "result.json").read_text()) == found["training"]
+    logs = tmp_path / "runs" / "r1" / "logs"
+    assert [str(path.relative_to(logs)) for path in logs.rglob("*.out")] == ["gpu-1/rank0.out"]
+    assert node.states() == ["started", "polled", "stopped"]
+    start = node.calls[0]
+    assert (start["user"], start["python"]) == ("trainer", "/opt/allreduce/envs/main/bin/python")
+    assert start["archive"] == "/tmp/x/run.tar.gz"
+
+
+@pytest.mark.parametrize(("keep", "removed"), [(True, False), (False, True)])
+def test_the_nodes_directory_is_kept_on_request(act, node, keep, removed):
+    act(keep=keep)
+    assert node.calls[-1]["remove"] is removed
+
+
+def test_variables_reach_the_script_as_text(act, node):
+    act(variables={"A": 1}, args=["--x"])
+    launch = node.calls[0]["launch"]
+    assert (launch["variables"], launch["args"], launch["script"]) == ({"A": "1"}, ["--x"], "train.py")
+
+
+def test_a_host_that_is_no_node_of_the_run_skips(act, node):
+    found = act(nodes=["gpu-7"])
+    assert found["skipped"]
+    assert node.calls == []
+
+
+def test_check_mode_starts_nothing_and_warns(act, node, tmp_path):
+    node_answer = {"warnings": ["The training user 'trainer' does not exist on this node"]}
+    node.__class__ = type("CheckNode", (Node,), {"__call__": lambda self, *a, **k: node_answer})
+    found = act(check_mode=True)
+    assert found["warnings"] == ["gpu-1: The training user 'trainer' does not exist on this node"]
+    assert found["msg"].startswith("Would run ")
+    assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"script": "/nowhere.py"}, "/nowhere.py does not exist on the controller"),
+        ({"nproc_per_node": "many"}, "nproc_per_node is 'many'"),
+        ({"task_vars": {"hostvars": {"gpu-1": {}}}}, "gpu-1 has no default route"),
+        ({"task_vars": {"ansible_forks": 0}}, "needs as many forks"),
+    ],
+)
+def test_a_request_that_cannot_work_is_refused_before_anything_is_touched(act, node, tmp_path, change, sentence):
+    with pytest.raises(AnsibleActionFail, match=sentence):
+        act(**change)
+    assert node.calls == []
+    assert not (tmp_path / "runs").exists()
+
+
+def test_a_node_that_refuses_fails_with_its_sentence(act, node, monkeypatch):
+    monkeypatch.setattr(torchrun._RemoteUnit, "start", lambda self: _refuse())
+    found = act()
+    assert found["failed"]
+    assert found["msg"].startswith("Training failed on gpu-1: The training user 'trainer' does not exist on this node;")
+
+
+def _refuse():
+    raise torchrun.UnitError("The training user 'trainer' does not exist on this node.")
+
+
+def test_a_node_that_does_not_answer_is_unreachable(act, node, monkeypatch):
+    monkeypatch.setattr(torchrun.time, "sleep", lambda seconds: None)
+    moments = iter(range(0, 10000, 10))
+    monkeypatch.setattr(torchrun.time, "monotonic", lambda: next(moments))
+    node.polled = AnsibleConnectionFailure("no route to host")
+    found = act()
+    assert found["unreachable"]
+    assert "gpu-1 became unreachable (no route to host)" in found["msg"]
+    assert node.states().count("polled") > 1
+
+
+def test_an_interrupt_stops_the_unit_and_is_passed_on(act, node, tmp_path):
+    received = []
+    before = signal.signal(signal.SIGINT, lambda number, frame: received.append(number))
+
+    def interrupt():
+        os.kill(os.getpid(), signal.SIGINT)
+
+    node.polled = interrupt
+    try:
+        with pytest.raises(AnsibleActionFail, match="interrupted"):
+            act()
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert node.states() == ["started", "polled", "stopped"]
+    assert received == [signal.SIGINT]
+    result = json.loads((tmp_path / "runs" / "r1" / "result.json").read_text())
+    assert result["failure"]["reason"] == "the run was interrupted"
+
+
+def test_any_other_end_of_the_task_stops_the_unit(act, node):
+    node.polled = MemoryError("no memory")
+    with pytest.raises(MemoryError):
+        act()
+    assert node.states()[-1] == "stopped"
+
+
+def test_results_that_cannot_be_written_are_one_sentence(act, tmp_path):
+    (tmp_path / "runs").write_text("a file")
+    with pytest.raises(AnsibleActionFail, match=r"The results below .*/runs cannot be written"):
+        act()

@@ -1,0 +1,124 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The agent with a torch of a few lines; with the real one it runs in the lab."""
+
+import json
+import os
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import pytest
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.launch.node import agent
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.launch.request import NODE_FILES
+
+TORCH = {
+    "torch/__init__.py": """
+import types
+version = types.SimpleNamespace(cuda=None)
+""",
+    "torch/distributed/__init__.py": "",
+    "torch/distributed/run.py": """
+import json, os, sys
+from .elastic.multiprocessing.errors import ChildFailedError
+def main(argv):
+    print("torchrun", json.dumps(argv), os.environ["OMP_NUM_THREADS"], os.environ["GREETING"])
+    if "fail" in argv:
+        raise ChildFailedError()
+    if "crash" in argv:
+        raise ConnectionError("no rendezvous")
+    if "usage" in argv:
+        sys.exit(2)
+""",
+    "torch/distributed/elastic/__init__.py": "",
+    "torch/distributed/elastic/multiprocessing/__init__.py": "",
+    "torch/distributed/elastic/multiprocessing/errors.py": """
+import types
+class ChildFailedError(Exception):
+    failures = {1: types.SimpleNamespace(
+        local_rank=0, exitcode=3, timestamp=99, message={"message": "ValueError: no"})}
+""",
+}
+
+
+@pytest.fixture
+def launch(tmp_path):
+    """Run agent.py in a run's directory; returns (exit code, agent.json, torchrun.log)."""
+
+    def run(*args):
+        library = tmp_path / "library"
+        for name, text in TORCH.items():
+            path = library / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        (tmp_path / "logs").mkdir()
+        (tmp_path / "agent.py").write_text((NODE_FILES / "agent.py").read_text())
+        request = {
+            "python": sys.executable, "torchrun": ["--nnodes=2"], "script": "train.py", "args": list(args),
+            "variables": {"GREETING": "$HOME %n"}, "run_id": "r1", "nproc_per_node": "auto",
+        }  # fmt: skip
+        (tmp_path / "launch.json").write_text(json.dumps(request))
+        environment = {key: value for key, value in os.environ.items() if key != "OMP_NUM_THREADS"}
+        environment["PYTHONPATH"] = str(library)
+        code = subprocess.run([sys.executable, str(tmp_path / "agent.py")], env=environment).returncode
+        outcome = json.loads((tmp_path / "logs" / "agent.json").read_text())
+        return code, outcome, (tmp_path / "logs" / "torchrun.log").read_text()
+
+    return run
+
+
+def test_torchrun_gets_its_arguments_and_nothing_is_expanded(launch, tmp_path):
+    code, outcome, log = launch("--name", "$HOME")
+    assert (code, outcome["failures"], outcome["error"]) == (0, [], None)
+    expected = ["--nproc-per-node=1", "--nnodes=2", str(tmp_path / "rank.py"), "train.py", "--name", "$HOME"]
+    assert json.dumps(expected) in log
+    assert log.strip().endswith("$HOME %n")
+    assert outcome["started"] <= outcome["finished"]
+
+
+def test_failed_ranks_are_written_as_data(launch):
+    code, outcome, dummy = launch("fail")
+    assert code == 1
+    assert outcome["failures"] == [
+        {"rank": 1, "local_rank": 0, "exit_code": 3, "time": 99, "message": "ValueError: no"}
+    ]
+
+
+@pytest.mark.parametrize(("word", "error"), [("crash", "ConnectionError: no rendezvous"), ("usage", "SystemExit: 2")])
+def test_what_ends_torchrun_itself_is_written_too(launch, word, error):
+    code, outcome, log = launch(word)
+    assert code == 1
+    assert outcome["error"] == error
+    assert "Traceback" in log
+
+
+@pytest.fixture
+def torch(monkeypatch):
+    fake = SimpleNamespace(
+        __version__="2.13.0", version=SimpleNamespace(cuda="13.0"), cuda=SimpleNamespace(device_count=lambda: 4)
+    )
+    monkeypatch.setitem(sys.modules, "torch", fake)
+    return fake
+
+
+def test_there_is_one_rank_per_gpu(torch):
+    assert agent.ranks_per_node("auto") == 4
+
+
+def test_a_gpu_build_without_a_gpu_is_refused(torch):
+    torch.cuda.device_count = lambda: 0
+    with pytest.raises(RuntimeError, match="is a GPU build but sees no GPU on this node; look at nvidia-smi"):
+        agent.ranks_per_node("auto")
+    assert agent.ranks_per_node("2") == 2
+
+
+def test_a_processor_build_runs_one_rank(torch):
+    torch.version.cuda = None
+    assert agent.ranks_per_node("auto") == 1
+
+
+@pytest.mark.parametrize(("processors", "ranks", "threads"), [(2, 1, 1), (128, 8, 8), (4, 8, 1), (16, 1, 8)])
+def test_each_rank_gets_half_its_share_of_the_processors(monkeypatch, processors, ranks, threads):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(range(processors)))
+    assert agent.threads_per_rank(ranks) == threads

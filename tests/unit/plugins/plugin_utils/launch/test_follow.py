@@ -1,0 +1,202 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Runs of two followers, each in a thread's place: the test advances a clock and what the units answer."""
+
+import pytest
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.launch.board import Board
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.launch.follow import (
+    Follower,
+    Limits,
+    UnitError,
+    Unreachable,
+    progress_line,
+)
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.launch.request import Place
+
+ADDRESSES = {"gpu-1": "10.0.0.1", "gpu-2": "10.0.0.2"}
+
+
+def service(state, exit_code=None):
+    return {"state": state, "result": "", "exit_code": exit_code, "signal": None, "pid": 7}
+
+
+def rank(number, line="", last_output=None):
+    return {"rank": number, "local_rank": 0, "world_size": 2, "attempt": 0, "started": 0.0,
+            "last_output": last_output, "last_line": line}  # fmt: skip
+
+
+class Machine:
+    """A node: answers polls from a list of (seconds it takes, answer), then stays at the last one."""
+
+    def __init__(self, clock, answers, start_error=None):
+        self.clock, self.answers, self.start_error = clock, list(answers), start_error
+        self.calls = []
+
+    def start(self):
+        self.calls.append("start")
+        if self.start_error:
+            raise self.start_error
+
+    def poll(self, wait):
+        self.calls.append("poll")
+        self.clock.now += max(wait, 1)
+        answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        if isinstance(answer, Exception):
+            raise answer
+        return {"now": self.clock.now, **answer}
+
+    def stop(self):
+        self.calls.append("stop")
+        last = self.answers[-1] if isinstance(self.answers[-1], dict) else {}
+        good = last.get("service", {}).get("state") == "succeeded"
+        agent = {"failures": last.get("failures", []), "error": None if good else "SignalException"}
+        return {"service": service("absent"), "ranks": [], **last, "agent": agent, "now": self.clock.now}
+
+
+class Clock:
+    now = 1000.0
+
+    def __call__(self):
+        return self.now
+
+    def sleep(self, seconds):
+        self.now += seconds
+
+
+WAITING = {"service": service("running"), "ranks": [], "rendezvous_error": None}
+RUNNING = {"service": service("running"), "ranks": [rank(0, "epoch 1", 1e9)]}
+DONE = {"service": service("succeeded", 0), "ranks": [rank(0, "epoch 2")]}
+EXIT3 = {"service": service("failed", 1), "ranks": [rank(1)],
+         "failures": [{"rank": 1, "local_rank": 0, "exit_code": 3, "time": 1003, "message": ""}]}  # fmt: skip
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def lines():
+    return []
+
+
+@pytest.fixture
+def build(tmp_path, clock, lines):
+    def make(node, answers, timeout=0, start_timeout=30, start_error=None):
+        place = Place(node, ("gpu-1", "gpu-2"), ADDRESSES, 29500)
+        board = Board(tmp_path, node, place.nodes, clock)
+        unit = Machine(clock, answers, start_error)
+        limits = Limits(timeout, start_timeout)
+        return Follower(place, board, unit, limits, lines.append, clock, clock.sleep), unit, board
+
+    return make
+
+
+def test_a_run_that_succeeds_is_followed_to_its_end(build):
+    first, unit, board = build("gpu-1", [WAITING, RUNNING, RUNNING, DONE])
+    second, *dummy = build("gpu-2", [WAITING, DONE])
+    assert first.run()["status"] == "succeeded"
+    assert second.run()["status"] == "succeeded"
+    assert unit.calls == ["start", "poll", "poll", "poll", "poll", "stop"]
+    assert [outcome["node"] for outcome in first.gather()] == ["gpu-1", "gpu-2"]
+
+
+def test_a_node_is_stopped_when_another_one_fails(build):
+    second, *dummy = build("gpu-2", [WAITING, EXIT3])
+    assert second.run()["status"] == "failed"
+    first, unit, board = build("gpu-1", [RUNNING])
+    board.post("starting")
+    assert first.run()["status"] == "stopped"
+    assert unit.calls[-1] == "stop"
+    assert [outcome["status"] for outcome in second.gather()] == ["stopped", "failed"]
+
+
+def test_a_node_is_not_started_after_another_one_failed(build):
+    second, *dummy = build("gpu-2", [WAITING], start_error=UnitError("The user 'trainer' does not exist on this node."))
+    outcome = second.run()
+    assert outcome["failures"][0]["reason"] == "The user 'trainer' does not exist on this node"
+    first, unit, board = build("gpu-1", [WAITING])
+    first.run()
+    assert "start" not in unit.calls
+
+
+def test_an_unreachable_node_fails_and_is_not_stopped(build):
+    follower, unit, dummy = build("gpu-2", [RUNNING, Unreachable("ssh: no route to host")])
+    outcome = follower.run()
+    assert outcome["unreachable"]
+    assert outcome["failures"][0]["reason"] == "gpu-2 became unreachable (ssh: no route to host)"
+    assert "stop" not in unit.calls
+
+
+def test_a_node_whose_peer_falls_silent_is_stopped(build, clock):
+    dummy, dummy, silent = build("gpu-2", [RUNNING])
+    silent.post("running")
+    follower, unit, dummy = build("gpu-1", [RUNNING])
+    assert follower.run()["status"] == "stopped"
+    outcomes = follower.gather()
+    assert outcomes[-1]["failures"][0]["reason"] == "gpu-2 stopped answering while it was running"
+
+
+def test_a_timeout_stops_the_run(build):
+    dummy, dummy, peer = build("gpu-2", [RUNNING])
+    peer.post("running", patience=1e6)
+    follower, unit, dummy = build("gpu-1", [RUNNING], timeout=60)
+    outcome = follower.run()
+    assert outcome["failures"][0]["reason"] == "the run did not end within its timeout of 60 s"
+    assert unit.calls[-1] == "stop"
+
+
+def test_a_stalled_start_names_the_node_that_cannot_connect(build):
+    dummy, dummy, peer = build("gpu-2", [RUNNING])
+    peer.post("waiting", "timed out", patience=1e6)
+    follower, *dummy = build("gpu-1", [WAITING])
+    reason = follower.run()["failures"][0]["reason"]
+    assert reason.startswith(
+        "after 30 s the rendezvous 10.0.0.1:29500 on gpu-1 cannot be reached from gpu-2 (timed out)"
+    )
+
+
+def test_time_in_which_a_peer_still_uploads_is_no_stall(build, clock):
+    dummy, dummy, peer = build("gpu-2", [RUNNING])
+    peer.post("starting", patience=500)
+    follower, *dummy = build("gpu-1", [WAITING])
+    began = clock.now
+    follower.run()
+    assert clock.now - began > 500
+
+
+def test_an_abort_stops_the_node_and_leaves_the_reason(build):
+    follower, unit, board = build("gpu-1", [RUNNING])
+    board.post("running")
+    assert follower.abort("the run was interrupted")["failures"][0]["reason"] == "the run was interrupted"
+    assert unit.calls == ["stop"]
+    assert board.outcomes()[0]["status"] == "failed"
+
+
+def test_progress_is_shown_every_ten_seconds(build, lines):
+    dummy, dummy, peer = build("gpu-2", [RUNNING])
+    peer.post("running", patience=1e6)
+    follower, *dummy = build("gpu-1", [RUNNING] * 20 + [DONE])
+    follower.run()
+    assert lines[0] == "  10 s  gpu-1 rank 0: epoch 1"
+    assert 3 <= len(lines) <= 6
+
+
+FIRST = Place("gpu-1", ("gpu-1", "gpu-2"), ADDRESSES, 29500)
+SECOND = Place("gpu-2", ("gpu-1", "gpu-2"), ADDRESSES, 29500)
+
+
+@pytest.mark.parametrize(
+    ("seen", "place", "line"),
+    [
+        ({"ranks": []}, FIRST, "  30 s  gpu-1 waits for 2 nodes"),
+        ({"ranks": []}, SECOND, None),
+        ({"ranks": [rank(1)]}, SECOND, None),
+        ({"ranks": [rank(0)], "now": 20.0}, SECOND, "  30 s  gpu-2 rank 0: (no output yet)"),
+        ({"ranks": [rank(0, "a\x1b[1mb", 5.0)], "now": 9.0}, FIRST, "  30 s  gpu-1 rank 0: a[1mb"),
+        ({"ranks": [rank(0, "x", 5.0)], "now": 95.0}, FIRST, "  30 s  gpu-1 rank 0: x (silent for 90 s)"),
+    ],
+)
+def test_progress_lines(seen, place, line):
+    assert progress_line(seen, place, 30.2) == line

@@ -1,0 +1,164 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+import pytest
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.launch import outcome
+
+RESET = "RuntimeError: [../third_party/gloo] Connection closed by peer [10.0.0.2]:41022"
+GOOD = {"state": "succeeded", "result": "success", "exit_code": 0, "signal": None, "pid": 1}
+BAD = {"state": "failed", "result": "exit-code", "exit_code": 1, "signal": None, "pid": 1}
+RUNNING = {"state": "running", "result": "success", "exit_code": None, "signal": None, "pid": 7}
+
+
+def rank(number, last_output=None):
+    return {"rank": number, "local_rank": 0, "world_size": 2, "attempt": 0, "started": 90.0,
+            "last_output": last_output, "last_line": ""}  # fmt: skip
+
+
+def failed_rank(number, exit_code, time, message=""):
+    return {"rank": number, "local_rank": 0, "exit_code": exit_code, "time": time, "message": message}
+
+
+def stopped(service, ranks=(), failures=(), error=None, tails=None, now=100.0, **more):
+    agent = {"failures": list(failures), "error": error, "finished": now}
+    return {"service": service, "ranks": list(ranks), "agent": agent, "tails": tails or {}, "now": now, **more}
+
+
+def ended(node, data, received=100.0, cause=None):
+    return outcome.node_outcome(node, 80.0, data, received, cause)
+
+
+def test_a_node_whose_agent_ended_well_has_succeeded():
+    found = ended("gpu-1", stopped(GOOD, [rank(0)], metrics={"loss_last": 1}))
+    assert (found["status"], found["failures"], found["world_size"], found["metrics"]) == (
+        "succeeded", [], 2, {"loss_last": 1})  # fmt: skip
+
+
+def test_a_rank_that_exits_is_the_failure_of_its_node():
+    tails = {"1": ["Traceback", "ValueError: no"]}
+    found = ended("gpu-2", stopped(BAD, [rank(1, 99.5)], [failed_rank(1, 3, 99)], tails=tails))
+    assert found["status"] == "failed"
+    assert found["failures"] == [
+        {"rank": 1, "exit_code": 3, "time": 99.5, "reason": "rank 1 exited with code 3",
+         "tail": ["Traceback", "ValueError: no"], "lost_peer": False}
+    ]  # fmt: skip
+
+
+def test_the_rank_that_lost_its_peer_is_not_the_cause_even_when_it_is_seen_first():
+    first = ended("gpu-1", stopped(BAD, [rank(0, 99.1)], [failed_rank(0, 1, 99)], tails={"0": [RESET]}))
+    second = ended("gpu-2", stopped(BAD, [rank(1, 99.4)], [failed_rank(1, 3, 99)]))
+    assert outcome.first_failure([first, second])["node"] == "gpu-2"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "torch.distributed.DistBackendError: NCCL error: remote process exited or there was a network error",
+        "RuntimeError: [/pytorch/third_party/gloo/gloo/transport/tcp/pair.cc:547] Connection reset by peer",
+        "torch.distributed.elastic.rendezvous.api.RendezvousConnectionError: The connection to the C10d store has failed.",
+        "[Rank 0] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=2)",
+    ],
+)
+def test_words_of_a_lost_peer_are_known(line):
+    found = ended("gpu-1", stopped(BAD, [rank(0)], [failed_rank(0, 1, 99)], tails={"0": [line]}))
+    assert found["failures"][0]["lost_peer"]
+
+
+def test_of_two_real_failures_the_earlier_one_on_one_clock_is_the_cause():
+    # gpu-1's clock is 50 s ahead: its 145 is 95 on the controller's.
+    ahead = ended("gpu-1", stopped(BAD, [rank(0)], [failed_rank(0, 2, 145)], now=150.0), received=100.0)
+    exact = ended("gpu-2", stopped(BAD, [rank(1)], [failed_rank(1, 3, 99)]))
+    assert outcome.first_failure([exact, ahead])["node"] == "gpu-1"
+
+
+def test_a_rank_ended_by_torchrun_is_not_the_cause():
+    failures = [failed_rank(0, -15, 98), failed_rank(1, -9, 99)]
+    found = ended("gpu-1", stopped(BAD, [rank(0), rank(1)], failures))
+    cause = outcome.first_failure([found])
+    assert (cause["rank"], cause["reason"]) == (1, "rank 1 was killed by SIGKILL (often the out-of-memory killer)")
+
+
+def test_torchrun_itself_may_fail():
+    tails = {"torchrun": ["PyTorch 2.13.0+cu130 is a GPU build but sees no GPU"]}
+    found = ended("gpu-1", stopped(BAD, error="RuntimeError: no GPU", tails=tails))
+    failure = found["failures"][0]
+    assert failure["reason"] == "torchrun ended with RuntimeError: no GPU"
+    assert failure["tail"] == tails["torchrun"]
+    assert (failure["rank"], failure["exit_code"]) == (None, None)
+
+
+def test_a_killed_agent_is_described_by_systemd():
+    data = {"service": BAD, "ranks": [], "agent": None, "now": 100.0, "end": "was killed by signal 9"}
+    assert ended("gpu-1", data)["failures"][0]["reason"] == "torchrun was killed by signal 9"
+
+
+def test_a_node_stopped_because_of_another_one_has_no_failure():
+    found = ended("gpu-1", stopped(RUNNING, [rank(0)], error="SignalException: got 15"), cause="")
+    assert (found["status"], found["failures"]) == ("stopped", [])
+
+
+def test_a_node_stopped_for_its_own_sake_says_why():
+    found = ended("gpu-1", stopped(RUNNING, [rank(0)]), cause="the run did not end within its timeout of 5 s")
+    assert found["status"] == "failed"
+    assert found["failures"][0]["reason"] == "the run did not end within its timeout of 5 s"
+
+
+def test_a_result_has_the_shape_of_result_json():
+    first = ended("gpu-1", stopped(RUNNING, [rank(0)]), cause="")
+    second = ended("gpu-2", stopped(BAD, [rank(1)], [failed_rank(1, 3, 99)], tails={"1": ["boom"]}), received=101.0)
+    assert outcome.run_result("r1", "train.py", ["gpu-1", "gpu-2"], [first, second]) == {
+        "format": 1,
+        "run_id": "r1",
+        "script": "train.py",
+        "nodes": ["gpu-1", "gpu-2"],
+        "world_size": 2,
+        "started": "1970-01-01T00:01:20Z",
+        "finished": "1970-01-01T00:01:41Z",
+        "status": "failed",
+        "failure": {
+            "node": "gpu-2",
+            "rank": 1,
+            "exit_code": 3,
+            "reason": "rank 1 exited with code 3",
+            "tail": ["boom"],
+        },
+        "metrics": None,
+    }
+
+
+def result(**changes):
+    good = {"script": "train.py", "nodes": ["gpu-1", "gpu-2"], "world_size": 2, "failure": None, "metrics": None}
+    return {**good, **changes}
+
+
+@pytest.mark.parametrize(
+    ("metrics", "end"),
+    [
+        (None, "."),
+        (
+            {"samples_per_second": 1234.5, "loss_first": 2.302, "loss_last": 0.0017},
+            ": 1234 samples/s, loss 2.302 -> 0.0017.",
+        ),
+        ({"loss_first": 2.302, "loss_last": 0.0017}, ": loss 2.302 -> 0.0017."),
+        ({"samples_per_second": "many"}, "."),
+    ],
+)
+def test_success_is_told_with_the_usual_numbers(metrics, end):
+    text = outcome.message(result(metrics=metrics), "gpu-1", "/r")
+    assert text == "train.py ran with 2 ranks on 2 nodes" + end
+
+
+def test_one_is_not_plural():
+    assert outcome.message(result(nodes=["a"], world_size=1), "a", "/r") == "train.py ran with 1 rank on 1 node."
+
+
+def test_the_failing_node_shows_the_tail_and_the_others_name_it():
+    failure = {"node": "gpu-2", "rank": 1, "exit_code": 3, "reason": "rank 1 exited with code 3", "tail": ["a", "b"]}
+    failed = result(failure=failure)
+    assert outcome.message(failed, "gpu-2", "/r") == (
+        "Training failed on gpu-2: rank 1 exited with code 3; all logs are in /r/logs.\n  a\n  b"
+    )
+    assert outcome.message(failed, "gpu-1", "/r") == (
+        "Stopped on gpu-1 because gpu-2 failed: rank 1 exited with code 3."
+    )
