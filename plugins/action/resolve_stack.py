@@ -8,7 +8,6 @@ from __future__ import annotations
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 from ansible.release import __version__ as ansible_version
-
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.explain import conflict_message
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.inputs import InputError
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.questions import question_from_facts

@@ -35,7 +35,7 @@ _value:
   elements: str
 """
 
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.disk import disk_shortage
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.disk import disk_shortage  # noqa: E402 (sanity wants the documentation first)
 
 
 class FilterModule:

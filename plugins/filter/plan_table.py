@@ -37,13 +37,15 @@ _value:
   elements: str
 """
 
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.table import plan_table
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.table import plan_table  # noqa: E402 (sanity wants the documentation first)
 
 
 class FilterModule:
     """Adapter for Ansible."""
 
     def filters(self):
-        return {"plan_table": lambda hosts, hostvars: plan_table(
-            {host: hostvars[host]["ansible_facts"]["gpu_stack"] for host in hosts}
-        )}
+        return {
+            "plan_table": lambda hosts, hostvars: plan_table(
+                {host: hostvars[host]["ansible_facts"]["gpu_stack"] for host in hosts}
+            )
+        }

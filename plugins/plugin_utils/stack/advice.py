@@ -9,7 +9,6 @@ from collections.abc import Mapping
 
 from .model import Candidate, Problem, Slot
 from .tables import Tables
-from .versions import at_least, minor
 
 
 def reasons(tables: Tables, problem: Problem, chosen: Mapping[Slot, Candidate]) -> list[dict]:
@@ -29,7 +28,11 @@ def _asked(problem: Problem, name: str) -> str:
 
 
 def _driver(tables: Tables, problem: Problem, one: Candidate) -> str:
-    source = {"nvidia": "NVIDIA's repository", "distribution": "the distribution's own archive", "runfile": "NVIDIA's installer"}
+    source = {
+        "nvidia": "NVIDIA's repository",
+        "distribution": "the distribution's own archive",
+        "runfile": "NVIDIA's installer",
+    }
     branch = one.row["branch"]
     why = _asked(problem, "driver") or f"newest {branch['status']} branch that fits"
     return f"{why}; {one.version} from {source[one.row['source']]}, {one.row['kernel_modules']} kernel modules, runs CUDA {branch['cuda']} and older"
@@ -44,11 +47,14 @@ def _pytorch(tables: Tables, problem: Problem, one: Candidate) -> str:
 
 def _python(tables: Tables, problem: Problem, one: Candidate) -> str:
     own = problem.os and problem.os["python"] == one.version
-    return _asked(problem, "python") or ("the system's own interpreter" if own else f"the frameworks have no wheels for the system's Python {problem.os['python']}")
+    why = "the system's own interpreter" if own else f"no wheels for the system's Python {problem.os['python']}"
+    return _asked(problem, "python") or why
 
 
 def _tensorflow(tables: Tables, problem: Problem, one: Candidate) -> str:
-    libraries = "brings its CUDA libraries as wheels" if one.row["and_cuda"] else f"uses the host's CUDA {one.row['cuda']}"
+    libraries = (
+        "brings its CUDA libraries as wheels" if one.row["and_cuda"] else f"uses the host's CUDA {one.row['cuda']}"
+    )
     return f"{_asked(problem, 'tensorflow')}; {libraries if problem.accelerator == 'cuda' else 'on the CPU'}"
 
 
@@ -100,10 +106,16 @@ def _driver_warnings(problem: Problem, one: Candidate) -> list[str]:
     branch, found = one.row["branch"], []
     if branch["status"] == "eol":
         when = f" ({branch['eol']})" if branch["eol"] else ""
-        keeper = "; the distribution's security support still updates its packages" if one.row["source"] == "distribution" else ""
+        keeper = (
+            "; the distribution's security support still updates its packages"
+            if one.row["source"] == "distribution"
+            else ""
+        )
         found.append(f"driver branch {branch['branch']} has reached its end of life at NVIDIA{when}{keeper}")
     if one.row.get("known") is False:
-        found.append(f"driver {one.version} is not in the tables; it was taken as a release of the known branch {branch['branch']}")
+        found.append(
+            f"driver {one.version} is not in the tables; it was taken as a release of the known branch {branch['branch']}"
+        )
     return found
 
 
@@ -111,4 +123,6 @@ def _repository_warnings(problem: Problem, one: Candidate) -> list[str]:
     slug = problem.os["repository"]
     if slug in one.row["repositories"]:
         return []
-    return [f"{one.component} {one.version} ({one.variant}) was not seen in the repository {slug}, only in {', '.join(one.row['repositories']) or 'others'}"]
+    return [
+        f"{one.component} {one.version} ({one.variant}) was not seen in the repository {slug}, only in {', '.join(one.row['repositories']) or 'others'}"
+    ]

@@ -12,6 +12,7 @@ from .versions import matches, minor, starts_with, version
 # 3.12 is the interpreter most wheels exist for; the others follow by distance, the system's own goes before all.
 PYTHONS = ("3.12", "3.11", "3.13", "3.10", "3.14", "3.9", "3.15", "3.8", "3.7", "3.6")
 STATUS = ("supported", "unknown", "eol")
+LONG_LIVED = ("LTSB", "PB")
 SOURCES = ("nvidia", "distribution")
 
 
@@ -37,10 +38,11 @@ def _drivers(tables: Tables, problem: Problem) -> list[Candidate]:
 
 
 def _driver_preference(one: Candidate, sources: list[str]) -> tuple:
-    """Supported branches first, newest branch first, then the distribution's taste, newest version, default flavour."""
+    """Supported branches first, then production branches, newest first, then the distribution's taste, newest version, default flavour."""
     branch = one.row["branch"]
     return (
         STATUS.index(branch["status"]) if one.row["source"] != "distribution" else 0,
+        branch["type"] not in LONG_LIVED,
         -branch["branch"],
         sources.index(one.row["source"]),
         tuple(-part for part in version(one.version).release),
@@ -128,7 +130,9 @@ def _torch(tables: Tables, problem: Problem) -> list[Candidate]:
         if not matches(row["version"], wish):
             continue
         for build in row["builds"]:
-            wanted = tag == build["tag"] if tag != "latest" else (build["tag"] == "cpu") == (problem.accelerator == "cpu")
+            wanted = (
+                tag == build["tag"] if tag != "latest" else (build["tag"] == "cpu") == (problem.accelerator == "cpu")
+            )
             if wanted:
                 found.append(Candidate("pytorch", row["version"], build["tag"], {**build, "release": row}))
     return sorted(found, key=_torch_preference)
@@ -190,12 +194,17 @@ def _cuda(tables: Tables, problem: Problem) -> list[Candidate]:
 
 
 def _packaged(component: str):
-    """Candidates of a library that stands in the CUDA repository in one build per CUDA."""
+    """Candidates of a library that stands in the CUDA repository, what was seen in the host's own before the rest."""
 
     def make(tables: Tables, problem: Problem) -> list[Candidate]:
         wish = problem.wishes.get(component)
         found = [] if wish else [Candidate(component, NONE)]
-        rows = sorted(tables.rows(component), key=lambda row: (version(row["version"]), version(row["cuda"])), reverse=True)
+        slug = problem.os["repository"] if problem.os else None
+        rows = sorted(
+            tables.rows(component),
+            key=lambda row: (slug in row["repositories"], version(row["version"]), version(row["cuda"])),
+            reverse=True,
+        )
         return found + [
             Candidate(component, row["version"], f"CUDA {row['cuda']}", row)
             for row in rows

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from functools import lru_cache
+from functools import cache
 
 from .tables import Tables
 from .versions import at_least
@@ -31,7 +31,7 @@ def find_gpu(tables: Tables, value) -> Mapping | None:
     )
 
 
-@lru_cache(maxsize=None)
+@cache
 def _by_name(tables: Tables, name: str) -> Mapping | None:
     wanted = words(name)
     if not wanted:
@@ -48,7 +48,11 @@ def _by_pci_id(tables: Tables, value) -> Mapping | None:
     digits = re.sub(r"[^0-9a-fx]", "", str(value or "").lower()).replace("0x", "").replace("x", "")
     if len(digits) == 8:
         digits = digits[:4] if digits.endswith("10de") else digits[4:]
-    return next((row for row in tables.rows("gpus") if digits.upper() in row["pci_ids"]), None) if len(digits) == 4 else None
+    return (
+        next((row for row in tables.rows("gpus") if digits.upper() in row["pci_ids"]), None)
+        if len(digits) == 4
+        else None
+    )
 
 
 def _by_capability(tables: Tables, value: str) -> Mapping | None:
@@ -67,9 +71,13 @@ def _merge(name: str, rows: list[Mapping]) -> Mapping | None:
         **rows[0],
         "model": name,
         "min_driver": max(floors, key=lambda one: [int(part) for part in one.split(".")]) if floors else None,
-        "min_cuda": next(row["min_cuda"] for row in rows if all(at_least(row["min_cuda"], one["min_cuda"]) for one in rows)),
+        "min_cuda": next(
+            row["min_cuda"] for row in rows if all(at_least(row["min_cuda"], one["min_cuda"]) for one in rows)
+        ),
         "fabric_manager": any(row["fabric_manager"] for row in rows),
         "forward_compat": all(row["forward_compat"] for row in rows),
-        "kernel_modules": [flavour for flavour in rows[0]["kernel_modules"] if all(flavour in row["kernel_modules"] for row in rows)],
+        "kernel_modules": [
+            flavour for flavour in rows[0]["kernel_modules"] if all(flavour in row["kernel_modules"] for row in rows)
+        ],
         "ambiguous": [row["model"] for row in rows],
     }

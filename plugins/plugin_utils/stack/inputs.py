@@ -80,7 +80,9 @@ def _wish(name: str, value) -> str:
     try:
         wish = check_spec(value)
     except SpecError as error:
-        raise InputError(f"{name}: {error}; write a version (12.4), a prefix (12), a range ('>=12,<13') or 'latest'") from error
+        raise InputError(
+            f"{name}: {error}; write a version (12.4), a prefix (12), a range ('>=12,<13') or 'latest'"
+        ) from error
     return wish
 
 
@@ -109,7 +111,9 @@ def find_os(tables: Tables, value) -> Mapping | None:
         if row["id"] == name and number and starts_with(number, row["version"]):
             return row
     known = [f"{row['id']} {row['version']}" for row in tables.rows("distros")]
-    raise InputError(f"operating system '{str(value).strip()}' is not supported; the nearest supported ones are {nearest(value, known)}")
+    raise InputError(
+        f"operating system '{str(value).strip()}' is not supported; the nearest supported ones are {nearest(value, known)}"
+    )
 
 
 def _gpus(tables: Tables, values) -> tuple[Gpu, ...]:

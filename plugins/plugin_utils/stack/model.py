@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 FRAMEWORKS = ("pytorch", "tensorflow", "cupy", "horovod")
 # The order slots are decided in: what comes first gets its newest version first.
@@ -14,14 +15,14 @@ ORDER = ("driver", "horovod", "tensorflow", "pytorch", "cupy", "python", "cuda",
 NONE = "none"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Candidate:
-    """One possible value of a component; row is the table row behind it."""
+    """One possible value of a component; row is the table row behind it. Compared by identity, for speed."""
 
     component: str
     version: str
     variant: str = ""
-    row: Mapping = field(default_factory=dict, compare=False, repr=False)
+    row: Mapping = field(default_factory=dict, repr=False)
 
     def __str__(self) -> str:
         return f"{self.component} {self.version}" + (f" ({self.variant})" if self.variant else "")
@@ -31,8 +32,7 @@ class Candidate:
         return self.version == NONE
 
 
-@dataclass(frozen=True)
-class Slot:
+class Slot(NamedTuple):
     """A component to decide, in one environment or (empty) for the whole host."""
 
     component: str

@@ -52,7 +52,12 @@ def _pinned(driver: Candidate) -> dict[str, str]:
 
 def _nvidia(problem: Problem, driver: Candidate) -> dict:
     family = {"debian": _nvidia_apt, "el": _nvidia_dnf}[problem.os["family"]]
-    return {"components": [], "held": ["*nvidia*", "*cuda-drivers*", "libcuda*"], "dkms_module": "nvidia", **family(problem, driver)}
+    return {
+        "components": [],
+        "held": ["*nvidia*", "*cuda-drivers*", "libcuda*"],
+        "dkms_module": "nvidia",
+        **family(problem, driver),
+    }
 
 
 def _package(name: str, version: str | None = None) -> dict:
@@ -69,13 +74,13 @@ def _nvidia_apt(problem: Problem, driver: Candidate) -> dict:
     else:
         names = ["nvidia-headless-open" if open_modules else "nvidia-headless", "nvidia-utils"]
     pinning = [_package(f"nvidia-driver-pinning-{driver.version}")] if branch >= 580 else []
-    return {"packages": [_package(name) for name in names], "pinning_packages": pinning}
+    return {"packages": [_package(name, f"{driver.version}-*") for name in names], "pinning_packages": pinning}
 
 
 def _nvidia_dnf(problem: Problem, driver: Candidate) -> dict:
     branch, open_modules = driver.row["branch"]["branch"], driver.row["kernel_modules"] == "open"
     kernel = "kmod-nvidia-open-dkms" if open_modules else "kmod-nvidia-latest-dkms"
-    version = f"3:{driver.version}-1.el{problem.os['version']}"
+    version = f"3:{driver.version}-*"
     names = ["nvidia-driver-cuda", kernel, "nvidia-persistenced"]
     stream = f"{branch}-{'open' if open_modules else 'dkms'}" if problem.os.get("modularity") else None
     return {"packages": [_package(name, version) for name in names], "module_stream": stream}

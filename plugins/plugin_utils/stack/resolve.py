@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from .explain import conflicts
 from .inputs import make_problem
 from .result import build_stack
 from .search import solve
+from .suggest import suggestion
 from .tables import Tables, load
 
 
@@ -22,6 +24,7 @@ def resolve(question: Mapping, tables: Tables | None = None) -> dict:
     problem = make_problem(tables, question)
     chosen = solve(tables, problem)
     if chosen is None:
-        return {"stack": None, "conflicts": [], "suggestion": None, "warnings": []}
+        found = conflicts(tables, problem)
+        return {"stack": None, "conflicts": found, "suggestion": suggestion(tables, problem, found), "warnings": []}
     stack = build_stack(tables, problem, chosen)
     return {"stack": stack, "conflicts": [], "suggestion": None, "warnings": stack["warnings"]}

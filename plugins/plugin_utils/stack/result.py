@@ -68,10 +68,9 @@ def fabric_manager(problem: Problem, driver: Candidate | None) -> dict | None:
         return None
     branch, dnf = driver.row["branch"]["branch"], problem.os["package_manager"] == "dnf"
     old = "nvidia-fabric-manager" if dnf else f"nvidia-fabricmanager-{branch}"
-    names = [old if branch < 580 else "nvidia-fabricmanager"]
+    packages = [{"name": old if branch < 580 else "nvidia-fabricmanager", "version": f"{driver.version}-*"}]
     if any(gpu.row["architecture"] == "Blackwell" for gpu in problem.gpus):
-        names += ["nvlsm", "infiniband-diags"]
-    packages = [{"name": name, "version": None} for name in names]
+        packages += [{"name": name, "version": None} for name in ("nvlsm", "infiniband-diags")]
     return {"version": driver.version, "packages": packages}
 
 
@@ -80,15 +79,11 @@ def _cuda(tables: Tables, problem: Problem, host: Mapping[str, Candidate]) -> di
         return None
     cuda, number = host["cuda"], minor(host["cuda"].version)
     dashed = number.replace(".", "-")
-    names = [f"cuda-toolkit-{dashed}"]
+    packages = [{"name": f"cuda-toolkit-{dashed}", "version": f"{cuda.version}-*"}]
     driver = host.get("driver")
     if driver and not at_least(driver.version, tables.driver_floor(cuda.version)):
-        names.append(f"cuda-compat-{dashed}")
-    return {
-        "version": cuda.version,
-        "packages": [{"name": name, "version": None} for name in names],
-        "alternatives": f"/usr/local/cuda-{number}",
-    }
+        packages.append({"name": f"cuda-compat-{dashed}", "version": None})
+    return {"version": cuda.version, "packages": packages, "home": f"/usr/local/cuda-{number}"}
 
 
 def _library(problem: Problem, chosen: Candidate | None, packages) -> dict | None:

@@ -31,7 +31,7 @@ class Context:
 class Rule:
     """scope: the components it judges, in the order of its arguments after the context.
 
-    needs: a component that must be planned for the rule to hold at all.
+    needs: a component that must be planned for the rule to hold at all. hint: what to do about the facts in a conflict.
     """
 
     name: str
@@ -39,6 +39,7 @@ class Rule:
     check: Callable
     sources: tuple[str, ...]
     needs: str = ""
+    hint: str = ""
 
     @property
     def choices(self) -> tuple[str, ...]:
@@ -52,11 +53,11 @@ class Rule:
 REGISTRY: list[Rule] = []
 
 
-def rule(name: str, *scope: str, sources: tuple[str, ...], needs: str = ""):
+def rule(name: str, *scope: str, sources: tuple[str, ...], needs: str = "", hint: str = ""):
     """Register a function(context, *candidates) that returns a reason for a clash, or None."""
 
     def register(check: Callable) -> Callable:
-        REGISTRY.append(Rule(name, scope, check, sources, needs))
+        REGISTRY.append(Rule(name, scope, check, sources, needs, hint))
         return check
 
     return register

@@ -81,7 +81,9 @@ def pytorch_gpu(context: Context, torch, gpu, arch):
         return None
     capability = gpu.row["compute_capability"]
     if reach(capability, torch_sass(context, torch, arch.version), torch.row.get("ptx")) is None:
-        return f"PyTorch {torch.version}+{torch.variant} holds no code for {gpu.version} (compute capability {capability})"
+        return (
+            f"PyTorch {torch.version}+{torch.variant} holds no code for {gpu.version} (compute capability {capability})"
+        )
     return None
 
 
@@ -101,7 +103,9 @@ def pytorch_ptx_driver(context: Context, torch, driver, gpu, arch):
 def tensorflow_python(context: Context, tensorflow, python):
     known = tensorflow.row["python"]
     if python.version not in known:
-        return f"TensorFlow {tensorflow.version} has wheels for Python {known[0]} to {known[-1]}, not for {python.version}"
+        return (
+            f"TensorFlow {tensorflow.version} has wheels for Python {known[0]} to {known[-1]}, not for {python.version}"
+        )
     return None
 
 
@@ -142,7 +146,10 @@ def tensorflow_cuda(context: Context, tensorflow, cuda):
     if context.accelerator == "cpu" or row["and_cuda"] or (not cuda.absent and minor(cuda.version) == row["cuda"]):
         return None
     have = "none" if cuda.absent else minor(cuda.version)
-    return f"TensorFlow {tensorflow.version} is built for CUDA {row['cuda']} with cuDNN {row['cudnn']} and takes them from the host, where CUDA {have} is planned"
+    return (
+        f"TensorFlow {tensorflow.version} is built for CUDA {row['cuda']} with cuDNN "
+        f"{row['cudnn']} and takes them from the host, where CUDA {have} is planned"
+    )
 
 
 @rule("tensorflow-cudnn", "tensorflow", "cudnn", sources=("S16",))

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from .rule import Context, rule
-from .versions import at_least, major, minor, starts_with, version
+from .versions import at_least, major, minor
 
 
 @rule("driver-gpu-last-branch", "driver", "gpus", sources=("S4", "S6", "S8"))
@@ -51,9 +51,11 @@ def driver_os(context: Context, driver, os):
         return f"NVIDIA has no repository for {os.version}"
     if driver.row["source"] == "distribution" and "archive" not in driver.row:
         return f"{os.version} has no such driver in its own archive"
-    oldest = os.row.get("driver_first")
-    if driver.row["source"] == "nvidia" and oldest and driver.row["branch"]["branch"] < oldest:
-        return f"NVIDIA's repository for {os.version} begins with driver branch {oldest}"
+    first, last, branch = os.row.get("driver_first"), os.row.get("driver_last"), driver.row["branch"]["branch"]
+    if driver.row["source"] == "nvidia" and first and branch < first:
+        return f"NVIDIA's repository for {os.version} begins with driver branch {first}, so it has no {branch}"
+    if driver.row["source"] == "nvidia" and last and branch > last:
+        return f"NVIDIA's repository for {os.version} ends with driver branch {last}, so it has no {branch}"
     return None
 
 
@@ -88,7 +90,9 @@ def cuda_gpu(context: Context, cuda, gpu):
         return None
     capability = gpu.row["compute_capability"]
     if not at_least(capability, cuda.row["min_cc"]):
-        return f"CUDA {cuda.row['version']} dropped {gpu.version} (compute capability {capability} < {cuda.row['min_cc']})"
+        return (
+            f"CUDA {cuda.row['version']} dropped {gpu.version} (compute capability {capability} < {cuda.row['min_cc']})"
+        )
     if not at_least(cuda.row["version"], gpu.row["min_cuda"]):
         return f"{gpu.version} needs CUDA {gpu.row['min_cuda']} or newer, not {cuda.row['version']}"
     return None
@@ -118,7 +122,10 @@ def cudnn_cuda(context: Context, cudnn, cuda):
         return f"cuDNN {cudnn.version} ({cudnn.variant}) is not built for CUDA {minor(cuda.version)}"
     if major(cudnn.version) == "8" and at_least(minor(cuda.version), "12.3"):
         return f"cuDNN {cudnn.version} supports CUDA up to 12.2, not {minor(cuda.version)}"
-    if cuda.row["version"] in ("11.0", "11.1", "11.2", "11.3", "11.4", "11.5", "11.6", "11.7") and major(cudnn.version) == "9":
+    if (
+        cuda.row["version"] in ("11.0", "11.1", "11.2", "11.3", "11.4", "11.5", "11.6", "11.7")
+        and major(cudnn.version) == "9"
+    ):
         return f"cuDNN {cudnn.version} needs CUDA 11.8 or newer, not {cuda.row['version']}"
     return None
 
@@ -144,7 +151,10 @@ def nccl_cuda(context: Context, nccl, cuda):
     return None
 
 
-@rule("ansible-core-python", "ansible_core", "os", sources=("S21",))
+@rule(
+    "ansible-core-python", "ansible_core", "os", sources=("S21",),
+    hint="run the playbooks from a controller with ansible-core 2.16",
+)  # fmt: skip
 def ansible_core_python(context: Context, ansible_core, os):
     """Modules must run on the system's own Python: on EL 8 that ends with ansible-core 2.16."""
     row = context.tables.find("ansible_core", version=minor(ansible_core.version))

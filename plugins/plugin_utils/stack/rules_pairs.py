@@ -44,11 +44,19 @@ def pytorch_tensorflow_cuda_major(context: Context, torch, tensorflow):
 def pytorch_tensorflow_pins(context: Context, torch, tensorflow):
     """Both pin NVIDIA's wheels; until 2.19 TensorFlow exactly, so that only the same CUDA release goes together."""
     pins = tensorflow.row["pins"]
-    if torch.variant == "cpu" or not pins or bundled(torch) or major(torch.row["cuda"]) != major(tensorflow.row["cuda"]):
+    if (
+        torch.variant == "cpu"
+        or not pins
+        or bundled(torch)
+        or major(torch.row["cuda"]) != major(tensorflow.row["cuda"])
+    ):
         return None
     if not _ranges(pins):
         if minor(torch.row["cuda"]) != tensorflow.row["cuda"]:
-            return f"PyTorch {torch.version}+{torch.variant} pins the libraries of CUDA {minor(torch.row['cuda'])}, TensorFlow {tensorflow.version} those of {tensorflow.row['cuda']}"
+            return (
+                f"PyTorch {torch.version}+{torch.variant} pins the libraries of CUDA "
+                f"{minor(torch.row['cuda'])}, TensorFlow {tensorflow.version} those of {tensorflow.row['cuda']}"
+            )
         return None
     for library in ("cudnn", "nccl"):
         have, wanted = torch.row.get(library), pins[f"{library}-cu{major(torch.row['cuda'])}"]
@@ -113,21 +121,29 @@ def cupy_driver_floor(context: Context, cupy, driver):
 def horovod_pytorch(context: Context, horovod, torch):
     """PyTorch's headers ask for a newer C++ standard than a Horovod release sets."""
     if at_least(torch.version, horovod.row["torch_below"]):
-        return f"Horovod {horovod.version} compiles with C++{horovod.row['cxx_std']} and builds with PyTorch below {horovod.row['torch_below']} only, not with {torch.version}"
+        return (
+            f"Horovod {horovod.version} compiles with C++{horovod.row['cxx_std']} and builds with "
+            f"PyTorch below {horovod.row['torch_below']} only, not with {torch.version}"
+        )
     return None
 
 
 @rule("horovod-tensorflow", "horovod", "tensorflow", sources=("S18",))
 def horovod_tensorflow(context: Context, horovod, tensorflow):
     if at_least(tensorflow.version, horovod.row["tensorflow_below"]):
-        return f"Horovod {horovod.version} breaks with Keras 3, that is with TensorFlow {horovod.row['tensorflow_below']} and newer, not only with {tensorflow.version}"
+        return (
+            f"Horovod {horovod.version} breaks with Keras 3, that is with TensorFlow "
+            f"{horovod.row['tensorflow_below']} and newer, not only with {tensorflow.version}"
+        )
     return None
 
 
 @rule("horovod-compiler", "horovod", "os", sources=("S12", "S18"))
 def horovod_compiler(context: Context, horovod, os):
     if os.row["gcc"] and not at_least(os.row["gcc"], horovod.row["gcc_min"]):
-        return f"Horovod {horovod.version} needs g++ {horovod.row['gcc_min']} or newer; {os.version} has {os.row['gcc']}"
+        return (
+            f"Horovod {horovod.version} needs g++ {horovod.row['gcc_min']} or newer; {os.version} has {os.row['gcc']}"
+        )
     return None
 
 

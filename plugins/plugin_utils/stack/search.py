@@ -6,8 +6,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from itertools import product
+from typing import NamedTuple
 
 from . import rules_frameworks, rules_host, rules_pairs  # noqa: F401 (they register their rules)
 from .candidates import candidates
@@ -17,16 +17,14 @@ from .rule import REGISTRY, Context, Rule
 from .tables import Tables
 
 
-@dataclass(frozen=True)
-class Choice:
+class Choice(NamedTuple):
     """A candidate in its slot."""
 
     slot: Slot
     candidate: Candidate
 
 
-@dataclass(frozen=True)
-class Demand:
+class Demand(NamedTuple):
     """That a slot be filled, and, when because is given, with something that goes together with it."""
 
     slot: Slot
@@ -45,7 +43,9 @@ class Judge:
         )
         self.facts = problem.facts()
         self.rules = [
-            rule for rule in (REGISTRY if rules is None else rules) if not rule.needs or rule.needs in problem.frameworks
+            rule
+            for rule in (REGISTRY if rules is None else rules)
+            if not rule.needs or rule.needs in problem.frameworks
         ]
         self._by_kinds: dict[tuple[str, ...], list[Rule]] = {}
         self._verdicts: dict[tuple[Candidate, ...], bool] = {}
@@ -53,7 +53,7 @@ class Judge:
     def about(self, *kinds: str) -> list[Rule]:
         """The rules whose choices are exactly these components."""
         if kinds not in self._by_kinds:
-            self._by_kinds[kinds] = [rule for rule in self.rules if set(rule.choices) == set(kinds)]
+            self._by_kinds[kinds] = [rule for rule in self.rules if sorted(rule.choices) == sorted(kinds)]
         return self._by_kinds[kinds]
 
     def reasons(self, rule: Rule, *chosen: Candidate) -> Iterable[str]:
@@ -63,18 +63,20 @@ class Judge:
         return filter(None, (rule.check(self.context, *combination) for combination in product(*pools)))
 
     def accepts(self, *chosen: Candidate) -> bool:
-        if chosen not in self._verdicts:
+        verdict = self._verdicts.get(chosen)
+        if verdict is None:
             rules = self.about(*(one.component for one in chosen))
-            self._verdicts[chosen] = not any(reason for rule in rules for reason in self.reasons(rule, *chosen))
-        return self._verdicts[chosen]
+            verdict = not any(reason for rule in rules for reason in self.reasons(rule, *chosen))
+            self._verdicts[chosen] = self._verdicts[chosen[::-1]] = verdict
+        return verdict
 
     def facts_agree(self) -> bool:
         return self.accepts()
 
-
-def linked(one: Slot, other: Slot) -> bool:
-    """Whether two slots can see each other: the same environment, or one of them belongs to the whole host."""
-    return one != other and (one.environment == other.environment or not one.environment or not other.environment)
+    def related(self, one: Slot, other: Slot) -> bool:
+        """Whether a rule looks at both slots, and they can see each other."""
+        alone = one.environment and other.environment and one.environment != other.environment
+        return one != other and not alone and bool(self.about(one.component, other.component))
 
 
 class Provider(AbstractProvider):
@@ -98,14 +100,23 @@ class Provider(AbstractProvider):
         return requirement.because is None or self.judge.accepts(requirement.because.candidate, candidate.candidate)
 
     def get_dependencies(self, candidate):
-        return [
-            Demand(slot, candidate)
-            for slot in self.slots
-            if linked(slot, candidate.slot) and self._related(slot.component, candidate.slot.component)
-        ]
+        return [Demand(slot, candidate) for slot in self.slots if self.judge.related(slot, candidate.slot)]
 
-    def _related(self, one: str, other: str) -> bool:
-        return bool(self.judge.about(one, other) or self.judge.about(other, one))
+
+def supported(judge: Judge, pools: dict[Slot, list[Candidate]]) -> bool:
+    """Drop candidates that nothing in some other slot goes together with; False when a slot runs empty.
+
+    The search itself then hardly ever has to go back.
+    """
+    pairs = [(one, other) for one in pools for other in pools if judge.related(one, other)]
+    shrunk = True
+    while shrunk and all(pools.values()):
+        shrunk = False
+        for one, other in pairs:
+            kept = [mine for mine in pools[one] if any(judge.accepts(mine, theirs) for theirs in pools[other])]
+            shrunk = shrunk or len(kept) < len(pools[one])
+            pools[one] = kept
+    return all(pools.values())
 
 
 def solve(tables: Tables, problem: Problem, rules: Iterable[Rule] | None = None) -> dict[Slot, Candidate] | None:
@@ -115,7 +126,7 @@ def solve(tables: Tables, problem: Problem, rules: Iterable[Rule] | None = None)
         return None
     slots = problem.slots()
     pools = {slot: [one for one in candidates(tables, problem, slot) if judge.accepts(one)] for slot in slots}
-    if not all(pools.values()):
+    if not supported(judge, pools):
         return None
     resolver = Resolver(Provider(judge, slots, pools), BaseReporter())
     try:

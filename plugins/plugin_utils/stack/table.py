@@ -25,7 +25,9 @@ def plan_table(stacks: Mapping[str, Mapping]) -> list[str]:
 
 def _group(hosts: list[str], stack: Mapping) -> list[str]:
     noun = "host" if len(hosts) == 1 else "hosts"
-    lines = textwrap.wrap(f"{len(hosts)} {noun}, kind {stack['kind']}: {', '.join(hosts)}", WIDTH, subsequent_indent="  ")
+    lines = textwrap.wrap(
+        f"{len(hosts)} {noun}, kind {stack['kind']}: {', '.join(hosts)}", WIDTH, subsequent_indent="  "
+    )
     lines += [line for label, text in _rows(stack) for line in wrap(label, text)]
     lines += [line for one in stack["reasons"] for line in wrap("why " + one["component"], one["text"])]
     return lines + [line for text in stack["warnings"] for line in wrap("take care", text)]
@@ -59,4 +61,6 @@ def _frameworks(environment: Mapping) -> str:
 def wrap(label: str, text: str) -> list[str]:
     """A label and its text in a column of their own each."""
     indent = " " * (LABEL + 1)
-    return textwrap.wrap(text, WIDTH, initial_indent=f"{label:<{LABEL}} ", subsequent_indent=indent, break_on_hyphens=False)
+    return textwrap.wrap(
+        text, WIDTH, initial_indent=f"{label:<{LABEL}} ", subsequent_indent=indent, break_on_hyphens=False
+    )

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 
 import yaml
@@ -37,6 +37,7 @@ class Tables:
     def branch(self, number: int) -> dict | None:
         return self.find("drivers", branch=number)
 
+    @cache  # noqa: B019 (tables live as long as the process)
     def bundled_driver(self, cuda: str) -> str:
         """The driver a toolkit was released with: of its exact update, else the oldest of its minor."""
         row = self.find("cuda", version=minor(cuda))
@@ -45,6 +46,7 @@ class Tables:
         updates = row["updates"]
         return updates.get(cuda) or next(iter(updates.values()), row["min_driver"])
 
+    @cache  # noqa: B019
     def driver_floor(self, cuda: str) -> str:
         """The oldest driver that runs programs of this toolkit: the floor of its major, or the driver it came with."""
         row = self.find("cuda", version=minor(cuda))
@@ -67,7 +69,7 @@ def _inherit(rows: list[dict]) -> list[dict]:
     return [{**full[row["like"], row["version"]], **row} if "like" in row else row for row in rows]
 
 
-@lru_cache(maxsize=None)
+@cache
 def load(directory: Path = DIRECTORY) -> Tables:
     subjects = {name: read_yaml(directory / f"{name}.yml") for name in SUBJECTS}
     subjects["distros"]["rows"] = _inherit(subjects["distros"]["rows"])

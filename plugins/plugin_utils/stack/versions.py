@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 
 from .libraries import InvalidSpecifier, InvalidVersion, SpecifierSet, Version
 
@@ -16,7 +16,7 @@ class SpecError(ValueError):
     """A wish that is no version, no range and not latest."""
 
 
-@lru_cache(maxsize=None)
+@cache
 def version(text: str) -> Version:
     """The comparable form of a version; raises SpecError when it is none."""
     try:
@@ -25,7 +25,7 @@ def version(text: str) -> Version:
         raise SpecError(f"'{text}' is not a version") from error
 
 
-@lru_cache(maxsize=None)
+@cache
 def at_least(text: str, floor: str) -> bool:
     return version(text) >= version(floor)
 
@@ -34,7 +34,7 @@ def newest(texts):
     return max(texts, key=version)
 
 
-@lru_cache(maxsize=None)
+@cache
 def segments(text: str) -> tuple[str, ...]:
     """The dotted parts without leading zeros: '535.54.03' and '535.54.3' are one version."""
     return tuple(part.lstrip("0") or "0" for part in text.split("+")[0].split("."))
@@ -49,14 +49,14 @@ def minor(text: str) -> str:
     return ".".join(str(text).split(".")[:2])
 
 
-@lru_cache(maxsize=None)
+@cache
 def starts_with(text: str, prefix: str) -> bool:
     """Whether a version lies under a prefix: 535.54.03 under 535, but 5.35 not under 5.3."""
     wanted = segments(prefix)
     return segments(text)[: len(wanted)] == wanted
 
 
-@lru_cache(maxsize=None)
+@cache
 def check_spec(text: str) -> str:
     """Return the wish in its plain form; raises SpecError when nobody could tell what it means."""
     text = str(text).strip()
@@ -72,7 +72,7 @@ def check_spec(text: str) -> str:
     return plain
 
 
-@lru_cache(maxsize=None)
+@cache
 def matches(text: str, spec: str) -> bool:
     """Whether a version is one the wish (as check_spec returns it) allows."""
     if spec == "latest":

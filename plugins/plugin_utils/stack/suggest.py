@@ -1,0 +1,101 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The nearest request that works: as few wishes given up as possible, then the newest versions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import combinations
+
+from .model import FRAMEWORKS, ORDER, Candidate, Problem, Slot
+from .search import solve
+from .tables import Tables
+from .versions import version
+
+Solution = Mapping[Slot, Candidate]
+
+
+def suggestion(tables: Tables, problem: Problem, found: Sequence[Mapping]) -> dict | None:
+    """The request to make instead, what changes, and in one sentence what would work; None when nothing would."""
+    relaxed = _with_fewer_wishes(tables, problem, found)
+    if relaxed is None:
+        return None
+    left, solution, given_up = relaxed
+    request = {name: _value(solution, name) or wish for name, wish in left.wishes.items()}
+    changes = {name: instead(solution, name) for name in given_up}
+    request.update({name: value for name, value in changes.items() if value and name != "environments"})
+    if left.environments != problem.environments:
+        request["environments"] = changes["environments"] = left.environments
+    if left.frameworks != problem.frameworks:
+        changes.update({name: None for name in problem.frameworks if name not in left.frameworks})
+    return {"request": dict(sorted(request.items())), "changes": changes, "text": _text(changes, left, solution)}
+
+
+def _with_fewer_wishes(tables: Tables, problem: Problem, found: Sequence[Mapping]):
+    """(problem, solution, wishes given up) with the smallest number given up; every conflict must lose a part."""
+    loose = sorted(problem.wishes)
+    if problem.environments == "one" and len(problem.frameworks) > 1:
+        loose.append("environments")
+    for count in range(1, len(loose) + 1):
+        answers = []
+        for names in combinations(loose, count):
+            if all(set(names) & set(conflict["between"]) for conflict in found):
+                answers += _solutions(tables, problem, names)
+        if answers:
+            return max(answers, key=lambda answer: (len(answer[0].frameworks), *_newness(answer[1])))
+    return None
+
+
+def _solutions(tables: Tables, problem: Problem, names: tuple[str, ...]) -> list:
+    """What works without these wishes: the component stays, in a version of the resolver's choice, or else goes."""
+    kept = problem.without_wishes(*names)
+    kept = replace(kept, environments="split") if "environments" in names else kept
+    solution = solve(tables, kept)
+    if solution is not None:
+        return [(kept, solution, names)]
+    optional = [name for name in names if name in FRAMEWORKS and len(kept.frameworks) > 1]
+    for name in optional:
+        smaller = replace(kept, frameworks=tuple(one for one in kept.frameworks if one != name))
+        solution = solve(tables, smaller)
+        if solution is not None:
+            return [(smaller, solution, names)]
+    return []
+
+
+def _newness(solution: Solution) -> tuple:
+    """Comparable; unreleased sources count as old."""
+    newest = {slot.component: version(one.version) for slot, one in solution.items() if not one.absent}
+    none = version("0")
+    return tuple(none if newest.get(name, none).is_devrelease else newest.get(name, none) for name in ORDER)
+
+
+def _value(solution: Solution, name: str) -> str | None:
+    """The version a solution has for a wish; None for wishes that are no version."""
+    for slot, one in solution.items():
+        if name == "pytorch_index" and slot.component == "pytorch":
+            return one.variant
+        if name == "driver" and slot.component == "driver":
+            return str(one.row["branch"]["branch"])
+        if name == slot.component:
+            return None if one.absent else one.version
+    return None
+
+
+def instead(solution: Solution, name: str) -> str | None:
+    """What a solution has where a wish was given up."""
+    driver = next((one for slot, one in solution.items() if slot.component == "driver"), None)
+    if name in ("kernel_modules", "driver_source") and driver:
+        return driver.row[{"driver_source": "source"}.get(name, name)]
+    return _value(solution, name)
+
+
+def _text(changes: Mapping, problem: Problem, solution: Solution) -> str:
+    said = [f"{name}: {value}" if value else f"no {name}" for name, value in sorted(changes.items())]
+    whole = [
+        str(one)
+        for slot, one in solution.items()
+        if not one.absent and slot.component in ("driver", "cuda", *FRAMEWORKS)
+    ]
+    return f"{', '.join(said)} (then {', '.join(dict.fromkeys(whole))})"
