@@ -1,0 +1,85 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Small configuration files and directories as one declaration: read, plan, apply."""
+
+from __future__ import absolute_import, division, print_function
+
+__metaclass__ = type
+
+import errno
+import grp
+import os
+import pwd
+import stat
+
+ABSENT = {"state": "absent", "content": None, "mode": None, "owner": None, "group": None}
+
+
+def read(path):
+    """{state, content, mode, owner, group} of what is at ``path`` now; a link counts as what it points to."""
+    try:
+        status = os.stat(path)
+    except OSError as error:
+        if error.errno not in (errno.ENOENT, errno.ENOTDIR):
+            raise
+        return dict(ABSENT, state="link") if os.path.islink(path) else dict(ABSENT)
+    found = {"state": "directory", "content": None, "mode": "%04o" % stat.S_IMODE(status.st_mode)}
+    found["owner"] = _name(pwd.getpwuid, status.st_uid)
+    found["group"] = _name(grp.getgrgid, status.st_gid)
+    if not stat.S_ISDIR(status.st_mode):
+        with open(path, "rb") as stream:
+            found.update(state="file", content=stream.read().decode("utf-8", "replace"))
+    return found
+
+
+def _name(lookup, number):
+    try:
+        return lookup(number)[0]
+    except KeyError:
+        return str(number)
+
+
+def plan(wanted, found):
+    """The steps from ``found`` to ``wanted``: of remove, make_directory, write, set_attributes. ValueError: impossible."""
+    if wanted["state"] == "absent":
+        if found["state"] == "directory":
+            raise ValueError("%(path)s is a directory; only files are removed: remove it by hand" % wanted)
+        return ["remove"] if found["state"] != "absent" else []
+    if {wanted["state"], found["state"]} == {"file", "directory"}:
+        raise ValueError("%s is a %s where a %s belongs: move it away" % (wanted["path"], found["state"], wanted["state"]))
+    steps = []
+    if wanted["state"] == "directory" and found["state"] != "directory":
+        steps.append("make_directory")
+    if wanted["state"] == "file" and found["content"] != wanted["content"]:
+        steps.append("write")
+    if any(found[key] != wanted[key] for key in ("mode", "owner", "group")):
+        steps.append("set_attributes")
+    return steps
+
+
+def diff(wanted, found, steps):
+    """What Ansible shows for one entry with ``--diff``; content only where it changes."""
+    before, after = "", ""
+    if "write" in steps or "remove" in steps:
+        before, after = found["content"] or "", wanted["content"] or ""
+    if "set_attributes" in steps:
+        before = "# %(state)s %(mode)s %(owner)s:%(group)s\n" % found + before
+        after = "# %(state)s %(mode)s %(owner)s:%(group)s\n" % wanted + after
+    return {"before_header": wanted["path"], "after_header": wanted["path"], "before": before, "after": after}
+
+
+def apply(wanted, steps, write):
+    """Take the steps; ``write(path, content)`` puts a whole file in place at once."""
+    path = wanted["path"]
+    if "remove" in steps:
+        os.unlink(path)
+    if "make_directory" in steps:
+        os.makedirs(path, 0o755)
+    if "write" in steps:
+        if not os.path.isdir(os.path.dirname(path)):
+            os.makedirs(os.path.dirname(path), 0o755)
+        write(path, wanted["content"])
+    if steps and wanted["state"] != "absent":
+        os.chown(path, pwd.getpwnam(wanted["owner"]).pw_uid, grp.getgrnam(wanted["group"]).gr_gid)
+        os.chmod(path, int(wanted["mode"], 8))

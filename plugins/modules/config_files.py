@@ -1,0 +1,132 @@
+#!/usr/bin/python
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import absolute_import, division, print_function
+
+__metaclass__ = type
+
+DOCUMENTATION = r"""
+module: config_files
+short_description: Keep several small configuration files as declared, in one step
+version_added: 0.1.0
+description:
+  - Writes, corrects and removes a list of files and directories in one execution on the node, where
+    M(ansible.builtin.template) takes two for every file.
+  - For files of some kilobytes whose content the controller renders; large or binary files are for M(ansible.builtin.copy).
+author: "The allreduce.gpu authors (@allreduce)"
+attributes:
+  check_mode:
+    description: Predicts changes without making them.
+    support: full
+  diff_mode:
+    description: Shows what changes in each file.
+    support: full
+options:
+  files:
+    description: The files and directories, taken care of in this order.
+    type: list
+    elements: dict
+    required: true
+    suboptions:
+      path:
+        description: Absolute path on the node. Missing directories above it are made, with mode V(0755).
+        type: path
+        required: true
+      state:
+        description: V(absent) removes a file, never a directory.
+        type: str
+        choices: [file, directory, absent]
+        default: file
+      content:
+        description: The whole text of a file.
+        type: str
+      mode:
+        description: Permissions as four octal digits in quotes.
+        type: str
+        default: '0644'
+      owner:
+        description: Name of the owner.
+        type: str
+        default: root
+      group:
+        description: Name of the group.
+        type: str
+        default: root
+      validate:
+        description: Program and arguments that check a new file before it takes its place; V(%s) stands for it.
+        type: list
+        elements: str
+        default: []
+"""
+
+EXAMPLES = r"""
+- name: Keep nouveau from loading
+  allreduce.gpu.config_files:
+    files:
+      - path: /etc/modprobe.d/allreduce-nouveau.conf
+        content: |
+          blacklist nouveau
+          options nouveau modeset=0
+"""
+
+RETURN = r"""
+changed_paths:
+  description: Paths of the entries that changed, or would change in check mode.
+  returned: success
+  type: list
+  elements: str
+  sample: [/etc/modprobe.d/allreduce-nouveau.conf]
+"""
+
+import os
+import tempfile
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.allreduce.gpu.plugins.module_utils import config_files
+
+SPEC = {
+    "path": {"type": "path", "required": True},
+    "state": {"type": "str", "choices": ["file", "directory", "absent"], "default": "file"},
+    "content": {"type": "str"},
+    "mode": {"type": "str", "default": "0644"},
+    "owner": {"type": "str", "default": "root"},
+    "group": {"type": "str", "default": "root"},
+    "validate": {"type": "list", "elements": "str", "default": []},
+}
+
+
+def main():
+    """Plan every entry, then take the steps."""
+    files = {"type": "list", "elements": "dict", "required": True, "options": SPEC,
+             "required_if": [["state", "file", ["content"]]]}
+    module = AnsibleModule(argument_spec={"files": files}, supports_check_mode=True)
+
+    def writer(validate):
+        def write(path, content):
+            handle, new = tempfile.mkstemp(dir=module.tmpdir)
+            with os.fdopen(handle, "wb") as stream:
+                stream.write(content.encode("utf-8"))
+            if validate:
+                rc, out, err = module.run_command([new if word == "%s" else word for word in validate])
+                if rc != 0:
+                    module.fail_json(msg="%s would be refused by %s: %s" % (path, validate[0], (err or out).strip()))
+            module.atomic_move(new, path)
+        return write
+
+    try:
+        pairs = [(wanted, config_files.read(wanted["path"])) for wanted in module.params["files"]]
+        plans = [(wanted, found, config_files.plan(wanted, found)) for wanted, found in pairs]
+        if not module.check_mode:
+            for wanted, dummy, steps in plans:
+                config_files.apply(wanted, steps, writer(wanted["validate"]))
+    except (EnvironmentError, KeyError, ValueError) as error:
+        module.fail_json(msg="Cannot keep the files as declared: %s." % error)
+    changes = [plan for plan in plans if plan[2]]
+    module.exit_json(changed=bool(changes), changed_paths=[wanted["path"] for wanted, dummy, dummy2 in changes],
+                     diff=[config_files.diff(*change) for change in changes])
+
+
+if __name__ == "__main__":
+    main()
