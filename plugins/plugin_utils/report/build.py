@@ -137,12 +137,12 @@ def _training_sentences(current: list[Run], scaling: tuple[Scaling, ...]) -> Ite
     if not current:
         yield "No training run was found."
     for series in scaling:
-        sizes = enumeration(f"{bar.nodes:,}" for bar in series.bars)
+        sizes = enumeration(f"{size.nodes:,}" for size in series.sizes)
         nodes = "node" if sizes == "1" else "nodes"
-        speeds = enumeration(quantity(bar.samples_per_second) for bar in series.bars)
+        speeds = enumeration(quantity(size.samples_per_second) for size in series.sizes)
         text = f"{series.script} trained on {sizes} {nodes}: {speeds} samples/s"
-        last = series.bars[-1]
-        yield f"{text}, scaling efficiency {last.efficiency:.0%}." if len(series.bars) > 1 else f"{text}."
+        last = series.sizes[-1]
+        yield f"{text}, scaling efficiency {last.efficiency:.0%}." if len(series.sizes) > 1 else f"{text}."
     for run in current:
         if run.status == "succeeded" and run.samples_per_second is None:
             yield f"{run.script} trained on {plural(len(run.nodes), 'node')}, without reporting its throughput."

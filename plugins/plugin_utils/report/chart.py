@@ -38,19 +38,19 @@ class Chart:
 
 def chart(scaling: Scaling) -> Chart:
     """The picture of one script: the longest bar or linear mark fills the width."""
-    base = scaling.bars[0]
-    linear = [base.samples_per_second * bar.processes / base.processes for bar in scaling.bars]
-    full = max([*linear, *(bar.samples_per_second for bar in scaling.bars)])
+    base = scaling.sizes[0]
+    linear = [base.samples_per_second * size.processes / base.processes for size in scaling.sizes]
+    full = max([*linear, *(size.samples_per_second for size in scaling.sizes)])
     strokes = []
-    for position, bar in enumerate(scaling.bars):
+    for position, size in enumerate(scaling.sizes):
         strokes.append(
             Stroke(
                 top=position * ROW,
-                length=round(100 * bar.samples_per_second / full, 2),
+                length=round(100 * size.samples_per_second / full, 2),
                 linear=round(100 * linear[position] / full, 2) if position else None,
-                size=f"{plural(bar.nodes, 'node')}, {plural(bar.processes, 'process')}",
-                throughput=f"{quantity(bar.samples_per_second)} samples/s",
-                growth=f"{bar.speedup:.2f} times the throughput, efficiency {bar.efficiency:.0%}" if position else "",
+                size=f"{plural(size.nodes, 'node')}, {plural(size.processes, 'process')}",
+                throughput=f"{quantity(size.samples_per_second)} samples/s",
+                growth=f"{size.speedup:.2f} times the throughput, efficiency {size.efficiency:.0%}" if position else "",
             )
         )
     return Chart(

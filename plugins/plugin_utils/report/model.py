@@ -108,7 +108,7 @@ class Run:
 
 
 @dataclass(frozen=True)
-class Bar:
+class Size:
     """Throughput of one size of cluster, compared with the smallest one."""
 
     run_id: str
@@ -124,7 +124,7 @@ class Scaling:
     """Throughput of one script over cluster sizes, smallest first."""
 
     script: str
-    bars: tuple[Bar, ...]
+    sizes: tuple[Size, ...]
 
 
 @dataclass(frozen=True)

@@ -5,14 +5,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.model import Item
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.text import clean, mapping, mappings, texts
-from packaging.requirements import InvalidRequirement, Requirement
-from packaging.utils import canonicalize_name
-from packaging.version import InvalidVersion
 
 AS_PLANNED, DIFFERS, MISSING, NOT_MEASURED = "as planned", "differs", "missing", "not measured"
 _ORDER = {MISSING: 0, DIFFERS: 1, NOT_MEASURED: 2, AS_PLANNED: 3}
@@ -108,24 +106,30 @@ def _environments(stack: Mapping[str, Any], state: Mapping[str, Any]) -> Iterato
             python = clean(found.get("python"))
             agrees = python == planned or python.startswith(planned + ".")
             yield _item(label, "python", planned, python, measured is not None, agrees)
-        packages = {canonicalize_name(str(name)): version for name, version in mapping(found.get("packages")).items()}
+        packages = {_normal(str(name)): version for name, version in mapping(found.get("packages")).items()}
         for line in texts(environment.get("requirements")):
             yield _requirement(label, line, packages, measured is not None)
 
 
+def _normal(name: str) -> str:
+    """The name by which Python packages are compared (PEP 503)."""
+    return re.sub("[-_.]+", "-", name).lower()
+
+
 def _requirement(label: str, line: str, packages: Mapping[str, Any], measured: bool) -> Item:
     """A line such as torch==2.13.0: 2.13.0+cpu fulfils it, because builds carry such suffixes (PEP 440)."""
+    # ansible-core brings packaging, but ansible-test imports plugins where it is absent.
+    from packaging.requirements import InvalidRequirement, Requirement
+    from packaging.version import InvalidVersion
+
     try:
         wanted = Requirement(line)
     except InvalidRequirement:
         return _item(label, line, "as written", None, False, False)
-    version = packages.get(canonicalize_name(wanted.name))
-    planned = str(wanted.specifier).removeprefix("==") or "any version"
-    return _item(label, wanted.name, planned, version, measured, _fulfils(wanted, clean(version)))
-
-
-def _fulfils(wanted: Requirement, version: str) -> bool:
+    version = packages.get(_normal(wanted.name))
     try:
-        return wanted.specifier.contains(version, prereleases=True)
+        agrees = wanted.specifier.contains(clean(version), prereleases=True)
     except InvalidVersion:
-        return False
+        agrees = False
+    planned = str(wanted.specifier).removeprefix("==") or "any version"
+    return _item(label, wanted.name, planned, version, measured, agrees)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timezone
 from typing import Any
 
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.model import Bar, Failure, Run, Scaling
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.model import Failure, Run, Scaling, Size
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.text import clean, mapping, number, texts, whole
 
 TAIL_LINES = 60
@@ -36,15 +36,15 @@ def scaling(found: Iterable[Run]) -> tuple[Scaling, ...]:
         if run.status == "succeeded" and run.samples_per_second and run.processes > 0:
             newest.setdefault(run.script, {}).setdefault(len(run.nodes), run)
     ordered = {script: [sizes[size] for size in sorted(sizes)] for script, sizes in sorted(newest.items())}
-    return tuple(Scaling(script, tuple(_bars(series))) for script, series in ordered.items())
+    return tuple(Scaling(script, tuple(_sizes(series))) for script, series in ordered.items())
 
 
-def _bars(ordered: list[Run]) -> Iterator[Bar]:
+def _sizes(ordered: list[Run]) -> Iterator[Size]:
     base = ordered[0]
     for run in ordered:
         speedup = (run.samples_per_second or 0) / (base.samples_per_second or 1)
         efficiency = speedup * base.processes / run.processes
-        yield Bar(run.run_id, len(run.nodes), run.processes, run.samples_per_second or 0, speedup, efficiency)
+        yield Size(run.run_id, len(run.nodes), run.processes, run.samples_per_second or 0, speedup, efficiency)
 
 
 def _run(result: Mapping[str, Any], counts: bool) -> Run:

@@ -28,7 +28,9 @@ def directory(tmp_path):
 def report(check=False, **arguments):
     task = SimpleNamespace(args=arguments, check_mode=check, async_val=0, diff=True, action="allreduce.gpu.report")
     connection = SimpleNamespace(_shell=SimpleNamespace(tmpdir="unused"))
-    return ActionModule(task, connection, None, DataLoader(), None, None).run(task_vars={})
+    action = ActionModule(task, connection, None, DataLoader(), None, None)
+    action._load_name = task.action
+    return action.run(task_vars={})
 
 
 def test_change_in_check_mode(directory):

@@ -4,27 +4,27 @@
 from __future__ import annotations
 
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.chart import chart
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.model import Bar, Scaling
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.model import Scaling, Size
 
 
-def bar(nodes, throughput, speedup):
-    return Bar(f"{nodes}n", nodes, 4 * nodes, throughput, speedup, speedup / nodes)
+def size(nodes, throughput, speedup):
+    return Size(f"{nodes}n", nodes, 4 * nodes, throughput, speedup, speedup / nodes)
 
 
 def test_lengths_are_proportional_and_perfect_scaling_fills_the_width():
-    picture = chart(Scaling("train.py", (bar(1, 100, 1), bar(2, 150, 1.5))))
+    picture = chart(Scaling("train.py", (size(1, 100, 1), size(2, 150, 1.5))))
 
     assert [(stroke.length, stroke.linear) for stroke in picture.strokes] == [(50, None), (75, 100)]
 
 
 def test_better_than_perfect_fills_the_width_itself():
-    picture = chart(Scaling("train.py", (bar(1, 100, 1), bar(2, 250, 2.5))))
+    picture = chart(Scaling("train.py", (size(1, 100, 1), size(2, 250, 2.5))))
 
     assert [(stroke.length, stroke.linear) for stroke in picture.strokes] == [(40, None), (100, 80)]
 
 
 def test_the_picture_in_words():
-    picture = chart(Scaling("train.py", (bar(1, 100, 1), bar(2, 150, 1.5))))
+    picture = chart(Scaling("train.py", (size(1, 100, 1), size(2, 150, 1.5))))
 
     assert picture.text == (
         "1 node, 4 processes: 100 samples/s; "

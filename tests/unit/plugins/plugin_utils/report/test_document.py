@@ -19,7 +19,7 @@ def test_the_whole_model_is_there(report):
     assert set(found) == {field.name for field in fields(Report)}
     assert found["verdict"]["checks"] == {"failed": 1, "unknown": 1, "skipped": 2, "passed": 16}
     assert found["nodes"][1]["description"]["items"][0]["name"] == "nvidia-driver"
-    assert found["scaling"][0]["bars"][1]["nodes"] == 2
+    assert found["scaling"][0]["sizes"][1]["nodes"] == 2
 
 
 def test_every_key_is_documented():

@@ -25,7 +25,7 @@ def test_runs_come_newest_first_and_the_newest_of_a_size_counts():
 def test_scaling_compares_with_the_smallest_size():
     (series,) = training.scaling(training.runs([run(1, 450), run(2, 850, 1), run(8, 3400, 2)]))
 
-    assert [(bar.nodes, round(bar.speedup, 2), round(bar.efficiency, 2)) for bar in series.bars] == [
+    assert [(size.nodes, round(size.speedup, 2), round(size.efficiency, 2)) for size in series.sizes] == [
         (1, 1.0, 1.0),
         (2, 1.89, 0.94),
         (8, 7.56, 0.94),
@@ -36,13 +36,13 @@ def test_efficiency_counts_processes_not_nodes():
     one, two = run(1, 100, world_size=1), run(2, 800, 1, world_size=8)
     (series,) = training.scaling(training.runs([one, two]))
 
-    assert series.bars[1].efficiency == 1.0
+    assert series.sizes[1].efficiency == 1.0
 
 
 def test_a_failed_run_is_no_bar_and_an_earlier_success_stands():
     found = training.runs([run(1, 900, 0), run(1, 0, 1, status="failed", metrics=None)])
 
-    assert [bar.samples_per_second for bar in training.scaling(found)[0].bars] == [900]
+    assert [size.samples_per_second for size in training.scaling(found)[0].sizes] == [900]
     assert [one.counts for one in found] == [True, False]
 
 
