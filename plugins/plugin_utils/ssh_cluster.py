@@ -41,7 +41,7 @@ def describe_node(name: str, variables: Mapping, public_key: str | None) -> dict
     return {
         "name": name,
         "address": _address(name, variables),
-        "nodename": facts.get("nodename"),
+        "nodename": facts.get("nodename") or facts.get("hostname"),
         "sources": [str(source) for source in variables.get("cluster_ssh_extra_addresses") or []],
         "host_key": _host_key(facts),
         "public_key": " ".join(public_key.split()[:2]) if public_key else None,
