@@ -44,8 +44,6 @@ attributes:
   connection:
     description: Needs a connection to the host.
     support: none
-extends_documentation_fragment:
-  - ansible.builtin.action_common_attributes
 """
 
 EXAMPLES = r"""
