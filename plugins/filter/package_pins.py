@@ -14,7 +14,7 @@ version_added: 0.1.0
 author: The allreduce.gpu authors (@allreduce)
 description:
   - Of the installed packages, takes those that a pattern names and groups them by their exact version.
-positional: installed
+positional: installed, excluded
 options:
   _input:
     description: Patterns (fnmatch) of package names.
@@ -25,6 +25,11 @@ options:
     description: Installed versions by package name, as C(ansible_facts.gpu_node_state.packages) has them.
     type: dict
     required: true
+  excluded:
+    description: Patterns of packages to leave out although another pattern names them.
+    type: list
+    elements: str
+    default: []
 """
 
 EXAMPLES = """

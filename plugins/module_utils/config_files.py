@@ -63,10 +63,13 @@ def diff(wanted, found, steps):
     before, after = "", ""
     if "write" in steps or "remove" in steps:
         before, after = found["content"] or "", wanted["content"] or ""
-    if "set_attributes" in steps:
-        before = "# %(state)s %(mode)s %(owner)s:%(group)s\n" % found + before
-        after = "# %(state)s %(mode)s %(owner)s:%(group)s\n" % wanted + after
+    if "set_attributes" in steps or "make_directory" in steps:
+        before, after = _heading(found) + before, _heading(wanted) + after
     return {"before_header": wanted["path"], "after_header": wanted["path"], "before": before, "after": after}
+
+
+def _heading(entry):
+    return "# absent\n" if entry["state"] == "absent" else "# %(state)s %(mode)s %(owner)s:%(group)s\n" % entry
 
 
 def apply(wanted, steps, write):

@@ -23,10 +23,14 @@ def missing(wanted: list, installed: dict[str, str]) -> list[str]:
     return specs
 
 
-def pins(patterns: list[str], installed: dict[str, str]) -> list[dict]:
-    """``[{version, packages}]``: the installed packages that a pattern names, grouped by their exact version."""
+def pins(patterns: list[str], installed: dict[str, str], excluded: list[str] | None = None) -> list[dict]:
+    """``[{version, packages}]``: installed packages that a pattern names and no excluded one, by exact version."""
+
+    def named(name: str, by: list[str]) -> bool:
+        return any(fnmatchcase(name, pattern) for pattern in by)
+
     groups = defaultdict(list)
     for name, version in installed.items():
-        if any(fnmatchcase(name, pattern) for pattern in patterns):
+        if named(name, patterns) and not named(name, excluded or []):
             groups[version].append(name)
     return [{"version": version, "packages": sorted(groups[version])} for version in sorted(groups)]
