@@ -32,7 +32,7 @@ printf 'ansible ALL=(ALL) NOPASSWD: ALL\n' > "$root/etc/sudoers.d/ansible"
 chmod 440 "$root/etc/sudoers.d/ansible"
 # A container must not set the clock of the machine it runs on.
 mkdir -p "$root/etc/systemd/system/chrony.service.d"
-printf '[Service]\nExecStart=\nExecStart=/usr/sbin/chronyd $DAEMON_OPTS -x\n' \
+printf '[Service]\nExecStart=\nExecStart=!/usr/sbin/chronyd $DAEMON_OPTS -x\n' \
   > "$root/etc/systemd/system/chrony.service.d/lab.conf"
 # The timers would take the package lock at a moment of their own.
 chroot "$root/" systemctl mask -q apt-daily.timer apt-daily-upgrade.timer
