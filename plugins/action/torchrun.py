@@ -140,7 +140,7 @@ class ActionModule(ActionBase):
         try:
             result = self._execute_module("allreduce.gpu.training_unit", dict(arguments), task_vars=task_vars)
         except AnsibleConnectionFailure as error:
-            raise Unreachable(str(error)) from error
+            raise Unreachable(str(error).rstrip(": ")) from error
         if result.get("failed"):
             raise UnitError(result.get("msg") or "module training_unit failed without a message")
         return result

@@ -72,18 +72,18 @@ class Board:
         return all(state and state["phase"] != "starting" for state in self.read().values())
 
 
-def explain_stall(states: Mapping[str, Mapping | None], first: str, rendezvous: str, seconds: int) -> str:
-    """Why no rank has started after SECONDS, naming the node to look at."""
+def explain_stall(states: Mapping[str, Mapping | None], first: str, rendezvous: str, seconds: int) -> tuple[str, str]:
+    """(node to look at, phrase) why no rank has started after SECONDS."""
     errors = {node: state["rendezvous_error"] for node, state in states.items() if state and state["rendezvous_error"]}
     if first in errors:
-        return f"{first} does not listen on the rendezvous {rendezvous} after {seconds} s ({errors[first]})"
+        return first, f"{first} does not listen on the rendezvous {rendezvous} after {seconds} s ({errors[first]})"
     if errors:
         names = ", ".join(f"{node} ({error})" for node, error in errors.items())
-        return (
+        return next(iter(errors)), (
             f"after {seconds} s the rendezvous {rendezvous} on {first} cannot be reached from {names}; let the nodes' "
             "firewalls accept traffic between their cluster addresses, or correct gpu_cluster_address"
         )
-    return f"torchrun has started no rank after {seconds} s although all nodes reach the rendezvous {rendezvous}"
+    return first, f"torchrun has started no rank after {seconds} s although all nodes reach the rendezvous {rendezvous}"
 
 
 def write_json(path: Path, value: object) -> None:

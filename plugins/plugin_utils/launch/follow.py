@@ -114,26 +114,26 @@ class Follower:
                 return self._stop("")
             if not self._board.all_started():
                 ready = self._clock()
-            cause = self._cause(seen, ready)
+            culprit, cause = self._cause(seen, ready)
             if cause:
-                return self._stop(cause)
+                return self._stop(cause, culprit)
             self._progress(seen)
 
-    def _cause(self, seen: Mapping, ready: float) -> str | None:
-        """Why this node's worker ends a run that goes on."""
+    def _cause(self, seen: Mapping, ready: float) -> tuple[str, str | None]:
+        """(node to look at, phrase) why this node's worker ends a run that goes on; the phrase is None to go on."""
         limits = self._limits
         if limits.timeout and self._clock() - self._began > limits.timeout:
-            return f"the run did not end within its timeout of {limits.timeout} s"
+            return self._place.node, f"the run did not end within its timeout of {limits.timeout} s"
         if not seen["ranks"] and self._clock() - ready > limits.start_timeout:
             first = self._place.nodes[0]
             return explain_stall(self._board.read(), first, self._place.rendezvous, limits.start_timeout)
-        return None
+        return self._place.node, None
 
-    def _stop(self, cause: str | None) -> dict:
-        """cause as in outcome.node_outcome."""
+    def _stop(self, cause: str | None, culprit: str | None = None) -> dict:
+        """Arguments as of outcome.node_outcome."""
         self._board.post("running", patience=STOP_PATIENCE)
         self.stopped = self._unit.stop()
-        return outcomes.node_outcome(self._place.node, self._began, self.stopped, self._clock(), cause)
+        return outcomes.node_outcome(self._place.node, self._began, self.stopped, self._clock(), cause, culprit)
 
     def _lost(self, reason: str) -> dict:
         return outcomes.lost_outcome(self._place.node, self._began, self._clock(), reason.rstrip("."))

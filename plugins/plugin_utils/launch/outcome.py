@@ -7,7 +7,8 @@ The outcome of a node is a dict, since it travels between the workers as JSON:
   node, status   succeeded | failed | stopped (because of another node)
   started, finished   seconds since the epoch, the controller's clock
   world_size     number of ranks of the run, None when none of this node's ever started
-  failures       [{rank, exit_code, time, reason, tail, lost_peer}], rank and exit_code None where no rank failed
+  failures       [{rank, exit_code, time, reason, tail, lost_peer}], rank and exit_code None where no rank failed;
+                 with node when another node than this one is to blame
   metrics        what this node's rank 0 wrote, or None
 """
 
@@ -28,12 +29,19 @@ _LOST_PEER = re.compile(
 )
 
 
-def node_outcome(node: str, started: float, stopped: Mapping, received: float, cause: str | None = None) -> dict:
+def node_outcome(
+    node: str,
+    started: float,
+    stopped: Mapping,
+    received: float,
+    cause: str | None = None,
+    culprit: str | None = None,
+) -> dict:
     """Outcome of one node from what module training_unit returned at its end.
 
     RECEIVED is the controller's time at that moment; with the node's own clock in STOPPED it puts the times of
     all nodes on one scale. CAUSE is why the controller stopped the node although it was running: a sentence of this
-    node's own (timeout, stalled start), or "" when another node failed.
+    node's own (timeout, stalled start), or "" when another node failed. CULPRIT is the node to look at then, if not this one.
     """
     offset = received - stopped.get("now", received)
     ranks = stopped.get("ranks") or []
@@ -47,7 +55,7 @@ def node_outcome(node: str, started: float, stopped: Mapping, received: float, c
     }
     # A rank may have failed in the very moment in which the controller stopped the node for another reason.
     if not outcome["failures"] and (cause or (cause is None and not _succeeded(stopped))):
-        outcome["failures"] = [_node_failure(stopped, cause, received)]
+        outcome["failures"] = [{**_node_failure(stopped, cause, received), "node": culprit or node}]
     outcome["status"] = "failed" if outcome["failures"] else "succeeded" if cause is None else "stopped"
     return outcome
 
@@ -63,7 +71,7 @@ def lost_outcome(node: str, started: float, now: float, reason: str) -> dict:
 
 def first_failure(outcomes: Sequence[Mapping]) -> dict | None:
     """The failure that caused the others, with its node: the earliest that is not about a lost peer."""
-    failures = [dict(failure, node=outcome["node"]) for outcome in outcomes for failure in outcome["failures"]]
+    failures = [{"node": outcome["node"], **failure} for outcome in outcomes for failure in outcome["failures"]]
     return min(failures, key=lambda failure: (failure["lost_peer"], failure["time"]), default=None)
 
 

@@ -75,18 +75,20 @@ def test_a_node_that_has_ended_is_never_lost(boards, clock):
 def test_a_stall_names_the_first_node_when_it_does_not_listen():
     states = {"gpu-1": {"rendezvous_error": "Connection refused"}, "gpu-2": {"rendezvous_error": "Connection refused"}}
     assert explain_stall(states, "gpu-1", "10.0.0.1:29500", 120) == (
-        "gpu-1 does not listen on the rendezvous 10.0.0.1:29500 after 120 s (Connection refused)"
+        "gpu-1",
+        "gpu-1 does not listen on the rendezvous 10.0.0.1:29500 after 120 s (Connection refused)",
     )
 
 
 def test_a_stall_names_the_node_that_cannot_reach_the_rendezvous():
     states = {"gpu-1": {"rendezvous_error": None}, "gpu-2": {"rendezvous_error": "timed out"}, "gpu-3": None}
-    text = explain_stall(states, "gpu-1", "10.0.0.1:29500", 120)
+    node, text = explain_stall(states, "gpu-1", "10.0.0.1:29500", 120)
+    assert node == "gpu-2"
     assert text.startswith(
         "after 120 s the rendezvous 10.0.0.1:29500 on gpu-1 cannot be reached from gpu-2 (timed out);"
     )
 
 
 def test_a_stall_without_a_visible_reason_says_so():
-    text = explain_stall({"gpu-1": {"rendezvous_error": None}}, "gpu-1", "10.0.0.1:29500", 120)
+    dummy, text = explain_stall({"gpu-1": {"rendezvous_error": None}}, "gpu-1", "10.0.0.1:29500", 120)
     assert text.startswith("torchrun has started no rank after 120 s although all nodes reach")

@@ -151,8 +151,9 @@ def test_a_stalled_start_names_the_node_that_cannot_connect(build):
     dummy, dummy, peer = build("gpu-2", [RUNNING])
     peer.post("waiting", "timed out", patience=1e6)
     follower, *dummy = build("gpu-1", [WAITING])
-    reason = follower.run()["failures"][0]["reason"]
-    assert reason.startswith(
+    failure = follower.run()["failures"][0]
+    assert failure["node"] == "gpu-2"
+    assert failure["reason"].startswith(
         "after 30 s the rendezvous 10.0.0.1:29500 on gpu-1 cannot be reached from gpu-2 (timed out)"
     )
 
