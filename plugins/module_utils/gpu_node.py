@@ -37,8 +37,10 @@ def build(devices, nics, acs_bridges, numa_nodes, module, module_gpus, library, 
     """Pure: merge what the doors gave (see sysfs, procfs and nvml_gpus for the shapes)."""
     seen = {gpu["pci_bus_id"]: gpu for gpu in nvml["gpus"] if "problem" not in gpu}
     pci = {address: device for address, device in devices.items() if device["kind"] == "gpu"}
-    gpus = [merge_gpu(address, pci.get(address), module_gpus.get(address, {}), seen.get(address))
-            for address in sorted(set(pci) | set(seen))]
+    gpus = [
+        merge_gpu(address, pci.get(address), module_gpus.get(address, {}), seen.get(address))
+        for address in sorted(set(pci) | set(seen))
+    ]
     gpus.sort(key=lambda gpu: (gpu["index"] is None, gpu["index"] or 0, gpu["pci_bus_id"]))
     paths = {address: device["path"] for address, device in devices.items()}
     paths.update((nic["name"], nic["path"]) for nic in nics)
@@ -67,8 +69,19 @@ def build(devices, nics, acs_bridges, numa_nodes, module, module_gpus, library, 
 def merge_gpu(address, device, module_gpu, seen):
     """One entry of ``gpus``; what neither source knows is None."""
     link = device["link"] if device else {}
-    gpu = dict.fromkeys(("index", "minor_number", "uuid", "name", "architecture", "compute_capability",
-                         "memory_total_mib", "persistence_mode", "compute_mode"))
+    gpu = dict.fromkeys(
+        (
+            "index",
+            "minor_number",
+            "uuid",
+            "name",
+            "architecture",
+            "compute_capability",
+            "memory_total_mib",
+            "persistence_mode",
+            "compute_mode",
+        )
+    )
     gpu.update(
         pci_bus_id=address,
         pci_device_id="0x%04x" % device["device_id"] if device and device["device_id"] is not None else None,

@@ -18,7 +18,7 @@ def version_key(version):
 
 def read_kernels(tree, running=None):
     """The contract's ``kernel`` mapping; ``installed`` are kernels that can be booted, not directories of leftovers."""
-    installed = {name[len("vmlinuz-"):] for name in tree.names("/boot") if name.startswith("vmlinuz-")}
+    installed = {name[len("vmlinuz-") :] for name in tree.names("/boot") if name.startswith("vmlinuz-")}
     installed = {name for name in installed if "rescue" not in name}
     headers = set()
     for name in tree.names("/lib/modules"):
@@ -26,10 +26,12 @@ def read_kernels(tree, running=None):
             installed.add(name)
         if tree.is_directory("/lib/modules/%s/build" % name):
             headers.add(name)
-    headers.update(name for name in tree.names("/usr/src/kernels") if tree.exists("/usr/src/kernels/%s/Makefile" % name))
+    headers.update(
+        name for name in tree.names("/usr/src/kernels") if tree.exists("/usr/src/kernels/%s/Makefile" % name)
+    )
     for name in tree.names("/usr/src"):
         if name.startswith("linux-headers-") and tree.exists("/usr/src/%s/.config" % name):
-            headers.add(name[len("linux-headers-"):])
+            headers.add(name[len("linux-headers-") :])
     ordered = sorted(installed, key=version_key)
     return {
         "running": running or tree.text("/proc/sys/kernel/osrelease"),
@@ -85,17 +87,26 @@ def read_driver(tree, kernels, dkms):
 
 def loaded_driver_version(tree):
     """From /proc/driver/nvidia/version (``NVRM version: ... 535.261.03  Release Build``), else from /sys/module."""
-    found = re.search(r"NVRM version:.*?\s(\d+\.\d+(?:\.\d+)?)\s", (tree.text("/proc/driver/nvidia/version") or "") + "\n")
+    found = re.search(
+        r"NVRM version:.*?\s(\d+\.\d+(?:\.\d+)?)\s", (tree.text("/proc/driver/nvidia/version") or "") + "\n"
+    )
     return found.group(1) if found else tree.text("/sys/module/nvidia/version")
 
 
 def _module_file_version(tree, kernel):
     """``version=`` of an uncompressed nvidia.ko that a package brought (no DKMS)."""
-    for folder in ("updates", "updates/dkms", "extra", "extra/drivers/video/nvidia", "kernel/nvidia-535", "weak-updates/nvidia"):
+    for folder in (
+        "updates",
+        "updates/dkms",
+        "extra",
+        "extra/drivers/video/nvidia",
+        "kernel/nvidia-535",
+        "weak-updates/nvidia",
+    ):
         path = tree.path(tree.resolve("/lib/modules/%s/%s/nvidia.ko" % (kernel, folder)))
         if os.path.isfile(path):
             with open(path, "rb") as stream:
-                found = re.search(br"\0version=(\d+\.[\d.]+)\0", stream.read())
+                found = re.search(rb"\0version=(\d+\.[\d.]+)\0", stream.read())
             if found:
                 return found.group(1).decode("ascii")
     return None

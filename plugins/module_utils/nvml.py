@@ -56,7 +56,7 @@ class Nvml:
         """{value: rest of the name in lower case} of NVML's constants with this prefix, the shortest name first."""
         prefix = "NVML_" + prefix
         names = sorted((name for name in dir(self.pynvml) if name.startswith(prefix)), key=len, reverse=True)
-        return {getattr(self.pynvml, name): name[len(prefix):].lower() for name in names}
+        return {getattr(self.pynvml, name): name[len(prefix) :].lower() for name in names}
 
 
 @contextmanager

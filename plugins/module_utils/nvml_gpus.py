@@ -11,8 +11,16 @@ from ansible_collections.allreduce.gpu.plugins.module_utils.sysfs import normali
 
 COMPUTE_MODES = {0: "default", 1: "exclusive_thread", 2: "prohibited", 3: "exclusive_process"}
 ARCHITECTURES = {
-    2: "Kepler", 3: "Maxwell", 4: "Pascal", 5: "Volta", 6: "Turing", 7: "Ampere", 8: "Ada", 9: "Hopper",
-    10: "Blackwell", 13: "Rubin",
+    2: "Kepler",
+    3: "Maxwell",
+    4: "Pascal",
+    5: "Volta",
+    6: "Turing",
+    7: "Ampere",
+    8: "Ada",
+    9: "Hopper",
+    10: "Blackwell",
+    13: "Rubin",
 }
 NVLINK_VERSIONS = {1: "1.0", 2: "2.0", 3: "2.2", 4: "3.0", 5: "3.1", 6: "4.0", 7: "5.0", 8: "6.0"}
 REMOTE_TYPES = {0: "gpu", 1: "npu", 2: "nvswitch"}
@@ -36,7 +44,9 @@ def read_gpus(nvml):
     gpus = []
     for index in range(nvml.call("DeviceGetCount") or 0):
         handle, reason = nvml.attempt("DeviceGetHandleByIndex", index)
-        gpus.append((handle, read_gpu(nvml, index, handle) if handle is not None else {"index": index, "problem": reason}))
+        gpus.append(
+            (handle, read_gpu(nvml, index, handle) if handle is not None else {"index": index, "problem": reason})
+        )
     return gpus
 
 
@@ -105,13 +115,17 @@ def read_nvlinks(nvml, handle):
         active = nvml.call("DeviceGetNvLinkState", handle, link)
         if active is not None:
             remote = nvml.call("DeviceGetNvLinkRemotePciInfo", handle, link) if active else None
-            links.append({
-                "link": link,
-                "active": bool(active),
-                "version": NVLINK_VERSIONS.get(nvml.call("DeviceGetNvLinkVersion", handle, link)),
-                "remote_type": REMOTE_TYPES.get(nvml.call("DeviceGetNvLinkRemoteDeviceType", handle, link)) if active else None,
-                "remote_pci_bus_id": normalise_address(_text(remote.busId)) if remote else None,
-            })
+            links.append(
+                {
+                    "link": link,
+                    "active": bool(active),
+                    "version": NVLINK_VERSIONS.get(nvml.call("DeviceGetNvLinkVersion", handle, link)),
+                    "remote_type": REMOTE_TYPES.get(nvml.call("DeviceGetNvLinkRemoteDeviceType", handle, link))
+                    if active
+                    else None,
+                    "remote_pci_bus_id": normalise_address(_text(remote.busId)) if remote else None,
+                }
+            )
     return links
 
 
@@ -123,14 +137,16 @@ def read_mig_instances(nvml, handle):
         device = nvml.call("DeviceGetMigDeviceHandleByIndex", handle, number)
         if device is not None:
             memory = nvml.call("DeviceGetMemoryInfo", device)
-            instances.append({
-                "index": number,
-                "uuid": nvml.call("DeviceGetUUID", device),
-                "name": nvml.call("DeviceGetName", device),
-                "gpu_instance_id": nvml.call("DeviceGetGpuInstanceId", device),
-                "compute_instance_id": nvml.call("DeviceGetComputeInstanceId", device),
-                "memory_total_mib": memory.total // MIB if memory else None,
-            })
+            instances.append(
+                {
+                    "index": number,
+                    "uuid": nvml.call("DeviceGetUUID", device),
+                    "name": nvml.call("DeviceGetName", device),
+                    "gpu_instance_id": nvml.call("DeviceGetGpuInstanceId", device),
+                    "compute_instance_id": nvml.call("DeviceGetComputeInstanceId", device),
+                    "memory_total_mib": memory.total // MIB if memory else None,
+                }
+            )
     return instances
 
 

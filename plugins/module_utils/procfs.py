@@ -30,7 +30,9 @@ def read_gpus(tree):
     gpus = {}
     for entry in tree.names("/driver/nvidia/gpus"):
         text = tree.text("/driver/nvidia/gpus/%s/information" % entry) or ""
-        fields = {key.strip(): value.strip() for key, dummy, value in (line.partition(":") for line in text.splitlines())}
+        fields = {
+            key.strip(): value.strip() for key, dummy, value in (line.partition(":") for line in text.splitlines())
+        }
         minor, uuid = fields.get("Device Minor", ""), fields.get("GPU UUID", "")
         gpus[normalise_address(entry)] = {
             "name": fields.get("Model") or None,

@@ -109,10 +109,15 @@ def read_nics(tree):
         address = address if ADDRESS.match(address) else None
         device = read_pci_device(tree, address) if address else {"numa_node": None, "path": []}
         ports = [_port(tree, name, int(port)) for port in tree.names(base + "/ports") if port.isdigit()]
-        nics.append({
-            "name": name, "pci_bus_id": address, "numa_node": device["numa_node"],
-            "ports": sorted(ports, key=lambda port: port["port"]), "path": device["path"],
-        })
+        nics.append(
+            {
+                "name": name,
+                "pci_bus_id": address,
+                "numa_node": device["numa_node"],
+                "ports": sorted(ports, key=lambda port: port["port"]),
+                "path": device["path"],
+            }
+        )
     return nics
 
 
@@ -176,9 +181,9 @@ def read_acs_redirect(tree, address):
         return None
     offset = 0x100
     while 0x100 <= offset <= len(config) - 8:
-        header = _little(config[offset:offset + 4])
+        header = _little(config[offset : offset + 4])
         if header & 0xFFFF == 0x000D:
-            return bool(_little(config[offset + 6:offset + 8]) & 0x000C)
+            return bool(_little(config[offset + 6 : offset + 8]) & 0x000C)
         following = header >> 20
         if following <= offset:
             return False

@@ -44,7 +44,10 @@ def nvlink_count(gpu, other):
     direct = [link for link in gpu["nvlinks"] if link["active"] and link["remote_pci_bus_id"] == other["pci_bus_id"]]
     if direct:
         return len(direct)
-    return min(len([link for link in end["nvlinks"] if link["active"] and link["remote_type"] == "nvswitch"]) for end in (gpu, other))
+    return min(
+        len([link for link in end["nvlinks"] if link["active"] and link["remote_type"] == "nvswitch"])
+        for end in (gpu, other)
+    )
 
 
 def gpu_code(gpu, other, level):
@@ -54,7 +57,9 @@ def gpu_code(gpu, other, level):
 
 def build_topology(gpus, nics, paths, levels, several_numa_nodes):
     """{device: {device: code}} over GPUs, then NICs. ``paths``: {name or address: PCI path}."""
-    devices = [(gpu_label(gpu), gpu["pci_bus_id"], gpu) for gpu in gpus] + [(nic["name"], nic["name"], nic) for nic in nics]
+    devices = [(gpu_label(gpu), gpu["pci_bus_id"], gpu) for gpu in gpus] + [
+        (nic["name"], nic["name"], nic) for nic in nics
+    ]
     matrix = {}
     for label, key, device in devices:
         row = matrix.setdefault(label, {})
@@ -63,7 +68,8 @@ def build_topology(gpus, nics, paths, levels, several_numa_nodes):
                 row[other_label] = "X"
                 continue
             code = levels.get((key, other_key)) or pci_code(
-                paths.get(key), paths.get(other_key), device["numa_node"], other["numa_node"], several_numa_nodes)
+                paths.get(key), paths.get(other_key), device["numa_node"], other["numa_node"], several_numa_nodes
+            )
             both_gpus = "nvlinks" in device and "nvlinks" in other
             row[other_label] = gpu_code(device, other, code) if both_gpus else code
     return matrix
@@ -71,18 +77,23 @@ def build_topology(gpus, nics, paths, levels, several_numa_nodes):
 
 def nearest_nics(label, topology, nics):
     """NIC names for one GPU, best first: by distance, then ports that are up, their rate, then name."""
+
     def rank(nic):
         code = topology.get(label, {}).get(nic["name"])
         up = [port for port in nic["ports"] if port["state"] == "ACTIVE"]
         rate = max([port["rate_gbps"] or 0 for port in up] or [0])
         return (ORDER.index(code) if code in ORDER else len(ORDER), not up, -rate, nic["name"])
+
     return [nic["name"] for nic in sorted(nics, key=rank)]
 
 
 def build_affinity(gpus, nics, topology):
     """{GPU: {``cpu_affinity``, ``numa_node``, ``nics`` best first}}."""
-    return {gpu_label(gpu): {
-        "cpu_affinity": gpu["cpu_affinity"],
-        "numa_node": gpu["numa_node"],
-        "nics": nearest_nics(gpu_label(gpu), topology, nics),
-    } for gpu in gpus}
+    return {
+        gpu_label(gpu): {
+            "cpu_affinity": gpu["cpu_affinity"],
+            "numa_node": gpu["numa_node"],
+            "nics": nearest_nics(gpu_label(gpu), topology, nics),
+        }
+        for gpu in gpus
+    }

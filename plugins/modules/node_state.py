@@ -94,9 +94,24 @@ def main():
     strings = {"type": "list", "elements": "str"}
     module = AnsibleModule(
         argument_spec={
-            "packages": dict(strings, default=[
-                "*nvidia*", "cuda*", "libcuda*", "libcudnn*", "cudnn*", "libnccl*", "nccl*", "dkms", "linux-image*",
-                "linux-headers*", "kernel", "kernel-core", "kernel-devel*"]),
+            "packages": dict(
+                strings,
+                default=[
+                    "*nvidia*",
+                    "cuda*",
+                    "libcuda*",
+                    "libcudnn*",
+                    "cudnn*",
+                    "libnccl*",
+                    "nccl*",
+                    "dkms",
+                    "linux-image*",
+                    "linux-headers*",
+                    "kernel",
+                    "kernel-core",
+                    "kernel-devel*",
+                ],
+            ),
             "services": dict(strings, default=["chrony", "chronyd", "nvidia-persistenced", "nvidia-fabricmanager"]),
             "paths": {"type": "list", "elements": "path", "default": ["/", "/opt", "/var"]},
             "root": {"type": "path", "default": "/"},

@@ -1,0 +1,127 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Try out what files cannot tell: run the driver's tool, the frameworks, and SSH to the other nodes. Changes nothing."""
+
+from __future__ import absolute_import, division, print_function
+
+__metaclass__ = type
+
+import json
+import os
+import pwd
+import socket
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+
+ENVIRONMENTS = "/opt/allreduce/envs"
+SSH = [
+    "ssh",
+    "-o",
+    "BatchMode=yes",
+    "-o",
+    "ConnectTimeout=8",
+    "-o",
+    "StrictHostKeyChecking=yes",
+    "-o",
+    "ControlPath=none",
+]
+# Runs in an environment's own interpreter; prints one JSON object, which other packages' chatter may precede.
+IMPORTS = """
+import importlib, json, sys
+answers = {}
+for name in sys.argv[1:]:
+    try:
+        module = importlib.import_module(name)
+        answers[name] = {"version": str(getattr(module, "__version__", ""))}
+        if name == "torch":
+            answers[name].update(cuda_available=module.cuda.is_available(), device_count=module.cuda.device_count())
+    except BaseException as error:
+        answers[name] = {"error": "%s: %s" % (type(error).__name__, error)}
+print("\\n" + json.dumps(answers))
+"""
+
+
+def run(arguments, timeout=60, user=None):
+    """(exit code, lines of both outputs); the exit code is None where the program did not run to its end."""
+    environment = dict(os.environ, LC_ALL="C.UTF-8", LANG="C.UTF-8")
+    try:
+        process = subprocess.Popen(
+            as_user(arguments, user),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env=environment,
+            cwd="/",
+        )
+    except OSError as error:
+        return None, ["%s does not start: %s" % (arguments[0], error.strerror)]
+    try:
+        output = process.communicate(timeout=timeout)[0]
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
+        return None, ["%s took longer than %d seconds" % (arguments[0], timeout)]
+    return process.returncode, [line for line in output.decode("utf-8", "replace").splitlines() if line.strip()]
+
+
+def as_user(arguments, user):
+    """As root, step down to the user; as anybody else, run as oneself."""
+    return ["runuser", "-u", user, "--"] + arguments if user and os.geteuid() == 0 else arguments
+
+
+def known_user(user):
+    try:
+        pwd.getpwnam(user)
+    except KeyError:
+        return None
+    return user
+
+
+def probe_nvidia_smi():
+    """{``exit_code``, ``lines``}."""
+    code, lines = run(["nvidia-smi", "-L"])
+    return {"exit_code": code, "lines": lines[:64]}
+
+
+def probe_clock():
+    """Whether the kernel's clock follows a time server; None where systemd cannot tell."""
+    code, lines = run(["timedatectl", "show", "--property=NTPSynchronized", "--value"], timeout=15)
+    return {"yes": True, "no": False}.get(lines[0]) if code == 0 and lines else None
+
+
+def probe_environment(name, modules, user):
+    """{module: {``version`` or ``error``, …}}, or {``error``} where the interpreter does not get that far."""
+    python = "%s/%s/bin/python" % (ENVIRONMENTS, name)
+    if not os.path.exists(python):
+        return {"error": "there is no %s" % python}
+    code, lines = run([python, "-B", "-c", IMPORTS] + modules, timeout=240, user=user)
+    try:
+        return json.loads(lines[-1])
+    except (ValueError, IndexError):
+        return {"error": "%s ended with %s: %s" % (python, code, lines[-1] if lines else "no output")}
+
+
+def resolve(name):
+    """Addresses the node itself finds for a name, sorted."""
+    try:
+        return sorted({entry[4][0] for entry in socket.getaddrinfo(name, None)})
+    except (socket.error, UnicodeError):
+        return []
+
+
+def probe_peer(name, address, user):
+    """{``address``, ``resolved``, ``ssh``: None when it works, else why not}, or a ``reason`` in place of ``ssh``."""
+    answer = {"address": address, "resolved": resolve(name)}
+    account = known_user(user)
+    if account is None:
+        return dict(answer, reason="there is no user %s on this node" % user)
+    code, lines = run(SSH + [name, "true"], timeout=30, user=account)
+    return dict(answer, ssh=None if code == 0 else lines[-1] if lines else "ssh ended with %s" % code)
+
+
+def probe_peers(peers, user):
+    """All other nodes, a few at a time."""
+    with ThreadPoolExecutor(max_workers=16) as pool:
+        answers = {name: pool.submit(probe_peer, name, address, user) for name, address in peers.items()}
+        return {name: answer.result() for name, answer in answers.items()}

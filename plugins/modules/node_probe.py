@@ -1,0 +1,92 @@
+#!/usr/bin/python
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import absolute_import, division, print_function
+
+__metaclass__ = type
+
+DOCUMENTATION = r"""
+module: node_probe
+short_description: Try out the driver, the frameworks and the way to the other nodes
+version_added: 0.1.0
+description:
+  - Runs what only shows by running, C(nvidia-smi), imports of frameworks in their environments, name resolution and SSH
+    to the other nodes as the training user.
+  - Never changes the node. What could not be tried is null.
+author: "The allreduce.gpu authors (@allreduce)"
+attributes:
+  check_mode:
+    description: Runs in check mode exactly as otherwise.
+    support: full
+options:
+  nvidia_smi:
+    description: Whether to run C(nvidia-smi).
+    type: bool
+    default: true
+  environments:
+    description: For each environment below C(/opt/allreduce/envs) the modules to import.
+    type: dict
+    default: {}
+  user:
+    description: Unprivileged user who imports the modules and connects to the peers.
+    type: str
+    default: trainer
+  peers:
+    description: The other nodes, name to cluster address. All are tried at the same time.
+    type: dict
+    default: {}
+"""
+
+EXAMPLES = r"""
+- name: Try out the stack
+  allreduce.gpu.node_probe:
+    environments: {main: [torch]}
+    peers: {gpu-2: 10.0.0.12}
+  become: true
+  register: stack_probe
+"""
+
+RETURN = r"""
+node_probe:
+  description: What was seen.
+  returned: success
+  type: dict
+  sample:
+    nvidia_smi: {exit_code: 0, lines: ["GPU 0: NVIDIA A40 (UUID: GPU-f7a8d1c2)"]}
+    clock_synchronised: true
+    environments: {main: {torch: {version: 2.13.0+cpu, cuda_available: false, device_count: 0}}}
+    peers: {gpu-2: {address: 10.0.0.12, resolved: [10.0.0.12], ssh: null}}
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.allreduce.gpu.plugins.module_utils import probes
+
+
+def main():
+    """Read the options, try, answer."""
+    module = AnsibleModule(
+        argument_spec={
+            "nvidia_smi": {"type": "bool", "default": True},
+            "environments": {"type": "dict", "default": {}},
+            "user": {"type": "str", "default": "trainer"},
+            "peers": {"type": "dict", "default": {}},
+        },
+        supports_check_mode=True,
+    )
+    parameters = module.params
+    user = probes.known_user(parameters["user"])
+    environments = parameters["environments"].items()
+    module.exit_json(
+        changed=False,
+        node_probe={
+            "nvidia_smi": probes.probe_nvidia_smi() if parameters["nvidia_smi"] else None,
+            "clock_synchronised": probes.probe_clock(),
+            "environments": {name: probes.probe_environment(name, modules, user) for name, modules in environments},
+            "peers": probes.probe_peers(parameters["peers"], parameters["user"]),
+        },
+    )
+
+
+if __name__ == "__main__":
+    main()

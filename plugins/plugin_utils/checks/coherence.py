@@ -1,0 +1,139 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Are packages, kernel module and driver library those of the plan, and of one version?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from fnmatch import fnmatchcase
+
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks.check import Check, compared, skipped
+
+COMPONENTS = ("driver", "fabric_manager", "cuda", "cudnn", "nccl")
+CATEGORY = "coherence"
+NO_GPU = "no GPU on this host"
+
+
+def checks(stack: Mapping, state: Mapping, gpu_node: Mapping, probe: Mapping) -> Iterator[Check]:
+    for component in COMPONENTS:
+        planned = (stack.get(component) or {}).get("packages") or []
+        if planned:
+            yield packages(component, planned, state.get("packages"))
+    yield package_manager(state)
+    driver = stack.get("driver")
+    if driver:
+        yield dkms(driver, state)
+        yield loaded(state, gpu_node)
+        yield library(gpu_node)
+        yield nvidia_smi(gpu_node, probe.get("nvidia_smi"))
+    yield reboot(state)
+
+
+def version_matches(installed: str, planned: str | None) -> bool:
+    """The plan may say nothing, a pattern (``535.*``) or an exact version; a Debian epoch may stand before it."""
+    return planned is None or any(fnmatchcase(text, planned) for text in (installed, installed.partition(":")[2]))
+
+
+def packages(component: str, planned: list[Mapping], installed: Mapping[str, str] | None) -> Check:
+    """All of a component's packages at their planned versions; the reason names each one that is not."""
+    name, expected = f"{component}_packages", f"{len(planned)} packages as planned"
+    if installed is None:
+        return compared(name, CATEGORY, expected, None, None, "installed packages could not be read")
+    wrong = []
+    for package in planned:
+        found = installed.get(package["name"])
+        if found is None:
+            wrong.append(f"{package['name']} is not installed")
+        elif not version_matches(found, package.get("version")):
+            wrong.append(f"{package['name']} is {found} instead of {package['version']}")
+    measured = f"{len(planned) - len(wrong)} of {len(planned)} packages as planned" if wrong else expected
+    return compared(name, CATEGORY, expected, measured, not wrong, "; ".join(wrong))
+
+
+def package_manager(state: Mapping) -> Check:
+    interrupted = state.get("package_manager_interrupted")
+    measured = None if interrupted is None else "interrupted" if interrupted else "consistent"
+    return compared(
+        "package_manager", CATEGORY, "consistent", measured, None if interrupted is None else not interrupted,
+        "a package installation was interrupted; run site again",
+    )  # fmt: skip
+
+
+def kernels_that_matter(kernel: Mapping) -> list[str]:
+    """The running kernel and the newest installed one. A container has neither: there, those with headers."""
+    installed = kernel.get("installed") or []
+    wanted = [name for name in (kernel.get("running"), kernel.get("newest")) if name in installed]
+    return list(dict.fromkeys(wanted)) or list(kernel.get("headers") or [])
+
+
+def dkms(driver: Mapping, state: Mapping) -> Check:
+    """The driver's DKMS module is installed for every kernel that matters."""
+    module, branch = driver.get("dkms_module"), driver.get("branch")
+    if not module:
+        return skipped("dkms_module", CATEGORY, "built for every kernel", "the plan has no DKMS module")
+    kernels = kernels_that_matter(state.get("kernel") or {})
+    expected = f"{module} {branch} for {', '.join(kernels) or 'a kernel'}"
+    if state.get("dkms") is None or not kernels:
+        reason = "neither an installed kernel nor kernel headers were found"
+        return compared("dkms_module", CATEGORY, expected, None, None, reason)
+    built = {
+        entry["kernel"]: entry["version"]
+        for entry in state["dkms"]
+        if entry["module"] == module and entry["status"] == "installed"
+    }
+    missing = [kernel for kernel in kernels if not str(built.get(kernel, "")).startswith(f"{branch}.")]
+    measured = ", ".join(f"{version} for {kernel}" for kernel, version in sorted(built.items())) or "not built"
+    reason = f"not built for {', '.join(missing)}; install the kernel's headers and run site again"
+    return compared("dkms_module", CATEGORY, expected, measured, not missing, reason)
+
+
+def loaded(state: Mapping, gpu_node: Mapping) -> Check:
+    """The loaded kernel module is the installed one."""
+    driver = state.get("driver") or {}
+    installed = driver.get("installed")
+    if not gpu_node.get("gpus"):
+        return skipped("module_loaded", CATEGORY, installed or "installed version", NO_GPU)
+    current = driver.get("loaded")
+    reason = f"{installed} is installed; reboot to load it" if installed else "no installed kernel module was found"
+    agrees = None if installed is None and current else current is not None and current == installed
+    return compared(
+        "module_loaded", CATEGORY, installed or "installed version", current or "not loaded", agrees, reason
+    )
+
+
+def library(gpu_node: Mapping) -> Check:
+    """The driver library has the version of the loaded module; NVML refuses to work otherwise."""
+    driver = gpu_node.get("driver") or {}
+    module, found = driver.get("loaded_version"), driver.get("library_version")
+    if not gpu_node.get("gpus"):
+        return skipped("driver_library", CATEGORY, "version of the module", NO_GPU)
+    agrees = None if None in (module, found) else module == found
+    reason = "module and library differ; reboot" if agrees is False else "a version could not be read"
+    return compared("driver_library", CATEGORY, module or "version of the module", found, agrees, reason)
+
+
+def nvidia_smi(gpu_node: Mapping, answer: Mapping | None) -> Check:
+    """With GPUs it lists as many as NVML; without, it must start and say that there is no device."""
+    count = len(gpu_node.get("gpus") or [])
+    expected = f"lists {count} GPUs" if count else "runs and finds no device"
+    if answer is None:
+        return compared("nvidia_smi", CATEGORY, expected, None, None, "nvidia-smi was not asked")
+    text = " ".join(answer["lines"])
+    if answer["exit_code"] is None:
+        return compared("nvidia_smi", CATEGORY, expected, "does not run", False, text)
+    if count:
+        listed = len([line for line in answer["lines"] if line.startswith("GPU ")])
+        measured = f"lists {listed} GPUs" if answer["exit_code"] == 0 else f"exit code {answer['exit_code']}"
+        return compared("nvidia_smi", CATEGORY, expected, measured, answer["exit_code"] == 0 and listed == count, text)
+    no_device = "No devices were found" in text or "couldn't communicate with the NVIDIA driver" in text
+    measured = "no device" if no_device else f"exit code {answer['exit_code']}"
+    return compared("nvidia_smi", CATEGORY, expected, measured, no_device, text)
+
+
+def reboot(state: Mapping) -> Check:
+    """A pending reboot leaves the node in two minds."""
+    pending = state.get("reboot_pending")
+    measured = f"pending: {pending.get('reason')}" if pending else "none pending"
+    reason = "reboot the node, or let the roles do it (nvidia_driver_reboot_allowed: true)"
+    return compared("reboot", CATEGORY, "none pending", measured, not pending, reason)

@@ -1,0 +1,85 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""verify.json and what is said of it on the terminal."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks.check import STATUSES, Check
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks.node import (
+    collective_checks,
+    lost_node_checks,
+    node_checks,
+)
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks.plan import cluster_address
+
+FACTS = ("distribution", "distribution_version", "kernel", "architecture", "processor_vcpus", "memtotal_mb")
+
+
+def verification(
+    hosts: Iterable[str], present: Iterable[str], hostvars: Mapping[str, Mapping], collectives: Mapping, finished: str
+) -> dict[str, Any]:
+    """The document. hosts: all that were to be verified; present: those that were still there at the end."""
+    present = set(present)
+    return {
+        "format": 1,
+        "finished": finished,
+        "nodes": {name: describe(name, hostvars[name], name in present) for name in hosts},
+        "cluster_checks": collective_checks(collectives),
+    }
+
+
+def describe(name: str, variables: Mapping, present: bool) -> dict[str, Any]:
+    """One node of the document."""
+    facts = variables.get("ansible_facts") or {}
+    stack, state, gpu_node = (facts.get(key) or {} for key in ("gpu_stack", "gpu_node_state", "gpu_node"))
+    probe = variables.get("__verify_probe") or {}
+    found = node_checks(stack, state, gpu_node, name, probe.get("node_probe")) if present else lost_node_checks(name)
+    return {
+        "address": cluster_address(variables),
+        "facts": {key: facts.get(key) for key in FACTS},
+        "gpu_node": gpu_node,
+        "gpu_stack": stack,
+        "gpu_node_state": state,
+        "checks": found,
+    }
+
+
+def all_checks(document: Mapping) -> list[Check]:
+    found = [entry for node in document["nodes"].values() for entry in node["checks"]]
+    return found + list(document["cluster_checks"])
+
+
+def summary(document: Mapping) -> dict[str, Any]:
+    """{``lines`` to show, ``verdict``: a sentence that names the failed checks, empty without any}."""
+    return {"lines": summary_lines(document), "verdict": verdict(document)}
+
+
+def summary_lines(document: Mapping) -> list[str]:
+    """One line for each node and one for the cluster, with the checks that did not pass below it."""
+    groups = [(name, node["checks"]) for name, node in document["nodes"].items()]
+    lines = []
+    for name, found in [*groups, ("cluster", document["cluster_checks"])]:
+        counts = Counter(entry["status"] for entry in found)
+        lines.append(f"{name}: " + ", ".join(f"{counts[status]} {status}" for status in STATUSES if counts[status]))
+        for entry in found:
+            if entry["status"] in ("failed", "unknown"):
+                lines.append(f"  {entry['status']}: {entry['name']}: {sentence(entry)}")
+    return lines
+
+
+def sentence(entry: Check) -> str:
+    """What is to be known of a check that did not pass."""
+    seen = "" if entry["status"] == "unknown" else f"{entry['measured']}; expected: {entry['expected']}. "
+    return (seen + entry["reason"]).strip()
+
+
+def verdict(document: Mapping) -> str:
+    failed = [f"{entry['name']} on {entry['node']}" for entry in all_checks(document) if entry["status"] == "failed"]
+    if not failed:
+        return ""
+    return f"{len(failed)} of {len(all_checks(document))} checks failed: {', '.join(failed)}."

@@ -1,0 +1,62 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Is the clock right, and do the nodes find and reach each other?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks.check import Check, compared, skipped, yes_no
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks.health import service
+
+CATEGORY = "network"
+
+
+def checks(state: Mapping, probe: Mapping) -> Iterator[Check]:
+    services = state.get("services") or {}
+    found = [services[name] for name in ("chrony", "chronyd") if name in services]
+    running = [entry for entry in found if entry.get("enabled") and entry.get("active")]
+    yield service("clock_service", CATEGORY, (running or found or [None])[0])
+    yield clock(state, probe)
+    yield names(probe.get("peers"))
+    yield ssh(probe.get("peers"))
+
+
+def clock(state: Mapping, probe: Mapping) -> Check:
+    if state.get("container"):
+        reason = "a container has its host's clock"
+        return compared("clock_synchronised", CATEGORY, "yes", None, None, reason)
+    synchronised = probe.get("clock_synchronised")
+    reason = "the clock does not follow a time server" if synchronised is False else "systemd could not be asked"
+    return compared("clock_synchronised", CATEGORY, "yes", yes_no(synchronised), synchronised, reason)
+
+
+def names(peers: Mapping[str, Mapping] | None) -> Check:
+    """Every other node's name leads to its cluster address: without that torchrun hangs instead of failing."""
+    return _peers("name_resolution", peers, "resolved", lambda peer: (
+        None if peer["address"] in (peer.get("resolved") or []) else
+        f"leads to {', '.join(peer['resolved'])} instead of {peer['address']}" if peer.get("resolved") else
+        f"does not lead to {peer['address']}"
+    ))  # fmt: skip
+
+
+def ssh(peers: Mapping[str, Mapping] | None) -> Check:
+    """The training user reaches every other node without a password or a question."""
+    return _peers("ssh_to_peers", peers, "ssh", lambda peer: peer.get("ssh"))
+
+
+def _peers(name: str, peers: Mapping[str, Mapping] | None, key: str, problem) -> Check:
+    if peers is None:
+        return compared(name, CATEGORY, "every other node", None, None, "the other nodes were not tried")
+    expected = f"{len(peers)} of {len(peers)} nodes"
+    if not peers:
+        return skipped(name, CATEGORY, "every other node", "the cluster has one node")
+    untried = [peer for peer in peers.values() if key not in peer]
+    if untried:
+        return compared(
+            name, CATEGORY, expected, None, None, untried[0].get("reason") or "the other nodes were not tried"
+        )
+    wrong = [f"{peer} {text}" for peer, text in ((peer, problem(peers[peer])) for peer in sorted(peers)) if text]
+    measured = f"{len(peers) - len(wrong)} of {len(peers)} nodes"
+    return compared(name, CATEGORY, expected, measured, not wrong, "; ".join(wrong))

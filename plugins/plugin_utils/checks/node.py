@@ -1,0 +1,73 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""All checks of one node, and those of the cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks import coherence, environment, health, network
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks.check import Check, check, compared, on_node, skipped
+
+
+def node_checks(
+    stack: Mapping, state: Mapping, gpu_node: Mapping, node: str = "", probe: Mapping | None = None
+) -> list[Check]:
+    """The node against its plan.
+
+    stack, state, gpu_node: the facts gpu_stack, gpu_node_state and gpu_node; probe: what module node_probe returned,
+    None when it did not run (what depends on it is then unknown).
+    """
+    probe = probe or {}
+    return on_node(node, [
+        *coherence.checks(stack, state, gpu_node, probe),
+        *health.checks(stack, state, gpu_node),
+        *environment.checks(stack, state, gpu_node, probe),
+        *network.checks(state, probe),
+    ])  # fmt: skip
+
+
+def lost_node_checks(node: str) -> list[Check]:
+    """What can be said of a node that no longer answers: the play went on without it."""
+    reason = "the node could not be reached or measured; the play's output says why"
+    return on_node(node, [check("reachable", "health", "yes", "no", "failed", reason)])
+
+
+def collective_checks(result: Mapping) -> list[Check]:
+    """Checks of the cluster from what action torchrun returned for allreduce_check.py."""
+    if result.get("skipped"):
+        return on_node(
+            "cluster", [skipped("collectives", "collectives", "right sums", "the collectives were not asked for")]
+        )
+    training = result.get("training") or {}
+    metrics = training.get("metrics") or {}
+    if training.get("status") != "succeeded" and not metrics.get("checks"):
+        failure = training.get("failure") or {}
+        reason = failure.get("reason") or str(result.get("msg") or "the run did not start").splitlines()[0]
+        tail = [line for line in failure.get("tail") or [] if line.strip()]
+        reason = f"{reason} Last line: {tail[-1].strip()}" if tail else reason
+        return on_node(
+            "cluster", [compared("collectives", "collectives", "a run on all nodes", "failed", False, reason)]
+        )
+    where = f"on {metrics['world_size']} ranks ({metrics['backend']})"
+    found = [
+        compared(
+            entry["name"], "collectives", f"{entry['expected']} {where}", f"{entry['measured']} {where}",
+            bool(entry["passed"]), "wrong numbers",
+        )
+        for entry in metrics["checks"]
+    ]  # fmt: skip
+    return on_node("cluster", found + bandwidth(metrics))
+
+
+def bandwidth(metrics: Mapping) -> list[Check]:
+    """The measured speed; an expectation comes from the topology, so here it is reported, not judged."""
+    measured = [
+        f"{entry['busbw_gbytes_per_second']:.2f} GB/s at {entry['bytes'] >> 20} MiB"
+        for entry in metrics.get("bandwidth") or []
+    ]
+    if not measured:
+        return []
+    reason = "measured, but without an expected value to compare with"
+    return [check("all_reduce_bandwidth", "collectives", "", ", ".join(measured), "skipped", reason)]

@@ -1,0 +1,36 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What has to be tried out on a node."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks.environment import MODULES
+
+
+def cluster_address(variables: Mapping) -> str | None:
+    """The address of a node which training uses."""
+    facts = variables.get("ansible_facts") or {}
+    return variables.get("gpu_cluster_address") or (facts.get("default_ipv4") or {}).get("address")
+
+
+def verification_plan(
+    stack: Mapping, node: str, peers: Iterable[str], hostvars: Mapping[str, Mapping]
+) -> dict[str, Any]:
+    """{``nvidia_smi``, ``environments``: {name: modules}, ``peers``: {name: address}} for module node_probe, and
+    ``torch_environment``, the name of the one in which collectives can run, or None.
+    """
+    environments = stack.get("environments") or []
+    frameworks = {planned["name"]: planned.get("frameworks") or {} for planned in environments}
+    return {
+        "nvidia_smi": bool(stack.get("driver")),
+        "environments": {
+            name: [MODULES[framework] for framework in wanted if framework in MODULES]
+            for name, wanted in frameworks.items()
+        },
+        "peers": {peer: cluster_address(hostvars[peer]) for peer in peers if peer != node},
+        "torch_environment": next((name for name, wanted in frameworks.items() if "pytorch" in wanted), None),
+    }
