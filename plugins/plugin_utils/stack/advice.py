@@ -24,7 +24,7 @@ def reasons(tables: Tables, problem: Problem, chosen: Mapping[Slot, Candidate]) 
 
 
 def _asked(problem: Problem, name: str) -> str:
-    return f"asked for ({name}: {problem.wishes[name]})" if name in problem.wishes else ""
+    return f"asked for as {problem.wishes[name]}" if name in problem.wishes else ""
 
 
 def _driver(tables: Tables, problem: Problem, one: Candidate) -> str:
@@ -35,7 +35,7 @@ def _driver(tables: Tables, problem: Problem, one: Candidate) -> str:
     }
     branch = one.row["branch"]
     why = _asked(problem, "driver") or f"newest {branch['status']} branch that fits"
-    return f"{why}; {one.version} from {source[one.row['source']]}, {one.row['kernel_modules']} kernel modules, runs CUDA {branch['cuda']} and older"
+    return f"{why}; from {source[one.row['source']]}, runs CUDA {branch['cuda']} and older"
 
 
 def _pytorch(tables: Tables, problem: Problem, one: Candidate) -> str:

@@ -56,36 +56,34 @@ def _driver(branch: dict, number: str, source: str, flavour: str, **more) -> Can
 
 
 def _distribution_drivers(tables: Tables, problem: Problem) -> list[Candidate]:
-    """Drivers in the archives of the host's distribution, in every suite it has enabled."""
-    if not problem.os:
-        return []
+    """Drivers in the archives of the host's distribution; of any distribution while that is left open."""
     found = []
     for row in tables.rows("archives"):
-        if (row["id"], row["version"]) != (problem.os["id"], problem.os["version"]):
-            continue
-        branch = tables.branch(row["branch"])
-        enabled = {suite["suite"] for suite in row["suites"]} & set(problem.suites or ())
-        for suite in row["suites"]:
-            # A host that follows the release under another name (stable, a mirror's own) tells nothing.
-            if not enabled or suite["suite"] in enabled:
-                found += [
-                    _driver(branch, suite["version"], "distribution", flavour, archive=row, suite=suite)
-                    for flavour in suite["kernel_modules"]
-                ]
-        newest_seen = found[-1].version if found else None
-        for one in found:
-            # Only the newest version stays in an archive that is still updated: it is asked for by its branch.
-            one.row["moves"] = one.version == newest_seen
-        found += _unseen(problem, row, branch, found)
+        if not problem.os or (row["id"], row["version"]) == (problem.os["id"], problem.os["version"]):
+            found += _archive_drivers(tables.branch(row["branch"]), row, problem)
     return found
+
+
+def _archive_drivers(branch: dict, row: dict, problem: Problem) -> list[Candidate]:
+    """What one archive has in the suites the host has enabled."""
+    # A host that follows the release under another name (stable, a mirror's own) tells nothing.
+    enabled = {suite["suite"] for suite in row["suites"]} & set(problem.suites or ())
+    suites = [suite for suite in row["suites"] if not enabled or suite["suite"] in enabled]
+    found = [
+        # Only the newest version stays in an archive that is still updated: it is asked for by its branch.
+        _driver(branch, suite["version"], "distribution", flavour, archive=row, suite=suite, moves=suite is suites[-1])
+        for suite in suites
+        for flavour in suite["kernel_modules"]
+    ]
+    return found + _unseen(problem, row, branch, found)
 
 
 def _unseen(problem: Problem, row: dict, branch: dict, found: list[Candidate]) -> list[Candidate]:
     """A version of the archive's branch that the tables have not seen yet, when it is asked for by its full number."""
     wish = _wish(problem, "driver")
-    if not found or not wish[0].isdigit() or "." not in wish or not starts_with(wish, str(row["branch"])):
+    if not wish[0].isdigit() or "." not in wish or not starts_with(wish, str(row["branch"])):
         return []
-    if wish in {one.version for one in found}:
+    if any(starts_with(one.version, wish) for one in found):
         return []
     suite = {**row["suites"][-1], "version": wish, "revision": f"{wish}-*"}
     return [

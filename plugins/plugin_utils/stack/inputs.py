@@ -63,6 +63,7 @@ def make_problem(tables: Tables, question: Mapping) -> Problem:
         frameworks=frameworks,
         environments=environments,
         accelerator="cuda" if gpus else "cpu",
+        forward_compat=bool(gpus) and all(gpu.row["forward_compat"] for gpu in gpus),
         has_driver=bool(gpus) or bool({"driver", "driver_source", "kernel_modules"} & set(wishes)),
         ansible_core=question.get("ansible_core"),
         suites=tuple(question["suites"]) if question.get("suites") else None,

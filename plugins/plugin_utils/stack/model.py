@@ -50,7 +50,7 @@ class Gpu:
 class Problem:
     """Facts of a host and the wishes of its user; explain.py takes parts of both away.
 
-    accelerator and has_driver are decided once from the whole question, so that taking a GPU away while looking
+    accelerator, has_driver and forward_compat (whether every GPU may run the cuda-compat package) are decided once from the whole question, so that taking a GPU away while looking
     for the smallest conflict does not turn the question into another one.
     """
 
@@ -62,6 +62,7 @@ class Problem:
     environments: str
     accelerator: str
     has_driver: bool
+    forward_compat: bool = False
     ansible_core: str | None = None
     suites: tuple[str, ...] | None = None
     nvswitches: int | None = None

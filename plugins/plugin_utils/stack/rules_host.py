@@ -49,8 +49,11 @@ def driver_os(context: Context, driver, os):
     """The driver must be published for the distribution by the chosen source."""
     if driver.row["source"] == "nvidia" and not os.row.get("repository"):
         return f"NVIDIA has no repository for {os.version}"
-    if driver.row["source"] == "distribution" and "archive" not in driver.row:
-        return f"{os.version} has no such driver in its own archive"
+    if driver.row["source"] == "distribution" and (driver.row["archive"]["id"], driver.row["archive"]["version"]) != (
+        os.row["id"],
+        os.row["version"],
+    ):
+        return f"{os.version} has no driver {driver.version} in its own archive"
     first, last, branch = os.row.get("driver_first"), os.row.get("driver_last"), driver.row["branch"]["branch"]
     if driver.row["source"] == "nvidia" and first and branch < first:
         return f"NVIDIA's repository for {os.version} begins with driver branch {first}, so it has no {branch}"

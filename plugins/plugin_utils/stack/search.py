@@ -39,7 +39,7 @@ class Judge:
             tables,
             problem.accelerator,
             frozenset(problem.wishes),
-            bool(problem.gpus) and all(gpu.row["forward_compat"] for gpu in problem.gpus),
+            problem.forward_compat,
         )
         self.facts = problem.facts()
         self.rules = [
