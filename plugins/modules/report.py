@@ -53,7 +53,7 @@ seealso:
 EXAMPLES = r"""
 - name: Write the report of the cluster
   allreduce.gpu.report:
-    directory: "{{ inventory_dir }}/reports"
+    directory: "{{ inventory_dir }}/.reports"
     title: Cluster A, acceptance of November 2026
   run_once: true
   register: cluster_report
@@ -70,13 +70,13 @@ directory:
   description: The report directory as an absolute path.
   returned: success
   type: str
-  sample: /home/admin/cluster/reports
+  sample: /home/admin/cluster/.reports
 files:
   description: The three files, whether they had to be written or not.
   returned: success
   type: list
   elements: str
-  sample: [/home/admin/cluster/reports/report.html]
+  sample: [/home/admin/cluster/.reports/report.html]
 verdict:
   description: What was achieved.
   returned: success

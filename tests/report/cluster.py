@@ -18,7 +18,7 @@ KERNEL = "6.1.0-40-amd64"
 def verification() -> dict[str, Any]:
     """Two nodes with two A40 each; gpu-2 has an older driver package, one failed and one unknown check."""
     first, second = node("gpu-1", "10.77.0.11"), node("gpu-2", "10.77.0.12")
-    second["gpu_node_state"]["packages"]["nvidia-driver"] = "535.247.01-1"
+    second["gpu_node_state"]["packages"]["nvidia-driver"] = "530.41.03-1"
     second["gpu_node_state"]["reboot_pending"] = {"reason": "new kernel module", "since": "2026-11-21T15:01:00Z"}
     second["gpu_stack"]["warnings"] = ["Debian 12 leaves its full support in 2026: plan for Debian 13."]
     second["checks"][0].update(status="failed", measured="535.247.01", reason="module and library differ")
@@ -145,8 +145,8 @@ def _stack() -> dict[str, Any]:
             "kernel_modules": "proprietary",
             "package_manager": "apt",
             "packages": [
-                {"name": "nvidia-kernel-dkms", "version": f"{DRIVER}-1"},
-                {"name": "nvidia-driver", "version": f"{DRIVER}-1"},
+                {"name": "nvidia-kernel-dkms", "version": "535.*"},
+                {"name": "nvidia-driver", "version": "535.*"},
                 {"name": "nvidia-persistenced", "version": None},
             ],
             "components": ["contrib", "non-free", "non-free-firmware"],
@@ -206,7 +206,7 @@ def many_nodes(count: int) -> dict[str, Any]:
         measured = f"{21 + number / count:.3f} GB/s"
         one["checks"].append(check("bus_bandwidth", f"gpu-{number}", "collectives", "at least 20 GB/s", measured))
     document["nodes"]["gpu-7"]["checks"][0].update(status="failed", measured="535.247.01")
-    document["nodes"]["gpu-7"]["gpu_node_state"]["driver"]["installed"] = "535.247.01"
+    document["nodes"]["gpu-7"]["gpu_node_state"]["driver"]["installed"] = "530.41.03"
     return document
 
 

@@ -80,8 +80,8 @@ def test_planned_is_beside_installed_and_the_difference_first(desktop):
 
     assert "nvidia-driver" in first
     assert "differs" in first
-    assert "535.261.03-1" in first
-    assert "535.247.01-1" in first
+    assert "535.*" in first
+    assert "530.41.03-1" in first
 
 
 def test_bars_are_as_long_as_throughput_is_high(desktop):
@@ -211,6 +211,7 @@ def test_a_thousand_nodes_stay_readable(large):
         "gpu-7",
         "gpu-[1-6,8-1000] (999 nodes)",
     ]
+    assert [cell.text for cell in large.elements("#attention ~ table td[data-label=Nodes]")] == ["gpu-7"]
     # Closed, the whole page is some screens long; the deviating node is among the first things seen.
     assert large.screenshot().size[1] < 15 * large.height
     assert large.boxes("#attention")[0]["top"] < large.height

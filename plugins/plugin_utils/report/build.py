@@ -14,6 +14,7 @@ from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.description i
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.model import (
     CATEGORIES,
     CHECK_STATUSES,
+    CLUSTER,
     Check,
     Node,
     Report,
@@ -37,7 +38,7 @@ def build(verification: Mapping[str, Any], results: Iterable[Mapping[str, Any]],
     """The report of one verification (verify.json) and any number of training runs (result.json)."""
     found = mapping(verification.get("nodes"))
     nodes = tuple(_node(name, mapping(found[name])) for name in sorted(found, key=natural))
-    cluster = _checks(verification.get("cluster_checks"), "cluster")
+    cluster = _checks(verification.get("cluster_checks"), CLUSTER)
     runs = training.runs(results)
     scaling = training.scaling(runs)
     return Report(
@@ -60,7 +61,8 @@ def _finished(verification: Mapping[str, Any], runs: Iterable[Run]) -> str:
 
 def _node(name: str, node: Mapping[str, Any]) -> Node:
     label = clean(name)
-    return Node(label, clean(node.get("address")), describe(node), _checks(node.get("checks"), label))
+    checks = [{**check, "node": label} for check in mappings(node.get("checks"))]
+    return Node(label, clean(node.get("address")), describe(node), _checks(checks, label))
 
 
 def _checks(checks: Any, node: str) -> tuple[Check, ...]:

@@ -13,6 +13,7 @@ from typing import TypeVar
 
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.model import (
     CHECK_STATUSES,
+    CLUSTER,
     Check,
     Description,
     Node,
@@ -79,7 +80,7 @@ class CheckGroup:
         """Checks by category, those with the worst result first."""
         grouped = groupby(self.checks, key=lambda check: check.category)
         found = [(category, list(checks)) for category, checks in grouped]
-        return sorted(found, key=lambda pair: min(CHECK_STATUSES.index(check.status) for check in pair[1]))
+        return sorted(found, key=lambda pair: _badness(pair[1]))
 
 
 def label(names: Iterable[str]) -> str:
@@ -112,8 +113,8 @@ def check_groups(report: Report) -> list[CheckGroup]:
     folded = _fold(report.nodes, lambda node: tuple(replace(check, node="") for check in node.checks))
     found = [CheckGroup(tuple(node.name for node in nodes), checks) for checks, nodes in folded if checks]
     if report.cluster_checks:
-        found.append(CheckGroup(("cluster",), report.cluster_checks))
-    return sorted(found, key=lambda group: min(CHECK_STATUSES.index(check.status) for check in group.checks))
+        found.append(CheckGroup((CLUSTER,), report.cluster_checks))
+    return sorted(found, key=lambda group: _badness(group.checks))
 
 
 def by_category(report: Report) -> list[tuple[str, dict[str, int]]]:
@@ -121,6 +122,12 @@ def by_category(report: Report) -> list[tuple[str, dict[str, int]]]:
     counted = Counter((check.category, check.status) for check in report.checks)
     categories = dict.fromkeys(check.category for check in report.checks)
     return [(category, {status: counted[category, status] for status in CHECK_STATUSES}) for category in categories]
+
+
+def _badness(checks: Iterable[Check]) -> int:
+    """Sort key: failed first, then unknown; a skipped check is no worse than a passed one."""
+    order = {"failed": 0, "unknown": 1}
+    return min(order.get(check.status, 2) for check in checks)
 
 
 def _fold(values: Iterable[_Value], key: Callable[[_Value], Hashable]) -> list[tuple]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.model import Check, Report, Run
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.model import CLUSTER, Check, Report, Run
 
 
 def render(report: Report) -> str:
@@ -17,7 +17,7 @@ def render(report: Report) -> str:
     for node in report.nodes:
         _suite(root, node.name, [_check(check) for check in node.checks], report.finished)
     if report.cluster_checks:
-        _suite(root, "cluster", [_check(check) for check in report.cluster_checks], report.finished)
+        _suite(root, CLUSTER, [_check(check) for check in report.cluster_checks], report.finished)
     if report.runs:
         _suite(root, "training", [_run(run) for run in report.runs], report.finished)
     for count in ("tests", "failures", "errors", "skipped"):
@@ -51,8 +51,6 @@ def _run(run: Run) -> Element:
         case.set("time", f"{run.seconds:.3f}")
     if run.status == "failed":
         failure = run.failure
-        message = "the run failed"
-        if failure:
-            message = f"rank {failure.rank} on {failure.node} ended with exit code {failure.exit_code}"
+        message = f"{failure.node}: {failure.words}" if failure else "the run failed"
         SubElement(case, "failure", message=message, type="training").text = "\n".join(failure.tail if failure else ())
     return case

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 FORMAT = 1
+CLUSTER = "cluster"  # stands for the node in checks of all nodes together
 CHECK_STATUSES = ("failed", "unknown", "skipped", "passed")
 CATEGORIES = ("coherence", "health", "environment", "network", "collectives", "training")
 
@@ -81,7 +82,16 @@ class Failure:
     node: str
     rank: int | None
     exit_code: int | None
+    reason: str
     tail: tuple[str, ...]
+
+    @property
+    def words(self) -> str:
+        """The cause; where none was given, what is known of the rank."""
+        if self.reason:
+            return self.reason
+        rank = "a rank" if self.rank is None else f"rank {self.rank}"
+        return rank + (" failed" if self.exit_code is None else f" ended with exit code {self.exit_code}")
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from fnmatch import fnmatchcase
 from typing import Any
 
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.model import Item
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.text import clean, mapping, mappings, texts
+
+try:
+    from packaging.requirements import InvalidRequirement, Requirement
+    from packaging.version import InvalidVersion
+except ImportError:  # ansible-core brings it; only ansible-test imports plugins without it
+    InvalidRequirement = InvalidVersion = Requirement = None
 
 AS_PLANNED, DIFFERS, MISSING, NOT_MEASURED = "as planned", "differs", "missing", "not measured"
 _ORDER = {MISSING: 0, DIFFERS: 1, NOT_MEASURED: 2, AS_PLANNED: 3}
@@ -37,24 +44,27 @@ def _driver(stack: Mapping[str, Any], state: Mapping[str, Any]) -> Iterator[Item
     driver = mapping(stack.get("driver"))
     if not driver:
         return
-    version = clean(driver.get("version")) or f"branch {clean(driver.get('branch'))}"
+    wanted = _driver_pattern(driver)
     if state.get("driver") or not driver.get("packages"):
         installed = mapping(state.get("driver")).get("installed")
-        agrees = _same_driver(driver, clean(installed))
-        yield _item("driver", "version", version, installed, "installed" in mapping(state.get("driver")), agrees)
+        known = "installed" in mapping(state.get("driver"))
+        yield _item("driver", "version", wanted, installed, known, fnmatchcase(clean(installed), wanted))
     if driver.get("dkms_module"):
         yield _dkms(driver, state)
-    wanted = texts(driver.get("components"))
-    if wanted:
+    components = texts(driver.get("components"))
+    if components:
         enabled = state.get("apt_components")
-        present = tuple(component for component in wanted if component in texts(enabled))
-        agrees = present == wanted
-        yield _item("driver", "archive components", ", ".join(wanted), ", ".join(present), enabled is not None, agrees)
+        present = tuple(component for component in components if component in texts(enabled))
+        agrees = present == components
+        yield _item(
+            "driver", "archive components", ", ".join(components), ", ".join(present), enabled is not None, agrees
+        )
 
 
-def _same_driver(driver: Mapping[str, Any], installed: str) -> bool:
-    planned = clean(driver.get("version"))
-    return installed == planned if planned else installed.split(".")[0] == clean(driver.get("branch"))
+def _driver_pattern(driver: Mapping[str, Any]) -> str:
+    """The versions that fulfil the plan: a distribution's archive holds one per branch, and decides which."""
+    version, branch = clean(driver.get("version")), clean(driver.get("branch"))
+    return f"{branch}.*" if branch and (driver.get("source") == "distribution" or not version) else version
 
 
 def _dkms(driver: Mapping[str, Any], state: Mapping[str, Any]) -> Item:
@@ -65,8 +75,8 @@ def _dkms(driver: Mapping[str, Any], state: Mapping[str, Any]) -> Item:
     built = [row for row in found if row.get("module") == name and row.get("status") == "installed"]
     wanted = (kernels.get("running"), kernels.get("newest"))
     fits = [row for row in built if row.get("kernel") in wanted] or built
-    planned = clean(driver.get("version")) or "built"
-    agrees = bool(fits) and all(not driver.get("version") or row.get("version") == driver["version"] for row in fits)
+    planned = _driver_pattern(driver)
+    agrees = all(fnmatchcase(clean(row.get("version")), planned) for row in fits)
     return _item("driver", f"DKMS module {clean(name)}", planned, _kernels(fits), state.get("dkms") is not None, agrees)
 
 
@@ -83,17 +93,15 @@ def _packages(stack: Mapping[str, Any], state: Mapping[str, Any]) -> Iterator[It
         for package in packages:
             name = clean(package.get("name"))
             found = mapping(installed).get(name)
-            version = package.get("version")
-            yield _item(
-                component.replace("_", " "),
-                name,
-                clean(version) or "any version",
-                found,
-                installed is not None,
-                version is None or found == version,
-            )
+            wanted = clean(package.get("version")) or "*"
+            agrees = fnmatchcase(clean(found), wanted)
+            yield _item(component.replace("_", " "), name, _shown(wanted), found, installed is not None, agrees)
         if decided.get("version") and not packages and component != "driver":
             yield _item(component.replace("_", " "), "version", clean(decided["version"]), None, False, False)
+
+
+def _shown(pattern: str) -> str:
+    return "any version" if pattern == "*" else pattern
 
 
 def _environments(stack: Mapping[str, Any], state: Mapping[str, Any]) -> Iterator[Item]:
@@ -118,10 +126,6 @@ def _normal(name: str) -> str:
 
 def _requirement(label: str, line: str, packages: Mapping[str, Any], measured: bool) -> Item:
     """A line such as torch==2.13.0: 2.13.0+cpu fulfils it, because builds carry such suffixes (PEP 440)."""
-    # ansible-core brings packaging, but ansible-test imports plugins where it is absent.
-    from packaging.requirements import InvalidRequirement, Requirement
-    from packaging.version import InvalidVersion
-
     try:
         wanted = Requirement(line)
     except InvalidRequirement:

@@ -55,7 +55,7 @@ def _run(result: Mapping[str, Any], counts: bool) -> Run:
         run_id=clean(result.get("run_id")),
         script=clean(result.get("script")),
         nodes=nodes,
-        processes=whole(result.get("world_size")) or len(nodes),
+        processes=whole(result.get("world_size")) or 0,
         started=clean(result.get("started")),
         finished=clean(result.get("finished")),
         seconds=_seconds(result),
@@ -86,7 +86,13 @@ def _failure(failure: Any) -> Failure | None:
     tail = failure.get("tail")
     lines = clean(tail).split("\n") if isinstance(tail, str) else [line.rstrip("\n") for line in texts(tail)]
     shown = tuple(line if len(line) <= TAIL_WIDTH else line[:TAIL_WIDTH] + "…" for line in lines[-TAIL_LINES:])
-    return Failure(clean(failure.get("node")), whole(failure.get("rank")), whole(failure.get("exit_code")), shown)
+    return Failure(
+        node=clean(failure.get("node")),
+        rank=whole(failure.get("rank")),
+        exit_code=whole(failure.get("exit_code")),
+        reason=clean(failure.get("reason")),
+        tail=shown,
+    )
 
 
 def instant(text: Any) -> datetime | None:

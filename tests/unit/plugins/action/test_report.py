@@ -81,7 +81,7 @@ def test_a_misspelt_argument_is_refused(directory):
 
 @pytest.mark.parametrize("where", ["inventory", "variable"])
 def test_the_playbook_finds_the_directory_of_the_nodes(tmp_path, where):
-    name = "reports" if where == "inventory" else "elsewhere"
+    name = ".reports" if where == "inventory" else "elsewhere"
     directory = cluster.write(tmp_path / name, cluster.verification(), cluster.results())
     variables = {} if where == "inventory" else {"report_directory": "{{ inventory_dir }}/elsewhere"}
     inventory = tmp_path / "hosts.yml"

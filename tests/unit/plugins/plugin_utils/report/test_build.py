@@ -122,7 +122,7 @@ _VALID = {"verification": cluster.verification(), "results": cluster.results()}
 _PLACES = [path for path in _paths(_VALID) if len(path) > 1 and path[:2] != ("results",)]
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.sampled_from(_PLACES), _JSON)
 def test_nothing_in_the_inputs_can_break_the_report(path, value):
     inputs = json.loads(json.dumps(_VALID))

@@ -60,5 +60,5 @@ def test_a_failed_run_brings_its_last_lines(report):
     failed = case(parsed(report)["training"], cluster.failed_run()["run_id"])
 
     assert failed.time == 9
-    assert failed.result[0].message == "rank 1 on gpu-2 ended with exit code 3"
+    assert failed.result[0].message == "gpu-2: rank 1 ended with exit code 3"
     assert cluster.HOSTILE in failed.result[0].text

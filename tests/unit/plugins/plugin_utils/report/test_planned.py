@@ -92,10 +92,26 @@ def test_an_absent_environment_is_missing(stack, state):
 
 
 def test_a_module_built_for_another_version_differs(stack, state):
-    state["dkms"][0]["version"] = "535.247.01"
+    state["dkms"][0]["version"] = "530.41.03"
 
     found = result(stack, state, "DKMS module nvidia-current")
-    assert found == ("differs", "535.261.03", "535.247.01 for 6.1.0-40-amd64")
+    assert found == ("differs", "535.*", "530.41.03 for 6.1.0-40-amd64")
+
+
+@pytest.mark.parametrize(
+    ("source", "installed", "expected"),
+    [
+        ("distribution", "535.309.01", "as planned"),
+        ("distribution", "550.1", "differs"),
+        ("nvidia", "535.309.01", "differs"),
+        ("nvidia", "535.261.03", "as planned"),
+    ],
+)
+def test_a_distribution_decides_the_release_within_a_branch(stack, state, source, installed, expected):
+    stack["driver"]["source"] = source
+    state["driver"]["installed"] = installed
+
+    assert result(stack, state, "version")[0] == expected
 
 
 def test_a_module_only_added_is_missing(stack, state):
@@ -123,7 +139,7 @@ def test_no_driver_planned_means_nothing_to_compare(stack, state):
 def test_a_branch_without_a_version_agrees_with_any_release_of_it(stack, state):
     stack["driver"]["version"] = None
 
-    assert result(stack, state, "version") == ("as planned", "branch 535", "535.261.03")
+    assert result(stack, state, "version") == ("as planned", "535.*", "535.261.03")
 
 
 def test_packages_of_other_parts_are_compared_too(stack, state):

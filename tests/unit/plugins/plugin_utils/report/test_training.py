@@ -74,6 +74,7 @@ def test_a_failure_keeps_the_last_lines_short_and_clean():
     failure = training.runs([failed])[0].failure
 
     assert (failure.node, failure.rank, failure.exit_code) == ("gpu-2", 1, 3)
+    assert failure.words == "rank 1 ended with exit code 3"
     assert len(failure.tail) == training.TAIL_LINES
     assert failure.tail[-2] == "red"
     assert len(failure.tail[-1]) == training.TAIL_WIDTH + 1
@@ -90,3 +91,12 @@ def test_a_failure_keeps_the_last_lines_short_and_clean():
 )
 def test_duration(started, finished, seconds):
     assert training.runs([run(1, 900, started=started, finished=finished)])[0].seconds == seconds
+
+
+def test_a_run_that_never_started_has_no_processes_but_a_reason():
+    failed = run(2, 0, status="failed", world_size=None, metrics=None)
+    failed["failure"] = {"node": "gpu-2", "rank": None, "exit_code": None, "reason": "gpu-1 never joined", "tail": []}
+    found = training.runs([failed])[0]
+
+    assert found.processes == 0
+    assert found.failure.words == "gpu-1 never joined"
