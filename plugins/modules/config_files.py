@@ -119,12 +119,12 @@ def main():
         pairs = [(wanted, config_files.read(wanted["path"])) for wanted in module.params["files"]]
         plans = [(wanted, found, config_files.plan(wanted, found)) for wanted, found in pairs]
         if not module.check_mode:
-            for wanted, dummy, steps in plans:
+            for wanted, _found, steps in plans:
                 config_files.apply(wanted, steps, writer(wanted["validate"]))
     except (EnvironmentError, KeyError, ValueError) as error:
         module.fail_json(msg="Cannot keep the files as declared: %s." % error)
     changes = [plan for plan in plans if plan[2]]
-    module.exit_json(changed=bool(changes), changed_paths=[wanted["path"] for wanted, dummy, dummy2 in changes],
+    module.exit_json(changed=bool(changes), changed_paths=[wanted["path"] for wanted, _found, _steps in changes],
                      diff=[config_files.diff(*change) for change in changes])
 
 

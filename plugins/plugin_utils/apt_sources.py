@@ -19,9 +19,7 @@ def additional_sources(mirrors: list[dict], components: list[str]) -> list[dict]
         if "main" not in mirror["components"] or not lacking:
             continue
         key = (mirror["uri"], tuple(lacking), mirror.get("signed_by"))
-        source = sources.setdefault(
-            key, {"uri": key[0], "suites": [], "components": lacking, "signed_by": key[2]}
-        )
+        source = sources.setdefault(key, {"uri": key[0], "suites": [], "components": lacking, "signed_by": key[2]})
         if mirror["suite"] not in source["suites"]:
             source["suites"].append(mirror["suite"])
     return list(sources.values())

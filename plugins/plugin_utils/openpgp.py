@@ -38,7 +38,11 @@ def packets(data: bytes) -> Iterator[tuple[int, bytes]]:
         header, at = data[at], at + 1
         if not header & 0x80:
             raise ValueError("it is no sequence of OpenPGP packets: fetch it again")
-        tag, size, at = (header & 0x3F, *_new_length(data, at)) if header & 0x40 else (header >> 2 & 0xF, *_old_length(data, at, header & 3))
+        tag, size, at = (
+            (header & 0x3F, *_new_length(data, at))
+            if header & 0x40
+            else (header >> 2 & 0xF, *_old_length(data, at, header & 3))
+        )
         if at + size > len(data):
             raise ValueError("it ends in the middle of a key: fetch it again")
         yield tag, data[at : at + size]

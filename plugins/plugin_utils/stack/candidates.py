@@ -56,12 +56,8 @@ def _driver(branch: dict, number: str, source: str, flavour: str, **more) -> Can
 
 
 def _distribution_drivers(tables: Tables, problem: Problem) -> list[Candidate]:
-    """Drivers in the archives of the host's distribution; of any distribution while that is left open."""
-    found = []
-    for row in tables.rows("archives"):
-        if not problem.os or (row["id"], row["version"]) == (problem.os["id"], problem.os["version"]):
-            found += _archive_drivers(tables.branch(row["branch"]), row, problem)
-    return found
+    """Drivers in the archives of all distributions; that it must be the host's own is a rule's affair."""
+    return [one for row in tables.rows("archives") for one in _archive_drivers(tables.branch(row["branch"]), row, problem)]
 
 
 def _archive_drivers(branch: dict, row: dict, problem: Problem) -> list[Candidate]:
@@ -93,31 +89,27 @@ def _unseen(problem: Problem, row: dict, branch: dict, found: list[Candidate]) -
 
 
 def _branch_drivers(tables: Tables, problem: Problem) -> list[Candidate]:
-    """Every branch NVIDIA publishes: at its newest known version, or at the very version asked for."""
+    """Every branch NVIDIA publishes: at its newest known version that is wanted, or at the very version asked for."""
+    wish = _wish(problem, "driver")
+    sources = ("runfile",) if _wish(problem, "driver_source") == "runfile" else ("nvidia",)
     found = []
     for branch in tables.rows("drivers"):
-        wish = _wish(problem, "driver")
-        number, known = latest_of_branch(tables, branch), True
-        if "." in wish and starts_with(wish, str(branch["branch"])) and wish not in (number, str(branch["branch"])):
-            known, number = wish in known_versions(tables, branch), wish
-        for source in ("nvidia", "runfile"):
-            for flavour in branch["kernel_modules"]:
-                found.append(_driver(branch, number, source, flavour, known=known))
-    if _wish(problem, "driver_source") != "runfile":
-        found = [one for one in found if one.row["source"] != "runfile"]
+        seen = known_versions(tables, branch)
+        wanted = [number for number in seen if matches(number, wish)]
+        if not wanted and wish[0].isdigit() and "." in wish and starts_with(wish, str(branch["branch"])):
+            wanted = [wish]
+        for number in wanted[-1:]:
+            found += [
+                _driver(branch, number, source, flavour, known=number in seen) for source in sources for flavour in branch["kernel_modules"]
+            ]
     return found
 
 
 def known_versions(tables: Tables, branch: dict) -> list[str]:
-    """Versions of a branch seen in any table, oldest first."""
+    """Versions of a branch seen in any table, oldest first; the bare branch where none was."""
     seen = {number for row in tables.rows("cuda") for number in row["updates"].values()}
     seen = {number for number in seen if starts_with(number, str(branch["branch"]))}
-    return sorted(seen | ({branch["latest"]} if branch["latest"] else set()), key=version)
-
-
-def latest_of_branch(tables: Tables, branch: dict) -> str:
-    known = known_versions(tables, branch)
-    return known[-1] if known else str(branch["branch"])
+    return sorted(seen | ({branch["latest"]} if branch["latest"] else set()), key=version) or [str(branch["branch"])]
 
 
 def _torch(tables: Tables, problem: Problem) -> list[Candidate]:

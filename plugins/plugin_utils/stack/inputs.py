@@ -51,9 +51,10 @@ def make_problem(tables: Tables, question: Mapping) -> Problem:
     if question.get("python") and "python" not in request:
         request["python"] = question["python"]
     wishes = {name: wish for name, value in request.items() if (wish := _wish(name, value)) != "auto"}
-    frameworks = tuple(name for name in FRAMEWORKS if name in wishes)
-    if "pytorch" not in excluded and not {"pytorch", "tensorflow", "cupy"} & set(frameworks):
-        frameworks = ("pytorch", *frameworks)
+    named = {"pytorch" if name == "pytorch_index" else name for name in wishes}
+    if "pytorch" not in excluded and not {"pytorch", "tensorflow", "cupy"} & named:
+        named.add("pytorch")
+    frameworks = tuple(name for name in FRAMEWORKS if name in named)
     gpus = _gpus(tables, question.get("gpus") or [])
     problem = Problem(
         os=find_os(tables, question.get("os")),
@@ -63,6 +64,7 @@ def make_problem(tables: Tables, question: Mapping) -> Problem:
         frameworks=frameworks,
         environments=environments,
         accelerator="cuda" if gpus else "cpu",
+        wheels=_arch(question.get("arch")),
         forward_compat=bool(gpus) and all(gpu.row["forward_compat"] for gpu in gpus),
         has_driver=bool(gpus) or bool({"driver", "driver_source", "kernel_modules"} & set(wishes)),
         ansible_core=question.get("ansible_core"),

@@ -50,8 +50,9 @@ class Gpu:
 class Problem:
     """Facts of a host and the wishes of its user; explain.py takes parts of both away.
 
-    accelerator, has_driver and forward_compat (whether every GPU may run the cuda-compat package) are decided once from the whole question, so that taking a GPU away while looking
-    for the smallest conflict does not turn the question into another one.
+    Four things are decided once from the whole question, so that taking a fact away while looking for the smallest
+    conflict leaves the rest of the question as it was: accelerator, has_driver, forward_compat (whether every GPU may
+    run the cuda-compat package) and wheels (the architecture wheels are looked at for).
     """
 
     os: Mapping | None
@@ -63,6 +64,7 @@ class Problem:
     accelerator: str
     has_driver: bool
     forward_compat: bool = False
+    wheels: str = "x86_64"
     ansible_core: str | None = None
     suites: tuple[str, ...] | None = None
     nvswitches: int | None = None

@@ -17,12 +17,13 @@ FACTS = ("os", "arch", "gpus", "ansible_core")
 class Context:
     """What rules may look at beside the candidates they judge.
 
-    accelerator: cuda or cpu; asked: the components the user named; forward_compat: whether every GPU of the host
+    accelerator: cuda or cpu; arch: which wheels are looked at; asked: the components the user named; forward_compat: whether every GPU of the host
     may run the cuda-compat package.
     """
 
     tables: Tables
     accelerator: str = "cuda"
+    arch: str = "x86_64"
     asked: frozenset[str] = frozenset()
     forward_compat: bool = False
 

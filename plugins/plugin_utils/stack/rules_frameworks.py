@@ -21,9 +21,9 @@ def reach(capability: str, sass, ptx) -> str | None:
     return "ptx" if ptx and at_least(capability, ptx) else None
 
 
-def torch_sass(context: Context, torch, arch: str | None):
+def torch_sass(context: Context, torch):
     """The compute capabilities a build holds on an architecture; aarch64 wheels hold fewer."""
-    if arch == "aarch64":
+    if context.arch == "aarch64":
         return context.tables.subjects["torch"]["aarch64_sass"].get(torch.variant, [])
     return torch.row.get("sass")
 
@@ -74,25 +74,25 @@ def pytorch_driver_floor(context: Context, torch, driver):
     return None
 
 
-@rule("pytorch-gpu", "pytorch", "gpus", "arch", sources=("S15", "S33"))
-def pytorch_gpu(context: Context, torch, gpu, arch):
+@rule("pytorch-gpu", "pytorch", "gpus", sources=("S15", "S33"))
+def pytorch_gpu(context: Context, torch, gpu):
     """The wheel must hold code the GPU can run."""
     if torch.variant == "cpu":
         return None
     capability = gpu.row["compute_capability"]
-    if reach(capability, torch_sass(context, torch, arch.version), torch.row.get("ptx")) is None:
+    if reach(capability, torch_sass(context, torch), torch.row.get("ptx")) is None:
         return (
             f"PyTorch {torch.version}+{torch.variant} holds no code for {gpu.version} (compute capability {capability})"
         )
     return None
 
 
-@rule("pytorch-ptx-driver", "pytorch", "driver", "gpus", "arch", sources=("S1", "S2"))
-def pytorch_ptx_driver(context: Context, torch, driver, gpu, arch):
+@rule("pytorch-ptx-driver", "pytorch", "driver", "gpus", sources=("S1", "S2"))
+def pytorch_ptx_driver(context: Context, torch, driver, gpu):
     """Minor-version compatibility does not cover PTX: compiling it takes the driver of that very toolkit."""
     if torch.variant == "cpu":
         return None
-    how = reach(gpu.row["compute_capability"], torch_sass(context, torch, arch.version), torch.row.get("ptx"))
+    how = reach(gpu.row["compute_capability"], torch_sass(context, torch), torch.row.get("ptx"))
     bundled = context.tables.bundled_driver(torch.row["cuda"])
     if how == "ptx" and not at_least(driver.version, bundled):
         return f"PyTorch {torch.version}+{torch.variant} reaches {gpu.version} only through PTX, which takes driver {bundled} or newer, not {driver.version}"

@@ -38,6 +38,7 @@ class Judge:
         self.context = Context(
             tables,
             problem.accelerator,
+            problem.wheels,
             frozenset(problem.wishes),
             problem.forward_compat,
         )

@@ -23,7 +23,7 @@ def suggestion(tables: Tables, problem: Problem, found: Sequence[Mapping]) -> di
     if relaxed is None:
         return None
     left, solution, given_up = relaxed
-    request = {name: _value(solution, name) or wish for name, wish in left.wishes.items()}
+    request = dict(left.wishes)
     changes = {name: instead(solution, name) for name in given_up}
     request.update({name: value for name, value in changes.items() if value and name != "environments"})
     if left.environments != problem.environments:

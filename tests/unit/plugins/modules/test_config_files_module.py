@@ -1,0 +1,64 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Four cases of the module as Ansible runs it: change, change in check mode, idempotent, idempotent in check mode."""
+
+import getpass
+import grp
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from ansible_collections.allreduce.gpu.plugins.modules import config_files
+
+COLLECTIONS = str(Path(config_files.__file__).resolve().parents[2] / ".collections")
+
+
+def run(check, *files):
+    arguments = {"ANSIBLE_MODULE_ARGS": {"files": list(files), "_ansible_check_mode": check, "_ansible_diff": True}}
+    done = subprocess.run(
+        [sys.executable, "-m", "ansible_collections.allreduce.gpu.plugins.modules.config_files", json.dumps(arguments)],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": COLLECTIONS},
+    )
+    return json.loads(done.stdout)
+
+
+@pytest.fixture
+def wanted(tmp_path):
+    mine = {"owner": getpass.getuser(), "group": grp.getgrgid(os.getgid()).gr_name}
+    return {"path": str(tmp_path / "conf"), "content": "key = value\n", "mode": "0640", **mine}
+
+
+def test_change(wanted):
+    result = run(False, wanted)
+    assert result["changed"] and result["changed_paths"] == [wanted["path"]]
+    assert Path(wanted["path"]).read_text() == "key = value\n"
+
+
+def test_change_in_check_mode(wanted):
+    result = run(True, wanted)
+    assert result["changed"] and result["diff"][0]["after"].endswith("key = value\n")
+    assert not Path(wanted["path"]).exists()
+
+
+@pytest.mark.parametrize("check", [False, True])
+def test_idempotent(wanted, check):
+    run(False, wanted)
+    result = run(check, wanted)
+    assert (result["changed"], result["changed_paths"], result["diff"]) == (False, [], [])
+
+
+def test_a_file_that_its_checker_refuses_is_not_put_in_place(wanted):
+    result = run(False, dict(wanted, validate=["sh", "-c", "echo bad >&2; exit 1", "%s"]))
+    assert result["failed"] and "would be refused by sh: bad" in result["msg"]
+    assert not Path(wanted["path"]).exists()
+
+
+def test_a_directory_is_never_removed(tmp_path, wanted):
+    result = run(False, dict(wanted, path=str(tmp_path), state="absent"))
+    assert result["failed"] and "is a directory" in result["msg"] and tmp_path.is_dir()

@@ -1,0 +1,87 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Every role has one shape: documented arguments equal to the real defaults, a README, its dependency on the plan."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROLES = Path(__file__).resolve().parents[3] / "roles"
+ALL = sorted(path for path in ROLES.iterdir() if (path / "tasks").is_dir())
+# Decides the stack the others carry out, so it depends on none.
+FIRST = "stack"
+# Variables that roles share, documented in architecture and README.
+SHARED = {"gpu_stack_request", "gpu_stack_host", "gpu_cluster_address", "report_directory"}
+
+each_role = pytest.mark.parametrize("role", ALL, ids=lambda role: role.name)
+
+
+def load(path: Path):
+    return (yaml.safe_load(path.read_text(encoding="utf-8")) or {}) if path.exists() else {}
+
+
+def documented(role: Path) -> dict:
+    return load(role / "meta" / "argument_specs.yml").get("argument_specs", {})
+
+
+@each_role
+def test_every_entry_point_is_described(role):
+    specs = documented(role)
+    assert "main" in specs, "meta/argument_specs.yml has no entry point main"
+    assert all(spec.get("short_description") for spec in specs.values())
+
+
+@each_role
+def test_every_option_is_typed_and_described(role):
+    options = documented(role)["main"].get("options", {})
+    lacking = [name for name, option in options.items() if not {"type", "description"} <= set(option)]
+    assert not lacking, lacking
+
+
+@each_role
+def test_documented_defaults_are_the_real_ones(role):
+    options = {
+        name: option for spec in documented(role).values() for name, option in (spec.get("options") or {}).items()
+    }
+    told = {name: option["default"] for name, option in options.items() if "default" in option}
+    assert told == load(role / "defaults" / "main.yml")
+
+
+@each_role
+def test_variables_are_named_after_the_role(role):
+    strangers = [name for name in load(role / "defaults" / "main.yml") if not name.startswith(f"{role.name}_")]
+    assert not set(strangers) - SHARED
+    internal = [
+        name for path in (role / "vars").glob("*.yml") for name in load(path) if not name.startswith(f"__{role.name}_")
+    ]
+    assert not internal, internal
+
+
+@each_role
+def test_readme_names_the_role(role):
+    title = (role / "README.md").read_text(encoding="utf-8").splitlines()[0]
+    assert title in (f"# {role.name}", f"# allreduce.gpu.{role.name}")
+
+
+def dependencies(role: Path) -> set[str]:
+    """Names of the roles that run before this one, also those that only its dependencies name."""
+    listed = [one if isinstance(one, str) else one["role"] for one in load(role / "meta" / "main.yml")["dependencies"]]
+    names = {one.removeprefix("allreduce.gpu.") for one in listed}
+    return names.union(*(dependencies(ROLES / name) for name in names))
+
+
+@each_role
+def test_the_plan_is_a_dependency(role):
+    assert (FIRST in dependencies(role)) != (role.name == FIRST)
+
+
+@each_role
+def test_task_files_are_short(role):
+    long = {
+        str(path.relative_to(role)): len(path.read_text(encoding="utf-8").splitlines())
+        for path in (role / "tasks").rglob("*.yml")
+        if len(path.read_text(encoding="utf-8").splitlines()) > 60
+    }
+    assert not long, long
