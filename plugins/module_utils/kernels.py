@@ -12,8 +12,8 @@ import re
 
 
 def version_key(version):
-    """Sort key of kernel and driver versions: numbers compare as numbers (6.1.0-9 < 6.1.0-40)."""
-    return [(0, int(part), "") if part.isdigit() else (1, 0, part) for part in re.findall(r"\d+|[a-zA-Z]+", version)]
+    """Sort key of kernel versions: numbers compare as numbers (6.1.0-9 < 6.1.0-40), and words come before them."""
+    return [(1, int(part), "") if part.isdigit() else (0, 0, part) for part in re.findall(r"\d+|[a-zA-Z]+", version)]
 
 
 def read_kernels(tree, running=None):

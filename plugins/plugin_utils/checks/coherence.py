@@ -133,7 +133,9 @@ def nvidia_smi(gpu_node: Mapping, answer: Mapping | None) -> Check:
 
 def reboot(state: Mapping) -> Check:
     """A pending reboot leaves the node in two minds."""
-    pending = state.get("reboot_pending")
+    if "reboot_pending" not in state:
+        return compared("reboot", CATEGORY, "none pending", None, None, "the node was not measured")
+    pending = state["reboot_pending"]
     measured = f"pending: {pending.get('reason')}" if pending else "none pending"
     reason = "reboot the node, or let the roles do it (nvidia_driver_reboot_allowed: true)"
     return compared("reboot", CATEGORY, "none pending", measured, not pending, reason)

@@ -1,0 +1,30 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+import pytest
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks.check import check, compared
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks.node import node_checks
+
+
+def test_unknown_is_never_passed():
+    assert compared("a", "health", "x", None, None, "why")["status"] == "unknown"
+
+
+def test_a_check_that_passed_has_no_reason():
+    assert compared("a", "health", "x", "x", True, "why")["reason"] == ""
+
+
+def test_a_misspelt_status_is_refused():
+    with pytest.raises(ValueError, match="okay"):
+        check("a", "health", "x", "x", "okay")
+
+
+def test_a_node_about_which_nothing_is_known_has_no_passed_check():
+    """Nothing was measured: empty facts must not look like success."""
+    stack = {
+        "gpus": [{"model": "A40", "count": 1}],
+        "driver": {"branch": "535", "dkms_module": "nvidia-current", "packages": [{"name": "a", "version": None}]},
+        "environments": [{"name": "main", "python": "3.11", "accelerator": "cuda", "frameworks": {"pytorch": "2"}}],
+    }
+    checks = node_checks(stack, {}, {}, "gpu-1")
+    assert [c["name"] for c in checks if c["status"] == "passed"] == []

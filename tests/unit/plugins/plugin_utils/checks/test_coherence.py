@@ -1,0 +1,138 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+import pytest
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks import coherence
+
+GPU = {
+    "gpus": [{"seen_by": ["pci", "nvml"]}],
+    "driver": {"loaded_version": "535.309.01", "library_version": "535.309.01"},
+}
+BARE = {"gpus": [], "driver": {"loaded_version": None, "library_version": None}}
+DRIVER = {"branch": "535", "dkms_module": "nvidia-current"}
+NO_DRIVER_ANSWER = "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver."
+
+
+@pytest.mark.parametrize(
+    ("installed", "planned", "matches"),
+    [
+        ("535.309.01-0+deb12u1", "535.*", True),
+        ("535.309.01-0+deb12u1", "535.309.01-0+deb12u1", True),
+        ("535.309.01-0+deb12u1", "535.261.03-1", False),
+        ("5350.1", "535.*", False),
+        ("3:535.309.01-1.el9", "535.309.01-1.el9", True),
+        ("1.2", None, True),
+    ],
+)
+def test_versions_match_the_plan(installed, planned, matches):
+    assert coherence.version_matches(installed, planned) is matches
+
+
+@pytest.mark.parametrize(
+    ("installed", "status", "reason"),
+    [
+        ({"nvidia-smi": "535.1", "libcuda1": "535.1"}, "passed", ""),
+        ({"nvidia-smi": "550.1", "libcuda1": "535.1"}, "failed", "nvidia-smi is 550.1 instead of 535.*"),
+        ({"libcuda1": "535.1"}, "failed", "nvidia-smi is not installed"),
+        (None, "unknown", "installed packages could not be read"),
+    ],
+)
+def test_packages_are_compared_with_the_plan(installed, status, reason):
+    planned = [{"name": "nvidia-smi", "version": "535.*"}, {"name": "libcuda1", "version": None}]
+    found = coherence.packages("driver", planned, installed)
+    assert (found["name"], found["status"], found["reason"]) == ("driver_packages", status, reason)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "expected"),
+    [
+        (
+            {"running": "6.1.0-40", "installed": ["6.1.0-40", "6.1.0-41"], "newest": "6.1.0-41", "headers": []},
+            ["6.1.0-40", "6.1.0-41"],
+        ),
+        (
+            {"running": "6.1.0-40", "installed": ["6.1.0-40"], "newest": "6.1.0-40", "headers": ["6.1.0-39"]},
+            ["6.1.0-40"],
+        ),
+        ({"running": "outer", "installed": [], "newest": None, "headers": ["6.1.0-40"]}, ["6.1.0-40"]),
+    ],
+)
+def test_kernels_that_matter(kernel, expected):
+    assert coherence.kernels_that_matter(kernel) == expected
+
+
+def _dkms(version="535.309.01", status="installed", module="nvidia-current"):
+    return [{"module": module, "version": version, "kernel": "6.1.0-40", "arch": "x86_64", "status": status}]
+
+
+@pytest.mark.parametrize(
+    ("dkms", "headers", "status"),
+    [
+        (_dkms(), ["6.1.0-40"], "passed"),
+        (_dkms(status="built"), ["6.1.0-40"], "failed"),
+        (_dkms(version="550.163"), ["6.1.0-40"], "failed"),
+        (_dkms(module="zfs"), ["6.1.0-40"], "failed"),
+        (_dkms(), ["6.1.0-40", "6.1.0-41"], "failed"),
+        ([], [], "unknown"),
+        (None, ["6.1.0-40"], "unknown"),
+    ],
+)
+def test_the_dkms_module_is_there_for_every_kernel_that_matters(dkms, headers, status):
+    state = {"dkms": dkms, "kernel": {"running": "outer", "installed": [], "headers": headers, "newest": None}}
+    assert coherence.dkms(DRIVER, state)["status"] == status
+
+
+@pytest.mark.parametrize(
+    ("loaded", "installed", "node", "status"),
+    [
+        ("535.309.01", "535.309.01", GPU, "passed"),
+        ("535.261.03", "535.309.01", GPU, "failed"),
+        (None, "535.309.01", GPU, "failed"),
+        (None, None, GPU, "failed"),
+        ("535.309.01", None, GPU, "unknown"),
+        (None, "535.309.01", BARE, "skipped"),
+    ],
+)
+def test_the_loaded_module_is_the_installed_one(loaded, installed, node, status):
+    assert coherence.loaded({"driver": {"loaded": loaded, "installed": installed}}, node)["status"] == status
+
+
+@pytest.mark.parametrize(
+    ("module", "library", "status"),
+    [("535.1.1", "535.1.1", "passed"), ("535.1.1", "550.2.2", "failed"), ("535.1.1", None, "unknown")],
+)
+def test_library_and_module_are_of_one_version(module, library, status):
+    node = {"gpus": GPU["gpus"], "driver": {"loaded_version": module, "library_version": library}}
+    assert coherence.library(node)["status"] == status
+
+
+@pytest.mark.parametrize(
+    ("node", "answer", "status"),
+    [
+        (GPU, {"exit_code": 0, "lines": ["GPU 0: NVIDIA A40 (UUID: GPU-1)"]}, "passed"),
+        (GPU, {"exit_code": 0, "lines": []}, "failed"),
+        (GPU, {"exit_code": 9, "lines": [NO_DRIVER_ANSWER]}, "failed"),
+        (BARE, {"exit_code": 9, "lines": [NO_DRIVER_ANSWER]}, "passed"),
+        (BARE, {"exit_code": 6, "lines": ["No devices were found"]}, "passed"),
+        (BARE, {"exit_code": None, "lines": ["nvidia-smi does not start: No such file or directory"]}, "failed"),
+        (BARE, {"exit_code": 12, "lines": ["NVML: library missing"]}, "failed"),
+        (BARE, None, "unknown"),
+    ],
+)
+def test_nvidia_smi_answers_as_the_hardware_demands(node, answer, status):
+    assert coherence.nvidia_smi(node, answer)["status"] == status
+
+
+@pytest.mark.parametrize(("interrupted", "status"), [(False, "passed"), (True, "failed"), (None, "unknown")])
+def test_an_interrupted_package_manager_fails(interrupted, status):
+    assert coherence.package_manager({"package_manager_interrupted": interrupted})["status"] == status
+
+
+def test_a_pending_reboot_fails_with_its_reason():
+    found = coherence.reboot({"reboot_pending": {"reason": "new driver", "since": None}})
+    assert (found["status"], found["measured"]) == ("failed", "pending: new driver")
+
+
+def test_without_a_planned_driver_nothing_is_asked_of_it():
+    names = [found["name"] for found in coherence.checks({"driver": None}, {"packages": {}}, BARE, {})]
+    assert names == ["package_manager", "reboot"]

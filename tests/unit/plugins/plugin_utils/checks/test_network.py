@@ -1,0 +1,44 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+import pytest
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks import network
+
+GOOD = {"address": "10.0.0.2", "resolved": ["10.0.0.2"], "ssh": None}
+
+
+@pytest.mark.parametrize(
+    ("peers", "names", "ssh"),
+    [
+        ({"b": GOOD}, "passed", "passed"),
+        ({"b": GOOD, "c": dict(GOOD, resolved=["127.0.1.1"])}, "failed", "passed"),
+        ({"b": dict(GOOD, resolved=[])}, "failed", "passed"),
+        ({"b": dict(GOOD, ssh="Permission denied (publickey).")}, "passed", "failed"),
+        ({"b": {"address": "10.0.0.2", "resolved": ["10.0.0.2"], "reason": "there is no user"}}, "passed", "unknown"),
+        ({}, "skipped", "skipped"),
+        (None, "unknown", "unknown"),
+    ],
+)
+def test_peers(peers, names, ssh):
+    assert (network.names(peers)["status"], network.ssh(peers)["status"]) == (names, ssh)
+
+
+def test_reasons_name_each_peer():
+    assert network.ssh({"b": dict(GOOD, ssh="Permission denied")})["reason"] == "b Permission denied"
+    assert (
+        network.names({"b": dict(GOOD, resolved=["127.0.1.1"])})["reason"] == "b leads to 127.0.1.1 instead of 10.0.0.2"
+    )
+
+
+@pytest.mark.parametrize(
+    ("container", "synchronised", "status"),
+    [(False, True, "passed"), (False, False, "failed"), (False, None, "unknown"), (True, True, "unknown")],
+)
+def test_the_clock(container, synchronised, status):
+    assert network.clock({"container": container}, {"clock_synchronised": synchronised})["status"] == status
+
+
+def test_either_name_of_chrony_will_do():
+    off = {"enabled": False, "active": False}
+    found = next(network.checks({"services": {"chrony": off, "chronyd": {"enabled": True, "active": True}}}, {}))
+    assert (found["name"], found["status"]) == ("clock_service", "passed")
