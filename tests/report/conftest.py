@@ -69,6 +69,27 @@ def large_report_file(tmp_path_factory) -> Path:
     return path
 
 
+@pytest.fixture(scope="session")
+def crowded_report_file(tmp_path_factory) -> Path:
+    """The same with words that fit no screen."""
+    verification, results = cluster.long_words(cluster.verification()), cluster.long_words(cluster.results())
+    path = tmp_path_factory.mktemp("crowded") / "report.html"
+    path.write_text(html.render(build(verification, results, title="m" * 150)), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def crowded_phone(browser, crowded_report_file) -> Iterator[Page]:
+    """The crowded report on a phone."""
+    yield from _shown(Page(browser, 390, 844), crowded_report_file)
+
+
+@pytest.fixture
+def crowded_desktop(browser, crowded_report_file) -> Iterator[Page]:
+    """The crowded report on a desktop."""
+    yield from _shown(Page(browser, 1280, 900), crowded_report_file)
+
+
 @pytest.fixture
 def phone(browser, report_file) -> Iterator[Page]:
     """The report on a phone."""
