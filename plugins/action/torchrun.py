@@ -31,7 +31,7 @@ from ansible_collections.allreduce.gpu.plugins.plugin_utils.launch.outcome impor
 
 _OPTIONS = {
     "script": {"type": "path", "required": True},
-    "args": {"type": "list", "elements": "str", "default": []},
+    "args": {"type": "raw", "default": []},
     "files": {"type": "list", "elements": "path", "default": []},
     "run_id": {"type": "str", "required": True},
     "directory": {"type": "path", "required": True},
@@ -70,7 +70,8 @@ class ActionModule(ActionBase):
             request.check_play(nodes, task_vars["ansible_play_hosts"], int(task_vars["ansible_forks"]))
             request.check_numbers(args)
             place = request.Place(node, nodes, _addresses(nodes, task_vars["hostvars"]), args["port"])
-            archive = request.archive(self._find(args["script"]), [self._find(path) for path in args["files"]])
+            script, files = self._find(args["script"]), [self._find(path) for path in args["files"]]
+            archive = request.archive(script, files, _launch(args, place))
         except request.RequestError as error:
             raise AnsibleActionFail(str(error)) from error
         unit = _RemoteUnit(self, args, place, archive, task_vars)
@@ -200,18 +201,9 @@ class _RemoteUnit:
 
     def _start_arguments(self) -> dict:
         args, place = self._args, self._place
-        run_directory = f"{_RUNS}/{args['run_id']}"
-        launch = {
-            "torchrun": request.torchrun_arguments(place, args["run_id"], run_directory, args["max_restarts"]),
-            "script": Path(args["script"]).name,
-            "args": args["args"],
-            "variables": {name: str(value) for name, value in args["variables"].items()},
-            "nproc_per_node": args["nproc_per_node"],
-        }
         return {
             "user": args["user"],
             "python": request.environment_python(args["environment"]),
-            "launch": launch,
             "address": place.address,
             "rendezvous": place.rendezvous,
             "lease": args["lease"],
@@ -220,6 +212,19 @@ class _RemoteUnit:
     def _module(self, state: str, **arguments: object) -> dict:
         common = {"run_id": self._args["run_id"], "state": state, "directory": _RUNS}
         return self._action.execute({**common, **arguments}, self._vars)
+
+
+def _launch(args: Mapping, place: request.Place) -> dict:
+    run_directory = f"{_RUNS}/{args['run_id']}"
+    return {
+        "run_id": args["run_id"],
+        "python": request.environment_python(args["environment"]),
+        "torchrun": request.torchrun_arguments(place, args["run_id"], run_directory, args["max_restarts"]),
+        "script": Path(args["script"]).name,
+        "args": request.script_arguments(args["args"]),
+        "variables": {name: str(value) for name, value in args["variables"].items()},
+        "nproc_per_node": args["nproc_per_node"],
+    }
 
 
 def _addresses(nodes: tuple[str, ...], hostvars: Mapping) -> dict[str, str]:

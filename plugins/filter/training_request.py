@@ -28,6 +28,11 @@ options:
     description: Path of the script.
     type: path
     required: true
+  files:
+    description: Paths of files and directories to put beside the script.
+    type: list
+    elements: path
+    default: []
   directories:
     description: Where to look for a relative path, the first directory first.
     type: list
@@ -47,8 +52,8 @@ __plan: "{{ groups['gpu_nodes'] | allreduce.gpu.training_request(
 RETURN = r"""
 _value:
   description:
-    - C(nodes), the inventory names with the rendezvous first; C(script), an absolute path; C(refusal), V(null) or one
-      sentence, with which the other two are empty.
+    - C(nodes), the inventory names with the rendezvous first; C(script), an absolute path; C(files), absolute
+      paths; C(refusal), V(null) or one sentence, with which the others are empty.
   type: dict
 """
 

@@ -30,15 +30,18 @@ class RunError(Exception):
     """One sentence for the user."""
 
 
-def create(path, archive, launch, uid, gid):
-    """Make the directory of a run from the tar.gz ARCHIVE (members below launch/ and work/) and the dict LAUNCH."""
+def create(path, archive, variables, uid, gid):
+    """Make the directory of a run from the tar.gz ARCHIVE, which holds launch.json, agent.py, rank.py and work/.
+
+    VARIABLES are environment variables for the script that launch.json may override.
+    """
     try:
         os.makedirs(os.path.dirname(path), 0o755, exist_ok=True)
         os.mkdir(path, 0o750)
     except FileExistsError:
         raise RunError("The run directory %s exists already; give every run a run_id of its own." % path)
     unpack(archive, path)
-    _write(os.path.join(path, "launch.json"), json.dumps(launch, sort_keys=True))
+    _add_variables(os.path.join(path, "launch.json"), variables)
     os.mkdir(os.path.join(path, "logs"), 0o750)
     for name in ("work", "logs"):
         _give(os.path.join(path, name), uid, gid)
@@ -168,10 +171,12 @@ def _json(text):
         return None
 
 
-def _write(path, text):
+def _add_variables(path, variables):
+    with open(path) as source:
+        launch = json.load(source)
+    launch["variables"] = dict(variables, **launch["variables"])
     with open(path, "w") as out:
-        out.write(text)
-    os.chmod(path, 0o640)
+        json.dump(launch, out)
 
 
 def _give(path, uid, gid):

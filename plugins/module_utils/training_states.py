@@ -56,10 +56,8 @@ def start(params, run):
     name = interface(params["address"], run)
     # NCCL takes interface names as prefixes unless they begin with "=".
     variables = {"GLOO_SOCKET_IFNAME": name, "NCCL_SOCKET_IFNAME": "=" + name} if name else {}
-    variables.update(params["launch"]["variables"])
-    launch = dict(params["launch"], run_id=params["run_id"], python=params["python"], variables=variables)
     path = _path(params)
-    training_run.create(path, params["archive"], launch, user.pw_uid, user.pw_gid)
+    training_run.create(path, params["archive"], variables, user.pw_uid, user.pw_gid)
     argv = [params["python"], os.path.join(path, "agent.py")]
     _service(params, run).start(argv, params["user"], os.path.join(path, "work"), params["lease"])
     return {"changed": True, "interface": name}

@@ -32,9 +32,8 @@ options:
     type: path
     required: true
   args:
-    description: Arguments of the script.
-    type: list
-    elements: str
+    description: Arguments of the script, a list, or one text that is split as a shell does.
+    type: raw
     default: []
   files:
     description: Files and directories on the controller to put beside the script, for example modules it imports.

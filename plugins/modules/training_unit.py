@@ -41,14 +41,9 @@ options:
     type: path
   archive:
     description:
-      - File on the node, a tar.gz with C(agent.py), C(rank.py) and C(work/). Required with O(state=started) except in
-        check mode.
+      - File on the node, a tar.gz with C(launch.json), C(agent.py), C(rank.py) and C(work/). Required with
+        O(state=started) except in check mode.
     type: path
-  launch:
-    description:
-      - Arguments of the launcher, with the keys C(torchrun), C(script), C(args), C(variables) and C(nproc_per_node).
-        Required with O(state=started).
-    type: dict
   address:
     description: This node's cluster address. Required with O(state=started).
     type: str
@@ -163,7 +158,6 @@ OPTIONS = {
     "user": {"type": "str"},
     "python": {"type": "path"},
     "archive": {"type": "path"},
-    "launch": {"type": "dict"},
     "address": {"type": "str"},
     "rendezvous": {"type": "str"},
     "lease": {"type": "int", "default": 60},
@@ -177,7 +171,7 @@ OPTIONS = {
 def main():
     module = AnsibleModule(
         argument_spec=OPTIONS,
-        required_if=[("state", "started", ["user", "python", "launch", "address", "rendezvous"])],
+        required_if=[("state", "started", ["user", "python", "address", "rendezvous"])],
         supports_check_mode=True,
     )
     actions = {"started": start, "polled": poll, "stopped": stop}

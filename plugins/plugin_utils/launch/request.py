@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 import io
+import json
+import shlex
 import tarfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -63,28 +65,45 @@ def select_nodes(available: Sequence[str], wanted: object) -> list[str]:
 
 
 def plan_request(
-    available: Sequence[str], *, nodes: object, script: str, directories: Sequence[str], forks: int
+    available: Sequence[str],
+    *,
+    nodes: object,
+    script: str,
+    directories: Sequence[str],
+    forks: int,
+    files: Sequence[str] = (),
 ) -> dict:
-    """{nodes, script, refusal}: who trains what, or in one sentence why nobody can; touches no node."""
+    """{nodes, script, files, refusal}: who trains what, or in one sentence why nobody can; touches no node."""
     try:
         selected = select_nodes(available, nodes)
-        path = find_script(script, directories)
+        path = find_file(script, directories, "train_script")
+        if not path.is_file():
+            raise RequestError(f"The training script {path} is no file; set train_script to one.")
+        beside = [str(find_file(name, directories, "train_files")) for name in files]
         check_play(selected, available, int(forks))
     except RequestError as error:
-        return {"nodes": [], "script": "", "refusal": str(error)}
-    return {"nodes": selected, "script": str(path), "refusal": None}
+        return {"nodes": [], "script": "", "files": [], "refusal": str(error)}
+    return {"nodes": selected, "script": str(path), "files": beside, "refusal": None}
 
 
-def find_script(script: str, directories: Sequence[str]) -> Path:
-    """Absolute path of SCRIPT, looked for in DIRECTORIES when it is relative; raises RequestError."""
-    candidates = [Path(directory) / Path(script).expanduser() for directory in directories]
+def find_file(name: str, directories: Sequence[str], variable: str) -> Path:
+    """Absolute path of NAME, looked for in DIRECTORIES when it is relative; raises RequestError."""
+    candidates = [Path(directory) / Path(name).expanduser() for directory in directories]
     for path in candidates:
-        if path.is_file():
+        if path.exists():
             return path.resolve()
     places = ", ".join(dict.fromkeys(str(path.parent.resolve()) for path in candidates))
-    raise RequestError(
-        f"The training script {script} does not exist in {places}; set train_script to a file that does."
-    )
+    raise RequestError(f"{variable} names {name}, which does not exist in {places}; set it to what does.")
+
+
+def script_arguments(value: object) -> list[str]:
+    """Arguments given as a list, or as one text that is split as a shell does; raises RequestError."""
+    if not isinstance(value, str):
+        return [str(part) for part in value]
+    try:
+        return shlex.split(value)
+    except ValueError as error:
+        raise RequestError(f"The script's arguments {value!r} cannot be split ({error}); give a list.") from error
 
 
 def _first(available: Sequence[str], count: int) -> list[str]:
@@ -162,8 +181,12 @@ def torchrun_arguments(place: Place, run_id: str, directory: str, max_restarts: 
     ]
 
 
-def archive(script: Path, files: Sequence[Path]) -> bytes:
-    """The tar.gz that module training_unit unpacks into the run's directory; raises RequestError."""
+def archive(script: Path, files: Sequence[Path], launch: Mapping) -> bytes:
+    """The tar.gz that module training_unit unpacks into the run's directory; raises RequestError.
+
+    LAUNCH is what agent.py runs: python, torchrun, script, args, variables, nproc_per_node, run_id. It travels as a
+    file, since a module's arguments appear in the node's log, and the variables may hold secrets.
+    """
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w:gz") as tar:
         for name in ("agent.py", "rank.py"):
@@ -172,6 +195,10 @@ def archive(script: Path, files: Sequence[Path]) -> bytes:
             if not path.exists():
                 raise RequestError(f"{path} does not exist on the controller; correct the list of files.")
             tar.add(path, arcname=f"work/{path.name}", filter=_plain)
+        data = json.dumps(launch).encode()
+        member = tarfile.TarInfo("launch.json")
+        member.size = len(data)
+        tar.addfile(member, io.BytesIO(data))
     return packed.getvalue()
 
 

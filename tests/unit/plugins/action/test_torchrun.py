@@ -71,7 +71,7 @@ def act(tmp_path, node):
         action = torchrun.ActionModule(task, SimpleNamespace(_shell=shell), None, DataLoader(), None)
         action._find_needle = lambda folder, path: path if os.path.exists(path) else _missing()
         action._execute_module = node
-        action._transfer_data = lambda path, data: path
+        action._transfer_data = lambda path, data: setattr(node, "uploaded", data) or path
         hosts = {"gpu-1": {"gpu_cluster_address": "10.0.0.1"}}
         variables = {
             "inventory_hostname": "gpu-1", "ansible_play_hosts": ["gpu-1"], "ansible_forks": 5, "hostvars": hosts,
@@ -112,10 +112,12 @@ def test_the_nodes_directory_is_kept_on_request(act, node, keep, removed):
     assert node.calls[-1]["remove"] is removed
 
 
-def test_variables_reach_the_script_as_text(act, node):
-    act(variables={"A": 1}, args=["--x"])
-    launch = node.calls[0]["launch"]
-    assert (launch["variables"], launch["args"], launch["script"]) == ({"A": "1"}, ["--x"], "train.py")
+def test_arguments_and_variables_reach_the_script_and_not_the_nodes_log(act, node):
+    act(variables={"TOKEN": 1}, args="--x 'a b'")
+    assert "TOKEN" not in str(node.calls)
+    with tarfile.open(fileobj=io.BytesIO(node.uploaded)) as tar:
+        launch = json.load(tar.extractfile("launch.json"))
+    assert (launch["variables"], launch["args"], launch["script"]) == ({"TOKEN": "1"}, ["--x", "a b"], "train.py")
 
 
 def test_a_host_that_is_no_node_of_the_run_skips(act, node):

@@ -13,6 +13,7 @@ import pytest
 from ansible_collections.allreduce.gpu.plugins.module_utils import training_run
 from ansible_collections.allreduce.gpu.plugins.module_utils.training_run import RunError
 
+LAUNCH = '{"script": "train.py", "variables": {"A": "1"}}'
 UID, GID = os.getuid(), os.getgid()
 
 
@@ -28,7 +29,13 @@ def pack(tmp_path):
     def make(**members):
         path = tmp_path / "run.tar.gz"
         with tarfile.open(path, "w:gz") as tar:
-            for name, content in {"agent.py": "", "rank.py": "", "work/train.py": "print()", **members}.items():
+            for name, content in {
+                "launch.json": LAUNCH,
+                "agent.py": "",
+                "rank.py": "",
+                "work/train.py": "print()",
+                **members,
+            }.items():
                 member = tarfile.TarInfo(name)
                 if content is None:
                     member.type, member.linkname = tarfile.SYMTYPE, "/etc/shadow"
@@ -43,7 +50,7 @@ def pack(tmp_path):
 @pytest.fixture
 def run(tmp_path, pack):
     path = tmp_path / "runs" / "r1"
-    training_run.create(str(path), pack(), {"script": "train.py"}, UID, GID)
+    training_run.create(str(path), pack(), {"A": "0", "B": "2"}, UID, GID)
     return path
 
 
@@ -52,7 +59,7 @@ def log(run, name, text):
 
 
 def test_a_run_directory_is_closed_to_others(run):
-    assert json.loads((run / "launch.json").read_text()) == {"script": "train.py"}
+    assert json.loads((run / "launch.json").read_text()) == {"script": "train.py", "variables": {"A": "1", "B": "2"}}
     assert (run / "work" / "train.py").read_text() == "print()"
     for path in [run, run / "launch.json", run / "work" / "train.py", run / "logs"]:
         assert stat.S_IMODE(path.stat().st_mode) & 0o027 == 0, path

@@ -50,7 +50,6 @@ def params(tmp_path):
     return {
         "run_id": "r1", "state": "started", "directory": str(tmp_path / "runs"), "user": getpass.getuser(),
         "python": str(python), "archive": "unused", "address": "127.0.0.1", "rendezvous": f"127.0.0.1:{port}",
-        "launch": {"script": "train.py", "args": [], "torchrun": [], "variables": {}, "nproc_per_node": "auto"},
         "lease": 60, "wait": 0, "tail_lines": 20, "log_limit": 1000, "remove": False,
     }  # fmt: skip
 
@@ -120,15 +119,20 @@ def test_the_interface_is_the_one_that_carries_the_address(printed, name):
     assert training_states.interface("127.0.0.1", Node(ip=printed)) == name
 
 
-def test_a_start_gives_the_script_its_interface_and_the_users_variables(params, monkeypatch):
-    written = {}
-    monkeypatch.setattr(training_run, "create", lambda path, archive, launch, uid, gid: written.update(launch))
-    params["launch"]["variables"] = {"NCCL_SOCKET_IFNAME": "ib0", "A": "1"}
+def test_a_start_gives_the_script_its_interface(params, monkeypatch):
+    created = []
+    monkeypatch.setattr(training_run, "create", lambda *args: created.append(args))
     node = Node()
     assert training_states.start(params, node) == {"changed": True, "interface": "lo"}
-    assert written["variables"] == {"GLOO_SOCKET_IFNAME": "lo", "NCCL_SOCKET_IFNAME": "ib0", "A": "1"}
-    assert written["run_id"] == "r1"
+    assert created[0][1:3] == ("unused", {"GLOO_SOCKET_IFNAME": "lo", "NCCL_SOCKET_IFNAME": "=lo"})
     assert "allreduce-train-r1.service" in " ".join(node.calls[-1])
+
+
+def test_a_start_without_a_known_interface_leaves_the_choice_to_the_libraries(params, monkeypatch):
+    created = []
+    monkeypatch.setattr(training_run, "create", lambda *args: created.append(args))
+    training_states.start(params, Node(ip=None))
+    assert created[0][2] == {}
 
 
 def test_a_start_without_what_it_needs_is_refused(params):

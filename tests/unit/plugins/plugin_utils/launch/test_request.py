@@ -46,7 +46,7 @@ def test_nodes_that_do_not_exist_are_refused(available, wanted, sentence):
 def test_a_plan_names_nodes_and_script(tmp_path):
     (tmp_path / "train.py").touch()
     plan = request.plan_request(NODES, nodes=2, script="train.py", directories=["/nowhere", str(tmp_path)], forks=5)
-    assert plan == {"nodes": ["gpu-1", "gpu-2"], "script": str(tmp_path / "train.py"), "refusal": None}
+    assert plan == {"nodes": ["gpu-1", "gpu-2"], "script": str(tmp_path / "train.py"), "files": [], "refusal": None}
 
 
 def test_a_plan_takes_an_absolute_path(tmp_path):
@@ -58,9 +58,37 @@ def test_a_plan_takes_an_absolute_path(tmp_path):
 def test_a_script_that_does_not_exist_is_refused_with_the_places_searched(tmp_path):
     plan = request.plan_request(NODES, nodes="", script="nope.py", directories=[str(tmp_path), "/srv"], forks=5)
     assert plan["refusal"] == (
-        f"The training script nope.py does not exist in {tmp_path}, /srv; set train_script to a file that does."
+        f"train_script names nope.py, which does not exist in {tmp_path}, /srv; set it to what does."
     )
     assert plan["nodes"] == []
+
+
+def test_files_are_found_beside_the_script_and_missing_ones_refused(tmp_path):
+    (tmp_path / "train.py").touch()
+    (tmp_path / "model").mkdir()
+    where = {"nodes": "", "script": "train.py", "directories": [str(tmp_path)], "forks": 5}
+    assert request.plan_request(NODES, files=["model"], **where)["files"] == [str(tmp_path / "model")]
+    assert request.plan_request(NODES, files=["x"], **where)["refusal"].startswith(
+        "train_files names x, which does not"
+    )
+
+
+def test_a_directory_is_no_script(tmp_path):
+    plan = request.plan_request(NODES, nodes="", script=str(tmp_path), directories=["/"], forks=5)
+    assert plan["refusal"] == f"The training script {tmp_path} is no file; set train_script to one."
+
+
+@pytest.mark.parametrize(
+    ("value", "arguments"),
+    [([], []), (["--epochs", 2], ["--epochs", "2"]), ("--name 'a b' -v", ["--name", "a b", "-v"])],
+)
+def test_arguments_are_a_list_or_a_text(value, arguments):
+    assert request.script_arguments(value) == arguments
+
+
+def test_an_open_quote_is_refused():
+    with pytest.raises(RequestError, match="cannot be split"):
+        request.script_arguments("--name 'a")
 
 
 def test_a_plan_with_too_few_forks_is_refused(tmp_path):
@@ -126,9 +154,9 @@ def test_the_archive_holds_launcher_script_and_files_without_owners_or_caches(tm
     package = tmp_path / "model"
     (package / "__pycache__").mkdir(parents=True)
     (package / "net.py").touch()
-    with tarfile.open(fileobj=io.BytesIO(request.archive(script, [package, script]))) as tar:
+    with tarfile.open(fileobj=io.BytesIO(request.archive(script, [package, script], {"a": 1}))) as tar:
         members = {member.name: member for member in tar}
-    assert sorted(members) == ["agent.py", "rank.py", "work/model", "work/model/net.py", "work/train.py"]
+    assert sorted(members) == ["agent.py", "launch.json", "rank.py", "work/model", "work/model/net.py", "work/train.py"]
     assert {(member.uid, member.uname) for member in members.values()} == {(0, "")}
 
 
@@ -136,4 +164,4 @@ def test_a_file_that_does_not_exist_is_refused(tmp_path):
     script = tmp_path / "train.py"
     script.touch()
     with pytest.raises(RequestError, match="missing.py does not exist on the controller"):
-        request.archive(script, [tmp_path / "missing.py"])
+        request.archive(script, [tmp_path / "missing.py"], {})
