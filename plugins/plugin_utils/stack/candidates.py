@@ -5,9 +5,11 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from .model import NONE, Candidate, Problem, Slot
 from .tables import Tables
-from .versions import matches, minor, starts_with, version
+from .versions import major, matches, minor, starts_with, version
 
 # 3.12 is the interpreter most wheels exist for; the others follow by distance, the system's own goes before all.
 PYTHONS = ("3.12", "3.11", "3.13", "3.10", "3.14", "3.9", "3.15", "3.8", "3.7", "3.6")
@@ -57,7 +59,9 @@ def _driver(branch: dict, number: str, source: str, flavour: str, **more) -> Can
 
 def _distribution_drivers(tables: Tables, problem: Problem) -> list[Candidate]:
     """Drivers in the archives of all distributions; that it must be the host's own is a rule's affair."""
-    return [one for row in tables.rows("archives") for one in _archive_drivers(tables.branch(row["branch"]), row, problem)]
+    return [
+        one for row in tables.rows("archives") for one in _archive_drivers(tables.branch(row["branch"]), row, problem)
+    ]
 
 
 def _archive_drivers(branch: dict, row: dict, problem: Problem) -> list[Candidate]:
@@ -100,16 +104,26 @@ def _branch_drivers(tables: Tables, problem: Problem) -> list[Candidate]:
             wanted = [wish]
         for number in wanted[-1:]:
             found += [
-                _driver(branch, number, source, flavour, known=number in seen) for source in sources for flavour in branch["kernel_modules"]
+                _driver(branch, number, source, flavour, known=number in seen)
+                for source in sources
+                for flavour in branch["kernel_modules"]
             ]
     return found
 
 
+@cache
+def _seen_versions(tables: Tables) -> dict[int, list[str]]:
+    seen = {number for row in tables.rows("cuda") for number in row["updates"].values()}
+    seen |= {row["latest"] for row in tables.rows("drivers") if row["latest"]}
+    branches: dict[int, list[str]] = {}
+    for number in sorted(seen, key=version):
+        branches.setdefault(int(major(number)), []).append(number)
+    return branches
+
+
 def known_versions(tables: Tables, branch: dict) -> list[str]:
     """Versions of a branch seen in any table, oldest first; the bare branch where none was."""
-    seen = {number for row in tables.rows("cuda") for number in row["updates"].values()}
-    seen = {number for number in seen if starts_with(number, str(branch["branch"]))}
-    return sorted(seen | ({branch["latest"]} if branch["latest"] else set()), key=version) or [str(branch["branch"])]
+    return _seen_versions(tables).get(branch["branch"]) or [str(branch["branch"])]
 
 
 def _torch(tables: Tables, problem: Problem) -> list[Candidate]:
@@ -204,6 +218,12 @@ def _packaged(component: str):
     return make
 
 
+# The wishes each component looks at.
+READS = {
+    "driver": ("driver", "driver_source", "kernel_modules"),
+    "pytorch": ("pytorch", "pytorch_index"),
+    **{name: (name,) for name in ("tensorflow", "cupy", "horovod", "python", "cuda", "cudnn", "nccl")},
+}
 MAKERS = {
     "driver": _drivers, "pytorch": _torch, "tensorflow": _tensorflow, "cupy": _cupy, "horovod": _horovod,
     "python": _pythons, "cuda": _cuda, "cudnn": _packaged("cudnn"), "nccl": _packaged("nccl"),

@@ -9,12 +9,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 
-from .candidates import candidates
+from .judge import Judge, Session
 from .model import Problem, Slot
 from .rule import REGISTRY, Rule
-from .search import Judge, solve
+from .search import solve
 from .suggest import instead
-from .tables import Tables
 
 # What a user can give up on is a wish; what only can be looked at is a fact. Facts are taken away first while looking
 # for the smallest set, so that a fact is blamed only when no set of wishes clashes by itself.
@@ -48,17 +47,17 @@ def keep(problem: Problem, parts: Iterable[Part]) -> Problem:
     )
 
 
-def smallest_conflict(tables: Tables, problem: Problem, parts: Sequence[Part]) -> list[Part]:
+def smallest_conflict(session: Session, problem: Problem, parts: Sequence[Part]) -> list[Part]:
     """A set of parts that clashes while every smaller one works: take away whatever is not needed for the clash."""
     kept = list(parts)
     for part in parts:
         without = [one for one in kept if one != part]
-        if solve(tables, keep(problem, without)) is None:
+        if solve(session, keep(problem, without)) is None:
             kept = without
     return kept
 
 
-def conflicts(tables: Tables, problem: Problem) -> list[dict]:
+def conflicts(session: Session, problem: Problem) -> list[dict]:
     """Every smallest conflict found by taking parts of the ones already found out of the question; five at most."""
     found: list[list[Part]] = []
     open_questions = [parts_of(problem)]
@@ -68,21 +67,21 @@ def conflicts(tables: Tables, problem: Problem) -> list[dict]:
         if frozenset(parts) in seen:
             continue
         seen.add(frozenset(parts))
-        if solve(tables, keep(problem, parts)) is not None:
+        if solve(session, keep(problem, parts)) is not None:
             continue
         known = next((one for one in found if set(one) <= set(parts)), None)
-        conflict = known or smallest_conflict(tables, problem, parts)
+        conflict = known or smallest_conflict(session, problem, parts)
         if known is None:
             found.append(conflict)
         open_questions += [[one for one in parts if one != part] for part in conflict]
-    return [describe(tables, problem, conflict) for conflict in found]
+    return [describe(session, problem, conflict) for conflict in found]
 
 
-def describe(tables: Tables, problem: Problem, parts: Sequence[Part]) -> dict:
+def describe(session: Session, problem: Problem, parts: Sequence[Part]) -> dict:
     """A conflict in the shape users get it."""
     left = keep(problem, parts)
-    rules = smallest_rules(tables, left)
-    reasons = [one for rule in rules for one in reasons_of(tables, left, rule, rules)] or [unfillable(tables, left)]
+    rules = smallest_rules(session, left)
+    reasons = [one for rule in rules for one in reasons_of(session, left, rule, rules)] or [unfillable(session, left)]
     values: dict[str, str] = {}
     for name, value in parts:
         value = f"{problem.os['id']} {problem.os['version']}" if name == "os" else value or str(getattr(problem, name))
@@ -96,33 +95,33 @@ def describe(tables: Tables, problem: Problem, parts: Sequence[Part]) -> dict:
         "between": sorted(values),
         "values": dict(sorted(values.items())),
         "reason": "; ".join(dict.fromkeys(reasons)),
-        "suggestion": "; or ".join([*alternatives(tables, left), *hints]) or None,
+        "suggestion": "; or ".join([*alternatives(session, left), *hints]) or None,
         "source": ", ".join(dict.fromkeys(source for rule in rules for source in rule.sources)),
     }
 
 
-def alternatives(tables: Tables, problem: Problem) -> list[str]:
+def alternatives(session: Session, problem: Problem) -> list[str]:
     """For every wish of a conflict alone: what it could be instead."""
     found = []
     for name in sorted(problem.wishes):
         left = problem.without_wishes(name)
-        solution = solve(tables, left)
+        solution = solve(session, left)
         value = instead(solution, name) if solution else None
         if value:
             found.append(f"set {name} to {value}")
     return found
 
 
-def smallest_rules(tables: Tables, problem: Problem) -> list[Rule]:
+def smallest_rules(session: Session, problem: Problem) -> list[Rule]:
     """The fewest rules that still make the problem unsolvable; none when a slot has no candidate to begin with."""
     rules = list(REGISTRY)
-    if solve(tables, problem, []) is None:
+    if solve(session, problem, []) is None:
         return []
     step = len(rules) // 2
     while step:
         for start in range(0, len(rules), step):
             fewer = rules[:start] + rules[start + step :]
-            if len(fewer) < len(rules) and solve(tables, problem, fewer) is None:
+            if len(fewer) < len(rules) and solve(session, problem, fewer) is None:
                 rules = fewer
                 break
         else:
@@ -130,19 +129,19 @@ def smallest_rules(tables: Tables, problem: Problem) -> list[Rule]:
     return rules
 
 
-def unfillable(tables: Tables, problem: Problem) -> str:
+def unfillable(session: Session, problem: Problem) -> str:
     """Why a slot has no candidate at all, whatever the rules say."""
     for slot in problem.slots():
-        if not candidates(tables, problem, slot):
-            return _no_candidate(tables, problem, slot)
+        if not session.candidates(problem, slot):
+            return _no_candidate(session, problem, slot)
     return "nothing fits"
 
 
-def _no_candidate(tables: Tables, problem: Problem, slot: Slot) -> str:
+def _no_candidate(session: Session, problem: Problem, slot: Slot) -> str:
     tag = problem.wishes.get("pytorch_index")
     if slot.component == "pytorch" and tag:
-        never = tables.subjects["torch"]["never_existing_tags"]
-        free = candidates(tables, problem.without_wishes("pytorch_index"), slot)
+        never = session.tables.subjects["torch"]["never_existing_tags"]
+        free = session.candidates(problem.without_wishes("pytorch_index"), slot)
         have = ", ".join(dict.fromkeys(one.variant for one in free)) or "none"
         if tag in never:
             return f"PyTorch never had an index {tag}; the builds are {have}"
@@ -152,23 +151,23 @@ def _no_candidate(tables: Tables, problem: Problem, slot: Slot) -> str:
     return f"there is no {slot.component}{host} with {wishes}"
 
 
-def reasons_of(tables: Tables, problem: Problem, rule: Rule, rules: Sequence[Rule]) -> list[str]:
+def reasons_of(session: Session, problem: Problem, rule: Rule, rules: Sequence[Rule]) -> list[str]:
     """What a rule says about the stack one would get if only this rule were not; one sentence per kind of GPU."""
-    judge = Judge(tables, problem, [rule])
+    judge = Judge(session, problem, [rule])
     said = []
-    for solution in _solutions_without(tables, problem, rule, rules):
+    for solution in _solutions_without(session, problem, rule, rules):
         pools = [[one for slot, one in solution.items() if slot.component == kind] for kind in rule.choices]
         said += [reason for chosen in product(*pools) for reason in judge.reasons(rule, *chosen)][:1]
     return list(dict.fromkeys(said))
 
 
-def _solutions_without(tables: Tables, problem: Problem, rule: Rule, rules: Sequence[Rule]) -> Iterable[Mapping]:
+def _solutions_without(session: Session, problem: Problem, rule: Rule, rules: Sequence[Rule]) -> Iterable[Mapping]:
     """The stack without a rule; where kinds of GPUs clash, the stack of each kind without the others."""
     if len(problem.gpus) > 1:
-        alone = (solve(tables, replace(problem, gpus=(gpu,)), rules) for gpu in problem.gpus)
+        alone = (solve(session, replace(problem, gpus=(gpu,)), rules) for gpu in problem.gpus)
         return [solution for solution in alone if solution]
     others = [one for one in REGISTRY if one is not rule], [one for one in rules if one is not rule]
-    return [next(filter(None, (solve(tables, problem, one) for one in others)), {})]
+    return [next(filter(None, (solve(session, problem, one) for one in others)), {})]
 
 
 def conflict_message(answer: Mapping) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 from .explain import conflicts
 from .inputs import make_problem
+from .judge import Session
 from .result import build_stack
 from .search import solve
 from .suggest import suggestion
@@ -22,9 +23,10 @@ def resolve(question: Mapping, tables: Tables | None = None) -> dict:
     """
     tables = tables or load()
     problem = make_problem(tables, question)
-    chosen = solve(tables, problem)
+    session = Session(tables)
+    chosen = solve(session, problem)
     if chosen is None:
-        found = conflicts(tables, problem)
-        return {"stack": None, "conflicts": found, "suggestion": suggestion(tables, problem, found), "warnings": []}
+        found = conflicts(session, problem)
+        return {"stack": None, "conflicts": found, "suggestion": suggestion(session, problem, found), "warnings": []}
     stack = build_stack(tables, problem, chosen)
     return {"stack": stack, "conflicts": [], "suggestion": None, "warnings": stack["warnings"]}

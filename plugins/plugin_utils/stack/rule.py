@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 from .tables import Tables
 
@@ -17,8 +18,8 @@ FACTS = ("os", "arch", "gpus", "ansible_core")
 class Context:
     """What rules may look at beside the candidates they judge.
 
-    accelerator: cuda or cpu; arch: which wheels are looked at; asked: the components the user named; forward_compat: whether every GPU of the host
-    may run the cuda-compat package.
+    accelerator: cuda or cpu; arch: which wheels are looked at; asked: the components the user named, of those it
+    matters for; forward_compat: whether every GPU of the host may run the cuda-compat package.
     """
 
     tables: Tables
@@ -42,13 +43,9 @@ class Rule:
     needs: str = ""
     hint: str = ""
 
-    @property
+    @cached_property
     def choices(self) -> tuple[str, ...]:
         return tuple(kind for kind in self.scope if kind not in FACTS)
-
-    @property
-    def facts(self) -> tuple[str, ...]:
-        return tuple(kind for kind in self.scope if kind in FACTS)
 
 
 REGISTRY: list[Rule] = []

@@ -6,15 +6,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from itertools import product
 from typing import NamedTuple
 
-from . import rules_frameworks, rules_host, rules_pairs  # noqa: F401 (they register their rules)
-from .candidates import candidates
+from .judge import Judge, Session
 from .libraries import AbstractProvider, BaseReporter, ResolutionImpossible, Resolver
 from .model import Candidate, Problem, Slot
-from .rule import REGISTRY, Context, Rule
-from .tables import Tables
+from .rule import Rule
 
 
 class Choice(NamedTuple):
@@ -29,55 +26,6 @@ class Demand(NamedTuple):
 
     slot: Slot
     because: Choice | None = None
-
-
-class Judge:
-    """Applies the rules of one problem; remembers verdicts, as the search asks the same pairs again and again."""
-
-    def __init__(self, tables: Tables, problem: Problem, rules: Iterable[Rule] | None = None):
-        self.context = Context(
-            tables,
-            problem.accelerator,
-            problem.wheels,
-            frozenset(problem.wishes),
-            problem.forward_compat,
-        )
-        self.facts = problem.facts()
-        self.rules = [
-            rule
-            for rule in (REGISTRY if rules is None else rules)
-            if not rule.needs or rule.needs in problem.frameworks
-        ]
-        self._by_kinds: dict[tuple[str, ...], list[Rule]] = {}
-        self._verdicts: dict[tuple[Candidate, ...], bool] = {}
-
-    def about(self, *kinds: str) -> list[Rule]:
-        """The rules whose choices are exactly these components."""
-        if kinds not in self._by_kinds:
-            self._by_kinds[kinds] = [rule for rule in self.rules if sorted(rule.choices) == sorted(kinds)]
-        return self._by_kinds[kinds]
-
-    def reasons(self, rule: Rule, *chosen: Candidate) -> Iterable[str]:
-        """Why a rule objects to these candidates, for every combination of the facts it looks at."""
-        by_kind = {one.component: [one] for one in chosen}
-        pools = [by_kind.get(kind) or self.facts.get(kind, []) for kind in rule.scope]
-        return filter(None, (rule.check(self.context, *combination) for combination in product(*pools)))
-
-    def accepts(self, *chosen: Candidate) -> bool:
-        verdict = self._verdicts.get(chosen)
-        if verdict is None:
-            rules = self.about(*(one.component for one in chosen))
-            verdict = not any(reason for rule in rules for reason in self.reasons(rule, *chosen))
-            self._verdicts[chosen] = self._verdicts[chosen[::-1]] = verdict
-        return verdict
-
-    def facts_agree(self) -> bool:
-        return self.accepts()
-
-    def related(self, one: Slot, other: Slot) -> bool:
-        """Whether a rule looks at both slots, and they can see each other."""
-        alone = one.environment and other.environment and one.environment != other.environment
-        return one != other and not alone and bool(self.about(one.component, other.component))
 
 
 class Provider(AbstractProvider):
@@ -120,13 +68,13 @@ def supported(judge: Judge, pools: dict[Slot, list[Candidate]]) -> bool:
     return all(pools.values())
 
 
-def solve(tables: Tables, problem: Problem, rules: Iterable[Rule] | None = None) -> dict[Slot, Candidate] | None:
+def solve(session: Session, problem: Problem, rules: Iterable[Rule] | None = None) -> dict[Slot, Candidate] | None:
     """The preferred way to fill every slot, or None when there is none."""
-    judge = Judge(tables, problem, rules)
-    if not judge.facts_agree():
+    judge = Judge(session, problem, rules)
+    if not judge.accepts():
         return None
     slots = problem.slots()
-    pools = {slot: [one for one in candidates(tables, problem, slot) if judge.accepts(one)] for slot in slots}
+    pools = {slot: [one for one in session.candidates(problem, slot) if judge.accepts(one)] for slot in slots}
     if not supported(judge, pools):
         return None
     resolver = Resolver(Provider(judge, slots, pools), BaseReporter())

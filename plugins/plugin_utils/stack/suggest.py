@@ -9,17 +9,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 
+from .judge import Session
 from .model import FRAMEWORKS, ORDER, Candidate, Problem, Slot
 from .search import solve
-from .tables import Tables
 from .versions import version
 
 Solution = Mapping[Slot, Candidate]
 
 
-def suggestion(tables: Tables, problem: Problem, found: Sequence[Mapping]) -> dict | None:
+def suggestion(session: Session, problem: Problem, found: Sequence[Mapping]) -> dict | None:
     """The request to make instead, what changes, and in one sentence what would work; None when nothing would."""
-    relaxed = _with_fewer_wishes(tables, problem, found)
+    relaxed = _with_fewer_wishes(session, problem, found)
     if relaxed is None:
         return None
     left, solution, given_up = relaxed
@@ -33,7 +33,7 @@ def suggestion(tables: Tables, problem: Problem, found: Sequence[Mapping]) -> di
     return {"request": dict(sorted(request.items())), "changes": changes, "text": _text(changes, left, solution)}
 
 
-def _with_fewer_wishes(tables: Tables, problem: Problem, found: Sequence[Mapping]):
+def _with_fewer_wishes(session: Session, problem: Problem, found: Sequence[Mapping]):
     """(problem, solution, wishes given up) with the smallest number given up; every conflict must lose a part."""
     loose = sorted(problem.wishes)
     if problem.environments == "one" and len(problem.frameworks) > 1:
@@ -42,23 +42,23 @@ def _with_fewer_wishes(tables: Tables, problem: Problem, found: Sequence[Mapping
         answers = []
         for names in combinations(loose, count):
             if all(set(names) & set(conflict["between"]) for conflict in found):
-                answers += _solutions(tables, problem, names)
+                answers += _solutions(session, problem, names)
         if answers:
             return max(answers, key=lambda answer: (len(answer[0].frameworks), *_newness(answer[1])))
     return None
 
 
-def _solutions(tables: Tables, problem: Problem, names: tuple[str, ...]) -> list:
+def _solutions(session: Session, problem: Problem, names: tuple[str, ...]) -> list:
     """What works without these wishes: the component stays, in a version of the resolver's choice, or else goes."""
     kept = problem.without_wishes(*names)
     kept = replace(kept, environments="split") if "environments" in names else kept
-    solution = solve(tables, kept)
+    solution = solve(session, kept)
     if solution is not None:
         return [(kept, solution, names)]
     optional = [name for name in names if name in FRAMEWORKS and len(kept.frameworks) > 1]
     for name in optional:
         smaller = replace(kept, frameworks=tuple(one for one in kept.frameworks if one != name))
-        solution = solve(tables, smaller)
+        solution = solve(session, smaller)
         if solution is not None:
             return [(smaller, solution, names)]
     return []
