@@ -1,0 +1,230 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""An independent judge of a finished stack: reads the tables itself and shares no code with the resolver.
+
+check(stack) returns what is wrong as sentences; [] for a good stack.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import yaml
+
+DATA = Path(__file__).resolve().parents[5] / "data" / "stack"
+
+
+def table(name):
+    with (DATA / f"{name}.yml").open(encoding="utf-8") as stream:
+        return yaml.load(stream, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+
+
+CUDA = {row["version"]: row for row in table("cuda")["rows"]}
+BRANCHES = {row["branch"]: row for row in table("drivers")["rows"]}
+GPUS = {row["model"]: row for row in table("gpus")["rows"]}
+TORCH = {row["version"]: row for row in table("torch")["rows"]}
+AARCH64 = table("torch")["aarch64_sass"]
+TENSORFLOW = {release: row for row in table("tensorflow")["rows"] for release in row["releases"]}
+CUPY = {release: row for row in table("cupy")["rows"] for releases in row["wheels"].values() for release in releases}
+HOROVOD = {row["version"]: row for row in table("horovod")["rows"]}
+CUDNN = {(row["version"], row["cuda"]): row for row in table("cudnn")["rows"]}
+FLOORS = {"11": "450.80.02", "12": "525.60.13", "13": "580.65.06"}
+
+
+def distributions():
+    rows = table("distros")["rows"]
+    full = {(row["id"], row["version"]): row for row in rows}
+    return {key: {**full[row["like"], row["version"]], **row} if "like" in row else row for key, row in full.items()}
+
+
+DISTROS = distributions()
+
+
+def n(text):
+    """A dotted number as a tuple of integers, padded so that 12.0 and 12.0.0 are equal."""
+    parts = [int(part) for part in str(text).split(".") if part.isdigit()]
+    return tuple(parts + [0] * (5 - len(parts)))
+
+
+def mm(text):
+    return ".".join(text.split(".")[:2])
+
+
+def release_driver(cuda):
+    row = CUDA.get(mm(cuda))
+    if row is None:
+        return "0"
+    return row["updates"].get(cuda) or (list(row["updates"].values()) or [row["min_driver"]])[0]
+
+
+def floor(cuda):
+    """10.2 is older than the tables: nothing is claimed."""
+    return "0" if mm(cuda) not in CUDA else min(FLOORS[cuda.split(".")[0]], release_driver(cuda), key=n)
+
+
+def runs(capability, sass, ptx):
+    """native, ptx or nothing."""
+    if sass is None and ptx is None:
+        return "native"
+    for one in sass or []:
+        if one.split(".")[0] == capability.split(".")[0] and n(one) <= n(capability):
+            return "native"
+    return "ptx" if ptx and n(ptx) <= n(capability) else None
+
+
+def check(stack):
+    return [*check_host(stack), *check_libraries(stack), *(text for one in stack["environments"] for text in check_environment(stack, one))]
+
+
+def check_host(stack):
+    driver, os = stack["driver"], DISTROS[stack["os"]["id"], stack["os"]["version"]]
+    if driver is None:
+        return ["a GPU host without driver"] if stack["gpus"] else []
+    wrong = []
+    branch = BRANCHES[int(driver["branch"])]
+    if driver["version"].split(".")[0] != driver["branch"]:
+        wrong.append("driver version of another branch")
+    if driver["kernel_modules"] not in branch["kernel_modules"]:
+        wrong.append("the branch has no such kernel modules")
+    if driver["source"] == "nvidia":
+        if not os.get("driver_first", 0) <= branch["branch"] <= os.get("driver_last", 10**6):
+            wrong.append("branch not in the distribution's repository")
+        if not stack["repository"] or stack["repository"]["slug"] != os["repository"]:
+            wrong.append("no repository for the driver")
+    for gpu in stack["gpus"]:
+        row = GPUS.get(gpu["model"])
+        if row is None:
+            continue
+        if driver["kernel_modules"] not in row["kernel_modules"]:
+            wrong.append(f"{gpu['model']}: wrong kernel modules")
+        if row["max_driver_branch"] and branch["branch"] > row["max_driver_branch"]:
+            wrong.append(f"{gpu['model']}: branch too new")
+        if n(driver["version"]) < n(row["min_driver"] or release_driver(row["min_cuda"])):
+            wrong.append(f"{gpu['model']}: driver too old")
+    manager = stack["fabric_manager"]
+    if manager and manager["version"] != driver["version"]:
+        wrong.append("fabric manager differs from the driver")
+    return wrong
+
+
+def forward(stack, row):
+    eligible = all(GPUS.get(gpu["model"], {}).get("forward_compat") for gpu in stack["gpus"])
+    return eligible and int(stack["driver"]["branch"]) in row["forward_compat_branches"]
+
+
+def check_libraries(stack):
+    wrong, cuda, driver = [], stack["cuda"], stack["driver"]
+    os = DISTROS[stack["os"]["id"], stack["os"]["version"]]
+    if cuda:
+        row = CUDA[mm(cuda["version"])]
+        if os["cuda_first"] and n(row["version"]) < n(os["cuda_first"]):
+            wrong.append("toolkit older than the repository")
+        if os["cuda_last"] and n(row["version"]) > n(os["cuda_last"]):
+            wrong.append("toolkit newer than the repository")
+        if driver and n(driver["version"]) < n(floor(cuda["version"])) and not forward(stack, row):
+            wrong.append("driver below the toolkit's floor")
+        for gpu in stack["gpus"]:
+            if n(gpu["compute_capability"]) < n(row["min_cc"]):
+                wrong.append("toolkit dropped this GPU")
+    if stack["cudnn"]:
+        row = CUDNN[stack["cudnn"]["version"], stack["cudnn"]["cuda"]]
+        if not cuda or row["cuda"].split(".")[0] != cuda["version"].split(".")[0]:
+            wrong.append("cuDNN of another CUDA major")
+        if any(n(gpu["compute_capability"]) < n(row["min_cc"]) for gpu in stack["gpus"]):
+            wrong.append("cuDNN dropped this GPU")
+    if stack["nccl"] and cuda:
+        build = stack["nccl"]["cuda"]
+        if build.split(".")[0] != cuda["version"].split(".")[0] or n(build) > n(mm(cuda["version"])):
+            wrong.append("NCCL built for another CUDA")
+    return wrong
+
+
+def check_environment(stack, environment):
+    wrong, frameworks = [], environment["frameworks"]
+    cuda_majors = set()
+    if "pytorch" in frameworks:
+        wrong += check_torch(stack, environment, cuda_majors)
+    if "tensorflow" in frameworks:
+        wrong += check_tensorflow(stack, environment, cuda_majors)
+    if "cupy" in frameworks:
+        row = CUPY[frameworks["cupy"]]
+        requirement = next(one for one in environment["requirements"] if one.startswith("cupy-cuda"))
+        major = requirement.split("==")[0][len("cupy-cuda") : -1]
+        if stack["gpus"]:
+            cuda_majors.add(major)
+        if environment["python"] not in row["python"]:
+            wrong.append("CuPy has no wheel for this Python")
+        if stack["driver"] and n(stack["driver"]["version"]) < n(FLOORS[major]):
+            wrong.append("driver too old for CuPy")
+    if "horovod" in frameworks:
+        wrong += check_horovod(stack, environment)
+    if len(cuda_majors) > 1:
+        wrong.append(f"CUDA majors {sorted(cuda_majors)} in one environment")
+    return wrong
+
+
+def check_torch(stack, environment, cuda_majors):
+    row, tag = TORCH[environment["frameworks"]["pytorch"]], environment["index"]["name"]
+    build = next((one for one in row["builds"] if one["tag"] == tag), None)
+    if build is None:
+        return ["PyTorch has no such build"]
+    wrong = [] if environment["python"] in row["python"] else ["PyTorch has no wheel for this Python"]
+    glibc = DISTROS[stack["os"]["id"], stack["os"]["version"]]["glibc"]
+    if glibc and n(glibc) < n(row["glibc"]):
+        wrong.append("glibc too old for PyTorch")
+    if tag == "cpu":
+        return wrong
+    cuda_majors.add(build["cuda"].split(".")[0])
+    driver = stack["driver"]
+    sass = AARCH64.get(tag, []) if stack["os"]["arch"] == "aarch64" else build["sass"]
+    for gpu in stack["gpus"]:
+        how = runs(gpu["compute_capability"], sass, build["ptx"])
+        if how is None or (how == "ptx" and n(driver["version"]) < n(release_driver(build["cuda"]))):
+            wrong.append("PyTorch holds no code for this GPU")
+    if driver and n(driver["version"]) < n(floor(build["cuda"])):
+        wrong.append("driver too old for PyTorch")
+    return wrong
+
+
+def check_tensorflow(stack, environment, cuda_majors):
+    release = environment["frameworks"]["tensorflow"]
+    row, driver = TENSORFLOW[release], stack["driver"]
+    wrong = [] if environment["python"] in row["python"] else ["TensorFlow has no wheel for this Python"]
+    torch = environment["frameworks"].get("pytorch")
+    if torch and row["version"] == "2.13" and n(torch) >= n("2.2"):
+        wrong.append("typing-extensions clash")
+    if not stack["gpus"]:
+        return wrong
+    cuda_majors.add(row["cuda"].split(".")[0])
+    if n(driver["version"]) < n(floor(row["cuda"])):
+        wrong.append("driver too old for TensorFlow")
+    for gpu in stack["gpus"]:
+        how = runs(gpu["compute_capability"], row["sass"], row["ptx"])
+        if how is None or (how == "ptx" and n(driver["version"]) < n(release_driver(row["cuda"]))):
+            wrong.append("TensorFlow holds no code for this GPU")
+    if not row["and_cuda"]:
+        if not stack["cuda"] or mm(stack["cuda"]["version"]) != row["cuda"]:
+            wrong.append("TensorFlow lacks its CUDA on the host")
+        have = stack["cudnn"]["version"] if stack["cudnn"] else "0"
+        if have.split(".")[0] != row["cudnn"].split(".")[0] or n(have) < n(row["cudnn"]):
+            wrong.append("TensorFlow lacks its cuDNN on the host")
+    return wrong
+
+
+def check_horovod(stack, environment):
+    frameworks, wrong = environment["frameworks"], []
+    row = HOROVOD[frameworks["horovod"]]
+    if "pytorch" in frameworks and n(frameworks["pytorch"]) >= n(row["torch_below"]):
+        wrong.append("Horovod does not build with this PyTorch")
+    if "tensorflow" in frameworks and n(frameworks["tensorflow"]) >= n(row["tensorflow_below"]):
+        wrong.append("Horovod breaks with this TensorFlow")
+    if stack["gpus"]:
+        if not stack["nccl"] or not stack["cuda"]:
+            return [*wrong, "Horovod lacks toolkit or NCCL"]
+        if "pytorch" in frameworks:
+            tag = environment["index"]["name"]
+            build = next(one for one in TORCH[frameworks["pytorch"]]["builds"] if one["tag"] == tag)
+            if mm(build["cuda"]) != mm(stack["cuda"]["version"]):
+                wrong.append("Horovod's CUDA is not PyTorch's")
+    return wrong

@@ -1,0 +1,174 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The tables themselves: schema, order, no gaps, every reference and source known."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.tables import DIRECTORY, SUBJECTS, load, read_yaml
+from packaging.version import Version
+
+SCHEMA = json.loads((DIRECTORY / "schema.json").read_text(encoding="utf-8"))
+RAW = {name: read_yaml(DIRECTORY / f"{name}.yml") for name in SUBJECTS}
+TABLES = load()
+VERSIONED = ("ansible_core", "cuda", "horovod", "tensorflow", "torch")
+
+
+def rows(subject):
+    return RAW[subject]["rows"]
+
+
+@pytest.mark.parametrize("subject", SUBJECTS)
+def test_rows_match_the_schema(subject):
+    schema = {"$schema": SCHEMA["$schema"], "$defs": SCHEMA["$defs"], "$ref": f"#/$defs/{subject}"}
+    validator = jsonschema.Draft202012Validator(schema)
+    problems = [f"{row}: {error.message}" for row in rows(subject) for error in validator.iter_errors(row)]
+    assert not problems
+
+
+@pytest.mark.parametrize("subject", SUBJECTS)
+def test_every_source_is_known(subject):
+    known = set(TABLES.subjects["sources"]["sources"])
+    assert {source for row in rows(subject) for source in row["sources"]} <= known
+
+
+def test_every_listed_source_is_used():
+    from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack import judge
+    from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.rule import REGISTRY
+
+    assert judge
+    by_rows = {source for subject in SUBJECTS for row in rows(subject) for source in row["sources"]}
+    by_rules = {source for rule in REGISTRY for source in rule.sources}
+    assert by_rules <= set(TABLES.subjects["sources"]["sources"])
+    assert set(TABLES.subjects["sources"]["sources"]) == by_rows | by_rules
+
+
+@pytest.mark.parametrize("subject", SUBJECTS)
+def test_unverified_marks_name_columns_of_their_row(subject):
+    for row in rows(subject):
+        assert set(row.get("unverified", ())) <= set(row), row
+        for build in row.get("builds", ()):
+            assert set(build.get("unverified", ())) <= set(build), build
+
+
+@pytest.mark.parametrize("subject", VERSIONED)
+def test_versions_rise(subject):
+    versions = [Version(row["version"]) for row in rows(subject)]
+    assert versions == sorted(set(versions))
+
+
+@pytest.mark.parametrize("subject", ["cudnn", "nccl"])
+def test_library_builds_rise(subject):
+    keys = [(Version(row["version"]), Version(row["cuda"])) for row in rows(subject)]
+    assert keys == sorted(set(keys))
+
+
+def test_driver_branches_rise():
+    branches = [row["branch"] for row in rows("drivers")]
+    assert branches == sorted(set(branches))
+
+
+def test_only_cuda_that_was_never_released_is_missing():
+    known = [row["version"] for row in rows("cuda")]
+    for major, last in (("11", 8), ("12", 9)):
+        missing = [f"{major}.{minor}" for minor in range(last + 1) if f"{major}.{minor}" not in known]
+        assert missing == [one for one in RAW["cuda"]["never_released"] if one.startswith(f"{major}.")]
+
+
+def test_cuda_drivers_belong_to_known_branches():
+    known = {row["branch"] for row in rows("drivers")}
+    bundled = {int(number.split(".")[0]) for row in rows("cuda") for number in row["updates"].values()}
+    assert bundled <= known
+
+
+def test_cuda_updates_belong_to_their_toolkit_and_rise():
+    for row in rows("cuda"):
+        updates = list(row["updates"])
+        assert all(update.startswith(row["version"] + ".") for update in updates)
+        assert [Version(update) for update in updates] == sorted(Version(update) for update in updates)
+
+
+def test_forward_compatibility_names_known_branches():
+    known = {row["branch"] for row in rows("drivers")}
+    assert {branch for row in rows("cuda") for branch in row["forward_compat_branches"]} <= known
+
+
+def test_supported_driver_branches_have_a_version():
+    assert all(row["latest"] for row in rows("drivers") if row["status"] == "supported")
+
+
+def test_gpu_names_and_pci_ids_are_unique():
+    names = [name for row in rows("gpus") for name in {row["model"], *row.get("names", ())}]
+    ids = [one for row in rows("gpus") for one in row["pci_ids"]]
+    assert len(set(names)) == len(names)
+    assert len(set(ids)) == len(ids)
+
+
+def test_gpus_refer_to_known_branches_and_toolkits():
+    branches = {row["branch"] for row in rows("drivers")}
+    toolkits = {row["version"] for row in rows("cuda")}
+    for row in rows("gpus"):
+        assert row["max_driver_branch"] in branches | {None}
+        assert row["min_cuda"] in toolkits or Version(row["min_cuda"]) < Version("11.0")
+
+
+@pytest.mark.parametrize("row", rows("torch"), ids=lambda row: row["version"])
+def test_pytorch_builds(row):
+    """What a new release must have: one default build, known toolkits, tags that match their toolkit, a CPU build."""
+    tags = [build["tag"] for build in row["builds"]]
+    assert len(set(tags)) == len(tags)
+    assert "cpu" in tags
+    assert sum(build.get("default", False) for build in row["builds"]) == 1
+    toolkits = {one["version"] for one in rows("cuda")} | {"10.2"}
+    for build in row["builds"]:
+        if build["tag"] != "cpu":
+            minor = ".".join(build["cuda"].split(".")[:2])
+            assert minor in toolkits
+            assert build["tag"] == "cu" + minor.replace(".", "")
+            assert build["tag"] not in RAW["torch"]["never_existing_tags"]
+
+
+def test_tensorflow_refers_to_known_toolkits():
+    toolkits = {row["version"] for row in rows("cuda")}
+    for row in rows("tensorflow"):
+        assert row["cuda"] in toolkits
+        assert all(release.startswith(row["version"] + ".") for release in row["releases"])
+        assert bool(row["pins"]) == row["and_cuda"]
+
+
+def test_distributions_have_a_repository_row():
+    slugs = {row["slug"] for row in rows("repositories")}
+    assert {row["repository"] for row in TABLES.rows("distros")} == slugs
+
+
+def test_archives_refer_to_known_distributions_and_branches():
+    known = {(row["id"], row["version"]) for row in rows("distros")}
+    branches = {row["branch"] for row in rows("drivers")}
+    for row in rows("archives"):
+        assert (row["id"], row["version"]) in known
+        assert row["branch"] in branches
+        assert all(suite["version"].startswith(f"{row['branch']}.") for suite in row["suites"])
+
+
+def test_libraries_refer_to_known_repositories_and_toolkits():
+    slugs = {row["slug"] for row in rows("repositories")}
+    toolkits = {row["version"] for row in rows("cuda")} | {row["version"].split(".")[0] for row in rows("cuda")}
+    for subject in ("cudnn", "nccl"):
+        for row in rows(subject):
+            assert set(row["repositories"]) <= slugs
+            assert row["cuda"] in toolkits
+
+
+def test_every_part_of_a_stack_has_a_size():
+    parts = {row["part"] for row in rows("sizes")}
+    assert {"driver", "cuda", "pytorch-cpu", "pytorch-cuda", "tensorflow", "cupy", "horovod"} <= parts
+
+
+def test_every_file_is_a_known_subject():
+    files = {path.stem for path in Path(DIRECTORY).glob("*.yml")}
+    assert files == {*SUBJECTS, "sources", "version", "profiles"}
