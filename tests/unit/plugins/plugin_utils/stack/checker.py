@@ -74,7 +74,11 @@ def runs(capability, sass, ptx):
 
 
 def check(stack):
-    return [*check_host(stack), *check_libraries(stack), *(text for one in stack["environments"] for text in check_environment(stack, one))]
+    return [
+        *check_host(stack),
+        *check_libraries(stack),
+        *(text for one in stack["environments"] for text in check_environment(stack, one)),
+    ]
 
 
 def check_host(stack):
@@ -92,19 +96,23 @@ def check_host(stack):
             wrong.append("branch not in the distribution's repository")
         if not stack["repository"] or stack["repository"]["slug"] != os["repository"]:
             wrong.append("no repository for the driver")
-    for gpu in stack["gpus"]:
-        row = GPUS.get(gpu["model"])
-        if row is None:
-            continue
-        if driver["kernel_modules"] not in row["kernel_modules"]:
-            wrong.append(f"{gpu['model']}: wrong kernel modules")
-        if row["max_driver_branch"] and branch["branch"] > row["max_driver_branch"]:
-            wrong.append(f"{gpu['model']}: branch too new")
-        if n(driver["version"]) < n(row["min_driver"] or release_driver(row["min_cuda"])):
-            wrong.append(f"{gpu['model']}: driver too old")
+    wrong += [text for gpu in stack["gpus"] for text in check_gpu(gpu, driver)]
     manager = stack["fabric_manager"]
     if manager and manager["version"] != driver["version"]:
         wrong.append("fabric manager differs from the driver")
+    return wrong
+
+
+def check_gpu(gpu, driver):
+    row, wrong = GPUS.get(gpu["model"]), []
+    if row is None:
+        return []
+    if driver["kernel_modules"] not in row["kernel_modules"]:
+        wrong.append(f"{gpu['model']}: wrong kernel modules")
+    if row["max_driver_branch"] and int(driver["branch"]) > row["max_driver_branch"]:
+        wrong.append(f"{gpu['model']}: branch too new")
+    if n(driver["version"]) < n(row["min_driver"] or release_driver(row["min_cuda"])):
+        wrong.append(f"{gpu['model']}: driver too old")
     return wrong
 
 

@@ -130,5 +130,7 @@ def test_suggestions_work(question):
     found = answer(question)
     if found and found["suggestion"]:
         request = found["suggestion"]["request"]
-        again = resolve({**question, "environments": request.get("environments", question["environments"]), "request": request})
+        again = resolve(
+            {**question, "environments": request.get("environments", question["environments"]), "request": request}
+        )
         assert again["stack"] is not None

@@ -1,0 +1,115 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The shape and the package names of a stack."""
+
+from __future__ import annotations
+
+import pytest
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.resolve import resolve
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.result import kind
+
+A40 = ["A40"]
+B200 = ["B200"] * 8
+A100 = ["A100 SXM4 80GB"] * 8
+
+
+def stack(os="ubuntu 22.04", gpus=A40, **request):
+    return resolve({"os": os, "gpus": gpus, "request": request})["stack"]
+
+
+def names(part):
+    return {one["name"]: one["version"] for one in part["packages"]}
+
+
+def test_shape():
+    assert set(stack()) == {
+        "table_version", "os", "gpus", "driver", "fabric_manager", "repository", "cuda", "cudnn", "nccl", "python",
+        "environments", "disk_mib", "reasons", "warnings", "kind",
+    }  # fmt: skip
+    assert set(stack()["environments"][0]) == {
+        "name",
+        "python",
+        "accelerator",
+        "requirements",
+        "index",
+        "frameworks",
+        "build",
+    }
+
+
+def test_debian_driver_moves_with_its_branch():
+    driver = stack("debian 12", driver="535")["driver"]
+    assert names(driver)["nvidia-kernel-dkms"] == "535.*"
+    assert names(driver)["nvidia-persistenced"] == "535.*"
+    assert driver["components"] == ["contrib", "non-free", "non-free-firmware"]
+
+
+def test_debian_driver_of_an_older_suite_is_pinned_exactly():
+    driver = stack("debian 12", driver="535", driver_source="distribution", kernel_modules="open")["driver"]
+    assert names(driver)["nvidia-open-kernel-dkms"] == "535.261.03-1"
+    assert names(driver)["nvidia-modprobe"] == "535.161.07-1~deb12u1"
+
+
+@pytest.mark.parametrize(
+    ("os", "request_", "expected"),
+    [
+        ("ubuntu 22.04", {"driver": "535"}, {"nvidia-headless-535", "nvidia-utils-535"}),
+        ("ubuntu 22.04", {"driver": "580"}, {"nvidia-headless-580-open", "nvidia-utils-580"}),
+        ("ubuntu 22.04", {"driver": "595"}, {"nvidia-headless-open", "nvidia-utils"}),
+        ("debian 12", {"driver": "580"}, {"nvidia-driver-cuda", "nvidia-kernel-open-dkms"}),
+        ("rocky 9", {"driver": "580"}, {"nvidia-driver-cuda", "kmod-nvidia-open-dkms", "nvidia-persistenced"}),
+        ("rocky 8", {"driver": "535"}, {"nvidia-driver-cuda", "kmod-nvidia-latest-dkms", "nvidia-persistenced"}),
+    ],
+)
+def test_driver_packages_change_their_names_by_branch(os, request_, expected):
+    assert set(names(stack(os, **request_)["driver"])) == expected
+
+
+def test_pinning_packages_begin_with_580():
+    assert stack(driver="570")["driver"]["pinning_packages"] == []
+    assert stack(driver="580")["driver"]["pinning_packages"][0]["name"] == "nvidia-driver-pinning-580.178.04"
+
+
+@pytest.mark.parametrize(
+    ("os", "branch", "name"),
+    [
+        ("ubuntu 22.04", "570", "nvidia-fabricmanager-570"),
+        ("ubuntu 22.04", "580", "nvidia-fabricmanager"),
+        ("rocky 9", "570", "nvidia-fabric-manager"),
+        ("rocky 9", "580", "nvidia-fabricmanager"),
+    ],
+)
+def test_fabric_manager_has_the_drivers_version_and_the_branchs_name(os, branch, name):
+    found = stack(os, A100, driver=branch)
+    assert found["fabric_manager"]["version"] == found["driver"]["version"]
+    assert names(found["fabric_manager"]) == {name: f"{found['driver']['version']}-*"}
+
+
+def test_nvlink5_brings_nvlsm():
+    assert {"nvlsm", "infiniband-diags"} <= set(names(stack(gpus=B200)["fabric_manager"]))
+
+
+def test_library_packages():
+    found = stack(cuda="12.2", cudnn="8.9", nccl="2.19")
+    assert names(found["cudnn"])["libcudnn8"] == "8.9.6.50-1+cuda12.2"
+    assert names(found["nccl"])["libnccl-dev"] == "2.19.3-1+cuda12.2"
+    assert names(found["cuda"]) == {"cuda-toolkit-12-2": "12.2.2-*"}
+    assert names(stack("rocky 9", cuda="12.4", cudnn="9.1")["cudnn"])["libcudnn9-devel-cuda-12"] == "9.1.0.70-1"
+
+
+def test_forward_compatibility_brings_its_package():
+    assert "cuda-compat-13-0" in names(stack(gpus=["A100 PCIe 80GB"], driver="535", cuda="13.0")["cuda"])
+
+
+def test_horovods_build():
+    build = stack(horovod="0.28.1")["environments"][0]["build"]
+    assert build["requirement"] == "horovod==0.28.1"
+    assert build["environment"]["HOROVOD_GPU_OPERATIONS"] == "NCCL"
+    assert build["build_isolation"] is False
+
+
+def test_kind_is_the_same_for_equal_stacks_only():
+    assert stack()["kind"] == stack()["kind"]
+    assert stack()["kind"] != stack(gpus=["A40", "A40"])["kind"]
+    assert kind({**stack(), "warnings": ["another"]}) == stack()["kind"]

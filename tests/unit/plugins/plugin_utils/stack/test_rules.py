@@ -1,0 +1,107 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Rules that no product in today's tables can break alone, and what rules have in common."""
+
+from __future__ import annotations
+
+import pytest
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.judge import REGISTRY
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.model import Candidate
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.rule import Context
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.rules_frameworks import reach
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.tables import load
+
+TABLES = load()
+RULES = {rule.name: rule for rule in REGISTRY}
+CONTEXT = Context(TABLES)
+
+
+def driver(number, source="nvidia"):
+    branch = TABLES.branch(int(number.split(".")[0]))
+    return Candidate("driver", number, row={"branch": branch, "source": source, "kernel_modules": "open"})
+
+
+def gpu(model, **columns):
+    return Candidate("gpus", model, row={**TABLES.find("gpus", model=model), **columns})
+
+
+def torch(release, tag):
+    row = TABLES.find("torch", version=release)
+    build = next(one for one in row["builds"] if one["tag"] == tag)
+    return Candidate("pytorch", release, tag, {**build, "release": row})
+
+
+@pytest.mark.parametrize(
+    ("capability", "sass", "ptx", "how"),
+    [
+        ("8.6", ["8.0"], None, "sass"),
+        ("8.0", ["8.6"], None, None),
+        ("9.0", ["8.0"], None, None),
+        ("9.0", ["8.0"], "8.0", "ptx"),
+        ("8.0", ["7.0"], "9.0", None),
+        ("12.1", ["12.0"], None, "sass"),
+        ("8.6", None, None, "sass"),
+    ],
+)
+def test_how_code_reaches_a_gpu(capability, sass, ptx, how):
+    assert reach(capability, sass, ptx) == how
+
+
+def test_a_gpu_reached_through_ptx_needs_the_toolkits_driver():
+    check, future = RULES["pytorch-ptx-driver"].check, gpu("B200", compute_capability="13.0")
+    assert "595.45.04" in check(CONTEXT, torch("2.14.1", "cu132"), driver("580.178.04"), future)
+    assert check(CONTEXT, torch("2.14.1", "cu132"), driver("595.91.07"), future) is None
+    assert check(CONTEXT, torch("2.14.1", "cpu"), driver("580.178.04"), future) is None
+
+
+def test_aarch64_wheels_hold_less_code():
+    check, arm = RULES["pytorch-gpu"].check, Context(TABLES, arch="aarch64")
+    assert check(arm, torch("2.14.1", "cu126"), gpu("A40")) is None
+    assert check(CONTEXT, torch("2.14.1", "cu126"), gpu("Tesla T4")) is None
+    assert "holds no code" in check(arm, torch("2.14.1", "cu126"), gpu("Tesla T4"))
+
+
+def test_tensorflow_and_glibc():
+    check = RULES["tensorflow-glibc"].check
+    row = TABLES.find("tensorflow", version="2.21")
+    old, new = ({"glibc": number} for number in ("2.17", "2.31"))
+    assert "glibc 2.27" in check(CONTEXT, Candidate("tensorflow", "2.21.0", row=row), Candidate("os", "old 1", row=old))
+    assert check(CONTEXT, Candidate("tensorflow", "2.21.0", row=row), Candidate("os", "new 1", row=new)) is None
+
+
+def test_nvlink5_needs_a_fabric_manager_from_nvidia():
+    check = RULES["fabric-manager-packaged"].check
+    assert "fabric manager" in check(CONTEXT, driver("580.178.04", "distribution"), gpu("B200"))
+    assert check(CONTEXT, driver("580.178.04"), gpu("B200")) is None
+    assert check(CONTEXT, driver("580.178.04", "distribution"), gpu("A40")) is None
+
+
+@pytest.mark.parametrize("name", ["horovod-cuda", "horovod-nccl"])
+def test_horovod_needs_what_it_is_compiled_with(name):
+    horovod = Candidate("horovod", "0.28.1", row=TABLES.find("horovod", version="0.28.1"))
+    nothing = Candidate(name.split("-")[1], "none")
+    assert RULES[name].check(CONTEXT, horovod, nothing)
+    assert RULES[name].check(Context(TABLES, accelerator="cpu"), horovod, nothing) is None
+
+
+def test_rules_have_distinct_names_sources_and_known_scopes():
+    kinds = {
+        "driver",
+        "gpus",
+        "os",
+        "arch",
+        "ansible_core",
+        "python",
+        "cuda",
+        "cudnn",
+        "nccl",
+        "pytorch",
+        "tensorflow",
+        "cupy",
+        "horovod",
+    }
+    assert len(RULES) == len(REGISTRY)
+    assert all(rule.sources for rule in REGISTRY)
+    assert {kind for rule in REGISTRY for kind in rule.scope} <= kinds
+    assert all(len(rule.choices) <= 2 for rule in REGISTRY)

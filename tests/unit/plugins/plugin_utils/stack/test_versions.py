@@ -1,0 +1,64 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Versions and wishes."""
+
+from __future__ import annotations
+
+import pytest
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.versions import (
+    SpecError,
+    at_least,
+    check_spec,
+    matches,
+    minor,
+    starts_with,
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "prefix", "expected"),
+    [
+        ("535.54.03", "535", True),
+        ("535.54.03", "535.54.3", True),
+        ("550.54.15", "550.5", False),
+        ("12.10.1", "12.1", False),
+        ("2.13.0+cpu", "2.13", True),
+        ("2.1", "2.1.2", False),
+    ],
+)
+def test_prefixes_are_compared_part_by_part(text, prefix, expected):
+    assert starts_with(text, prefix) is expected
+
+
+def test_versions_are_no_strings():
+    assert at_least("10.0", "9.9")
+    assert at_least("580.65.06", "580.65.6")
+
+
+@pytest.mark.parametrize(
+    ("wish", "fits", "does_not"),
+    [
+        ("latest", "1.0", None),
+        ("12", "12.4.1", "13.0"),
+        ("12.x", "12.4.1", "13.0"),
+        ("12.*", "12.4.1", "11.8"),
+        (">=12,<13", "12.9.1", "13.0.0"),
+        ("~=2.4", "2.9.1", "3.0"),
+        ("!=2.5.1", "2.5.0", "2.5.1"),
+    ],
+)
+def test_wishes(wish, fits, does_not):
+    spec = check_spec(wish)
+    assert matches(fits, spec)
+    assert does_not is None or not matches(does_not, spec)
+
+
+@pytest.mark.parametrize("text", ["newest", ">=x", "1..2", "cu121"])
+def test_what_is_no_wish(text):
+    with pytest.raises(SpecError):
+        check_spec(text)
+
+
+def test_minor():
+    assert minor("12.8.1") == "12.8"
