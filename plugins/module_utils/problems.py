@@ -53,13 +53,17 @@ def link_problems(gpus):
 
 
 def nvlink_problems(gpus):
-    """GPUs of one model should have equally many active links."""
+    """GPUs of one model should have equally many active links; bridges between PCIe cards may join only some of them."""
     found = []
     for name in sorted({gpu["name"] for gpu in gpus if gpu["name"]}):
         peers = [gpu for gpu in gpus if gpu["name"] == name and "nvml" in gpu["seen_by"]]
+        switched = any(link["remote_type"] == "nvswitch" for gpu in peers for link in gpu["nvlinks"])
         counts = [len([link for link in gpu["nvlinks"] if link["active"]]) for gpu in peers]
-        usual = max(Counter(counts).items(), key=lambda item: (item[1], item[0]))[0] if counts else 0
-        for gpu, count in zip(peers, counts):
+        compared = [(gpu, count) for gpu, count in zip(peers, counts) if count or switched]
+        usual = (
+            max(Counter(count for dummy, count in compared).items(), key=lambda item: item[::-1])[0] if compared else 0
+        )
+        for gpu, count in compared:
             if count < usual:
                 found.append("%s has %d active NVLinks where its peers have %d" % (gpu_label(gpu), count, usual))
     return found

@@ -1,0 +1,169 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Machines by name. PCI addresses and NUMA layouts follow public recordings where one is named."""
+
+from __future__ import annotations
+
+from ansible_collections.allreduce.gpu.tests.lab.nvml.machine import Gpu, Machine, Mig, Model, Nic
+
+A40 = Model("NVIDIA A40", 0x2235, 7, "8.6", 46068, (300, 100, 300), nvlink_version=5, nvlinks=4)
+A100_40 = Model(
+    "NVIDIA A100-SXM4-40GB", 0x20B0, 7, "8.0", 40960, (400, 100, 400), mig=True, nvlink_version=4, nvlinks=12
+)
+A100_80 = Model(
+    "NVIDIA A100-SXM4-80GB", 0x20B2, 7, "8.0", 81920, (400, 100, 400), mig=True, nvlink_version=4, nvlinks=12
+)
+H100 = Model(
+    "NVIDIA H100 80GB HBM3", 0x2330, 9, "9.0", 81559, (700, 200, 700), (5, 16), mig=True, nvlink_version=6, nvlinks=18
+)
+RTX_3090 = Model(
+    "NVIDIA GeForce RTX 3090", 0x2204, 7, "8.6", 24576, (350, 100, 366), ecc=False, nvlink_version=5, nvlinks=4
+)
+V100 = Model("Tesla V100-SXM2-32GB", 0x1DB5, 5, "7.0", 32768, (300, 150, 300), (3, 16), nvlink_version=2, nvlinks=6)
+
+
+def below_root(host_bridge: str, root_port: str, device: str) -> tuple[str, ...]:
+    return (host_bridge, root_port, device)
+
+
+def below_switch(host: int, root_port: str, upstream: int, slot: int, bus: int) -> tuple[str, ...]:
+    """A device below one port of a PCIe switch; the same ``upstream`` is the same switch."""
+    return (
+        f"pci0000:{host:02x}",
+        root_port,
+        f"0000:{upstream:02x}:00.0",
+        f"0000:{upstream + 1:02x}:{slot:02x}.0",
+        f"0000:{bus:02x}:00.0",
+    )
+
+
+def direct(gpus: list[Gpu], pairs: dict[tuple[int, int], int]) -> tuple[Gpu, ...]:
+    """Connect GPUs by NVLinks of their own: {(gpu, gpu): number of links}."""
+    links: dict[int, list] = {number: [] for number in range(len(gpus))}
+    for (one, two), count in pairs.items():
+        links[one] += [("gpu", gpus[two].address)] * count
+        links[two] += [("gpu", gpus[one].address)] * count
+    return tuple(Gpu(**{**vars(gpu), "links": tuple(links[number])}) for number, gpu in enumerate(gpus))
+
+
+def no_gpu() -> Machine:
+    return Machine("no-gpu", driver=None, library=None)
+
+
+def a40_pcie() -> Machine:
+    """4×A40 in a server with two sockets, two of them joined by an NVLink bridge."""
+    places = [
+        ("pci0000:16", "0000:16:02.0", 0x17), ("pci0000:30", "0000:30:02.0", 0x31),
+        ("pci0000:97", "0000:97:02.0", 0x98), ("pci0000:b0", "0000:b0:02.0", 0xB1),
+    ]  # fmt: skip
+    gpus = [
+        Gpu(A40, below_root(host, port, f"0000:{bus:02x}:00.0"), numa=number // 2, minor=number)
+        for number, (host, port, bus) in enumerate(places)
+    ]
+    nics = (
+        Nic(
+            "mlx5_0",
+            below_root("pci0000:16", "0000:16:04.0", "0000:18:00.0"),
+            0,
+            link_layer="Ethernet",
+            rate_gbps=25,
+            netdev="ens1f0np0",
+        ),
+    )
+    return Machine("a40-pcie", direct(gpus, {(0, 1): 4}), nics, numa={0: "0-31,64-95", 1: "32-63,96-127"})
+
+
+def _switched(
+    name: str, model: Model, switches: int, nics_per_pair: int, numa: dict[int, str], nodes: list[int], **more
+) -> Machine:
+    """8 GPUs behind NVSwitches, in pairs below PCIe switches with their HCAs."""
+    fabric = tuple(
+        (f"pci0000:{0xE0:02x}", f"0000:e0:{slot:02x}.0", f"0000:e{slot:x}:00.0") for slot in range(1, switches + 1)
+    )
+    gpus, nics = [], []
+    for pair, node in enumerate(nodes):
+        host = 0x10 + 0x30 * pair
+        for half in range(2):
+            links = tuple(("nvswitch", fabric[link % switches][-1]) for link in range(model.nvlinks))
+            path = below_switch(host, f"0000:{host:02x}:01.1", host + 1, half, host + 4 + half)
+            gpus.append(Gpu(model, path, node, 2 * pair + half, links))
+        for number in range(nics_per_pair):
+            # The HCAs hang from a second switch below the first one: more than one bridge away from the GPUs.
+            above = below_switch(host, f"0000:{host:02x}:01.1", host + 1, 2 + number, host + 8 + 4 * number)
+            path = (*above, f"0000:{host + 9 + 4 * number:02x}:00.0", f"0000:{host + 10 + 4 * number:02x}:00.0")
+            nics.append(Nic(f"mlx5_{nics_per_pair * pair + number}", path, node))
+    return Machine(name, tuple(gpus), tuple(nics), fabric, numa, **more)
+
+
+def dgx_a100() -> Machine:
+    """8×A100 80 GB behind 6 NVSwitches with 8 HCAs, 8 NUMA nodes of which four have GPUs (see NVIDIA/nccl#1505)."""
+    numa = {node: f"{16 * node}-{16 * node + 15},{128 + 16 * node}-{128 + 16 * node + 15}" for node in range(8)}
+    return _switched("dgx-a100", A100_80, 6, 2, numa, [3, 1, 7, 5])
+
+
+def hgx_h100() -> Machine:
+    """8×H100 behind 4 NVSwitches, open kernel modules."""
+    numa = {0: "0-55,112-167", 1: "56-111,168-223"}
+    more = {"driver": "580.95.05", "library": "580.95.05", "kernel_modules": "open", "cuda": 13000}
+    return _switched("hgx-h100", H100, 4, 2, numa, [0, 0, 1, 1], **more)
+
+
+def a100_nvlink() -> Machine:
+    """4×A100 40 GB, every pair joined by four NVLinks, one HCA for two GPUs."""
+    gpus = [
+        Gpu(
+            A100_40,
+            below_root(f"pci0000:{host:02x}", f"0000:{host:02x}:01.1", f"0000:{host + 1:02x}:00.0"),
+            number,
+            number,
+        )
+        for number, host in enumerate((0x00, 0x40, 0x80, 0xC0))
+    ]
+    pairs = {(one, two): 4 for one in range(4) for two in range(one + 1, 4)}
+    nics = tuple(
+        Nic(
+            f"mlx5_{number}",
+            below_root(f"pci0000:{host:02x}", f"0000:{host:02x}:03.1", f"0000:{host + 3:02x}:00.0"),
+            2 * number,
+        )
+        for number, host in enumerate((0x00, 0x80))
+    )
+    numa = {node: f"{16 * node}-{16 * node + 15}" for node in range(4)}
+    return Machine("a100-nvlink", direct(gpus, pairs), nics, numa=numa)
+
+
+def rtx_3090() -> Machine:
+    """A workstation: 2×RTX 3090 with an NVLink bridge, one socket."""
+    gpus = [
+        Gpu(RTX_3090, below_root("pci0000:00", f"0000:00:0{n + 1}.1", f"0000:0{n + 1}:00.0"), 0, n) for n in range(2)
+    ]
+    return Machine("rtx-3090", direct(gpus, {(0, 1): 4}), numa={0: "0-31"})
+
+
+def v100_cube_mesh() -> Machine:
+    """8×V100 in the hybrid cube mesh of the DGX-1V: 6 links each, one or two to four others."""
+
+    def path(pair: int, slot: int, bus: int) -> tuple[str, ...]:
+        host = 0x00 if pair < 2 else 0x80
+        return below_switch(
+            host, f"0000:{host:02x}:0{pair % 2 + 2}.0", 0x10 * (pair + 1), slot, 0x10 * (pair + 1) + bus
+        )
+
+    places = [(pair, half) for pair in range(4) for half in range(2)]
+    gpus = [Gpu(V100, path(pair, half, 4 + half), pair // 2, 2 * pair + half) for pair, half in places]
+    mesh = {
+        (0, 1): 1, (0, 2): 1, (0, 3): 2, (0, 4): 2, (1, 2): 2, (1, 3): 1, (1, 5): 2, (2, 3): 1, (2, 6): 2, (3, 7): 2,
+        (4, 5): 1, (4, 6): 1, (4, 7): 2, (5, 6): 2, (5, 7): 1, (6, 7): 1,
+    }  # fmt: skip
+    nics = tuple(Nic(f"mlx5_{pair}", path(pair, 4, 8), pair // 2, rate_gbps=100) for pair in range(4))
+    return Machine("v100-cube-mesh", direct(gpus, mesh), nics, numa={0: "0-19,40-59", 1: "20-39,60-79"})
+
+
+def a100_mig() -> Machine:
+    """One A100 cut into two instances."""
+    parts = (Mig("NVIDIA A100-SXM4-40GB MIG 3g.20gb", 1, 19968), Mig("NVIDIA A100-SXM4-40GB MIG 3g.20gb", 2, 19968))
+    return Machine("a100-mig", (Gpu(A100_40, below_root("pci0000:00", "0000:00:01.1", "0000:07:00.0"), mig=parts),))
+
+
+MACHINES = (no_gpu, a40_pcie, dgx_a100, hgx_h100, a100_nvlink, rtx_3090, v100_cube_mesh, a100_mig)

@@ -1,0 +1,170 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How a host sees a machine: write its sysfs and procfs trees and its NVML profile, and build the library."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+from ansible_collections.allreduce.gpu.tests.lab.nvml.machine import Gpu, Machine, Nic
+
+SOURCE = Path(__file__).with_name("simulated_nvml.c")
+SPEEDS = {1: "2.5 GT/s PCIe", 3: "8.0 GT/s PCIe", 4: "16.0 GT/s PCIe", 5: "32.0 GT/s PCIe"}
+REMOTE_TYPES = {"gpu": 0, "npu": 1, "nvswitch": 2}
+LEVELS = {"PIX": 10, "PXB": 20, "PHB": 30, "NODE": 40, "SYS": 50}
+
+
+def write(root: Path, files: dict[str, str]) -> None:
+    for path, text in files.items():
+        place = root / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(text)
+
+
+def link(place: Path, target: Path) -> None:
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.symlink_to(os.path.relpath(target, place.parent))
+
+
+def write_device(sys: Path, path: tuple[str, ...], files: dict[str, str]) -> None:
+    """A PCI device at its place below /sys/devices, with its link in /sys/bus/pci/devices."""
+    home = sys / "devices" / Path(*path)
+    write(home, {name: f"{text}\n" for name, text in files.items()})
+    link(sys / "bus" / "pci" / "devices" / path[-1], home)
+
+
+def gpu_files(machine: Machine, gpu: Gpu) -> dict[str, str]:
+    generation, width = gpu.model.pcie
+    return {
+        "vendor": "0x10de", "device": f"0x{gpu.model.device_id:04x}", "class": "0x030200", "numa_node": str(gpu.numa),
+        "local_cpulist": machine.numa[gpu.numa], "current_link_width": str(gpu.width or width), "max_link_width": str(width),
+        "current_link_speed": SPEEDS[1], "max_link_speed": SPEEDS[generation],
+    }  # fmt: skip
+
+
+def write_sysfs(machine: Machine, sys: Path) -> None:
+    for gpu in machine.gpus:
+        write_device(sys, gpu.path, gpu_files(machine, gpu))
+    for path in machine.nvswitches:
+        write_device(sys, path, {"vendor": "0x10de", "device": "0x1af1", "class": "0x068000", "numa_node": "0"})
+    for nic in machine.nics:
+        write_device(
+            sys, nic.path, {"vendor": "0x15b3", "device": "0x101b", "class": "0x020700", "numa_node": str(nic.numa)}
+        )
+        write_nic(sys, nic)
+    for node, cpus in machine.numa.items():
+        write(sys / "devices" / "system" / "node" / f"node{node}", {"cpulist": f"{cpus}\n"})
+    (sys / "bus" / "pci" / "devices").mkdir(parents=True, exist_ok=True)
+
+
+def write_nic(sys: Path, nic: Nic) -> None:
+    home = sys / "devices" / Path(*nic.path)
+    infiniband = home / "infiniband" / nic.name
+    port = {
+        "state": "4: ACTIVE" if nic.state == "ACTIVE" else "1: DOWN",
+        "link_layer": nic.link_layer,
+        "rate": f"{nic.rate_gbps} Gb/sec (4X HDR)",
+    }
+    write(infiniband / "ports" / "1", {name: f"{text}\n" for name, text in port.items()})
+    if nic.netdev:
+        write(home / "net" / nic.netdev, {"dev_port": "0\n"})
+    if nic.link_layer == "Ethernet":
+        gids = {"0": ("fe80:0000:0000:0000:0a00:27ff:fe00:0001", "IB/RoCE v1"), "1": ("fe80:0000:0000:0000:0a00:27ff:fe00:0001", "RoCE v2"),
+                "2": ("0000:0000:0000:0000:0000:ffff:0a00:0001", "IB/RoCE v1"), "3": ("0000:0000:0000:0000:0000:ffff:0a00:0001", "RoCE v2")}  # fmt: skip
+        for index, (gid, kind) in gids.items():
+            attributes = {
+                f"gids/{index}": gid,
+                f"gid_attrs/types/{index}": kind,
+                f"gid_attrs/ndevs/{index}": nic.netdev,
+            }
+            write(infiniband / "ports" / "1", {name: f"{text}\n" for name, text in attributes.items()})
+    link(infiniband / "device", home)
+    link(sys / "class" / "infiniband" / nic.name, infiniband)
+
+
+def write_procfs(machine: Machine, proc: Path) -> None:
+    proc.mkdir(parents=True, exist_ok=True)
+    if machine.driver is None:
+        return
+    kind = "Open Kernel Module for x86_64" if machine.kernel_modules == "open" else "x86_64 Kernel Module"
+    write(
+        proc / "driver" / "nvidia",
+        {"version": f"NVRM version: NVIDIA UNIX {kind}  {machine.driver}  Release Build\nGCC version:  12.2.0\n"},
+    )
+    for gpu in machine.gpus:
+        text = f"Model: \t\t {gpu.model.name}\nIRQ:   \t\t 33\nGPU UUID: \t {gpu.uuid}\nDevice Minor: \t {gpu.minor}\n"
+        write(proc / "driver" / "nvidia" / "gpus" / gpu.address, {"information": text})
+
+
+def profile(machine: Machine, levels: dict[tuple[str, str], str]) -> Iterator[str]:
+    """Lines of the NVML profile. levels: {(address, address): code} of "nvidia-smi topo -m"."""
+    gpus = [gpu for gpu in machine.gpus if not gpu.hidden]
+    yield f"system gpus {len(gpus)}"
+    yield f"system nvml_version {machine.cuda // 1000}.{machine.library}"
+    yield f"system driver_version {machine.driver}"
+    yield f"system cuda_version {machine.cuda}"
+    if machine.driver != machine.library:
+        yield f"system init !{9 if machine.driver is None else 18}"
+    for index, gpu in enumerate(gpus):
+        yield from (f"{index} {line}" for line in gpu_profile(gpu, bool(machine.nvswitches)))
+        for other, peer in enumerate(gpus):
+            if (gpu.address, peer.address) in levels:
+                yield f"{index} level.{other} {LEVELS[levels[gpu.address, peer.address]]}"
+        for number, part in enumerate(gpu.mig):
+            yield f"{index}.mig{number} uuid MIG-{gpu.uuid[4:]}-{number}"
+            yield f"{index}.mig{number} name {part.name}"
+            yield f"{index}.mig{number} memory_mib {part.memory_mib}"
+            yield f"{index}.mig{number} gpu_instance_id {part.gpu_instance}"
+            yield f"{index}.mig{number} compute_instance_id 0"
+
+
+def gpu_profile(gpu: Gpu, switched: bool) -> Iterator[str]:
+    model = gpu.model
+    default, low, high = (1000 * watts for watts in model.power)
+    generation, width = model.pcie
+    yield from (f"{key} {value}" for key, value in gpu.settings)
+    if gpu.lost:
+        yield "lost 15"
+    yield from (
+        f"name {model.name}", f"uuid {gpu.uuid}", f"minor_number {gpu.minor}", f"pci_bus_id {gpu.address}",
+        f"pci_device_id 0x{model.device_id:04x}", f"architecture {model.architecture}",
+        f"compute_capability {model.compute_capability.replace('.', ' ')}", f"memory_mib {model.memory_mib}",
+        "persistence_mode 0", "compute_mode 0", "pcie_generation 1", f"pcie_max_generation {generation}",
+        f"pcie_width {gpu.width or width}", f"pcie_max_width {width}",
+        f"power_limit {default}", f"power_default {default}", f"power_bounds {low} {high}",
+    )  # fmt: skip
+    if model.ecc:
+        yield from (
+            "ecc 1 1",
+            "ecc_errors.0.0 0",
+            "ecc_errors.1.0 0",
+            "ecc_errors.0.1 0",
+            "ecc_errors.1.1 0",
+            "remapped_rows 0 0 0 0",
+        )
+    if model.mig:
+        yield from (f"mig {int(bool(gpu.mig))} {int(bool(gpu.mig))}", "mig_max_devices 7")
+    yield "throttle_reasons 0"
+    if switched:
+        yield f"fabric_state {3 if model.architecture >= 9 else 0}"
+    for number in range(model.nvlinks):
+        kind, remote = gpu.links[number] if number < len(gpu.links) else ("gpu", None)
+        active = int(number < len(gpu.links) and remote is not None)
+        yield f"link.{number} {active} {model.nvlink_version} {REMOTE_TYPES[kind]} {remote or '-'}"
+
+
+def build_library(place: Path) -> Path:
+    """Compile the simulated library; the caller names the profile in SIMULATED_NVML."""
+    subprocess.run(["gcc", "-shared", "-fPIC", "-O1", "-o", str(place), str(SOURCE)], check=True)
+    return place
+
+
+def record(machine: Machine, root: Path, levels: dict[tuple[str, str], str] | None = None) -> None:
+    """Write root/sys, root/proc and root/profile."""
+    write_sysfs(machine, root / "sys")
+    write_procfs(machine, root / "proc")
+    (root / "profile").write_text("".join(f"{line}\n" for line in profile(machine, levels or {})))

@@ -1,0 +1,347 @@
+/* Copyright: The allreduce.gpu authors
+ * GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+ * SPDX-License-Identifier: GPL-3.0-or-later
+ *
+ * Answers as libnvidia-ml.so.1 from a profile. Test equipment: nothing in roles/ or plugins/ knows of it.
+ *
+ * The profile (named by $SIMULATED_NVML, else /etc/simulated-nvml/profile) has lines "<section> <key> <value>", where the
+ * section is "system" or a GPU's index. A line of the file <profile>.state has precedence; what a caller sets is written
+ * there, so it persists across processes. A key that is missing is answered with NOT_SUPPORTED.
+ * The value "!<n>" makes a call fail with NVML's return code <n>.
+ */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { OK = 0, UNINITIALIZED = 1, INVALID_ARGUMENT = 2, NOT_SUPPORTED = 3, NO_PERMISSION = 4, NOT_FOUND = 6,
+       INSUFFICIENT_SIZE = 7, OPERATING_SYSTEM = 17 };
+
+typedef struct device *handle; /* index + 1, and 1000 * (index + 1) + number + 1 for MIG devices */
+typedef struct {
+    char legacy[16];
+    unsigned domain, bus, device, pci_device_id, pci_subsystem_id;
+    char bus_id[32];
+} pci_info;
+typedef struct { unsigned long long total, free, used; } memory_info;
+typedef struct { unsigned char cluster[16]; unsigned status; uint32_t clique; unsigned char state; } fabric_info;
+
+static int initialized;
+
+static const char *profile(void) {
+    const char *path = getenv("SIMULATED_NVML");
+    return path ? path : "/etc/simulated-nvml/profile";
+}
+
+static int find(const char *path, const char *section, const char *key, char *value, size_t size) {
+    char line[512], wanted[128];
+    FILE *file = fopen(path, "r");
+    int found = 0;
+    if (!file) return 0;
+    snprintf(wanted, sizeof wanted, "%s %s ", section, key);
+    while (!found && fgets(line, sizeof line, file)) {
+        line[strcspn(line, "\n")] = 0;
+        if (strncmp(line, wanted, strlen(wanted)) == 0) {
+            snprintf(value, size, "%s", line + strlen(wanted));
+            found = 1;
+        }
+    }
+    fclose(file);
+    return found;
+}
+
+static int get(const char *section, const char *key, char *value, size_t size) {
+    char state[1024];
+    snprintf(state, sizeof state, "%s.state", profile());
+    if (!find(state, section, key, value, size) && !find(profile(), section, key, value, size)) return NOT_SUPPORTED;
+    return value[0] == '!' ? atoi(value + 1) : OK;
+}
+
+static int set(const char *section, const char *key, const char *value) {
+    char path[1024], next[1040], line[512], wanted[128];
+    FILE *old, *fresh;
+    snprintf(path, sizeof path, "%s.state", profile());
+    snprintf(next, sizeof next, "%s.%d", path, (int)getpid());
+    snprintf(wanted, sizeof wanted, "%s %s ", section, key);
+    if (!(fresh = fopen(next, "w"))) return NO_PERMISSION;
+    if ((old = fopen(path, "r"))) {
+        while (fgets(line, sizeof line, old))
+            if (strncmp(line, wanted, strlen(wanted)) != 0) fputs(line, fresh);
+        fclose(old);
+    }
+    fprintf(fresh, "%s%s\n", wanted, value);
+    return fclose(fresh) == 0 && rename(next, path) == 0 ? OK : OPERATING_SYSTEM;
+}
+
+static long number_of(handle device) { return (long)(intptr_t)device; }
+
+static const char *section_of(handle device) {
+    static char section[32];
+    long number = number_of(device);
+    if (number >= 1000) snprintf(section, sizeof section, "%ld.mig%ld", number / 1000 - 1, number % 1000 - 1);
+    else snprintf(section, sizeof section, "%ld", number - 1);
+    return section;
+}
+
+static int device_text(handle device, const char *key, char *value, size_t size) {
+    char lost[64];
+    if (!initialized) return UNINITIALIZED;
+    if (!device) return INVALID_ARGUMENT;
+    if (get(section_of(device), "lost", lost, sizeof lost) != NOT_SUPPORTED) return atoi(lost);
+    return get(section_of(device), key, value, size);
+}
+
+static int device_numbers(handle device, const char *key, unsigned *first, unsigned *second) {
+    char value[64] = "";
+    int rc = device_text(device, key, value, sizeof value);
+    unsigned one = 0, two = 0;
+    if (rc != OK) return rc;
+    sscanf(value, "%u %u", &one, &two);
+    if (first) *first = one;
+    if (second) *second = two;
+    return OK;
+}
+
+static int device_set(handle device, const char *key, unsigned value) {
+    char text[64], old[64];
+    int rc = device_text(device, key, old, sizeof old);
+    if (rc != OK) return rc;
+    snprintf(text, sizeof text, "%u", value);
+    return set(section_of(device), key, text);
+}
+
+static int text_into(int rc, const char *value, char *out, unsigned size) {
+    if (rc == OK && strlen(value) >= size) return INSUFFICIENT_SIZE;
+    if (rc == OK) strcpy(out, value);
+    return rc;
+}
+
+static void fill_pci(const char *address, unsigned device_id, pci_info *pci) {
+    unsigned domain = 0, bus = 0, slot = 0, function = 0;
+    memset(pci, 0, sizeof *pci);
+    sscanf(address, "%x:%x:%x.%x", &domain, &bus, &slot, &function);
+    pci->domain = domain;
+    pci->bus = bus;
+    pci->device = slot;
+    pci->pci_device_id = device_id << 16 | 0x10de;
+    snprintf(pci->legacy, sizeof pci->legacy, "%04X:%02X:%02X.%X", domain & 0xffff, bus & 0xff, slot & 0x1f, function & 7);
+    snprintf(pci->bus_id, sizeof pci->bus_id, "%08X:%02X:%02X.%X", domain, bus & 0xff, slot & 0x1f, function & 7);
+}
+
+/* --- the library itself --- */
+
+int nvmlInitWithFlags(unsigned flags) {
+    char value[64];
+    int rc = get("system", "init", value, sizeof value);
+    (void)flags;
+    if (rc == NOT_SUPPORTED) rc = OK; /* only a fault needs a line */
+    initialized = rc == OK;
+    return rc;
+}
+int nvmlInit_v2(void) { return nvmlInitWithFlags(0); }
+int nvmlShutdown(void) { initialized = 0; return OK; }
+
+const char *nvmlErrorString(int rc) {
+    switch (rc) {
+        case OK: return "Success";
+        case UNINITIALIZED: return "Uninitialized";
+        case INVALID_ARGUMENT: return "Invalid Argument";
+        case NOT_SUPPORTED: return "Not Supported";
+        case NO_PERMISSION: return "Insufficient Permissions";
+        case NOT_FOUND: return "Not Found";
+        case 9: return "Driver Not Loaded";
+        case 15: return "GPU is lost";
+        case 18: return "Driver/library version mismatch";
+        default: return "Unknown Error";
+    }
+}
+
+int nvmlSystemGetNVMLVersion(char *out, unsigned size) {
+    char value[128] = "";
+    return text_into(get("system", "nvml_version", value, sizeof value), value, out, size);
+}
+int nvmlSystemGetDriverVersion(char *out, unsigned size) {
+    char value[128] = "";
+    return initialized ? text_into(get("system", "driver_version", value, sizeof value), value, out, size) : UNINITIALIZED;
+}
+int nvmlSystemGetCudaDriverVersion(int *out) {
+    char value[64] = "";
+    int rc = initialized ? get("system", "cuda_version", value, sizeof value) : UNINITIALIZED;
+    if (rc == OK) *out = atoi(value);
+    return rc;
+}
+int nvmlSystemGetCudaDriverVersion_v2(int *out) { return nvmlSystemGetCudaDriverVersion(out); }
+
+int nvmlDeviceGetCount_v2(unsigned *count) {
+    char value[64] = "0";
+    int rc = initialized ? get("system", "gpus", value, sizeof value) : UNINITIALIZED;
+    if (rc == OK) *count = (unsigned)atoi(value);
+    return rc;
+}
+int nvmlDeviceGetHandleByIndex_v2(unsigned index, handle *device) {
+    char section[32], value[64];
+    unsigned count = 0;
+    int rc = nvmlDeviceGetCount_v2(&count);
+    if (rc != OK) return rc;
+    if (index >= count) return INVALID_ARGUMENT;
+    snprintf(section, sizeof section, "%u", index);
+    if (get(section, "lost", value, sizeof value) == OK) return atoi(value);
+    *device = (handle)(intptr_t)(index + 1);
+    return OK;
+}
+
+#define TEXT(function, key) \
+    int function(handle device, char *out, unsigned size) { \
+        char value[256] = ""; \
+        return text_into(device_text(device, key, value, sizeof value), value, out, size); \
+    }
+#define NUMBER(function, key) \
+    int function(handle device, unsigned *out) { return device_numbers(device, key, out, NULL); }
+#define PAIR(function, key) \
+    int function(handle device, unsigned *one, unsigned *two) { return device_numbers(device, key, one, two); }
+#define SETTER(function, key) \
+    int function(handle device, unsigned value) { return device_set(device, key, value); }
+
+TEXT(nvmlDeviceGetName, "name")
+TEXT(nvmlDeviceGetUUID, "uuid")
+NUMBER(nvmlDeviceGetMinorNumber, "minor_number")
+NUMBER(nvmlDeviceGetArchitecture, "architecture")
+NUMBER(nvmlDeviceGetPersistenceMode, "persistence_mode")
+NUMBER(nvmlDeviceGetComputeMode, "compute_mode")
+NUMBER(nvmlDeviceGetCurrPcieLinkGeneration, "pcie_generation")
+NUMBER(nvmlDeviceGetMaxPcieLinkGeneration, "pcie_max_generation")
+NUMBER(nvmlDeviceGetCurrPcieLinkWidth, "pcie_width")
+NUMBER(nvmlDeviceGetMaxPcieLinkWidth, "pcie_max_width")
+NUMBER(nvmlDeviceGetPowerManagementLimit, "power_limit")
+NUMBER(nvmlDeviceGetPowerManagementDefaultLimit, "power_default")
+NUMBER(nvmlDeviceGetMaxMigDeviceCount, "mig_max_devices")
+NUMBER(nvmlDeviceGetGpuInstanceId, "gpu_instance_id")
+NUMBER(nvmlDeviceGetComputeInstanceId, "compute_instance_id")
+NUMBER(nvmlDeviceGetRetiredPagesPendingStatus, "retired_pages_pending")
+PAIR(nvmlDeviceGetCudaComputeCapability, "compute_capability")
+PAIR(nvmlDeviceGetEccMode, "ecc")
+PAIR(nvmlDeviceGetMigMode, "mig")
+PAIR(nvmlDeviceGetPowerManagementLimitConstraints, "power_bounds")
+SETTER(nvmlDeviceSetPersistenceMode, "persistence_mode")
+SETTER(nvmlDeviceSetComputeMode, "compute_mode")
+
+int nvmlDeviceSetPowerManagementLimit(handle device, unsigned limit) {
+    unsigned low = 0, high = 0;
+    int rc = device_numbers(device, "power_bounds", &low, &high);
+    if (rc != OK) return rc;
+    return limit < low || limit > high ? INVALID_ARGUMENT : device_set(device, "power_limit", limit);
+}
+
+/* ECC and MIG modes wait for a reset: only the pending half changes. */
+static int set_pending(handle device, const char *key, unsigned value) {
+    char text[64];
+    unsigned current = 0;
+    int rc = device_numbers(device, key, &current, NULL);
+    if (rc != OK) return rc;
+    snprintf(text, sizeof text, "%u %u", current, value);
+    return set(section_of(device), key, text);
+}
+int nvmlDeviceSetEccMode(handle device, unsigned mode) { return set_pending(device, "ecc", mode); }
+int nvmlDeviceSetMigMode(handle device, unsigned mode, int *activation) {
+    *activation = OK;
+    return set_pending(device, "mig", mode);
+}
+
+int nvmlDeviceGetPciInfo_v3(handle device, pci_info *pci) {
+    char address[64] = "", id[64] = "0";
+    int rc = device_text(device, "pci_bus_id", address, sizeof address);
+    if (rc != OK) return rc;
+    device_text(device, "pci_device_id", id, sizeof id);
+    fill_pci(address, (unsigned)strtoul(id, NULL, 0), pci);
+    return OK;
+}
+
+int nvmlDeviceGetMemoryInfo(handle device, memory_info *memory) {
+    unsigned mib = 0;
+    int rc = device_numbers(device, "memory_mib", &mib, NULL);
+    if (rc != OK) return rc;
+    memory->total = (unsigned long long)mib << 20;
+    memory->free = memory->total;
+    memory->used = 0;
+    return OK;
+}
+
+/* "link.<n> <active> <version> <remote type> <remote address or ->" */
+static int nvlink(handle device, unsigned link, unsigned *active, unsigned *version, unsigned *type, char *address) {
+    char key[32], value[128] = "";
+    snprintf(key, sizeof key, "link.%u", link);
+    int rc = device_text(device, key, value, sizeof value);
+    if (rc != OK) return rc;
+    return sscanf(value, "%u %u %u %63s", active, version, type, address) == 4 ? OK : INVALID_ARGUMENT;
+}
+int nvmlDeviceGetNvLinkState(handle device, unsigned link, unsigned *active) {
+    unsigned version, type;
+    char address[64];
+    return nvlink(device, link, active, &version, &type, address);
+}
+int nvmlDeviceGetNvLinkVersion(handle device, unsigned link, unsigned *version) {
+    unsigned active, type;
+    char address[64];
+    return nvlink(device, link, &active, version, &type, address);
+}
+int nvmlDeviceGetNvLinkRemoteDeviceType(handle device, unsigned link, unsigned *type) {
+    unsigned active, version;
+    char address[64];
+    return nvlink(device, link, &active, &version, type, address);
+}
+int nvmlDeviceGetNvLinkRemotePciInfo_v2(handle device, unsigned link, pci_info *pci) {
+    unsigned active, version, type;
+    char address[64];
+    int rc = nvlink(device, link, &active, &version, &type, address);
+    if (rc != OK) return rc;
+    if (address[0] == '-') return NOT_SUPPORTED;
+    fill_pci(address, 0, pci);
+    return OK;
+}
+
+int nvmlDeviceGetTopologyCommonAncestor(handle device, handle other, unsigned *level) {
+    char key[32];
+    snprintf(key, sizeof key, "level.%ld", number_of(other) - 1);
+    return device_numbers(device, key, level, NULL);
+}
+
+int nvmlDeviceGetMigDeviceHandleByIndex(handle device, unsigned number, handle *mig) {
+    char section[64], value[64];
+    snprintf(section, sizeof section, "%s.mig%u", section_of(device), number);
+    if (get(section, "uuid", value, sizeof value) != OK) return NOT_FOUND;
+    *mig = (handle)(intptr_t)(1000 * number_of(device) + number + 1);
+    return OK;
+}
+
+int nvmlDeviceGetGpuFabricInfo(handle device, fabric_info *info) {
+    unsigned state = 0;
+    int rc = device_numbers(device, "fabric_state", &state, NULL);
+    if (rc != OK) return rc;
+    memset(info, 0, sizeof *info);
+    info->state = (unsigned char)state;
+    return OK;
+}
+
+int nvmlDeviceGetTotalEccErrors(handle device, unsigned kind, unsigned counter, unsigned long long *count) {
+    char key[64], value[64] = "0";
+    snprintf(key, sizeof key, "ecc_errors.%u.%u", kind, counter);
+    int rc = device_text(device, key, value, sizeof value);
+    if (rc == OK) *count = strtoull(value, NULL, 10);
+    return rc;
+}
+int nvmlDeviceGetRemappedRows(handle device, unsigned *correctable, unsigned *uncorrectable, unsigned *pending, unsigned *failed) {
+    char value[64] = "";
+    int rc = device_text(device, "remapped_rows", value, sizeof value);
+    if (rc != OK) return rc;
+    return sscanf(value, "%u %u %u %u", correctable, uncorrectable, pending, failed) == 4 ? OK : INVALID_ARGUMENT;
+}
+int nvmlDeviceGetCurrentClocksThrottleReasons(handle device, unsigned long long *reasons) {
+    char value[64] = "0";
+    int rc = device_text(device, "throttle_reasons", value, sizeof value);
+    if (rc == OK) *reasons = strtoull(value, NULL, 0);
+    return rc;
+}
+int nvmlDeviceGetCurrentClocksEventReasons(handle device, unsigned long long *reasons) {
+    return nvmlDeviceGetCurrentClocksThrottleReasons(device, reasons);
+}

@@ -1,0 +1,296 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The model on imagined machines, measured through their trees and, by the real pynvml, through the simulated library."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from ansible_collections.allreduce.gpu.plugins.module_utils import gpu_node
+from ansible_collections.allreduce.gpu.plugins.module_utils.files import FileTree
+from ansible_collections.allreduce.gpu.tests.lab.nvml import machines, recording
+from ansible_collections.allreduce.gpu.tests.lab.nvml.machine import Machine
+
+# As "nvidia-smi topo -m" prints them.
+MATRICES = {
+    "no-gpu": "",
+    "a40-pcie": """
+                GPU0   GPU1   GPU2   GPU3   mlx5_0
+        GPU0    X      NV4    SYS    SYS    PHB
+        GPU1    NV4    X      SYS    SYS    NODE
+        GPU2    SYS    SYS    X      NODE   SYS
+        GPU3    SYS    SYS    NODE   X      SYS
+        mlx5_0  PHB    NODE   SYS    SYS    X
+    """,
+    "dgx-a100": """
+                GPU0 GPU1 GPU2 GPU3 GPU4 GPU5 GPU6 GPU7 mlx5_0 mlx5_1 mlx5_2 mlx5_3 mlx5_4 mlx5_5 mlx5_6 mlx5_7
+        GPU0    X    NV12 NV12 NV12 NV12 NV12 NV12 NV12 PXB    PXB    SYS    SYS    SYS    SYS    SYS    SYS
+        GPU1    NV12 X    NV12 NV12 NV12 NV12 NV12 NV12 PXB    PXB    SYS    SYS    SYS    SYS    SYS    SYS
+        GPU2    NV12 NV12 X    NV12 NV12 NV12 NV12 NV12 SYS    SYS    PXB    PXB    SYS    SYS    SYS    SYS
+        GPU3    NV12 NV12 NV12 X    NV12 NV12 NV12 NV12 SYS    SYS    PXB    PXB    SYS    SYS    SYS    SYS
+        GPU4    NV12 NV12 NV12 NV12 X    NV12 NV12 NV12 SYS    SYS    SYS    SYS    PXB    PXB    SYS    SYS
+        GPU5    NV12 NV12 NV12 NV12 NV12 X    NV12 NV12 SYS    SYS    SYS    SYS    PXB    PXB    SYS    SYS
+        GPU6    NV12 NV12 NV12 NV12 NV12 NV12 X    NV12 SYS    SYS    SYS    SYS    SYS    SYS    PXB    PXB
+        GPU7    NV12 NV12 NV12 NV12 NV12 NV12 NV12 X    SYS    SYS    SYS    SYS    SYS    SYS    PXB    PXB
+        mlx5_0  PXB  PXB  SYS  SYS  SYS  SYS  SYS  SYS  X      PXB    SYS    SYS    SYS    SYS    SYS    SYS
+        mlx5_1  PXB  PXB  SYS  SYS  SYS  SYS  SYS  SYS  PXB    X      SYS    SYS    SYS    SYS    SYS    SYS
+        mlx5_2  SYS  SYS  PXB  PXB  SYS  SYS  SYS  SYS  SYS    SYS    X      PXB    SYS    SYS    SYS    SYS
+        mlx5_3  SYS  SYS  PXB  PXB  SYS  SYS  SYS  SYS  SYS    SYS    PXB    X      SYS    SYS    SYS    SYS
+        mlx5_4  SYS  SYS  SYS  SYS  PXB  PXB  SYS  SYS  SYS    SYS    SYS    SYS    X      PXB    SYS    SYS
+        mlx5_5  SYS  SYS  SYS  SYS  PXB  PXB  SYS  SYS  SYS    SYS    SYS    SYS    PXB    X      SYS    SYS
+        mlx5_6  SYS  SYS  SYS  SYS  SYS  SYS  PXB  PXB  SYS    SYS    SYS    SYS    SYS    SYS    X      PXB
+        mlx5_7  SYS  SYS  SYS  SYS  SYS  SYS  PXB  PXB  SYS    SYS    SYS    SYS    SYS    SYS    PXB    X
+    """,
+    "a100-nvlink": """
+                GPU0   GPU1   GPU2   GPU3   mlx5_0 mlx5_1
+        GPU0    X      NV4    NV4    NV4    PHB    SYS
+        GPU1    NV4    X      NV4    NV4    SYS    SYS
+        GPU2    NV4    NV4    X      NV4    SYS    PHB
+        GPU3    NV4    NV4    NV4    X      SYS    SYS
+        mlx5_0  PHB    SYS    SYS    SYS    X      SYS
+        mlx5_1  SYS    SYS    PHB    SYS    SYS    X
+    """,
+    "rtx-3090": """
+                GPU0   GPU1
+        GPU0    X      NV4
+        GPU1    NV4    X
+    """,
+    "v100-cube-mesh": """
+                GPU0 GPU1 GPU2 GPU3 GPU4 GPU5 GPU6 GPU7 mlx5_0 mlx5_1 mlx5_2 mlx5_3
+        GPU0    X    NV1  NV1  NV2  NV2  SYS  SYS  SYS  PIX    PHB    SYS    SYS
+        GPU1    NV1  X    NV2  NV1  SYS  NV2  SYS  SYS  PIX    PHB    SYS    SYS
+        GPU2    NV1  NV2  X    NV1  SYS  SYS  NV2  SYS  PHB    PIX    SYS    SYS
+        GPU3    NV2  NV1  NV1  X    SYS  SYS  SYS  NV2  PHB    PIX    SYS    SYS
+        GPU4    NV2  SYS  SYS  SYS  X    NV1  NV1  NV2  SYS    SYS    PIX    PHB
+        GPU5    SYS  NV2  SYS  SYS  NV1  X    NV2  NV1  SYS    SYS    PIX    PHB
+        GPU6    SYS  SYS  NV2  SYS  NV1  NV2  X    NV1  SYS    SYS    PHB    PIX
+        GPU7    SYS  SYS  SYS  NV2  NV2  NV1  NV1  X    SYS    SYS    PHB    PIX
+        mlx5_0  PIX  PIX  PHB  PHB  SYS  SYS  SYS  SYS  X      PHB    SYS    SYS
+        mlx5_1  PHB  PHB  PIX  PIX  SYS  SYS  SYS  SYS  PHB    X      SYS    SYS
+        mlx5_2  SYS  SYS  SYS  SYS  PIX  PIX  PHB  PHB  SYS    SYS    X      PHB
+        mlx5_3  SYS  SYS  SYS  SYS  PHB  PHB  PIX  PIX  SYS    SYS    PHB    X
+    """,
+    "a100-mig": "GPU0\n GPU0 X",
+}
+
+
+@pytest.fixture(scope="session")
+def library(tmp_path_factory):
+    """The simulated libnvidia-ml.so.1."""
+    if not shutil.which("gcc"):
+        pytest.skip("no gcc to build the simulated NVML with")
+    return recording.build_library(tmp_path_factory.mktemp("nvml") / "libnvidia-ml.so.1")
+
+
+@pytest.fixture
+def measure(library, tmp_path, monkeypatch):
+    """A function that records a machine and measures it as gpu_facts does."""
+
+    def measured(machine: Machine, levels=None) -> dict:
+        recording.record(machine, tmp_path, levels)
+        monkeypatch.setenv("SIMULATED_NVML", str(tmp_path / "profile"))
+        name = str(library) if machine.library else str(tmp_path / "libnvidia-ml.so.1")
+        return gpu_node.measure(FileTree(str(tmp_path / "sys")), FileTree(str(tmp_path / "proc")), name)
+
+    return measured
+
+
+def parse(matrix: str) -> dict:
+    lines = [line.split() for line in matrix.strip().splitlines()]
+    return {row[0]: dict(zip(lines[0], row[1:], strict=True)) for row in lines[1:]}
+
+
+@pytest.mark.parametrize(
+    "machine",
+    [machine for machine in machines.MACHINES if machine().name in MATRICES],
+    ids=lambda machine: machine.__name__,
+)
+def test_topology(measure, machine):
+    node = measure(machine())
+    assert node["topology"] == parse(MATRICES[machine().name])
+    assert node["problems"] == []
+
+
+def test_a_host_without_gpu(measure):
+    node = measure(machines.no_gpu())
+    assert (node["gpus"], node["nics"], node["topology"], node["affinity"]) == ([], [], {}, {})
+    assert node["nvswitches"] == {"count": 0, "pci_bus_ids": []}
+    assert node["fabric"] == {"manager_needed": False, "state": None}
+    assert node["driver"] == {
+        "loaded_version": None,
+        "library_version": None,
+        "cuda_driver_version": None,
+        "kernel_modules": None,
+        "nvml": f"library {node['driver']['nvml'].split()[1]} not found",
+    }
+
+
+def test_one_gpu_in_full(measure):
+    gpu = measure(machines.a40_pcie())["gpus"][3]
+    assert {key: value for key, value in gpu.items() if key not in ("nvlinks", "uuid")} == {
+        "index": 3, "minor_number": 3, "name": "NVIDIA A40", "pci_bus_id": "0000:b1:00.0", "pci_device_id": "0x2235",
+        "architecture": "Ampere", "compute_capability": "8.6", "memory_total_mib": 46068, "numa_node": 1,
+        "cpu_affinity": "32-63,96-127", "pcie": {"generation": 1, "max_generation": 4, "width": 16, "max_width": 16},
+        "persistence_mode": False, "compute_mode": "default", "ecc": {"current": True, "pending": True},
+        "mig": {"current": None, "pending": None, "instances": []},
+        "power_limit_watts": {"current": 300, "default": 300, "min": 100, "max": 300}, "seen_by": ["pci", "nvml"],
+    }  # fmt: skip
+    assert gpu["uuid"].startswith("GPU-")
+    assert [link["active"] for link in gpu["nvlinks"]] == [False] * 4
+
+
+def test_links_name_their_other_end(measure):
+    node = measure(machines.a40_pcie())
+    assert node["gpus"][0]["nvlinks"][0] == {
+        "link": 0, "active": True, "version": "3.1", "remote_type": "gpu", "remote_pci_bus_id": "0000:31:00.0",
+    }  # fmt: skip
+
+
+def test_switches_and_fabric(measure):
+    node = measure(machines.hgx_h100())
+    assert node["nvswitches"]["count"] == 4
+    assert node["fabric"] == {"manager_needed": True, "state": "completed"}
+    assert node["driver"]["kernel_modules"] == "open"
+    assert {link["remote_type"] for link in node["gpus"][0]["nvlinks"]} == {"nvswitch"}
+
+
+def test_a_fabric_that_is_not_set_up_is_a_problem(measure):
+    machine = machines.hgx_h100().change(0, settings=(("fabric_state", "1"),))
+    assert measure(machine)["problems"] == [
+        "The NVLink fabric is not_started: CUDA will not start until the fabric manager has set it up"
+    ]
+
+
+def test_nics(measure):
+    nic = measure(machines.a40_pcie())["nics"][0]
+    assert nic == {
+        "name": "mlx5_0", "pci_bus_id": "0000:18:00.0", "numa_node": 0, "ports": [
+            {"port": 1, "state": "ACTIVE", "link_layer": "Ethernet", "rate_gbps": 25, "netdevs": ["ens1f0np0"], "rocev2_gid_index": 3},
+        ],
+    }  # fmt: skip
+
+
+def test_affinity_names_the_best_nic_first(measure):
+    affinity = measure(machines.dgx_a100())["affinity"]
+    assert affinity["GPU4"]["nics"][:2] == ["mlx5_4", "mlx5_5"]
+    assert (affinity["GPU4"]["numa_node"], affinity["GPU4"]["cpu_affinity"]) == (7, "112-127,240-255")
+
+
+def test_instances_of_a_partitioned_gpu(measure):
+    mig = measure(machines.a100_mig())["gpus"][0]["mig"]
+    assert (mig["current"], len(mig["instances"])) == (True, 2)
+    assert mig["instances"][1]["name"] == "NVIDIA A100-SXM4-40GB MIG 3g.20gb"
+    assert mig["instances"][1]["gpu_instance_id"] == 2
+
+
+def test_without_a_driver_the_bus_still_tells(measure):
+    node = measure(machines.a40_pcie().without_driver())
+    assert [gpu["pci_device_id"] for gpu in node["gpus"]] == ["0x2235"] * 4
+    assert {gpu["index"] for gpu in node["gpus"]} == {gpu["name"] for gpu in node["gpus"]} == {None}
+    assert node["gpus"][0]["pcie"] == {"generation": 1, "max_generation": 4, "width": 16, "max_width": 16}
+    assert node["gpus"][0]["seen_by"] == ["pci"]
+    assert node["topology"]["0000:17:00.0"]["0000:31:00.0"] == "NODE"
+    assert node["topology"]["0000:17:00.0"]["mlx5_0"] == "PHB"
+    assert node["fabric"]["manager_needed"] is None
+    assert node["problems"] == []
+
+
+def test_a_driver_without_its_library_names_the_gpus(measure):
+    node = measure(machines.a40_pcie().with_library(None))
+    assert [gpu["name"] for gpu in node["gpus"]] == ["NVIDIA A40"] * 4
+    assert [gpu["minor_number"] for gpu in node["gpus"]] == [0, 1, 2, 3]
+    assert node["driver"]["loaded_version"] == "535.309.01"
+    assert [problem.split(":")[0] for problem in node["problems"]] == [
+        "The kernel module 535.309.01 is loaded but NVML does not work"
+    ]
+
+
+def test_a_mismatched_library_is_named_with_both_versions(measure):
+    node = measure(machines.a40_pcie().with_library("550.163.01"))
+    assert "mismatch" in node["driver"]["nvml"]
+    assert node["driver"]["library_version"] == "550.163.01"
+    assert node["problems"] == ["The loaded kernel module is 535.309.01 but the driver library is 550.163.01"]
+
+
+def test_hidden_gpus_have_no_index_and_are_reported(measure):
+    node = measure(machines.a40_pcie().change(1, hidden=True))
+    assert [(gpu["index"], gpu["pci_bus_id"]) for gpu in node["gpus"]] == [
+        (0, "0000:17:00.0"), (1, "0000:98:00.0"), (2, "0000:b1:00.0"), (None, "0000:31:00.0"),
+    ]  # fmt: skip
+    assert node["problems"] == ["GPU 0000:31:00.0 is on the PCI bus but NVML does not show it"]
+
+
+def test_a_gpu_off_the_bus(measure):
+    node = measure(machines.a40_pcie().change(2, lost=True))
+    assert node["gpus"][3]["seen_by"] == ["pci"]
+    assert node["problems"] == [
+        "NVML cannot open GPU 2: GPU is lost",
+        "GPU 0000:98:00.0 is on the PCI bus but NVML does not show it",
+    ]
+
+
+def test_a_narrow_pcie_link(measure):
+    assert measure(machines.rtx_3090().change(1, width=8))["problems"] == [
+        "GPU1 has a PCIe link of 8 lanes where it can have 16"
+    ]
+
+
+def test_a_gpu_with_fewer_links(measure):
+    machine = machines.dgx_a100()
+    node = measure(machine.change(5, links=machine.gpus[5].links[:8]))
+    assert node["problems"] == ["GPU5 has 8 active NVLinks where its peers have 12"]
+    assert node["topology"]["GPU5"]["GPU0"] == "NV8"
+
+
+def test_pairs_without_nvlink_take_nvmls_word(measure):
+    pair = ("0000:17:00.0", "0000:98:00.0")
+    node = measure(machines.a40_pcie(), {pair: "PHB"})
+    assert node["topology"]["GPU0"]["GPU2"] == "PHB"
+
+
+def test_acs_redirection_at_a_bridge(measure, tmp_path):
+    machine = machines.v100_cube_mesh()
+    node = measure(machine)
+    config = bytearray(4096)
+    config[0x100:0x104] = (0x000D | 1 << 16).to_bytes(4, "little")
+    config[0x106:0x108] = (0x001C).to_bytes(2, "little")
+    bridge = machine.gpus[0].path[-2]
+    (tmp_path / "sys/devices" / Path(*machine.gpus[0].path[:-1]) / "config").write_bytes(bytes(config))
+    (tmp_path / "sys/bus/pci/devices" / bridge).symlink_to(tmp_path / "sys/devices" / Path(*machine.gpus[0].path[:-1]))
+    assert node["problems"] == []
+    again = gpu_node.measure(FileTree(str(tmp_path / "sys")), FileTree(str(tmp_path / "proc")), "none")
+    assert [problem for problem in again["problems"] if "ACS" in problem] == [
+        f"PCIe ACS redirects peer-to-peer traffic at bridge {bridge}"
+    ]
+
+
+def test_eight_gpus_cost_little(measure):
+    measure(machines.no_gpu())
+    began = time.process_time()
+    node = measure(machines.dgx_a100())
+    assert len(node["gpus"]) == 8
+    assert time.process_time() - began < 0.6  # with the recording; the module's own bound is 0.25 s
+
+
+def test_python_3_6_measures_the_same(measure, library, tmp_path):
+    python = next(Path.home().glob(".pyenv/versions/3.6.*/bin/python"), None)
+    if python is None:
+        pytest.skip("no Python 3.6 here")
+    node = measure(machines.dgx_a100())
+    script = (
+        "import json; from ansible_collections.allreduce.gpu.plugins.module_utils import gpu_node, files;"
+        f"print(json.dumps(gpu_node.measure(files.FileTree({str(tmp_path / 'sys')!r}), files.FileTree({str(tmp_path / 'proc')!r}), {str(library)!r})))"
+    )
+    pynvml = Path(sys.modules["pynvml"].__file__).parent
+    (tmp_path / "lib").mkdir()
+    shutil.copy(pynvml / "pynvml.py", tmp_path / "lib")
+    collections = str(Path(__file__).resolve().parents[4] / ".collections")
+    environment = {**os.environ, "PYTHONPATH": f"{collections}:{tmp_path / 'lib'}"}
+    output = subprocess.run([python, "-c", script], env=environment, capture_output=True, text=True, check=True).stdout
+    assert json.loads(output) == node
