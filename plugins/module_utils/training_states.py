@@ -21,6 +21,7 @@ from ansible_collections.allreduce.gpu.plugins.module_utils.training_run import 
 
 _RUN_ID = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")
 _POLL_STEP = 0.5
+_FULL_BELOW = 65536
 
 
 def refusals(params, run):
@@ -90,6 +91,7 @@ def stop(params, run):
         result["tails"] = {str(rank): training_run.tail(path, rank, params["tail_lines"], uid) for rank in ranks}
         result["tails"]["torchrun"] = training_run.agent_tail(path, params["tail_lines"], uid)
         result["metrics"], result["metrics_error"] = training_run.metrics(path, uid)
+        result["disk_full"] = _is_full(path)
         result["logs"] = training_run.collect_logs(path, uid, params["log_limit"])
         if params["remove"]:
             shutil.rmtree(path)
@@ -155,6 +157,12 @@ def _connect_error(host, port):
 def _endpoint(rendezvous):
     host, port = rendezvous.rsplit(":", 1)
     return host.strip("[]"), int(port)
+
+
+def _is_full(path):
+    """Whether the training user can hardly write any more, which logs cannot say since they cannot be written."""
+    disk = os.statvfs(path)
+    return disk.f_bavail * disk.f_frsize < _FULL_BELOW or (disk.f_files > 0 and disk.f_favail == 0)
 
 
 def _user(name):

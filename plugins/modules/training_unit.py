@@ -140,6 +140,10 @@ metrics_error:
   description: Why that file could not be used.
   returned: with O(state=stopped)
   type: str
+disk_full:
+  description: Whether the disk that holds the run's directory is full.
+  returned: with O(state=stopped)
+  type: bool
 logs:
   description: All logs, a tar.gz in base64.
   returned: with O(state=stopped)

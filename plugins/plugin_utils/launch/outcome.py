@@ -56,6 +56,9 @@ def node_outcome(
     # A rank may have failed in the very moment in which the controller stopped the node for another reason.
     if not outcome["failures"] and (cause or (cause is None and not _succeeded(stopped))):
         outcome["failures"] = [{**_node_failure(stopped, cause, received), "node": culprit or node}]
+    if stopped.get("disk_full"):
+        for failure in outcome["failures"]:
+            failure["reason"] += " (the disk with /var/lib/allreduce is full)"
     outcome["status"] = "failed" if outcome["failures"] else "succeeded" if cause is None else "stopped"
     return outcome
 

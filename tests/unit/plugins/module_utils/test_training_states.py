@@ -171,6 +171,12 @@ def test_a_stop_returns_what_is_known_and_removes_only_on_request(params, create
     assert not os.path.isdir(created)
 
 
+def test_a_full_disk_is_seen(params, created, monkeypatch):
+    assert training_states.stop(params, Node())["disk_full"] is False
+    monkeypatch.setattr(training_states, "_FULL_BELOW", float("inf"))
+    assert training_states.stop(params, Node())["disk_full"] is True
+
+
 def test_stopping_a_run_that_never_was_changes_nothing(params):
     found = training_states.stop(params, Node(states=["dead"]))
     assert found["ranks"] == []

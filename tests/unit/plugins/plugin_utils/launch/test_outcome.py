@@ -93,6 +93,13 @@ def test_a_killed_agent_is_described_by_systemd():
     assert ended("gpu-1", data)["failures"][0]["reason"] == "torchrun was killed by signal 9"
 
 
+def test_a_full_disk_is_named_since_the_logs_cannot():
+    data = {"service": BAD, "ranks": [], "agent": None, "now": 100.0, "end": "exited with code 120", "disk_full": True}
+    assert ended("gpu-1", data)["failures"][0]["reason"] == (
+        "torchrun exited with code 120 (the disk with /var/lib/allreduce is full)"
+    )
+
+
 def test_a_node_stopped_because_of_another_one_has_no_failure():
     found = ended("gpu-1", stopped(RUNNING, [rank(0)], error="SignalException: got 15"), cause="")
     assert (found["status"], found["failures"]) == ("stopped", [])
