@@ -1,0 +1,41 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Filter: how fast an all-reduce over the GPUs of a node could be."""
+
+DOCUMENTATION = """
+name: expected_bus_bandwidth
+short_description: How fast an all-reduce over the GPUs of a node could be
+version_added: 0.1.0
+author: The allreduce.gpu authors (@allreduce)
+description:
+  - The peak bus bandwidth as nccl-tests define it, from active NVLinks and their generation, or from PCIe.
+  - Null for a single GPU and where the links are not known.
+options:
+  _input:
+    description: What M(allreduce.gpu.gpu_facts) measured, C(ansible_facts.gpu_node).
+    type: dict
+    required: true
+"""
+
+EXAMPLES = """
+- name: Show the result
+  ansible.builtin.debug:
+    msg: "{{ ansible_facts.gpu_node
+      | allreduce.gpu.expected_bus_bandwidth }}"
+"""
+
+RETURN = """
+_value:
+  description: GB/s.
+  type: float
+"""
+
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.topology.islands import expected_bus_bandwidth  # noqa: E402
+
+
+class FilterModule:
+    """Adapter for Ansible."""
+
+    def filters(self):
+        return {"expected_bus_bandwidth": expected_bus_bandwidth}

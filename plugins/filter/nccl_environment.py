@@ -1,0 +1,41 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Filter: environment variables that NCCL needs on a node."""
+
+DOCUMENTATION = """
+name: nccl_environment
+short_description: Environment variables that NCCL needs on a node
+version_added: 0.1.0
+author: The allreduce.gpu authors (@allreduce)
+description:
+  - A variable is set only where the measurement shows that NCCL's own choice would be wrong or ambiguous.
+  - The result holds for the measured node only, never for a whole job.
+options:
+  _input:
+    description: What M(allreduce.gpu.gpu_facts) measured, C(ansible_facts.gpu_node).
+    type: dict
+    required: true
+"""
+
+EXAMPLES = """
+- name: Show the result
+  ansible.builtin.debug:
+    msg: "{{ ansible_facts.gpu_node
+      | allreduce.gpu.nccl_environment }}"
+"""
+
+RETURN = """
+_value:
+  description: C(variables), and C(reasons) why each is set or not.
+  type: dict
+"""
+
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.topology.nics import nccl_environment  # noqa: E402
+
+
+class FilterModule:
+    """Adapter for Ansible."""
+
+    def filters(self):
+        return {"nccl_environment": nccl_environment}

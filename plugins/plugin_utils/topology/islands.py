@@ -1,0 +1,59 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which GPUs should train together, and how fast they could be: pure functions of gpu_node."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+# GB/s of one link in one direction, by NVLink version (NVIDIA's architecture white papers).
+LINK_SPEED = {"1.0": 20.0, "2.0": 25.0, "2.2": 25.0, "3.0": 25.0, "3.1": 14.0625, "4.0": 25.0, "5.0": 50.0}
+# GB/s of one lane in one direction, by PCIe generation, after encoding.
+LANE_SPEED = {1: 0.25, 2: 0.5, 3: 0.985, 4: 1.969, 5: 3.938, 6: 7.563}
+
+
+def label(gpu: Mapping) -> str:
+    """The name of a GPU in topology and affinity."""
+    return gpu["pci_bus_id"] if gpu["index"] is None else f"GPU{gpu['index']}"
+
+
+def nvlink_islands(gpu_node: Mapping) -> list[list[str]]:
+    """Groups of GPUs that reach each other over NVLink alone; a GPU without NVLink is a group of its own."""
+    topology = gpu_node["topology"]
+    names = [label(gpu) for gpu in gpu_node["gpus"]]
+    islands: list[list[str]] = []
+    for name in names:
+        if any(name in island for island in islands):
+            continue
+        island = [name]
+        for member in island:  # grows while it is read
+            row = topology.get(member, {})
+            island += [other for other in names if other not in island and str(row.get(other)).startswith("NV")]
+        islands.append(sorted(island, key=names.index))
+    return islands
+
+
+def expected_bus_bandwidth(gpu_node: Mapping) -> float | None:
+    """Peak bus bandwidth in GB/s of an all-reduce over the GPUs of the node, as nccl-tests define it; None if unknown.
+
+    The slowest GPU decides. Over NVLink it is the sum of its active links, else its PCIe link. Real runs reach
+    about 80 % of it. One GPU alone has no bus.
+    """
+    gpus = gpu_node["gpus"]
+    if len(gpus) < 2:
+        return None
+    speed = _nvlink_speed if len(nvlink_islands(gpu_node)) == 1 else _pcie_speed
+    speeds = [speed(gpu) for gpu in gpus]
+    return None if None in speeds else round(min(speeds), 1)
+
+
+def _nvlink_speed(gpu: Mapping) -> float | None:
+    speeds = [LINK_SPEED.get(link["version"]) for link in gpu["nvlinks"] if link["active"]]
+    return None if None in speeds else sum(speeds)
+
+
+def _pcie_speed(gpu: Mapping) -> float | None:
+    """The width in use, but the best generation: idle GPUs lower it."""
+    width, generation = gpu["pcie"]["width"], gpu["pcie"]["max_generation"]
+    return width * LANE_SPEED[generation] if width and generation in LANE_SPEED else None

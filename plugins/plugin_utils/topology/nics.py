@@ -1,0 +1,141 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which network adapters training should use on a node: pure functions of gpu_node."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.topology.islands import label
+
+NEAR = ("PIX", "PXB")
+
+
+def nearest_nics(gpu_node: Mapping) -> dict[str, list[str]]:
+    """{GPU: adapters, best first}: by distance, then a port that is up, its rate, and the name."""
+    return {name: list(near["nics"]) for name, near in gpu_node["affinity"].items()}
+
+
+def active_ports(nic: Mapping) -> list[Mapping]:
+    return [port for port in nic["ports"] if port["state"] == "ACTIVE"]
+
+
+def rails(gpu_node: Mapping) -> tuple[list[Mapping], str]:
+    """(adapters for training, why these).
+
+    Neither name nor index tells which adapters are rails. A port must be up. Adapters on a GPU's PCIe switch are
+    rails where there are any; elsewhere nothing is said by distance. Of those, the fastest of one link layer.
+    """
+    usable = [nic for nic in gpu_node["nics"] if active_ports(nic)]
+    near = [nic for nic in usable if _distances(gpu_node, nic) & set(NEAR)]
+    chosen = near or usable
+    why = ["share a PCIe switch with a GPU"] if near and len(near) < len(usable) else []
+    layers = Counter(port["link_layer"] for nic in chosen for port in active_ports(nic))
+    if len(layers) > 1:
+        best = max(layers, key=lambda layer: (_rate(chosen, layer), layers[layer], layer == "InfiniBand"))
+        chosen = [nic for nic in chosen if best in _layers(nic)]
+        why.append(f"have the fastest link layer, {best}")
+    top = max((_rate([nic]) for nic in chosen), default=0)
+    if any(_rate([nic]) < top for nic in chosen):
+        chosen = [nic for nic in chosen if _rate([nic]) == top]
+        why.append(f"have the highest rate, {top} Gbit/s")
+    return chosen, " and ".join(why)
+
+
+def _distances(gpu_node: Mapping, nic: Mapping) -> set[str]:
+    return {gpu_node["topology"].get(label(gpu), {}).get(nic["name"]) for gpu in gpu_node["gpus"]}
+
+
+def _layers(nic: Mapping) -> set[str]:
+    return {port["link_layer"] for port in active_ports(nic)}
+
+
+def _rate(nics: Iterable[Mapping], layer: str | None = None) -> float:
+    ports = [port for nic in nics for port in active_ports(nic) if layer in (None, port["link_layer"])]
+    return max((port["rate_gbps"] or 0 for port in ports), default=0)
+
+
+def nccl_environment(gpu_node: Mapping) -> dict[str, dict[str, str]]:
+    """{``variables``, ``reasons``}: a variable is there only where NCCL's own choice would be wrong or ambiguous.
+
+    It holds for this node only: the right list differs from node to node.
+    """
+    chosen, why = rails(gpu_node)
+    usable = [nic for nic in gpu_node["nics"] if active_ports(nic)]
+    variables: dict[str, str] = {}
+    reasons = {"NCCL_IB_HCA": _hca_reason(chosen, usable, why)}
+    if chosen and len(chosen) < len(usable):
+        # Without "=" mlx5_1 would also match mlx5_11.
+        variables["NCCL_IB_HCA"] = "=" + ",".join(nic["name"] for nic in chosen)
+    index, reasons["NCCL_IB_GID_INDEX"] = _gid_index(chosen)
+    if index is not None:
+        variables["NCCL_IB_GID_INDEX"] = str(index)
+    return {"variables": variables, "reasons": reasons}
+
+
+def _hca_reason(chosen: list[Mapping], usable: list[Mapping], why: str) -> str:
+    if not usable:
+        return "Not set: no adapter has a port that is up, so NCCL takes TCP."
+    if len(chosen) == len(usable):
+        return f"Not set: NCCL itself takes every adapter with a port that is up, and all {len(usable)} suit."
+    left = ", ".join(nic["name"] for nic in usable if nic not in chosen)
+    return f"Set: these adapters {why}; NCCL itself would also take {left}."
+
+
+def _gid_index(chosen: list[Mapping]) -> tuple[int | None, str]:
+    ports = [port for nic in chosen for port in active_ports(nic) if port["link_layer"] == "Ethernet"]
+    indexes = {port["rocev2_gid_index"] for port in ports}
+    if not ports:
+        return None, "Not set: no RoCE adapter is used."
+    if None in indexes:
+        return None, "Not set: an adapter has no routable RoCE v2 GID; give its interface an IP address."
+    if len(indexes) > 1:
+        return (
+            None,
+            f"Not set: the adapters have their RoCE v2 GID at different indexes ({sorted(indexes)}); NCCL 2.21 and later finds each.",
+        )
+    return indexes.pop(), "Set: the RoCE v2 GID is at this index on every adapter; NCCL before 2.21 takes index 0."
+
+
+def rank_binding(gpu_node: Mapping) -> list[dict[str, Any]]:
+    """For each local rank its ``gpu``, ``cpus`` (its share of the nearest), ``numa_node`` and ``nic`` (shared fairly)."""
+    gpus = [gpu for gpu in gpu_node["gpus"] if gpu["index"] is not None]
+    names = {nic["name"] for nic in rails(gpu_node)[0]}
+    used: Counter = Counter()
+    bindings = []
+    for rank, gpu in enumerate(gpus):
+        row = gpu_node["topology"][label(gpu)]
+        order = [name for name in gpu_node["affinity"][label(gpu)]["nics"] if name in names]
+        best = [name for name in order if row[name] == row[order[0]]]
+        nic = min(best, key=lambda name: (used[name], order.index(name)), default=None)
+        used.update([nic])
+        peers = [other for other in gpus if other["cpu_affinity"] == gpu["cpu_affinity"]]
+        bindings.append({
+            "local_rank": rank,
+            "gpu": label(gpu),
+            "cpus": share(gpu["cpu_affinity"], peers.index(gpu), len(peers)),
+            "numa_node": gpu["numa_node"],
+            "nic": nic,
+        })  # fmt: skip
+    return bindings
+
+
+def share(cpus: str | None, number: int, of: int) -> str | None:
+    """The number-th of equal shares of a CPU list. Each range is divided, so that siblings stay together.
+
+    >>> share("0-15,64-79", 1, 2)
+    '8-15,72-79'
+    """
+    if cpus is None:
+        return None
+    parts = []
+    for text in cpus.split(","):
+        first, _, last = text.partition("-")
+        low, high = int(first), int(last or first)
+        begin, end = (low + (high - low + 1) * step // of for step in (number, number + 1))
+        if begin < end:
+            parts.append(str(begin) if end - begin == 1 else f"{begin}-{end - 1}")
+    return ",".join(parts) or cpus

@@ -1,0 +1,129 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Derivations on imagined machines, built without touching a file."""
+
+import pytest
+from ansible_collections.allreduce.gpu.plugins.module_utils.topology import build_affinity
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.topology import islands, mpi, nics
+
+
+def nic(name, rate=200, layer="InfiniBand", state="ACTIVE", gid=None):
+    port = {"port": 1, "state": state, "link_layer": layer, "rate_gbps": rate, "netdevs": [], "rocev2_gid_index": gid}
+    return {"name": name, "pci_bus_id": None, "numa_node": 0, "ports": [port]}
+
+
+def gpu(index, links=0, version="3.0", cpus="0-15,64-79", width=16, generation=4):
+    link = {"active": True, "version": version, "remote_type": "gpu", "remote_pci_bus_id": None}
+    return {
+        "index": index, "pci_bus_id": f"0000:0{index}:00.0", "cpu_affinity": cpus, "numa_node": 0,
+        "nvlinks": [dict(link, link=number) for number in range(links)],
+        "pcie": {"generation": 1, "max_generation": generation, "width": width, "max_width": 16},
+    }  # fmt: skip
+
+
+def node(gpus, adapters, codes, default="SYS"):
+    """codes: {(name, name): code}, either way round."""
+    names = [f"GPU{entry['index']}" for entry in gpus] + [entry["name"] for entry in adapters]
+    topology = {a: {b: "X" if a == b else codes.get((a, b), codes.get((b, a), default)) for b in names} for a in names}
+    return {"gpus": gpus, "nics": adapters, "topology": topology, "affinity": build_affinity(gpus, adapters, topology)}
+
+
+@pytest.mark.parametrize(
+    ("codes", "count", "expected"),
+    [
+        ({}, 2, [["GPU0"], ["GPU1"]]),
+        ({("GPU0", "GPU1"): "NV4"}, 3, [["GPU0", "GPU1"], ["GPU2"]]),
+        ({("GPU0", "GPU3"): "NV4", ("GPU1", "GPU2"): "NV4"}, 4, [["GPU0", "GPU3"], ["GPU1", "GPU2"]]),
+        ({("GPU0", "GPU1"): "NV1", ("GPU1", "GPU2"): "NV2"}, 3, [["GPU0", "GPU1", "GPU2"]]),
+        ({}, 0, []),
+    ],
+)
+def test_islands(codes, count, expected):
+    assert islands.nvlink_islands(node([gpu(index) for index in range(count)], [], codes)) == expected
+
+
+@pytest.mark.parametrize(
+    ("gpus", "codes", "expected"),
+    [
+        ([gpu(0, 12), gpu(1, 12)], {("GPU0", "GPU1"): "NV12"}, 300.0),
+        ([gpu(0, 12), gpu(1, 8)], {("GPU0", "GPU1"): "NV8"}, 200.0),
+        ([gpu(0, 4, "3.1"), gpu(1, 4, "3.1")], {("GPU0", "GPU1"): "NV4"}, 56.2),
+        ([gpu(0, 4, None), gpu(1, 4)], {("GPU0", "GPU1"): "NV4"}, None),
+        ([gpu(0), gpu(1)], {}, 31.5),
+        ([gpu(0), gpu(1, width=8)], {}, 15.8),
+        ([gpu(0), gpu(1, generation=None)], {}, None),
+        ([gpu(0, 12)], {}, None),
+    ],
+)
+def test_bandwidth(gpus, codes, expected):
+    assert islands.expected_bus_bandwidth(node(gpus, [], codes)) == expected
+
+
+RAILS = [nic(f"mlx5_{number}") for number in range(2)]
+
+
+@pytest.mark.parametrize(
+    ("adapters", "codes", "variable"),
+    [
+        # All suit: nothing to say.
+        (RAILS, {("GPU0", "mlx5_0"): "PXB", ("GPU0", "mlx5_1"): "PXB"}, None),
+        # A storage adapter far from every GPU.
+        ([*RAILS, nic("mlx5_11")], {("GPU0", "mlx5_0"): "PXB", ("GPU0", "mlx5_1"): "PIX"}, "=mlx5_0,mlx5_1"),
+        # Rails are SYS sometimes: then the rate decides, whatever the names are.
+        ([nic("ibp14s0"), nic("rocep80s0", 25, "Ethernet", gid=3)], {}, "=ibp14s0"),
+        ([nic("mlx5_0", 25), nic("mlx5_1", 200)], {}, "=mlx5_1"),
+        # Two link layers of one rate: more ports win.
+        ([nic("a", layer="Ethernet", gid=3), nic("b", layer="Ethernet", gid=3), nic("c")], {}, "=a,b"),
+        # A near adapter whose port is down is none.
+        ([nic("mlx5_0", state="DOWN"), nic("mlx5_1")], {("GPU0", "mlx5_0"): "PIX"}, None),
+        ([nic("mlx5_0", state="DOWN")], {}, None),
+        ([], {}, None),
+    ],
+)
+def test_nccl_takes_rails_only(adapters, codes, variable):
+    environment = nics.nccl_environment(node([gpu(0)], adapters, codes))
+    assert environment["variables"].get("NCCL_IB_HCA") == variable
+    assert environment["reasons"]["NCCL_IB_HCA"].startswith("Set" if variable else "Not set")
+
+
+@pytest.mark.parametrize(
+    ("gids", "index"),
+    [([3, 3], "3"), ([3, 5], None), ([3, None], None)],
+)
+def test_the_gid_index_must_hold_for_all(gids, index):
+    adapters = [nic(f"mlx5_{number}", layer="Ethernet", gid=gid) for number, gid in enumerate(gids)]
+    assert nics.nccl_environment(node([gpu(0)], adapters, {}))["variables"].get("NCCL_IB_GID_INDEX") == index
+
+
+def test_ranks_share_cpus_and_adapters_fairly():
+    codes = {(f"GPU{index}", f"mlx5_{number}"): "PXB" for index in range(2) for number in range(2)}
+    bindings = nics.rank_binding(node([gpu(0), gpu(1)], RAILS, codes))
+    assert bindings == [
+        {"local_rank": 0, "gpu": "GPU0", "cpus": "0-7,64-71", "numa_node": 0, "nic": "mlx5_0"},
+        {"local_rank": 1, "gpu": "GPU1", "cpus": "8-15,72-79", "numa_node": 0, "nic": "mlx5_1"},
+    ]
+
+
+def test_a_rank_without_adapter_or_known_cpus():
+    assert nics.rank_binding(node([gpu(0, cpus=None)], [], {})) == [
+        {"local_rank": 0, "gpu": "GPU0", "cpus": None, "numa_node": 0, "nic": None}
+    ]
+
+
+@pytest.mark.parametrize(
+    ("cpus", "number", "of", "expected"),
+    [("0-15", 0, 1, "0-15"), ("0-2", 1, 3, "1"), ("0", 1, 2, "0"), ("0,2,4,6", 0, 2, "0,2,4,6"), ("0-3,8", 1, 4, "1")],
+)
+def test_shares_of_cpus(cpus, number, of, expected):
+    assert nics.share(cpus, number, of) == expected
+
+
+def test_nearest_nics_are_those_of_the_affinity():
+    assert nics.nearest_nics(node([gpu(0)], RAILS, {("GPU0", "mlx5_1"): "PIX"})) == {"GPU0": ["mlx5_1", "mlx5_0"]}
+
+
+def test_files_for_mpi():
+    measured = {"gpu-1": node([gpu(0), gpu(1)], [], {}), "cpu-1": node([], [], {})}
+    assert mpi.mpi_hostfile(measured) == "gpu-1 slots=2\ncpu-1 slots=1\n"
+    assert mpi.mpi_rankfile(measured) == "rank 0=gpu-1 slot=0-7,64-71\nrank 1=gpu-1 slot=8-15,72-79\n"
