@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.apt_sources import additional_sources
-
 DOCUMENTATION = """
 name: additional_sources
 short_description: Tell which apt sources add components to a host's own mirrors
@@ -41,6 +39,9 @@ _value:
   type: list
   elements: dict
 """
+
+# ruff: noqa: E402 (sanity wants the documentation first)
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.apt_sources import additional_sources
 
 
 class FilterModule:

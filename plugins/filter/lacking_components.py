@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.apt_sources import lacking_components
-
 DOCUMENTATION = """
 name: lacking_components
 short_description: Tell which apt components a host's own mirrors lack
@@ -40,6 +38,9 @@ _value:
   type: list
   elements: str
 """
+
+# ruff: noqa: E402 (sanity wants the documentation first)
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.apt_sources import lacking_components
 
 
 class FilterModule:

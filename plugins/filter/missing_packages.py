@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.packages import missing
-
 DOCUMENTATION = """
 name: missing_packages
 short_description: Tell which planned packages a host lacks
@@ -40,6 +38,9 @@ _value:
   type: list
   elements: str
 """
+
+# ruff: noqa: E402 (sanity wants the documentation first)
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.packages import missing
 
 
 class FilterModule:

@@ -5,9 +5,6 @@
 
 from __future__ import annotations
 
-from ansible.errors import AnsibleFilterError
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.openpgp import fingerprints
-
 DOCUMENTATION = """
 name: openpgp_fingerprints
 short_description: Tell the fingerprints of OpenPGP keys
@@ -34,6 +31,10 @@ _value:
   type: list
   elements: str
 """
+
+# ruff: noqa: E402 (sanity wants the documentation first)
+from ansible.errors import AnsibleFilterError
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.openpgp import fingerprints
 
 
 def openpgp_fingerprints(text: str) -> list[str]:

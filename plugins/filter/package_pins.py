@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.packages import pins
-
 DOCUMENTATION = """
 name: package_pins
 short_description: Group installed packages by version, to pin them
@@ -44,6 +42,9 @@ _value:
   type: list
   elements: dict
 """
+
+# ruff: noqa: E402 (sanity wants the documentation first)
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.packages import pins
 
 
 class FilterModule:

@@ -5,12 +5,6 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
-from pathlib import Path
-
-from ansible.errors import AnsibleLookupError
-from ansible.plugins.lookup import LookupBase
-
 DOCUMENTATION = """
 name: pynvml
 short_description: Find the controller's NVML binding
@@ -39,6 +33,13 @@ _raw:
   type: list
   elements: path
 """
+
+# ruff: noqa: E402 (sanity wants the documentation first)
+from importlib.util import find_spec
+from pathlib import Path
+
+from ansible.errors import AnsibleLookupError
+from ansible.plugins.lookup import LookupBase
 
 
 def pynvml_file(find=find_spec) -> Path:
