@@ -135,7 +135,7 @@ EXAMPLES = r"""
     script: train.py
     args: [--epochs, "10"]
     run_id: "{{ my_run_id }}"
-    directory: "{{ inventory_dir }}/reports/training"
+    directory: "{{ inventory_dir }}/.reports/training"
     timeout: 86400
   become: true
 
