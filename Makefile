@@ -15,7 +15,7 @@ bootstrap: ## Install what demo needs (system packages when root, Python tools i
 demo: bootstrap ## Hosts on this machine, from bare to trained: plan, site, verify, train, report (NODES=2)
 	@$(BIN)/python -m tests.lab demo --nodes $(NODES)
 
-demo-down: ## Remove the demo's hosts, network, images and keys; downloads stay in .cache (make clean)
+demo-down: ## Remove the demo: hosts, network, images, keys, reports; downloads stay in .cache (make clean)
 	@if [ -x $(BIN)/python ]; then $(BIN)/python -m tests.lab purge; fi
 
 test: ## Lint, unit tests, sanity, Molecule, scenarios on hosts: what CI runs

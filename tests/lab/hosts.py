@@ -17,6 +17,11 @@ TORCH = "torch==2.13.0"
 TORCH_CPU_INDEX = "https://download.pytorch.org/whl/cpu"
 OTHER_WHEELS = ("numpy", "uv==0.13.9")
 
+# What make demo leaves in the lab's inventory.
+GENERATED = [
+    paths.CHECKOUT / "inventories" / "lab" / name for name in ("hosts.yml", ".known_hosts", ".reports", "stack.lock.yml")
+]
+
 PROVISION = """
 set -eu
 ssh-keygen -A > /dev/null
@@ -78,7 +83,7 @@ def purge():
     podman.podman("system", "reset", "--force", check=False)
     network.remove()
     podman.dismantle()
-    subprocess.run(["rm", "-rf", paths.LAB], check=True)
+    subprocess.run(["rm", "-rf", paths.LAB, *GENERATED], check=True)
 
 
 def execute(host, argv):
