@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.locks import describe_environments
-
 DOCUMENTATION = r"""
 name: environment_locks
 short_description: Compare a host's Python environments with their locks
@@ -61,6 +59,8 @@ _value:
   description: For each environment by its name a dictionary of name, python, requirements, index, digest, lock, installed.
   type: dict
 """
+
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.locks import describe_environments  # noqa: E402
 
 
 class FilterModule:

@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.locks import assign
-
 DOCUMENTATION = r"""
 name: lock_plan
 short_description: Decide which host's lock serves each requested Python environment
@@ -44,6 +42,8 @@ _value:
   description: For each digest of a request the host, and the lock, which is empty while it is to be solved.
   type: dict
 """
+
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.locks import assign  # noqa: E402
 
 
 def lock_plan(hosts, hostvars, variable):

@@ -5,10 +5,6 @@
 
 from __future__ import annotations
 
-import base64
-
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.ssh_cluster import describe_cluster, describe_node
-
 DOCUMENTATION = r"""
 name: ssh_cluster
 short_description: Derive SSH files of a cluster from the facts of its nodes
@@ -52,6 +48,10 @@ _value:
   description: nodes (what to record), unknown (names), authorized_keys, known_hosts, hosts (texts); or only problem, a sentence.
   type: dict
 """
+
+import base64  # noqa: E402
+
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.ssh_cluster import describe_cluster, describe_node  # noqa: E402
 
 
 def ssh_cluster(names, hostvars, present, extra=()):

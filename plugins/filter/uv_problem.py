@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.uv_messages import explain
-
 DOCUMENTATION = r"""
 name: uv_problem
 short_description: Say in one sentence why uv or pip failed
@@ -54,6 +52,8 @@ _value:
   description: The sentence.
   type: str
 """
+
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.uv_messages import explain  # noqa: E402
 
 
 class FilterModule:
