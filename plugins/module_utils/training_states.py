@@ -32,18 +32,20 @@ def refusals(params, run):
 
 
 def _refusals(params, run):
-    yield None if _RUN_ID.match(params["run_id"]) else (
-        "The run_id %r is no file name of letters, digits, dots, dashes and underscores." % params["run_id"]
-    )
-    yield None if os.geteuid() == 0 else "Starting a run needs root on the node; set become: true."
-    yield None if os.path.isfile(params["python"]) else (
-        "The training environment's interpreter %s does not exist on this node; run playbook site.yml, or name another "
-        "environment." % params["python"]
-    )
-    yield None if _user(params["user"]) else (
-        "The training user %r does not exist on this node; run playbook site.yml, or name another user."
-        % params["user"]
-    )
+    if not _RUN_ID.match(params["run_id"]):
+        yield "The run_id %r is no file name of letters, digits, dots, dashes and underscores." % params["run_id"]
+    if os.geteuid() != 0:
+        yield "Starting a run needs root on the node; set become: true."
+    if not os.path.isfile(params["python"]):
+        yield (
+            "The training environment's interpreter %s does not exist on this node; run playbook site.yml, or name "
+            "another environment." % params["python"]
+        )
+    if not _user(params["user"]):
+        yield (
+            "The training user %r does not exist on this node; run playbook site.yml, or name another user."
+            % params["user"]
+        )
     yield _address_refusal(params["address"], run)
     yield _port_refusal(params["address"], *_endpoint(params["rendezvous"]))
 
