@@ -10,6 +10,7 @@ from ansible.plugins.action import ActionBase
 from ansible.release import __version__ as ansible_version
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.explain import conflict_message
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.inputs import InputError
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.lock import LockError
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.questions import question_from_facts
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.resolve import resolve
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.tables import load
@@ -28,8 +29,8 @@ class ActionModule(ActionBase):
         facts = (task_vars or {}).get("ansible_facts") or {}
         question = question_from_facts(options, facts, ansible_version)
         try:
-            answer = resolve(question)
-        except InputError as error:
+            answer = resolve(question, lock=options["lock"], renew=options["renew"])
+        except (InputError, LockError) as error:
             raise AnsibleActionFail(str(error)) from error
         if answer["stack"] is None and options["on_conflict"] == "fail":
             raise AnsibleActionFail(conflict_message(answer), result={"changed": False, **answer})
@@ -45,11 +46,14 @@ class ActionModule(ActionBase):
                 "arch": {"type": "str"},
                 "gpus": {"type": "list", "elements": "raw"},
                 "python": {"type": "str"},
+                "profile": {"type": "str"},
                 "request": {"type": "dict", "default": {}},
                 "environments": {"type": "str", "choices": ["one", "split"]},
                 "ansible_core": {"type": "str"},
                 "suites": {"type": "list", "elements": "str"},
                 "nvswitches": {"type": "int"},
+                "lock": {"type": "path"},
+                "renew": {"type": "bool", "default": False},
                 "on_conflict": {"type": "str", "choices": ["fail", "report"], "default": "fail"},
                 "publish": {"type": "bool", "default": False},
             }

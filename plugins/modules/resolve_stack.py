@@ -35,6 +35,11 @@ options:
   python:
     description: The interpreter the environments must have, as a version, prefix or range.
     type: str
+  profile:
+    description:
+      - Name of a request that comes with the collection, such as V(pytorch-stable); O(request) is laid over it.
+      - C(data/stack/profiles.yml) lists them.
+    type: str
   request:
     description:
       - What the user wants, any subset of C(driver), C(driver_source) (V(auto), V(nvidia), V(distribution),
@@ -64,6 +69,15 @@ options:
       - How many NVSwitches the host has; more than none makes the fabric manager part of the stack.
       - Defaults to C(ansible_facts.gpu_node.nvswitches), else boards of eight and more GPUs are taken to have them.
     type: int
+  lock:
+    description:
+      - Path of a lock file on the controller. Where it exists, the stack comes from it, whatever newer tables would
+        choose, and a host it does not fit is refused with what changed.
+    type: path
+  renew:
+    description: Whether to ignore the lock and resolve anew.
+    type: bool
+    default: false
   on_conflict:
     description: Whether to fail when nothing fits, or to return the conflicts.
     type: str
@@ -80,6 +94,11 @@ EXAMPLES = r"""
   allreduce.gpu.resolve_stack:
     request: "{{ gpu_stack_request | default({}) }}"
     publish: true
+
+- name: Take a request by name, and the stack the cluster was planned with
+  allreduce.gpu.resolve_stack:
+    profile: pytorch-stable
+    lock: "{{ inventory_dir }}/stack.lock.yml"
 
 - name: Four A40 in one server for image processing
   allreduce.gpu.resolve_stack:
@@ -183,6 +202,13 @@ stack:
       elements: dict
     warnings:
       description: What to keep an eye on.
+      type: list
+      elements: str
+    inputs:
+      description: What the stack was resolved from.
+      type: dict
+    update:
+      description: With a lock, what renewing it would change.
       type: list
       elements: str
     kind:

@@ -40,8 +40,9 @@ def nearest(value: str, known: Iterable[str], count: int = 3) -> str:
 
 
 def make_problem(tables: Tables, question: Mapping) -> Problem:
-    """question: os, arch, gpus, python, request, environments, ansible_core, suites, nvswitches; all may be absent."""
-    request = {k: v for k, v in (question.get("request") or {}).items() if v is not None}
+    """question: os, arch, gpus, python, profile, request, environments, ansible_core, suites, nvswitches; all may be absent."""
+    request = {**_profile(tables, question.get("profile")), **(question.get("request") or {})}
+    request = {name: value for name, value in request.items() if value is not None}
     unknown = sorted(set(request) - set(REQUEST_KEYS))
     if unknown:
         raise InputError(f"the request has no key '{unknown[0]}'; did you mean {nearest(unknown[0], REQUEST_KEYS, 1)}?")
@@ -73,6 +74,14 @@ def make_problem(tables: Tables, question: Mapping) -> Problem:
     )
     _check_known(tables, problem)
     return problem
+
+
+def _profile(tables: Tables, name: str | None) -> Mapping:
+    """The request a name stands for."""
+    profiles = tables.subjects["profiles"]["profiles"]
+    if name and name not in profiles:
+        raise InputError(f"there is no profile '{name}'; the nearest ones are {nearest(name, profiles)}")
+    return profiles[name]["request"] if name else {}
 
 
 def _wish(name: str, value) -> str:

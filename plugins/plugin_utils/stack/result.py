@@ -38,6 +38,7 @@ def build_stack(tables: Tables, problem: Problem, chosen: Mapping[Slot, Candidat
     }
     if any(name in host for name in ("cuda", "cudnn", "nccl")) or (driver and driver["source"] == "nvidia"):
         stack["repository"] = repository_result(tables, problem)
+    stack["inputs"] = inputs_of(problem)
     stack["disk_mib"] = _disk(tables, stack)
     stack["reasons"] = reasons(tables, problem, chosen)
     stack["warnings"] = warnings(tables, problem, chosen)
@@ -47,8 +48,24 @@ def build_stack(tables: Tables, problem: Problem, chosen: Mapping[Slot, Candidat
 
 def kind(stack: Mapping) -> str:
     """Eight digits that are equal for hosts that get equal stacks."""
-    parts = {name: value for name, value in stack.items() if name not in ("reasons", "warnings", "kind", "disk_mib")}
+    parts = {
+        name: value
+        for name, value in stack.items()
+        if name not in ("reasons", "warnings", "kind", "disk_mib", "inputs")
+    }
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:8]
+
+
+def inputs_of(problem: Problem) -> dict:
+    """What the stack was resolved from, as far as a user would call it the host or the request."""
+    return {
+        "os": f"{problem.os['id']} {problem.os['version']}",
+        "arch": problem.arch,
+        "gpus": [f"{gpu.count} x {gpu.model}" for gpu in problem.gpus],
+        "request": dict(sorted(problem.wishes.items())),
+        "frameworks": list(problem.frameworks),
+        "environments": problem.environments,
+    }
 
 
 def _os(problem: Problem) -> dict:

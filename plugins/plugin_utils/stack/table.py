@@ -30,7 +30,8 @@ def _group(hosts: list[str], stack: Mapping) -> list[str]:
     )
     lines += [line for label, text in _rows(stack) for line in wrap(label, text)]
     lines += [line for one in stack["reasons"] for line in wrap("why " + one["component"], one["text"])]
-    return lines + [line for text in stack["warnings"] for line in wrap("take care", text)]
+    lines += [line for text in stack["warnings"] for line in wrap("take care", text)]
+    return lines + [line for text in stack.get("update") or () for line in wrap("update", text)]
 
 
 def _rows(stack: Mapping) -> Iterable[tuple[str, str]]:

@@ -73,5 +73,6 @@ def _inherit(rows: list[dict]) -> list[dict]:
 def load(directory: Path = DIRECTORY) -> Tables:
     subjects = {name: read_yaml(directory / f"{name}.yml") for name in SUBJECTS}
     subjects["distros"]["rows"] = _inherit(subjects["distros"]["rows"])
-    subjects["sources"] = read_yaml(directory / "sources.yml")
+    for name in ("profiles", "sources"):
+        subjects[name] = read_yaml(directory / f"{name}.yml")
     return Tables(read_yaml(directory / "version.yml")["table_version"], subjects)

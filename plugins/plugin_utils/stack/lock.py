@@ -1,0 +1,154 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The lock: the stacks a cluster was planned with, so that newer tables never move a running cluster silently.
+
+One entry per kind of host: its inputs (what was asked, and of which host) and the whole stack. The file is also a
+valid inventory that sets one private variable, since it may lie in an inventory directory.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+import yaml
+
+FORMAT = 1
+VARIABLE = "__stack_lock"
+HEADER = """---
+# The stacks this cluster was planned with, written by the playbook plan. Keep it under version control.
+# site installs what stands here. To take over what newer tables or requests bring: plan with stack_lock_renew=true.
+"""
+# Of a stack: what may differ without the stack being another one.
+TALK = ("reasons", "warnings", "update", "inputs", "table_version", "kind", "disk_mib")
+
+
+FOLLOWS = ("packages", "held", "components", "url", "repository.", "requirements", "dkms_module")
+ADVICE = "plan with stack_lock_renew=true to see the difference and take it over"
+
+
+class LockError(ValueError):
+    """A lock that cannot be read, or that no longer fits a host."""
+
+
+def read(path: str | None) -> list[dict] | None:
+    """The entries of a lock file; None where there is none."""
+    if not path or not Path(path).is_file():
+        return None
+    try:
+        lock = yaml.safe_load(Path(path).read_text(encoding="utf-8"))["all"]["vars"][VARIABLE]
+        entries, number = lock["entries"], lock["format"]
+    except (yaml.YAMLError, KeyError, TypeError) as error:
+        raise LockError(f"{path} is no stack lock; restore it, or delete it to plan anew") from error
+    if number != FORMAT:
+        raise LockError(f"{path} has format {number}, this collection reads format {FORMAT}; delete it to plan anew")
+    return entries
+
+
+def text(entries: Sequence[Mapping]) -> str:
+    """The lock file for these entries, in an order that does not depend on theirs."""
+    ordered = sorted((plain(entry) for entry in entries), key=lambda entry: _key(entry["inputs"]))
+    lock = {"format": FORMAT, "entries": ordered}
+    return HEADER + yaml.safe_dump({"all": {"vars": {VARIABLE: lock}}}, sort_keys=True, width=120)
+
+
+def plain(value):
+    """Ordinary Python values out of whatever Ansible wraps them in."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(one) for key, one in value.items()}
+    if isinstance(value, str):
+        return str(value)
+    if isinstance(value, Iterable):
+        return [plain(one) for one in value]
+    return value
+
+
+def renewed(entries: Sequence[Mapping] | None, stacks: Iterable[Mapping]) -> list[dict]:
+    """The entries with the stacks of these hosts put in; entries of hosts that were not planned stay."""
+    by_inputs = {_key(entry["inputs"]): plain(entry) for entry in entries or ()}
+    for stack in stacks:
+        stack = plain({name: value for name, value in stack.items() if name != "update"})
+        inputs = stack.pop("inputs")
+        by_inputs[_key(inputs)] = {"inputs": inputs, "stack": stack}
+    return list(by_inputs.values())
+
+
+def _key(inputs: Mapping) -> str:
+    """One text for equal inputs, whatever order their keys came in."""
+    return json.dumps(plain(inputs), sort_keys=True)
+
+
+def entry_for(entries: Sequence[Mapping] | None, inputs: Mapping) -> Mapping | None:
+    """The entry of exactly this host and request."""
+    return next((entry for entry in entries or () if entry["inputs"] == plain(inputs)), None)
+
+
+def nearest_entry(entries: Sequence[Mapping], inputs: Mapping) -> Mapping:
+    """The entry that differs from this host and request in the fewest points."""
+    return min(entries, key=lambda entry: len(_changes(entry, inputs)))
+
+
+def locked_stack(entry: Mapping, new: Mapping | None) -> dict:
+    """The stack of an entry; update says what renewing would make of it."""
+    update = differences(entry, new) if new else ["the tables refuse this stack by now"]
+    return {**entry["stack"], "inputs": entry["inputs"], "update": update}
+
+
+def changed_inputs(entries: Sequence[Mapping], inputs: Mapping) -> str:
+    """What is different from the entry that comes nearest."""
+    return "; ".join(_changes(nearest_entry(entries, inputs), inputs)) if entries else "it has no entries"
+
+
+def _changes(entry: Mapping, inputs: Mapping) -> list[str]:
+    old = entry["inputs"]
+    return [
+        f"{name} was {_short(old.get(name))} and is {_short(value)}"
+        for name, value in plain(inputs).items()
+        if old.get(name) != value
+    ]
+
+
+def _short(value) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {one}" for name, one in value.items()) or "empty"
+    if isinstance(value, list):
+        return ", ".join(str(one) for one in value) or "none"
+    return str(value)
+
+
+def differences(entry: Mapping, new: Mapping) -> list[str]:
+    """What would change from a locked stack to a new one, a line for each part.
+
+    Lists of packages follow from versions, and are told only when nothing else is different.
+    """
+    before, after = (
+        _flat({name: value for name, value in plain(stack).items() if name not in TALK})
+        for stack in (entry["stack"], new)
+    )
+    names = [name for name in {**before, **after} if before.get(name) != after.get(name)]
+    told = [name for name in names if not any(part in name for part in FOLLOWS)] or names
+    return [f"{name}: {before.get(name) or 'none'} -> {after.get(name) or 'none'}" for name in told]
+
+
+def _flat(value, path: str = "") -> dict[str, str]:
+    """Leaves by dotted path; entries of lists that have a name go by it."""
+    if isinstance(value, Mapping) and value:
+        return {
+            key: one
+            for name, part in value.items()
+            for key, one in _flat(part, f"{path}.{name}" if path else name).items()
+        }
+    if isinstance(value, list) and value and isinstance(value[0], Mapping):
+        named = {str(one.get("name", one.get("model", place))): one for place, one in enumerate(value)}
+        return {
+            key: one for name, part in named.items() for key, one in _flat(_unnamed(part), f"{path}.{name}").items()
+        }
+    if isinstance(value, list):
+        return {path: ", ".join(str(one) for one in value)}
+    return {path: "" if value is None or value == {} else str(value)}
+
+
+def _unnamed(part: Mapping) -> Mapping:
+    return {name: value for name, value in part.items() if name not in ("name", "model")}

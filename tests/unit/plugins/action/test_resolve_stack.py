@@ -1,0 +1,98 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+from ansible.errors import AnsibleError
+from ansible.parsing.dataloader import DataLoader
+from ansible_collections.allreduce.gpu.plugins.action.resolve_stack import ActionModule
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack import lock
+
+FACTS = {"distribution": "Debian", "distribution_version": "12.11", "architecture": "x86_64"}
+
+
+def resolve(facts=FACTS, check=False, **arguments):
+    task = SimpleNamespace(
+        args=arguments, check_mode=check, async_val=0, diff=False, action="allreduce.gpu.resolve_stack"
+    )
+    connection = SimpleNamespace(_shell=SimpleNamespace(tmpdir="unused"))
+    action = ActionModule(task, connection, None, DataLoader(), None, None)
+    action._load_name = task.action
+    return action.run(task_vars={"ansible_facts": facts})
+
+
+@pytest.mark.parametrize("check", [False, True])
+def test_facts_are_enough(check):
+    result = resolve(check=check)
+    assert result["stack"]["environments"][0]["frameworks"] == {"pytorch": "2.13.0"}
+    assert result["changed"] is False
+    assert result["conflicts"] == []
+    assert "ansible_facts" not in result
+
+
+def test_publish():
+    result = resolve(publish=True)
+    assert result["ansible_facts"]["gpu_stack"] == result["stack"]
+
+
+def test_gpus_of_the_node_are_taken():
+    facts = {
+        **FACTS,
+        "gpu_node": {"gpus": [{"name": "NVIDIA A40", "pci_device_id": "0x2235", "compute_capability": "8.6"}]},
+    }
+    assert resolve(facts)["stack"]["gpus"] == [{"model": "A40", "compute_capability": "8.6", "count": 1}]
+    assert resolve(facts, gpus=[])["stack"]["gpus"] == []
+
+
+def test_a_conflict_fails_with_the_whole_answer():
+    with pytest.raises(AnsibleError, match="needs driver 580.65.06 or newer"):
+        resolve(gpus=["A40"], request={"driver": "535", "pytorch": "2.15.0"})
+
+
+def test_a_conflict_is_reported_when_asked_for():
+    result = resolve(gpus=["A40"], request={"driver": "535", "pytorch": "2.15.0"}, on_conflict="report", publish=True)
+    assert result["stack"] is None
+    assert result["conflicts"][0]["between"] == ["driver", "pytorch"]
+    assert result["suggestion"]["request"]
+    assert "ansible_facts" not in result
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"gpus": ["A99"]}, "GPU 'A99' is not known"),
+        ({"os": "slackware 15"}, "operating system 'slackware 15' is not supported"),
+        ({"request": {"pytroch": "2"}}, "did you mean pytorch"),
+        ({"profile": "pytorch-stabel"}, "there is no profile 'pytorch-stabel'; the nearest ones are pytorch-stable"),
+    ],
+)
+def test_bad_input_is_one_sentence(arguments, message):
+    with pytest.raises(AnsibleError, match=message):
+        resolve(**arguments)
+
+
+def test_the_running_ansible_core_is_the_default():
+    with pytest.raises(AnsibleError, match="platform Python of rocky 8"):
+        resolve(os="rocky 8")
+    assert resolve(os="rocky 8", ansible_core="2.16")["stack"]
+
+
+def test_a_profile_with_a_wish_laid_over_it():
+    result = resolve(os="ubuntu 20.04", gpus=["A40"], profile="a40-ubuntu2004", request={"cupy": "none"})
+    assert result["stack"]["environments"][0]["frameworks"] == {
+        "horovod": "0.28.1",
+        "pytorch": "2.0.1",
+        "tensorflow": "2.12.0",
+    }
+
+
+def test_a_lock_that_does_not_fit(tmp_path):
+    path = tmp_path / "stack.lock.yml"
+    path.write_text(lock.text(lock.renewed(None, [resolve()["stack"]])), encoding="utf-8")
+    assert resolve(lock=str(path))["stack"]["update"] == []
+    with pytest.raises(AnsibleError, match="no longer fits this host"):
+        resolve(lock=str(path), request={"pytorch": "2.12"})
+    assert resolve(lock=str(path), request={"pytorch": "2.12"}, renew=True)["stack"]["update"]
