@@ -13,7 +13,7 @@ ALL = sorted(path for path in ROLES.iterdir() if (path / "tasks").is_dir())
 # Decides the stack the others carry out, so it depends on none.
 FIRST = "stack"
 # Variables that roles share, documented in architecture and README.
-SHARED = {"gpu_stack_request", "gpu_stack_host", "gpu_cluster_address", "report_directory"}
+SHARED = {"gpu_stack_request", "gpu_stack_host", "gpu_stack_profile", "gpu_cluster_address", "report_directory"}
 
 each_role = pytest.mark.parametrize("role", ALL, ids=lambda role: role.name)
 
