@@ -68,7 +68,9 @@ def sanity(session):
         (TREE / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(ROOT / name, TREE / name)
     with session.chdir(TREE):
-        session.run("git", "init", "--quiet", log=False)  # else ansible-test asks the outer repository, which ignores .cache
+        session.run(
+            "git", "init", "--quiet", log=False
+        )  # else ansible-test asks the outer repository, which ignores .cache
         # One Python: modules' floor of 3.6 has tests of its own, ansible-test 2.19 begins at 3.8.
         version = f"{sys.version_info.major}.{sys.version_info.minor}"
         session.run("ansible-test", "sanity", "--color=no", f"--python={version}", *session.posargs)

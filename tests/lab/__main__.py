@@ -46,7 +46,9 @@ def _parser():
     one = commands.add_parser("exec", help="run a command in a host as root")
     one.add_argument("host")
     one.add_argument("command", nargs=argparse.REMAINDER)
-    one.set_defaults(run=lambda a: hosts.execute(a.host, [word for i, word in enumerate(a.command) if i or word != "--"]))
+    one.set_defaults(
+        run=lambda a: hosts.execute(a.host, [word for i, word in enumerate(a.command) if i or word != "--"])
+    )
     return parser
 
 

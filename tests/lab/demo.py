@@ -23,7 +23,9 @@ def run(nodes):
             cwd=paths.CHECKOUT, check=False, env={**os.environ, "ANSIBLE_CONFIG": str(paths.CHECKOUT / "ansible.cfg")},
         )  # fmt: skip
         if done.returncode:
-            raise LabError(f"{playbook}.yml ended with {done.returncode}: the lines above say why; `make demo` goes on from there")
+            raise LabError(
+                f"{playbook}.yml ended with {done.returncode}: the lines above say why; `make demo` goes on from there"
+            )
     for line in achieved(json.loads((REPORTS / "report.json").read_text(encoding="utf-8"))):
         print(line)
 

@@ -19,7 +19,8 @@ OTHER_WHEELS = ("numpy", "uv==0.13.9")
 
 # What make demo leaves in the lab's inventory.
 GENERATED = [
-    paths.CHECKOUT / "inventories" / "lab" / name for name in ("hosts.yml", ".known_hosts", ".reports", "stack.lock.yml")
+    paths.CHECKOUT / "inventories" / "lab" / name
+    for name in ("hosts.yml", ".known_hosts", ".reports", "stack.lock.yml")
 ]
 
 PROVISION = """

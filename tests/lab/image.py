@@ -13,10 +13,25 @@ from .progress import LabError, say
 
 SUITE = "bookworm"
 # What an installed server has and a minimal bootstrap lacks; nothing that a role installs.
-PACKAGES = (
-    "systemd systemd-sysv dbus udev python3 openssh-server iproute2 iputils-ping sudo ca-certificates"
-    " kmod pciutils gpgv apt-utils procps unattended-upgrades needrestart"
-).split()
+PACKAGES = [
+    "systemd",
+    "systemd-sysv",
+    "dbus",
+    "udev",
+    "python3",
+    "openssh-server",
+    "iproute2",
+    "iputils-ping",
+    "sudo",
+    "ca-certificates",
+    "kmod",
+    "pciutils",
+    "gpgv",
+    "apt-utils",
+    "procps",
+    "unattended-upgrades",
+    "needrestart",
+]
 
 # Runs in the new root ($1) and, for an image from a registry, in the container (root is /).
 CUSTOMIZE = r"""

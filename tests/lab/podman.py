@@ -57,14 +57,14 @@ def prepare():
         subprocess.run(["mount", "--bind", paths.RUN, paths.RUN], check=True)
     subprocess.run(["mount", "--make-private", paths.RUN], check=True)
     paths.NAMESPACE.touch()
-    script = (
-        "mount --make-rprivate / && umount -R /sys/fs/cgroup && mount -t cgroup2 none /sys/fs/cgroup"
-    )
+    script = "mount --make-rprivate / && umount -R /sys/fs/cgroup && mount -t cgroup2 none /sys/fs/cgroup"
     made = subprocess.run(
         ["unshare", f"--mount={paths.NAMESPACE}", "sh", "-c", script], capture_output=True, text=True, check=False
     )
     if made.returncode:
-        raise LabError(f"cannot mount cgroup2 in a private namespace ({made.stderr.strip()}): boot with unified cgroups")
+        raise LabError(
+            f"cannot mount cgroup2 in a private namespace ({made.stderr.strip()}): boot with unified cgroups"
+        )
 
 
 def command(*args):

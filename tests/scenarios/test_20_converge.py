@@ -8,6 +8,7 @@ import signal
 import time
 
 import pytest
+
 from tests.bench.measure import playbook
 
 pytestmark = pytest.mark.lab
