@@ -10,7 +10,8 @@ __metaclass__ = type
 import fnmatch
 import re
 
-PACKAGE_PROGRAMS = ("dpkg", "apt", "apt-get", "aptitude", "unattended-upgr")
+# Not "unattended-upgr": that daemon always waits for the shutdown; real upgrades run dpkg.
+PACKAGE_PROGRAMS = ("dpkg", "apt", "apt-get", "aptitude")
 BROKEN_STATES = ("half-installed", "unpacked", "half-configured")
 ARCHIVE_COMPONENTS = {
     "debian": ("main", "contrib", "non-free", "non-free-firmware"),
@@ -79,25 +80,35 @@ def package_program_runs(tree):
 
 
 def parse_sources_list(text):
-    """Entries {uri, suite, components, types} of a one-line-style sources.list; disabled lines are not entries."""
+    """Entries {uri, suite, components, signed_by} of a one-line-style sources.list; disabled lines are not entries."""
     entries = []
     for line in text.splitlines():
-        found = re.match(r"\s*(deb)\s+(?:\[[^\]]*\]\s+)?(\S+)\s+(\S+)\s*([^#]*)", line)
+        found = re.match(r"\s*deb\s+(?:\[([^\]]*)\]\s+)?(\S+)\s+(\S+)\s*([^#]*)", line)
         if found:
-            entries.append({"uri": found.group(2), "suite": found.group(3), "components": found.group(4).split()})
+            signed_by = re.search(r"signed-by=(\S+)", found.group(1) or "")
+            entries.append(
+                {
+                    "uri": found.group(2),
+                    "suite": found.group(3),
+                    "components": found.group(4).split(),
+                    "signed_by": signed_by.group(1) if signed_by else None,
+                }
+            )
     return entries
 
 
 def parse_deb822_sources(text):
-    """The same entries of a .sources file; one for each URI and suite."""
+    """The same entries of a .sources file; one for each URI and suite. A key written into the file is one text."""
     entries = []
     for stanza in re.split(r"\n\s*\n", re.sub(r"(?m)^#.*\n?", "", text)):
         joined = re.sub(r"\n[ \t]+", " ", stanza)
         fields = {key.lower(): value.split() for key, value in re.findall(r"(?m)^([A-Za-z-]+):[ \t]*(.*)$", joined)}
         if "deb" in fields.get("types", []) and fields.get("enabled", ["yes"])[0].lower() not in ("no", "false"):
+            signed_by = " ".join(fields.get("signed-by", [])) or None
             for uri in fields.get("uris", []):
                 for suite in fields.get("suites", []):
-                    entries.append({"uri": uri, "suite": suite, "components": fields.get("components", [])})
+                    components = fields.get("components", [])
+                    entries.append({"uri": uri, "suite": suite, "components": components, "signed_by": signed_by})
     return entries
 
 

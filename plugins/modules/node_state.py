@@ -75,7 +75,7 @@ ansible_facts:
         packages: {nvidia-kernel-dkms: 535.261.03-1}
         package_manager_interrupted: false
         apt_components: [main, contrib, non-free, non-free-firmware]
-        apt_mirrors: [{uri: 'http://archive.example.org/debian', suite: bookworm, components: [main]}]
+        apt_mirrors: [{uri: 'http://archive.example.org/debian', suite: bookworm, components: [main], signed_by: null}]
         dkms: [{module: nvidia-current, version: 535.261.03, kernel: 6.1.0-40-amd64, arch: x86_64, status: installed}]
         driver: {loaded: null, installed: 535.261.03}
         services: {chrony: {enabled: true, active: true}}

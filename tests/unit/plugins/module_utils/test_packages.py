@@ -53,6 +53,12 @@ def test_dpkg(tmp_path, dkms, updates, program, expected):
     assert packages.read_dpkg(files, ["*nvidia*", "dkms", "gone"]) == expected
 
 
+def test_the_daemon_of_unattended_upgrades_is_no_upgrade(tmp_path):
+    daemon = {"/proc/77/comm": "unattended-upgr\n"}
+    files = tree(tmp_path, {"/var/lib/dpkg/status": STATUS.format(dkms="install ok unpacked"), **daemon})
+    assert packages.read_dpkg(files, ["x"]) == ({}, True)
+
+
 def test_no_pattern_matches_nothing():
     assert not packages.matcher([])("dkms")
 
@@ -74,6 +80,7 @@ URIs: http://a.example/debian
 Suites: bookworm bookworm-updates
 Components: main
  non-free
+Signed-By: /usr/share/k.gpg
 
 Enabled: no
 Types: deb
@@ -83,14 +90,29 @@ Suites: x
 
 
 def test_one_line_sources():
-    expected = {"uri": "http://a.example/debian", "suite": "bookworm", "components": ["main", "contrib"]}
+    expected = {
+        "uri": "http://a.example/debian",
+        "suite": "bookworm",
+        "components": ["main", "contrib"],
+        "signed_by": "/k",
+    }
     assert packages.parse_sources_list(ONE_LINE) == [expected]
 
 
 def test_deb822_sources():
     assert packages.parse_deb822_sources(DEB822) == [
-        {"uri": "http://a.example/debian", "suite": "bookworm", "components": ["main", "non-free"]},
-        {"uri": "http://a.example/debian", "suite": "bookworm-updates", "components": ["main", "non-free"]},
+        {
+            "uri": "http://a.example/debian",
+            "suite": "bookworm",
+            "components": ["main", "non-free"],
+            "signed_by": "/usr/share/k.gpg",
+        },
+        {
+            "uri": "http://a.example/debian",
+            "suite": "bookworm-updates",
+            "components": ["main", "non-free"],
+            "signed_by": "/usr/share/k.gpg",
+        },
     ]
 
 

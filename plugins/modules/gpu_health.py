@@ -1,0 +1,137 @@
+#!/usr/bin/python
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import absolute_import, division, print_function
+
+__metaclass__ = type
+
+DOCUMENTATION = r"""
+module: gpu_health
+short_description: Judge the health of a node's GPUs and the coherence of their driver
+version_added: 0.1.0
+description:
+  - Measures the node as M(allreduce.gpu.gpu_facts) and M(allreduce.gpu.node_state) do, reads error counters and the
+    kernel log, and gives one verdict with its findings. Changes nothing.
+  - What cannot be known is a finding of severity V(unknown); it never counts as healthy, and does not change the verdict.
+  - The verdict does not fail the task. Let C(failed_when) decide what is tolerable.
+author: "The allreduce.gpu authors (@allreduce)"
+attributes:
+  check_mode:
+    description: Runs in check mode exactly as otherwise.
+    support: full
+options:
+  gpu_count:
+    description: How many GPUs must answer. Not set, their number is not judged.
+    type: int
+  max_uncorrected_errors:
+    description: How many uncorrected memory errors since the driver was loaded are tolerable.
+    type: int
+    default: 0
+  persistence:
+    description: Whether persistence mode that is off is a finding.
+    type: bool
+    default: true
+  kernel_log:
+    description: Where the kernel log is.
+    type: path
+    default: /dev/kmsg
+  sysfs_root:
+    description: Where sysfs is; set it to examine a recorded machine.
+    type: path
+    default: /sys
+  procfs_root:
+    description: Where procfs is; set it to examine a recorded machine.
+    type: path
+    default: /proc
+  nvml_library:
+    description: Name or path of the NVML library of the driver.
+    type: str
+    default: libnvidia-ml.so.1
+"""
+
+EXAMPLES = r"""
+- name: Judge the GPUs
+  allreduce.gpu.gpu_health:
+    gpu_count: 8
+  become: true
+  register: node_health
+  failed_when: node_health.verdict == 'failed'
+"""
+
+RETURN = r"""
+verdict:
+  description: The worst of the findings, V(ok), V(degraded), V(reboot_required) or V(failed).
+  returned: success
+  type: str
+  sample: degraded
+findings:
+  description: What is not as it should be, or not known.
+  returned: success
+  type: list
+  elements: dict
+  contains:
+    check:
+      description: What was judged.
+      type: str
+      sample: throttling
+    gpu:
+      description: Name of the GPU as in the topology, null where the finding is not about one.
+      type: str
+      sample: GPU3
+    expected:
+      description: What should be.
+      type: raw
+    measured:
+      description: What is, null where it is not known.
+      type: raw
+    severity:
+      description: One of V(degraded), V(reboot_required), V(failed) and V(unknown).
+      type: str
+    action:
+      description: What to do.
+      type: str
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.allreduce.gpu.plugins.module_utils import health_reading
+from ansible_collections.allreduce.gpu.plugins.module_utils.files import FileTree
+from ansible_collections.allreduce.gpu.plugins.module_utils.gpu_node import measure
+from ansible_collections.allreduce.gpu.plugins.module_utils.health_verdict import judge
+from ansible_collections.allreduce.gpu.plugins.module_utils.node_state import read_node_state
+from ansible_collections.allreduce.gpu.plugins.module_utils.nvml import open_nvml
+
+
+def main():
+    """Read the options, measure, judge, answer."""
+    module = AnsibleModule(
+        argument_spec={
+            "gpu_count": {"type": "int"},
+            "max_uncorrected_errors": {"type": "int", "default": 0},
+            "persistence": {"type": "bool", "default": True},
+            "kernel_log": {"type": "path", "default": "/dev/kmsg"},
+            "sysfs_root": {"type": "path", "default": "/sys"},
+            "procfs_root": {"type": "path", "default": "/proc"},
+            "nvml_library": {"type": "str", "default": "libnvidia-ml.so.1"},
+        },
+        supports_check_mode=True,
+    )
+    options = module.params
+
+    def run(arguments):
+        """Output of a program on this node; None where it is missing or fails."""
+        program = module.get_bin_path(arguments[0])
+        rc, out, dummy_err = module.run_command([program] + arguments[1:]) if program else (1, None, None)
+        return out if rc == 0 else None
+
+    node = measure(FileTree(options["sysfs_root"]), FileTree(options["procfs_root"]), options["nvml_library"])
+    with open_nvml(options["nvml_library"]) as (nvml, dummy_state):
+        counters = health_reading.read_gpus(nvml) if nvml else {}
+    text = health_reading.read_kernel_log(options["kernel_log"])
+    xids = None if text is None else health_reading.find_xids(text)
+    state = read_node_state(FileTree("/"), run, ["*nvidia*", "cuda-toolkit-*"], [], [])
+    module.exit_json(changed=False, **judge(node, state, counters, xids, options))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,47 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Imagined machines, measured through their trees and, by the real pynvml, through the simulated library."""
+
+import shutil
+
+import pytest
+from ansible_collections.allreduce.gpu.plugins.module_utils import gpu_node, health_reading
+from ansible_collections.allreduce.gpu.plugins.module_utils.files import FileTree
+from ansible_collections.allreduce.gpu.plugins.module_utils.nvml import open_nvml
+from ansible_collections.allreduce.gpu.tests.lab.nvml import recording
+from ansible_collections.allreduce.gpu.tests.lab.nvml.machine import Machine
+
+
+@pytest.fixture(scope="session")
+def library(tmp_path_factory):
+    """The simulated libnvidia-ml.so.1."""
+    if not shutil.which("gcc"):
+        pytest.skip("no gcc to build the simulated NVML with")
+    return recording.build_library(tmp_path_factory.mktemp("nvml") / "libnvidia-ml.so.1")
+
+
+@pytest.fixture
+def measure(library, tmp_path, monkeypatch):
+    """A function that records a machine and measures it as gpu_facts does."""
+
+    def measured(machine: Machine, levels=None) -> dict:
+        recording.record(machine, tmp_path, levels)
+        monkeypatch.setenv("SIMULATED_NVML", str(tmp_path / "profile"))
+        name = str(library) if machine.library else str(tmp_path / "libnvidia-ml.so.1")
+        return gpu_node.measure(FileTree(str(tmp_path / "sys")), FileTree(str(tmp_path / "proc")), name)
+
+    return measured
+
+
+@pytest.fixture
+def counters(measure, library):
+    """A function that records a machine and reads its health counters."""
+
+    def read(machine: Machine) -> dict:
+        measure(machine)
+        with open_nvml(str(library)) as (nvml, state):
+            assert state == "ok"
+            return health_reading.read_gpus(nvml)
+
+    return read
