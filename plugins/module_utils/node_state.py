@@ -7,17 +7,17 @@ from __future__ import absolute_import, division, print_function
 
 __metaclass__ = type
 
-from ansible_collections.allreduce.gpu.plugins.module_utils import environments, kernels, packages, services
+from ansible_collections.allreduce.gpu.plugins.module_utils import environments, installed_packages, kernels, services
 
 RPM_QUERY = ["rpm", "-qa", "--qf", "%{NAME} %{EPOCHNUM}:%{VERSION}-%{RELEASE}\\n"]
 
 
 def read_node_state(tree, run, package_patterns, service_names, paths):
     """The whole state. ``run`` takes an argument list and returns the program's output, or None where it cannot run."""
-    release = packages.os_release(tree)
-    manager = packages.package_manager(tree, release)
+    release = installed_packages.os_release(tree)
+    manager = installed_packages.package_manager(tree, release)
     installed, interrupted = _installed(tree, run, manager, package_patterns)
-    mirrors = packages.read_apt_mirrors(tree, release) if manager == "apt" else None
+    mirrors = installed_packages.read_apt_mirrors(tree, release) if manager == "apt" else None
     kernel = kernels.read_kernels(tree)
     dkms = kernels.read_dkms(tree)
     shown = run(services.SHOW + service_names) if service_names else None
@@ -27,7 +27,7 @@ def read_node_state(tree, run, package_patterns, service_names, paths):
         "package_manager": manager,
         "packages": installed,
         "package_manager_interrupted": interrupted,
-        "apt_components": packages.enabled_components(mirrors, release) if mirrors is not None else None,
+        "apt_components": installed_packages.enabled_components(mirrors, release) if mirrors is not None else None,
         "apt_mirrors": mirrors,
         "dkms": dkms,
         "driver": kernels.read_driver(tree, kernel, dkms),
@@ -40,7 +40,7 @@ def read_node_state(tree, run, package_patterns, service_names, paths):
 
 def _installed(tree, run, manager, patterns):
     if manager == "apt":
-        return packages.read_dpkg(tree, patterns)
+        return installed_packages.read_dpkg(tree, patterns)
     if manager == "dnf":
-        return packages.parse_rpm(run(RPM_QUERY) or "", patterns), False
+        return installed_packages.parse_rpm(run(RPM_QUERY) or "", patterns), False
     return {}, False

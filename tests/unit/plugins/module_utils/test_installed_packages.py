@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 import pytest
-from ansible_collections.allreduce.gpu.plugins.module_utils import packages
+from ansible_collections.allreduce.gpu.plugins.module_utils import installed_packages as packages
 from ansible_collections.allreduce.gpu.tests.unit.plugins.module_utils.files_helper import tree
 
 DEBIAN = {"ID": "debian", "VERSION_CODENAME": "bookworm"}
