@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.launch.request import plan_request
-
 DOCUMENTATION = r"""
 name: training_request
 short_description: Find the nodes and the script of a training run
@@ -56,6 +54,8 @@ _value:
       paths; C(refusal), V(null) or one sentence, with which the others are empty.
   type: dict
 """
+
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.launch.request import plan_request  # noqa: E402 - ansible-test wants it here
 
 
 class FilterModule:
