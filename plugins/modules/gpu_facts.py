@@ -76,7 +76,7 @@ ansible_facts:
       type: dict
       contains:
         driver:
-          description: Versions of the loaded kernel module and of the library; RV(ansible_facts.gpu_node.driver.nvml) is V(ok) or why not.
+          description: Versions of the loaded kernel module and of the library; C(nvml) is C(ok) or why not.
           type: dict
           returned: success
           sample: {loaded_version: 535.261.03, library_version: 535.261.03, cuda_driver_version: "12.2",
