@@ -8,9 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks.check import Check, compared, yes_no
-from packaging.requirements import InvalidRequirement, Requirement
-from packaging.utils import canonicalize_name
-from packaging.version import InvalidVersion
 
 CATEGORY = "environment"
 MODULES = {"pytorch": "torch", "tensorflow": "tensorflow", "cupy": "cupy", "horovod": "horovod"}
@@ -50,6 +47,11 @@ def contents(planned: Mapping, found: Mapping | None) -> Iterator[Check]:
 
 def unmet(line: str, installed: Mapping[str, str]) -> str | None:
     """What is wrong with one requirement; None when it is met, or is no requirement (an option, a URL)."""
+    # ansible-core brings packaging along, but its sanity tests import plugins without it.
+    from packaging.requirements import InvalidRequirement, Requirement
+    from packaging.utils import canonicalize_name
+    from packaging.version import InvalidVersion
+
     try:
         requirement = Requirement(line)
     except InvalidRequirement:
