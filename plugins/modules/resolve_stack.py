@@ -221,8 +221,15 @@ conflicts:
   elements: dict
   contains:
     rule:
-      description: Name of the rule that objects.
+      description: Name of the rule that objects; V(no-such-build) when nothing of that kind exists at all.
       type: str
+    rules:
+      description: All rules that together make the clash.
+      type: list
+      elements: str
+    values:
+      description: What was asked for or found, for each of C(between).
+      type: dict
     between:
       description: The options that clash.
       type: list
@@ -237,9 +244,19 @@ conflicts:
       description: Where the rule comes from.
       type: str
 suggestion:
-  description: The nearest request that resolves; null when there is a stack.
+  description: The nearest request that resolves; null when there is a stack, or when nothing would help.
   returned: always
   type: dict
+  contains:
+    request:
+      description: The request to make instead.
+      type: dict
+    changes:
+      description: What of it is different; null for what is left out.
+      type: dict
+    text:
+      description: The same in one sentence, with what would be planned.
+      type: str
 warnings:
   description: Same as C(stack.warnings).
   returned: always

@@ -58,20 +58,20 @@ def _tensorflow(tables: Tables, problem: Problem, one: Candidate) -> str:
     return f"{_asked(problem, 'tensorflow')}; {libraries if problem.accelerator == 'cuda' else 'on the CPU'}"
 
 
-def _cuda(tables: Tables, problem: Problem, one: Candidate) -> str:
-    return _asked(problem, "cuda") or f"needed as a system toolkit by {_users(problem)}"
-
-
-def _users(problem: Problem) -> str:
-    return " and ".join(name for name in ("horovod", "tensorflow") if name in problem.frameworks) or "another part"
+# What asks for each library of the host when the user does not.
+USERS = {"cuda": ("horovod", "tensorflow", "cudnn"), "cudnn": ("tensorflow",), "nccl": ("horovod",)}
 
 
 def _simple(name: str):
-    return lambda tables, problem, one: _asked(problem, name) or f"needed by {_users(problem)}"
+    def say(tables: Tables, problem: Problem, one: Candidate) -> str:
+        users = [user for user in USERS.get(name, ()) if user in problem.frameworks or user in problem.wishes]
+        return _asked(problem, name) or f"needed by {' and '.join(users)}"
+
+    return say
 
 
 SAY = {
-    "driver": _driver, "pytorch": _pytorch, "python": _python, "tensorflow": _tensorflow, "cuda": _cuda,
+    "driver": _driver, "pytorch": _pytorch, "python": _python, "tensorflow": _tensorflow, "cuda": _simple("cuda"),
     "cudnn": _simple("cudnn"), "nccl": _simple("nccl"), "cupy": _simple("cupy"), "horovod": _simple("horovod"),
 }  # fmt: skip
 

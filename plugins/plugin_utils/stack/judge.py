@@ -1,11 +1,12 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Applying the rules to a problem, and remembering what they said while one question is worked on."""
+"""Applying the rules to a problem, and remembering what they said."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 from itertools import product
 
 from . import rules_frameworks, rules_host, rules_pairs  # noqa: F401 (they register their rules)
@@ -16,17 +17,18 @@ from .tables import Tables
 
 
 class Session:
-    """What stays the same while variants of one question are tried: candidates and verdicts of single rules."""
+    """What stays the same from question to question: candidates, and what rules said of them."""
 
     def __init__(self, tables: Tables):
         self.tables = tables
         self._candidates: dict[tuple, list[Candidate]] = {}
         self._facts: dict[tuple[str, str], Candidate] = {}
         self.verdicts: dict[Context, dict[tuple, str | None]] = {}
+        self.pairs: dict[tuple, dict[tuple[Candidate, ...], bool]] = {}
 
     def candidates(self, problem: Problem, slot: Slot) -> list[Candidate]:
         wishes = tuple(problem.wishes.get(name) for name in READS[slot.component])
-        key = (slot.component, wishes, id(problem.os))
+        key = (slot.component, wishes, id(problem.os), problem.accelerator, problem.suites)
         if key not in self._candidates:
             self._candidates[key] = candidates(self.tables, problem, slot)
         return self._candidates[key]
@@ -49,7 +51,9 @@ class Judge:
         self.context = session.context(problem)
         self.facts = session.facts(problem)
         self._said = session.verdicts.setdefault(self.context, {})
-        self._pairs: dict[tuple[Candidate, ...], bool] = {}
+        facts = tuple(one for found in self.facts.values() for one in found)
+        # Which rules hold depends on what is planned; verdicts of a selection of rules are of no use to others.
+        self._pairs = session.pairs.setdefault((self.context, facts, problem.frameworks), {}) if rules is None else {}
         self._rules: dict[tuple[str, ...], list[Rule]] = {}
         for rule in REGISTRY if rules is None else rules:
             if not rule.needs or rule.needs in problem.frameworks:
@@ -80,3 +84,9 @@ class Judge:
         """Whether a rule looks at both slots, and they can see each other."""
         alone = one.environment and other.environment and one.environment != other.environment
         return one != other and not alone and (one.component, other.component) in self._rules
+
+
+@lru_cache(maxsize=2)
+def session_for(tables: Tables) -> Session:
+    """One session for all questions to the same tables: hosts of a cluster ask nearly the same ones."""
+    return Session(tables)

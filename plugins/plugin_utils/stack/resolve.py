@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from .explain import conflicts
 from .inputs import make_problem
-from .judge import Session
+from .judge import session_for
 from .lock import ADVICE, LockError, changed_inputs, differences, entry_for, locked_stack, nearest_entry, read
 from .result import build_stack, inputs_of
 from .search import solve
@@ -28,7 +28,7 @@ def resolve(question: Mapping, tables: Tables | None = None, lock: str | None = 
     problem = make_problem(tables, question)
     entries, inputs = read(lock), inputs_of(problem)
     old = entry_for(entries, inputs)
-    session = Session(tables)
+    session = session_for(tables)
     chosen = solve(session, problem)
     stack = build_stack(tables, problem, chosen) if chosen else None
     if old is not None and not renew:

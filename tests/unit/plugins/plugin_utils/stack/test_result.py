@@ -25,7 +25,7 @@ def names(part):
 def test_shape():
     assert set(stack()) == {
         "table_version", "os", "gpus", "driver", "fabric_manager", "repository", "cuda", "cudnn", "nccl", "python",
-        "environments", "disk_mib", "reasons", "warnings", "kind",
+        "environments", "disk_mib", "inputs", "reasons", "warnings", "kind",
     }  # fmt: skip
     assert set(stack()["environments"][0]) == {
         "name",

@@ -1,0 +1,84 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The tables as Markdown, for the documentation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from .tables import Tables
+
+BEGIN, END = "<!-- supported: begin (generated) -->", "<!-- supported: end -->"
+
+
+def supported(tables: Tables) -> str:
+    """Everything the resolver can plan, as Markdown tables."""
+    parts = [
+        (
+            "Operating systems",
+            _table(("system", "Python", "glibc", "driver from", "CUDA"), map(_os, tables.rows("distros"))),
+        ),
+        ("GPUs", _table(("model", "generation", "capability", "drivers", "modules"), map(_gpu, tables.rows("gpus")))),
+        (
+            "Driver branches",
+            _table(
+                ("branch", "type", "end of life", "newest seen", "CUDA"), map(_driver, reversed(tables.rows("drivers")))
+            ),
+        ),
+        ("PyTorch", _table(("release", "Python", "builds"), map(_torch, reversed(tables.rows("torch"))))),
+        (
+            "TensorFlow",
+            _table(("release", "Python", "CUDA", "cuDNN"), map(_tensorflow, reversed(tables.rows("tensorflow")))),
+        ),
+        ("CuPy", _table(("series", "Python", "wheels"), map(_cupy, reversed(tables.rows("cupy"))))),
+    ]
+    head = f"Tables of version {tables.version}.\n"
+    return "\n".join([head, *(f"### {title}\n\n{body}\n" for title, body in parts)])
+
+
+def insert(text: str, tables: Tables) -> str:
+    """A document with its generated part brought up to date."""
+    before, _begin, rest = text.partition(BEGIN)
+    _old, _end, after = rest.partition(END)
+    return f"{before}{BEGIN}\n\n{supported(tables)}\n{END}{after}"
+
+
+def _table(columns: tuple[str, ...], rows: Iterable[tuple]) -> str:
+    lines = [columns, ("---",) * len(columns), *rows]
+    return "\n".join("| " + " | ".join(str(cell) for cell in line) + " |" for line in lines)
+
+
+def _os(row: dict) -> tuple:
+    cuda = f"{row['cuda_first'] or '?'} – {row['cuda_last'] or 'newest'}"
+    state = " (end of life)" if row["status"] == "eol" else ""
+    return f"{row['id']} {row['version']}{state}", row["python"], row["glibc"] or "?", ", ".join(row["drivers"]), cuda
+
+
+def _gpu(row: dict) -> tuple:
+    drivers = f"{row['min_driver'] or 'of CUDA ' + row['min_cuda']} – {row['max_driver_branch'] or 'newest'}"
+    return row["model"], row["architecture"], row["compute_capability"], drivers, ", ".join(row["kernel_modules"])
+
+
+def _driver(row: dict) -> tuple:
+    return row["branch"], row["type"] or "?", row["eol"] or row["status"], row["latest"] or "?", row["cuda"]
+
+
+def _torch(row: dict) -> tuple:
+    return row["version"], _range(row["python"]), ", ".join(build["tag"] for build in row["builds"])
+
+
+def _tensorflow(row: dict) -> tuple:
+    return ", ".join(row["releases"]), _range(row["python"]), row["cuda"], row["cudnn"]
+
+
+def _cupy(row: dict) -> tuple:
+    return (
+        row["series"],
+        _range(row["python"]),
+        ", ".join(f"{name} {versions[-1]}" for name, versions in row["wheels"].items()),
+    )
+
+
+def _range(versions: list[str]) -> str:
+    return f"{versions[0]} – {versions[-1]}"
