@@ -38,7 +38,15 @@ def collective_checks(result: Mapping) -> list[Check]:
     """Checks of the cluster from what action torchrun returned for allreduce_check.py."""
     if result.get("skipped"):
         return on_node(
-            "cluster", [skipped("collectives", "collectives", "right sums", "the collectives were not asked for")]
+            "cluster",
+            [
+                skipped(
+                    "collectives",
+                    "collectives",
+                    "right sums",
+                    "no collectives were run (switched off, in check mode, or without PyTorch in the plan)",
+                )
+            ],
         )
     training = result.get("training") or {}
     metrics = training.get("metrics") or {}
