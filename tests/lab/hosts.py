@@ -122,7 +122,7 @@ def ensure_ssh_key():
 def _write_inventory(path, addresses, keys):
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    known = path.parent / ".known_hosts" if path.parent.name == "lab" else path.with_name("known_hosts")
+    known = path.with_name(".known_hosts")  # a dot: Ansible would parse it as inventory
     known.write_text("".join(f"{addresses[h]} {' '.join(keys[h].split()[:2])}\n" for h in addresses), encoding="utf-8")
     inventory = {
         "gpu_nodes": {

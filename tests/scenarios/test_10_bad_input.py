@@ -30,8 +30,10 @@ def test_plan_shows_what_and_why(cluster):
     assert run.status == 0, run.output
     assert "535" in run.output
     assert "2.13.0" in run.output
-    assert "nvidia_driver_without_gpu" in run.words
-    assert all(counts["changed"] == 0 for counts in run.recap.values())
+    assert "asked for as 535" in run.words
+    assert "end of life" in run.words
+    assert "[WARNING]: Failed to parse" not in run.output
+    assert (cluster.inventory / "stack.lock.yml").exists()
 
 
 def test_no_host_in_the_group(cluster, tmp_path):
