@@ -25,7 +25,7 @@ def parts_of(problem: Problem) -> list[Part]:
     """Everything that could be part of a conflict, facts first."""
     facts = [("gpus", gpu.model) for gpu in problem.gpus] + [("os", ""), ("arch", ""), ("ansible_core", "")]
     shared = [("environments", "one")] if problem.environments == "one" and len(problem.frameworks) > 1 else []
-    return facts + shared + [(name, wish) for name, wish in sorted(problem.wishes.items())]
+    return facts + shared + sorted(problem.wishes.items())
 
 
 def keep(problem: Problem, parts: Iterable[Part]) -> Problem:

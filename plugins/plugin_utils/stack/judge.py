@@ -9,11 +9,14 @@ from collections.abc import Iterable
 from functools import lru_cache
 from itertools import product
 
-from . import rules_frameworks, rules_host, rules_pairs  # noqa: F401 (they register their rules)
+from . import rules_frameworks, rules_host, rules_pairs
 from .candidates import READS, candidates
 from .model import Candidate, Problem, Slot
 from .rule import REGISTRY, Context, Rule
 from .tables import Tables
+
+# Importing these registers their rules.
+RULE_MODULES = (rules_frameworks, rules_host, rules_pairs)
 
 
 class Session:
@@ -57,7 +60,7 @@ class Judge:
         self._rules: dict[tuple[str, ...], list[Rule]] = {}
         for rule in REGISTRY if rules is None else rules:
             if not rule.needs or rule.needs in problem.frameworks:
-                for kinds in {rule.choices, rule.choices[::-1]}:
+                for kinds in dict.fromkeys((rule.choices, rule.choices[::-1])):
                     self._rules.setdefault(kinds, []).append(rule)
 
     def reasons(self, rule: Rule, *chosen: Candidate) -> Iterable[str]:

@@ -72,15 +72,16 @@ def _newness(solution: Solution) -> tuple:
 
 
 def _value(solution: Solution, name: str) -> str | None:
-    """The version a solution has for a wish; None for wishes that are no version."""
-    for slot, one in solution.items():
-        if name == "pytorch_index" and slot.component == "pytorch":
-            return one.variant
-        if name == "driver" and slot.component == "driver":
-            return str(one.row["branch"]["branch"])
-        if name == slot.component:
-            return None if one.absent else one.version
-    return None
+    """The version a solution has for a wish; None for wishes that are no version, or when environments differ."""
+    slot_name = {"pytorch_index": "pytorch"}.get(name, name)
+    values = {_shown(one, name) for slot, one in solution.items() if slot.component == slot_name and not one.absent}
+    return values.pop() if len(values) == 1 else None
+
+
+def _shown(one: Candidate, name: str) -> str:
+    if name == "driver":
+        return str(one.row["branch"]["branch"])
+    return one.variant if name == "pytorch_index" else one.version
 
 
 def instead(solution: Solution, name: str) -> str | None:
@@ -92,7 +93,8 @@ def instead(solution: Solution, name: str) -> str | None:
 
 
 def _text(changes: Mapping, problem: Problem, solution: Solution) -> str:
-    said = [f"{name}: {value}" if value else f"no {name}" for name, value in sorted(changes.items())]
+    dropped = {name: "none" if name in FRAMEWORKS else "left open" for name, value in changes.items() if not value}
+    said = [f"{name}: {value or dropped[name]}" for name, value in sorted(changes.items())]
     whole = [
         str(one)
         for slot, one in solution.items()

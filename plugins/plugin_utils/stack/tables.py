@@ -37,20 +37,28 @@ class Tables:
     def branch(self, number: int) -> dict | None:
         return self.find("drivers", branch=number)
 
-    @cache  # noqa: B019 (tables live as long as the process)
     def bundled_driver(self, cuda: str) -> str:
         """The driver a toolkit was released with: of its exact update, else the oldest of its minor."""
-        row = self.find("cuda", version=minor(cuda))
-        if row is None:
-            return "0"
-        updates = row["updates"]
-        return updates.get(cuda) or next(iter(updates.values()), row["min_driver"])
+        return _bundled_driver(self, cuda)
 
-    @cache  # noqa: B019
     def driver_floor(self, cuda: str) -> str:
         """The oldest driver that runs programs of this toolkit: the floor of its major, or the driver it came with."""
-        row = self.find("cuda", version=minor(cuda))
-        return min(row["min_driver"], self.bundled_driver(cuda), key=_driver_order) if row else "0"
+        return _driver_floor(self, cuda)
+
+
+@cache
+def _bundled_driver(tables: Tables, cuda: str) -> str:
+    row = tables.find("cuda", version=minor(cuda))
+    if row is None:
+        return "0"
+    updates = row["updates"]
+    return updates.get(cuda) or next(iter(updates.values()), row["min_driver"])
+
+
+@cache
+def _driver_floor(tables: Tables, cuda: str) -> str:
+    row = tables.find("cuda", version=minor(cuda))
+    return min(row["min_driver"], _bundled_driver(tables, cuda), key=_driver_order) if row else "0"
 
 
 def _driver_order(text: str) -> tuple[int, ...]:

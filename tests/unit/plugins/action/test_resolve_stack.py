@@ -14,14 +14,14 @@ from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack import lock
 FACTS = {"distribution": "Debian", "distribution_version": "12.11", "architecture": "x86_64"}
 
 
-def resolve(facts=FACTS, check=False, **arguments):
+def resolve(facts=None, check=False, **arguments):
     task = SimpleNamespace(
         args=arguments, check_mode=check, async_val=0, diff=False, action="allreduce.gpu.resolve_stack"
     )
     connection = SimpleNamespace(_shell=SimpleNamespace(tmpdir="unused"))
     action = ActionModule(task, connection, None, DataLoader(), None, None)
     action._load_name = task.action
-    return action.run(task_vars={"ansible_facts": facts})
+    return action.run(task_vars={"ansible_facts": facts or FACTS})
 
 
 @pytest.mark.parametrize("check", [False, True])

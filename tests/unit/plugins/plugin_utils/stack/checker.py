@@ -87,6 +87,8 @@ def check_host(stack):
         return ["a GPU host without driver"] if stack["gpus"] else []
     wrong = []
     branch = BRANCHES[int(driver["branch"])]
+    if stack["os"]["arch"] == "aarch64" and branch["branch"] < 470:
+        wrong.append("no packages for aarch64")
     if driver["version"].split(".")[0] != driver["branch"]:
         wrong.append("driver version of another branch")
     if driver["kernel_modules"] not in branch["kernel_modules"]:
@@ -165,10 +167,41 @@ def check_environment(stack, environment):
             wrong.append("CuPy has no wheel for this Python")
         if stack["driver"] and n(stack["driver"]["version"]) < n(FLOORS[major]):
             wrong.append("driver too old for CuPy")
+        wrong += check_cupy(stack, frameworks, row)
     if "horovod" in frameworks:
         wrong += check_horovod(stack, environment)
+    if {"pytorch", "tensorflow"} <= set(frameworks) and stack["gpus"]:
+        wrong += check_pins(environment)
     if len(cuda_majors) > 1:
         wrong.append(f"CUDA majors {sorted(cuda_majors)} in one environment")
+    return wrong
+
+
+def check_cupy(stack, frameworks, row):
+    wrong = []
+    for gpu in stack["gpus"]:
+        capability = n(gpu["compute_capability"])
+        if not n(row["min_cc"] or "0") <= capability <= n(row["max_cc"] or "99"):
+            wrong.append("CuPy does not support this GPU")
+    if row["numpy"].startswith(">=2") and n(frameworks.get("tensorflow", "99")) < n("2.18"):
+        wrong.append("CuPy needs NumPy 2, TensorFlow an older one")
+    return wrong
+
+
+def check_pins(environment):
+    """Both bring nvidia-* wheels: exact pins need the same CUDA release, ranges must hold PyTorch's versions."""
+    row, tag = TENSORFLOW[environment["frameworks"]["tensorflow"]], environment["index"]["name"]
+    release = environment["frameworks"]["pytorch"]
+    if tag == "cpu" or not row["pins"] or (tag == "cu118" and n(release) < n("2.1")):
+        return []
+    build = next(one for one in TORCH[release]["builds"] if one["tag"] == tag)
+    if not row["pins"]["nccl-cu" + row["cuda"].split(".")[0]].startswith(">="):
+        return [] if mm(build["cuda"]) == row["cuda"] else ["exact pins of two CUDA releases"]
+    wrong = []
+    for library in ("cudnn", "nccl"):
+        low, high = row["pins"][f"{library}-cu12"].split(",")
+        if build[library] and not n(low[2:]) <= n(build[library]) < n(high[1:]):
+            wrong.append(f"{library} outside of TensorFlow's range")
     return wrong
 
 
@@ -178,6 +211,8 @@ def check_torch(stack, environment, cuda_majors):
     if build is None:
         return ["PyTorch has no such build"]
     wrong = [] if environment["python"] in row["python"] else ["PyTorch has no wheel for this Python"]
+    if stack["os"]["arch"] == "aarch64" and tag != "cpu" and tag not in AARCH64:
+        wrong.append("PyTorch has no such build for aarch64")
     glibc = DISTROS[stack["os"]["id"], stack["os"]["version"]]["glibc"]
     if glibc and n(glibc) < n(row["glibc"]):
         wrong.append("glibc too old for PyTorch")
@@ -211,6 +246,8 @@ def check_tensorflow(stack, environment, cuda_majors):
         how = runs(gpu["compute_capability"], row["sass"], row["ptx"])
         if how is None or (how == "ptx" and n(driver["version"]) < n(release_driver(row["cuda"]))):
             wrong.append("TensorFlow holds no code for this GPU")
+        if gpu["compute_capability"].startswith("12."):
+            wrong.append("TensorFlow's PTX does not compile for this GPU")
     if not row["and_cuda"]:
         if not stack["cuda"] or mm(stack["cuda"]["version"]) != row["cuda"]:
             wrong.append("TensorFlow lacks its CUDA on the host")
@@ -227,6 +264,9 @@ def check_horovod(stack, environment):
         wrong.append("Horovod does not build with this PyTorch")
     if "tensorflow" in frameworks and n(frameworks["tensorflow"]) >= n(row["tensorflow_below"]):
         wrong.append("Horovod breaks with this TensorFlow")
+    gcc = DISTROS[stack["os"]["id"], stack["os"]["version"]]["gcc"]
+    if gcc and int(gcc) < int(row["gcc_min"]):
+        wrong.append("compiler too old for Horovod")
     if stack["gpus"]:
         if not stack["nccl"] or not stack["cuda"]:
             return [*wrong, "Horovod lacks toolkit or NCCL"]
@@ -235,4 +275,6 @@ def check_horovod(stack, environment):
             build = next(one for one in TORCH[frameworks["pytorch"]]["builds"] if one["tag"] == tag)
             if mm(build["cuda"]) != mm(stack["cuda"]["version"]):
                 wrong.append("Horovod's CUDA is not PyTorch's")
+        if "tensorflow" in frameworks and TENSORFLOW[frameworks["tensorflow"]]["cuda"] != mm(stack["cuda"]["version"]):
+            wrong.append("Horovod's CUDA is not TensorFlow's")
     return wrong

@@ -9,10 +9,9 @@ from pathlib import Path
 
 import pytest
 import yaml
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack import search  # noqa: F401 (registers the rules)
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.inputs import InputError
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.judge import REGISTRY
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.resolve import resolve
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.rule import REGISTRY
 
 CASES = yaml.safe_load((Path(__file__).parent / "cases.yml").read_text(encoding="utf-8"))
 EXPECTATIONS = ("gets", "refused", "error")

@@ -9,7 +9,7 @@ import pytest
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.resolve import resolve
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.result import kind
 
-A40 = ["A40"]
+A40 = ("A40",)
 B200 = ["B200"] * 8
 A100 = ["A100 SXM4 80GB"] * 8
 
