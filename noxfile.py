@@ -27,6 +27,20 @@ def _pytest(session, name, *args):
     session.run("python", "-m", "pytest", f"--junitxml={OUTPUT / name}.xml", "-o", f"junit_suite_name={name}", *args)
 
 
+def _copy_tree(session):
+    """A copy of the checkout where Ansible's tools want a collection to lie: they would not follow the link in .collections."""
+    shutil.rmtree(TREE, ignore_errors=True)
+    TREE.mkdir(parents=True)
+    files = session.run("git", "ls-files", "-co", "--exclude-standard", silent=True, log=False).splitlines()
+    for name in files:
+        if name.startswith((".collections", ".ci/")) or not (ROOT / name).is_file():
+            continue
+        (TREE / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(ROOT / name, TREE / name)
+    with session.chdir(TREE):
+        session.run("git", "init", "--quiet", log=False)  # else they ask the outer repository, which ignores .cache
+
+
 @nox.session(tags=["all"])
 def lint(session):
     """ruff, yamllint, ansible-lint at profile production."""
@@ -34,8 +48,9 @@ def lint(session):
     session.run("ruff", "format", "--check", ".")
     session.run("yamllint", "--strict", ".")
     session.run("vermin", "-q", "--no-tips", "--violations", "-t=3.6-", "plugins/modules", "plugins/module_utils")
-    # ansible-lint installs the collection before it looks; never over the link in .collections.
-    session.run("ansible-lint", "--strict", env={"ANSIBLE_COLLECTIONS_PATH": str(ROOT / ".cache" / "lint")})
+    _copy_tree(session)
+    with session.chdir(TREE):
+        session.run("ansible-lint", "--strict", env={"ANSIBLE_COLLECTIONS_PATH": str(TREE.parents[2])})
 
 
 @nox.session(tags=["all"])
@@ -54,19 +69,12 @@ def unit_216(session):
 @nox.session(tags=["all"])
 def sanity(session):
     """ansible-test sanity, in a copy that lies where ansible-test wants collections."""
-    shutil.rmtree(TREE, ignore_errors=True)
-    TREE.mkdir(parents=True)
+    _copy_tree(session)
     # ansible-test downloads a script that installs pip; the standard library can do that without a network.
     pip = Path.home() / ".ansible" / "test" / "cache" / "get_pip_24_2.py"
     if not pip.exists():
         pip.parent.mkdir(parents=True, exist_ok=True)
         pip.write_text("import ensurepip\n\nensurepip.bootstrap()\n", encoding="utf-8")
-    files = session.run("git", "ls-files", "-co", "--exclude-standard", silent=True, log=False).splitlines()
-    for name in files:
-        if name.startswith((".collections", ".ci/")) or not (ROOT / name).is_file():
-            continue
-        (TREE / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(ROOT / name, TREE / name)
     with session.chdir(TREE):
         session.run(
             "git", "init", "--quiet", log=False

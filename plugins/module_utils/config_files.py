@@ -47,7 +47,9 @@ def plan(wanted, found):
             raise ValueError("%(path)s is a directory; only files are removed: remove it by hand" % wanted)
         return ["remove"] if found["state"] != "absent" else []
     if {wanted["state"], found["state"]} == {"file", "directory"}:
-        raise ValueError("%s is a %s where a %s belongs: move it away" % (wanted["path"], found["state"], wanted["state"]))
+        raise ValueError(
+            "%s is a %s where a %s belongs: move it away" % (wanted["path"], found["state"], wanted["state"])
+        )
     steps = []
     if wanted["state"] == "directory" and found["state"] != "directory":
         steps.append("make_directory")

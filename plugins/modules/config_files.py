@@ -99,8 +99,13 @@ SPEC = {
 
 def main():
     """Plan every entry, then take the steps."""
-    files = {"type": "list", "elements": "dict", "required": True, "options": SPEC,
-             "required_if": [["state", "file", ["content"]]]}
+    files = {
+        "type": "list",
+        "elements": "dict",
+        "required": True,
+        "options": SPEC,
+        "required_if": [["state", "file", ["content"]]],
+    }
     module = AnsibleModule(argument_spec={"files": files}, supports_check_mode=True)
 
     def writer(validate):
@@ -113,6 +118,7 @@ def main():
                 if rc != 0:
                     module.fail_json(msg="%s would be refused by %s: %s" % (path, validate[0], (err or out).strip()))
             module.atomic_move(new, path)
+
         return write
 
     try:
@@ -124,8 +130,11 @@ def main():
     except (EnvironmentError, KeyError, ValueError) as error:
         module.fail_json(msg="Cannot keep the files as declared: %s." % error)
     changes = [plan for plan in plans if plan[2]]
-    module.exit_json(changed=bool(changes), changed_paths=[wanted["path"] for wanted, _found, _steps in changes],
-                     diff=[config_files.diff(*change) for change in changes])
+    module.exit_json(
+        changed=bool(changes),
+        changed_paths=[wanted["path"] for wanted, _found, _steps in changes],
+        diff=[config_files.diff(*change) for change in changes],
+    )
 
 
 if __name__ == "__main__":

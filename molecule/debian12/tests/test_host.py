@@ -34,7 +34,10 @@ def test_kernel_module_is_built(host):
     assert ": installed" in status
     modules = host.check_output("find /lib/modules -name 'nvidia*.ko*' -printf '%f '")
     for module in ("nvidia", "nvidia-uvm", "nvidia-modeset", "nvidia-peermem"):
-        assert any(name in modules for name in (f"{module}.ko", f"{module}-current.ko", f"{module.replace('nvidia', 'nvidia-current')}.ko"))
+        assert any(
+            name in modules
+            for name in (f"{module}.ko", f"{module}-current.ko", f"{module.replace('nvidia', 'nvidia-current')}.ko")
+        )
 
 
 def test_nvidia_smi_is_the_real_one(host):
@@ -109,7 +112,9 @@ def test_owner_and_mode(host, path, user, mode):
 
 
 def test_nothing_is_world_writable(host):
-    found = host.check_output("find /etc /opt/allreduce /var/lib/allreduce -xdev -perm -0002 -not -type l -not -perm -1000")
+    found = host.check_output(
+        "find /etc /opt/allreduce /var/lib/allreduce -xdev -perm -0002 -not -type l -not -perm -1000"
+    )
     assert found == ""
 
 
@@ -117,4 +122,8 @@ def test_training_user_has_no_privileges(host):
     user = host.user("trainer")
     assert user.exists
     assert user.groups == ["trainer"]
-    assert host.run("sudo -l -U trainer").stdout.strip().endswith("is not allowed to run sudo on " + host.check_output("hostname") + ".")
+    assert (
+        host.run("sudo -l -U trainer")
+        .stdout.strip()
+        .endswith("is not allowed to run sudo on " + host.check_output("hostname") + ".")
+    )
