@@ -222,7 +222,7 @@ def _launch(args: Mapping, place: request.Place) -> dict:
         "torchrun": request.torchrun_arguments(place, args["run_id"], run_directory, args["max_restarts"]),
         "script": Path(args["script"]).name,
         "args": request.script_arguments(args["args"]),
-        "variables": {name: str(value) for name, value in args["variables"].items()},
+        "variables": request.script_variables(args["variables"], args["max_restarts"]),
         "nproc_per_node": args["nproc_per_node"],
     }
 

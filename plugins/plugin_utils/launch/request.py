@@ -181,6 +181,16 @@ def torchrun_arguments(place: Place, run_id: str, directory: str, max_restarts: 
     ]
 
 
+def script_variables(variables: Mapping[str, object], max_restarts: int) -> dict[str, str]:
+    """The user's variables as text, with what torchrun needs so that ranks can start again.
+
+    The ranks' process group otherwise uses the rendezvous' own store, in which Gloo finds the addresses of the ranks
+    that have ended: with torch 2.13 no restart across two nodes came up.
+    """
+    own = {"TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"} if max_restarts else {}
+    return {**own, **{name: str(value) for name, value in variables.items()}}
+
+
 def archive(script: Path, files: Sequence[Path], launch: Mapping) -> bytes:
     """The tar.gz that module training_unit unpacks into the run's directory; raises RequestError.
 

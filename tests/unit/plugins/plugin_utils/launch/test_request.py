@@ -144,6 +144,11 @@ def test_torchrun_gets_the_same_rendezvous_everywhere_and_each_nodes_own_address
     assert set(second) - set(first) == {"--rdzv-conf=is_host=0", "--local-addr=10.0.0.2"}
 
 
+def test_ranks_that_may_start_again_get_a_store_of_their_own():
+    assert request.script_variables({"A": 1}, 0) == {"A": "1"}
+    assert request.script_variables({"A": 1}, 1) == {"TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1", "A": "1"}
+
+
 def test_an_ipv6_rendezvous_is_bracketed():
     assert Place("a", ("a",), {"a": "fd00::1"}, 29500).rendezvous == "[fd00::1]:29500"
 
