@@ -18,6 +18,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import math
 import os
 import random
 import sys
@@ -231,7 +232,7 @@ class Trainer:
                 self.optimizer.step()
             self.optimizer.zero_grad(set_to_none=True)
         value = loss.item()
-        if value != value:
+        if math.isnan(value):
             sys.exit(
                 f"The loss is not a number in epoch {self.epoch + 1}, step {self.step + 1}; lower --learning-rate."
             )
@@ -379,7 +380,7 @@ def write_metrics(trainer: Trainer, resumed: str | None, seconds: float, accurac
         "epochs": trainer.epoch, "steps": len(trainer.losses), "seconds": seconds, "world_size": dist.get_world_size(),
         "batch_size": trainer.args.batch_size, "accumulate": trainer.args.accumulate,
         "device": torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu",
-        "backend": dist.get_backend(), "precision": str(trainer.precision or torch.float32).split(".")[-1],
+        "backend": dist.get_backend(), "precision": str(trainer.precision or torch.float32).rpartition(".")[2],
         "parameters": sum(parameter.numel() for parameter in trainer.model.parameters()),
         "torch": torch.__version__, "resumed_from": resumed,
     }  # fmt: skip

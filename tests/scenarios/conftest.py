@@ -3,7 +3,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Two hosts for all scenarios. The files are numbered: they run in the order of a cluster's life."""
 
-import os
 import sys
 from pathlib import Path
 
@@ -11,13 +10,13 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from cluster import Cluster  # noqa: E402 (beside this file)
+from cluster import KEEP, Cluster  # noqa: E402 (beside this file)
 
 
 @pytest.fixture(scope="session")
 def cluster():
-    """Two bare hosts, removed at the end; ALLREDUCE_KEEP=1 leaves them for a look."""
+    """Two bare hosts, removed at the end; ALLREDUCE_KEEP=1 leaves them, and takes them again."""
     made = Cluster("cluster", 2)
     yield made
-    if not os.environ.get("ALLREDUCE_KEEP"):
+    if not KEEP:
         made.down()

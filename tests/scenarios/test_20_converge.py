@@ -28,7 +28,7 @@ def _wait_for(cluster, host, command, seconds=600):
 def test_killed_in_the_middle_of_dpkg(cluster):
     """SIGKILL for the controller, and for dpkg on one host, while packages are being unpacked."""
     process = cluster.start("playbooks/site.yml")
-    _wait_for(cluster, cluster.hosts[1], "pgrep -f 'dpkg.*--unpack|dpkg.*--configure'")
+    _wait_for(cluster, cluster.hosts[1], "pgrep -f '[d]pkg.*(--unpack|--configure)'")
     os.killpg(process.pid, signal.SIGKILL)
     process.communicate()
     cluster.on(cluster.hosts[1], "pkill -KILL apt-get; pkill -KILL apt; pkill -KILL dpkg", check=False)

@@ -12,7 +12,7 @@ import pytest
 
 pytestmark = pytest.mark.lab
 
-TRAINERS = "pgrep -u trainer -fc 'torch|train' || true"
+TRAINERS = "pgrep -u trainer -c . || true"
 
 
 def results(cluster):
@@ -103,13 +103,15 @@ def test_interrupted_training_leaves_no_process(cluster, tmp_path, how, seconds)
     script = tmp_path / "sleeps.py"
     script.write_text("import time\nprint('asleep', flush=True)\ntime.sleep(900)\n", encoding="utf-8")
     process = cluster.start("playbooks/train.yml", "-e", f"train_script={script}")
-    deadline = time.monotonic() + 120
-    while any(cluster.on(host, TRAINERS).strip() == "0" for host in cluster.hosts):
-        assert process.poll() is None, process.communicate()[0]
-        assert time.monotonic() < deadline, "training did not start"
-        time.sleep(1)
-    os.killpg(process.pid, how)
-    process.communicate(timeout=60)
+    try:
+        deadline = time.monotonic() + 120
+        while any(cluster.on(host, TRAINERS).strip() == "0" for host in cluster.hosts):
+            assert process.poll() is None, process.communicate()[0]
+            assert time.monotonic() < deadline, "training did not start"
+            time.sleep(1)
+    finally:
+        os.killpg(process.pid, how)
+        process.communicate(timeout=60)
     assert_no_process_left(cluster, seconds)
 
 

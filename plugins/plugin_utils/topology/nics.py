@@ -133,7 +133,7 @@ def share(cpus: str | None, number: int, of: int) -> str | None:
         return None
     parts = []
     for text in cpus.split(","):
-        first, _, last = text.partition("-")
+        first, dash, last = text.partition("-")
         low, high = int(first), int(last or first)
         begin, end = (low + (high - low + 1) * step // of for step in (number, number + 1))
         if begin < end:

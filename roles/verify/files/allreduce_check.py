@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
@@ -65,7 +64,7 @@ def check_collectives(device: torch.device) -> list[dict]:
         base = 2 if size <= 24 else 1
         value = torch.tensor([base**rank, 1], dtype=kind, device=device)
         dist.all_reduce(value)
-        name = f"all_reduce_sum_{str(kind).split('.')[-1]}"
+        name = f"all_reduce_sum_{str(kind).rpartition('.')[2]}"
         check(name, [int(x) for x in value.tolist()], [sum(base**r for r in range(size)), size])
     value = torch.tensor([float(rank)], device=device)
     dist.all_reduce(value, op=dist.ReduceOp.MAX)

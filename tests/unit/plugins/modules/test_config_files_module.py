@@ -23,6 +23,7 @@ def run(check, *files):
         [sys.executable, "-m", "ansible_collections.allreduce.gpu.plugins.modules.config_files", json.dumps(arguments)],
         capture_output=True,
         text=True,
+        check=False,
         env={**os.environ, "PYTHONPATH": COLLECTIONS},
     )
     return json.loads(done.stdout)
