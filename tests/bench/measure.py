@@ -67,7 +67,7 @@ def floor(inventory, repeats=5):
         for host in groups["hosts"].values()
     ]
     script = "\n".join([*processes, "wait"])
-    runs = [timed(["sh", "-c", script]) for _ in range(repeats)]
+    runs = [timed(["sh", "-c", script]) for repeat in range(repeats)]
     return Cost(statistics.median(r[1] for r in runs), statistics.median(r[2] for r in runs))
 
 
