@@ -38,9 +38,8 @@ def slurped(text, name="main"):
     return {**item, "msg": "file not found"} if text is None else {**item, "content": base64.b64encode(text.encode())}
 
 
-def described(text=LOCK, installed=None, environment=None, **more):
+def described(text=LOCK, installed=INSTALLED, environment=MAIN, **more):  # pylint: disable=dangerous-default-value
     """The only environment of a host."""
-    installed, environment = INSTALLED if installed is None else installed, environment or MAIN
     return describe_environments([environment], PLATFORM, [slurped(text)], installed, **more)["main"]
 
 
