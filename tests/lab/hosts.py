@@ -4,6 +4,7 @@
 """GPU-node hosts of the lab: up, down, and the inventory that reaches them."""
 
 import subprocess
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -92,9 +93,15 @@ def execute(host, argv):
     return subprocess.run(podman.command("exec", "--interactive", host, *argv), check=False).returncode
 
 
-def _remove(hosts):
-    if hosts:
-        podman.podman("rm", "--force", "--time", "5", "--volumes", *hosts)
+def _remove(hosts, attempts=4):
+    for left in range(attempts if hosts else 0, 0, -1):
+        try:
+            podman.podman("rm", "--force", "--ignore", "--time", "5", "--volumes", *hosts)
+            return
+        except LabError:  # a mount of the dying container can stay busy for a moment
+            if left == 1:
+                raise
+            time.sleep(3)
 
 
 def _provision(host):
