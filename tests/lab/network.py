@@ -6,15 +6,15 @@
 import hashlib
 import ipaddress
 import json
+import secrets
 import subprocess
 from datetime import UTC, datetime
 
 from . import paths
 from .progress import LabError
 
-NAME = f"allreduce-lab-{paths.DIGEST}"
 BRIDGE = f"arlab{paths.DIGEST}"
-_FILE = paths.LAB / "networks" / f"{NAME}.json"
+_FOLDER = paths.LAB / "networks"
 FIRST_HOST = 11  # .1 is the gateway, .2 the services
 
 
@@ -24,11 +24,13 @@ def ensure():
     The file is written by hand because podman 4.3 cannot be told the bridge's name, and two
     checkouts would both take `podman1`.
     """
-    if not _FILE.exists():
+    if not _file():
         subnet = _free_subnet()
+        # A name of its own each time: podman remembers addresses by the network's name, beyond a crash of the lab.
+        unique = f"allreduce-lab-{paths.DIGEST}-{secrets.token_hex(3)}"
         network = {
-            "name": NAME,
-            "id": hashlib.sha256(NAME.encode()).hexdigest(),
+            "name": unique,
+            "id": hashlib.sha256(unique.encode()).hexdigest(),
             "driver": "bridge",
             "network_interface": BRIDGE,
             "created": datetime.now(UTC).isoformat(),
@@ -38,8 +40,18 @@ def ensure():
             "dns_enabled": False,
             "ipam_options": {"driver": "host-local"},
         }
-        _FILE.write_text(json.dumps(network, indent=2), encoding="utf-8")
-    return ipaddress.ip_network(json.loads(_FILE.read_text(encoding="utf-8"))["subnets"][0]["subnet"])
+        (_FOLDER / f"{unique}.json").write_text(json.dumps(network, indent=2), encoding="utf-8")
+    return ipaddress.ip_network(json.loads(_file().read_text(encoding="utf-8"))["subnets"][0]["subnet"])
+
+
+def name():
+    """The network's name, as podman knows it."""
+    ensure()
+    return _file().stem
+
+
+def _file():
+    return next(_FOLDER.glob("allreduce-lab-*.json"), None)
 
 
 def services_address():

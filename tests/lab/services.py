@@ -61,7 +61,7 @@ def start(image, name, address, labels, *options):
     """Start one systemd container with a fixed address."""
     podman(
         "run", "--detach", "--name", name, "--hostname", name, "--privileged", "--systemd=always",
-        "--restart=always", "--shm-size=1g", "--no-hosts", "--network", network.NAME, "--ip", address,
+        "--restart=always", "--shm-size=1g", "--no-hosts", "--network", network.name(), "--ip", address,
         "--label", f"allreduce.address={address}",
         *[part for key, value in labels.items() for part in ("--label", f"{key}={value}")],
         *options, image, "/sbin/init",
