@@ -152,6 +152,7 @@ const char *nvmlErrorString(int rc) {
         case NOT_FOUND: return "Not Found";
         case 9: return "Driver Not Loaded";
         case 15: return "GPU is lost";
+        case 16: return "GPU requires reset";
         case 18: return "Driver/library version mismatch";
         default: return "Unknown Error";
     }
@@ -233,7 +234,7 @@ int nvmlDeviceSetPowerManagementLimit(handle device, unsigned limit) {
     return limit < low || limit > high ? INVALID_ARGUMENT : device_set(device, "power_limit", limit);
 }
 
-/* ECC and MIG modes wait for a reset: only the pending half changes. */
+/* ECC and MIG modes wait for a reset: only the pending half changes; MIG mode at once where "mig_activation" is 0. */
 static int set_pending(handle device, const char *key, unsigned value) {
     char text[64];
     unsigned current = 0;
@@ -244,9 +245,89 @@ static int set_pending(handle device, const char *key, unsigned value) {
 }
 int nvmlDeviceSetEccMode(handle device, unsigned mode) { return set_pending(device, "ecc", mode); }
 int nvmlDeviceSetMigMode(handle device, unsigned mode, int *activation) {
-    *activation = OK;
-    return set_pending(device, "mig", mode);
+    unsigned idle = 0;
+    char text[64];
+    int rc = set_pending(device, "mig", mode);
+    *activation = device_numbers(device, "mig_activation", &idle, NULL) == OK ? (int)idle : OK;
+    if (rc != OK || device_numbers(device, "mig_activation", &idle, NULL) != OK || idle != OK) return rc;
+    /* The GPU was reset for it, and forgets what lasts only while it is initialised. */
+    snprintf(text, sizeof text, "%u %u", mode, mode);
+    device_set(device, "persistence_mode", 0);
+    device_set(device, "compute_mode", 0);
+    return set(section_of(device), "mig", text);
 }
+
+/* Clocks: "application_clocks <memory> <graphics>" and its "default_…", "memory_clocks <MHz> …", and for each memory clock
+ * "graphics_clocks.<memory> <highest> <lowest> <step>". Locked clocks can be set, and not read, as in the real library. */
+static int clock_of(handle device, const char *key, unsigned kind, unsigned *out) {
+    unsigned memory = 0, graphics = 0;
+    int rc = device_numbers(device, key, &memory, &graphics);
+    if (rc == OK) *out = kind == 2 ? memory : graphics;
+    return rc;
+}
+int nvmlDeviceGetApplicationsClock(handle device, unsigned kind, unsigned *out) {
+    return clock_of(device, "application_clocks", kind, out);
+}
+int nvmlDeviceGetDefaultApplicationsClock(handle device, unsigned kind, unsigned *out) {
+    return clock_of(device, "default_application_clocks", kind, out);
+}
+static int clocks_into(const unsigned *clocks, unsigned found, unsigned *count, unsigned *out) {
+    unsigned room = *count;
+    *count = found;
+    if (room < found || !out) return INSUFFICIENT_SIZE;
+    memcpy(out, clocks, found * sizeof *out);
+    return OK;
+}
+int nvmlDeviceGetSupportedMemoryClocks(handle device, unsigned *count, unsigned *out) {
+    char value[256] = "", *next = value, *end;
+    unsigned clocks[32], found = 0;
+    int rc = device_text(device, "memory_clocks", value, sizeof value);
+    if (rc != OK) return rc;
+    for (; found < 32; next = end, found++) {
+        clocks[found] = (unsigned)strtoul(next, &end, 10);
+        if (end == next) break;
+    }
+    return clocks_into(clocks, found, count, out);
+}
+int nvmlDeviceGetSupportedGraphicsClocks(handle device, unsigned memory, unsigned *count, unsigned *out) {
+    char key[32], value[64] = "";
+    unsigned clocks[512], found = 0, high = 0, low = 0, step = 0;
+    snprintf(key, sizeof key, "graphics_clocks.%u", memory);
+    int rc = device_text(device, key, value, sizeof value);
+    if (rc != OK) return rc == NOT_SUPPORTED ? NOT_FOUND : rc;
+    if (sscanf(value, "%u %u %u", &high, &low, &step) != 3 || step == 0) return INVALID_ARGUMENT;
+    for (; high >= low && found < 512; high -= step) clocks[found++] = high;
+    return clocks_into(clocks, found, count, out);
+}
+static int set_pair(handle device, const char *key, unsigned one, unsigned two) {
+    char text[64];
+    snprintf(text, sizeof text, "%u %u", one, two);
+    return set(section_of(device), key, text);
+}
+int nvmlDeviceSetApplicationsClocks(handle device, unsigned memory, unsigned graphics) {
+    unsigned old = 0;
+    int rc = device_numbers(device, "application_clocks", &old, NULL);
+    return rc == OK ? set_pair(device, "application_clocks", memory, graphics) : rc;
+}
+int nvmlDeviceResetApplicationsClocks(handle device) {
+    unsigned memory = 0, graphics = 0;
+    int rc = device_numbers(device, "default_application_clocks", &memory, &graphics);
+    return rc == OK ? set_pair(device, "application_clocks", memory, graphics) : rc;
+}
+static int lock_clocks(handle device, const char *key, unsigned low, unsigned high) {
+    char value[256] = "";
+    int rc = device_text(device, "memory_clocks", value, sizeof value);
+    if (rc != OK) return rc;
+    return low > high ? INVALID_ARGUMENT : set_pair(device, key, low, high);
+}
+int nvmlDeviceSetGpuLockedClocks(handle device, unsigned low, unsigned high) {
+    return lock_clocks(device, "locked_graphics", low, high);
+}
+int nvmlDeviceSetMemoryLockedClocks(handle device, unsigned low, unsigned high) {
+    return lock_clocks(device, "locked_memory", low, high);
+}
+int nvmlDeviceResetGpuLockedClocks(handle device) { return lock_clocks(device, "locked_graphics", 0, 0); }
+int nvmlDeviceResetMemoryLockedClocks(handle device) { return lock_clocks(device, "locked_memory", 0, 0); }
 
 int nvmlDeviceGetPciInfo_v3(handle device, pci_info *pci) {
     char address[64] = "", id[64] = "0";
