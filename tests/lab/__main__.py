@@ -33,6 +33,7 @@ def _parser():
     one = commands.add_parser("up", help="bring hosts up and write their inventory")
     one.add_argument("--name", default="gpu", help="the lab; its hosts are NAME-1 … NAME-N")
     one.add_argument("--nodes", type=_positive, default=2)
+    one.add_argument("--machine", help="simulated machine that new hosts are, e.g. a100-nvlink (default: none)")
     one.add_argument("--inventory", help="file to write (default .cache/lab/NAME/hosts.yml)")
     one.set_defaults(run=_up)
     one = commands.add_parser("demo", help="bring hosts up and run plan, site, verify, train, report")
@@ -78,13 +79,13 @@ def _alone():
 def _up(args):
     with _alone():
         hosts.ensure_ssh_key()
-        print(hosts.up(args.name, args.nodes, args.inventory))
+        print(hosts.up(args.name, args.nodes, args.inventory, args.machine))
 
 
 def _demo(args):
     with _alone():
         hosts.ensure_ssh_key()
-        hosts.up("gpu", args.nodes, demo.INVENTORY / "hosts.yml")
+        hosts.up("gpu", args.nodes, demo.INVENTORY / "hosts.yml", demo.MACHINE)
     demo.run(args.nodes)
 
 

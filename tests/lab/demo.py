@@ -12,6 +12,7 @@ from .progress import LabError, say
 
 INVENTORY = paths.CHECKOUT / "inventories" / "lab"
 REPORTS = INVENTORY / ".reports"
+MACHINE = "a100-nvlink"  # what its hosts are: 4 x A100 40 GB, simulated
 
 
 def run(nodes):

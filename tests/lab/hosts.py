@@ -10,7 +10,7 @@ from pathlib import Path
 
 import yaml
 
-from . import image, network, paths, podman, services, wheels
+from . import hardware, image, network, paths, podman, services, wheels
 from .progress import LabError, say
 
 # What the hosts install, by name and version (see inventories/lab/group_vars for the request).
@@ -40,8 +40,11 @@ cat /etc/ssh/ssh_host_ed25519_key.pub
 """
 
 
-def up(name, count, inventory=None):
-    """Bring hosts NAME-1 … NAME-COUNT up (those missing) and write their inventory; its path."""
+def up(name, count, inventory=None, machine=None):
+    """Bring hosts NAME-1 … NAME-COUNT up (those missing) and write their inventory; its path.
+
+    ``machine`` names the simulated machine that new hosts are; None: this one, as containers see it.
+    """
     podman.prepare()
     wheels.ensure(TORCH, TORCH_CPU_INDEX, OTHER_WHEELS)
     network.ensure()
@@ -58,9 +61,12 @@ def up(name, count, inventory=None):
     addresses = {host: existing[host]["address"] for host in wanted if host in existing}
     addresses.update(zip(missing, network.free_addresses(len(missing), taken), strict=True))
     for host in missing:
-        services.start(base, host, addresses[host], {"allreduce.lab": name})
+        services.start(base, host, addresses[host], {"allreduce.lab": name}, *hardware.record(name, host, machine))
     with ThreadPoolExecutor() as pool:
         keys = dict(zip(wanted, pool.map(_provision, wanted), strict=True))
+    if machine:
+        for host in missing:
+            hardware.install(host)
     path = inventory or paths.LAB / name / "hosts.yml"
     _write_inventory(path, addresses, keys)
     say(f"{count} host{'s' if count > 1 else ''} up: {', '.join(f'{h} ({addresses[h]})' for h in wanted)}")

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from ansible_collections.allreduce.gpu.tests.lab.nvml.machine import Gpu, Machine, Mig, Model, Nic
+from .machine import Gpu, Machine, Mig, Model, Nic
 
 A40 = Model("NVIDIA A40", 0x2235, 7, "8.6", 46068, (300, 100, 300), nvlink_version=5, nvlinks=4)
 A100_40 = Model(

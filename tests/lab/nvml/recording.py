@@ -10,7 +10,7 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-from ansible_collections.allreduce.gpu.tests.lab.nvml.machine import Gpu, Machine, Nic
+from .machine import Gpu, Machine, Nic
 
 SOURCE = Path(__file__).with_name("simulated_nvml.c")
 SPEEDS = {1: "2.5 GT/s PCIe", 3: "8.0 GT/s PCIe", 4: "16.0 GT/s PCIe", 5: "32.0 GT/s PCIe"}

@@ -1,0 +1,75 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Simulated GPUs in a lab host.
+
+The host sees the PCI tree of a machine from tests/lab/nvml from boot on. Its NVML is there once a driver's packages are
+installed, and answers once `modprobe nvidia` (or a reboot) has "loaded" the module of that version: so a driver that was
+installed but not loaded, and a library that is newer than the loaded module, look as on real hosts.
+"""
+
+import re
+import shutil
+from pathlib import Path
+
+from .. import paths
+from ..nvml import machines, recording
+from ..podman import podman
+from ..progress import LabError
+
+MOUNT = "/srv/machine"
+FILES = Path(__file__).parent / "files"
+DRIVER_PROC = Path("proc") / "driver" / "nvidia"
+INSTALL = f"""
+set -eu
+install -m 755 {MOUNT}/files/modprobe /usr/local/sbin/modprobe
+install -d /etc/simulated-nvml /etc/systemd/system/nvidia-persistenced.service.d
+ln -sf {MOUNT}/profile /etc/simulated-nvml/profile
+install -m 644 {MOUNT}/files/persistenced.conf /etc/systemd/system/nvidia-persistenced.service.d/lab.conf
+install -m 644 -t /etc/systemd/system {MOUNT}/files/lab-machine*.service {MOUNT}/files/lab-machine*.path
+systemctl daemon-reload
+systemctl enable -q --now lab-machine.service lab-machine-library.path
+"""
+
+
+def names():
+    """The machines a host can be."""
+    return [machine().name for machine in machines.MACHINES]
+
+
+def record(lab, host, name):
+    """Write the machine that a host is to be; the options its container needs."""
+    if name is None:
+        return []
+    found = [machine() for machine in machines.MACHINES if machine().name == name]
+    if not found:
+        raise LabError(f"machine {name!r} is unknown: use one of {', '.join(names())}")
+    root = paths.LAB / lab / host
+    shutil.rmtree(root, ignore_errors=True)
+    recording.record(found[0].without_driver(), root)
+    recording.record(found[0], root / "loaded")
+    (root / "proc" / "driver").mkdir(parents=True, exist_ok=True)
+    (root / "sys" / "class").mkdir(exist_ok=True)
+    shutil.copytree(FILES, root / "files")
+    _template(root / "loaded" / DRIVER_PROC / "version")
+    (root / "loaded" / "profile").rename(root / "profile.loaded")
+    shutil.copy(_library(), root / "libnvidia-ml.so.1")
+    return ["--volume", f"{root}:{MOUNT}", "--label", f"allreduce.machine={name}"]
+
+
+def install(host):
+    """Let a running host see its machine, at once and after every boot."""
+    podman("exec", "--interactive", host, "sh", input_text=INSTALL)
+
+
+def _template(version):
+    """The driver's version is that of the packages which the host will install."""
+    if version.exists():
+        version.write_text(re.sub(r"(Module(?: for \S+)?  )\S+", r"\1@VERSION@", version.read_text()))
+
+
+def _library():
+    place = paths.LAB / "libnvidia-ml.so.1"
+    if not place.exists() or place.stat().st_mtime < recording.SOURCE.stat().st_mtime:
+        recording.build_library(place)
+    return place
