@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Read what tells of a GPU's health: error counters and clocks from NVML, Xid events from the kernel log."""
+"""Read what tells of a GPU's health: counters and clocks from NVML, Xid events and modules of kernels from files."""
 
 from __future__ import absolute_import, division, print_function
 
@@ -13,7 +13,20 @@ import re
 
 from ansible_collections.allreduce.gpu.plugins.module_utils.sysfs import normalise_address
 
-XID = re.compile(r"NVRM: Xid \(PCI:([0-9a-fA-F:.]+)\): (\d+)")
+# Older drivers write no "PCI:", newer ones name the process behind the number.
+XID = re.compile(r"NVRM: Xid \((?:PCI:)?([0-9a-fA-F:.]+)\): (\d+)")
+# Bits of nvmlClocksThrottleReason* (nvml.h).
+CLOCK_REASONS = (
+    (0x1, "idle"),
+    (0x2, "application clocks"),
+    (0x4, "software power cap"),
+    (0x8, "hardware slowdown"),
+    (0x10, "sync boost"),
+    (0x20, "software thermal"),
+    (0x40, "hardware thermal"),
+    (0x80, "power brake"),
+    (0x100, "display clocks"),
+)
 
 
 def read_gpus(nvml):
@@ -29,15 +42,31 @@ def read_gpus(nvml):
 
 
 def read_counters(nvml, handle):
-    """Uncorrected errors since the driver was loaded, row remapping, page retirement, reasons for slow clocks."""
+    """Uncorrected errors since the driver was loaded, row remapping, page retirement, why clocks are as they are."""
     rows = nvml.call("DeviceGetRemappedRows", handle)
     retired = nvml.call("DeviceGetRetiredPagesPendingStatus", handle)
     return {
         "uncorrected_errors": nvml.call("DeviceGetTotalEccErrors", handle, 1, 0),
         "remapped_rows": dict(zip(("correctable", "uncorrectable", "pending", "failed"), rows)) if rows else None,
         "retired_pages_pending": None if retired is None else bool(retired),
-        "throttle_reasons": nvml.call("DeviceGetCurrentClocksThrottleReasons", handle),
+        "clock_reasons": clock_reasons(nvml.call("DeviceGetCurrentClocksThrottleReasons", handle)),
+        "performance_state": nvml.call("DeviceGetPerformanceState", handle),
     }
+
+
+def clock_reasons(bits):
+    """The set bits in words, None where NVML did not tell."""
+    return None if bits is None else [text for bit, text in CLOCK_REASONS if bits & bit]
+
+
+def read_next_module(tree, kernel):
+    """Whether modprobe will find the NVIDIA modules under this kernel; None where its list of modules is not there.
+
+    depmod lists what DKMS built and what packages brought alike, compressed or not. nvidia-uvm is asked for: CUDA needs
+    it, and nothing else has such a name (Debian says nvidia-current-uvm).
+    """
+    modules = tree.text("/lib/modules/%s/modules.dep" % kernel) if kernel else None
+    return None if modules is None else re.search(r"(?m)^[^:]*\bnvidia(-[\w-]+)?-uvm\.ko(\.\w+)?:", modules) is not None
 
 
 def read_kernel_log(path):

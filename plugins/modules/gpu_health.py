@@ -14,6 +14,7 @@ description:
   - Measures the node as M(allreduce.gpu.gpu_facts) and M(allreduce.gpu.node_state) do, reads error counters and the
     kernel log, and gives one verdict with its findings. Changes nothing.
   - What cannot be known is a finding of severity V(unknown); it never counts as healthy, and does not change the verdict.
+  - An idle GPU lowers its PCIe generation, so that is judged only while the GPU works at its highest clocks.
   - The verdict does not fail the task. Let C(failed_when) decide what is tolerable.
 author: "The allreduce.gpu authors (@allreduce)"
 attributes:
@@ -22,12 +23,22 @@ attributes:
     support: full
 options:
   gpu_count:
-    description: How many GPUs must answer. Not set, their number is not judged.
+    description: How many GPUs the node must have. Not set, their number is not judged.
     type: int
   max_uncorrected_errors:
     description: How many uncorrected memory errors since the driver was loaded are tolerable.
     type: int
     default: 0
+  max_remapped_rows:
+    description:
+      - How many memory rows may have been remapped for uncorrectable errors. Not set, their number is not judged.
+      - Remapping that failed or waits for a reset is always a finding.
+    type: int
+  ignored_xids:
+    description: Xid events in the kernel log that are no finding; by default those that tell of an application.
+    type: list
+    elements: int
+    default: [13, 31, 43, 45, 68, 69]
   persistence:
     description: Whether persistence mode that is off is a finding.
     type: bool
@@ -36,6 +47,10 @@ options:
     description: Where the kernel log is.
     type: path
     default: /dev/kmsg
+  root:
+    description: Where packages, kernels and DKMS modules are looked for; set it to examine a recorded machine.
+    type: path
+    default: /
   sysfs_root:
     description: Where sysfs is; set it to examine a recorded machine.
     type: path
@@ -91,13 +106,44 @@ findings:
     action:
       description: What to do.
       type: str
+judged:
+  description: What was judged, also where it is as it should be. What does not apply to this node is not among it.
+  returned: success
+  type: list
+  elements: dict
+  contains:
+    check:
+      description: What was judged; the name that its findings have.
+      type: str
+      sample: persistence_mode
+    category:
+      description: V(coherence) or V(health).
+      type: str
+    expected:
+      description: What should be.
+      type: raw
+    measured:
+      description: What is, where there are no findings.
+      type: raw
+counters:
+  description: What each GPU counts, by its name in the topology; null for a GPU that does not answer.
+  returned: success
+  type: dict
+  sample:
+    GPU0:
+      uncorrected_errors: 0
+      remapped_rows: {correctable: 0, uncorrectable: 0, pending: 0, failed: 0}
+      retired_pages_pending: null
+      clock_reasons: [idle]
+      performance_state: 0
 """
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.allreduce.gpu.plugins.module_utils import health_reading
 from ansible_collections.allreduce.gpu.plugins.module_utils.files import FileTree
 from ansible_collections.allreduce.gpu.plugins.module_utils.gpu_node import measure
-from ansible_collections.allreduce.gpu.plugins.module_utils.health_verdict import judge
+from ansible_collections.allreduce.gpu.plugins.module_utils.health_coherence import FABRIC_MANAGER
+from ansible_collections.allreduce.gpu.plugins.module_utils.health_verdict import APPLICATION_XIDS, judge
 from ansible_collections.allreduce.gpu.plugins.module_utils.node_state import read_node_state
 from ansible_collections.allreduce.gpu.plugins.module_utils.nvml import open_nvml
 
@@ -108,8 +154,11 @@ def main():
         argument_spec={
             "gpu_count": {"type": "int"},
             "max_uncorrected_errors": {"type": "int", "default": 0},
+            "max_remapped_rows": {"type": "int"},
+            "ignored_xids": {"type": "list", "elements": "int", "default": list(APPLICATION_XIDS)},
             "persistence": {"type": "bool", "default": True},
             "kernel_log": {"type": "path", "default": "/dev/kmsg"},
+            "root": {"type": "path", "default": "/"},
             "sysfs_root": {"type": "path", "default": "/sys"},
             "procfs_root": {"type": "path", "default": "/proc"},
             "nvml_library": {"type": "str", "default": "libnvidia-ml.so.1"},
@@ -119,18 +168,25 @@ def main():
     options = module.params
 
     def run(arguments):
-        """Output of a program on this node; None where it is missing or fails."""
-        program = module.get_bin_path(arguments[0])
-        rc, out, dummy_err = module.run_command([program] + arguments[1:]) if program else (1, None, None)
+        """Output of a program on this node; None where it is missing, fails, or another root is examined."""
+        program = module.get_bin_path(arguments[0]) if options["root"] == "/" else None
+        if program is None:
+            return None
+        rc, out, dummy_err = module.run_command([program] + arguments[1:], environ_update={"LC_ALL": "C", "LANG": "C"})
         return out if rc == 0 else None
 
+    root = FileTree(options["root"])
     node = measure(FileTree(options["sysfs_root"]), FileTree(options["procfs_root"]), options["nvml_library"])
+    state = read_node_state(root, run, ["*nvidia*", "cuda-toolkit-*"], [FABRIC_MANAGER], [])
+    log = health_reading.read_kernel_log(options["kernel_log"])
     with open_nvml(options["nvml_library"]) as (nvml, dummy_state):
         counters = health_reading.read_gpus(nvml) if nvml else {}
-    text = health_reading.read_kernel_log(options["kernel_log"])
-    xids = None if text is None else health_reading.find_xids(text)
-    state = read_node_state(FileTree("/"), run, ["*nvidia*", "cuda-toolkit-*"], [], [])
-    module.exit_json(changed=False, **judge(node, state, counters, xids, options))
+    readings = {
+        "counters": counters,
+        "xids": None if log is None else health_reading.find_xids(log),
+        "next_module": health_reading.read_next_module(root, state["kernel"]["newest"]),
+    }
+    module.exit_json(changed=False, **judge(node, state, readings, options))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,64 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One healthy node with one GPU, and what is said of it when something is changed."""
+
+from __future__ import annotations
+
+from ansible_collections.allreduce.gpu.plugins.module_utils.health_verdict import APPLICATION_XIDS, judge
+
+LIMITS = {
+    "gpu_count": None,
+    "max_uncorrected_errors": 0,
+    "max_remapped_rows": None,
+    "ignored_xids": list(APPLICATION_XIDS),
+    "persistence": True,
+}
+WELL = {
+    "uncorrected_errors": 0,
+    "remapped_rows": {"correctable": 0, "uncorrectable": 0, "pending": 0, "failed": 0},
+    "retired_pages_pending": None,
+    "clock_reasons": ["idle"],
+    "performance_state": 0,
+}
+ADDRESS = "0000:07:00.0"
+STATE = {
+    "driver": {"loaded": "535.1.1", "installed": "535.1.1"},
+    "kernel": {"running": "6.1.0-40", "newest": "6.1.0-40"},
+    "dkms": [{"module": "nvidia-current", "kernel": "6.1.0-40", "status": "installed"}],
+    "packages": {"nvidia-fabricmanager": "535.1.1-1", "cuda-toolkit-12-2": "12.2.2-1"},
+    "services": {"nvidia-fabricmanager": {"enabled": True, "active": True}},
+}
+
+
+def node(gpu=None, fabric=None, problems=(), **driver):
+    one = {
+        "index": 0, "pci_bus_id": ADDRESS, "name": "NVIDIA A100", "nvlinks": [], "seen_by": ["pci", "nvml"],
+        "pcie": {"generation": 1, "max_generation": 4, "width": 16, "max_width": 16},
+        "ecc": {"current": True, "pending": True}, "mig": {"current": False, "pending": False}, "persistence_mode": True,
+    }  # fmt: skip
+    return {
+        "driver": {
+            "loaded_version": "535.1.1",
+            "library_version": "535.1.1",
+            "cuda_driver_version": "12.2",
+            "nvml": "ok",
+            **driver,
+        },
+        "fabric": {"manager_needed": True, "state": None, **(fabric or {})},
+        "nvswitches": {"count": 0, "pci_bus_ids": []},
+        "gpus": [{**one, **(gpu or {})}],
+        "problems": list(problems),
+    }
+
+
+def answer(machine=None, state=None, counters=None, xids=(), next_module=True, **limits):
+    """All that judge says."""
+    readings = {"counters": {ADDRESS: {**WELL, **(counters or {})}}, "xids": xids, "next_module": next_module}
+    return judge(machine or node(), {**STATE, **(state or {})}, readings, {**LIMITS, **limits})
+
+
+def result(machine=None, state=None, **more):
+    """(verdict, [(check, severity) …])."""
+    found = answer(machine, state, **more)
+    return found["verdict"], [(entry["check"], entry["severity"]) for entry in found["findings"]]
