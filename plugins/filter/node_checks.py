@@ -32,6 +32,9 @@ options:
   probe:
     description: What M(allreduce.gpu.node_probe) returned as C(node_probe). Without it, what it would tell is unknown.
     type: dict
+  health:
+    description: What M(allreduce.gpu.gpu_health) returned. Without it, the health of GPUs is unknown.
+    type: dict
 """
 
 EXAMPLES = """

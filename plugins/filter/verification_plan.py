@@ -9,7 +9,8 @@ short_description: What has to be tried out on a node to verify its stack
 version_added: 0.1.0
 author: The allreduce.gpu authors (@allreduce)
 description:
-  - Derives the options of M(allreduce.gpu.node_probe) from a node's stack and the other nodes' addresses.
+  - Derives the options of M(allreduce.gpu.node_probe) and M(allreduce.gpu.gpu_health) from a node's stack and facts,
+    and the other nodes' addresses.
 positional: node, peers, hostvars
 options:
   _input:
@@ -41,8 +42,9 @@ EXAMPLES = """
 RETURN = """
 _value:
   description:
-    - C(nvidia_smi), C(environments) and C(peers) as M(allreduce.gpu.node_probe) takes them, and C(torch_environment), the
-      environment in which collectives can run.
+    - C(nvidia_smi), C(environments) and C(peers) as M(allreduce.gpu.node_probe) takes them, C(gpu_health), whether
+      M(allreduce.gpu.gpu_health) has anything to judge, with its C(gpu_count), and C(torch_environment), the environment
+      in which collectives can run.
   type: dict
 """
 

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Are packages, kernel module and driver library those of the plan, and of one version?"""
+"""Are packages and kernel modules those of the plan? Whether they fit each other, module gpu_health judges."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks.check import 
 
 COMPONENTS = ("driver", "fabric_manager", "cuda", "cudnn", "nccl")
 CATEGORY = "coherence"
-NO_GPU = "no GPU on this host"
 
 
 def checks(stack: Mapping, state: Mapping, gpu_node: Mapping, probe: Mapping) -> Iterator[Check]:
@@ -24,8 +23,6 @@ def checks(stack: Mapping, state: Mapping, gpu_node: Mapping, probe: Mapping) ->
     driver = stack.get("driver")
     if driver:
         yield dkms(driver, state)
-        yield loaded(state, gpu_node)
-        yield library(gpu_node)
         yield nvidia_smi(gpu_node, probe.get("nvidia_smi"))
     yield reboot(state)
 
@@ -61,14 +58,14 @@ def package_manager(state: Mapping) -> Check:
 
 
 def kernels_that_matter(kernel: Mapping) -> list[str]:
-    """The running kernel and the newest installed one. A container has neither: there, those with headers."""
-    installed = kernel.get("installed") or []
-    wanted = [name for name in (kernel.get("running"), kernel.get("newest")) if name in installed]
-    return list(dict.fromkeys(wanted)) or list(kernel.get("headers") or [])
+    """The running kernel (the next one is judged by gpu_health). A container has none: there, those with headers."""
+    return (
+        [kernel["running"]] if kernel.get("running") in (kernel.get("installed") or []) else kernel.get("headers") or []
+    )
 
 
 def dkms(driver: Mapping, state: Mapping) -> Check:
-    """The driver's DKMS module is installed for every kernel that matters."""
+    """The planned DKMS module is installed, in the planned branch."""
     module, branch = driver.get("dkms_module"), driver.get("branch")
     if not module:
         return skipped("dkms_module", CATEGORY, "built for every kernel", "the plan has no DKMS module")
@@ -86,31 +83,6 @@ def dkms(driver: Mapping, state: Mapping) -> Check:
     measured = ", ".join(f"{version} for {kernel}" for kernel, version in sorted(built.items())) or "not built"
     reason = f"not built for {', '.join(missing)}; install the kernel's headers and run site again"
     return compared("dkms_module", CATEGORY, expected, measured, not missing, reason)
-
-
-def loaded(state: Mapping, gpu_node: Mapping) -> Check:
-    """The loaded kernel module is the installed one."""
-    driver = state.get("driver") or {}
-    installed = driver.get("installed")
-    if not gpu_node.get("gpus"):
-        return skipped("module_loaded", CATEGORY, installed or "installed version", NO_GPU)
-    current = driver.get("loaded")
-    reason = f"{installed} is installed; reboot to load it" if installed else "no installed kernel module was found"
-    agrees = None if installed is None and current else current is not None and current == installed
-    return compared(
-        "module_loaded", CATEGORY, installed or "installed version", current or "not loaded", agrees, reason
-    )
-
-
-def library(gpu_node: Mapping) -> Check:
-    """The driver library has the version of the loaded module; NVML refuses to work otherwise."""
-    driver = gpu_node.get("driver") or {}
-    module, found = driver.get("loaded_version"), driver.get("library_version")
-    if not gpu_node.get("gpus"):
-        return skipped("driver_library", CATEGORY, "version of the module", NO_GPU)
-    agrees = None if None in (module, found) else module == found
-    reason = "module and library differ; reboot" if agrees is False else "a version could not be read"
-    return compared("driver_library", CATEGORY, module or "version of the module", found, agrees, reason)
 
 
 def nvidia_smi(gpu_node: Mapping, answer: Mapping | None) -> Check:

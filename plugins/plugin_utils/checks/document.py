@@ -18,6 +18,7 @@ from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks.node import (
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks.plan import cluster_address
 
 FACTS = ("distribution", "distribution_version", "kernel", "architecture", "processor_vcpus", "memtotal_mb")
+HEALTH = ("verdict", "findings", "judged", "counters")
 
 
 def verification(
@@ -37,15 +38,17 @@ def describe(name: str, variables: Mapping, present: bool) -> dict[str, Any]:
     """One node of the document."""
     facts = variables.get("ansible_facts") or {}
     stack, state, gpu_node = (facts.get(key) or {} for key in ("gpu_stack", "gpu_node_state", "gpu_node"))
-    probe = variables.get("__verify_probe") or {}
-    found = node_checks(stack, state, gpu_node, name, probe.get("node_probe")) if present else lost_node_checks(name)
+    probe, health = (variables.get(f"__verify_{key}") or {} for key in ("probe", "health"))
+    judged = {key: health[key] for key in HEALTH} if present and "verdict" in health else None
+    answers = (name, probe.get("node_probe"), judged)
     return {
         "address": cluster_address(variables),
         "facts": {key: facts.get(key) for key in FACTS},
         "gpu_node": gpu_node,
         "gpu_stack": stack,
         "gpu_node_state": state,
-        "checks": found,
+        "gpu_health": judged,
+        "checks": node_checks(stack, state, gpu_node, *answers) if present else lost_node_checks(name),
     }
 
 
@@ -60,16 +63,27 @@ def summary(document: Mapping) -> dict[str, Any]:
 
 
 def summary_lines(document: Mapping) -> list[str]:
-    """One line for each node and one for the cluster, with the checks that did not pass below it."""
-    groups = [(name, node["checks"]) for name, node in document["nodes"].items()]
+    """One line with its verdict for each node and for the cluster, with the checks that did not pass below it."""
+    groups = [(name, node["checks"], node.get("gpu_health")) for name, node in document["nodes"].items()]
     lines = []
-    for name, found in [*groups, ("cluster", document["cluster_checks"])]:
-        counts = Counter(entry["status"] for entry in found)
-        lines.append(f"{name}: " + ", ".join(f"{counts[status]} {status}" for status in STATUSES if counts[status]))
+    for name, found, health in [*groups, ("cluster", document["cluster_checks"], None)]:
+        gpus = f", GPUs {health['verdict'].replace('_', ' ')}" if health else ""
+        lines.append(f"{name}: {outcome(found)}{gpus} ({counted(found)})")
         for entry in found:
             if entry["status"] in ("failed", "unknown"):
                 lines.append(f"  {entry['status']}: {entry['name']}: {sentence(entry)}")
     return lines
+
+
+def outcome(found: Iterable[Check]) -> str:
+    """The verdict over checks: what is unknown is no success."""
+    statuses = {entry["status"] for entry in found}
+    return "failed" if "failed" in statuses else "incomplete" if "unknown" in statuses else "passed"
+
+
+def counted(found: Iterable[Check]) -> str:
+    counts = Counter(entry["status"] for entry in found)
+    return ", ".join(f"{counts[status]} {status}" for status in STATUSES if counts[status]) or "no checks"
 
 
 def sentence(entry: Check) -> str:

@@ -1,69 +1,56 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Are the GPUs all there, and well?"""
+"""Are the GPUs well, and is their driver of one piece? What module gpu_health judged, as checks."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks.check import Check, compared, skipped
-
-CATEGORY = "health"
-NO_GPU = "no GPU on this host"
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks.check import Check, check, compared, skipped
 
 
-def checks(stack: Mapping, state: Mapping, gpu_node: Mapping) -> Iterator[Check]:
-    yield count(stack, gpu_node)
-    yield problems(gpu_node)
-    yield persistence(stack, state, gpu_node)
-    yield fabric(state, gpu_node)
+def is_wanted(stack: Mapping, state: Mapping, gpu_node: Mapping) -> bool:
+    """Whether there is anything to judge: a GPU, a driver, or GPUs that the plan counts."""
+    driver = state.get("driver") or {}
+    return bool(gpu_node.get("gpus") or driver.get("installed") or driver.get("loaded") or planned_gpus(stack))
 
 
-def count(stack: Mapping, gpu_node: Mapping) -> Check:
-    """As many GPUs answer through NVML as the plan counts."""
-    planned = sum(int(gpu.get("count", 1)) for gpu in stack.get("gpus") or [])
-    gpus = gpu_node.get("gpus") or []
-    answering = len([gpu for gpu in gpus if "nvml" in gpu["seen_by"]])
-    if not planned and not gpus:
-        return compared("gpu_count", CATEGORY, 0, 0, True)
-    nvml = (gpu_node.get("driver") or {}).get("nvml")
-    reason = f"{len(gpus)} on the PCI bus, {answering} answer through NVML" + ("" if nvml == "ok" else f": {nvml}")
-    return compared("gpu_count", CATEGORY, planned, answering, answering == planned, reason)
+def planned_gpus(stack: Mapping) -> int:
+    return sum(int(gpu.get("count", 1)) for gpu in stack.get("gpus") or [])
 
 
-def problems(gpu_node: Mapping) -> Check:
-    if not gpu_node.get("gpus"):
-        return skipped("gpu_problems", CATEGORY, "none", NO_GPU)
-    found = gpu_node.get("problems") or []
-    return compared(
-        "gpu_problems", CATEGORY, "none", f"{len(found)} found" if found else "none", not found, "; ".join(found)
-    )
-
-
-def persistence(stack: Mapping, state: Mapping, gpu_node: Mapping) -> Check:
-    """Without the daemon the driver leaves idle GPUs, and the next job waits seconds for each."""
-    if not gpu_node.get("gpus") or not stack.get("driver"):
-        return skipped("persistence_daemon", CATEGORY, "enabled and active", NO_GPU)
-    return service("persistence_daemon", CATEGORY, (state.get("services") or {}).get("nvidia-persistenced"))
-
-
-def service(name: str, category: str, found: Mapping | None) -> Check:
-    """A service that must be enabled and active."""
-    if not found or None in (found.get("enabled"), found.get("active")):
-        return compared(name, category, "enabled and active", None, None, "systemd could not be asked")
-    words = [word if found[word] else f"not {word}" for word in ("enabled", "active")]
-    return compared(name, category, "enabled and active", " and ".join(words), all(found.values()), "start the service")
-
-
-def fabric(state: Mapping, gpu_node: Mapping) -> Check:
-    """GPUs behind NVSwitches work only once the fabric manager has set the switches up."""
-    needed = (gpu_node.get("fabric") or {}).get("manager_needed")
-    if not gpu_node.get("gpus") or needed is False:
-        reason = "no NVSwitch on this host" if gpu_node.get("gpus") else NO_GPU
-        return skipped("fabric_manager", CATEGORY, "not needed", reason)
-    if needed is None:
-        return compared(
-            "fabric_manager", CATEGORY, "active if needed", None, None, "NVML could not be asked whether it is needed"
+def checks(stack: Mapping, state: Mapping, gpu_node: Mapping, health: Mapping | None) -> Iterator[Check]:
+    """One check for each thing that was judged, over all GPUs. health: the result of module gpu_health, if it ran."""
+    if health is None:
+        wanted = is_wanted(stack, state, gpu_node)
+        reason = "module gpu_health did not run" if wanted else "no GPU and no driver on this host"
+        yield (
+            compared("gpu_health", "health", "ok", None, None, reason)
+            if wanted
+            else skipped("gpu_health", "health", "ok", reason)
         )
-    return service("fabric_manager", CATEGORY, (state.get("services") or {}).get("nvidia-fabricmanager"))
+        return
+    for entry in health["judged"]:
+        findings = [found for found in health["findings"] if found["check"] == entry["check"]]
+        yield judged(entry, findings)
+
+
+def judged(entry: Mapping, findings: list[Mapping]) -> Check:
+    name, category = entry["check"], entry["category"]
+    if not findings:
+        return compared(name, category, entry["expected"], entry["measured"], True)
+    known = [found for found in findings if found["severity"] != "unknown"]
+    expected = ", ".join(dict.fromkeys(str(found["expected"]) for found in known or findings))
+    reasons = (f"{found['severity'].replace('_', ' ')}: {found['action']}" for found in findings)
+    status, measured = ("failed", in_words(known)) if known else ("unknown", in_words(findings))
+    return check(name, category, expected, measured, status, "; ".join(dict.fromkeys(reasons)))
+
+
+def in_words(findings: Iterable[Mapping]) -> str:
+    """What was measured, each with the GPUs of which it is true."""
+    texts: dict[str, list[str]] = {}
+    for found in findings:
+        measured = "not known" if found["measured"] is None else str(found["measured"])
+        texts.setdefault(measured, []).extend([found["gpu"]] if found["gpu"] else [])
+    return "; ".join(text + (f" ({', '.join(gpus)})" if gpus else "") for text, gpus in texts.items())

@@ -7,8 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks.check import Check, compared, skipped, yes_no
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks.health import service
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks.check import (
+    Check,
+    compared,
+    service,
+    skipped,
+    yes_no,
+)
 
 CATEGORY = "network"
 

@@ -7,22 +7,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks import coherence, environment, health, network
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks import coherence, environment, network
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks import health as gpu_health
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks.check import Check, check, compared, on_node, skipped
 
 
 def node_checks(
-    stack: Mapping, state: Mapping, gpu_node: Mapping, node: str = "", probe: Mapping | None = None
+    stack: Mapping,
+    state: Mapping,
+    gpu_node: Mapping,
+    node: str = "",
+    probe: Mapping | None = None,
+    health: Mapping | None = None,
 ) -> list[Check]:
     """The node against its plan.
 
-    stack, state, gpu_node: the facts gpu_stack, gpu_node_state and gpu_node; probe: what module node_probe returned,
-    None when it did not run (what depends on it is then unknown).
+    stack, state, gpu_node: the facts gpu_stack, gpu_node_state and gpu_node; probe: what module node_probe returned;
+    health: what module gpu_health returned. None when one did not run (what depends on it is then unknown).
     """
     probe = probe or {}
     return on_node(node, [
         *coherence.checks(stack, state, gpu_node, probe),
-        *health.checks(stack, state, gpu_node),
+        *gpu_health.checks(stack, state, gpu_node, health),
         *environment.checks(stack, state, gpu_node, probe),
         *network.checks(state, probe),
     ])  # fmt: skip

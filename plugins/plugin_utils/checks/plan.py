@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks.environment import MODULES
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks.health import is_wanted, planned_gpus
 
 
 def cluster_address(variables: Mapping) -> str | None:
@@ -20,12 +21,16 @@ def cluster_address(variables: Mapping) -> str | None:
 def verification_plan(
     stack: Mapping, node: str, peers: Iterable[str], hostvars: Mapping[str, Mapping]
 ) -> dict[str, Any]:
-    """{``nvidia_smi``, ``environments``: {name: modules}, ``peers``: {name: address}} for module node_probe, and
-    ``torch_environment``, the name of the one in which collectives can run, or None.
+    """{``nvidia_smi``, ``environments``: {name: modules}, ``peers``: {name: address}} for module node_probe,
+    ``gpu_health``, whether module gpu_health has anything to judge, ``gpu_count`` for it, and ``torch_environment``, the
+    name of the one in which collectives can run, or None.
     """
+    facts = hostvars[node].get("ansible_facts") or {}
     environments = stack.get("environments") or []
     frameworks = {planned["name"]: planned.get("frameworks") or {} for planned in environments}
     return {
+        "gpu_health": is_wanted(stack, facts.get("gpu_node_state") or {}, facts.get("gpu_node") or {}),
+        "gpu_count": planned_gpus(stack),
         "nvidia_smi": bool(stack.get("driver")),
         "environments": {
             name: [MODULES[framework] for framework in wanted if framework in MODULES]

@@ -1,6 +1,8 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
+import pytest
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks import health
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks.document import summary, verification
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks.node import collective_checks
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks.plan import verification_plan
@@ -11,6 +13,11 @@ METRICS = {
     "checks": [{"name": "all_reduce_sum_float32", "expected": [3, 2], "measured": [3, 2], "passed": True}],
     "bandwidth": [{"bytes": 16 << 20, "busbw_gbytes_per_second": 1.234}],
 }
+FINDING = {
+    "check": "row_remapping", "gpu": "GPU2", "expected": "nothing pending", "measured": "pending",
+    "severity": "reboot_required", "action": "reset the GPU",
+}  # fmt: skip
+JUDGED = {"check": "row_remapping", "category": "health", "expected": "nothing pending", "measured": "nothing pending"}
 SUCCEEDED = {"training": {"status": "succeeded", "failure": None, "metrics": METRICS}, "msg": "fine"}
 STACK = {
     "driver": None,
@@ -52,9 +59,34 @@ def test_the_verdict_names_failed_checks_only():
 
 def test_the_summary_shows_what_did_not_pass():
     lines = summary(verification(["gpu-2"], [], hostvars(), SUCCEEDED, ""))["lines"]
-    assert lines[0] == "gpu-2: 1 failed"
+    assert lines[0] == "gpu-2: failed (1 failed)"
     assert lines[1].startswith("  failed: reachable: no; expected: yes.")
-    assert lines[2] == "cluster: 1 passed, 1 skipped"
+    assert lines[2] == "cluster: passed (1 passed, 1 skipped)"
+
+
+@pytest.mark.parametrize(
+    ("verdict", "findings", "line"),
+    [
+        ("ok", [], "gpu-1: passed, GPUs ok (1 passed)"),
+        ("reboot_required", [FINDING], "gpu-1: failed, GPUs reboot required (1 failed)"),
+        ("ok", [{**FINDING, "severity": "unknown"}], "gpu-1: incomplete, GPUs ok (1 unknown)"),
+    ],
+)
+def test_one_line_names_the_verdict_of_a_node(verdict, findings, line):
+    checks = list(health.checks({}, {}, {}, {"judged": [JUDGED], "findings": findings}))
+    node = {"checks": checks, "gpu_health": {"verdict": verdict}}
+    assert summary({"nodes": {"gpu-1": node}, "cluster_checks": []})["lines"][0] == line
+
+
+def test_health_is_in_the_document_of_a_node_where_it_was_judged():
+    variables = hostvars()
+    result = {"verdict": "degraded", "findings": [FINDING], "judged": [JUDGED], "counters": {}, "changed": False}
+    variables["gpu-1"]["__verify_health"] = result
+    variables["gpu-2"]["__verify_health"] = {"skipped": True, "changed": False}
+    nodes = verification(["gpu-1", "gpu-2"], ["gpu-1", "gpu-2"], variables, SUCCEEDED, "")["nodes"]
+    assert nodes["gpu-1"]["gpu_health"] == {key: result[key] for key in ("verdict", "findings", "judged", "counters")}
+    assert nodes["gpu-2"]["gpu_health"] is None
+    assert [check["status"] for check in nodes["gpu-1"]["checks"] if check["name"] == "row_remapping"] == ["failed"]
 
 
 def test_each_collective_is_a_check_and_the_bandwidth_is_told():
@@ -95,8 +127,24 @@ def test_collectives_that_were_not_asked_for_are_skipped():
 
 def test_the_plan_names_modules_peers_and_the_environment_of_pytorch():
     assert verification_plan(STACK, "gpu-1", ["gpu-1", "gpu-2"], hostvars()) == {
+        "gpu_health": False,
+        "gpu_count": 0,
         "nvidia_smi": False,
         "environments": {"main": ["torch"]},
         "peers": {"gpu-2": "10.0.0.2"},
         "torch_environment": "main",
     }
+
+
+@pytest.mark.parametrize(
+    ("stack", "facts", "wanted", "count"),
+    [
+        ({"gpus": [{"model": "A40", "count": 2}, {"model": "A100", "count": 1}]}, {}, True, 3),
+        ({}, {"gpu_node": {"gpus": [{}]}}, True, 0),
+        ({}, {"gpu_node_state": {"driver": {"installed": "535.1", "loaded": None}}}, True, 0),
+        ({}, {"gpu_node_state": {"driver": {"installed": None, "loaded": None}}}, False, 0),
+    ],
+)
+def test_health_is_judged_where_there_is_a_gpu_or_a_driver(stack, facts, wanted, count):
+    plan = verification_plan(stack, "gpu-1", [], {"gpu-1": {"ansible_facts": facts}})
+    assert (plan["gpu_health"], plan["gpu_count"]) == (wanted, count)

@@ -2,63 +2,58 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 import pytest
+from ansible_collections.allreduce.gpu.plugins.module_utils.health_findings import finding
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks import health
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks.node import node_checks
+
+ENTRY = {"check": "ecc_errors", "category": "health", "expected": "at most 0", "measured": "at most 0 on 8 GPUs"}
 
 
-def node(*seen_by, nvml="ok", problems=(), manager_needed=False):
-    return {
-        "gpus": [{"seen_by": list(seen)} for seen in seen_by],
-        "driver": {"nvml": nvml},
-        "problems": list(problems),
-        "fabric": {"manager_needed": manager_needed, "state": None},
-    }
+def ecc(gpu, measured, severity="failed", action="drain and reset the GPU"):
+    return finding("ecc_errors", "at most 0 uncorrected", measured, severity, action, gpu)
 
 
-BOTH, BUS = ("pci", "nvml"), ("pci",)
+def one(*findings):
+    (check,) = health.checks({}, {}, {}, {"judged": [ENTRY], "findings": list(findings)})
+    return check
+
+
+def test_what_is_well_is_a_check_that_passed():
+    assert (one()["status"], one()["measured"]) == ("passed", "at most 0 on 8 GPUs")
+
+
+def test_findings_of_several_gpus_are_one_failed_check():
+    check = one(ecc("GPU0", 2), ecc("GPU3", 2), ecc("GPU5", 7))
+    assert check["status"] == "failed"
+    assert check["expected"] == "at most 0 uncorrected"
+    assert check["measured"] == "2 (GPU0, GPU3); 7 (GPU5)"
+    assert check["reason"] == "failed: drain and reset the GPU"
+
+
+def test_what_is_only_unknown_is_unknown():
+    check = one(ecc("GPU1", None, "unknown", "NVML did not tell"))
+    assert (check["status"], check["measured"]) == ("unknown", "not known (GPU1)")
+
+
+def test_a_known_fault_counts_more_than_an_unknown_one_and_both_are_told():
+    check = one(ecc("GPU1", None, "unknown", "NVML did not tell"), ecc("GPU2", 1))
+    assert (check["status"], check["measured"]) == ("failed", "1 (GPU2)")
+    assert check["reason"] == "unknown: NVML did not tell; failed: drain and reset the GPU"
 
 
 @pytest.mark.parametrize(
-    ("planned", "measured", "status"),
-    [
-        ([{"model": "A40", "count": 2}], node(BOTH, BOTH), "passed"),
-        ([{"model": "A40", "count": 2}], node(BOTH, BUS), "failed"),
-        ([{"model": "A40", "count": 1}], node(BUS, nvml="library not found"), "failed"),
-        ([{"model": "A40", "count": 2}], node(), "failed"),
-        ([], node(), "passed"),
-        ([], node(BOTH), "failed"),
-    ],
+    ("gpu_node", "status"), [({"gpus": []}, "skipped"), ({"gpus": [{"seen_by": ["pci"]}]}, "unknown")]
 )
-def test_gpus_are_counted_by_those_that_answer(planned, measured, status):
-    assert health.count({"gpus": planned}, measured)["status"] == status
+def test_health_that_nobody_judged_is_not_passed(gpu_node, status):
+    (check,) = health.checks({}, {}, gpu_node, None)
+    assert (check["name"], check["status"]) == ("gpu_health", status)
+    assert check["reason"]
 
 
-@pytest.mark.parametrize(
-    ("found", "status"),
-    [
-        ({"enabled": True, "active": True}, "passed"),
-        ({"enabled": True, "active": False}, "failed"),
-        ({"enabled": None, "active": None}, "unknown"),
-        (None, "unknown"),
-    ],
-)
-def test_a_service_is_enabled_and_active(found, status):
-    assert health.service("x", "health", found)["status"] == status
-
-
-def test_problems_become_one_failed_check():
-    found = health.problems(node(BOTH, problems=["GPU0 has a PCIe link of 8 lanes where it can have 16"]))
-    assert (found["status"], found["measured"]) == ("failed", "1 found")
-
-
-def test_hosts_without_gpu_are_skipped_with_a_reason():
-    checks = list(health.checks({"driver": {"branch": "535"}, "gpus": []}, {"services": {}}, node()))
-    assert [(c["name"], c["status"]) for c in checks] == [
-        ("gpu_count", "passed"), ("gpu_problems", "skipped"), ("persistence_daemon", "skipped"), ("fabric_manager", "skipped"),
-    ]  # fmt: skip
-    assert all(c["reason"] for c in checks if c["status"] == "skipped")
-
-
-@pytest.mark.parametrize(("needed", "status"), [(None, "unknown"), (True, "failed"), (False, "skipped")])
-def test_the_fabric_manager_runs_where_it_is_needed(needed, status):
-    state = {"services": {"nvidia-fabricmanager": {"enabled": False, "active": False}}}
-    assert health.fabric(state, node(BOTH, manager_needed=needed))["status"] == status
+def test_every_fact_is_one_check():
+    judged = [{**ENTRY, "check": name} for name in ("module_loaded", "driver_library", "next_kernel", "gpu_count")]
+    stack = {"driver": {"branch": "535", "dkms_module": "nvidia-current", "packages": [{"name": "x"}]}, "gpus": []}
+    found = node_checks(stack, {}, {"gpus": [{}]}, "gpu-1", None, {"judged": judged, "findings": []})
+    names = [check["name"] for check in found]
+    assert len(names) == len(set(names))
+    assert {entry["check"] for entry in judged} <= set(names)
