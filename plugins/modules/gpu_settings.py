@@ -1,0 +1,184 @@
+#!/usr/bin/python
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import absolute_import, division, print_function
+
+__metaclass__ = type
+
+DOCUMENTATION = r"""
+module: gpu_settings
+short_description: Set persistence, power limit, compute mode, ECC, MIG mode and clocks of GPUs
+version_added: 0.1.0
+description:
+  - Brings the GPUs of a node to what is declared. A setting that is not declared stays as it is.
+  - Nothing is changed where a GPU refuses a value; the failure names the range that it takes.
+  - Most settings are forgotten at the next boot. Role P(allreduce.gpu.gpu_settings#role) applies them then again.
+author: "The allreduce.gpu authors (@allreduce)"
+requirements:
+  - a loaded NVIDIA driver
+  - the Python module C(pynvml), which role P(allreduce.gpu.base#role) puts on the node
+attributes:
+  check_mode:
+    description: Predicts changes without making them.
+    support: full
+  diff_mode:
+    description: Shows each GPU's settings before and after.
+    support: full
+options:
+  gpus: &gpus
+    description:
+      - GPUs that are meant, by NVML's index, UUID, PCI address, or words of the model's name (V(A100), V(RTX 3090)).
+      - All GPUs of the node when not given. Models that the node does not have are only warned about.
+    type: list
+    elements: str
+  persistence_mode: &persistence_mode
+    description: Whether the driver keeps the GPU initialised while nothing uses it.
+    type: bool
+  power_limit_watts: &power_limit_watts
+    description: Power limit in watts, or V(default) for the GPU's own.
+    type: raw
+  compute_mode: &compute_mode
+    description: Which programs may use the GPU at the same time.
+    type: str
+    choices: [default, exclusive_process, prohibited]
+  ecc: &ecc
+    description: Whether memory errors are corrected. Takes effect with a reset of the GPU or a reboot.
+    type: bool
+  mig_mode: &mig_mode
+    description: Whether the GPU can be partitioned. Takes effect at once only where nothing uses the GPU.
+    type: bool
+  application_clocks: &application_clocks
+    description: Clocks in MHz that programs run at, C({memory, graphics}), or V(default) for the GPU's own.
+    type: raw
+  locked_clocks: &locked_clocks
+    description:
+      - Clocks in MHz that the GPU is held at, C(graphics) and C(memory), one or both, each a number or C({min, max});
+        or V(default) to release them.
+      - NVML does not tell what clocks are locked to, so the module remembers what it set until the driver is loaded anew,
+        and does not see what other programs lock.
+    type: raw
+  declaration:
+    description:
+      - Several declarations in one step, instead of the options above. One has precedence over those before it.
+    type: list
+    elements: dict
+    suboptions:
+      gpus: *gpus
+      persistence_mode: *persistence_mode
+      power_limit_watts: *power_limit_watts
+      compute_mode: *compute_mode
+      ecc: *ecc
+      mig_mode: *mig_mode
+      application_clocks: *application_clocks
+      locked_clocks: *locked_clocks
+  nvml_library:
+    description: Name or path of the NVML library of the driver.
+    type: str
+    default: libnvidia-ml.so.1
+  locked_clocks_path:
+    description: Where to remember locked clocks; a place that is empty after a boot.
+    type: path
+    default: /run/allreduce/locked_clocks.json
+"""
+
+EXAMPLES = r"""
+- name: Keep all GPUs initialised, and limit their power
+  allreduce.gpu.gpu_settings:
+    persistence_mode: true
+    power_limit_watts: 300
+
+- name: Declare all GPUs and an exception
+  allreduce.gpu.gpu_settings:
+    declaration:
+      - persistence_mode: true
+        compute_mode: exclusive_process
+      - gpus: [0]
+        compute_mode: default
+      - gpus: [A100]
+        application_clocks: {memory: 1215, graphics: 1410}
+      - gpus: [H100]
+        locked_clocks: {graphics: {min: 1410, max: 1755}}
+"""
+
+RETURN = r"""
+gpus:
+  description:
+    - The GPUs that something is declared for, with C(index), C(uuid), C(name), C(pci_bus_id), C(changes) and
+      C(reset_required), the settings that wait for a reset of the GPU or a reboot.
+  returned: success, and when a GPU refuses a value
+  type: list
+  elements: dict
+  sample:
+    - index: 0
+      uuid: GPU-07000000-0000-4000-8000-000000070000
+      name: NVIDIA A100-SXM4-40GB
+      pci_bus_id: 0000:07:00.0
+      changes: {power_limit_watts: {before: 400, after: 300}}
+      reset_required: []
+reset_required:
+  description: Whether a setting takes effect only with a reset of a GPU or a reboot. Warnings name the settings.
+  returned: success, and when a GPU refuses a value
+  type: bool
+problems:
+  description: Why it failed, one sentence for each setting of each GPU.
+  returned: success, and when a GPU refuses a value
+  type: list
+  elements: str
+driver_installed:
+  description: Whether there is a driver that only has to be loaded.
+  returned: when no driver answers
+  type: bool
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.allreduce.gpu.plugins.module_utils.gpu_settings import LockedClocks, NoDriver, settle
+from ansible_collections.allreduce.gpu.plugins.module_utils.settings_declaration import DeclarationError, parse
+
+SETTINGS = {
+    "gpus": {"type": "list", "elements": "str"},
+    "persistence_mode": {"type": "bool"},
+    "power_limit_watts": {"type": "raw"},
+    "compute_mode": {"type": "str", "choices": ["default", "exclusive_process", "prohibited"]},
+    "ecc": {"type": "bool"},
+    "mig_mode": {"type": "bool"},
+    "application_clocks": {"type": "raw"},
+    "locked_clocks": {"type": "raw"},
+}
+
+
+def main():
+    """Read, plan, apply; what of it is done in check mode is settle's business."""
+    options = dict(
+        SETTINGS,
+        declaration={"type": "list", "elements": "dict", "options": SETTINGS},
+        nvml_library={"type": "str", "default": "libnvidia-ml.so.1"},
+        locked_clocks_path={"type": "path", "default": "/run/allreduce/locked_clocks.json"},
+    )
+    module = AnsibleModule(
+        argument_spec=options,
+        mutually_exclusive=[("declaration", name) for name in SETTINGS],
+        supports_check_mode=True,
+    )
+    given, locked = module.params, LockedClocks(module.params["locked_clocks_path"])
+    declaration = given["declaration"]
+    if declaration is None:
+        declaration = [{name: given[name] for name in SETTINGS}]
+    try:
+        answer = settle(parse(declaration), given["nvml_library"], locked, module.check_mode)
+    except DeclarationError as error:
+        module.fail_json(msg=str(error))
+    except NoDriver as error:
+        module.fail_json(msg=str(error), driver_installed=error.installed)
+    except EnvironmentError as error:
+        module.fail_json(msg="Locked clocks cannot be remembered in %s: %s." % (locked.path, error))
+    for warning in answer.pop("warnings"):
+        module.warn(warning)
+    if answer["problems"]:
+        module.fail_json(msg=" ".join(answer["problems"]), **answer)
+    module.exit_json(**answer)
+
+
+if __name__ == "__main__":
+    main()
