@@ -7,6 +7,8 @@ from __future__ import absolute_import, division, print_function
 
 __metaclass__ = type
 
+import fnmatch
+import lzma
 import os
 import re
 
@@ -93,20 +95,41 @@ def loaded_driver_version(tree):
     return found.group(1) if found else tree.text("/sys/module/nvidia/version")
 
 
+# Where packages put a module that they do not build with DKMS; Ubuntu's linux-modules-nvidia name a folder by branch.
+MODULE_FOLDERS = (
+    "updates",
+    "updates/dkms",
+    "extra",
+    "extra/drivers/video/nvidia",
+    "kernel/nvidia-*",
+    "weak-updates/nvidia",
+)
+# The standard library below 3.14 cannot read zstd: the module is there, its version unknown.
+MODULE_FILES = (("nvidia.ko", bytes), ("nvidia.ko.xz", lzma.decompress), ("nvidia.ko.zst", lambda data: b""))
+
+
 def _module_file_version(tree, kernel):
-    """``version=`` of an uncompressed nvidia.ko that a package brought (no DKMS)."""
-    for folder in (
-        "updates",
-        "updates/dkms",
-        "extra",
-        "extra/drivers/video/nvidia",
-        "kernel/nvidia-535",
-        "weak-updates/nvidia",
-    ):
-        path = tree.path(tree.resolve("/lib/modules/%s/%s/nvidia.ko" % (kernel, folder)))
-        if os.path.isfile(path):
-            with open(path, "rb") as stream:
-                found = re.search(rb"\0version=(\d+\.[\d.]+)\0", stream.read())
-            if found:
-                return found.group(1).decode("ascii")
+    """``version=`` of an nvidia.ko that a package brought (no DKMS); None where it is not there or cannot be read."""
+    for folder in _folders(tree, "/lib/modules/%s" % kernel):
+        for name, unpack in MODULE_FILES:
+            path = tree.path(tree.resolve("%s/%s" % (folder, name)))
+            if os.path.isfile(path):
+                return _version_in(path, unpack)
     return None
+
+
+def _folders(tree, base):
+    for folder in MODULE_FOLDERS:
+        parent, dummy, last = ("%s/%s" % (base, folder)).rpartition("/")
+        for name in fnmatch.filter(tree.names(parent), last):
+            yield "%s/%s" % (parent, name)
+
+
+def _version_in(path, unpack):
+    with open(path, "rb") as stream:
+        data = stream.read()
+    try:
+        found = re.search(rb"\0version=(\d+\.[\d.]+)\0", unpack(data))
+    except lzma.LZMAError:
+        return None
+    return found.group(1).decode("ascii") if found else None

@@ -9,6 +9,8 @@ __metaclass__ = type
 
 import re
 
+from ansible_collections.allreduce.gpu.plugins.module_utils.topology import natural_key
+
 NVIDIA = 0x10DE
 GPU_CLASSES = (0x0300, 0x0302)
 BRIDGE_CLASS = 0x0680
@@ -103,7 +105,7 @@ def _generation(text):
 def read_nics(tree):
     """The ``nics`` of gpu_node, plus ``path`` of the PCI device (taken out again by the model)."""
     nics = []
-    for name in tree.names("/class/infiniband"):
+    for name in sorted(tree.names("/class/infiniband"), key=natural_key):
         base = "/class/infiniband/" + name
         address = tree.resolve(base + "/device").rpartition("/")[2]
         address = address if ADDRESS.match(address) else None

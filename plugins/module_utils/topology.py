@@ -7,6 +7,8 @@ from __future__ import absolute_import, division, print_function
 
 __metaclass__ = type
 
+import re
+
 # Nearest first. NV<n> is nearer than all of them.
 ORDER = ("X", "PIX", "PXB", "PHB", "NODE", "SYS")
 
@@ -75,6 +77,11 @@ def build_topology(gpus, nics, paths, levels, several_numa_nodes):
     return matrix
 
 
+def natural_key(name):
+    """Sort key in which mlx5_2 comes before mlx5_10."""
+    return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", name)]
+
+
 def nearest_nics(label, topology, nics):
     """NIC names for one GPU, best first: by distance, then ports that are up, their rate, then name."""
 
@@ -82,7 +89,7 @@ def nearest_nics(label, topology, nics):
         code = topology.get(label, {}).get(nic["name"])
         up = [port for port in nic["ports"] if port["state"] == "ACTIVE"]
         rate = max([port["rate_gbps"] or 0 for port in up] or [0])
-        return (ORDER.index(code) if code in ORDER else len(ORDER), not up, -rate, nic["name"])
+        return (ORDER.index(code) if code in ORDER else len(ORDER), not up, -rate, natural_key(nic["name"]))
 
     return [nic["name"] for nic in sorted(nics, key=rank)]
 

@@ -50,7 +50,7 @@ def expected_bus_bandwidth(gpu_node: Mapping) -> float | None:
 
 def _nvlink_speed(gpu: Mapping) -> float | None:
     speeds = [LINK_SPEED.get(link["version"]) for link in gpu["nvlinks"] if link["active"]]
-    return None if None in speeds else sum(speeds)
+    return None if None in speeds or not speeds else sum(speeds)
 
 
 def _pcie_speed(gpu: Mapping) -> float | None:

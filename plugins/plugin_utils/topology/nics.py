@@ -27,25 +27,33 @@ def rails(gpu_node: Mapping) -> tuple[list[Mapping], str]:
     """(adapters for training, why these).
 
     Neither name nor index tells which adapters are rails. A port must be up. Adapters on a GPU's PCIe switch are
-    rails where there are any; elsewhere nothing is said by distance. Of those, the fastest of one link layer.
+    rails where there are any; elsewhere, or where a distance is unknown, nothing is said by distance. Of those, the
+    fastest of one link layer.
     """
     usable = [nic for nic in gpu_node["nics"] if active_ports(nic)]
     near = [nic for nic in usable if _distances(gpu_node, nic) & set(NEAR)]
+    if any(None in _distances(gpu_node, nic) for nic in usable if nic not in near):
+        near = []
     chosen = near or usable
     why = ["share a PCIe switch with a GPU"] if near and len(near) < len(usable) else []
     layers = Counter(port["link_layer"] for nic in chosen for port in active_ports(nic))
     if len(layers) > 1:
         best = max(layers, key=lambda layer: (_rate(chosen, layer), layers[layer], layer == "InfiniBand"))
-        chosen = [nic for nic in chosen if best in _layers(nic)]
+        chosen = [_with_ports(nic, "link_layer", best) for nic in chosen if best in _layers(nic)]
         why.append(f"have the fastest link layer, {best}")
     top = max((_rate([nic]) for nic in chosen), default=0)
-    if any(_rate([nic]) < top for nic in chosen):
-        chosen = [nic for nic in chosen if _rate([nic]) == top]
+    if any(port["rate_gbps"] != top for nic in chosen for port in active_ports(nic) if port["rate_gbps"]):
+        chosen = [_with_ports(nic, "rate_gbps", top) for nic in chosen if _rate([nic]) == top]
         why.append(f"have the highest rate, {top} Gbit/s")
     return chosen, " and ".join(why)
 
 
-def _distances(gpu_node: Mapping, nic: Mapping) -> set[str]:
+def _with_ports(nic: Mapping, key: str, value: Any) -> Mapping:
+    """The adapter without those of its active ports whose ``key`` is another one."""
+    return {**nic, "ports": [port for port in nic["ports"] if port[key] == value or port not in active_ports(nic)]}
+
+
+def _distances(gpu_node: Mapping, nic: Mapping) -> set[str | None]:
     return {gpu_node["topology"].get(label(gpu), {}).get(nic["name"]) for gpu in gpu_node["gpus"]}
 
 
@@ -64,25 +72,38 @@ def nccl_environment(gpu_node: Mapping) -> dict[str, dict[str, str]]:
     It holds for this node only: the right list differs from node to node.
     """
     chosen, why = rails(gpu_node)
-    usable = [nic for nic in gpu_node["nics"] if active_ports(nic)]
+    names = [name for nic in chosen for name in _hca(nic, gpu_node["nics"])]
     variables: dict[str, str] = {}
-    reasons = {"NCCL_IB_HCA": _hca_reason(chosen, usable, why)}
-    if chosen and len(chosen) < len(usable):
+    reasons = {"NCCL_IB_HCA": _hca_reason(gpu_node["nics"], names, why)}
+    if why:
         # Without "=" mlx5_1 would also match mlx5_11.
-        variables["NCCL_IB_HCA"] = "=" + ",".join(nic["name"] for nic in chosen)
+        variables["NCCL_IB_HCA"] = "=" + ",".join(names)
     index, reasons["NCCL_IB_GID_INDEX"] = _gid_index(chosen)
     if index is not None:
         variables["NCCL_IB_GID_INDEX"] = str(index)
     return {"variables": variables, "reasons": reasons}
 
 
-def _hca_reason(chosen: list[Mapping], usable: list[Mapping], why: str) -> str:
+def _hca(chosen: Mapping, nics: Iterable[Mapping]) -> list[str]:
+    """How NCCL names an adapter: by its ports where one of them is up and not wanted."""
+    whole = next(nic for nic in nics if nic["name"] == chosen["name"])
+    if active_ports(whole) == active_ports(chosen):
+        return [chosen["name"]]
+    return [f"{chosen['name']}:{port['port']}" for port in active_ports(chosen)]
+
+
+def _hca_reason(nics: list[Mapping], names: list[str], why: str) -> str:
+    usable = [nic["name"] for nic in nics if active_ports(nic)]
     if not usable:
+        unknown = [nic["name"] for nic in nics if not nic["ports"] or any(not port["state"] for port in nic["ports"])]
+        if unknown:
+            return f"Not set: it is not known whether a port of {', '.join(unknown)} is up."
         return "Not set: no adapter has a port that is up, so NCCL takes TCP."
-    if len(chosen) == len(usable):
-        return f"Not set: NCCL itself takes every adapter with a port that is up, and all {len(usable)} suit."
-    left = ", ".join(nic["name"] for nic in usable if nic not in chosen)
-    return f"Set: these adapters {why}; NCCL itself would also take {left}."
+    if not why:
+        return f"Not set: NCCL itself takes every adapter with a port that is up, and nothing speaks against one of {len(usable)}."
+    left = [name for name in usable if name not in names]
+    more = f"; NCCL itself would also take {', '.join(left)}" if left else "; NCCL itself would also take other ports"
+    return f"Set: these adapters {why}{more}."
 
 
 def _gid_index(chosen: list[Mapping]) -> tuple[int | None, str]:

@@ -1,6 +1,8 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
+import lzma
+
 import pytest
 from ansible_collections.allreduce.gpu.plugins.module_utils import kernels
 from ansible_collections.allreduce.gpu.tests.unit.plugins.module_utils.files_helper import tree
@@ -105,3 +107,23 @@ def test_the_loaded_driver_and_a_module_from_a_package(tmp_path):
     module.parent.mkdir(parents=True)
     module.write_bytes(b"\x7fELF\0license=NVIDIA\0version=535.309.01\0supported=external\0")
     assert kernels.read_driver(files, KERNEL, []) == {"loaded": "535.261.03", "installed": "535.309.01"}
+
+
+INFO = b"\x7fELF\0license=NVIDIA\0version=535.309.01\0supported=external\0"
+
+
+@pytest.mark.parametrize(
+    ("path", "content", "version"),
+    [
+        ("extra/nvidia.ko.xz", lzma.compress(INFO), "535.309.01"),
+        ("extra/nvidia.ko.xz", b"cut off", None),
+        ("kernel/nvidia-570-open/nvidia.ko", INFO, "535.309.01"),
+        ("kernel/nvidia-570/nvidia.ko.zst", b"\x28\xb5\x2f\xfd", None),
+        ("kernel/elsewhere/nvidia.ko", INFO, None),
+    ],
+)
+def test_modules_of_packages_are_found_whatever_their_branch_and_packing(tmp_path, path, content, version):
+    module = tmp_path / "lib/modules/a" / path
+    module.parent.mkdir(parents=True)
+    module.write_bytes(content)
+    assert kernels.read_driver(tree(tmp_path, {}), KERNEL, []) == {"loaded": None, "installed": version}

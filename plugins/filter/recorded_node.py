@@ -1,0 +1,46 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Filter: a node as somebody else's nvidia-smi showed it."""
+
+DOCUMENTATION = """
+name: recorded_node
+short_description: A node from what C(nvidia-smi topo -m) printed there
+version_added: 0.1.0
+author: The allreduce.gpu authors (@allreduce)
+description:
+  - Reads the matrix of a machine that cannot be measured, so that the other filters work on it.
+  - Understands the output of all drivers so far, also pasted and cut off. What is not there is null.
+positional: ports
+options:
+  _input:
+    description: The text.
+    type: str
+    required: true
+  ports:
+    description:
+      - For each adapter by name what the text does not tell, V(state), V(link_layer), V(rate_gbps) and V(rocev2_gid_index).
+      - Without it no filter says which adapters to use.
+    type: dict
+"""
+
+EXAMPLES = """
+- name: Show the GPUs that should train together on a machine of somebody else
+  ansible.builtin.debug:
+    msg: "{{ lookup('ansible.builtin.file', 'topo.txt') | allreduce.gpu.recorded_node | allreduce.gpu.nvlink_islands }}"
+"""
+
+RETURN = """
+_value:
+  description: As M(allreduce.gpu.gpu_facts) returns it in C(ansible_facts.gpu_node).
+  type: dict
+"""
+
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.topology.recorded import recorded_node  # noqa: E402
+
+
+class FilterModule:
+    """Adapter for Ansible."""
+
+    def filters(self):
+        return {"recorded_node": recorded_node}

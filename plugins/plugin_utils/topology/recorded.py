@@ -1,0 +1,131 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A gpu_node from what somebody else's "nvidia-smi topo -m" printed, as far as that goes: pure functions of the text.
+
+All vintages: with and without NUMA columns, NICs by their name or as NIC<n> with a legend, SOC for what is SYS since,
+tabs or spaces, an underlined header. Pasted text has lost lines and ends of lines: what is not there is unknown.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ansible_collections.allreduce.gpu.plugins.module_utils.topology import build_affinity
+
+COLUMNS = ("CPU Affinity", "NUMA Affinity", "GPU NUMA ID")
+CODE = re.compile(r"X|NV\d+|PIX|PXB|PHB|NODE|SYS|SOC")
+# A device in the header; text that was pasted through a web page runs them together.
+DEVICE = re.compile(r"GPU\d+|NIC\d+|[a-z][a-z0-9_.-]*")
+ESCAPE = re.compile(r"\x1b?\[[0-9;]*m")
+LEGEND = re.compile(r"(NIC\d+):\s*(\S+)")
+PORT = {"state": None, "link_layer": None, "rate_gbps": None, "netdevs": [], "rocev2_gid_index": None}
+
+
+def parse_topology(text: str) -> dict[str, Any]:
+    """{``gpus``: {GPU: {``cpu_affinity``, ``numa_affinity``, ``gpu_numa_id``}}, ``nics``: [name], ``topology``}.
+
+    The topology has every device in each row; a code that the text does not show is None. A code that is shown for
+    one direction only holds for both.
+    """
+    lines = [ESCAPE.sub("", line).strip("# \t\r") for line in text.splitlines()]
+    first = next((number for number, line in enumerate(lines) if _is_header(line)), None)
+    if first is None:
+        raise ValueError('This is no output of "nvidia-smi topo -m": no line names GPU0 and the devices after it.')
+    header, dummy, dummy = lines[first].partition("CPU Affinity")
+    devices = DEVICE.findall(header)
+    columns = [column for column in COLUMNS if column in lines[first]]
+    names = dict(found.groups() for found in map(LEGEND.match, lines[first:]) if found)
+    gpus: dict[str, dict] = {device: dict.fromkeys(COLUMNS) for device in devices if device.startswith("GPU")}
+    codes: dict[tuple[str, str], str] = {}
+    for device, row, rest in _rows(lines[first + 1 :], devices):
+        codes.update(((device, other), code) for other, code in zip(devices, row, strict=False))
+        if device in gpus:
+            gpus[device].update(_affinities(rest, columns))
+    label = {device: names.get(device, device) for device in devices}
+    return {
+        "gpus": {gpu: {key.lower().replace(" ", "_"): value[key] for key in COLUMNS} for gpu, value in gpus.items()},
+        "nics": [label[device] for device in devices if device not in gpus],
+        "topology": {
+            label[one]: {label[two]: codes.get((one, two), codes.get((two, one))) for two in devices} for one in devices
+        },
+    }
+
+
+def _is_header(line: str) -> bool:
+    names = line.partition("CPU Affinity")[0].split()
+    return line.startswith("GPU0") and not (len(names) > 1 and CODE.fullmatch(names[1]))
+
+
+def _rows(lines: list[str], devices: list[str]) -> Iterator[tuple[str, list[str], list[str]]]:
+    """(device, its codes, the fields after them) up to the legend: other matrices may follow it."""
+    for line in lines:
+        if line.startswith("Legend"):
+            return
+        device, *fields = line.split() or [""]
+        if device in devices:
+            row = []
+            while fields and len(row) < len(devices) and CODE.fullmatch(fields[0]):
+                row.append(fields.pop(0).replace("SOC", "SYS"))
+            yield device, row, fields
+
+
+def _affinities(fields: list[str], columns: list[str]) -> dict[str, str | None]:
+    """The last columns of a row. Empty fields leave no trace between spaces, and N/A is unknown."""
+    fields = list(fields)
+    last = {columns[-1]: fields.pop()} if len(columns) == len(COLUMNS) and fields[-1:] == ["N/A"] else {}
+    found = {**dict(zip(columns, fields, strict=False)), **last}
+    return {key: None if value == "N/A" else value for key, value in found.items()}
+
+
+def recorded_node(text: str, ports: Mapping[str, Mapping] | None = None) -> dict[str, Any]:
+    """A gpu_node with what the text tells; ``ports`` {adapter: {``state``, ``link_layer``, ``rate_gbps`` …}} adds what it
+    cannot tell. Everything else is None."""
+    parsed = parse_topology(text)
+    gpus = [_gpu(int(name[3:]), place) for name, place in parsed["gpus"].items()]
+    given = ports or {}
+    nics = [
+        {
+            "name": name,
+            "pci_bus_id": None,
+            "numa_node": None,
+            "ports": [{**PORT, "port": 1, **given[name]}] if name in given else [],
+        }
+        for name in parsed["nics"]
+    ]
+    return {
+        "driver": {
+            **dict.fromkeys(("loaded_version", "library_version", "cuda_driver_version", "kernel_modules")),
+            "nvml": "not asked; this is a recording",
+        },
+        "gpus": gpus,
+        "nvswitches": {"count": None, "pci_bus_ids": []},
+        "fabric": {"manager_needed": None, "state": None},
+        "nics": nics,
+        "topology": parsed["topology"],
+        "affinity": build_affinity(gpus, nics, parsed["topology"]),
+        "problems": [],
+    }
+
+
+def _gpu(index: int, place: Mapping) -> dict[str, Any]:
+    """One of ``gpus`` of gpu_node. Several NUMA nodes (``0,3-9``) begin with the one that has the CPUs."""
+    unknown = (
+        "minor_number", "uuid", "name", "pci_bus_id", "pci_device_id", "architecture", "compute_capability",
+        "memory_total_mib", "persistence_mode", "compute_mode",
+    )  # fmt: skip
+    node = re.match(r"\d+", place["numa_affinity"] or "")
+    return {
+        **dict.fromkeys(unknown),
+        "index": index,
+        "numa_node": int(node.group()) if node else None,
+        "cpu_affinity": place["cpu_affinity"],
+        "nvlinks": [],
+        "pcie": dict.fromkeys(("generation", "max_generation", "width", "max_width")),
+        "ecc": {"current": None, "pending": None},
+        "mig": {"current": None, "pending": None, "instances": []},
+        "power_limit_watts": dict.fromkeys(("current", "default", "min", "max")),
+        "seen_by": [],
+    }

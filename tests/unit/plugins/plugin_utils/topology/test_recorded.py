@@ -1,0 +1,168 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Real machines as "nvidia-smi topo -m" showed them: read in every vintage, and what is derived from them."""
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.topology import islands, nics
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.topology.recorded import parse_topology, recorded_node
+
+FIXTURES = Path(__file__).resolve().parents[4] / "fixtures" / "topologies"
+EXPECTED = yaml.safe_load((FIXTURES / "expected.yml").read_text())
+UP = {"state": "ACTIVE", "link_layer": "InfiniBand", "rate_gbps": 200}
+
+
+def text_of(name: str) -> str:
+    return (FIXTURES / f"{name}.txt").read_text()
+
+
+def each(ranges: dict[str, str]) -> dict[str, list[str]]:
+    """{"GPU0-1": "PIX a b"} → {GPU0: [PIX, a, b], GPU1: …}."""
+    found = {}
+    for key, value in ranges.items():
+        first, last = re.fullmatch(r"GPU(\d+)(?:-(\d+))?", key).groups()
+        found.update({f"GPU{number}": value.split() for number in range(int(first), int(last or first) + 1)})
+    return found
+
+
+def node_of(name: str) -> dict:
+    text = text_of(name)
+    return recorded_node(text, dict.fromkeys(parse_topology(text)["nics"], UP))
+
+
+def test_each_recording_has_its_expectation_and_its_source():
+    assert sorted(EXPECTED) == sorted(path.stem for path in FIXTURES.glob("*.txt"))
+    assert len(EXPECTED) >= 20
+    assert all(entry["source"].startswith("https://") for entry in EXPECTED.values())
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_every_pair_of_a_whole_matrix_is_read(name):
+    topology = parse_topology(text_of(name))["topology"]
+    known = [code for row in topology.values() for code in row.values() if code]
+    assert (len(known) == len(topology) ** 2) is EXPECTED[name]["complete"]
+    assert all(topology[one][two] == topology[two][one] for one in topology for two in topology)
+    assert all(topology[one][one] in ("X", None) for one in topology)
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_islands(name):
+    expected = [[f"GPU{number}" for number in island] for island in EXPECTED[name]["islands"]]
+    assert islands.nvlink_islands(node_of(name)) == expected
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_nearest_nics(name):
+    node = node_of(name)
+    nearest = nics.nearest_nics(node)
+    for gpu, (code, *names) in each(EXPECTED[name]["nearest"]).items():
+        assert [nic for nic in nearest[gpu] if node["topology"][gpu][nic] == code] == names, gpu
+        assert nearest[gpu][: len(names)] == names, gpu
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_cpus(name):
+    found = {f"GPU{gpu['index']}": [gpu["cpu_affinity"], gpu["numa_node"]] for gpu in node_of(name)["gpus"]}
+    assert found == {
+        gpu: [None if cpus == "null" else cpus, None if numa == "null" else int(numa)]
+        for gpu, (cpus, numa) in each(EXPECTED[name]["cpus"]).items()
+    }
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_nccl_takes_the_rails(name):
+    environment = nics.nccl_environment(node_of(name))
+    assert environment["variables"].get("NCCL_IB_HCA") == EXPECTED[name]["rails"]
+
+
+@pytest.mark.parametrize("name", [name for name in EXPECTED if parse_topology(text_of(name))["nics"]])
+def test_nothing_is_said_of_ports_that_nobody_looked_at(name):
+    environment = nics.nccl_environment(recorded_node(text_of(name)))
+    assert environment["variables"] == {}
+    assert environment["reasons"]["NCCL_IB_HCA"].startswith("Not set: it is not known whether a port of ")
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_a_bandwidth_that_cannot_be_known_is_null(name):
+    assert islands.expected_bus_bandwidth(node_of(name)) is None
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_ranks_take_a_nearest_rail(name):
+    node = node_of(name)
+    rails = {nic["name"] for nic in nics.rails(node)[0]}
+    for binding in nics.rank_binding(node):
+        row = node["topology"][binding["gpu"]]
+        best = next((nic for nic in node["affinity"][binding["gpu"]]["nics"] if nic in rails), None)
+        assert (binding["nic"] is None) is (best is None)
+        assert best is None or row[binding["nic"]] == row[best]
+
+
+def fields_of(line: str) -> list[str]:
+    """The fields of a line; a column's name is one field."""
+    return re.findall(r"CPU Affinity|NUMA Affinity|GPU NUMA ID|NIC Legend:|\S+", line)
+
+
+def spread(text: str, field) -> str:
+    return "".join("".join(map(field, fields_of(line))).rstrip(" ") + "\n" for line in text.splitlines())
+
+
+LEGEND = """
+Legend:
+
+  X    = Self
+  SYS  = Connection traversing PCIe as well as the SMP interconnect between NUMA nodes (e.g., QPI/UPI)
+  NV#  = Connection traversing a bonded set of # NVLinks
+"""
+VINTAGES = {
+    "tabs, and more of them at the end": lambda text: spread(text, lambda field: f" {field} \t" if field == "X" else f"{field}\t"),
+    "columns of spaces": lambda text: spread(text, lambda field: field.center(7).ljust(16 if "A" in field else 8)),
+    "underlined header": lambda text: "\t\x1b[4m" + text.replace("\n", "\x1b[0m\n", 1),
+    "header whose escape lost its first byte": lambda text: "\t[4m" + text.replace("\n", "[0m\n", 1),
+    "comments of a script": lambda text: "".join(f"# {line}\n" for line in text.splitlines()),
+    "Windows": lambda text: text.replace("\n", "\r\n"),
+    "in a session": lambda text: f"$ nvidia-smi topo -m\n{text}\n$ exit\n",
+    "with the legend": lambda text: text.partition("\nNIC Legend")[0] + LEGEND + "".join(text.partition("\nNIC Legend")[1:]),
+    "before another matrix": lambda text: text + LEGEND + "\n \tGPU0\tGPU1\t\n GPU0\tX\tGNS\t\n GPU1\tGNS\tX\t\n",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("vintage", VINTAGES)
+@pytest.mark.parametrize("name", EXPECTED)
+def test_vintages(name, vintage):
+    assert parse_topology(VINTAGES[vintage](text_of(name))) == parse_topology(text_of(name))
+
+
+def test_names_that_run_together():
+    text = "GPU0GPU1mlx5_0\tmlx5_2\tCPU Affinity\nGPU0\t X \tNV1\tPIX\tSOC\t1-1\nGPU1\tNV1\t X \tPIX\tSOC\t1-1\n"
+    parsed = parse_topology(text)
+    assert parsed["nics"] == ["mlx5_0", "mlx5_2"]
+    assert parsed["topology"]["mlx5_2"] == {"GPU0": "SYS", "GPU1": "SYS", "mlx5_0": None, "mlx5_2": None}
+
+
+def test_a_machine_with_one_gpu_and_more_nics_than_the_matrix_shows():
+    text = (
+        "76 NICs found in the topology, only displaying 2 in the matrix.\n"
+        "\tGPU0\tNIC0\tNIC1\tCPU Affinity\tNUMA Affinity\tGPU NUMA ID\n"
+        "GPU0\t X \tNODE\tNODE\t0-19\t0\t\tN/A\n"
+    )
+    parsed = parse_topology(text)
+    assert parsed["topology"]["GPU0"] == {"GPU0": "X", "NIC0": "NODE", "NIC1": "NODE"}
+    assert parsed["gpus"]["GPU0"] == {"cpu_affinity": "0-19", "numa_affinity": "0", "gpu_numa_id": None}
+
+
+def test_a_gpu_that_is_a_numa_node():
+    assert parse_topology(text_of("gb200-tray"))["gpus"]["GPU1"] == {
+        "cpu_affinity": "0-71",
+        "numa_affinity": "0,3-9,11-17",
+        "gpu_numa_id": "10",
+    }
+
+
+def test_another_text_is_refused():
+    with pytest.raises(ValueError, match="no output of"):
+        parse_topology("Failed to initialize NVML: Driver/library version mismatch\n")
