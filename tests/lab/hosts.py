@@ -50,7 +50,7 @@ def up(name, count, inventory=None, machine=None):
     network.ensure()
     base = image.ensure()
     services.ensure(base)
-    existing = {host["name"]: host for host in podman.containers(f"allreduce.lab={name}")}
+    existing = {host["name"]: host for host in podman.containers(f"allreduce.lab={name}") if _runs(host["name"])}
     surplus = [host for host in existing if int(host.rpartition("-")[2]) > count]
     _remove(surplus)
     wanted = [f"{name}-{i}" for i in range(1, count + 1)]
@@ -97,6 +97,20 @@ def purge():
 def execute(host, argv):
     """Run a command in a host as root; its exit status."""
     return subprocess.run(podman.command("exec", "--interactive", host, *argv), check=False).returncode
+
+
+def _runs(host):
+    """A host that stopped, as after a restart of this machine, is started again; one that cannot be is made anew."""
+    state = podman.podman("inspect", "--format", "{{.State.Status}}", host).strip()
+    if state == "running":
+        return True
+    try:
+        podman.podman("start", host)
+    except LabError as error:
+        say(f"{host} was {state} and cannot be started ({error}): making it anew")
+        _remove([host])
+        return False
+    return True
 
 
 def _remove(hosts, attempts=4):

@@ -78,5 +78,7 @@ def _free_subnet():
 
 
 def remove():
-    """Take the bridge down (podman does so with the last container; a crash may leave it)."""
+    """Forget the network, and take the bridge down (podman does so with the last container; a crash may leave it)."""
+    if _file():
+        _file().unlink()
     subprocess.run(["ip", "link", "delete", BRIDGE], capture_output=True, check=False)

@@ -77,6 +77,7 @@ def command(*args):
         "podman",
         "--root", str(paths.LAB / "storage"),
         "--runroot", str(paths.RUN / "storage"),
+        "--tmpdir", str(paths.RUN / "libpod"),  # else removing one checkout's lab makes podman forget another's
         "--network-config-dir", str(paths.LAB / "networks"),
         *[str(arg) for arg in args],
     ]  # fmt: skip

@@ -46,6 +46,8 @@ def ensure(image):
         return
     if running:
         podman("rm", "--force", NAME)
+        if not containers("allreduce.address"):
+            network.remove()  # whatever stopped the services left their address taken
     say("starting the package cache and the wheel server")
     paths.APT_CACHE.mkdir(parents=True, exist_ok=True)
     start(
