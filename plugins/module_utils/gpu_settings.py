@@ -96,7 +96,7 @@ def apply_changes(nvml, gpu, handle, locked, settings):
     failures = []
     for change in gpu["changes"]:
         if change["setting"] in settings:
-            reasons = [_apply(nvml, handle, *call) for call in settings_plan.calls(change["setting"], change["value"])]
+            reasons = [_apply(nvml, handle, *call) for call in settings_plan.calls(change)]
             reason = next((reason for reason in reasons if reason), None)
             if reason:
                 text = "GPU %d (%s): %s cannot be changed: %s."
@@ -111,7 +111,7 @@ def _apply(nvml, handle, function, arguments):
     dummy_result, reason = nvml.attempt(function, handle, *arguments)
     if reason == "Not Supported" and function.startswith("DeviceReset"):
         return None
-    return reason + " (this needs root)" if reason == "Insufficient Permissions" else reason
+    return "this needs root" if reason == "Insufficient Permissions" else reason and reason.rstrip(".")
 
 
 def apply_plan(nvml, entries, plan, handles, locked, look):
@@ -140,7 +140,7 @@ def settle(entries, library, locked, check=False, partly=False):
             advice = (
                 "" if "pynvml" in state else "; install and load the driver, as role allreduce.gpu.nvidia_driver does"
             )
-            raise NoDriver("The GPUs cannot be set: %s%s." % (state, advice), installed)
+            raise NoDriver("The GPUs cannot be set: %s%s." % (state.rstrip("."), advice), installed)
 
         def look():
             return read(nvml, locked, clocks)

@@ -137,15 +137,16 @@ PLANNERS = {
 }
 
 
-def calls(setting, value):
-    """[(NVML function without its prefix, arguments after the handle)] that make a setting."""
+def calls(change):
+    """[(NVML function without its prefix, arguments after the handle)] that make a change of the plan."""
+    setting, value = change["setting"], change["value"]
     if setting in SWITCHES:
         function = {"ecc": "DeviceSetEccMode", "mig_mode": "DeviceSetMigMode"}
         return [(function.get(setting, "DeviceSetPersistenceMode"), (int(value),))]
     if setting == "compute_mode":
         return [("DeviceSetComputeMode", (COMPUTE_MODES[value],))]
     if setting == "power_limit_watts":
-        return [("DeviceSetPowerManagementLimit", (int(round(value * 1000)),))]
+        return [("DeviceSetPowerManagementLimit", (int(round(change["after"] * 1000)),))]
     if setting == "application_clocks":
         if value == "default":
             return [("DeviceResetApplicationsClocks", ())]

@@ -64,6 +64,7 @@ static int set(const char *section, const char *key, const char *value) {
     snprintf(path, sizeof path, "%s.state", profile());
     snprintf(next, sizeof next, "%s.%d", path, (int)getpid());
     snprintf(wanted, sizeof wanted, "%s %s ", section, key);
+    if (get("system", "unprivileged", line, sizeof line) == OK) return NO_PERMISSION;
     if (!(fresh = fopen(next, "w"))) return NO_PERMISSION;
     if ((old = fopen(path, "r"))) {
         while (fgets(line, sizeof line, old))

@@ -183,7 +183,7 @@ def test_settings_that_will_be_forgotten_are_warned_about(settings, persistence,
     ],
 )
 def test_calls_of_nvml(setting, value, calls):
-    assert settings_plan.calls(setting, value) == calls
+    assert settings_plan.calls({"setting": setting, "value": value, "after": value}) == calls
 
 
 def test_the_difference_is_shown_for_each_gpu_that_changes():

@@ -1,0 +1,107 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Roles gpu_settings and gpu_local_fact in check mode, on this machine: what each kind of host would get."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from ansible_collections.allreduce.gpu.tests.lab.nvml import machines, recording
+
+COLLECTIONS = Path(__file__).resolve().parents[3] / ".collections"
+DECLARED = {"persistence_mode": True, "power_limit_watts": 250}
+GPU = [{"name": "NVIDIA A40"}]
+ENABLED = {"allreduce-gpu-settings": {"enabled": True, "active": False}}
+# host: what a user sets, and what was measured; "changed" is the number of tasks that would change something.
+HOSTS = {
+    "off": ({}, {"gpus": GPU}, 0),
+    "off_twice": ({"gpu_settings_declaration": {}}, {"gpus": GPU}, 0),
+    "declared": ({"gpu_settings_declaration": DECLARED}, {"gpus": GPU}, 3),
+    "several": ({"gpu_settings_declaration": [DECLARED, {"gpus": [1], "ecc": True}]}, {"gpus": GPU}, 3),
+    "without_gpu": ({"gpu_settings_declaration": DECLARED}, {"gpus": []}, 0),
+    "fact": ({"gpu_local_fact_state": "present"}, {"gpus": GPU}, 1),
+    "no_fact": ({"gpu_local_fact_state": "absent"}, {"gpus": GPU}, 0),
+}
+PLAY = [
+    {
+        "hosts": "all",
+        "gather_facts": False,
+        "tasks": [
+            {
+                "ansible.builtin.set_fact": {
+                    "cacheable": True,
+                    "gpu_stack": {},
+                    "gpu_node": {"gpus": "{{ measured_gpus }}"},
+                    "gpu_node_state": {"services": "{{ measured_services }}"},
+                }
+            },
+            {"ansible.builtin.include_role": {"name": "allreduce.gpu.gpu_settings"}},
+            {"ansible.builtin.include_role": {"name": "allreduce.gpu.gpu_local_fact"}},
+        ],
+    }
+]
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """Output of one playbook over all hosts, with four simulated A40."""
+    if not shutil.which("gcc"):
+        pytest.skip("no gcc to build the simulated NVML with")
+    place = tmp_path_factory.mktemp("roles")
+    recording.build_library(place / "libnvidia-ml.so.1")
+    recording.record(machines.a40_pcie(), place)
+    common = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
+    hosts = {
+        name: {**common, "measured_gpus": measured["gpus"], "measured_services": {}, **given}
+        for name, (given, measured, _changed) in HOSTS.items()
+    }
+    (place / "hosts.json").write_text(json.dumps({"all": {"hosts": hosts}}))
+    (place / "play.yml").write_text(json.dumps(PLAY))
+    environment = {
+        **os.environ,
+        "ANSIBLE_COLLECTIONS_PATH": str(COLLECTIONS),
+        "ANSIBLE_NOCOLOR": "1",
+        "LD_LIBRARY_PATH": str(place),
+        "SIMULATED_NVML": str(place / "profile"),
+    }
+    command = [sys.executable, "-m", "ansible", "playbook", "--check", "--diff", "-i", "hosts.json", "play.yml"]
+    process = subprocess.run(command, cwd=place, env=environment, capture_output=True, text=True, check=False)
+    assert process.returncode == 0, process.stdout + process.stderr
+    assert not (place / "profile.state").exists()
+    return process.stdout
+
+
+@pytest.mark.parametrize("host", HOSTS)
+def test_what_would_change(run, host):
+    recap = re.search(rf"(?m)^{host} +: ok=\d+ +changed=(\d+)", run)
+    assert int(recap[1]) == HOSTS[host][2]
+
+
+def test_a_host_without_a_declaration_is_not_asked(run):
+    tasks = re.findall(r"(?ms)^TASK \[([^\]]+)\][^\n]*\n(.*?)(?=^TASK|^PLAY|\Z)", run)
+    on_off = [name for name, output in tasks if re.search(r"(?m)^(ok|changed): \[off(_twice)?\]", output)]
+    # Setting the scene and validating arguments do not reach the host.
+    strangers = [name for name in on_off if not re.search(r"set_fact$|Validating arguments", name)]
+    assert on_off
+    assert strangers == []
+
+
+def test_a_host_without_gpu_is_told(run):
+    assert "without_gpu has no GPU: its gpu_settings_declaration is left out." in run
+
+
+@pytest.mark.parametrize(
+    "path", ["/etc/allreduce/gpu_settings.json", "/etc/systemd/system/allreduce-gpu-settings.service"]
+)
+def test_what_applies_it_at_boot_is_shown(run, path):
+    assert re.search(rf"(?m)^\+\+\+ after: {re.escape(path)}", run)
+
+
+def test_the_gpus_difference_is_shown(run):
+    assert re.search(r"(?m)^-power_limit_watts: 300\n\+persistence_mode: true\n\+power_limit_watts: 250", run)
