@@ -104,8 +104,14 @@ def merge_gpu(address, device, module_gpu, seen):
 
 
 def read_fabric(nvml, switches, has_gpus):
-    """Whether a fabric manager is needed (None: cannot be known without NVML), and how far the worst GPU is."""
-    states = [gpu.get("fabric_state") for gpu in nvml["gpus"] if gpu.get("fabric_state") not in (None, "not_supported")]
+    """Whether the node needs a fabric manager (None: cannot be known without NVML), and how far the worst GPU is.
+
+    Where the fabric spans a rack, the manager runs on the rack's switches and not on the node.
+    """
+    fabrics = [gpu["fabric"] for gpu in nvml["gpus"] if gpu.get("fabric")]
+    fabrics = [fabric for fabric in fabrics if fabric["state"] not in (None, "not_supported")]
     known = nvml["state"] == "ok" or not has_gpus
+    needed = bool(switches) or any(not fabric["rack"] for fabric in fabrics)
+    states = [fabric["state"] for fabric in fabrics]
     worst = next((state for state in ("not_started", "in_progress", "completed") if state in states), None)
-    return {"manager_needed": True if switches or states else False if known else None, "state": worst}
+    return {"manager_needed": True if needed else False if known else None, "state": worst}

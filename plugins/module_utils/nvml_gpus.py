@@ -51,7 +51,7 @@ def read_gpus(nvml):
 
 
 def read_gpu(nvml, index, handle):
-    """One GPU: the keys of ``gpu_node.gpus[]`` that NVML knows, and ``fabric_state``."""
+    """One GPU: the keys of ``gpu_node.gpus[]`` that NVML knows, and ``fabric``."""
     pci = nvml.call("DeviceGetPciInfo", handle)
     capability = nvml.call("DeviceGetCudaComputeCapability", handle)
     memory = nvml.call("DeviceGetMemoryInfo", handle)
@@ -78,7 +78,7 @@ def read_gpu(nvml, index, handle):
         "ecc": _switch(nvml.call("DeviceGetEccMode", handle)),
         "mig": dict(_switch(nvml.call("DeviceGetMigMode", handle)), instances=read_mig_instances(nvml, handle)),
         "power_limit_watts": read_power_limits(nvml, handle),
-        "fabric_state": read_fabric_state(nvml, handle),
+        "fabric": read_fabric(nvml, handle),
     }
 
 
@@ -150,15 +150,16 @@ def read_mig_instances(nvml, handle):
     return instances
 
 
-def read_fabric_state(nvml, handle):
-    """How far the GPU's registration with the NVLink fabric is; None where NVML does not say."""
+def read_fabric(nvml, handle):
+    """{``state``: how far the GPU's registration with the NVLink fabric is, ``rack``: whether the fabric is larger than
+    the node, so that it has a cluster's identity}; None where NVML does not say."""
     structure = getattr(nvml.pynvml, "c_nvmlGpuFabricInfo_t", None)
     if structure is None:
         return None
     info = structure()
     if nvml.call("DeviceGetGpuFabricInfo", handle, nvml.pynvml.byref(info)) is None:
         return None
-    return FABRIC_STATES.get(info.state)
+    return {"state": FABRIC_STATES.get(info.state), "rack": any(bytearray(info)[:16])}
 
 
 def read_levels(nvml, gpus):

@@ -71,6 +71,6 @@ def nvlink_problems(gpus):
 
 def fabric_problems(node):
     fabric = node["fabric"]
-    if fabric["manager_needed"] and fabric["state"] in ("not_started", "in_progress"):
-        return ["The NVLink fabric is %s: CUDA will not start until the fabric manager has set it up" % fabric["state"]]
-    return []
+    if fabric["state"] not in ("not_started", "in_progress"):
+        return []
+    return ["The NVLink fabric is %s: CUDA will not start until the fabric manager has set it up" % fabric["state"]]

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 # GB/s of one link in one direction, by NVLink version (NVIDIA's architecture white papers).
 LINK_SPEED = {"1.0": 20.0, "2.0": 25.0, "2.2": 25.0, "3.0": 25.0, "3.1": 14.0625, "4.0": 25.0, "5.0": 50.0}
@@ -18,20 +18,21 @@ def label(gpu: Mapping) -> str:
     return gpu["pci_bus_id"] if gpu["index"] is None else f"GPU{gpu['index']}"
 
 
+def connected(names: Iterable[str], topology: Mapping, near: Callable[[str | None], bool]) -> list[list[str]]:
+    """The names in groups that codes which are ``near`` connect, also through others; all in the order of the names."""
+    order = list(names)
+    groups: list[list[str]] = []
+    for name in order:
+        joined = [group for group in groups if any(near(topology.get(name, {}).get(other)) for other in group)]
+        rest = [group for group in groups if group not in joined]
+        groups = [*rest, sorted([*sum(joined, []), name], key=order.index)]
+    return sorted(groups, key=lambda group: order.index(group[0]))
+
+
 def nvlink_islands(gpu_node: Mapping) -> list[list[str]]:
     """Groups of GPUs that reach each other over NVLink alone; a GPU without NVLink is a group of its own."""
-    topology = gpu_node["topology"]
     names = [label(gpu) for gpu in gpu_node["gpus"]]
-    islands: list[list[str]] = []
-    for name in names:
-        if any(name in island for island in islands):
-            continue
-        island = [name]
-        for member in island:  # grows while it is read
-            row = topology.get(member, {})
-            island += [other for other in names if other not in island and str(row.get(other)).startswith("NV")]
-        islands.append(sorted(island, key=names.index))
-    return islands
+    return connected(names, gpu_node["topology"], lambda code: str(code).startswith("NV"))
 
 
 def expected_bus_bandwidth(gpu_node: Mapping) -> float | None:

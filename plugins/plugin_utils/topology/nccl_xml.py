@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import count
 from xml.etree import ElementTree as Xml
 
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.topology.islands import label
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.topology.islands import connected, label
 
 SPEEDS = {1: "2.5", 2: "5.0", 3: "8.0", 4: "16.0", 5: "32.0", 6: "64.0"}  # GT/s by PCIe generation
 BRIDGE, GPU, NVSWITCH = "0x060400", "0x030200", "0x068000"
@@ -32,7 +32,7 @@ def nccl_topology_xml(gpu_node: Mapping) -> str:
         raise ValueError(f"The PCI address of {', '.join(lost)} is not known; measure the node with gpu_facts.")
     system = Xml.Element("system", version="1")
     bridges = (f"ffff:{number // 32:02x}:{number % 32:02x}.0" for number in count())
-    root_ports = _groups(devices, gpu_node["topology"], ("PIX", "PXB"))
+    root_ports = connected(devices, gpu_node["topology"], lambda code: code in ("PIX", "PXB"))
     for numa in sorted({_numa(group, devices) for group in root_ports}):
         cpu = Xml.SubElement(system, "cpu", numaid=str(numa))
         cpus = next(
@@ -71,18 +71,9 @@ def _numa(group: Iterable[str], devices: Mapping[str, Mapping]) -> int:
     return max(_node(devices[name]) for name in group)
 
 
-def _groups(names: Iterable[str], topology: Mapping, codes: tuple[str, ...]) -> list[list[str]]:
-    """Devices that such codes connect, also through others, in the given order."""
-    groups: list[list[str]] = []
-    for name in names:
-        near = [group for group in groups if any(topology.get(name, {}).get(other) in codes for other in group)]
-        groups = [group for group in groups if group not in near] + [[*sum(near, []), name]]
-    return groups
-
-
 def _add_group(cpu: Xml.Element, group: list[str], devices: Mapping, topology: Mapping, bridges: Iterator[str]) -> None:
     """The devices of one root port: alone, below one bridge (all PIX), or below bridges of a bridge (PXB)."""
-    switches = _groups(group, topology, ("PIX",))
+    switches = connected(group, topology, lambda code: code == "PIX")
     above = _bridge(cpu, bridges) if len(group) > 1 else cpu
     for switch in switches:
         parent = _bridge(above, bridges) if len(switches) > 1 else above

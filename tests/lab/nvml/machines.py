@@ -20,6 +20,10 @@ H100 = Model(
 RTX_3090 = Model(
     "NVIDIA GeForce RTX 3090", 0x2204, 7, "8.6", 24576, (350, 100, 366), ecc=False, nvlink_version=5, nvlinks=4
 )
+A30 = Model("NVIDIA A30", 0x20B7, 7, "8.0", 24576, (165, 100, 165), mig=True, nvlink_version=4, nvlinks=4)
+GB200 = Model(
+    "NVIDIA GB200", 0x2941, 10, "10.0", 189471, (1200, 200, 1200), (5, 16), mig=True, nvlink_version=7, nvlinks=18
+)
 V100 = Model("Tesla V100-SXM2-32GB", 0x1DB5, 5, "7.0", 32768, (300, 150, 300), (3, 16), nvlink_version=2, nvlinks=6)
 
 
@@ -142,7 +146,7 @@ def rtx_3090() -> Machine:
 
 
 def v100_cube_mesh() -> Machine:
-    """8×V100 in the hybrid cube mesh of the DGX-1V: 6 links each, one or two to four others."""
+    """8×V100 in the hybrid cube mesh of the DGX-1V: 6 links each, one or two to four others (fixture dgx-1v)."""
 
     def path(pair: int, slot: int, bus: int) -> tuple[str, ...]:
         host = 0x00 if pair < 2 else 0x80
@@ -153,11 +157,53 @@ def v100_cube_mesh() -> Machine:
     places = [(pair, half) for pair in range(4) for half in range(2)]
     gpus = [Gpu(V100, path(pair, half, 4 + half), pair // 2, 2 * pair + half) for pair, half in places]
     mesh = {
-        (0, 1): 1, (0, 2): 1, (0, 3): 2, (0, 4): 2, (1, 2): 2, (1, 3): 1, (1, 5): 2, (2, 3): 1, (2, 6): 2, (3, 7): 2,
-        (4, 5): 1, (4, 6): 1, (4, 7): 2, (5, 6): 2, (5, 7): 1, (6, 7): 1,
+        (0, 1): 1, (0, 2): 1, (0, 3): 2, (0, 4): 2, (1, 2): 2, (1, 3): 1, (1, 5): 2, (2, 3): 2, (2, 6): 1, (3, 7): 1,
+        (4, 5): 1, (4, 6): 1, (4, 7): 2, (5, 6): 2, (5, 7): 1, (6, 7): 2,
     }  # fmt: skip
     nics = tuple(Nic(f"mlx5_{pair}", path(pair, 4, 8), pair // 2, rate_gbps=100) for pair in range(4))
     return Machine("v100-cube-mesh", direct(gpus, mesh), nics, numa={0: "0-19,40-59", 1: "20-39,60-79"})
+
+
+def a30_pairs() -> Machine:
+    """4×A30 in bridged pairs in two sockets, the only HCA on the second (fixture a30-4-pairs)."""
+    socket = ["pci0000:30", "pci0000:b0"]
+    paths = [
+        below_root(socket[0], "0000:30:02.0", "0000:31:00.0"),
+        below_root(socket[0], "0000:30:04.0", "0000:32:00.0"),
+        (socket[1], "0000:b0:02.0", "0000:b1:00.0", "0000:b2:00.0", "0000:b3:00.0"),
+        (socket[1], "0000:b0:02.0", "0000:b1:00.0", "0000:b2:10.0", "0000:b4:00.0", "0000:b5:00.0", "0000:b6:00.0"),
+    ]
+    gpus = [Gpu(A30, path, number // 2, number) for number, path in enumerate(paths)]
+    nics = (Nic("mlx5_0", (*paths[3][:5], "0000:b5:10.0", "0000:b7:00.0"), 1, rate_gbps=100),)
+    numa = {0: "0-23,48-71", 1: "24-47,72-95"}
+    return Machine("a30-pairs", direct(gpus, {(0, 1): 4, (2, 3): 4}), nics, numa=numa)
+
+
+def gb200_tray() -> Machine:
+    """Compute tray of a GB200 rack: each GPU in a PCI domain of its own, its NVSwitches in other trays.
+
+    Reconstructed: addresses as nvidia-smi shows them on such trays, CPUs as in fixture gb200-tray. There nvidia-smi says
+    SYS for every NIC; here they are where the kernel would put them.
+    """
+    links = (("nvswitch", None),) * GB200.nvlinks
+    fabric = (("fabric_state", "3"), ("fabric_rack", "1"))
+    gpus = tuple(
+        Gpu(
+            GB200,
+            below_root(f"pci{domain}:00", f"{domain}:00:00.0", f"{domain}:01:00.0"),
+            number // 2,
+            number,
+            links,
+            settings=fabric,
+        )
+        for number, domain in enumerate(("0008", "0009", "0018", "0019"))
+    )
+    nics = tuple(
+        Nic(f"mlx5_{number}", below_root(f"pci{domain}:00", f"{domain}:00:00.0", f"{domain}:03:00.0"), number // 2, rate_gbps=400)
+        for number, domain in enumerate(("0000", "0002", "0010", "0012"))
+    )  # fmt: skip
+    more = {"driver": "580.105.08", "library": "580.105.08", "kernel_modules": "open", "cuda": 13000}
+    return Machine("gb200-tray", gpus, nics, numa={0: "0-71", 1: "72-143"}, **more)
 
 
 def a100_mig() -> Machine:
@@ -166,4 +212,15 @@ def a100_mig() -> Machine:
     return Machine("a100-mig", (Gpu(A100_40, below_root("pci0000:00", "0000:00:01.1", "0000:07:00.0"), mig=parts),))
 
 
-MACHINES = (no_gpu, a40_pcie, dgx_a100, hgx_h100, a100_nvlink, rtx_3090, v100_cube_mesh, a100_mig)
+MACHINES = (
+    no_gpu,
+    a40_pcie,
+    dgx_a100,
+    hgx_h100,
+    a100_nvlink,
+    rtx_3090,
+    v100_cube_mesh,
+    a30_pairs,
+    gb200_tray,
+    a100_mig,
+)

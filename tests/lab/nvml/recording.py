@@ -153,7 +153,7 @@ def gpu_profile(gpu: Gpu, switched: bool) -> Iterator[str]:
         yield f"fabric_state {3 if model.architecture >= 9 else 0}"
     for number in range(model.nvlinks):
         kind, remote = gpu.links[number] if number < len(gpu.links) else ("gpu", None)
-        active = int(number < len(gpu.links) and remote is not None)
+        active = int(number < len(gpu.links))
         yield f"link.{number} {active} {model.nvlink_version} {REMOTE_TYPES[kind]} {remote or '-'}"
 
 

@@ -401,6 +401,8 @@ int nvmlDeviceGetGpuFabricInfo(handle device, fabric_info *info) {
     int rc = device_numbers(device, "fabric_state", &state, NULL);
     if (rc != OK) return rc;
     memset(info, 0, sizeof *info);
+    /* A fabric that spans a rack has the identity of a cluster. */
+    if (device_numbers(device, "fabric_rack", NULL, NULL) == OK) memset(info->cluster, 0xab, sizeof info->cluster);
     info->state = (unsigned char)state;
     return OK;
 }

@@ -14,7 +14,11 @@ from pathlib import Path
 import pytest
 from ansible_collections.allreduce.gpu.plugins.module_utils import gpu_node
 from ansible_collections.allreduce.gpu.plugins.module_utils.files import FileTree
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.topology.recorded import parse_topology
 from ansible_collections.allreduce.gpu.tests.lab.nvml import machines
+from ansible_collections.allreduce.gpu.tests.lab.nvml.rebuilding import rebuild
+
+RECORDINGS = sorted((Path(__file__).resolve().parents[3] / "fixtures" / "topologies").glob("*.txt"))
 
 # As "nvidia-smi topo -m" prints them.
 MATRICES = {
@@ -46,6 +50,25 @@ MATRICES = {
         mlx5_6  SYS  SYS  SYS  SYS  SYS  SYS  PXB  PXB  SYS    SYS    SYS    SYS    SYS    SYS    X      PXB
         mlx5_7  SYS  SYS  SYS  SYS  SYS  SYS  PXB  PXB  SYS    SYS    SYS    SYS    SYS    SYS    PXB    X
     """,
+    "hgx-h100": """
+                GPU0  GPU1  GPU2  GPU3  GPU4  GPU5  GPU6  GPU7  mlx5_0  mlx5_1  mlx5_2  mlx5_3  mlx5_4  mlx5_5  mlx5_6  mlx5_7
+        GPU0    X     NV18  NV18  NV18  NV18  NV18  NV18  NV18  PXB     PXB     NODE    NODE    SYS     SYS     SYS     SYS
+        GPU1    NV18  X     NV18  NV18  NV18  NV18  NV18  NV18  PXB     PXB     NODE    NODE    SYS     SYS     SYS     SYS
+        GPU2    NV18  NV18  X     NV18  NV18  NV18  NV18  NV18  NODE    NODE    PXB     PXB     SYS     SYS     SYS     SYS
+        GPU3    NV18  NV18  NV18  X     NV18  NV18  NV18  NV18  NODE    NODE    PXB     PXB     SYS     SYS     SYS     SYS
+        GPU4    NV18  NV18  NV18  NV18  X     NV18  NV18  NV18  SYS     SYS     SYS     SYS     PXB     PXB     NODE    NODE
+        GPU5    NV18  NV18  NV18  NV18  NV18  X     NV18  NV18  SYS     SYS     SYS     SYS     PXB     PXB     NODE    NODE
+        GPU6    NV18  NV18  NV18  NV18  NV18  NV18  X     NV18  SYS     SYS     SYS     SYS     NODE    NODE    PXB     PXB
+        GPU7    NV18  NV18  NV18  NV18  NV18  NV18  NV18  X     SYS     SYS     SYS     SYS     NODE    NODE    PXB     PXB
+        mlx5_0  PXB   PXB   NODE  NODE  SYS   SYS   SYS   SYS   X       PXB     NODE    NODE    SYS     SYS     SYS     SYS
+        mlx5_1  PXB   PXB   NODE  NODE  SYS   SYS   SYS   SYS   PXB     X       NODE    NODE    SYS     SYS     SYS     SYS
+        mlx5_2  NODE  NODE  PXB   PXB   SYS   SYS   SYS   SYS   NODE    NODE    X       PXB     SYS     SYS     SYS     SYS
+        mlx5_3  NODE  NODE  PXB   PXB   SYS   SYS   SYS   SYS   NODE    NODE    PXB     X       SYS     SYS     SYS     SYS
+        mlx5_4  SYS   SYS   SYS   SYS   PXB   PXB   NODE  NODE  SYS     SYS     SYS     SYS     X       PXB     NODE    NODE
+        mlx5_5  SYS   SYS   SYS   SYS   PXB   PXB   NODE  NODE  SYS     SYS     SYS     SYS     PXB     X       NODE    NODE
+        mlx5_6  SYS   SYS   SYS   SYS   NODE  NODE  PXB   PXB   SYS     SYS     SYS     SYS     NODE    NODE    X       PXB
+        mlx5_7  SYS   SYS   SYS   SYS   NODE  NODE  PXB   PXB   SYS     SYS     SYS     SYS     NODE    NODE    PXB     X
+    """,
     "a100-nvlink": """
                 GPU0   GPU1   GPU2   GPU3   mlx5_0 mlx5_1
         GPU0    X      NV4    NV4    NV4    PHB    SYS
@@ -64,16 +87,35 @@ MATRICES = {
                 GPU0 GPU1 GPU2 GPU3 GPU4 GPU5 GPU6 GPU7 mlx5_0 mlx5_1 mlx5_2 mlx5_3
         GPU0    X    NV1  NV1  NV2  NV2  SYS  SYS  SYS  PIX    PHB    SYS    SYS
         GPU1    NV1  X    NV2  NV1  SYS  NV2  SYS  SYS  PIX    PHB    SYS    SYS
-        GPU2    NV1  NV2  X    NV1  SYS  SYS  NV2  SYS  PHB    PIX    SYS    SYS
-        GPU3    NV2  NV1  NV1  X    SYS  SYS  SYS  NV2  PHB    PIX    SYS    SYS
+        GPU2    NV1  NV2  X    NV2  SYS  SYS  NV1  SYS  PHB    PIX    SYS    SYS
+        GPU3    NV2  NV1  NV2  X    SYS  SYS  SYS  NV1  PHB    PIX    SYS    SYS
         GPU4    NV2  SYS  SYS  SYS  X    NV1  NV1  NV2  SYS    SYS    PIX    PHB
         GPU5    SYS  NV2  SYS  SYS  NV1  X    NV2  NV1  SYS    SYS    PIX    PHB
-        GPU6    SYS  SYS  NV2  SYS  NV1  NV2  X    NV1  SYS    SYS    PHB    PIX
-        GPU7    SYS  SYS  SYS  NV2  NV2  NV1  NV1  X    SYS    SYS    PHB    PIX
+        GPU6    SYS  SYS  NV1  SYS  NV1  NV2  X    NV2  SYS    SYS    PHB    PIX
+        GPU7    SYS  SYS  SYS  NV1  NV2  NV1  NV2  X    SYS    SYS    PHB    PIX
         mlx5_0  PIX  PIX  PHB  PHB  SYS  SYS  SYS  SYS  X      PHB    SYS    SYS
         mlx5_1  PHB  PHB  PIX  PIX  SYS  SYS  SYS  SYS  PHB    X      SYS    SYS
         mlx5_2  SYS  SYS  SYS  SYS  PIX  PIX  PHB  PHB  SYS    SYS    X      PHB
         mlx5_3  SYS  SYS  SYS  SYS  PHB  PHB  PIX  PIX  SYS    SYS    PHB    X
+    """,
+    "a30-pairs": """
+                GPU0   GPU1   GPU2   GPU3   mlx5_0
+        GPU0    X      NV4    SYS    SYS    SYS
+        GPU1    NV4    X      SYS    SYS    SYS
+        GPU2    SYS    SYS    X      NV4    PXB
+        GPU3    SYS    SYS    NV4    X      PIX
+        mlx5_0  SYS    SYS    PXB    PIX    X
+    """,
+    "gb200-tray": """
+                GPU0   GPU1   GPU2   GPU3   mlx5_0 mlx5_1 mlx5_2 mlx5_3
+        GPU0    X      NV18   NV18   NV18   NODE   NODE   SYS    SYS
+        GPU1    NV18   X      NV18   NV18   NODE   NODE   SYS    SYS
+        GPU2    NV18   NV18   X      NV18   SYS    SYS    NODE   NODE
+        GPU3    NV18   NV18   NV18   X      SYS    SYS    NODE   NODE
+        mlx5_0  NODE   NODE   SYS    SYS    X      NODE   SYS    SYS
+        mlx5_1  NODE   NODE   SYS    SYS    NODE   X      SYS    SYS
+        mlx5_2  SYS    SYS    NODE   NODE   SYS    SYS    X      NODE
+        mlx5_3  SYS    SYS    NODE   NODE   SYS    SYS    NODE   X
     """,
     "a100-mig": "GPU0\n GPU0 X",
 }
@@ -84,15 +126,28 @@ def parse(matrix: str) -> dict:
     return {row[0]: dict(zip(lines[0], row[1:], strict=True)) for row in lines[1:]}
 
 
-@pytest.mark.parametrize(
-    "machine",
-    [machine for machine in machines.MACHINES if machine().name in MATRICES],
-    ids=lambda machine: machine.__name__,
-)
+def test_every_machine_has_its_matrix():
+    assert {machine().name for machine in machines.MACHINES} == set(MATRICES)
+
+
+@pytest.mark.parametrize("machine", machines.MACHINES, ids=lambda machine: machine.__name__)
 def test_topology(measure, machine):
     node = measure(machine())
     assert node["topology"] == parse(MATRICES[machine().name])
     assert node["problems"] == []
+
+
+@pytest.mark.parametrize("path", RECORDINGS, ids=lambda path: path.stem)
+def test_a_rebuilt_recording_is_measured_as_it_was_recorded(measure, path):
+    recorded = parse_topology(path.read_text())["topology"]
+    topology = measure(rebuild(path.stem, path.read_text()))["topology"]
+    assert set(topology) == set(recorded)
+    assert {
+        (one, two): (recorded[one][two], topology[one][two])
+        for one in recorded
+        for two in recorded
+        if recorded[one][two] not in (None, topology[one][two])
+    } == {}
 
 
 def test_a_host_without_gpu(measure):
@@ -143,6 +198,14 @@ def test_a_fabric_that_is_not_set_up_is_a_problem(measure):
     assert measure(machine)["problems"] == [
         "The NVLink fabric is not_started: CUDA will not start until the fabric manager has set it up"
     ]
+
+
+def test_a_fabric_of_a_rack_has_its_manager_elsewhere(measure):
+    node = measure(machines.gb200_tray())
+    assert node["nvswitches"]["count"] == 0
+    assert node["fabric"] == {"manager_needed": False, "state": "completed"}
+    assert [gpu["pci_bus_id"] for gpu in node["gpus"]] == [f"{d}:01:00.0" for d in ("0008", "0009", "0018", "0019")]
+    assert {link["remote_pci_bus_id"] for gpu in node["gpus"] for link in gpu["nvlinks"]} == {None}
 
 
 def test_nics(measure):
