@@ -112,6 +112,10 @@ def _driver_warnings(problem: Problem, one: Candidate) -> list[str]:
             else ""
         )
         found.append(f"driver branch {branch['branch']} has reached its end of life at NVIDIA{when}{keeper}")
+    if one.row["source"] == "distribution" and "advice" in one.row["archive"]:
+        found.append(
+            f"driver {one.version} comes from the archive of {problem.os['id']} {problem.os['version']}: {one.row['archive']['advice']}"
+        )
     if one.row.get("known") is False:
         found.append(
             f"driver {one.version} is not in the tables; it was taken as a release of the known branch {branch['branch']}"

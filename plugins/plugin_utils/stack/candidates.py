@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 
 from .model import NONE, Candidate, Problem, Slot
@@ -43,7 +44,7 @@ def _driver_preference(one: Candidate, sources: list[str]) -> tuple:
     """Supported branches first, then production branches, newest first, then the distribution's taste, newest version, default flavour."""
     branch = one.row["branch"]
     return (
-        STATUS.index(branch["status"]) if one.row["source"] != "distribution" else 0,
+        _standing(one, sources[0]),
         branch["type"] not in LONG_LIVED,
         -branch["branch"],
         sources.index(one.row["source"]),
@@ -52,16 +53,27 @@ def _driver_preference(one: Candidate, sources: list[str]) -> tuple:
     )
 
 
+def _standing(one: Candidate, first: str) -> int:
+    """The branch's status at NVIDIA; a distribution keeps its own driver alive, but is left to only where it is the first choice."""
+    if one.row["source"] == "distribution":
+        return 0 if first == "distribution" else len(STATUS)
+    return STATUS.index(one.row["branch"]["status"])
+
+
 def _driver(branch: dict, number: str, source: str, flavour: str, **more) -> Candidate:
     row = {"branch": branch, "source": source, "kernel_modules": flavour, **more}
     return Candidate("driver", number, f"{source}, {flavour} modules", row)
 
 
 def _distribution_drivers(tables: Tables, problem: Problem) -> list[Candidate]:
-    """Drivers in the archives of all distributions; that it must be the host's own is a rule's affair."""
-    return [
-        one for row in tables.rows("archives") for one in _archive_drivers(tables.branch(row["branch"]), row, problem)
-    ]
+    """Drivers in the archive of the host's distribution; where one is insisted on, in all of them: a rule says why not."""
+    anywhere = problem.os is None or _wish(problem, "driver_source") == "distribution"
+    rows = [row for row in tables.rows("archives") if anywhere or in_archive_of(row, problem.os)]
+    return [one for row in rows for one in _archive_drivers(tables.branch(row["branch"]), row, problem)]
+
+
+def in_archive_of(row: Mapping, os: Mapping) -> bool:
+    return (row["id"], row["version"]) == (os["id"], os["version"])
 
 
 def _archive_drivers(branch: dict, row: dict, problem: Problem) -> list[Candidate]:

@@ -1,44 +1,95 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which packages, from which repository, bring a chosen driver."""
+"""Which packages, from which repository, bring a chosen driver. A version may be an fnmatch pattern, or None for any."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from .model import Candidate, Problem
 from .tables import Tables
+from .versions import at_least
+
+FLAVOURS = ("open", "proprietary")
+# Endings that NVIDIA gives its packages for Ubuntu, and Ubuntu never: its own end in the release, as 0ubuntu0.22.04.1 does.
+UNSEEN = {"driver": "[01]ubuntu1", "addon": "*"}
 
 
 def driver_result(tables: Tables, problem: Problem, driver: Candidate) -> dict:
     """The driver part of the stack."""
     row = driver.row
     return {
-        "branch": str(row["branch"]["branch"]),
+        "branch": str(row_branch(driver)),
         "version": driver.version,
         "source": row["source"],
         "kernel_modules": row["kernel_modules"],
         "package_manager": problem.os["package_manager"],
-        **SOURCES[row["source"]](problem, driver),
-    }
-
-
-def _distribution(problem: Problem, driver: Candidate) -> dict:
-    archive, suite, flavour = driver.row["archive"], driver.row["suite"], driver.row["kernel_modules"]
-    names = archive["packages"][flavour] + archive["packages"]["common"]
-    pattern = f"{row_branch(driver)}.*" if driver.row["moves"] else suite["revision"]
-    versions = {**dict.fromkeys(names, pattern), **_pinned(driver)}
-    return {
-        "packages": [{"name": name, "version": versions[name]} for name in sorted(versions)],
-        "components": list(archive["components"]),
-        "held": list(archive["held"]),
-        "dkms_module": archive["dkms_module"][flavour],
+        **SOURCES[row["source"]](tables, problem, driver),
     }
 
 
 def row_branch(driver: Candidate) -> int:
     return driver.row["branch"]["branch"]
+
+
+def naming(problem: Problem) -> str:
+    """Whose way of naming driver packages the host's distribution follows."""
+    return "el" if problem.os["family"] == "el" else problem.os["id"]
+
+
+def package_row(tables: Tables, problem: Problem, branch: int) -> Mapping:
+    """How NVIDIA packages a branch for the host's distribution."""
+    return next(
+        row
+        for row in tables.rows("driver_packages")
+        if row["naming"] == naming(problem)
+        and row["first"] <= branch
+        and (row["last"] is None or branch <= row["last"])
+    )
+
+
+def _filled(names: Iterable[str], driver: Candidate) -> list[str]:
+    return [name.format(branch=row_branch(driver), version=driver.version) for name in names]
+
+
+def _other(flavour: str) -> str:
+    return FLAVOURS[1 - FLAVOURS.index(flavour)]
+
+
+def _held(tables: Tables, problem: Problem) -> list[str]:
+    return list(tables.subjects["driver_packages"]["held"][naming(problem)])
+
+
+def _distribution(tables: Tables, problem: Problem, driver: Candidate) -> dict:
+    archive, flavour = driver.row["archive"], driver.row["kernel_modules"]
+    names = _filled(archive["packages"][flavour] + archive["packages"]["common"], driver)
+    pattern = archive_version(driver)
+    versions = {**dict.fromkeys(names, pattern), **_pinned(driver)}
+    return {
+        "packages": _versioned(versions),
+        "pinning_packages": [],
+        "components": list(archive["components"]),
+        "held": _held(tables, problem),
+        "conflicting": _filled([*archive["packages"][_other(flavour)], *archive["other_sources"]], driver),
+        "dkms_module": archive["dkms_module"][flavour],
+        "precompiled": _precompiled(archive, driver),
+    }
+
+
+def archive_version(driver: Candidate) -> str:
+    """An archive keeps one version of a branch and replaces it; only that of an older suite stays as it is."""
+    return f"{row_branch(driver)}.*" if driver.row["moves"] else driver.row["suite"]["revision"]
+
+
+def _precompiled(archive: Mapping, driver: Candidate) -> dict | None:
+    """Modules the distribution built for its kernels, to install instead of what builds them on the host."""
+    names = archive.get("precompiled", {}).get(driver.row["kernel_modules"])
+    return {"packages": [{"name": name, "version": None} for name in _filled(names, driver)]} if names else None
+
+
+def _versioned(versions: Mapping[str, str | None]) -> list[dict]:
+    return [{"name": name, "version": versions[name]} for name in sorted(versions)]
 
 
 def _pinned(driver: Candidate) -> dict[str, str]:
@@ -50,47 +101,61 @@ def _pinned(driver: Candidate) -> dict[str, str]:
     return {name: f"{branch}*" if version.startswith(branch) else version for name, version in pinned.items()}
 
 
-def _nvidia(problem: Problem, driver: Candidate) -> dict:
-    family = {"debian": _nvidia_apt, "el": _nvidia_dnf}[problem.os["family"]]
-    return {
+def _nvidia(tables: Tables, problem: Problem, driver: Candidate) -> dict:
+    row, flavour = package_row(tables, problem, row_branch(driver)), driver.row["kernel_modules"]
+    names = _filled(row["packages"]["common"] + row["packages"][flavour], driver)
+    others = _filled([*row["packages"][_other(flavour)], *row["other_sources"]], driver)
+    found = {
+        "packages": _versioned(dict.fromkeys(names, nvidia_version(tables, problem, driver))),
+        "pinning_packages": [{"name": name, "version": None} for name in _filled(row["pinning"], driver)],
         "components": [],
-        "held": ["*nvidia*", "*cuda-drivers*", "libcuda*"],
-        "dkms_module": "nvidia",
-        **family(problem, driver),
+        "held": _held(tables, problem),
+        "conflicting": others,
+        "dkms_module": row["dkms_module"][flavour],
+        "precompiled": None,
     }
+    return {**found, **_streams(row, driver, bool(problem.os.get("modularity")))} if naming(problem) == "el" else found
 
 
-def _package(name: str, version: str | None = None) -> dict:
-    return {"name": name, "version": version}
+def _streams(row: Mapping, driver: Candidate, modular: bool) -> dict:
+    """The module streams of a branch; EL 10 has none."""
+    flavour = driver.row["kernel_modules"]
+    stream = _filled([row["module_stream"][flavour]], driver)[0] if modular else None
+    ready = "precompiled_stream" in row and modular and flavour == "proprietary"
+    precompiled = {"module_stream": _filled([row["precompiled_stream"]], driver)[0]} if ready else None
+    return {"module_stream": stream, "precompiled": precompiled}
 
 
-def _nvidia_apt(problem: Problem, driver: Candidate) -> dict:
-    branch, open_modules = driver.row["branch"]["branch"], driver.row["kernel_modules"] == "open"
-    if problem.os["id"] == "debian":
-        names = ["nvidia-driver-cuda", "nvidia-kernel-open-dkms" if open_modules else "nvidia-kernel-dkms"]
-    elif branch < 590:
-        tail = f"{branch}-open" if open_modules else f"{branch}"
-        names = [f"nvidia-headless-{tail}", f"nvidia-utils-{branch}"]
-    else:
-        names = ["nvidia-headless-open" if open_modules else "nvidia-headless", "nvidia-utils"]
-    pinning = [_package(f"nvidia-driver-pinning-{driver.version}")] if branch >= 580 else []
-    return {"packages": [_package(name, f"{driver.version}-*") for name in names], "pinning_packages": pinning}
+def nvidia_version(tables: Tables, problem: Problem, driver: Candidate, kind: str = "driver") -> str:
+    """The version NVIDIA gives its packages of a driver; kind: driver, or addon for what is packaged apart from it."""
+    if problem.os["family"] == "el":
+        return f"{'3:' if kind == 'driver' else ''}{driver.version}-*"
+    if naming(problem) != "ubuntu":
+        return f"{driver.version}-*"
+    steps = tables.subjects["driver_packages"]["ubuntu_revisions"]
+    step = [one for one in steps if at_least(driver.version, one["from"])][-1]
+    return f"{driver.version}-{step[kind] or UNSEEN[kind]}"
 
 
-def _nvidia_dnf(problem: Problem, driver: Candidate) -> dict:
-    branch, open_modules = driver.row["branch"]["branch"], driver.row["kernel_modules"] == "open"
-    kernel = "kmod-nvidia-open-dkms" if open_modules else "kmod-nvidia-latest-dkms"
-    version = f"3:{driver.version}-*"
-    names = ["nvidia-driver-cuda", kernel, "nvidia-persistenced"]
-    stream = f"{branch}-{'open' if open_modules else 'dkms'}" if problem.os.get("modularity") else None
-    return {"packages": [_package(name, version) for name in names], "module_stream": stream}
-
-
-def _runfile(problem: Problem, driver: Candidate) -> dict:
-    return {"packages": [], "components": [], "held": [], "dkms_module": "nvidia"}
+def _runfile(tables: Tables, problem: Problem, driver: Candidate) -> dict:
+    none: dict = {"packages": [], "pinning_packages": [], "components": []}
+    return {**none, "held": [], "conflicting": _held(tables, problem), "dkms_module": "nvidia", "precompiled": None}
 
 
 SOURCES = {"distribution": _distribution, "nvidia": _nvidia, "runfile": _runfile}
+
+
+def fabric_manager_packages(tables: Tables, problem: Problem, driver: Candidate) -> list[dict]:
+    """The fabric manager in exactly the driver's version; with NVLink 5 also what manages its subnet."""
+    if driver.row["source"] == "distribution":
+        name, version = driver.row["archive"].get("fabric_manager"), archive_version(driver)
+    else:
+        name = package_row(tables, problem, row_branch(driver))["fabric_manager"]
+        version = nvidia_version(tables, problem, driver, "addon")
+    packages = [{"name": _filled([name], driver)[0], "version": version}] if name else []
+    if any(gpu.row["architecture"] == "Blackwell" for gpu in problem.gpus):
+        packages += [{"name": name, "version": None} for name in ("nvlsm", "infiniband-diags")]
+    return packages
 
 
 def repository_result(tables: Tables, problem: Problem) -> dict:
@@ -101,10 +166,14 @@ def repository_result(tables: Tables, problem: Problem) -> dict:
     url = f"{subject['base_url']}{slug}/{directory}/"
     return {
         "slug": slug,
+        "directory": directory,
+        "package_manager": row["package_manager"],
         "url": url,
         "key_url": url + row["key"],
         "key_fingerprint": row["key_fingerprint"],
+        "key_sha1": row["key"] in subject["sha1_keys"],
         "pin_priority": row["pin_priority"],
+        "module_hotfixes": False,
         "origin": subject["origin"],
         "label": subject["label"],
         "retired_keys": list(subject["retired_keys"]),

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from .advice import reasons, warnings
 from .model import Candidate, Problem, Slot
-from .packages import driver_result, repository_result
+from .packages import driver_result, fabric_manager_packages, repository_result
 from .tables import Tables
 from .versions import at_least, major, minor
 
@@ -28,7 +28,7 @@ def build_stack(tables: Tables, problem: Problem, chosen: Mapping[Slot, Candidat
             for gpu in problem.gpus
         ],
         "driver": driver,
-        "fabric_manager": fabric_manager(problem, host.get("driver")),
+        "fabric_manager": fabric_manager(tables, problem, host.get("driver")),
         "repository": None,
         "cuda": _cuda(tables, problem, host),
         "cudnn": _library(problem, host.get("cudnn"), _cudnn_packages),
@@ -79,16 +79,11 @@ def needs_fabric_manager(problem: Problem) -> bool:
     return bool(able) and (problem.nvswitches > 0 if problem.nvswitches is not None else able >= 8)
 
 
-def fabric_manager(problem: Problem, driver: Candidate | None) -> dict | None:
-    """The fabric manager, in exactly the driver's version; with NVLink 5 also nvlsm."""
+def fabric_manager(tables: Tables, problem: Problem, driver: Candidate | None) -> dict | None:
+    """The fabric manager, which must be of exactly the driver's version."""
     if driver is None or not needs_fabric_manager(problem):
         return None
-    branch, dnf = driver.row["branch"]["branch"], problem.os["package_manager"] == "dnf"
-    old = "nvidia-fabric-manager" if dnf else f"nvidia-fabricmanager-{branch}"
-    packages = [{"name": old if branch < 580 else "nvidia-fabricmanager", "version": f"{driver.version}-*"}]
-    if any(gpu.row["architecture"] == "Blackwell" for gpu in problem.gpus):
-        packages += [{"name": name, "version": None} for name in ("nvlsm", "infiniband-diags")]
-    return {"version": driver.version, "packages": packages}
+    return {"version": driver.version, "packages": fabric_manager_packages(tables, problem, driver)}
 
 
 def _cuda(tables: Tables, problem: Problem, host: Mapping[str, Candidate]) -> dict | None:
@@ -96,11 +91,17 @@ def _cuda(tables: Tables, problem: Problem, host: Mapping[str, Candidate]) -> di
         return None
     cuda, number = host["cuda"], minor(host["cuda"].version)
     dashed = number.replace(".", "-")
-    packages = [{"name": f"cuda-toolkit-{dashed}", "version": f"{cuda.version}-*"}]
+    packages = [{"name": f"cuda-toolkit-{dashed}", "version": f"{cuda.version}-1"}]
+    cudart = cuda.row.get("cudart", {}).get(cuda.version)
+    if cudart:
+        # Left alone these float to the newest toolkit, and take /usr/local/cuda with them.
+        common = (f"cuda-toolkit-{dashed}", f"cuda-toolkit-{major(number)}", "cuda-toolkit")
+        packages += [{"name": f"{name}-config-common", "version": f"{cudart}-1"} for name in common]
     driver = host.get("driver")
     if driver and not at_least(driver.version, tables.driver_floor(cuda.version)):
         packages.append({"name": f"cuda-compat-{dashed}", "version": None})
-    return {"version": cuda.version, "packages": packages, "home": f"/usr/local/cuda-{number}"}
+    held = ["cuda-toolkit*-config-common", f"cuda-*-{dashed}", f"cuda-compat-{dashed}"]
+    return {"version": cuda.version, "packages": packages, "home": f"/usr/local/cuda-{number}", "held": held}
 
 
 def _library(problem: Problem, chosen: Candidate | None, packages) -> dict | None:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from .candidates import in_archive_of
 from .rule import Context, rule
 from .versions import at_least, major, minor
 
@@ -44,22 +45,29 @@ def fabric_manager_packaged(context: Context, driver, gpu):
     return None
 
 
-@rule("driver-os", "driver", "os", sources=("S8", "D1", "K1"))
+@rule("driver-os", "driver", "os", sources=("S8", "S23", "D1", "K1"))
 def driver_os(context: Context, driver, os):
     """The driver must be published for the distribution by the chosen source."""
     if driver.row["source"] == "nvidia" and not os.row.get("repository"):
         return f"NVIDIA has no repository for {os.version}"
-    if driver.row["source"] == "distribution" and (driver.row["archive"]["id"], driver.row["archive"]["version"]) != (
-        os.row["id"],
-        os.row["version"],
-    ):
-        return f"{os.version} has no driver {driver.version} in its own archive"
+    if driver.row["source"] == "distribution" and "distribution" not in os.row["drivers"]:
+        return f"{os.version} has no NVIDIA driver in its own archive"
+    if driver.row["source"] == "distribution" and not in_archive_of(driver.row["archive"], os.row):
+        return f"{os.version} has no driver {driver.version} in its own archive{_transitional(context, driver, os)}"
     first, last, branch = os.row.get("driver_first"), os.row.get("driver_last"), driver.row["branch"]["branch"]
     if driver.row["source"] == "nvidia" and first and branch < first:
         return f"NVIDIA's repository for {os.version} begins with driver branch {first}, so it has no {branch}"
     if driver.row["source"] == "nvidia" and last and branch > last:
         return f"NVIDIA's repository for {os.version} ends with driver branch {last}, so it has no {branch}"
     return None
+
+
+def _transitional(context: Context, driver, os) -> str:
+    """Ubuntu keeps the packages of a branch it gave up, empty, to bring in those of the next."""
+    for row in context.tables.subjects["archives"]["transitional"]:
+        if in_archive_of(row, os.row) and row["from"] == driver.row["branch"]["branch"]:
+            return f": its packages of branch {row['from']} only bring in those of branch {row['to']}"
+    return ""
 
 
 @rule("driver-arch", "driver", "arch", sources=("K1",))

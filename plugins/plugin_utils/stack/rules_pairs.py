@@ -28,16 +28,21 @@ def pytorch_tensorflow_typing(context: Context, torch, tensorflow):
 
 @rule("pytorch-tensorflow-cuda-major", "pytorch", "tensorflow", sources=("S26",))
 def pytorch_tensorflow_cuda_major(context: Context, torch, tensorflow):
-    """nvidia-*-cu12 and nvidia-*-cu13 wheels own the same files: whichever comes last overwrites the other."""
-    if torch.variant == "cpu" or not tensorflow.row["and_cuda"] or bundled(torch):
+    """One process speaks to one CUDA runtime; and nvidia-*-cu12 and -cu13 wheels own the same files."""
+    if torch.variant == "cpu" or context.accelerator != "cuda":
         return None
     ours, theirs = major(torch.row["cuda"]), major(tensorflow.row["cuda"])
-    if ours != theirs:
+    if ours == theirs:
+        return None
+    if bundled(torch) or not tensorflow.row["and_cuda"]:
         return (
-            f"PyTorch {torch.version}+{torch.variant} brings nvidia-*-cu{ours} wheels and TensorFlow {tensorflow.version} "
-            f"nvidia-*-cu{theirs} ones, which overwrite each other's files in one environment"
+            f"PyTorch {torch.version}+{torch.variant} runs on CUDA {ours} and TensorFlow {tensorflow.version} on CUDA "
+            f"{theirs}, which one process cannot do both"
         )
-    return None
+    return (
+        f"PyTorch {torch.version}+{torch.variant} brings nvidia-*-cu{ours} wheels and TensorFlow {tensorflow.version} "
+        f"nvidia-*-cu{theirs} ones, which overwrite each other's files in one environment"
+    )
 
 
 @rule("pytorch-tensorflow-pins", "pytorch", "tensorflow", sources=("S14", "S26"))
