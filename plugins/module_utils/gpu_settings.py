@@ -167,6 +167,6 @@ def answer(plan, waiting, failures=()):
         "gpus": gpus,
         "reset_required": bool(waiting),
         "problems": plan["problems"] + list(failures),
-        "warnings": plan["warnings"] + [one["text"] for one in waiting] + settings_plan.forgetful(plan),
+        "warnings": plan["warnings"] + settings_plan.describe_resets(waiting) + settings_plan.describe_forgetful(plan),
         "diff": settings_plan.diffs(plan),
     }

@@ -14,6 +14,8 @@ from __future__ import absolute_import, division, print_function
 
 __metaclass__ = type
 
+from collections import OrderedDict
+
 from ansible_collections.allreduce.gpu.plugins.module_utils.settings_declaration import SETTINGS, SWITCHES, select
 
 COMPUTE_MODES = {"default": 0, "prohibited": 2, "exclusive_process": 3}
@@ -160,7 +162,7 @@ def _lock(domain, value):
 
 
 def resets(plan, after=None):
-    """[{index, uuid, setting, text}]: what waits for a reset of a GPU. ``after``: {index: reading} once all is applied.
+    """[{index, name, setting, wanted}]: what waits for a reset of a GPU. ``after``: {index: reading} once all is applied.
 
     Without it, ECC is predicted, which always waits. MIG mode is not: an idle GPU activates it at once.
     """
@@ -172,23 +174,35 @@ def resets(plan, after=None):
             if wanted is None or modes["current"] in (None, wanted):
                 continue
             if modes["pending"] == wanted or (after is None and setting == "ecc"):
-                text = "GPU %d (%s): %s %s only after a reset of the GPU or a reboot."
-                text %= (reading["index"], reading["name"], setting, "turns on" if wanted else "turns off")
-                waiting.append({"index": reading["index"], "uuid": reading["uuid"], "setting": setting, "text": text})
+                waiting.append(
+                    {"index": reading["index"], "name": reading["name"], "setting": setting, "wanted": wanted}
+                )
     return waiting
 
 
-def forgetful(plan):
-    """One sentence for each GPU that will lose settings as nothing keeps it initialised."""
-    sentences = []
+def describe_resets(waiting):
+    """One sentence for all GPUs of a model that wait for the same."""
+    text = "%s turns %s only after a reset of the GPU or a reboot."
+    return _together((one, text % (one["setting"], "on" if one["wanted"] else "off")) for one in waiting)
+
+
+def describe_forgetful(plan):
+    """One sentence for all GPUs of a model that will lose the same settings, as nothing keeps them initialised."""
+    said = []
     for gpu in plan["gpus"]:
         lost = [setting for setting in FORGOTTEN if gpu["wanted"].get(setting) not in (None, "default")]
         if lost and gpu["wanted"].get("persistence_mode", gpu["reading"]["persistence_mode"]) is False:
-            sentences.append(
-                "GPU %d (%s) forgets %s when the last program that uses it ends; declare persistence_mode: true."
-                % (gpu["reading"]["index"], gpu["reading"]["name"], ", ".join(lost))
-            )
-    return sentences
+            text = "settings that last only while a program uses the GPU: %s; declare persistence_mode: true."
+            said.append((gpu["reading"], text % ", ".join(lost)))
+    return _together(said)
+
+
+def _together(said):
+    """[(gpu, text)] → ["GPU 0, 1 (name): text"]."""
+    groups = OrderedDict()
+    for gpu, text in said:
+        groups.setdefault((gpu["name"], text), []).append(str(gpu["index"]))
+    return ["GPU %s (%s): %s" % (", ".join(indices), name, text) for (name, text), indices in groups.items()]
 
 
 def diffs(plan):

@@ -148,7 +148,16 @@ def test_what_waits_for_a_reset(settings, before, after, waiting):
     readings = None if after is None else {0: reading(**after)}
     said = settings_plan.resets(plan(settings, **before), readings)
     assert [one["setting"] for one in said] == waiting
-    assert all("only after a reset of the GPU or a reboot" in one["text"] for one in said)
+
+
+def test_gpus_that_wait_for_the_same_are_named_together():
+    names = ["NVIDIA A100", "NVIDIA A40", "NVIDIA A100"]
+    readings = [reading(index=index, name=name) for index, name in enumerate(names)]
+    made = settings_plan.make_plan(parse([{"ecc": False}]), readings)
+    assert settings_plan.describe_resets(settings_plan.resets(made)) == [
+        "GPU 0, 2 (NVIDIA A100): ecc turns off only after a reset of the GPU or a reboot.",
+        "GPU 1 (NVIDIA A40): ecc turns off only after a reset of the GPU or a reboot.",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -162,7 +171,7 @@ def test_what_waits_for_a_reset(settings, before, after, waiting):
     ],
 )
 def test_settings_that_will_be_forgotten_are_warned_about(settings, persistence, warned):
-    said = settings_plan.forgetful(plan(settings, persistence_mode=persistence))
+    said = settings_plan.describe_forgetful(plan(settings, persistence_mode=persistence))
     assert bool(said) is warned
 
 
