@@ -23,8 +23,9 @@ DRIVER_PROC = Path("proc") / "driver" / "nvidia"
 INSTALL = f"""
 set -eu
 install -m 755 {MOUNT}/files/modprobe /usr/local/sbin/modprobe
-install -d /etc/simulated-nvml /etc/systemd/system/nvidia-persistenced.service.d
-ln -sf {MOUNT}/profile /etc/simulated-nvml/profile
+install -m 755 {MOUNT}/files/nvidia-smi /usr/local/bin/nvidia-smi
+install -d /etc/systemd/system/nvidia-persistenced.service.d
+ln -sfn {MOUNT} /etc/simulated-nvml
 install -m 644 {MOUNT}/files/persistenced.conf /etc/systemd/system/nvidia-persistenced.service.d/lab.conf
 install -m 644 -t /etc/systemd/system {MOUNT}/files/lab-machine*.service {MOUNT}/files/lab-machine*.path
 systemctl daemon-reload
