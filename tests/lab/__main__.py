@@ -10,7 +10,8 @@ import shutil
 import sys
 from contextlib import contextmanager
 
-from . import demo, hosts, paths, podman
+from . import demo, hosts, paths, podman, replicas
+from .mirror import build, faults
 from .progress import LabError
 
 TOOLS = ("podman", "runc", "mmdebstrap", "nsenter", "ip", "ssh-keygen")
@@ -34,6 +35,8 @@ def _parser():
     one.add_argument("--name", default="gpu", help="the lab; its hosts are NAME-1 … NAME-N")
     one.add_argument("--nodes", type=_positive, default=2)
     one.add_argument("--machine", help="simulated machine that new hosts are, e.g. a100-nvlink (default: none)")
+    one.add_argument("--distribution", default=replicas.DEFAULT, help=f"one of {', '.join(replicas.names())}")
+    one.add_argument("--mirror", action="store_true", help="NVIDIA's packages from the stub mirror on Debian, too")
     one.add_argument("--inventory", help="file to write (default .cache/lab/NAME/hosts.yml)")
     one.set_defaults(run=_up)
     one = commands.add_parser("demo", help="bring hosts up and run plan, site, verify, train, report")
@@ -50,6 +53,13 @@ def _parser():
     one.set_defaults(
         run=lambda a: hosts.execute(a.host, [word for i, word in enumerate(a.command) if i or word != "--"])
     )
+    one = commands.add_parser("mirror", help="build stub repositories, or make them misbehave for one lab")
+    one.add_argument("repositories", nargs="*", help="what to build, e.g. ubuntu2204 jammy rhel8 el8")
+    one.add_argument("--name", help="the lab whose hosts see the faults")
+    one.add_argument(
+        "--fault", action="append", default=[], help="NAME or NAME:PATTERN; none with --name: behave again"
+    )
+    one.set_defaults(run=_mirror)
     return parser
 
 
@@ -79,7 +89,7 @@ def _alone():
 def _up(args):
     with _alone():
         hosts.ensure_ssh_key()
-        print(hosts.up(args.name, args.nodes, args.inventory, args.machine))
+        print(hosts.up(args.name, args.nodes, args.inventory, args.machine, args.distribution, args.mirror))
 
 
 def _demo(args):
@@ -93,6 +103,12 @@ def _down(args):
     with _alone():
         podman.prepare()
         hosts.down(args.name)
+
+
+def _mirror(args):
+    build.ensure(*args.repositories)
+    if args.name:
+        faults.set_faults(args.name, *args.fault)
 
 
 def _purge(_args):

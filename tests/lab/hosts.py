@@ -10,7 +10,8 @@ from pathlib import Path
 
 import yaml
 
-from . import hardware, image, network, paths, podman, services, wheels
+from . import hardware, image, network, paths, podman, replicas, services, wheels
+from .mirror import build as mirror
 from .progress import LabError, say
 
 # What the hosts install, by name and version (see inventories/lab/group_vars for the request).
@@ -32,24 +33,31 @@ ssh-keygen -A > /dev/null
 printf '%s\\n' '{key}' > /home/ansible/.ssh/authorized_keys
 chown ansible: /home/ansible/.ssh/authorized_keys
 chmod 600 /home/ansible/.ssh/authorized_keys
-printf 'Acquire::http::Proxy "{proxy}";\\n' > /etc/apt/apt.conf.d/01lab-cache
+[ ! -d /etc/apt ] || printf 'Acquire::http::Proxy "{proxy}";\\nAcquire::http::Proxy::{services} "DIRECT";\\n' \\
+  > /etc/apt/apt.conf.d/01lab-cache
+{setup}
 # sshd gave up during boot, when there were no host keys yet.
-systemctl reset-failed ssh
-systemctl restart ssh
+for unit in ssh sshd; do
+  [ ! -e /usr/lib/systemd/system/$unit.service ] || {{ systemctl reset-failed $unit; systemctl restart $unit; break; }}
+done
 cat /etc/ssh/ssh_host_ed25519_key.pub
 """
 
 
-def up(name, count, inventory=None, machine=None):
+def up(name, count, inventory=None, machine=None, distribution=replicas.DEFAULT, use_mirror=False):
     """Bring hosts NAME-1 … NAME-COUNT up (those missing) and write their inventory; its path.
 
     ``machine`` names the simulated machine that new hosts are; None: this one, as containers see it.
+    ``use_mirror``: Debian hosts, too, take NVIDIA's packages from the stub mirror (replicas always do).
     """
+    kind = replicas.get(distribution)
     podman.prepare()
     wheels.ensure(TORCH, TORCH_CPU_INDEX, OTHER_WHEELS)
     network.ensure()
-    base = image.ensure()
-    services.ensure(base)
+    base = image.ensure(kind)
+    services.ensure(base if distribution == replicas.DEFAULT else image.ensure(replicas.get(replicas.DEFAULT)))
+    if use_mirror or kind.archive:
+        mirror.ensure(kind.nvidia, *([kind.archive] if kind.archive else []))
     existing = {host["name"]: host for host in podman.containers(f"allreduce.lab={name}") if _runs(host["name"])}
     surplus = [host for host in existing if int(host.rpartition("-")[2]) > count]
     _remove(surplus)
@@ -63,12 +71,12 @@ def up(name, count, inventory=None, machine=None):
     for host in missing:
         services.start(base, host, addresses[host], {"allreduce.lab": name}, *hardware.record(name, host, machine))
     with ThreadPoolExecutor() as pool:
-        keys = dict(zip(wanted, pool.map(_provision, wanted), strict=True))
+        keys = dict(zip(wanted, pool.map(lambda host: _provision(host, _setup(name, kind)), wanted), strict=True))
     if machine:
         for host in missing:
             hardware.install(host)
     path = inventory or paths.LAB / name / "hosts.yml"
-    _write_inventory(path, addresses, keys)
+    _write_inventory(path, addresses, keys, _mirror_variables(name, kind, use_mirror))
     say(f"{count} host{'s' if count > 1 else ''} up: {', '.join(f'{h} ({addresses[h]})' for h in wanted)}")
     return path
 
@@ -124,10 +132,30 @@ def _remove(hosts, attempts=4):
             time.sleep(3)
 
 
-def _provision(host):
+def _setup(lab, kind):
+    """Shell lines that tell a replica where its distribution's packages are."""
+    if not kind.archive or not kind.is_replica:
+        return ""
+    url = f"{services.mirror_url(lab)}/{mirror.place(kind.archive)}"
+    return replicas.sources(kind, url, mirror.key("archive").read_text(encoding="utf-8"))
+
+
+def _mirror_variables(lab, kind, use_mirror):
+    """Inventory variables of hosts that take NVIDIA's packages from the stub mirror."""
+    variables = {"lab_distribution": kind.name, "lab_replica": kind.is_replica}
+    if use_mirror or kind.archive:
+        variables["cuda_repository_mirror"] = f"{services.mirror_url(lab)}/{mirror.REPOSITORIES}"
+        variables["cuda_repository_key"] = str(mirror.key())
+        variables["cuda_repository_key_fingerprint"] = mirror.fingerprint()
+    return variables
+
+
+def _provision(host, setup):
     """Wait for the host, let the lab's key in; the host's public key."""
     services.wait_until_booted(host)
-    script = PROVISION.format(key=_ssh_key(), proxy=services.apt_proxy())
+    script = PROVISION.format(
+        key=_ssh_key(), proxy=services.apt_proxy(), services=network.services_address(), setup=setup
+    )
     return podman.podman("exec", "--interactive", host, "sh", input_text=script).strip()
 
 
@@ -146,7 +174,7 @@ def ensure_ssh_key():
         subprocess.run(argv, check=True)
 
 
-def _write_inventory(path, addresses, keys):
+def _write_inventory(path, addresses, keys, variables):
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     known = path.with_name(".known_hosts")  # a dot: Ansible would parse it as inventory
@@ -161,6 +189,7 @@ def _write_inventory(path, addresses, keys):
                 "base_ca_certificates": _authorities(),
                 "python_env_find_links": [services.wheels_url()],
                 "python_env_no_index": True,
+                **variables,
             },
         }
     }

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The image lab hosts start from: a Debian server as an installer leaves it, with SSH and one admin user."""
+"""The images lab hosts start from: a server as an installer leaves it, with SSH and one admin user."""
 
 import hashlib
 import os
@@ -11,7 +11,6 @@ from . import paths
 from .podman import podman
 from .progress import LabError, say
 
-SUITE = "bookworm"
 # What an installed server has and a minimal bootstrap lacks; nothing that a role installs.
 PACKAGES = [
     "systemd",
@@ -50,28 +49,43 @@ mkdir -p "$root/etc/systemd/system/chrony.service.d"
 printf '[Service]\nExecStart=\nExecStart=!/usr/sbin/chronyd $DAEMON_OPTS -x\n' \
   > "$root/etc/systemd/system/chrony.service.d/lab.conf"
 # The timers would take the package lock at a moment of their own.
-chroot "$root/" systemctl mask -q apt-daily.timer apt-daily-upgrade.timer
+[ ! -e "$root/usr/bin/apt-get" ] || chroot "$root/" systemctl mask -q apt-daily.timer apt-daily-upgrade.timer
 """
 
 
-def _recipe():
-    return hashlib.sha256("\n".join([SUITE, *PACKAGES, CUSTOMIZE]).encode()).hexdigest()[:12]
+# The same in a distribution's own image from a registry, by the package manager there.
+INSTALL = {
+    "debian": f"apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y {' '.join(PACKAGES)} && apt-get clean",
+    "el": "dnf install -y systemd dbus python3 openssh-server iproute iputils sudo ca-certificates kmod pciutils procps-ng"
+    " hostname dnf-plugins-core && dnf clean all",
+}
 
 
-def ensure():
-    """Name of the image, made when it is missing.
+def _customize(distribution):
+    return CUSTOMIZE + distribution.disguise()
 
-    LAB_IMAGE names a distribution image in a registry to start from; else mmdebstrap makes one,
-    from LAB_DEBIAN_MIRROR when that is set.
+
+def _recipe(distribution):
+    parts = [distribution.suite, *PACKAGES, *distribution.packages, _customize(distribution)]
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:12]
+
+
+def ensure(distribution):
+    """Name of the image of a replicas.Distribution, made when it is missing.
+
+    LAB_IMAGE names an image in a registry to start from, or says `registry`: the one that the distribution publishes;
+    else mmdebstrap makes one, from LAB_DEBIAN_MIRROR when that is set.
     """
-    base = os.environ.get("LAB_IMAGE")
-    tag = f"localhost/allreduce-lab:{SUITE}-{_recipe()}" if not base else _registry_tag(base)
+    base = distribution.image
+    tag = (
+        _registry_tag(distribution) if base else f"localhost/allreduce-lab:{distribution.name}-{_recipe(distribution)}"
+    )
     if _exists(tag):
         return tag
     if base:
-        _from_registry(base, tag)
+        _from_registry(distribution, tag)
     else:
-        _from_archive(tag)
+        _from_archive(distribution, tag)
     return tag
 
 
@@ -79,40 +93,42 @@ def _exists(tag):
     return bool(podman("images", "--quiet", tag).strip())
 
 
-def _registry_tag(base):
-    return f"localhost/allreduce-lab:registry-{hashlib.sha256((base + _recipe()).encode()).hexdigest()[:12]}"
+def _registry_tag(distribution):
+    recipe = hashlib.sha256((distribution.image + _recipe(distribution)).encode()).hexdigest()[:12]
+    return f"localhost/allreduce-lab:registry-{recipe}"
 
 
-def _from_archive(tag):
-    archive = paths.IMAGES / f"{SUITE}-{_recipe()}.tar"
+def _from_archive(distribution, tag):
+    archive = paths.IMAGES / f"{distribution.name}-{_recipe(distribution)}.tar"
     if not archive.exists():
-        say(f"building the {SUITE} image with mmdebstrap (about half a minute)")
+        replica = f" as {distribution.name}" if distribution.is_replica else ""
+        say(f"building the {distribution.suite} image{replica} with mmdebstrap (about half a minute)")
         paths.IMAGES.mkdir(parents=True, exist_ok=True)
         part = archive.with_suffix(".part.tar")
-        hook = paths.LAB / "customize.sh"
-        hook.write_text(CUSTOMIZE, encoding="utf-8")
+        hook = paths.LAB / f"customize-{distribution.name}.sh"
+        hook.write_text(_customize(distribution), encoding="utf-8")
         mirror = [os.environ["LAB_DEBIAN_MIRROR"]] if os.environ.get("LAB_DEBIAN_MIRROR") else []
         made = subprocess.run(
             [
-                "mmdebstrap", "--quiet", "--variant=apt", f"--include={','.join(PACKAGES)}",
-                f"--customize-hook=sh {hook} \"$1\"", SUITE, str(part), *mirror,
+                "mmdebstrap", "--quiet", "--variant=apt", f"--include={','.join(PACKAGES + distribution.packages)}",
+                f"--customize-hook=sh {hook} \"$1\"", distribution.suite, str(part), *mirror,
             ],
             capture_output=True, text=True, check=False,
         )  # fmt: skip
         if made.returncode:
-            raise LabError(f"mmdebstrap could not build {SUITE}: {made.stderr.strip().splitlines()[-1:]}")
+            raise LabError(f"mmdebstrap could not build {distribution.name}: {made.stderr.strip().splitlines()[-1:]}")
         part.rename(archive)
-    say(f"importing the {SUITE} image")
+    say(f"importing the {distribution.name} image")
     podman("import", "--quiet", archive, tag)
 
 
-def _from_registry(base, tag):
-    say(f"building the host image from {base}")
+def _from_registry(distribution, tag):
+    say(f"building the host image from {distribution.image}")
     recipe = paths.LAB / "Containerfile"
-    (paths.LAB / "customize.sh").write_text(CUSTOMIZE, encoding="utf-8")
+    (paths.LAB / "customize.sh").write_text(_customize(distribution), encoding="utf-8")
     recipe.write_text(
-        f"FROM {base}\n"
-        f"RUN apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y {' '.join(PACKAGES)} && apt-get clean\n"
+        f"FROM {distribution.image}\n"
+        f"RUN {INSTALL[distribution.family]}\n"
         "COPY customize.sh /tmp/customize.sh\nRUN sh /tmp/customize.sh / && rm /tmp/customize.sh\n",
         encoding="utf-8",
     )

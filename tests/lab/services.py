@@ -1,17 +1,22 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One container that serves the lab: an apt cache (apt-cacher-ng) and the wheel directory (HTTP)."""
+"""One container that serves the lab: an apt cache (apt-cacher-ng), the wheel directory and the stub mirror (HTTP)."""
 
 import time
 
 from . import network, paths, wheels
+from .mirror import build as mirror
 from .podman import containers, podman
 from .progress import LabError, say
 
 NAME = f"lab-services-{paths.DIGEST}"
 APT_PORT = 3142
 WHEELS_PORT = 8000
+MIRROR_PORT = 8001
+MIRROR_SERVER = "/srv/mirror-server/server.py"
+# Raised when the container's mounts or what runs in it change, so that one of an older checkout is made again.
+EDITION = "2"
 
 # apt-cacher-ng's package starts it at once, so the volume comes in by configuration, with the owner it needs.
 SETUP = f"""
@@ -26,6 +31,8 @@ if ! [ -e /etc/apt-cacher-ng/zz_lab.conf ]; then
 fi
 systemctl is-active -q wheels || systemd-run --quiet --unit=wheels \
   python3 -m http.server --directory /srv/wheels {WHEELS_PORT}
+systemctl is-active -q mirror || systemd-run --quiet --unit=mirror \
+  python3 {MIRROR_SERVER} --root /srv/mirror/served --faults /srv/mirror/faults --port {MIRROR_PORT}
 """
 
 
@@ -39,21 +46,30 @@ def wheels_url():
     return f"http://{network.services_address()}:{WHEELS_PORT}/"
 
 
+def mirror_url(view):
+    """URL of the stub repositories as lab hosts reach them; VIEW is what can be told to misbehave (mirror/faults.py)."""
+    return f"http://{network.services_address()}:{MIRROR_PORT}/{view}"
+
+
 def ensure(image):
     """Start the services container when it does not run."""
     running = containers("allreduce.role=services")
-    if running and podman("inspect", "--format", "{{.State.Running}}", NAME).strip() == "true":
+    current = running and running[0]["labels"].get("allreduce.edition") == EDITION
+    if current and podman("inspect", "--format", "{{.State.Running}}", NAME).strip() == "true":
         return
     if running:
         podman("rm", "--force", NAME)
         if not containers("allreduce.address"):
             network.remove()  # whatever stopped the services left their address taken
     say("starting the package cache and the wheel server")
-    paths.APT_CACHE.mkdir(parents=True, exist_ok=True)
+    for folder in (paths.APT_CACHE, mirror.SERVED, mirror.FAULTS):
+        folder.mkdir(parents=True, exist_ok=True)
     start(
-        image, NAME, network.services_address(), {"allreduce.role": "services"},
+        image, NAME, network.services_address(), {"allreduce.role": "services", "allreduce.edition": EDITION},
         "--volume", f"{paths.APT_CACHE}:/srv/apt",
         "--volume", f"{wheels.local_directory()}:/srv/wheels:ro",
+        "--volume", f"{mirror.HOME}:/srv/mirror:ro",
+        "--volume", f"{mirror.SERVER.parent}:{MIRROR_SERVER.rpartition('/')[0]}:ro",
     )  # fmt: skip
     wait_until_booted(NAME)
     podman("exec", "--interactive", NAME, "sh", input_text=SETUP)

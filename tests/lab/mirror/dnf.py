@@ -1,0 +1,134 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""dnf repositories with module streams."""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+from pathlib import Path
+
+import yaml
+
+from ..progress import LabError
+from . import keys
+from .apt import VARIANTS
+from .catalogue import Package, numbers, repositories, table
+from .payload import Builder
+from .rpm import build as build_packages
+
+MODULE_VERSION = 20260901000000
+
+
+def build_nvidia(slug: str, packages: list[Package], builder: Builder, place: Path, key_place: Path) -> None:
+    """One of NVIDIA's repositories: packages, their signatures, metadata, streams, the key."""
+    row = repositories()[slug]
+    build_packages(packages, builder, place)
+    with keys.signer(key_place, "lab") as signature:
+        _sign_packages(place, signature)
+        _metadata(place, modules(packages, row["dist"]))
+        _sign_metadata(place, place, signature)
+    with keys.signer(key_place, "unknown") as signature:
+        _sign_metadata(place, place / VARIANTS / "unknown-key", signature)
+    public = (key_place / "lab.pub").read_text(encoding="utf-8")
+    (place / row["key"]).write_text(public, encoding="utf-8")
+    (place / "repodata" / "repomd.xml.key").write_text(public, encoding="utf-8")
+    (place / VARIANTS / "sha1-key").mkdir(parents=True)
+    sha1 = (key_place / "sha1.pub").read_text(encoding="utf-8")
+    (place / VARIANTS / "sha1-key" / row["key"]).write_text(sha1, encoding="utf-8")
+
+
+def build_distribution(packages: list[Package], builder: Builder, place: Path, key_place: Path) -> None:
+    """What stands in for the distribution and EPEL."""
+    build_packages(packages, builder, place)
+    with keys.signer(key_place, "archive") as signature:
+        _sign_packages(place, signature)
+        _metadata(place, None)
+        _sign_metadata(place, place, signature)
+
+
+def _sign_packages(place: Path, signature: keys.Signer) -> None:
+    files = [str(path) for path in sorted(place.glob("*.rpm"))]
+    defines = [
+        "--define",
+        "__gpg /usr/bin/gpg",
+        "--define",
+        f"_gpg_path {signature.home}",
+        "--define",
+        "_gpg_name lab.invalid",
+    ]
+    extra = '--batch --pinentry-mode loopback --passphrase ""'
+    _run("rpmsign", *defines, "--define", f"_gpg_sign_cmd_extra_args {extra}", "--addsign", *files)
+
+
+def _metadata(place: Path, streams: list[dict] | None) -> None:
+    _run("createrepo_c", "--quiet", "--no-database", "--simple-md-filenames", f"--excludes={VARIANTS}/*", str(place))
+    if streams:
+        text = "".join(f"---\n{yaml.safe_dump(stream, sort_keys=False)}...\n" for stream in streams)
+        source = place.parent / "modules.yaml"
+        source.write_text(text, encoding="utf-8")
+        _run("modifyrepo_c", "--mdtype=modules", "--simple-md-filenames", str(source), str(place / "repodata"))
+
+
+def _run(*argv: str) -> None:
+    done = subprocess.run(argv, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
+    if done.returncode:
+        raise LabError(f"{argv[0]} ended with {done.returncode}: {done.stderr.strip()[-300:]}")
+
+
+def _sign_metadata(place: Path, target: Path, signature: keys.Signer) -> None:
+    text = (place / "repodata" / "repomd.xml").read_text(encoding="utf-8")
+    (target / "repodata").mkdir(parents=True, exist_ok=True)
+    (target / "repodata" / "repomd.xml.asc").write_text(signature.detached(text), encoding="utf-8")
+
+
+def modules(packages: list[Package], dist: str) -> list[dict]:
+    """The documents of modules.yaml: a stream for each branch and flavour, and the default."""
+    data = table("driver_el")["module"]
+    drivers = [package for package in packages if package.name == "nvidia-driver"]
+    branches = sorted({numbers(package.upstream)[0] for package in drivers})
+    changes = table("drivers")["changes"]
+    proprietary = [branch for branch in branches if branch < changes["open_only"]]
+    with_open = [branch for branch in branches if branch >= changes["open_modules"]]
+    streams = [("latest-dkms", proprietary[-1], "dkms"), ("open-dkms", with_open[-1], "open")]
+    streams += [(f"{branch}-dkms", branch, "dkms") for branch in reversed(proprietary)]
+    streams += [(f"{branch}-open", branch, "open") for branch in reversed(with_open)]
+    documents = [_stream(packages, name, branch, kind, dist) for name, branch, kind in streams]
+    profiles = {name: ["default"] for name, _, _ in streams}
+    default = {"module": data["name"], "stream": data["default_stream"], "profiles": profiles}
+    return [*documents, {"document": "modulemd-defaults", "version": 1, "data": default}]
+
+
+def _stream(packages: list[Package], name: str, branch: int, kind: str, dist: str) -> dict:
+    data = table("driver_el")["module"]
+    kmod = "kmod-nvidia-open-dkms" if kind == "open" else "kmod-nvidia-latest-dkms"
+    wanted = [*data["packages"], *data["optional"], kmod]
+    chosen = [p for p in packages if p.name in wanted and numbers(p.upstream)[0] == branch]
+    chosen += [p for p in packages if p.name == "dnf-plugin-nvidia"]
+    names = {package.name for package in chosen}
+    default = [
+        n for n in data["packages"] if n in names and (n != "nvidia-open" if kind == "dkms" else n != "cuda-drivers")
+    ]
+    default.append(kmod)
+    context = hashlib.md5(f"{data['name']}{name}{MODULE_VERSION}{dist}".encode()).hexdigest()[:10]  # noqa: S324
+    return {
+        "document": "modulemd",
+        "version": 2,
+        "data": {
+            "name": data["name"],
+            "stream": name,
+            "version": MODULE_VERSION,
+            "context": context,
+            "arch": "x86_64",
+            "summary": f"Nvidia driver for {name} branch",
+            "description": f"Nvidia driver for {name} branch (stub of the lab's mirror)",
+            "license": {"module": ["MIT"]},
+            "profiles": {
+                "default": {"rpms": default},
+                "ks": {"rpms": [n for n in default if n != "cuda-drivers"]},
+                "fm": {"rpms": [*default, *[n for n in data["optional"] if n in names]]},
+            },
+            "artifacts": {"rpms": [f"{p.name}-{p.epoch}:{p.version}.{p.architecture}" for p in chosen]},
+        },
+    }

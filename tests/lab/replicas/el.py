@@ -1,0 +1,60 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A Debian that answers like an Enterprise Linux: with dnf and an RPM database of its own."""
+
+from pathlib import Path
+
+# dkms is set aside, see SCRIPT.
+PACKAGES = ["dnf", "rpm", "python3-dnf", "python3-rpm", "dnf-plugins-core", "dkms"]
+
+# EL8's modules run on this Python; it is copied from where pyenv has one.
+PYTHON36 = Path.home() / ".pyenv" / "versions"
+
+SCRIPT = """\
+printf '%s\\n' '{release}' > "$root/etc/redhat-release"
+ln -sf redhat-release "$root/etc/system-release"
+rm -f "$root/etc/debian_version" "$root/etc/lsb-release"
+# RPMs bring 64-bit libraries there.
+echo /usr/lib64 > "$root/etc/ld.so.conf.d/lib64.conf"
+mkdir -p "$root/etc/yum.repos.d" "$root/etc/dnf/vars" "$root/usr/libexec/lab" "$root/etc/pki/rpm-gpg"
+# The package dkms brings it back (tests/lab/mirror/data/distribution_el.yml).
+mv "$root/usr/sbin/dkms" "$root/usr/libexec/lab/dkms"
+ln -sf /usr/bin/update-alternatives "$root/usr/sbin/alternatives"
+for tool in dnf; do ln -sf dnf "$root/usr/bin/yum"; done
+cat > "$root/etc/dnf/dnf.conf" <<'END'
+[main]
+gpgcheck=1
+installonly_limit=3
+clean_requirements_on_remove=True
+best=True
+skip_if_unavailable=False
+END
+"""
+
+
+def disguise(distribution) -> str:
+    """Shell lines, see replicas.Distribution.disguise."""
+    return SCRIPT.format(release=distribution.release) + (_python36() if distribution.archive == "el8" else "")
+
+
+def _python36() -> str:
+    """Python 3.6 as the platform's, as on EL8; python3 where this machine has none."""
+    found = sorted(PYTHON36.glob("3.6.*")) if PYTHON36.is_dir() else []
+    if not found:
+        return 'ln -sf ../bin/python3 "$root/usr/libexec/platform-python"\n'
+    return (
+        f'mkdir -p "$root/usr/libexec/python36" && cp -a \'{found[-1]}/.\' "$root/usr/libexec/python36/"\n'
+        'rm -rf "$root/usr/libexec/python36/lib/python3.6/test"\n'
+        'ln -sf python36/bin/python3.6 "$root/usr/libexec/platform-python"\n'
+    )
+
+
+def sources(distribution, url: str, key: str) -> str:
+    """Shell lines, see replicas.sources."""
+    return (
+        f"cat > /etc/pki/rpm-gpg/RPM-GPG-KEY-lab <<'END'\n{key}END\n"
+        "cat > /etc/yum.repos.d/lab.repo <<'END'\n"
+        f"[baseos]\nname=BaseOS, AppStream and EPEL, as far as the lab has them\nbaseurl={url}\nenabled=1\n"
+        "gpgcheck=1\ngpgkey=file:///etc/pki/rpm-gpg/RPM-GPG-KEY-lab\nEND\n"
+    )
