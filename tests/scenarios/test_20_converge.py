@@ -53,6 +53,12 @@ def test_driver_is_the_real_one(cluster):
         assert "NVIDIA-SMI has failed" in said or "No devices were found" in said, said
 
 
+def test_nothing_waits_for_a_gpu_that_is_not_there(cluster):
+    for host in cluster.hosts:
+        assert cluster.on(host, "systemctl is-active nvidia-persistenced", check=False).strip() == "inactive"
+        assert cluster.on(host, "ls /var/lib/allreduce/reboot-pending 2>/dev/null", check=False) == ""
+
+
 def test_second_run_changes_nothing(cluster):
     cost = playbook("site", cluster.inventory)
     assert cost.changed, "no recap"

@@ -41,9 +41,24 @@ def test_kernel_module_is_built(host):
 
 
 def test_nvidia_smi_is_the_real_one(host):
-    said = host.run("nvidia-smi")
+    """NVIDIA's program notices that the NVML of a simulated machine is not its own."""
+    said = host.run("/usr/bin/nvidia-smi")
     assert said.rc != 0
-    assert "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver" in said.stdout
+    assert "Mismatch in versions between nvidia-smi and NVML" in said.stdout
+
+
+def test_the_loaded_driver_is_the_installed_one(host):
+    installed = host.package("nvidia-kernel-dkms").version.partition("-")[0]
+    assert installed in host.file("/proc/driver/nvidia/version").content_string
+
+
+def test_gpu_facts_measure_the_machine(host):
+    facts = host.ansible("allreduce.gpu.gpu_facts", become=True)["ansible_facts"]["gpu_node"]
+    assert facts["driver"]["nvml"] == "ok"
+    assert [gpu["name"] for gpu in facts["gpus"]] == ["NVIDIA A100-SXM4-40GB"] * 4
+    assert [gpu["seen_by"] for gpu in facts["gpus"]] == [["pci", "nvml"]] * 4
+    assert facts["topology"]["GPU0"]["GPU1"] == "NV4"
+    assert [nic["name"] for nic in facts["nics"]] == ["mlx5_0", "mlx5_1"]
 
 
 def test_nouveau_is_kept_away(host):
@@ -67,7 +82,7 @@ def test_unattended_upgrades_leave_the_stack_alone(host):
     assert "nvidia" in listed
 
 
-def test_no_reboot_is_claimed_where_nothing_is_loaded(host):
+def test_no_reboot_is_pending(host):
     pending = host.file("/var/lib/allreduce/reboot-pending")
     assert not pending.exists
 
@@ -78,8 +93,10 @@ def test_time_is_kept(host):
     assert service.is_running
 
 
-def test_persistence_daemon_waits_for_a_gpu(host):
-    assert not host.service("nvidia-persistenced").is_running
+def test_persistence_daemon_runs(host):
+    service = host.service("nvidia-persistenced")
+    assert service.is_enabled
+    assert service.is_running
 
 
 def test_modules_find_nvml_binding(host):

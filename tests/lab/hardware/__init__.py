@@ -28,6 +28,7 @@ install -d /etc/systemd/system/nvidia-persistenced.service.d
 ln -sfn {MOUNT} /etc/simulated-nvml
 install -m 644 {MOUNT}/files/persistenced.conf /etc/systemd/system/nvidia-persistenced.service.d/lab.conf
 install -m 644 -t /etc/systemd/system {MOUNT}/files/lab-machine*.service {MOUNT}/files/lab-machine*.path
+systemctl mask -q systemd-modules-load  # a container loads no modules
 systemctl daemon-reload
 systemctl enable -q --now lab-machine.service lab-machine-library.path
 """
