@@ -24,6 +24,7 @@ HOSTS = {
     "off_twice": ({"gpu_settings_declaration": {}}, {"gpus": GPU}, 0),
     "declared": ({"gpu_settings_declaration": DECLARED}, {"gpus": GPU}, 3),
     "several": ({"gpu_settings_declaration": [DECLARED, {"gpus": [1], "ecc": True}]}, {"gpus": GPU}, 3),
+    "not_loaded": ({"gpu_settings_declaration": DECLARED, "profile": "not_loaded"}, {"gpus": GPU}, 2),
     "without_gpu": ({"gpu_settings_declaration": DECLARED}, {"gpus": []}, 0),
     "fact": ({"gpu_local_fact_state": "present"}, {"gpus": GPU}, 1),
     "no_fact": ({"gpu_local_fact_state": "absent"}, {"gpus": GPU}, 0),
@@ -32,6 +33,7 @@ PLAY = [
     {
         "hosts": "all",
         "gather_facts": False,
+        "environment": {"SIMULATED_NVML": "{{ place }}/{{ profile | default('profile') }}"},
         "tasks": [
             {
                 "ansible.builtin.set_fact": {
@@ -56,7 +58,8 @@ def run(tmp_path_factory):
     place = tmp_path_factory.mktemp("roles")
     recording.build_library(place / "libnvidia-ml.so.1")
     recording.record(machines.a40_pcie(), place)
-    common = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
+    (place / "not_loaded").write_text("system init !9\n")
+    common = {"place": str(place), "ansible_connection": "local", "ansible_python_interpreter": sys.executable}
     hosts = {
         name: {**common, "measured_gpus": measured["gpus"], "measured_services": {}, **given}
         for name, (given, measured, _changed) in HOSTS.items()
@@ -68,7 +71,6 @@ def run(tmp_path_factory):
         "ANSIBLE_COLLECTIONS_PATH": str(COLLECTIONS),
         "ANSIBLE_NOCOLOR": "1",
         "LD_LIBRARY_PATH": str(place),
-        "SIMULATED_NVML": str(place / "profile"),
     }
     command = [sys.executable, "-m", "ansible", "playbook", "--check", "--diff", "-i", "hosts.json", "play.yml"]
     process = subprocess.run(command, cwd=place, env=environment, capture_output=True, text=True, check=False)
@@ -94,6 +96,11 @@ def test_a_host_without_a_declaration_is_not_asked(run):
 
 def test_a_host_without_gpu_is_told(run):
     assert "without_gpu has no GPU: its gpu_settings_declaration is left out." in run
+
+
+def test_settings_wait_for_a_driver_that_is_not_loaded(run):
+    assert "Driver Not Loaded; install and load the driver" in run
+    assert "They are set at the next boot, or when this role runs again." in run
 
 
 @pytest.mark.parametrize(
