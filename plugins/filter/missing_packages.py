@@ -12,7 +12,7 @@ version_added: 0.1.0
 author: The allreduce.gpu authors (@allreduce)
 description:
   - Compares planned packages with the installed ones, without asking the host again.
-positional: installed
+positional: installed, joint
 options:
   _input:
     description: Names, or dictionaries with C(name) and C(version); a version may be an fnmatch pattern or null.
@@ -23,6 +23,10 @@ options:
     description: Installed versions by package name, as C(ansible_facts.gpu_node_state.packages) has them.
     type: dict
     required: true
+  joint:
+    description: What joins name and version; C(=) for apt, C(-) for dnf.
+    type: str
+    default: "="
 """
 
 EXAMPLES = """
@@ -34,7 +38,7 @@ EXAMPLES = """
 
 RETURN = """
 _value:
-  description: Arguments for the package manager, C(name) or C(name=version).
+  description: Arguments for the package manager, such as C(name) or C(name=version).
   type: list
   elements: str
 """

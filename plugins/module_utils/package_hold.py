@@ -52,7 +52,7 @@ def _plan_apt(tree, _run, hold, matches):
     held = ours if hold["state"] == "held" else []
     # What the hold had before, and what somebody held by hand, is free again when it does not belong any more.
     before = apt.pinned(tree.text(apt.preferences_path(hold["name"]))) | {package["name"] for package in ours}
-    texts = apt.files(hold if hold["state"] == "held" else dict(hold, packages=[]), held)
+    texts = apt.files(hold, held)
     texts[_needrestart_path(hold)] = _needrestart(hold)
     return {
         "files": [_file(tree, path, texts[path]) for path in sorted(texts)],

@@ -38,10 +38,11 @@ def preferences_path(name):
 
 
 def files(hold, packages):
-    """{path: text, or None where no file belongs} for the hold of these installed packages."""
+    """{path: text, or None where no file belongs} for the hold of these installed packages; none where there are none."""
+    patterns = hold["packages"] if packages else []
     return {
         preferences_path(hold["name"]): _preferences(packages),
-        "/etc/apt/apt.conf.d/61allreduce-hold-" + hold["name"]: _blacklist(hold["packages"], hold["excluded"]),
+        "/etc/apt/apt.conf.d/61allreduce-hold-" + hold["name"]: _blacklist(patterns, hold["excluded"]),
     }
 
 

@@ -12,7 +12,9 @@ import re
 from collections.abc import Iterator
 
 BLOCK = re.compile(r"-----BEGIN PGP PUBLIC KEY BLOCK-----\s*?\n(?:[^\n]+:[^\n]*\n)*\s*\n(.*?)-----END", re.S)
-PUBLIC_KEY = 6
+SIGNATURE, PUBLIC_KEY = 2, 6
+CERTIFICATIONS = (0x10, 0x11, 0x12, 0x13)
+SHA1 = 2
 
 
 def fingerprints(text: str) -> list[str]:
@@ -21,6 +23,20 @@ def fingerprints(text: str) -> list[str]:
     if not blocks:
         raise ValueError("it holds no ASCII-armored public key: export it with `gpg --armor --export`")
     return [_fingerprint(body) for block in blocks for tag, body in packets(_decode(block)) if tag == PUBLIC_KEY]
+
+
+def sha1_bound(text: str) -> bool:
+    """Whether nothing but SHA-1 binds a key of the file to its names, which newer policies refuse. ValueError as above.
+
+    Only certifications by version 4 signatures count; whose they are is not looked at: other people's only add to the
+    key's own.
+    """
+    hashes: dict[int, set[int]] = {}
+    for number, block in enumerate(BLOCK.findall(text.replace("\r\n", "\n"))):
+        for tag, body in packets(_decode(block)):
+            if tag == SIGNATURE and body[0] == 4 and body[1] in CERTIFICATIONS:
+                hashes.setdefault(number, set()).add(body[3])
+    return any(found == {SHA1} for found in hashes.values())
 
 
 def _decode(block: str) -> bytes:

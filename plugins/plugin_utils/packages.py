@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What packages a host lacks, and which pins keep the ones it has. Pure functions."""
+"""What packages a host lacks, and which of a kind it has. Pure functions."""
 
 from __future__ import annotations
 
@@ -9,17 +9,18 @@ from collections import defaultdict
 from fnmatch import fnmatchcase
 
 
-def missing(wanted: list, installed: dict[str, str]) -> list[str]:
+def missing(wanted: list, installed: dict[str, str], joint: str = "=") -> list[str]:
     """Package manager arguments (``name`` or ``name=version``) for what ``installed`` does not satisfy.
 
-    ``wanted`` holds names or ``{name, version}``; a version may be an fnmatch pattern or null (any will do).
+    ``wanted`` holds names or ``{name, version}``; a version may be an fnmatch pattern or null (any will do). apt joins
+    name and version with ``=``, dnf with ``-``.
     """
     specs = []
     for package in wanted:
         name, version = (package, None) if isinstance(package, str) else (package["name"], package.get("version"))
         if name in installed and fnmatchcase(installed[name], version or "*"):
             continue
-        specs.append(f"{name}={version}" if version else name)
+        specs.append(f"{name}{joint}{version}" if version else name)
     return specs
 
 

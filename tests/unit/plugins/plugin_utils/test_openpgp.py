@@ -3,9 +3,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 import base64
 import hashlib
+import shutil
+import subprocess
 
 import pytest
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.openpgp import fingerprints, packets
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.openpgp import fingerprints, packets, sha1_bound
 
 BODY = b"\x04" + bytes(range(40))
 
@@ -52,3 +54,17 @@ def test_long_packets():
 def test_refusals_say_what_is_wrong(text, message):
     with pytest.raises(ValueError, match=message):
         fingerprints(text)
+
+
+@pytest.mark.skipif(not shutil.which("gpg"), reason="needs gpg")
+@pytest.mark.parametrize(("digest", "weak"), [("SHA1", True), ("SHA256", False)])
+def test_a_key_tells_which_hash_binds_it_to_its_name(tmp_path, digest, weak):
+    def gpg(*arguments):
+        command = ["gpg", "--homedir", str(tmp_path), "--batch", "--quiet", "--passphrase", "", *arguments]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+    tmp_path.chmod(0o700)
+    gpg("--cert-digest-algo", digest, "--quick-generate-key", "mirror", "rsa2048", "sign")
+    key = gpg("--armor", "--export", "mirror")
+    assert sha1_bound(key) is weak
+    assert len(fingerprints(key)) == 1

@@ -39,3 +39,9 @@ def test_pins_group_the_named_packages_by_exact_version():
 
 def test_no_pins_where_nothing_is_installed():
     assert pins(["nvidia-*"], {}) == []
+
+
+def test_dnf_takes_versions_after_a_dash():
+    wanted = [{"name": "nvidia-driver-cuda", "version": "3:595.91.07-*"}, {"name": "dkms", "version": None}]
+    assert missing(wanted, {}, "-") == ["nvidia-driver-cuda-3:595.91.07-*", "dkms"]
+    assert missing(wanted, {"nvidia-driver-cuda": "3:595.91.07-1.el9", "dkms": "3.1"}, "-") == []
