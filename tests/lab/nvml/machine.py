@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What a machine consists of. Machines are data; see machines.py for some, and recording.py for how hosts see them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, replace
 
 
@@ -17,8 +15,8 @@ class Model:
     architecture: int
     compute_capability: str
     memory_mib: int
-    power: tuple[int, int, int]  # default, min, max
-    pcie: tuple[int, int] = (4, 16)  # generation, width
+    power: "tuple[int, int, int]"  # default, min, max
+    pcie: "tuple[int, int]" = (4, 16)  # generation, width
     ecc: bool = True
     mig: bool = False
     nvlink_version: int = 0
@@ -37,15 +35,15 @@ class Gpu:
     """One GPU: ``path`` from the host bridge to the device; ``links`` [(remote type, remote address)] in order."""
 
     model: Model
-    path: tuple[str, ...]
+    path: "tuple[str, ...]"
     numa: int = 0
     minor: int = 0
-    links: tuple[tuple[str, str | None], ...] = ()
-    width: int | None = None
+    links: "tuple[tuple[str, str | None], ...]" = ()
+    width: "int | None" = None
     lost: bool = False
     hidden: bool = False
-    mig: tuple[Mig, ...] = ()
-    settings: tuple[tuple[str, str], ...] = ()  # further lines of the NVML profile
+    mig: "tuple[Mig, ...]" = ()
+    settings: "tuple[tuple[str, str], ...]" = ()  # further lines of the NVML profile
 
     @property
     def address(self) -> str:
@@ -62,12 +60,12 @@ class Nic:
     """A host channel adapter with one port."""
 
     name: str
-    path: tuple[str, ...]
+    path: "tuple[str, ...]"
     numa: int = 0
     state: str = "ACTIVE"
     link_layer: str = "InfiniBand"
     rate_gbps: int = 200
-    netdev: str | None = None
+    netdev: "str | None" = None
 
     @property
     def address(self) -> str:
@@ -77,23 +75,23 @@ class Nic:
 @dataclass(frozen=True)
 class Machine:
     name: str
-    gpus: tuple[Gpu, ...] = ()
-    nics: tuple[Nic, ...] = ()
-    nvswitches: tuple[tuple[str, ...], ...] = ()  # PCI paths
-    numa: dict[int, str] = field(default_factory=lambda: {0: "0-7"})
-    driver: str | None = "535.309.01"  # of the loaded kernel module
-    library: str | None = "535.309.01"
+    gpus: "tuple[Gpu, ...]" = ()
+    nics: "tuple[Nic, ...]" = ()
+    nvswitches: "tuple[tuple[str, ...], ...]" = ()  # PCI paths
+    numa: "dict[int, str]" = field(default_factory=lambda: {0: "0-7"})
+    driver: "str | None" = "535.309.01"  # of the loaded kernel module
+    library: "str | None" = "535.309.01"
     kernel_modules: str = "proprietary"
     cuda: int = 12020
-    several_bridges: tuple[str, ...] = ()  # bridges with ACS redirection
+    several_bridges: "tuple[str, ...]" = ()  # bridges with ACS redirection
 
-    def without_driver(self) -> Machine:
+    def without_driver(self) -> "Machine":
         return replace(self, driver=None, library=None)
 
-    def with_library(self, version: str | None) -> Machine:
+    def with_library(self, version: "str | None") -> "Machine":
         return replace(self, library=version)
 
-    def change(self, number: int, **what) -> Machine:
+    def change(self, number: int, **what) -> "Machine":
         """The same machine with one GPU changed (``lost``, ``hidden``, ``width``, ``links`` …)."""
         gpus = list(self.gpus)
         gpus[number] = replace(gpus[number], **what)

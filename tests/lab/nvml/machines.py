@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Machines by name. PCI addresses and NUMA layouts follow public recordings where one is named."""
 
-from __future__ import annotations
-
 from .machine import Gpu, Machine, Mig, Model, Nic
 
 A40 = Model("NVIDIA A40", 0x2235, 7, "8.6", 46068, (300, 100, 300), nvlink_version=5, nvlinks=4)
@@ -27,11 +25,11 @@ GB200 = Model(
 V100 = Model("Tesla V100-SXM2-32GB", 0x1DB5, 5, "7.0", 32768, (300, 150, 300), (3, 16), nvlink_version=2, nvlinks=6)
 
 
-def below_root(host_bridge: str, root_port: str, device: str) -> tuple[str, ...]:
+def below_root(host_bridge: str, root_port: str, device: str) -> "tuple[str, ...]":
     return (host_bridge, root_port, device)
 
 
-def below_switch(host: int, root_port: str, upstream: int, slot: int, bus: int) -> tuple[str, ...]:
+def below_switch(host: int, root_port: str, upstream: int, slot: int, bus: int) -> "tuple[str, ...]":
     """A device below one port of a PCIe switch; the same ``upstream`` is the same switch."""
     return (
         f"pci0000:{host:02x}",
@@ -42,9 +40,9 @@ def below_switch(host: int, root_port: str, upstream: int, slot: int, bus: int) 
     )
 
 
-def direct(gpus: list[Gpu], pairs: dict[tuple[int, int], int]) -> tuple[Gpu, ...]:
+def direct(gpus: "list[Gpu]", pairs: "dict[tuple[int, int], int]") -> "tuple[Gpu, ...]":
     """Connect GPUs by NVLinks of their own: {(gpu, gpu): number of links}."""
-    links: dict[int, list] = {number: [] for number in range(len(gpus))}
+    links = {number: [] for number in range(len(gpus))}
     for (one, two), count in pairs.items():
         links[one] += [("gpu", gpus[two].address)] * count
         links[two] += [("gpu", gpus[one].address)] * count
@@ -79,7 +77,7 @@ def a40_pcie() -> Machine:
 
 
 def _switched(
-    name: str, model: Model, switches: int, nics_per_pair: int, numa: dict[int, str], nodes: list[int], **more
+    name: str, model: Model, switches: int, nics_per_pair: int, numa: "dict[int, str]", nodes: "list[int]", **more
 ) -> Machine:
     """8 GPUs behind NVSwitches, in pairs below PCIe switches with their HCAs."""
     fabric = tuple(
@@ -148,7 +146,7 @@ def rtx_3090() -> Machine:
 def v100_cube_mesh() -> Machine:
     """8×V100 in the hybrid cube mesh of the DGX-1V: 6 links each, one or two to four others (fixture dgx-1v)."""
 
-    def path(pair: int, slot: int, bus: int) -> tuple[str, ...]:
+    def path(pair: int, slot: int, bus: int) -> "tuple[str, ...]":
         host = 0x00 if pair < 2 else 0x80
         return below_switch(
             host, f"0000:{host:02x}:0{pair % 2 + 2}.0", 0x10 * (pair + 1), slot, 0x10 * (pair + 1) + bus

@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """How a host sees a machine: write its sysfs and procfs trees and its NVML profile, and build the library."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from collections.abc import Iterator
@@ -18,7 +16,7 @@ REMOTE_TYPES = {"gpu": 0, "npu": 1, "nvswitch": 2}
 LEVELS = {"PIX": 10, "PXB": 20, "PHB": 30, "NODE": 40, "SYS": 50}
 
 
-def write(root: Path, files: dict[str, str]) -> None:
+def write(root: Path, files: "dict[str, str]") -> None:
     for path, text in files.items():
         place = root / path
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -30,14 +28,14 @@ def link(place: Path, target: Path) -> None:
     place.symlink_to(os.path.relpath(target, place.parent))
 
 
-def write_device(sys: Path, path: tuple[str, ...], files: dict[str, str]) -> None:
+def write_device(sys: Path, path: "tuple[str, ...]", files: "dict[str, str]") -> None:
     """A PCI device at its place below /sys/devices, with its link in /sys/bus/pci/devices."""
     home = sys / "devices" / Path(*path)
     write(home, {name: f"{text}\n" for name, text in files.items()})
     link(sys / "bus" / "pci" / "devices" / path[-1], home)
 
 
-def gpu_files(machine: Machine, gpu: Gpu) -> dict[str, str]:
+def gpu_files(machine: Machine, gpu: Gpu) -> "dict[str, str]":
     generation, width = gpu.model.pcie
     return {
         "vendor": "0x10de", "device": f"0x{gpu.model.device_id:04x}", "class": "0x030200", "numa_node": str(gpu.numa),
@@ -100,7 +98,7 @@ def write_procfs(machine: Machine, proc: Path) -> None:
         write(proc / "driver" / "nvidia" / "gpus" / gpu.address, {"information": text})
 
 
-def profile(machine: Machine, levels: dict[tuple[str, str], str]) -> Iterator[str]:
+def profile(machine: Machine, levels: "dict[tuple[str, str], str]") -> "Iterator[str]":
     """Lines of the NVML profile. levels: {(address, address): code} of "nvidia-smi topo -m"."""
     gpus = [gpu for gpu in machine.gpus if not gpu.hidden]
     yield f"system gpus {len(gpus)}"
@@ -122,7 +120,7 @@ def profile(machine: Machine, levels: dict[tuple[str, str], str]) -> Iterator[st
             yield f"{index}.mig{number} compute_instance_id 0"
 
 
-def gpu_profile(gpu: Gpu, switched: bool) -> Iterator[str]:
+def gpu_profile(gpu: Gpu, switched: bool) -> "Iterator[str]":
     model = gpu.model
     default, low, high = (1000 * watts for watts in model.power)
     generation, width = model.pcie
@@ -163,7 +161,7 @@ def build_library(place: Path) -> Path:
     return place
 
 
-def record(machine: Machine, root: Path, levels: dict[tuple[str, str], str] | None = None) -> None:
+def record(machine: Machine, root: Path, levels: "dict[tuple[str, str], str] | None" = None) -> None:
     """Write root/sys, root/proc and root/profile."""
     write_sysfs(machine, root / "sys")
     write_procfs(machine, root / "proc")

@@ -3,22 +3,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The model on imagined machines, measured through their trees and, by the real pynvml, through the simulated library."""
 
-import json
-import os
-import shutil
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import pytest
 from ansible_collections.allreduce.gpu.plugins.module_utils import gpu_node
 from ansible_collections.allreduce.gpu.plugins.module_utils.files import FileTree
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.topology.recorded import parse_topology
 from ansible_collections.allreduce.gpu.tests.lab.nvml import machines
-from ansible_collections.allreduce.gpu.tests.lab.nvml.rebuilding import rebuild
-
-RECORDINGS = sorted((Path(__file__).resolve().parents[3] / "fixtures" / "topologies").glob("*.txt"))
 
 # As "nvidia-smi topo -m" prints them.
 MATRICES = {
@@ -123,7 +113,7 @@ MATRICES = {
 
 def parse(matrix: str) -> dict:
     lines = [line.split() for line in matrix.strip().splitlines()]
-    return {row[0]: dict(zip(lines[0], row[1:], strict=True)) for row in lines[1:]}
+    return {row[0]: dict(zip(lines[0], row[1:])) for row in lines[1:]}  # noqa: B905 - runs on Python 3.6, too
 
 
 def test_every_machine_has_its_matrix():
@@ -135,19 +125,6 @@ def test_topology(measure, machine):
     node = measure(machine())
     assert node["topology"] == parse(MATRICES[machine().name])
     assert node["problems"] == []
-
-
-@pytest.mark.parametrize("path", RECORDINGS, ids=lambda path: path.stem)
-def test_a_rebuilt_recording_is_measured_as_it_was_recorded(measure, path):
-    recorded = parse_topology(path.read_text())["topology"]
-    topology = measure(rebuild(path.stem, path.read_text()))["topology"]
-    assert set(topology) == set(recorded)
-    assert {
-        (one, two): (recorded[one][two], topology[one][two])
-        for one in recorded
-        for two in recorded
-        if recorded[one][two] not in (None, topology[one][two])
-    } == {}
 
 
 def test_a_host_without_gpu(measure):
@@ -309,29 +286,3 @@ def test_acs_redirection_at_a_bridge(measure, tmp_path):
     assert [problem for problem in again["problems"] if "ACS" in problem] == [
         f"PCIe ACS redirects peer-to-peer traffic at bridge {bridge}"
     ]
-
-
-def test_eight_gpus_cost_little(measure, library, tmp_path):
-    measure(machines.dgx_a100())
-    began = time.process_time()
-    node = gpu_node.measure(FileTree(str(tmp_path / "sys")), FileTree(str(tmp_path / "proc")), str(library))
-    assert len(node["gpus"]) == 8
-    assert time.process_time() - began < 0.25
-
-
-def test_python_3_6_measures_the_same(measure, library, tmp_path):
-    python = next(Path.home().glob(".pyenv/versions/3.6.*/bin/python"), None)
-    if python is None:
-        pytest.skip("no Python 3.6 here")
-    node = measure(machines.dgx_a100())
-    script = (
-        "import json; from ansible_collections.allreduce.gpu.plugins.module_utils import gpu_node, files;"
-        f"print(json.dumps(gpu_node.measure(files.FileTree({str(tmp_path / 'sys')!r}), files.FileTree({str(tmp_path / 'proc')!r}), {str(library)!r})))"
-    )
-    pynvml = Path(sys.modules["pynvml"].__file__).parent
-    (tmp_path / "lib").mkdir()
-    shutil.copy(pynvml / "pynvml.py", tmp_path / "lib")
-    collections = str(Path(__file__).resolve().parents[4] / ".collections")
-    environment = {**os.environ, "PYTHONPATH": f"{collections}:{tmp_path / 'lib'}"}
-    output = subprocess.run([python, "-c", script], env=environment, capture_output=True, text=True, check=True).stdout
-    assert json.loads(output) == node
