@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.report import training
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.report import health, machine, training
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.description import describe
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.model import (
     CATEGORIES,
@@ -62,7 +62,15 @@ def _finished(verification: Mapping[str, Any], runs: Iterable[Run]) -> str:
 def _node(name: str, node: Mapping[str, Any]) -> Node:
     label = clean(name)
     checks = [{**check, "node": label} for check in mappings(node.get("checks"))]
-    return Node(label, clean(node.get("address")), describe(node), _checks(checks, label))
+    gpu_node, judged = mapping(node.get("gpu_node")), mapping(node.get("gpu_health"))
+    return Node(
+        name=label,
+        address=clean(node.get("address")),
+        description=describe(node),
+        checks=_checks(checks, label),
+        machine=machine.build(gpu_node, health.faults(judged)),
+        health=health.build(gpu_node, judged),
+    )
 
 
 def _checks(checks: Any, node: str) -> tuple[Check, ...]:

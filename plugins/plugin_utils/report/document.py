@@ -13,4 +13,7 @@ from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.model import 
 
 def render(report: Report) -> str:
     """JSON text; "format" is raised when a field changes its meaning or goes, not when one is added."""
-    return json.dumps({"format": report.format, **asdict(report)}, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    document = asdict(report)
+    for node in document["nodes"]:
+        del node["machine"]  # verify.json has the whole gpu_node
+    return json.dumps({"format": report.format, **document}, indent=2, ensure_ascii=False, allow_nan=False) + "\n"

@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import TypeVar
 
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.health import Health
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.machine import Machine
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.model import (
     CHECK_STATUSES,
     CLUSTER,
@@ -19,11 +21,14 @@ from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.model import 
     Node,
     Report,
 )
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.picture import Picture, draw
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.planned import AS_PLANNED
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.text import hostlist, natural, plural
 
 _Value = TypeVar("_Value")
 _LABEL_LENGTH = 100
+# Widths of a machine's pictures: what the page leaves on a desktop, and on a phone of 375 pixels.
+WIDE, NARROW = 1020, 341
 
 
 @dataclass(frozen=True)
@@ -42,6 +47,21 @@ class Kind:
     def differences(self) -> int:
         """Items which are not as planned."""
         return sum(item.result != AS_PLANNED for item in self.description.items)
+
+
+@dataclass(frozen=True)
+class MachineGroup:
+    """Nodes whose GPUs are equally connected and equally well."""
+
+    nodes: tuple[str, ...]
+    machine: Machine
+    health: Health
+    pictures: tuple[Picture, ...]  # for a wide screen, for a phone
+
+    @property
+    def label(self) -> str:
+        """The nodes, short enough for a heading."""
+        return label(self.nodes)
 
 
 @dataclass(frozen=True)
@@ -96,6 +116,17 @@ def kinds(report: Report) -> list[Kind]:
     """Nodes with equal descriptions together; kinds with differences first, then the largest."""
     found = [Kind(tuple(nodes), described) for described, nodes in _fold(report.nodes, lambda node: node.description)]
     return sorted(found, key=lambda kind: (kind.differences == 0, -len(kind.nodes)))
+
+
+def machines(report: Report) -> list[MachineGroup]:
+    """Equal machines together, drawn; those that are not well first, then the largest group."""
+    measured = [node for node in report.nodes if node.machine]
+    found = _fold(measured, lambda node: (node.machine, node.health))
+    groups = [
+        MachineGroup(tuple(node.name for node in nodes), *key, (draw(key[0], WIDE), draw(key[0], NARROW, stacked=True)))
+        for key, nodes in found
+    ]
+    return sorted(groups, key=lambda group: (group.health.verdict == "ok", -len(group.nodes)))
 
 
 def attention(report: Report) -> list[Outcome]:

@@ -31,6 +31,7 @@ def render(report: Report) -> str:
             report=report,
             attention=folding.attention(report),
             kinds=folding.kinds(report),
+            machines=folding.machines(report),
             groups=folding.check_groups(report),
             open_groups=_OPEN_GROUPS,
             shown=_SHOWN,

@@ -7,6 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.health import Health
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.machine import Machine
+
 FORMAT = 1
 CLUSTER = "cluster"  # stands for the node in checks of all nodes together
 CHECK_STATUSES = ("failed", "unknown", "skipped", "passed")
@@ -60,6 +63,7 @@ class Description:
     driver: str
     container: bool
     reboot_pending: str
+    gpu_health: str  # the verdict of module gpu_health; empty where it did not run
     problems: tuple[str, ...]
     stack: Stack
     items: tuple[Item, ...]
@@ -73,6 +77,8 @@ class Node:
     address: str
     description: Description
     checks: tuple[Check, ...]
+    machine: Machine | None  # None where no GPU was measured
+    health: Health
 
 
 @dataclass(frozen=True)
