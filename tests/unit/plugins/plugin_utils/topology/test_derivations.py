@@ -13,6 +13,12 @@ def nic(name, rate=200, layer="InfiniBand", state="ACTIVE", gid=None):
     return {"name": name, "pci_bus_id": None, "numa_node": 0, "ports": [port]}
 
 
+def ports(name, *adapters):
+    """One adapter with the ports of several."""
+    found = [dict(adapter["ports"][0], port=number) for number, adapter in enumerate(adapters, 1)]
+    return dict(nic(name), ports=found)
+
+
 def gpu(index, links=0, version="3.0", cpus="0-15,64-79", width=16, generation=4):
     link = {"active": True, "version": version, "remote_type": "gpu", "remote_pci_bus_id": None}
     return {
@@ -78,6 +84,11 @@ RAILS = [nic(f"mlx5_{number}") for number in range(2)]
         # A near adapter whose port is down is none.
         ([nic("mlx5_0", state="DOWN"), nic("mlx5_1")], {("GPU0", "mlx5_0"): "PIX"}, None),
         ([nic("mlx5_0", state="DOWN")], {}, None),
+        # How far mlx5_1 is nobody knows: then nothing is said by distance.
+        (RAILS, {("GPU0", "mlx5_0"): "PIX", ("GPU0", "mlx5_1"): None}, None),
+        # One port of an adapter is the storage network.
+        ([nic("a"), ports("b", nic("b"), nic("b", 100, "Ethernet", gid=3))], {}, "=a,b:1"),
+        ([ports("b", nic("b"), nic("b", state="DOWN"))], {}, None),
         ([], {}, None),
     ],
 )
@@ -85,6 +96,28 @@ def test_nccl_takes_rails_only(adapters, codes, variable):
     environment = nics.nccl_environment(node([gpu(0)], adapters, codes))
     assert environment["variables"].get("NCCL_IB_HCA") == variable
     assert environment["reasons"]["NCCL_IB_HCA"].startswith("Set" if variable else "Not set")
+
+
+def test_the_reason_names_what_nccl_would_take_along():
+    codes = {("GPU0", "mlx5_0"): "PIX"}
+    reason = nics.nccl_environment(node([gpu(0)], RAILS, codes))["reasons"]["NCCL_IB_HCA"]
+    assert reason == "Set: these adapters share a PCIe switch with a GPU; NCCL itself would also take mlx5_1."
+
+
+def test_ports_that_nobody_looked_at():
+    adapters = [dict(nic("mlx5_0"), ports=[]), nic("mlx5_1", state=None)]
+    assert nics.nccl_environment(node([gpu(0)], adapters, {})) == {
+        "variables": {},
+        "reasons": {
+            "NCCL_IB_HCA": "Not set: it is not known whether a port of mlx5_0, mlx5_1 is up.",
+            "NCCL_IB_GID_INDEX": "Not set: no RoCE adapter is used.",
+        },
+    }
+
+
+def test_names_are_in_the_order_of_their_numbers():
+    adapters = [nic(f"mlx5_{number}") for number in (10, 2, 1)]
+    assert nics.nearest_nics(node([gpu(0)], adapters, {})) == {"GPU0": ["mlx5_1", "mlx5_2", "mlx5_10"]}
 
 
 @pytest.mark.parametrize(
