@@ -42,9 +42,9 @@ def test_kernel_module_is_built(host):
 
 def test_nvidia_smi_is_the_real_one(host):
     """NVIDIA's program notices that the NVML of a simulated machine is not its own."""
-    said = host.run("/usr/bin/nvidia-smi")
-    assert said.rc != 0
-    assert "Mismatch in versions between nvidia-smi and NVML" in said.stdout
+    said = host.check_output("/usr/bin/nvidia-smi || echo ended with $?")  # 255: testinfra would take it for ssh's own
+    assert "Mismatch in versions between nvidia-smi and NVML" in said
+    assert "ended with" in said
 
 
 def test_the_loaded_driver_is_the_installed_one(host):
