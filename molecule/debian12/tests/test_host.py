@@ -21,6 +21,12 @@ def root(host):
         yield
 
 
+@pytest.fixture
+def gpu_node(host):
+    """What gpu_facts measures on the host."""
+    return host.ansible("allreduce.gpu.gpu_facts", become=True)["ansible_facts"]["gpu_node"]
+
+
 @pytest.mark.parametrize("name", DRIVER)
 def test_driver_packages_are_of_branch_535(host, name):
     package = host.package(name)
@@ -52,13 +58,18 @@ def test_the_loaded_driver_is_the_installed_one(host):
     assert installed in host.file("/proc/driver/nvidia/version").content_string
 
 
-def test_gpu_facts_measure_the_machine(host):
-    facts = host.ansible("allreduce.gpu.gpu_facts", become=True)["ansible_facts"]["gpu_node"]
-    assert facts["driver"]["nvml"] == "ok"
-    assert [gpu["name"] for gpu in facts["gpus"]] == ["NVIDIA A100-SXM4-40GB"] * 4
-    assert [gpu["seen_by"] for gpu in facts["gpus"]] == [["pci", "nvml"]] * 4
-    assert facts["topology"]["GPU0"]["GPU1"] == "NV4"
-    assert [nic["name"] for nic in facts["nics"]] == ["mlx5_0", "mlx5_1"]
+def test_gpu_facts_measure_the_machine(gpu_node):
+    assert gpu_node["driver"]["nvml"] == "ok"
+    assert [gpu["name"] for gpu in gpu_node["gpus"]] == ["NVIDIA A100-SXM4-40GB"] * 4
+    assert [gpu["seen_by"] for gpu in gpu_node["gpus"]] == [["pci", "nvml"]] * 4
+    assert gpu_node["topology"]["GPU0"]["GPU1"] == "NV4"
+    assert [nic["name"] for nic in gpu_node["nics"]] == ["mlx5_0", "mlx5_1"]
+
+
+def test_gpus_have_the_declared_settings(host, gpu_node):
+    assert [gpu["power_limit_watts"]["current"] for gpu in gpu_node["gpus"]] == [350] * 4
+    assert all(gpu["persistence_mode"] for gpu in gpu_node["gpus"])
+    assert host.service("allreduce-gpu-settings").is_enabled
 
 
 def test_nouveau_is_kept_away(host):
