@@ -9,16 +9,10 @@ short_description: The plan of many hosts as lines of text
 version_added: 0.1.0
 author: The allreduce.gpu authors (@allreduce)
 description:
-  - Puts hosts with equal stacks together and says what each kind gets, and why, in lines for a terminal of 80 columns.
-positional: hostvars
+  - Says what each kind of host gets, and why, or why it is refused, in lines for a terminal of 80 columns.
 options:
   _input:
-    description: Names of the hosts.
-    type: list
-    elements: str
-    required: true
-  hostvars:
-    description: The variables of all hosts; C(ansible_facts.gpu_stack) of each is shown.
+    description: The plan, as P(allreduce.gpu.cluster_plan#filter) returns it.
     type: dict
     required: true
 """
@@ -26,7 +20,7 @@ options:
 EXAMPLES = """
 - name: Show the plan
   ansible.builtin.debug:
-    msg: "{{ ansible_play_hosts_all | allreduce.gpu.plan_table(hostvars) }}"
+    msg: "{{ ansible_play_hosts_all | allreduce.gpu.cluster_plan(hostvars) | allreduce.gpu.plan_table }}"
   run_once: true
 """
 
@@ -44,8 +38,4 @@ class FilterModule:
     """Adapter for Ansible."""
 
     def filters(self):
-        return {
-            "plan_table": lambda hosts, hostvars: plan_table(
-                {host: hostvars[host]["ansible_facts"]["gpu_stack"] for host in hosts}
-            )
-        }
+        return {"plan_table": plan_table}

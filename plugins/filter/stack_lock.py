@@ -5,20 +5,15 @@
 
 DOCUMENTATION = """
 name: stack_lock
-short_description: The text of a lock file for the stacks of hosts
+short_description: The text of a lock file for a plan
 version_added: 0.1.0
 author: The allreduce.gpu authors (@allreduce)
 description:
-  - Puts the stacks of hosts into the lock; what the lock has of other hosts stays.
-positional: hostvars, path
+  - Puts the stacks of a plan into the lock; what the lock has of other hosts stays.
+positional: path
 options:
   _input:
-    description: Names of the hosts.
-    type: list
-    elements: str
-    required: true
-  hostvars:
-    description: The variables of all hosts; C(ansible_facts.gpu_stack) of each is locked.
+    description: The plan, as P(allreduce.gpu.cluster_plan#filter) returns it.
     type: dict
     required: true
   path:
@@ -30,7 +25,7 @@ options:
 EXAMPLES = """
 - name: Keep the plan
   ansible.builtin.copy:
-    content: "{{ ansible_play_hosts_all | allreduce.gpu.stack_lock(hostvars, stack_lock) }}"
+    content: "{{ ansible_play_hosts_all | allreduce.gpu.cluster_plan(hostvars) | allreduce.gpu.stack_lock(stack_lock) }}"
     dest: "{{ stack_lock }}"
     mode: "0644"
   delegate_to: localhost
@@ -47,9 +42,9 @@ _value:
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack import lock
 
 
-def stack_lock(hosts, hostvars, path):
-    """The lock file with the stacks of these hosts."""
-    return lock.text(lock.renewed(lock.read(path), [hostvars[host]["ansible_facts"]["gpu_stack"] for host in hosts]))
+def stack_lock(plan, path):
+    """The lock file with the stacks of this plan."""
+    return lock.text(lock.renewed(lock.read(path), [one["stack"] for one in plan["stacks"]]))
 
 
 class FilterModule:

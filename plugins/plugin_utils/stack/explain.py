@@ -170,13 +170,15 @@ def _solutions_without(session: Session, problem: Problem, rule: Rule, rules: Se
     return [next(filter(None, (solve(session, problem, one) for one in others)), {})]
 
 
+def conflict_line(conflict: Mapping) -> str:
+    """One conflict as a sentence: who with whom, why, and what to set instead."""
+    who = ", ".join(f"{name} {value}" for name, value in conflict["values"].items())
+    return f"{who}: {conflict['reason']}" + (f" ({conflict['suggestion']})" if conflict["suggestion"] else "")
+
+
 def conflict_message(answer: Mapping) -> str:
     """All conflicts in one message, with what to ask for instead."""
-    lines = [
-        f"{', '.join(f'{name} {value}' for name, value in conflict['values'].items())}: {conflict['reason']}"
-        + (f" ({conflict['suggestion']})" if conflict["suggestion"] else "")
-        for conflict in answer["conflicts"]
-    ]
+    lines = [conflict_line(conflict) for conflict in answer["conflicts"]]
     if answer.get("suggestion"):
         lines.append(f"What works: {answer['suggestion']['text']}")
     return "No stack fits this host and this request. " + ". ".join(lines) + "."

@@ -6,32 +6,42 @@
 from __future__ import annotations
 
 import textwrap
+from collections import Counter
 from collections.abc import Iterable, Mapping
 
-WIDTH = 74  # what is left of 80 columns beside the indentation of Ansible's output
+WIDTH = 72  # what is left of 80 columns beside the indentation of Ansible's output
 LABEL = 14
 
 
-def plan_table(stacks: Mapping[str, Mapping]) -> list[str]:
-    """Lines of text for stacks by host name; the order of hosts does not matter."""
-    groups: dict[str, list[str]] = {}
-    for host in sorted(stacks):
-        groups.setdefault(stacks[host]["kind"], []).append(host)
-    lines: list[str] = []
-    for hosts in sorted(groups.values(), key=lambda hosts: (-len(hosts), hosts)):
-        lines += [*_group(hosts, stacks[hosts[0]]), ""]
-    return lines[:-1]
+def plan_table(plan: Mapping) -> list[str]:
+    """Lines of text for a plan (see plan.plan): what is refused stands last, where it is seen."""
+    blocks = [_group(one["hosts"], one["stack"]) for one in plan["stacks"]]
+    blocks += [_refused(one) for one in plan["refused"]]
+    return [line for block in blocks for line in [*block, ""]][:-1]
 
 
 def _group(hosts: list[str], stack: Mapping) -> list[str]:
-    noun = "host" if len(hosts) == 1 else "hosts"
-    lines = textwrap.wrap(
-        f"{len(hosts)} {noun}, kind {stack['kind']}: {', '.join(hosts)}", WIDTH, subsequent_indent="  "
-    )
+    lines = _head(hosts, f"kind {stack['kind']}")
     lines += [line for label, text in _rows(stack) for line in wrap(label, text)]
     lines += [line for one in stack["reasons"] for line in wrap("why " + one["component"], one["text"])]
     lines += [line for text in stack["warnings"] for line in wrap("take care", text)]
     return lines + [line for text in stack.get("update") or () for line in wrap("update", text)]
+
+
+def _refused(refused: Mapping) -> list[str]:
+    lines = _head(refused["hosts"], "refused")
+    lines += wrap("system", refused["system"]) + wrap("GPUs", _counted(refused["gpus"]))
+    lines += [line for text in refused["reasons"] for line in wrap("why not", text)]
+    return lines + (wrap("what works", refused["instead"]) if refused["instead"] else [])
+
+
+def _counted(names: Iterable[str]) -> str:
+    return ", ".join(f"{count} x {name}" for name, count in sorted(Counter(names).items())) or "none"
+
+
+def _head(hosts: list[str], what: str) -> list[str]:
+    noun = "host" if len(hosts) == 1 else "hosts"
+    return textwrap.wrap(f"{len(hosts)} {noun}, {what}: {', '.join(hosts)}", WIDTH, subsequent_indent="  ")
 
 
 def _rows(stack: Mapping) -> Iterable[tuple[str, str]]:

@@ -1,39 +1,68 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The adapters of playbook plan: table, room, reachable hosts, lock."""
+"""The adapters of playbook plan: who is measured, the plan, its table, its lock."""
 
 from __future__ import annotations
 
-from ansible_collections.allreduce.gpu.plugins.filter import disk_shortage, plan_table, plannable_hosts, stack_lock
+import pytest
+from ansible.errors import AnsibleFilterError
+from ansible_collections.allreduce.gpu.plugins.filter import (
+    cluster_plan,
+    hosts_to_measure,
+    plan_table,
+    stack_lock,
+    unreachable_hosts,
+)
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.lock import read
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.resolve import resolve
 
-STACK = resolve({"os": "debian 12"})["stack"]
 HOSTVARS = {
-    "up": {"ansible_facts": {"gpu_stack": STACK}},
+    "up": {},
     "lost": {"__stack_reached": {"unreachable": True}},
-    "described": {"__stack_reached": {"unreachable": True}, "gpu_stack_host": {"os": "debian 12"}},
+    "described": {"gpu_stack_host": {"os": "debian 12"}},
 }
 
 
-def filters(module):
-    return module.FilterModule().filters()
+def apply(module, name, value, *arguments):
+    return module.FilterModule().filters()[name](value, *arguments)
+
+
+def planned(*hosts):
+    return apply(cluster_plan, "cluster_plan", hosts, HOSTVARS)
+
+
+def test_cluster_plan():
+    assert planned("described")["stacks"][0]["hosts"] == ["described"]
+    assert planned("up")["refused"][0]["hosts"] == ["up"]
+
+
+def test_a_request_of_the_wrong_kind_is_an_error_of_the_filter():
+    with pytest.raises(AnsibleFilterError, match="must be a dictionary"):
+        apply(cluster_plan, "cluster_plan", ["up"], {"up": {"gpu_stack_request": "535"}})
 
 
 def test_plan_table():
-    assert "up" in filters(plan_table)["plan_table"](["up"], HOSTVARS)[0]
+    assert "described" in apply(plan_table, "plan_table", planned("described"))[0]
 
 
-def test_disk_shortage():
-    assert filters(disk_shortage)["disk_shortage"](STACK, {"disk_free_mib": {"/": 1}})
+@pytest.mark.parametrize(
+    ("hosts", "everyone", "expected"),
+    [
+        (["up", "described", "lost"], False, ["up", "lost"]),
+        (["up", "described"], True, ["up", "described"]),
+        (["described"], False, ["all:!all"]),
+        ([], False, ["all:!all"]),
+    ],
+)
+def test_hosts_to_measure(hosts, everyone, expected):
+    assert apply(hosts_to_measure, "hosts_to_measure", hosts, HOSTVARS, everyone) == expected
 
 
-def test_plannable_hosts():
-    assert filters(plannable_hosts)["plannable_hosts"](list(HOSTVARS), HOSTVARS) == ["up", "described"]
+def test_unreachable_hosts():
+    assert apply(unreachable_hosts, "unreachable_hosts", list(HOSTVARS), HOSTVARS) == ["lost"]
 
 
 def test_stack_lock(tmp_path):
-    path = tmp_path / "stack.lock.yml"
-    path.write_text(filters(stack_lock)["stack_lock"](["up"], HOSTVARS, str(path)), encoding="utf-8")
-    assert read(str(path))[0]["stack"]["kind"] == STACK["kind"]
+    path, plan = tmp_path / "stack.lock.yml", planned("described")
+    path.write_text(apply(stack_lock, "stack_lock", plan, str(path)), encoding="utf-8")
+    assert read(str(path))[0]["stack"]["kind"] == plan["stacks"][0]["stack"]["kind"]

@@ -1,0 +1,201 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Playbook plan as a user runs it, on the reference inventories and on a lock, with no host in reach."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+import pytest
+import yaml
+
+CHECKOUT = Path(__file__).resolve().parents[3]
+REFERENCES = ("a40-ubuntu2004", "a100-ubuntu2204", "a100-el8", "multi-gpu-workstation")
+S0_AS_WRITTEN = {
+    "driver": "535", "cuda": "12.0", "cudnn": "latest", "tensorflow": "2.12.0", "pytorch": "latest",
+    "pytorch_index": "cu120", "horovod": "0.28.1", "cupy": "latest", "python": "3.10",
+}  # fmt: skip
+
+
+class Planned:
+    """One run: its status, what it printed, the lock it left, and whether it tried to reach a host."""
+
+    def __init__(self, directory, status, output):
+        self.status, self.output = status, output
+        self.words = re.sub(r"\s+", " ", output)
+        path = directory / "inventory" / "stack.lock.yml"
+        self.lock = path.read_text(encoding="utf-8") if path.exists() else None
+        self.contacted = (directory / "contacted").exists()
+
+    @property
+    def lines(self):
+        """Without the recap, whose width Ansible chooses."""
+        return self.output.partition("PLAY RECAP")[0].splitlines()
+
+
+def run(directory, *options, collections=CHECKOUT / ".collections"):
+    """ansible-playbook on the inventory in DIRECTORY, with an ssh that only tells that it was called."""
+    ssh = directory / "ssh"
+    ssh.write_text(f"#!/bin/sh\ntouch {directory}/contacted\necho no route >&2\nexit 255\n", encoding="utf-8")
+    ssh.chmod(0o755)
+    environment = {
+        **{key: value for key, value in os.environ.items() if not key.startswith("ANSIBLE_")},
+        "ANSIBLE_CONFIG": str(CHECKOUT / "ansible.cfg"),
+        "ANSIBLE_COLLECTIONS_PATH": str(collections),
+        "ANSIBLE_SSH_EXECUTABLE": str(ssh),
+        "ANSIBLE_NOCOLOR": "1",
+        "COLUMNS": "80",
+    }
+    playbook = collections / "ansible_collections" / "allreduce" / "gpu" / "playbooks" / "plan.yml"
+    argv = [Path(sys.executable).parent / "ansible-playbook", playbook, "-i", directory / "inventory", *options]
+    done = subprocess.run(
+        argv, cwd=directory, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
+    )
+    return Planned(directory, done.returncode, done.stdout)
+
+
+@pytest.fixture(scope="module")
+def reference(tmp_path_factory):
+    """name -> its run, each made once."""
+
+    @cache
+    def planned(name):
+        directory = tmp_path_factory.mktemp(name)
+        ignored = shutil.ignore_patterns("stack.lock.yml", ".*")
+        shutil.copytree(CHECKOUT / "inventories" / name, directory / "inventory", ignore=ignored)
+        return run(directory)
+
+    return planned
+
+
+@pytest.mark.parametrize("name", REFERENCES)
+def test_a_reference_system_is_planned_without_contacting_a_host(reference, name):
+    planned = reference(name)
+    assert planned.status == 0, planned.output
+    assert not planned.contacted
+    assert "UNREACHABLE" not in planned.output
+    assert "WARNING" not in planned.output
+    assert planned.lock is not None
+
+
+@pytest.mark.parametrize("name", REFERENCES)
+def test_it_reads_well_on_80_columns(reference, name):
+    assert [line for line in reference(name).lines if len(line) > 80] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "sentences"),
+    [
+        ("a40-ubuntu2004", ["1 host, kind", "4 x A40", "driver 535.", "cuda 11.8.0", "pytorch 2.0.1", "tensorflow 2.12.0", "horovod 0.28.1"]),
+        ("a100-ubuntu2204", ["2 hosts, kind", "4 x A100 SXM4 80GB", "cuda 12.1.1", "cu121 wheels", "Python 3.10"]),
+        ("a100-el8", ["4 hosts, kind", "rocky 8", "cuda 12.1.1", "Python 3.8, pytorch 2.4.1", "nccl 2.17.1"]),
+        ("multi-gpu-workstation", ["1 x GeForce RTX 3080, 1 x GeForce RTX 3090", "driver 460.106.00", "cuda 11.2.2", "take care driver branch 460"]),
+    ],
+)  # fmt: skip
+def test_it_says_what_and_why(reference, name, sentences):
+    words = reference(name).words
+    assert [sentence for sentence in [*sentences, "why driver"] if sentence not in words] == []
+
+
+def test_s0_as_written_is_refused_with_reasons_and_what_works(tmp_path):
+    shutil.copytree(CHECKOUT / "inventories" / "a40-ubuntu2004", tmp_path / "inventory")
+    wishes = {"gpu_stack_profile": "", "gpu_stack_request": S0_AS_WRITTEN}
+    planned = run(tmp_path, "-e", json.dumps(wishes))
+    assert planned.status != 0
+    assert not planned.contacted
+    assert "1 host, refused: a40-1" in planned.words
+    assert "PyTorch never had an index cu120" in planned.words
+    assert "TensorFlow 2.12.0 is built for CUDA 11.8 with cuDNN 8.6" in planned.words
+    assert "what works cuda: 11.8.0, pytorch_index: cu118" in planned.words
+    assert "No stack for a40-1; the plan above says why." in planned.words
+    assert planned.lock is None
+
+
+def test_nodes_that_are_not_described_are_reached(tmp_path):
+    inventory = {"gpu_nodes": {"hosts": {"gpu-1": {"ansible_host": "192.0.2.1"}}}}
+    write_inventory(tmp_path, inventory)
+    planned = run(tmp_path)
+    assert planned.contacted
+    assert planned.status != 0
+    assert "1 of 1 nodes cannot be reached, so nothing was touched: gpu-1." in planned.words
+
+
+def test_described_nodes_are_reached_when_asked_for(tmp_path):
+    write_inventory(tmp_path, described("gpu-1"))
+    planned = run(tmp_path, "-e", "plan_measure=true")
+    assert planned.contacted
+    assert planned.status != 0
+
+
+def described(*names):
+    host = {"os": "debian 12", "gpus": []}
+    variables = {"gpu_stack_host": host, "gpu_stack_request": {"driver": "535"}}
+    return {"gpu_nodes": {"hosts": dict.fromkeys(names), "vars": variables}}
+
+
+def write_inventory(directory, content):
+    (directory / "inventory").mkdir()
+    (directory / "inventory" / "hosts.yml").write_text(yaml.safe_dump(content), encoding="utf-8")
+
+
+@pytest.fixture
+def collections(tmp_path):
+    """A copy of the collection, whose tables a test may change."""
+    target = tmp_path / "collections" / "ansible_collections" / "allreduce" / "gpu"
+    for part in ("data", "meta", "playbooks", "plugins", "roles"):
+        shutil.copytree(CHECKOUT / part, target / part, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(CHECKOUT / "galaxy.yml", target)
+    return tmp_path / "collections"
+
+
+def add_newer_pytorch(collections):
+    """What an update of the collection brings: one row more, and a new version of the tables."""
+    tables = collections / "ansible_collections" / "allreduce" / "gpu" / "data" / "stack"
+    torch = yaml.safe_load((tables / "torch.yml").read_text(encoding="utf-8"))
+    torch["rows"].append({**next(row for row in torch["rows"] if row["version"] == "2.13.0"), "version": "2.16.0"})
+    (tables / "torch.yml").write_text(yaml.safe_dump(torch), encoding="utf-8")
+    (tables / "version.yml").write_text('table_version: "2027.01.01"\n', encoding="utf-8")
+
+
+def test_a_lock_outlives_newer_tables_and_renewing_shows_the_difference_first(tmp_path, collections):
+    write_inventory(tmp_path, described("gpu-1", "gpu-2"))
+    first = run(tmp_path, collections=collections)
+    assert first.status == 0, first.output
+    assert "pytorch 2.13.0" in first.words
+
+    add_newer_pytorch(collections)
+    update = "update environments.main.frameworks.pytorch: 2.13.0 -> 2.16.0"
+    kept = run(tmp_path, collections=collections)
+    assert kept.status == 0, kept.output
+    assert "env main Python 3.11, pytorch 2.13.0 (cpu wheels)" in kept.words
+    assert update in kept.words, "the plan says what a newer table would change"
+    assert "changed=1" not in kept.output
+    assert kept.lock == first.lock
+
+    shown = run(tmp_path, "-e", "stack_lock_renew=true", "--check", "--diff", collections=collections)
+    assert shown.status == 0, shown.output
+    assert shown.lock == first.lock
+    assert shown.words.index(update) < shown.words.index("Keep the plan in the lock")
+
+    renewed = run(tmp_path, "-e", "stack_lock_renew=true", collections=collections)
+    assert renewed.status == 0, renewed.output
+    assert "env main Python 3.11, pytorch 2.16.0 (cpu wheels)" in renewed.words
+    assert "2.16.0" in renewed.lock
+    assert "2.13.0" not in renewed.lock
+
+
+def test_a_host_the_lock_does_not_fit_is_refused_with_what_changed(tmp_path):
+    write_inventory(tmp_path, described("gpu-1"))
+    assert run(tmp_path).status == 0
+    planned = run(tmp_path, "-e", json.dumps({"gpu_stack_request": {"driver": "535", "pytorch": "2.12"}}))
+    assert planned.status != 0
+    assert "request was driver 535 and is driver 535, pytorch 2.12" in planned.words
+    assert "stack_lock_renew=true" in planned.words
