@@ -15,7 +15,7 @@ OUTPUT = ROOT / "tests" / "output"
 TREE = ROOT / ".cache" / "tree" / "ansible_collections" / "allreduce" / "gpu"
 
 nox.options.default_venv_backend = "none"  # everything is in .venv already (.ci/bootstrap)
-nox.options.sessions = ["lint", "unit", "sanity", "galaxy", "browser", "molecule", "scenarios"]
+nox.options.sessions = ["lint", "unit", "unit_36", "sanity", "galaxy", "browser", "molecule", "scenarios"]
 nox.options.stop_on_first_error = False
 
 os.environ["ANSIBLE_CONFIG"] = str(ROOT / "ansible.cfg")
@@ -64,6 +64,36 @@ def unit_216(session):
     """The same on ansible-core 2.16, the last one that manages EL8."""
     session.install("ansible-core==2.16.*", "pytest", "hypothesis", "jmespath", "nvidia-ml-py", "junitparser")
     session.run("python", "-m", "pytest", "-q", "tests/unit")
+
+
+@nox.session(tags=["all"])
+def unit_36(session):
+    """What runs on EL8's nodes, tested on the real Python 3.6."""
+    found = sorted((Path.home() / ".pyenv" / "versions").glob("3.6.*/bin/python"))
+    python = str(found[-1]) if found else shutil.which("python3.6")
+    if python is None:
+        session.skip(
+            "no Python 3.6 here: put python3.6 on the PATH, or one into ~/.pyenv/versions, to test what EL8 runs"
+        )
+    place = ROOT / ".nox" / "unit_36"
+    old = str(place / "bin" / "python")
+    if not (place / "ansible" / "ansible").is_dir():
+        session.run(python, "-m", "venv", "--clear", str(place), external=True)
+        # Its own pip takes releases that say they are too new for it.
+        session.run(old, "-m", "pip", "install", "-q", "pip==21.3.1", external=True)
+        session.run(
+            old, "-m", "pip", "install", "-q", "pytest==7.0.1", "dataclasses", "nvidia-ml-py", "PyYAML", external=True
+        )
+        # 2.16 is the last ansible-core whose modules run on 3.6; it does not say so of itself as a controller.
+        core = ("--no-deps", "--target", str(place / "ansible"), "ansible-core==2.16.*")
+        session.run("uv", "pip", "install", "-q", "--python", sys.executable, *core)
+    tests = "tests/unit/plugins/module_utils"
+    session.run(
+        old, "-m", "pytest", "-q", "-p", "no:cacheprovider", tests,
+        f"--junitxml={OUTPUT / 'unit_36.xml'}", "-o", "junit_suite_name=unit_36",
+        f"--ignore={tests}/test_rebuilt_recordings.py",  # tests the controller's code, too
+        *session.posargs, external=True, env={"PYTHONPATH": str(place / "ansible"), "PYTHONDONTWRITEBYTECODE": "1"},
+    )  # fmt: skip
 
 
 @nox.session(tags=["all"])

@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """One healthy node with one GPU, and what is said of it when something is changed."""
 
-from __future__ import annotations
-
 from ansible_collections.allreduce.gpu.plugins.module_utils.health_verdict import APPLICATION_XIDS, judge
 
 LIMITS = {
