@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.report import html
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.build import build
-from ansible_collections.allreduce.gpu.tests.report import cluster
+from ansible_collections.allreduce.gpu.tests.report import cluster, simulated
 from ansible_collections.allreduce.gpu.tests.report.page import Page
 
 
@@ -76,6 +76,28 @@ def crowded_report_file(tmp_path_factory) -> Path:
     path = tmp_path_factory.mktemp("crowded") / "report.html"
     path.write_text(html.render(build(verification, results, title="m" * 150)), encoding="utf-8")
     return path
+
+
+@pytest.fixture(scope="session")
+def machines_file(tmp_path_factory) -> Path:
+    """Simulated machines: three equal ones behind NVSwitches, one of the same kind that is broken, and others."""
+    names = {f"dgx-{number}": "dgx" for number in (1, 2, 3)}
+    names |= {"broken-1": "broken", "a40-1": "a40", "desk-1": "workstation", "cube-1": "cube"}
+    path = tmp_path_factory.mktemp("machines") / "report.html"
+    path.write_text(html.render(build(simulated.verification(**names), [], title="Machines")), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def machines_phone(browser, machines_file) -> Iterator[Page]:
+    """The machines on a small phone."""
+    yield from _shown(Page(browser, 375, 812), machines_file)
+
+
+@pytest.fixture
+def machines_desktop(browser, machines_file) -> Iterator[Page]:
+    """The machines on a desktop."""
+    yield from _shown(Page(browser, 1280, 900), machines_file)
 
 
 @pytest.fixture

@@ -67,9 +67,9 @@ class Page:
         """Let the page run scripts, or not."""
         self._tell("Emulation.setScriptExecutionDisabled", value=not allowed)
 
-    def ask(self, script: str) -> Any:
+    def ask(self, script: str, *arguments: Any) -> Any:
         """The value of a JavaScript function body."""
-        return self.browser.execute_script(script)
+        return self.browser.execute_script(script, *arguments)
 
     def text(self, selector: str) -> str:
         """What a reader sees of the first element that matches."""

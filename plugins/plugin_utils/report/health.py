@@ -6,11 +6,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.machine import label
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.text import clean, mapping, mappings, quantity, texts
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.text import (
+    clean,
+    hostlist,
+    mapping,
+    mappings,
+    quantity,
+    texts,
+)
 
 NOT_JUDGED = "not judged"
 # A fault in as few words as a box of the picture has room for; others go by the name of their check.
@@ -51,6 +58,20 @@ class Health:
     verdict: str
     findings: tuple[str, ...]
     gpus: tuple[GpuHealth, ...]
+
+    @property
+    def rows(self) -> list[tuple[str, GpuHealth]]:
+        """Equal GPUs in one row, with their names; those that are not well first."""
+        groups: dict[GpuHealth, list[str]] = {}
+        for gpu in self.gpus:
+            groups.setdefault(replace(gpu, name="", findings=()), []).append(gpu.name)
+        rows = [(hostlist(names), gpu) for gpu, names in groups.items()]
+        return sorted(rows, key=lambda row: _rank(row[1].verdict))
+
+
+def _rank(verdict: str) -> int:
+    words = [severity.replace("_", " ") for severity in _SEVERITIES]
+    return words.index(verdict) if verdict in words else len(words)
 
 
 def build(gpu_node: Mapping[str, Any], judged: Mapping[str, Any]) -> Health:
@@ -108,7 +129,7 @@ def _gpu(
         clocks=", ".join(texts(counters.get("clock_reasons"))),
         persistence=_on(gpu.get("persistence_mode")),
         modes="; ".join(_modes(gpu)),
-        power=f"{quantity(power.get('current'))} of {quantity(power.get('default'))} W" if power.get("current") else "",
+        power=_watts(power.get("current"), power.get("default")),
     )
 
 
@@ -145,3 +166,8 @@ def _modes(gpu: Mapping[str, Any]) -> list[str]:
 
 def _on(value: Any) -> str:
     return "" if value is None else "on" if value else "off"
+
+
+def _watts(current: Any, default: Any) -> str:
+    usual = f", {quantity(default)} W by default" if default and default != current else ""
+    return f"{quantity(current)} W{usual}" if current else ""

@@ -221,4 +221,4 @@ def _written(device: Device, width: float, stacked: bool) -> list[tuple[str, str
     """Lines below a device's name: (kind, text). Where GPUs stand in a column there is room for all in one line."""
     details = [" · ".join(device.details)] if stacked and device.kind == "gpu" else list(device.details)
     lines = [("fault", device.fault), *(("detail", text) for text in details)]
-    return [(kind, part) for kind, text in lines if text for part in wrapped("detail", text, width - 10)]
+    return [(kind, part) for kind, text in lines if text for part in wrapped(kind, text, width - 10)]

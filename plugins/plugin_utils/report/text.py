@@ -88,10 +88,10 @@ def quantity(value: float | None, digits: int = 4) -> str:
 def plural(count: int, noun: str) -> str:
     """A count and its noun.
 
-    >>> plural(1, "node"), plural(1200, "node"), plural(2, "process")
-    ('1 node', '1,200 nodes', '2 processes')
+    >>> plural(1, "node"), plural(1200, "node"), plural(2, "process"), plural(6, "NVSwitch")
+    ('1 node', '1,200 nodes', '2 processes', '6 NVSwitches')
     """
-    ending = "" if count == 1 else "es" if noun.endswith("s") else "s"
+    ending = "" if count == 1 else "es" if noun.endswith(("s", "ch")) else "s"
     return f"{count:,} {noun}{ending}"
 
 

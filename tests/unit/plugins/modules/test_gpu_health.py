@@ -1,0 +1,147 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Module gpu_health, run as a program on simulated machines: it changes nothing, so check mode gives the same answer."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from ansible_collections.allreduce.gpu.tests.lab.nvml import machines, recording
+
+COLLECTIONS = Path(__file__).resolve().parents[4] / ".collections"
+PERSISTENT = (("persistence_mode", "1"),)
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory):
+    if not shutil.which("gcc"):
+        pytest.skip("no gcc to build the simulated NVML with")
+    return recording.build_library(tmp_path_factory.mktemp("nvml") / "libnvidia-ml.so.1")
+
+
+@pytest.fixture
+def judge(library, tmp_path):
+    """A function that records a machine and what is installed on it, and runs the module on it."""
+
+    def install(version):
+        status = tmp_path / "root" / "var" / "lib" / "dpkg" / "status"
+        status.parent.mkdir(parents=True, exist_ok=True)
+        text = "Package: nvidia-fabricmanager\nStatus: install ok installed\nVersion: {0}-1\n\n"
+        status.write_text(text.format(version) if version else "")
+        (tmp_path / "root" / "etc").mkdir(exist_ok=True)
+        (tmp_path / "root" / "etc" / "os-release").write_text("ID=debian\nVERSION_CODENAME=bookworm\n")
+        (tmp_path / "kmsg").touch()
+
+    def run(machine, check=False, fabric_manager=None, **options):
+        for number, gpu in enumerate(machine.gpus):
+            machine = machine.change(number, settings=gpu.settings + PERSISTENT)
+        recording.record(machine, tmp_path)
+        install(fabric_manager)
+        return again(check, library=str(library) if machine.library else "libnone.so.1", **options)
+
+    def again(check=False, library=str(library), **options):
+        arguments = {
+            "kernel_log": str(tmp_path / "kmsg"),
+            "root": str(tmp_path / "root"),
+            "sysfs_root": str(tmp_path / "sys"),
+            "procfs_root": str(tmp_path / "proc"),
+            "nvml_library": library,
+            "_ansible_check_mode": check,
+            **options,
+        }
+        (tmp_path / "arguments.json").write_text(json.dumps({"ANSIBLE_MODULE_ARGS": arguments}))
+        environment = {
+            **os.environ,
+            "SIMULATED_NVML": str(tmp_path / "profile"),
+            "PYTHONPATH": os.pathsep.join(filter(None, [str(COLLECTIONS), *sys.path])),
+        }
+        name = "ansible_collections.allreduce.gpu.plugins.modules.gpu_health"
+        command = [sys.executable, "-m", name, str(tmp_path / "arguments.json")]
+        process = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        assert process.returncode == 0, process.stdout + process.stderr
+        return json.loads(process.stdout)
+
+    run.again = again
+    return run
+
+
+def told(answer):
+    return [(found["check"], found["gpu"], found["severity"]) for found in answer["findings"]]
+
+
+# What a recorded root cannot tell: no kernel module lies in it, and systemd is not asked.
+UNKNOWN_MODULE = ("module_loaded", None, "unknown")
+
+
+def test_the_same_in_check_mode_and_again(judge):
+    first = judge(machines.a40_pcie(), gpu_count=4)
+    assert first["changed"] is False
+    assert (first["verdict"], told(first)) == ("ok", [UNKNOWN_MODULE])
+    for check in (True, False, True):
+        again = judge.again(check, gpu_count=4)
+        assert {key: again[key] for key in first if key != "invocation"} == {
+            key: first[key] for key in first if key != "invocation"
+        }
+
+
+@pytest.mark.parametrize(
+    ("machine", "options", "verdict", "findings"),
+    [
+        (machines.a40_pcie(), {"gpu_count": 5}, "failed", [("gpu_count", None, "failed")]),
+        (machines.a40_pcie().change(2, lost=True), {}, "failed", [("gpu_answers", "0000:98:00.0", "failed")]),
+        (machines.a40_pcie().change(3, width=8), {}, "degraded", [("pcie_width", "GPU3", "degraded")]),
+        (
+            machines.a40_pcie().change(0, settings=(("ecc_errors.1.0", "2"),)),
+            {"max_uncorrected_errors": 1},
+            "failed",
+            [("ecc_errors", "GPU0", "failed")],
+        ),
+        (machines.a40_pcie().change(0, settings=(("ecc_errors.1.0", "2"),)), {"max_uncorrected_errors": 2}, "ok", []),
+    ],
+    ids=["count", "lost", "narrow", "errors", "tolerated"],
+)
+def test_verdicts(judge, machine, options, verdict, findings):
+    answer = judge(machine, **options)
+    assert (answer["verdict"], told(answer)) == (verdict, [UNKNOWN_MODULE, *findings])
+
+
+@pytest.mark.parametrize(
+    ("version", "measured", "severity"),
+    [("535.309.01", None, "unknown"), ("535.104.05", "535.104.05-1", "failed"), (None, "not installed", "failed")],
+)
+def test_the_fabric_manager_has_the_version_of_the_driver(judge, version, measured, severity):
+    answer = judge(machines.dgx_a100(), fabric_manager=version)
+    found = [entry for entry in answer["findings"] if entry["check"] == "fabric_manager"]
+    assert (found[0]["measured"], found[0]["severity"]) == (measured, severity)
+
+
+def test_xids_in_the_kernel_log(judge):
+    answer = judge(machines.a40_pcie())
+    assert answer["verdict"] == "ok"
+    log = "3,1,2,-;NVRM: Xid (PCI:0000:31:00): 79, GPU has fallen off the bus.\n"
+    Path(answer["invocation"]["module_args"]["kernel_log"]).write_text(log)
+    assert told(judge.again()) == [UNKNOWN_MODULE, ("xid", "GPU1", "failed")]
+    assert judge.again(ignored_xids=[79])["verdict"] == "ok"
+
+
+@pytest.mark.parametrize(
+    ("machine", "verdict", "check"),
+    [
+        (machines.a40_pcie().without_driver(), "failed", "module_loaded"),
+        (machines.a40_pcie().with_library(None), "failed", "driver_library"),
+        (machines.a40_pcie().with_library("550.54.14"), "reboot_required", "driver_library"),
+        (machines.no_gpu(), "ok", None),
+    ],
+    ids=["no driver", "no library", "other library", "no gpu"],
+)
+def test_drivers_that_are_not_whole(judge, machine, verdict, check):
+    answer = judge(machine)
+    assert answer["verdict"] == verdict
+    assert [name for name, _gpu, severity in told(answer) if severity != "unknown"] == ([check] if check else [])
+    if check is None:
+        assert answer["judged"] == []
