@@ -94,6 +94,8 @@ def test_fabric_manager_of_the_distribution_moves_with_its_driver():
 @pytest.mark.parametrize(
     ("number", "version"),
     [
+        ("535.183.01", "535.183.01-0ubuntu1"),
+        ("535.309.01", "535.309.01-[01]ubuntu1"),
         ("580.65.06", "580.65.06-0ubuntu1"),
         ("580.142.01", "580.142.01-[01]ubuntu1"),
         ("580.178.04", "580.178.04-1ubuntu1"),

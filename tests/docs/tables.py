@@ -1,15 +1,13 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The tables as Markdown, for the documentation."""
+"""Everything the resolver can plan, as Markdown tables, for docs/stack.md."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.tables import Tables
 
-from .tables import Tables
-
-BEGIN, END = "<!-- supported: begin (generated) -->", "<!-- supported: end -->"
+from .markdown import table
 
 
 def supported(tables: Tables) -> str:
@@ -17,36 +15,24 @@ def supported(tables: Tables) -> str:
     parts = [
         (
             "Operating systems",
-            _table(("system", "Python", "glibc", "driver from", "CUDA"), map(_os, tables.rows("distros"))),
+            table(("system", "Python", "glibc", "driver from", "CUDA"), map(_os, tables.rows("distros"))),
         ),
-        ("GPUs", _table(("model", "generation", "capability", "drivers", "modules"), map(_gpu, tables.rows("gpus")))),
+        ("GPUs", table(("model", "generation", "capability", "drivers", "modules"), map(_gpu, tables.rows("gpus")))),
         (
             "Driver branches",
-            _table(
+            table(
                 ("branch", "type", "end of life", "newest seen", "CUDA"), map(_driver, reversed(tables.rows("drivers")))
             ),
         ),
-        ("PyTorch", _table(("release", "Python", "builds"), map(_torch, reversed(tables.rows("torch"))))),
+        ("PyTorch", table(("release", "Python", "builds"), map(_torch, reversed(tables.rows("torch"))))),
         (
             "TensorFlow",
-            _table(("release", "Python", "CUDA", "cuDNN"), map(_tensorflow, reversed(tables.rows("tensorflow")))),
+            table(("release", "Python", "CUDA", "cuDNN"), map(_tensorflow, reversed(tables.rows("tensorflow")))),
         ),
-        ("CuPy", _table(("series", "Python", "wheels"), map(_cupy, reversed(tables.rows("cupy"))))),
+        ("CuPy", table(("series", "Python", "wheels"), map(_cupy, reversed(tables.rows("cupy"))))),
     ]
     head = f"Tables of version {tables.version}.\n"
     return "\n".join([head, *(f"### {title}\n\n{body}\n" for title, body in parts)])
-
-
-def insert(text: str, tables: Tables) -> str:
-    """A document with its generated part brought up to date."""
-    before, _begin, rest = text.partition(BEGIN)
-    _old, _end, after = rest.partition(END)
-    return f"{before}{BEGIN}\n\n{supported(tables)}\n{END}{after}"
-
-
-def _table(columns: tuple[str, ...], rows: Iterable[tuple]) -> str:
-    lines = [columns, ("---",) * len(columns), *rows]
-    return "\n".join("| " + " | ".join(str(cell) for cell in line) + " |" for line in lines)
 
 
 def _os(row: dict) -> tuple:

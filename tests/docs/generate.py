@@ -1,0 +1,22 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Every generated document, whole, by its path."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.tables import load
+
+from . import distributions, readme, tables
+from .markdown import between
+
+
+def generated(checkout: Path) -> dict[Path, str]:
+    """What README.md, docs/stack.md and docs/distributions should hold."""
+    rows = load()
+    parts = {checkout / "README.md": readme.supported(rows), checkout / "docs" / "stack.md": tables.supported(rows)}
+    found = {path: between(path.read_text(encoding="utf-8"), "supported", body) for path, body in parts.items()}
+    pages = distributions.pages(rows)
+    return {**found, **{checkout / "docs" / "distributions" / name: text for name, text in pages.items()}}

@@ -1,0 +1,46 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The README's table: what can be planned, at a glance."""
+
+from __future__ import annotations
+
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.tables import Tables
+
+from .distributions import PAGES, row_of, stacks
+from .markdown import table
+
+
+def supported(tables: Tables) -> str:
+    """Distributions with their driver branches and toolkits, then what the newest releases of PyTorch need."""
+    systems = table(
+        ("distribution", "driver branches", "also from its own archive", "CUDA"), [_system(tables, os) for os in PAGES]
+    )
+    newest = list(reversed(tables.rows("torch")))[:6]
+    torch = table(("PyTorch", "Python", "builds", "driver from"), [_torch(tables, row) for row in newest])
+    return f"{systems}\n\n{torch}"
+
+
+def _system(tables: Tables, os: str) -> tuple:
+    row = row_of(tables, os)
+    found = [stack["driver"] for stack in reversed(stacks(tables, os))]
+    branches = {
+        source: ", ".join(one["branch"] for one in found if one["source"] == source)
+        for source in ("nvidia", "distribution")
+    }
+    link = f"[{PAGES[os]}](docs/distributions/{os.replace(' ', '-')}.md)" + (
+        " (end of life)" if row["status"] == "eol" else ""
+    )
+    cuda = f"{row['cuda_first'] or 'not seen'} – {row['cuda_last'] or tables.rows('cuda')[-1]['version']}"
+    return link, branches["nvidia"] or "–", branches["distribution"] or "–", cuda
+
+
+def _torch(tables: Tables, row: dict) -> tuple:
+    builds = [one for one in row["builds"] if one["tag"] != "cpu"]
+    floors = list(dict.fromkeys(tables.driver_floor(one["cuda"]) for one in builds))
+    return (
+        row["version"],
+        f"{row['python'][0]} – {row['python'][-1]}",
+        ", ".join(one["tag"] for one in builds),
+        ", ".join(sorted(floors)),
+    )
