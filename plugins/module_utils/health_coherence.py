@@ -20,15 +20,18 @@ def judge_coherence(node, state, next_module):
     found = next_kernel(state, next_module)
     if not node["gpus"]:
         return found
-    found += [module_loaded(node["driver"], state)]
+    found += module_loaded(node["driver"], state)
     if node["driver"]["loaded_version"]:
         found += [driver_library(node["driver"])] + nvml(node["driver"]) + fabric_manager(node, state)
     return found + toolkit(node["driver"], state)
 
 
 def module_loaded(driver, state):
+    """A container has its host's module, so that there none need be installed."""
     loaded, installed = driver["loaded_version"], (state.get("driver") or {}).get("installed")
     expected, problem = installed or "an installed driver", None
+    if loaded and installed is None and state.get("container"):
+        return []
     if loaded is None:
         severity = "reboot_required" if installed else "failed"
         action = "reboot to load %s" % installed if installed else "install the driver"
@@ -38,7 +41,7 @@ def module_loaded(driver, state):
         problem = finding("module_loaded", "the installed version", None, "unknown", action)
     elif installed != loaded:
         problem = finding("module_loaded", installed, loaded, "reboot_required", "reboot to load %s" % installed)
-    return judged("module_loaded", CATEGORY, expected, loaded, [problem])
+    return [judged("module_loaded", CATEGORY, expected, loaded, [problem])]
 
 
 def driver_library(driver):

@@ -12,8 +12,8 @@ author: The allreduce.gpu authors (@allreduce)
 description:
   - Reads what verification and training left in a directory on the controller and writes three files beside it.
   - "C(report.html): one page that needs no other file, no script and no network. It shows what each node is, what was
-    planned and what is installed, every check with what was expected and measured, and training throughput over
-    cluster sizes."
+    planned and what is installed, a picture of its GPUs, switches, adapters and their links with the health of each
+    GPU, every check with what was expected and measured, and training throughput over cluster sizes."
   - "C(report.json): the same as data, for programs."
   - "C(junit.xml): a test suite per node and a test case per check, as CI systems read it. A check with status unknown
     is skipped there, with its reason."
@@ -40,7 +40,7 @@ notes:
   - The same input gives the same files, byte for byte; the time on the page is the time of the newest input.
   - "C(report.json) has the keys C(format) (1), C(title), C(finished), C(verdict) (C(status): passed, failed or
     incomplete; C(checks): numbers by status; C(sentences)), C(nodes) (C(name), C(address), C(description) with planned
-    and installed items, C(checks)), C(cluster_checks), C(runs) (newest first) and C(scaling) (per script the
+    and installed items, C(checks), C(health) of the GPUs), C(cluster_checks), C(runs) (newest first) and C(scaling) (per script the
     throughput, speedup and efficiency of each cluster size). The format number is raised when a key changes its
     meaning or goes, not when one is added."
   - In a play over many hosts, give the task C(run_once), because all of them would write the same files.

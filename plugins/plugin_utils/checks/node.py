@@ -26,8 +26,12 @@ def node_checks(
     health: what module gpu_health returned. None when one did not run (what depends on it is then unknown).
     """
     probe = probe or {}
+    planned = coherence.checks(stack, state, gpu_node, probe)
+    # A fabric manager of the loaded driver's version says more than one of the planned version.
+    if any(entry["check"] == "fabric_manager" for entry in (health or {}).get("judged") or []):
+        planned = (entry for entry in planned if entry["name"] != "fabric_manager_packages")
     return on_node(node, [
-        *coherence.checks(stack, state, gpu_node, probe),
+        *planned,
         *gpu_health.checks(stack, state, gpu_node, health),
         *environment.checks(stack, state, gpu_node, probe),
         *network.checks(state, probe),

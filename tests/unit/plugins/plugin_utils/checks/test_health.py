@@ -57,3 +57,13 @@ def test_every_fact_is_one_check():
     names = [check["name"] for check in found]
     assert len(names) == len(set(names))
     assert {entry["check"] for entry in judged} <= set(names)
+
+
+@pytest.mark.parametrize(
+    ("judged", "names"),
+    [([], ["fabric_manager_packages"]), ([{**ENTRY, "check": "fabric_manager"}], ["fabric_manager"])],
+)
+def test_the_fabric_manager_is_judged_in_one_place(judged, names):
+    stack = {"fabric_manager": {"packages": [{"name": "nvidia-fabricmanager", "version": "535.*"}]}}
+    found = node_checks(stack, {}, {"gpus": [{}]}, "gpu-1", None, {"judged": judged, "findings": []})
+    assert [check["name"] for check in found if "fabric_manager" in check["name"]] == names
