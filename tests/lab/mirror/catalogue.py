@@ -121,9 +121,10 @@ def _ubuntu_values(upstream: str, suffix: str, version: str, meta: str) -> dict:
     return {"s": suffix, "v": version, "u": upstream, "m": meta, "b": branch, "firmware": firmware}
 
 
-def _ubuntu_set(values: dict) -> Iterator[Package]:
+def _ubuntu_set(values: dict, changed: int) -> Iterator[Package]:
+    """The packages of one driver; ``changed`` is the branch whose changes of packaging count (Ubuntu has none: 0)."""
     for entry in table("driver_ubuntu")["packages"]:
-        for flavour in _flavours(entry, values["b"]):
+        for flavour in _flavours(entry, values["b"]) if _happened(entry, changed) else ():
             yield _package(entry, {**values, "f": flavour}, values["v"], "apt")
 
 
@@ -132,7 +133,7 @@ def _ubuntu_driver(driver: dict, _row: dict) -> Iterator[Package]:
     suffix = "" if _happened({"when": "no_suffix_ubuntu"}, numbers(upstream)[0]) else f"-{numbers(upstream)[0]}"
     version, meta = (f"{upstream}-{revision}" for revision in driver["ubuntu"])
     values = _ubuntu_values(upstream, suffix, version, meta)
-    yield from _ubuntu_set(values)
+    yield from _ubuntu_set(values, values["b"])
     for entry in table("driver_ubuntu")["nvidia"]:
         if _happened(entry, values["b"]):
             yield _package(entry, values, entry.get("version", "{v}").format(**values), "apt")
@@ -153,21 +154,36 @@ def _el_driver(driver: dict, row: dict) -> Iterator[Package]:
         if _happened(entry, values["b"]):
             version = f"{upstream}-{entry['release']}" if "release" in entry else values["v"]
             yield _package(entry, values, version, "dnf")
+    if values["b"] in data["precompiled"]["branches"]:
+        for kernel in table("distribution_el")["kernels"][row["dist"]][:-1]:
+            plain, _, dist = kernel.partition(".el")
+            kernel_values = {**values, "k": plain, "kd": kernel}
+            version = f"{upstream}-{data['precompiled']['release']}.el{dist}"
+            yield _package(data["precompiled"]["package"], kernel_values, version, "dnf")
 
 
 def archive(suite: str) -> list[Package]:
     """What the lab's stand-in for Ubuntu's archive has."""
     data, found = table("driver_ubuntu"), []
+    kernels = [row["kernel"] for row in data["archive"]["kernels"] if row["suite"] == suite]
     for row in data["archive"]["rows"]:
         if row["suite"] == suite:
             version = _version(row)
             values = _ubuntu_values(version.partition("-")[0], row["suffix"], version, version)
-            found += _ubuntu_set(values)
+            found += _ubuntu_set(values, 0)
             found.append(_package(data["archive"]["fabric_manager"], values, version, "apt"))
-    for row in data["archive"]["kernels"]:
-        if row["suite"] == suite:
-            found += _ubuntu_kernel(row["kernel"])
+            found += _precompiled(values, kernels)
+    for kernel in kernels:
+        found += _ubuntu_kernel(kernel)
     return list({(p.name, p.version): p for p in found}.values())
+
+
+def _precompiled(values: dict, kernels: list[str]) -> Iterator[Package]:
+    for kernel in kernels:
+        for entry in table("driver_ubuntu")["archive"]["precompiled"]:
+            for flavour in _flavours(entry, values["b"]):
+                filled = {**values, "f": flavour, "k": kernel}
+                yield _package(entry, filled, f"{kernel.removesuffix('-generic')}.1+{values['u']}", "apt")
 
 
 def _ubuntu_kernel(kernel: str) -> list[Package]:

@@ -91,7 +91,13 @@ def modules(packages: list[Package], dist: str) -> list[dict]:
     changes = table("drivers")["changes"]
     proprietary = [branch for branch in branches if branch < changes["open_only"]]
     with_open = [branch for branch in branches if branch >= changes["open_modules"]]
-    streams = [("latest-dkms", proprietary[-1], "dkms"), ("open-dkms", with_open[-1], "open")]
+    precompiled = [branch for branch in table("driver_el")["precompiled"]["branches"] if branch in branches]
+    streams = [
+        ("latest", precompiled[-1], ""),
+        ("latest-dkms", proprietary[-1], "dkms"),
+        ("open-dkms", with_open[-1], "open"),
+    ]
+    streams += [(str(branch), branch, "") for branch in reversed(precompiled)]
     streams += [(f"{branch}-dkms", branch, "dkms") for branch in reversed(proprietary)]
     streams += [(f"{branch}-open", branch, "open") for branch in reversed(with_open)]
     documents = [_stream(packages, name, branch, kind, dist) for name, branch, kind in streams]
@@ -102,15 +108,15 @@ def modules(packages: list[Package], dist: str) -> list[dict]:
 
 def _stream(packages: list[Package], name: str, branch: int, kind: str, dist: str) -> dict:
     data = table("driver_el")["module"]
-    kmod = "kmod-nvidia-open-dkms" if kind == "open" else "kmod-nvidia-latest-dkms"
+    kmod = {"open": "kmod-nvidia-open-dkms", "dkms": "kmod-nvidia-latest-dkms"}.get(kind)
     wanted = [*data["packages"], *data["optional"], kmod]
     chosen = [p for p in packages if p.name in wanted and numbers(p.upstream)[0] == branch]
+    if not kmod:
+        chosen += [p for p in packages if p.name.startswith(f"kmod-nvidia-{branch}.")]
     chosen += [p for p in packages if p.name == "dnf-plugin-nvidia"]
     names = {package.name for package in chosen}
-    default = [
-        n for n in data["packages"] if n in names and (n != "nvidia-open" if kind == "dkms" else n != "cuda-drivers")
-    ]
-    default.append(kmod)
+    foreign = "cuda-drivers" if kind == "open" else "nvidia-open"
+    default = [n for n in data["packages"] if n in names and n != foreign] + ([kmod] if kmod else [])
     context = hashlib.md5(f"{data['name']}{name}{MODULE_VERSION}{dist}".encode()).hexdigest()[:10]  # noqa: S324
     return {
         "document": "modulemd",

@@ -70,7 +70,12 @@ MODULES = ("nvidia", "nvidia-uvm", "nvidia-modeset", "nvidia-drm", "nvidia-peerm
 
 
 def dkms_name(package: Package, manager: str) -> str:
-    """The open modules' RPM called it nvidia-open until 570.148.08 (aws/amazon-eks-ami pull request 2284)."""
+    """The open modules' RPM called it nvidia-open until 570.148.08 (aws/amazon-eks-ami pull request 2284).
+
+    Ubuntu's server drivers have one of their own.
+    """
+    if "-server" in package.name:
+        return "nvidia-srv"
     old = manager == "dnf" and "-open-" in package.name and numbers(package.upstream) < [570, 148, 8]
     return "nvidia-open" if old else "nvidia"
 
@@ -289,6 +294,24 @@ def _nccl_dev(_builder: Builder, package: Package, payload: Payload) -> None:
     payload.files["/usr/include/nccl.h"] = "".join(f"#define NCCL_{name} {number}\n" for name, number in parts).encode()
 
 
+def _prebuilt(builder: Builder, package: Package, payload: Payload) -> None:
+    """linux-modules-nvidia-580-server-open-KERNEL, whose version ends in +DRIVER; kmod-nvidia-DRIVER-KERNEL."""
+    if builder.manager == "dnf":
+        kernel = f"{package.name.split('-', 3)[3]}.{package.version.partition('-')[2].partition('.')[2]}.x86_64"
+        place = f"/usr/lib/modules/{kernel}/extra/drivers/video/nvidia/nvidia.ko"
+        payload.files[place] = kernel_module("nvidia", package.upstream, "NVIDIA")
+        return
+    flavour, _, kernel = package.name.removeprefix("linux-modules-nvidia-").partition("-open-")
+    is_open = bool(kernel)
+    if not is_open:
+        flavour, _, kernel = flavour.partition("-server-")
+    branch = flavour.removesuffix("-server").partition("-")
+    kernel = kernel or branch[2]
+    folder = f"nvidia-{branch[0]}{'srv' if '-server' in package.name else ''}{'-open' if is_open else ''}"
+    content = kernel_module("nvidia", package.version.partition("+")[2], "Dual MIT/GPL" if is_open else "NVIDIA")
+    payload.files[f"/usr/lib/modules/{kernel}/kernel/{folder}/nvidia.ko"] = content
+
+
 KINDS: dict[str, Callable[[Builder, Package, Payload], None]] = {
     "source": _source,
     "dkms": _dkms,
@@ -302,6 +325,7 @@ KINDS: dict[str, Callable[[Builder, Package, Payload], None]] = {
     "pinning": _pinning,
     "kernel": _kernel,
     "headers": _headers,
+    "prebuilt": _prebuilt,
     "dkms_program": _dkms_program,
     "nvcc": _nvcc,
     "cudart": _cudart,

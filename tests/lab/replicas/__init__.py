@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -53,7 +52,7 @@ class Distribution:
         """Shell lines, in a root named $root, that make a replica of a Debian; nothing for Debian."""
         if not self.is_replica:
             return ""
-        text = "".join(f"{key}={shlex.quote(value)}\n" for key, value in self.os_release.items())
+        text = "".join(f'{key}="{value}"\n' for key, value in self.os_release.items())
         lines = f'rm -f "$root/etc/os-release"\ncat > "$root/etc/os-release" <<\'END\'\n{text}END\n'
         return lines + (el.disguise(self) if self.family == "el" else ubuntu.disguise(self))
 

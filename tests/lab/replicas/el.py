@@ -21,7 +21,12 @@ mkdir -p "$root/etc/yum.repos.d" "$root/etc/dnf/vars" "$root/usr/libexec/lab" "$
 # The package dkms brings it back (tests/lab/mirror/data/distribution_el.yml).
 mv "$root/usr/sbin/dkms" "$root/usr/libexec/lab/dkms"
 ln -sf /usr/bin/update-alternatives "$root/usr/sbin/alternatives"
-for tool in dnf; do ln -sf dnf "$root/usr/bin/yum"; done
+ln -sf dnf "$root/usr/bin/yum"
+# Debian's rpm keeps the database in the home directory, dnf finds no release there, and a plugin wants a repository.
+mkdir -p "$root/etc/rpm"
+echo '%_dbpath /var/lib/rpm' > "$root/etc/rpm/macros"
+echo '{version}' > "$root/etc/dnf/vars/releasever"
+rm -f "$root/etc/dnf/plugins/local.conf" "$root/usr/lib/python3/dist-packages/dnf-plugins/local.py"
 cat > "$root/etc/dnf/dnf.conf" <<'END'
 [main]
 gpgcheck=1
@@ -35,7 +40,9 @@ END
 
 def disguise(distribution) -> str:
     """Shell lines, see replicas.Distribution.disguise."""
-    return SCRIPT.format(release=distribution.release) + (_python36() if distribution.archive == "el8" else "")
+    return SCRIPT.format(release=distribution.release, version=distribution.archive.removeprefix("el")) + (
+        _python36() if distribution.archive == "el8" else ""
+    )
 
 
 def _python36() -> str:
@@ -46,6 +53,7 @@ def _python36() -> str:
     return (
         f'mkdir -p "$root/usr/libexec/python36" && cp -a \'{found[-1]}/.\' "$root/usr/libexec/python36/"\n'
         'rm -rf "$root/usr/libexec/python36/lib/python3.6/test"\n'
+        'echo /usr/libexec/python36/lib > "$root/etc/ld.so.conf.d/python36.conf" && chroot "$root/" ldconfig\n'
         'ln -sf python36/bin/python3.6 "$root/usr/libexec/platform-python"\n'
     )
 
