@@ -1,0 +1,44 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which hosts are replicas, and what makes them so."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.lab import replicas
+from tests.lab.mirror import apt, catalogue
+from tests.lab.progress import LabError
+
+
+@pytest.mark.parametrize("name", replicas.names())
+def test_the_repositories_of_a_distribution_exist(name):
+    distribution = replicas.get(name)
+    assert distribution.nvidia in catalogue.repositories()
+    assert distribution.archive in (None, *apt.UBUNTU, "el8", "el9")
+    assert distribution.is_replica == (not name.startswith("debian"))
+    assert bool(distribution.disguise()) == distribution.is_replica
+
+
+def test_an_enterprise_linux_replica_says_so_everywhere():
+    shell = replicas.get("rocky8").disguise()
+    assert 'PLATFORM_ID="platform:el8"' in shell  # dnf reads it with these quotes only
+    assert "Rocky Linux release 8.10" in shell
+    assert "platform-python" in shell
+    assert "platform-python" not in replicas.get("rocky9").disguise()
+
+
+@pytest.mark.parametrize(
+    ("wanted", "image"),
+    [("registry", "docker.io/library/ubuntu:22.04"), ("example.org/ubuntu:22.04", "example.org/ubuntu:22.04")],
+)
+def test_a_host_from_the_real_image_is_no_replica(monkeypatch, wanted, image):
+    monkeypatch.setenv("LAB_IMAGE", wanted)
+    distribution = replicas.get("ubuntu2204")
+    assert (distribution.image, distribution.is_replica, distribution.disguise()) == (image, False, "")
+
+
+def test_an_unknown_distribution_is_refused():
+    with pytest.raises(LabError, match="no distribution 'beos'"):
+        replicas.get("beos")
