@@ -1,0 +1,57 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What every distribution's tests look at: the host as root, its facts, and the plan worked out again from them."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(
+    0, str(next(p for p in Path(__file__).resolve().parents if (p / "galaxy.yml").exists()) / ".collections")
+)
+
+
+@pytest.fixture(autouse=True)
+def root(host):
+    """Look as root: a login user sees neither keys nor the package state of others."""
+    with host.sudo():
+        yield
+
+
+@pytest.fixture
+def os_release(host):
+    """/etc/os-release as a dictionary."""
+    lines = host.file("/etc/os-release").content_string.splitlines()
+    return {key: value.strip('"') for key, _, value in (line.partition("=") for line in lines if "=" in line)}
+
+
+@pytest.fixture
+def gpu_node(host):
+    """What gpu_facts measures on the host."""
+    return host.ansible("allreduce.gpu.gpu_facts", become=True)["ansible_facts"]["gpu_node"]
+
+
+@pytest.fixture
+def stack(host, os_release, gpu_node):
+    """The plan of this host."""
+    from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.resolve import resolve
+
+    answer = resolve(
+        {
+            "os": f"{os_release['ID']} {os_release['VERSION_ID']}",
+            "arch": "x86_64",
+            "gpus": [gpu["name"] for gpu in gpu_node["gpus"]],
+            "request": host.ansible.get_variables()["gpu_stack_request"],
+        }
+    )
+    assert not answer["conflicts"]
+    return answer["stack"]
+
+
+@pytest.fixture
+def planned(stack):
+    """{package: version or pattern} of everything the plan names."""
+    parts = [stack[name] for name in ("driver", "fabric_manager", "cuda", "cudnn", "nccl") if stack[name]]
+    return {package["name"]: package["version"] for part in parts for package in part["packages"]}
