@@ -30,6 +30,10 @@ def test_findings_of_several_gpus_are_one_failed_check():
     assert check["reason"] == "failed: drain and reset the GPU"
 
 
+def test_a_sentence_that_names_its_gpu_does_not_get_the_name_twice():
+    assert one(ecc("GPU4", "GPU4 has 10 active NVLinks"))["measured"] == "GPU4 has 10 active NVLinks"
+
+
 def test_what_is_only_unknown_is_unknown():
     check = one(ecc("GPU1", None, "unknown", "NVML did not tell"))
     assert (check["status"], check["measured"]) == ("unknown", "not known (GPU1)")
