@@ -15,7 +15,7 @@ from pathlib import Path
 
 import yaml
 
-FORMAT = 1
+FORMAT = 2
 VARIABLE = "__stack_lock"
 HEADER = """---
 # The stacks this cluster was planned with, written by the playbook plan. Keep it under version control.
@@ -25,7 +25,11 @@ HEADER = """---
 TALK = ("reasons", "warnings", "update", "inputs", "table_version", "kind", "disk_mib")
 
 
-FOLLOWS = ("packages", "held", "components", "url", "repository.", "requirements", "dkms_module")
+# Parts that follow from versions.
+FOLLOWS = (
+    "packages", "held", "conflicting", "precompiled", "components", "url", "repository.", "requirements", "dkms_module",
+    ".conda.", ".build.",
+)  # fmt: skip
 ADVICE = "plan with stack_lock_renew=true to see the difference and take it over"
 
 

@@ -10,6 +10,7 @@ import json
 from collections.abc import Mapping
 
 from .advice import reasons, warnings
+from .environments import environment
 from .model import Candidate, Problem, Slot
 from .packages import driver_result, fabric_manager_packages, repository_result
 from .tables import Tables
@@ -19,7 +20,10 @@ from .versions import at_least, major, minor
 def build_stack(tables: Tables, problem: Problem, chosen: Mapping[Slot, Candidate]) -> dict:
     host = {slot.component: one for slot, one in chosen.items() if not slot.environment and not one.absent}
     driver = driver_result(tables, problem, host["driver"]) if "driver" in host else None
-    environments = [_environment(tables, problem, chosen, name) for name in problem.environment_names()]
+    cuda = _cuda(tables, problem, host)
+    environments = [
+        environment(tables, problem, chosen, name, cuda and cuda["home"]) for name in problem.environment_names()
+    ]
     stack = {
         "table_version": tables.version,
         "os": _os(problem),
@@ -30,7 +34,7 @@ def build_stack(tables: Tables, problem: Problem, chosen: Mapping[Slot, Candidat
         "driver": driver,
         "fabric_manager": fabric_manager(tables, problem, host.get("driver")),
         "repository": None,
-        "cuda": _cuda(tables, problem, host),
+        "cuda": cuda,
         "cudnn": _library(problem, host.get("cudnn"), _cudnn_packages),
         "nccl": _library(problem, host.get("nccl"), _nccl_packages),
         "python": environments[0]["python"] if environments else None,
@@ -124,48 +128,6 @@ def _cudnn_packages(problem: Problem, cudnn: Candidate) -> list[dict]:
 def _nccl_packages(problem: Problem, nccl: Candidate) -> list[dict]:
     names = ("libnccl", "libnccl-devel") if problem.os["package_manager"] == "dnf" else ("libnccl2", "libnccl-dev")
     return [{"name": name, "version": f"{nccl.version}-1+cuda{nccl.row['cuda']}"} for name in names]
-
-
-def _environment(tables: Tables, problem: Problem, chosen: Mapping[Slot, Candidate], name: str) -> dict:
-    inside = {slot.component: one for slot, one in chosen.items() if slot.environment == name}
-    torch = inside.get("pytorch")
-    frameworks = {kind: one.version for kind, one in inside.items() if kind != "python"}
-    return {
-        "name": name,
-        "python": inside["python"].version,
-        "accelerator": "cpu" if torch and torch.variant == "cpu" else problem.accelerator,
-        "requirements": _requirements(problem, inside),
-        "index": _index(tables, torch),
-        "frameworks": dict(sorted(frameworks.items())),
-        "build": _build(tables, inside) if "horovod" in inside else None,
-    }
-
-
-def _requirements(problem: Problem, inside: Mapping[str, Candidate]) -> list[str]:
-    lines = []
-    if "pytorch" in inside:
-        lines += [f"torch=={inside['pytorch'].version}"]
-    if "tensorflow" in inside:
-        one = inside["tensorflow"]
-        extra = "[and-cuda]" if one.row["and_cuda"] and problem.accelerator == "cuda" else ""
-        lines += [f"tensorflow{extra}=={one.version}"]
-    if "cupy" in inside:
-        lines += [f"{inside['cupy'].variant}=={inside['cupy'].version}"]
-    return [*lines, "numpy"]
-
-
-def _index(tables: Tables, torch: Candidate | None) -> dict | None:
-    if torch is None:
-        return None
-    return {"name": torch.variant, "url": tables.subjects["torch"]["index_url"] + torch.variant}
-
-
-def _build(tables: Tables, inside: Mapping[str, Candidate]) -> dict:
-    """How Horovod is compiled once the frameworks are there."""
-    flags = dict(tables.subjects["horovod"]["build_environment"])
-    flags["HOROVOD_WITH_PYTORCH" if "pytorch" in inside else "HOROVOD_WITHOUT_PYTORCH"] = "1"
-    flags["HOROVOD_WITH_TENSORFLOW" if "tensorflow" in inside else "HOROVOD_WITHOUT_TENSORFLOW"] = "1"
-    return {"requirement": inside["horovod"].row["requirement"], "environment": flags, "build_isolation": False}
 
 
 def _disk(tables: Tables, stack: Mapping) -> list[dict]:

@@ -15,7 +15,7 @@ from .versions import minor
 
 DIRECTORY = Path(__file__).resolve().parents[3] / "data" / "stack"
 SUBJECTS = (
-    "ansible_core", "archives", "cuda", "cudnn", "cupy", "distros", "driver_packages", "drivers",
+    "ansible_core", "archives", "conda", "cuda", "cudnn", "cupy", "distros", "driver_packages", "drivers",
     "gpus", "horovod", "nccl", "repositories", "sizes", "tensorflow", "torch",
 )  # fmt: skip
 

@@ -134,8 +134,8 @@ def test_what_is_no_lock(tmp_path, content):
 
 def test_a_lock_of_another_format(tmp_path):
     path = tmp_path / "stack.lock.yml"
-    path.write_text("all: {vars: {__stack_lock: {format: 2, entries: []}}}", encoding="utf-8")
-    with pytest.raises(lock.LockError, match="format 2"):
+    path.write_text("all: {vars: {__stack_lock: {format: 1, entries: []}}}", encoding="utf-8")
+    with pytest.raises(lock.LockError, match="format 1"):
         lock.read(str(path))
 
 

@@ -33,6 +33,7 @@ def test_shape():
         "accelerator",
         "requirements",
         "index",
+        "conda",
         "frameworks",
         "build",
     }
@@ -132,10 +133,71 @@ def test_forward_compatibility_brings_its_package():
 
 
 def test_horovods_build():
-    build = stack(horovod="0.28.1")["environments"][0]["build"]
+    build = stack(gpus=["A40", "A100 PCIe 80GB"], horovod="0.28.1", pytorch_index="cu118")["environments"][0]["build"]
     assert build["requirement"] == "horovod==0.28.1"
-    assert build["environment"]["HOROVOD_GPU_OPERATIONS"] == "NCCL"
     assert build["build_isolation"] is False
+    assert build["environment"] == {
+        "HOROVOD_BUILD_CUDA_CC_LIST": "80,86",
+        "HOROVOD_CUDA_HOME": "/usr/local/cuda-11.8",
+        "HOROVOD_GPU": "CUDA",
+        "HOROVOD_GPU_OPERATIONS": "NCCL",
+        "HOROVOD_NCCL_LINK": "SHARED",
+        "HOROVOD_WITHOUT_MXNET": "1",
+        "HOROVOD_WITHOUT_TENSORFLOW": "1",
+        "HOROVOD_WITH_GLOO": "1",
+        "HOROVOD_WITH_PYTORCH": "1",
+    }
+
+
+def test_horovod_without_a_gpu_speaks_gloo():
+    flags = stack(gpus=[], horovod="0.28.1")["environments"][0]["build"]["environment"]
+    assert flags["HOROVOD_CPU_OPERATIONS"] == "GLOO"
+    assert not [name for name in flags if "CUDA" in name or "NCCL" in name or "GPU" in name]
+
+
+@pytest.mark.parametrize(
+    ("question", "channels", "specs", "wheels"),
+    [
+        (
+            {"pytorch": "2.1.2", "pytorch_index": "cu121", "python": "3.10", "cupy": "13.6"},
+            ["pytorch", "nvidia", "conda-forge"],
+            ["python=3.10", "pytorch=2.1.2", "pytorch-cuda=12.1", "numpy", "pip"],
+            ["cupy-cuda12x==13.6.0"],
+        ),
+        (
+            {"pytorch": "2.5.1", "pytorch_index": "cpu", "python": "3.10"},
+            ["pytorch", "nvidia", "conda-forge"],
+            ["python=3.10", "pytorch=2.5.1", "cpuonly", "numpy", "pip"],
+            [],
+        ),
+        (
+            {"pytorch": "2.8.0", "python": "3.10"},
+            ["conda-forge"],
+            ["python=3.10", "numpy", "pip"],
+            ["torch==2.8.0"],
+        ),
+        (
+            {"pytorch": "2.0.1", "pytorch_index": "cu117", "python": "3.10"},
+            ["conda-forge"],
+            ["python=3.10", "numpy", "pip"],
+            ["torch==2.0.1"],
+        ),
+        (
+            {"tensorflow": "2.20.0", "pytorch": "none", "python": "3.10"},
+            ["conda-forge"],
+            ["python=3.10", "numpy", "pip"],
+            ["tensorflow[and-cuda]==2.20.0"],
+        ),
+    ],
+)
+def test_an_environment_for_conda(question, channels, specs, wheels):
+    (environment,) = stack(**question)["environments"]
+    assert environment["conda"] == {"channels": channels, "specs": specs, "wheels": wheels}
+
+
+def test_conda_has_no_build_of_pytorch_for_aarch64():
+    answer = resolve({"os": "ubuntu 22.04", "arch": "aarch64", "gpus": [], "request": {"pytorch": "2.5.1"}})
+    assert answer["stack"]["environments"][0]["conda"]["wheels"] == ["torch==2.5.1"]
 
 
 def test_kind_is_the_same_for_equal_stacks_only():

@@ -52,7 +52,7 @@ def test_every_listed_source_is_used():
 def test_unverified_marks_name_columns_of_their_row(subject):
     for row in rows(subject):
         assert set(row.get("unverified", ())) <= set(row), row
-        for build in row.get("builds", ()):
+        for build in row["builds"] if subject == "torch" else ():
             assert set(build.get("unverified", ())) <= set(build), build
 
 
@@ -172,3 +172,36 @@ def test_every_part_of_a_stack_has_a_size():
 def test_every_file_is_a_known_subject():
     files = {path.stem for path in Path(DIRECTORY).glob("*.yml")}
     assert files == {*SUBJECTS, "sources", "version", "profiles"}
+
+
+def test_conda_names_builds_of_known_releases():
+    for row in rows("conda"):
+        between = [
+            one for one in rows("torch") if Version(row["first"]) <= Version(one["version"]) <= Version(row["last"])
+        ]
+        known = {build["tag"] for release in between for build in release["builds"]}
+        assert set(row["builds"]) <= known
+        assert {row["first"], row["last"]} <= {one["version"] for one in between}
+
+
+@pytest.mark.parametrize("naming", ["ubuntu", "debian", "el"])
+def test_driver_packages_leave_no_gap_between_branches(naming):
+    mine = [row for row in rows("driver_packages") if row["naming"] == naming]
+    branches = [row["branch"] for row in rows("drivers")]
+    for branch in branches:
+        assert sum(row["first"] <= branch <= (row["last"] or branch) for row in mine) == 1, branch
+
+
+def test_archives_name_known_branches_distributions_and_flavours():
+    branches = {row["branch"]: row for row in rows("drivers")}
+    systems = {(row["id"], row["version"]) for row in rows("distros")}
+    for row in rows("archives"):
+        assert (row["id"], row["version"]) in systems
+        for suite in row["suites"]:
+            assert set(suite["kernel_modules"]) <= set(branches[row["branch"]]["kernel_modules"])
+            assert all(row["packages"][flavour] for flavour in suite["kernel_modules"])
+
+
+def test_revisions_rise():
+    steps = [Version(step["from"]) for step in RAW["driver_packages"]["ubuntu_revisions"]]
+    assert steps == sorted(set(steps))
