@@ -76,9 +76,16 @@ def up(name, count, inventory=None, machine=None, distribution=replicas.DEFAULT,
         for host in missing:
             hardware.install(host)
     path = inventory or paths.LAB / name / "hosts.yml"
-    _write_inventory(path, addresses, keys, _mirror_variables(name, kind, use_mirror))
+    variables = {"report_remark": _remark(kind, machine), **_mirror_variables(name, kind, use_mirror)}
+    _write_inventory(path, addresses, keys, variables)
     say(f"{count} host{'s' if count > 1 else ''} up: {', '.join(f'{h} ({addresses[h]})' for h in wanted)}")
     return path
+
+
+def _remark(kind, machine):
+    """Results of a lab host say what is not real about it."""
+    system = f"a Debian {kind.suite} that answers like {kind.name}" if kind.is_replica else "a container"
+    return f"lab host: {system}" + (f", simulated machine {machine}" if machine else "")
 
 
 def down(name):

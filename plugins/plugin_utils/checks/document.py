@@ -43,6 +43,7 @@ def describe(name: str, variables: Mapping, present: bool) -> dict[str, Any]:
     answers = (name, probe.get("node_probe"), judged)
     return {
         "address": cluster_address(variables),
+        "remark": str(variables.get("report_remark") or ""),
         "facts": {key: facts.get(key) for key in FACTS},
         "gpu_node": gpu_node,
         "gpu_stack": stack,

@@ -28,6 +28,7 @@ def describe(node: Mapping[str, Any]) -> Description:
     memory = number(facts.get("memtotal_mb"))
     distribution = " ".join(filter(None, [clean(facts.get("distribution")), clean(facts.get("distribution_version"))]))
     return Description(
+        remark=clean(node.get("remark")),
         distribution=distribution or _os(mapping(stack.get("os"))),
         kernel=_kernel(facts, mapping(state.get("kernel"))),
         architecture=clean(facts.get("architecture")),

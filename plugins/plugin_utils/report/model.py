@@ -54,6 +54,7 @@ class Stack:
 class Description:
     """What a node is. Nodes with equal descriptions are shown once."""
 
+    remark: str  # the user's own words about the node
     distribution: str
     kernel: str
     architecture: str

@@ -146,7 +146,8 @@ def gpu_profile(gpu: Gpu, switched: bool) -> "Iterator[str]":
         )
     if model.mig:
         yield from (f"mig {int(bool(gpu.mig))} {int(bool(gpu.mig))}", "mig_max_devices 7")
-    yield "throttle_reasons 0"
+    yield "performance_state 0"
+    yield "throttle_reasons 1"  # idle
     if switched:
         yield f"fabric_state {3 if model.architecture >= 9 else 0}"
     for number in range(model.nvlinks):

@@ -148,7 +148,9 @@ def all_on(machine):
             [("nvlinks", "GPU4", "degraded")],
         ),
         (
-            machines.a40_pcie().change(1, settings=(("ecc_errors.1.0", "3"), ("throttle_reasons", "0x80"))),
+            machines.a40_pcie().change(
+                1, settings=(("ecc_errors.1.0", "3"), ("throttle_reasons", "0x80"), ("pcie_generation", "4"))
+            ),
             [("ecc_errors", "GPU1", "failed"), ("throttling", "GPU1", "degraded")],
         ),
     ],

@@ -32,7 +32,7 @@ def test_reasons_name_each_peer():
 
 @pytest.mark.parametrize(
     ("container", "synchronised", "status"),
-    [(False, True, "passed"), (False, False, "failed"), (False, None, "unknown"), (True, True, "unknown")],
+    [(False, True, "passed"), (False, False, "failed"), (False, None, "unknown"), (True, True, "skipped")],
 )
 def test_the_clock(container, synchronised, status):
     assert network.clock({"container": container}, {"clock_synchronised": synchronised})["status"] == status

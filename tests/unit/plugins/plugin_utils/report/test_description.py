@@ -28,6 +28,11 @@ def test_a_gpu_node(node):
     assert described.stack.reasons[0][0] == "driver"
 
 
+def test_the_users_remark(node):
+    assert describe(node).remark == ""
+    assert describe({**node, "remark": "borrowed until May"}).remark == "borrowed until May"
+
+
 def test_equal_machines_have_equal_descriptions(node):
     other = cluster.node("gpu-2", "10.0.0.2")
     other["facts"]["memtotal_mb"] -= 7

@@ -29,6 +29,7 @@ TENSORFLOW = {release: row for row in table("tensorflow")["rows"] for release in
 CUPY = {release: row for row in table("cupy")["rows"] for releases in row["wheels"].values() for release in releases}
 HOROVOD = {row["version"]: row for row in table("horovod")["rows"]}
 CUDNN = {(row["version"], row["cuda"]): row for row in table("cudnn")["rows"]}
+ARCHIVES = {(row["id"], row["version"], row["branch"]) for row in table("archives")["rows"]}
 FLOORS = {"11": "450.80.02", "12": "525.60.13", "13": "580.65.06"}
 
 
@@ -102,6 +103,10 @@ def check_host(stack):
     manager = stack["fabric_manager"]
     if manager and manager["version"] != driver["version"]:
         wrong.append("fabric manager differs from the driver")
+    if manager and not any("fabric" in package["name"] for package in manager["packages"]):
+        wrong.append("no package of the fabric manager")
+    if driver["source"] == "distribution" and (os["id"], os["version"], branch["branch"]) not in ARCHIVES:
+        wrong.append("branch not in the distribution's archive")
     return wrong
 
 
@@ -111,6 +116,8 @@ def check_gpu(gpu, driver):
         return []
     if driver["kernel_modules"] not in row["kernel_modules"]:
         wrong.append(f"{gpu['model']}: wrong kernel modules")
+    if driver["source"] == "distribution" and row["architecture"] == "Blackwell" and row["fabric_manager"]:
+        wrong.append(f"{gpu['model']}: nvlsm is not in a distribution's archive")
     if row["max_driver_branch"] and int(driver["branch"]) > row["max_driver_branch"]:
         wrong.append(f"{gpu['model']}: branch too new")
     if n(driver["version"]) < n(row["min_driver"] or release_driver(row["min_cuda"])):
@@ -234,6 +241,9 @@ def check_tensorflow(stack, environment, cuda_majors):
     release = environment["frameworks"]["tensorflow"]
     row, driver = TENSORFLOW[release], stack["driver"]
     wrong = [] if environment["python"] in row["python"] else ["TensorFlow has no wheel for this Python"]
+    glibc = DISTROS[stack["os"]["id"], stack["os"]["version"]]["glibc"]
+    if glibc and n(glibc) < n(row["glibc"]):
+        wrong.append("glibc too old for TensorFlow")
     torch = environment["frameworks"].get("pytorch")
     if torch and row["version"] == "2.13" and n(torch) >= n("2.2"):
         wrong.append("typing-extensions clash")

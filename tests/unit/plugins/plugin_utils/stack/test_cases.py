@@ -16,7 +16,7 @@ from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.resolve import
 CASES = yaml.safe_load((Path(__file__).parent / "cases.yml").read_text(encoding="utf-8"))
 EXPECTATIONS = ("gets", "refused", "error")
 # No product in the tables can break these alone today; test_rules.py calls them directly.
-ONLY_DIRECT = {"pytorch-ptx-driver", "tensorflow-glibc", "fabric-manager-packaged", "horovod-cuda", "horovod-nccl"}
+ONLY_DIRECT = {"pytorch-ptx-driver", "tensorflow-glibc", "horovod-cuda", "horovod-nccl"}
 
 
 def question(case):

@@ -70,13 +70,6 @@ def test_tensorflow_and_glibc():
     assert check(CONTEXT, Candidate("tensorflow", "2.21.0", row=row), Candidate("os", "new 1", row=new)) is None
 
 
-def test_nvlink5_needs_a_fabric_manager_from_nvidia():
-    check = RULES["fabric-manager-packaged"].check
-    assert "fabric manager" in check(CONTEXT, driver("580.178.04", "distribution"), gpu("B200"))
-    assert check(CONTEXT, driver("580.178.04"), gpu("B200")) is None
-    assert check(CONTEXT, driver("580.178.04", "distribution"), gpu("A40")) is None
-
-
 @pytest.mark.parametrize("name", ["horovod-cuda", "horovod-nccl"])
 def test_horovod_needs_what_it_is_compiled_with(name):
     horovod = Candidate("horovod", "0.28.1", row=TABLES.find("horovod", version="0.28.1"))
