@@ -200,8 +200,8 @@ def _firmware(_builder: Builder, package: Package, payload: Payload) -> None:
 
 
 def _pinning(_builder: Builder, package: Package, payload: Payload) -> None:
-    text = f"Package: *nvidia* cuda-drivers* libxnvctrl*\nPin: version {package.upstream}-*\nPin-Priority: 1000\n"
-    payload.files[f"/etc/apt/preferences.d/{package.name}"] = text.encode()
+    text = f"Package: *nvidia* cuda-drivers* libcuda1 libxnvctrl*\nPin: version {package.upstream}-*\nPin-Priority: 1000\n"
+    payload.files[f"/etc/apt/preferences.d/{package.name}.pref"] = text.encode()
 
 
 # --- kernels ----------------------------------------------------------------------------------------------------------
@@ -227,6 +227,12 @@ def _headers(builder: Builder, package: Package, payload: Payload) -> None:
     payload.files[f"{tree}/include/config/auto.conf"] = b""  # dkms takes a tree without include for missing
     payload.files[f"{tree}/.config"] = b'CONFIG_CC_VERSION_TEXT=""\n'
     payload.files[f"/usr/lib/modules/{release}/build"] = tree
+    # What came before the headers is compiled now: Ubuntu's packages call such hooks, dkms of EPEL brings one.
+    if builder.manager == "apt":
+        hooks = "/etc/kernel/header_postinst.d"
+        payload.scripts["postinst"] = f"[ ! -d {hooks} ] || run-parts --arg={release} {hooks}"
+    else:
+        payload.scripts["postinst"] = f"[ ! -x /usr/sbin/dkms ] || dkms autoinstall -k {release} || :"
 
 
 def _dkms_program(_builder: Builder, _package: Package, payload: Payload) -> None:
