@@ -22,8 +22,8 @@ PAGES = {
 }  # fmt: skip
 FIRST_BRANCH = 535  # what is older can be planned, but nobody should begin with it
 LONG_LIVED = ("LTSB", "PB")
-# A GPU that every one of these branches runs, on a board with NVSwitch.
-BOARD = ["A100 SXM4 80GB"] * 8
+# A GPU that every one of these branches runs, on a board with NVSwitch; without it where there is no fabric manager.
+BOARD, CARD = ["A100 SXM4 80GB"] * 8, ["A100 PCIe 80GB"]
 
 
 def pages(tables: Tables) -> dict[str, str]:
@@ -44,8 +44,9 @@ def stacks(tables: Tables, os: str) -> list[dict]:
             continue
         for source in row_of(tables, os)["drivers"]:
             request = {"driver": str(branch["branch"]), "driver_source": source, "pytorch": "none"}
-            answer = resolve({"os": os, "gpus": BOARD, "request": request, "ansible_core": "2.16"}, tables)
-            found += [answer["stack"]] if answer["stack"] else []
+            question = {"os": os, "request": request, "ansible_core": "2.16"}
+            answers = (resolve({**question, "gpus": gpus}, tables)["stack"] for gpus in (BOARD, CARD))
+            found += [stack for stack in answers if stack][:1]
     return found
 
 
@@ -126,7 +127,7 @@ def _driver(stack: Mapping) -> str:
     lines += [("packages", _named(driver["packages"])), ("DKMS module", code(driver["dkms_module"]))]
     if driver["precompiled"]:
         lines.append(("instead of DKMS", _precompiled(driver["precompiled"])))
-    if manager["packages"]:
+    if manager:
         lines.append(("fabric manager", _named(manager["packages"])))
     warned = [text for text in stack["warnings"] if text.startswith("driver")]
     title = f"### Branch {driver['branch']} from {source}\n\n"

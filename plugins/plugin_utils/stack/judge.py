@@ -44,7 +44,8 @@ class Session:
 
     def context(self, problem: Problem) -> Context:
         asked = frozenset(problem.wishes) & {"cuda"}
-        return Context(self.tables, problem.accelerator, problem.wheels, asked, problem.forward_compat)
+        nvswitch = problem.needs_fabric_manager
+        return Context(self.tables, problem.accelerator, problem.wheels, asked, problem.forward_compat, nvswitch)
 
 
 class Judge:

@@ -72,6 +72,12 @@ class Problem:
     def without_wishes(self, *names: str) -> Problem:
         return replace(self, wishes={k: v for k, v in self.wishes.items() if k not in names})
 
+    @property
+    def needs_fabric_manager(self) -> bool:
+        """Behind NVSwitch: as counted on the host, else for boards of eight and more GPUs of a kind that has it."""
+        able = sum(gpu.count for gpu in self.gpus if gpu.row["fabric_manager"])
+        return bool(able) and (self.nvswitches > 0 if self.nvswitches is not None else able >= 8)
+
     def environment_of(self, framework: str) -> str:
         """The environment a framework lives in; Horovod lives beside what it is built for."""
         if self.environments == "one":

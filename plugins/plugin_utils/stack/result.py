@@ -77,15 +77,9 @@ def _os(problem: Problem) -> dict:
     return {"id": row["id"], "version": row["version"], "arch": problem.arch, "family": row["family"]}
 
 
-def needs_fabric_manager(problem: Problem) -> bool:
-    """Behind NVSwitch: as counted on the host, else for boards of eight and more GPUs of a kind that has it."""
-    able = sum(gpu.count for gpu in problem.gpus if gpu.row["fabric_manager"])
-    return bool(able) and (problem.nvswitches > 0 if problem.nvswitches is not None else able >= 8)
-
-
 def fabric_manager(tables: Tables, problem: Problem, driver: Candidate | None) -> dict | None:
     """The fabric manager, which must be of exactly the driver's version."""
-    if driver is None or not needs_fabric_manager(problem):
+    if driver is None or not problem.needs_fabric_manager:
         return None
     return {"version": driver.version, "packages": fabric_manager_packages(tables, problem, driver)}
 

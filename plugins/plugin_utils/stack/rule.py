@@ -19,7 +19,8 @@ class Context:
     """What rules may look at beside the candidates they judge.
 
     accelerator: cuda or cpu; arch: which wheels are looked at; asked: the components the user named, of those it
-    matters for; forward_compat: whether every GPU of the host may run the cuda-compat package.
+    matters for; forward_compat: whether every GPU of the host may run the cuda-compat package; nvswitch: whether the
+    host needs a fabric manager.
     """
 
     tables: Tables
@@ -27,6 +28,7 @@ class Context:
     arch: str = "x86_64"
     asked: frozenset[str] = frozenset()
     forward_compat: bool = False
+    nvswitch: bool = False
 
 
 @dataclass(frozen=True)

@@ -37,11 +37,17 @@ def kernel_modules_gpu(context: Context, driver, gpu):
     return None
 
 
-@rule("fabric-manager-packaged", "driver", "gpus", sources=("S22", "D1"))
+@rule("fabric-manager-packaged", "driver", "gpus", sources=("S22", "D1", "K1"))
 def fabric_manager_packaged(context: Context, driver, gpu):
-    """GPUs that always sit behind NVSwitch need a fabric manager, which only NVIDIA's repository has."""
-    if gpu.row["architecture"] == "Blackwell" and gpu.row["fabric_manager"] and driver.row["source"] == "distribution":
-        return f"{gpu.version} needs the fabric manager, which the distribution's own archive does not carry"
+    """GPUs behind NVSwitch need a fabric manager; not every distribution's archive has one, and none has nvlsm."""
+    if driver.row["source"] != "distribution" or not gpu.row["fabric_manager"]:
+        return None
+    if gpu.row["architecture"] == "Blackwell":
+        return (
+            f"{gpu.version} needs nvlsm beside the fabric manager, which the distribution's own archive does not carry"
+        )
+    if context.nvswitch and "fabric_manager" not in driver.row["archive"]:
+        return f"{gpu.version} behind NVSwitch needs the fabric manager, which the distribution's own archive does not carry"
     return None
 
 
