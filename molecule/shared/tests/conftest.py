@@ -3,14 +3,23 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What every distribution's tests look at: the host as root, its facts, and the plan worked out again from them."""
 
+import os
 import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
-sys.path.insert(
-    0, str(next(p for p in Path(__file__).resolve().parents if (p / "galaxy.yml").exists()) / ".collections")
-)
+ROOT = Path(__file__).resolve().parents[3]
+sys.path.insert(0, str(ROOT / ".collections"))
+
+
+def _request():
+    """gpu_stack_request of the scenario, else that of every lab host."""
+    scenario = yaml.safe_load(Path(os.environ["MOLECULE_FILE"]).read_text(encoding="utf-8"))
+    declared = scenario["provisioner"]["inventory"].get("host_vars") or {}
+    common = yaml.safe_load((ROOT / "inventories/lab/group_vars/gpu_nodes.yml").read_text(encoding="utf-8"))
+    return next(iter(declared.values()), common)["gpu_stack_request"]
 
 
 @pytest.fixture(autouse=True)
@@ -34,7 +43,7 @@ def gpu_node(host):
 
 
 @pytest.fixture
-def stack(host, os_release, gpu_node):
+def stack(os_release, gpu_node):
     """The plan of this host."""
     from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.resolve import resolve
 
@@ -43,7 +52,7 @@ def stack(host, os_release, gpu_node):
             "os": f"{os_release['ID']} {os_release['VERSION_ID']}",
             "arch": "x86_64",
             "gpus": [gpu["name"] for gpu in gpu_node["gpus"]],
-            "request": host.ansible.get_variables()["gpu_stack_request"],
+            "request": _request(),
         }
     )
     assert not answer["conflicts"]
