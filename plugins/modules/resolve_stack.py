@@ -100,10 +100,12 @@ EXAMPLES = r"""
     profile: pytorch-stable
     lock: "{{ inventory_dir }}/stack.lock.yml"
 
-- name: Four A40 in one server for image processing
+# The four reference systems.
+
+- name: S0, four A40 in one server for image processing
   allreduce.gpu.resolve_stack:
     os: ubuntu 20.04
-    gpus: [A40, A40, A40, A40]
+    gpus: [NVIDIA A40, NVIDIA A40, NVIDIA A40, NVIDIA A40]
     python: "3.10"
     request:
       driver: "535"
@@ -111,34 +113,44 @@ EXAMPLES = r"""
       pytorch: "2.0.1"
       horovod: "0.28.1"
       cupy: latest
-    ansible_core: "2.19"
 
-- name: A100 nodes with InfiniBand
+- name: S1, A100 nodes with InfiniBand and PyTorch for CUDA 12.1
   allreduce.gpu.resolve_stack:
     os: ubuntu 22.04
     gpus: [NVIDIA A100-SXM4-80GB, NVIDIA A100-SXM4-80GB, NVIDIA A100-SXM4-80GB, NVIDIA A100-SXM4-80GB]
     python: "3.10"
     request:
-      driver: ">=515"
+      driver: ">=530"
+      cuda: "12.1"
+      cudnn: "8.9"
+      nccl: latest
       pytorch_index: cu121
 
-- name: A100 nodes on Rocky Linux 8
+- name: S2, A100 nodes on Rocky Linux 8, whose platform Python only ansible-core 2.16 can use
   allreduce.gpu.resolve_stack:
     os: rocky 8.10
-    gpus: [A100 SXM4 40GB, A100 SXM4 40GB, A100 SXM4 40GB, A100 SXM4 40GB]
+    gpus: [NVIDIA A100-SXM4-40GB, NVIDIA A100-SXM4-40GB, NVIDIA A100-SXM4-40GB, NVIDIA A100-SXM4-40GB]
     python: "3.8"
     request:
-      pytorch: ">=2,<2.5"
+      cuda: "12.1"
       nccl: latest
+      pytorch: ">=2,<2.5"
+      pytorch_index: cu121
     ansible_core: "2.16"
 
-- name: A workstation with what was current in 2021
+- name: S3, a workstation with what was current in 2021
   allreduce.gpu.resolve_stack:
     os: ubuntu 20.04
-    gpus: [RTX 3090, RTX 3080]
+    gpus: [NVIDIA GeForce RTX 3090, NVIDIA GeForce RTX 3080]
     request:
       driver: "460"
       cuda: "11.2"
+
+- name: Any of them by the name of its request
+  allreduce.gpu.resolve_stack:
+    os: ubuntu 22.04
+    gpus: [NVIDIA A100-SXM4-80GB]
+    profile: a100-ubuntu2204
 
 - name: See why something cannot work, without failing
   allreduce.gpu.resolve_stack:
@@ -168,30 +180,101 @@ stack:
       type: list
       elements: dict
     driver:
-      description: Branch, version, source, kernel modules and packages; null where no driver is planned.
+      description: The driver; null where none is planned.
       type: dict
+      contains:
+        branch:
+          description: Branch, such as V(535).
+          type: str
+        version:
+          description: Version; of a distribution's archive the newest one that was seen.
+          type: str
+        source:
+          description: V(nvidia), V(distribution) or V(runfile).
+          type: str
+        kernel_modules:
+          description: V(open) or V(proprietary).
+          type: str
+        package_manager:
+          description: V(apt) or V(dnf).
+          type: str
+        packages:
+          description: Name and version of every package; a version may be an fnmatch pattern, or null for any.
+          type: list
+          elements: dict
+        pinning_packages:
+          description: Packages to install before, in a transaction of their own.
+          type: list
+          elements: dict
+        components:
+          description: Components of the distribution's archive that must be enabled.
+          type: list
+          elements: str
+        module_stream:
+          description: Stream of the module C(nvidia-driver); null where the distribution has no modules. Absent with apt.
+          type: str
+        held:
+          description: Patterns of all driver packages, of any branch and source.
+          type: list
+          elements: str
+        conflicting:
+          description: Names and patterns of the other kernel modules and of other sources, which cannot stand beside it.
+          type: list
+          elements: str
+        precompiled:
+          description: C(packages) or C(module_stream) with modules built by the distributor; null where there are none.
+          type: dict
+        dkms_module:
+          description: Name by which DKMS knows the module.
+          type: str
     fabric_manager:
-      description: Version and packages of the fabric manager; null where the GPUs need none.
+      description: C(version) and C(packages) of the fabric manager; null where the GPUs need none.
       type: dict
     repository:
-      description: NVIDIA's repository, when anything comes from it.
+      description: NVIDIA's repository, its address, key and pin, when anything comes from it.
       type: dict
     cuda:
-      description: The system toolkit; null when nothing needs one.
+      description: The system toolkit, with C(version), C(home), C(packages) and C(held); null when nothing needs one.
       type: dict
     cudnn:
-      description: cuDNN as a system library; null when nothing needs it.
+      description: cuDNN as a system library, with C(version), C(cuda) and C(packages); null when nothing needs it.
       type: dict
     nccl:
-      description: NCCL as a system library; null when nothing needs it.
+      description: NCCL as a system library, with C(version), C(cuda) and C(packages); null when nothing needs it.
       type: dict
     python:
       description: Python of the first environment.
       type: str
     environments:
-      description: Name, Python, accelerator, requirements, wheel index and frameworks of every environment.
+      description: The environments.
       type: list
       elements: dict
+      contains:
+        name:
+          description: V(main), or the framework with O(environments=split).
+          type: str
+        python:
+          description: Its Python.
+          type: str
+        accelerator:
+          description: V(cuda) or V(cpu).
+          type: str
+        requirements:
+          description: What to install as wheels.
+          type: list
+          elements: str
+        index:
+          description: C(name) and C(url) of the index the framework's wheels come from; null for the usual one.
+          type: dict
+        conda:
+          description: The same for conda, as C(channels), C(specs) and the C(wheels) that go on top.
+          type: dict
+        frameworks:
+          description: Version of every framework.
+          type: dict
+        build:
+          description: How Horovod is compiled, as C(requirement), C(cxx_standard), C(environment) and C(build_isolation).
+          type: dict
     disk_mib:
       description: What goes where and how much room it takes.
       type: list

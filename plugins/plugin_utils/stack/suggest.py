@@ -58,7 +58,8 @@ def _solutions(session: Session, problem: Problem, names: tuple[str, ...]) -> li
     optional = [name for name in names if name in FRAMEWORKS and len(kept.frameworks) > 1]
     for name in optional:
         smaller = replace(kept, frameworks=tuple(one for one in kept.frameworks if one != name))
-        solution = solve(session, smaller)
+        # Horovod is nothing without what it is built for.
+        solution = solve(session, smaller) if smaller.frameworks != ("horovod",) else None
         if solution is not None:
             return [(smaller, solution, names)]
     return []

@@ -1,0 +1,76 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The module is documentation: its examples work, and what it says it returns is returned."""
+
+from __future__ import annotations
+
+import pytest
+import yaml
+from ansible_collections.allreduce.gpu.plugins.modules import resolve_stack
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.resolve import resolve
+
+EXAMPLES = yaml.safe_load(resolve_stack.EXAMPLES)
+OPTIONS = yaml.safe_load(resolve_stack.DOCUMENTATION)["options"]
+RETURN = yaml.safe_load(resolve_stack.RETURN)
+QUESTION = (
+    "os",
+    "arch",
+    "gpus",
+    "python",
+    "profile",
+    "request",
+    "environments",
+    "ansible_core",
+    "suites",
+    "nvswitches",
+)
+ANSWERED = [one for one in EXAMPLES if "os" in one["allreduce.gpu.resolve_stack"]]
+
+
+def answer(example):
+    options = example["allreduce.gpu.resolve_stack"]
+    return resolve({"ansible_core": "2.19", **{name: options[name] for name in QUESTION if name in options}})
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda one: one["name"])
+def test_an_example_uses_documented_options(example):
+    assert set(example["allreduce.gpu.resolve_stack"]) <= set(OPTIONS)
+
+
+@pytest.mark.parametrize("example", ANSWERED, ids=lambda one: one["name"])
+def test_an_example_resolves(example):
+    refused = example["allreduce.gpu.resolve_stack"].get("on_conflict") == "report"
+    assert (answer(example)["stack"] is None) == refused
+
+
+def test_every_reference_system_has_an_example():
+    assert {f"S{number}" for number in range(4)} <= {example["name"].partition(",")[0] for example in ANSWERED}
+
+
+def shape(documented, found, path):
+    """Keys that are documented and not returned, or returned and not documented, at any depth."""
+    wrong = [f"{path}.{name}" for name in set(documented) ^ set(found)]
+    for name in set(documented) & set(found):
+        inner = documented[name].get("contains")
+        values = found[name] if isinstance(found[name], list) else [found[name]]
+        wrong += [text for value in values if inner and value for text in shape(inner, value, f"{path}.{name}")]
+    return wrong
+
+
+@pytest.mark.parametrize(
+    ("question", "optional"),
+    [
+        ({"os": "rocky 9", "gpus": ["A100 SXM4 80GB"] * 8, "request": {"horovod": "0.28.1"}}, {".stack.update"}),
+        ({"os": "ubuntu 22.04", "gpus": ["A40"]}, {".stack.update", ".stack.driver.module_stream"}),
+        ({"os": "debian 12", "request": {"driver": "535"}}, {".stack.update", ".stack.driver.module_stream"}),
+    ],
+)
+def test_what_is_returned_is_documented(question, optional):
+    found = resolve({**question, "ansible_core": "2.16"})
+    assert set(shape(RETURN, found, "")) <= optional
+
+
+def test_a_refusal_is_documented():
+    found = resolve({"os": "ubuntu 22.04", "gpus": ["A40"], "request": {"driver": "535", "pytorch": "2.15.0"}})
+    assert shape(RETURN, {**found, "stack": None}, "") == []
