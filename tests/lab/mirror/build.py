@@ -17,7 +17,7 @@ from pathlib import Path
 
 from .. import paths
 from ..nvml import recording
-from ..progress import say
+from ..progress import LabError, say
 from . import apt, catalogue, dnf, keys
 from .payload import Builder
 
@@ -45,8 +45,27 @@ def place(name: str) -> str:
     return f"ubuntu/{name}" if name in apt.UBUNTU else f"el/{name}"
 
 
+TOOLS = {
+    "apt": {"gpg": "gnupg", "gcc": "gcc"},
+    "dnf": {"gpg": "gnupg", "gcc": "gcc", "rpmbuild": "rpm", "rpmsign": "rpm", "createrepo_c": "createrepo-c"},
+}
+
+
+def _manager(name: str) -> str:
+    known = catalogue.repositories()
+    others = {**dict.fromkeys(apt.UBUNTU, "apt"), "el8": "dnf", "el9": "dnf"}
+    if name not in known and name not in others:
+        raise LabError(f"the mirror has no repository {name!r}: use one of {', '.join((*known, *others))}")
+    return known[name]["manager"] if name in known else others[name]
+
+
 def ensure(*names: str) -> None:
     """Build what is missing or out of date of the named repositories."""
+    missing = {package for name in names for tool, package in TOOLS[_manager(name)].items() if not shutil.which(tool)}
+    if missing:
+        raise LabError(
+            f"{', '.join(sorted(missing))} not found: the stub mirror is built with them, install them with apt"
+        )
     for folder in (SERVED, FAULTS, HOME / "trees"):
         folder.mkdir(parents=True, exist_ok=True)
     with _lock("keys"):
@@ -93,8 +112,7 @@ def _ensure(name: str) -> None:
 
 
 def _build(name: str, tree: Path) -> None:
-    row = catalogue.repositories().get(name)
-    manager = row["manager"] if row else "apt" if name in apt.UBUNTU else "dnf"
+    row, manager = catalogue.repositories().get(name), _manager(name)
     builder = Builder(manager, _libraries(tree.parent))
     if row:
         {"apt": apt, "dnf": dnf}[manager].build_nvidia(name, catalogue.packages(name), builder, tree, KEYS)

@@ -200,7 +200,9 @@ def _firmware(_builder: Builder, package: Package, payload: Payload) -> None:
 
 
 def _pinning(_builder: Builder, package: Package, payload: Payload) -> None:
-    text = f"Package: *nvidia* cuda-drivers* libcuda1 libxnvctrl*\nPin: version {package.upstream}-*\nPin-Priority: 1000\n"
+    text = (
+        f"Package: *nvidia* cuda-drivers* libcuda1 libxnvctrl*\nPin: version {package.upstream}-*\nPin-Priority: 1000\n"
+    )
     payload.files[f"/etc/apt/preferences.d/{package.name}.pref"] = text.encode()
 
 

@@ -46,7 +46,9 @@ class Distribution:
     @property
     def packages(self) -> list[str]:
         """What the image has beyond Debian's own list."""
-        return el.PACKAGES if self.is_replica and self.family == "el" else []
+        if not self.is_replica:
+            return []
+        return el.PACKAGES if self.family == "el" else ubuntu.PACKAGES.get(self.suite, [])
 
     def disguise(self) -> str:
         """Shell lines, in a root named $root, that make a replica of a Debian; nothing for Debian."""

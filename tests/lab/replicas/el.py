@@ -40,14 +40,13 @@ END
 
 def disguise(distribution) -> str:
     """Shell lines, see replicas.Distribution.disguise."""
-    return SCRIPT.format(release=distribution.release, version=distribution.archive.removeprefix("el")) + (
-        _python36() if distribution.archive == "el8" else ""
-    )
+    version = distribution.archive.removeprefix("el")
+    return SCRIPT.format(release=distribution.release, version=version) + _python36(version == "8")
 
 
-def _python36() -> str:
-    """Python 3.6 as the platform's, as on EL8; python3 where this machine has none."""
-    found = sorted(PYTHON36.glob("3.6.*")) if PYTHON36.is_dir() else []
+def _python36(is_el8: bool) -> str:
+    """Python 3.6 as the platform's, as on EL8; python3 where this machine has none, and on EL9."""
+    found = is_el8 and sorted(PYTHON36.glob("3.6.*"))
     if not found:
         return 'ln -sf ../bin/python3 "$root/usr/libexec/platform-python"\n'
     return (

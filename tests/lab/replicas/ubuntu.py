@@ -3,6 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A Debian that answers like Ubuntu."""
 
+# Debian 11 still kept /lib apart from /usr/lib, which Ubuntu did not.
+PACKAGES = {"bullseye": ["usrmerge"]}
+
 SCRIPT = """\
 cat > "$root/etc/lsb-release" <<'END'
 DISTRIB_ID=Ubuntu
