@@ -34,12 +34,17 @@ def locks(text, name, packages, matches):
     Exclusions of a version (``!``) stay.
     """
     begin, end = "# BEGIN allreduce hold %s\n" % name, "# END allreduce hold %s\n" % name
-    others = re.sub(re.escape(begin) + r"(?s:.*?)" + re.escape(end), "", text)
-    kept = [line for line in others.splitlines(True) if not matches(locked_name(line))]
-    if kept and not kept[-1].endswith("\n"):
-        kept[-1] += "\n"
-    lines = ["%(name)s-%(version)s.*\n" % package for package in packages]
-    return "".join(kept + ([begin] + sorted(set(lines)) + [end] if lines else []))
+    # The block stays at its place: other holds have theirs before and after it.
+    head, _begin, rest = text.partition(begin)
+    _old, _end, tail = rest.partition(end)
+    lines = sorted({"%(name)s-%(version)s.*\n" % package for package in packages})
+    block = [begin] + lines + [end] if lines else []
+    return "".join(_without(head, matches) + block + _without(tail, matches))
+
+
+def _without(text, matches):
+    """Lines that lock none of these packages, each with its end."""
+    return [line + "\n" for line in text.splitlines() if not matches(locked_name(line))]
 
 
 def locked_name(line):

@@ -53,6 +53,14 @@ def test_locks_are_the_same_the_next_time(tmp_path):
     assert locks_of(tree) == first
 
 
+def test_holds_keep_their_places_in_the_list(tmp_path):
+    tree = el(tmp_path, locks_of(el(tmp_path / "first")))
+    both = locks_of(tree, name="shell", packages=["bash"])
+    (tmp_path / LIST[1:]).write_text(both)
+    assert both.count("# BEGIN") == 2
+    assert locks_of(tree) == locks_of(tree, name="shell", packages=["bash"]) == both
+
+
 def test_release_leaves_what_is_not_ours_to_name(tmp_path):
     foreign = "# Added locks on Mon\nbash-0:5.1-1.el9.*\n!nvidia-driver-3:590.48.01-1.el9.*\n"
     tree = el(tmp_path, foreign + "nvidia-driver-3:535.54.03-1.el9.*\n")
