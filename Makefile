@@ -34,6 +34,7 @@ bench: bootstrap ## What a no-change site run costs on the demo's hosts, beside 
 requirements: bootstrap ## Resolve requirements*.in again (hashes for every wheel)
 	uv pip compile -q --upgrade --no-annotate --universal --generate-hashes --python-version 3.11 requirements.in -o requirements.txt
 	uv pip compile -q --upgrade --no-annotate --universal --generate-hashes --python-version 3.11 requirements-dev.in -o requirements-dev.txt
+	uv pip compile -q --upgrade --no-annotate --universal --generate-hashes --python-version 3.11 requirements-216.in -o requirements-216.txt
 
 build: bootstrap ## The collection archive, in dist/
 	ansible-galaxy collection build --force --output-path dist
