@@ -12,7 +12,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from . import deb, keys
-from .catalogue import Package, repositories, table
+from .catalogue import repositories
+from .model import Package, table
 from .payload import Builder
 
 VARIANTS = ".lab"  # directory of the indexes that the server gives out when it misbehaves

@@ -10,7 +10,7 @@ import hashlib
 import io
 import tarfile
 
-from .catalogue import Package
+from .model import Package
 from .payload import Payload
 
 FIELDS = (("Depends", "depends"), ("Provides", "provides"), ("Conflicts", "conflicts"), ("Replaces", "replaces"))

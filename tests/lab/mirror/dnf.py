@@ -14,7 +14,8 @@ import yaml
 from ..progress import LabError
 from . import keys
 from .apt import VARIANTS
-from .catalogue import Package, numbers, repositories, table
+from .catalogue import repositories
+from .model import Package, numbers, table
 from .payload import Builder
 from .rpm import build as build_packages
 

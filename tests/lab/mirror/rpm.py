@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from ..progress import LabError
-from .catalogue import Package
+from .model import Package
 from .payload import Builder, Payload
 
 HEAD = """\

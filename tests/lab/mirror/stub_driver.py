@@ -1,0 +1,180 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Stubs of what a driver consists of."""
+
+from __future__ import annotations
+
+from .elf import kernel_module
+from .model import Package, numbers
+from .stub import Maker, Payload
+
+# DKMS runs for real; what it calls has no compiler to wait for, but misses the headers as a compiler does.
+BUILD = """\
+#!/bin/sh
+# build.sh KERNEL: "compiles" the modules of this directory.
+set -e
+if [ -e /etc/lab/dkms-build-fails ]; then
+  cat /etc/lab/dkms-build-fails >&2
+  exit 2
+fi
+[ -e "/lib/modules/$1/build/Makefile" ] || {
+  echo "make[1]: *** /lib/modules/$1/build: No such file or directory.  Stop." >&2
+  exit 2
+}
+for module in nvidia nvidia-uvm nvidia-modeset nvidia-drm nvidia-peermem; do
+  cp "$module.stub" "$module.ko"
+done
+"""
+MODULES = ("nvidia", "nvidia-uvm", "nvidia-modeset", "nvidia-drm", "nvidia-peermem")
+
+
+def dkms_name(package: Package, manager: str) -> str:
+    """The open modules' RPM called it nvidia-open until 570.148.08 (aws/amazon-eks-ami pull request 2284).
+
+    Ubuntu's server drivers have one of their own.
+    """
+    if "-server" in package.name:
+        return "nvidia-srv"
+    old = manager == "dnf" and "-open-" in package.name and numbers(package.upstream) < [570, 148, 8]
+    return "nvidia-open" if old else "nvidia"
+
+
+def _source(maker: Maker, package: Package, payload: Payload) -> None:
+    name, version = dkms_name(package, maker.manager), package.upstream
+    is_open = "-open" in package.name
+    place = f"/usr/src/{name}-{version}"
+    lines = [f'PACKAGE_NAME="{name}"', f'PACKAGE_VERSION="{version}"', 'AUTOINSTALL="yes"', 'CLEAN="true"']
+    lines.append('MAKE[0]="sh ./build.sh ${kernelver}"')
+    for number, module in enumerate(MODULES):
+        lines += [
+            f'BUILT_MODULE_NAME[{number}]="{module}"',
+            f'DEST_MODULE_LOCATION[{number}]="/extra"',
+            f'STRIP[{number}]="no"',
+        ]
+        licence = "Dual MIT/GPL" if is_open else "NVIDIA"
+        payload.files[f"{place}/{module}.stub"] = kernel_module(module.replace("-", "_"), version, licence)
+    payload.files[f"{place}/dkms.conf"] = ("\n".join(lines) + "\n").encode()
+    payload.program(f"{place}/build.sh", BUILD)
+
+
+def _dkms(maker: Maker, package: Package, payload: Payload) -> None:
+    name, version = dkms_name(package, maker.manager), package.upstream
+    if maker.manager == "apt":
+        payload.scripts["postinst"] = (
+            f'if [ "$1" = configure ]; then /usr/lib/dkms/common.postinst {name} {version} "" "" "$2"; fi'
+        )
+        remove = '"$1" = remove ] || [ "$1" = upgrade'
+    else:  # the real scriptlets swallow failures too (NVIDIA/yum-packaging-dkms-nvidia issue 5)
+        payload.scripts["postinst"] = (
+            f"dkms add -m {name} -v {version} || :\n"
+            "for kernel in /lib/modules/*/build; do\n"
+            '  [ -e "$kernel/Makefile" ] || continue\n'
+            "  kernel=$(basename $(dirname $kernel))\n"
+            f"  dkms build -m {name} -v {version} -k $kernel || :\n"
+            f"  dkms install --force -m {name} -v {version} -k $kernel || :\n"
+            "done"
+        )
+        remove = "1 = 1"
+    payload.scripts["prerm"] = f"if [ {remove} ]; then dkms remove -m {name} -v {version} --all || :; fi"
+
+
+def _nvml(maker: Maker, package: Package, payload: Payload) -> None:
+    maker.library(payload, "libnvidia-ml", package.upstream, maker.libraries["nvml"])
+
+
+def _cuda(maker: Maker, package: Package, payload: Payload) -> None:
+    maker.library(payload, "libcuda", package.upstream, maker.libraries["empty"])
+
+
+SMI = """\
+#!/bin/sh
+# Says what the real one says about versions, and about a module of another version.
+version={version}
+if [ -r /proc/driver/nvidia/version ]; then
+  grep -q " $version " /proc/driver/nvidia/version && {{
+    echo "NVIDIA-SMI $version             Driver Version: $version"
+    exit 0
+  }}
+  echo "Failed to initialize NVML: Driver/library version mismatch"
+  echo "NVML library version: ${{version%.*}}"
+  exit 18
+fi
+echo "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver. Make sure that the latest NVIDIA driver is installed and running."
+exit 9
+"""
+
+
+def _smi(_maker: Maker, package: Package, payload: Payload) -> None:
+    payload.program("/usr/bin/nvidia-smi", SMI.format(version=package.upstream))
+
+
+SERVICE = """\
+[Unit]
+Description={description}
+[Service]
+Type=simple
+ExecStart={program}
+[Install]
+WantedBy=multi-user.target
+"""
+
+
+def _persistenced(_maker: Maker, _package: Package, payload: Payload) -> None:
+    program = "/usr/bin/nvidia-persistenced"
+    payload.program(program, "#!/bin/sh\nexec sleep infinity\n")
+    unit = SERVICE.format(description="NVIDIA Persistence Daemon", program=program)
+    payload.files["/usr/lib/systemd/system/nvidia-persistenced.service"] = unit.encode()
+
+
+FABRIC_MANAGER = """\
+#!/bin/sh
+# Refuses a driver of another version, as the real one does.
+[ "$1" != --version ] || {{ echo "Fabric Manager version is : {version}"; exit 0; }}
+loaded=$(sed -n 's/^NVRM version:.* \\([0-9.]*\\) .*Release Build.*/\\1/p' /proc/driver/nvidia/version 2>/dev/null)
+[ -z "$loaded" ] || [ "$loaded" = {version} ] || {{
+  printf '%s ' "fabric manager NVIDIA GPU driver interface version {version} don't match with driver version $loaded." >&2
+  echo "Please update with matching NVIDIA driver package." >&2
+  exit 1
+}}
+exec sleep infinity
+"""
+
+
+def _fabricmanager(_maker: Maker, package: Package, payload: Payload) -> None:
+    program = "/usr/bin/nv-fabricmanager"
+    payload.program(program, FABRIC_MANAGER.format(version=package.upstream))
+    payload.files["/usr/share/nvidia/nvswitch/fabricmanager.cfg"] = b"LOG_LEVEL=4\nFABRIC_MODE=0\n"
+    unit = SERVICE.format(description="NVIDIA fabric manager service", program=program)
+    payload.files["/usr/lib/systemd/system/nvidia-fabricmanager.service"] = unit.encode()
+
+
+def _modprobe(maker: Maker, _package: Package, payload: Payload) -> None:
+    name = "nvidia-graphics-drivers" if maker.manager == "apt" else "nvidia"
+    payload.files[f"/usr/lib/modprobe.d/{name}.conf"] = b"blacklist nouveau\noptions nouveau modeset=0\n"
+
+
+def _firmware(_maker: Maker, package: Package, payload: Payload) -> None:
+    for chip in ("ga10x", "tu10x"):
+        payload.files[f"/usr/lib/firmware/nvidia/{package.upstream}/gsp_{chip}.bin"] = b"stub\n"
+
+
+def _pinning(_maker: Maker, package: Package, payload: Payload) -> None:
+    text = (
+        f"Package: *nvidia* cuda-drivers* libcuda1 libxnvctrl*\nPin: version {package.upstream}-*\nPin-Priority: 1000\n"
+    )
+    payload.files[f"/etc/apt/preferences.d/{package.name}.pref"] = text.encode()
+
+
+KINDS = {
+    "source": _source,
+    "dkms": _dkms,
+    "nvml": _nvml,
+    "cuda": _cuda,
+    "smi": _smi,
+    "persistenced": _persistenced,
+    "fabricmanager": _fabricmanager,
+    "modprobe": _modprobe,
+    "firmware": _firmware,
+    "pinning": _pinning,
+}
