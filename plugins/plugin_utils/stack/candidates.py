@@ -146,9 +146,8 @@ def _torch(tables: Tables, problem: Problem) -> list[Candidate]:
         if not matches(row["version"], wish):
             continue
         for build in row["builds"]:
-            wanted = (
-                tag == build["tag"] if tag != "latest" else (build["tag"] == "cpu") == (problem.accelerator == "cpu")
-            )
+            fits = (build["tag"] == "cpu") == (problem.accelerator == "cpu") or build["tag"] == problem.permitted_build
+            wanted = tag == build["tag"] if tag != "latest" else fits
             if wanted:
                 found.append(Candidate("pytorch", row["version"], build["tag"], {**build, "release": row}))
     return sorted(found, key=_torch_preference)

@@ -66,6 +66,7 @@ def make_problem(tables: Tables, question: Mapping) -> Problem:
         environments=environments,
         accelerator="cuda" if gpus else "cpu",
         wheels=_arch(question.get("arch")),
+        permitted_build=wishes.get("pytorch_index"),
         forward_compat=bool(gpus) and all(gpu.row["forward_compat"] for gpu in gpus),
         has_driver=bool(gpus) or bool({"driver", "driver_source", "kernel_modules"} & set(wishes)),
         ansible_core=question.get("ansible_core"),

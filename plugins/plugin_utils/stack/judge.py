@@ -31,7 +31,7 @@ class Session:
 
     def candidates(self, problem: Problem, slot: Slot) -> list[Candidate]:
         wishes = tuple(problem.wishes.get(name) for name in READS[slot.component])
-        key = (slot.component, wishes, id(problem.os), problem.accelerator, problem.suites)
+        key = (slot.component, wishes, id(problem.os), problem.accelerator, problem.suites, problem.permitted_build)
         if key not in self._candidates:
             self._candidates[key] = candidates(self.tables, problem, slot)
         return self._candidates[key]

@@ -50,9 +50,10 @@ class Gpu:
 class Problem:
     """Facts of a host and the wishes of its user; explain.py takes parts of both away.
 
-    Four things are decided once from the whole question, so that taking a fact away while looking for the smallest
+    Five things are decided once from the whole question, so that taking a fact away while looking for the smallest
     conflict leaves the rest of the question as it was: accelerator, has_driver, forward_compat (whether every GPU may
-    run the cuda-compat package) and wheels (the architecture wheels are looked at for).
+    run the cuda-compat package), wheels (the architecture wheels are looked at for) and permitted_build (the build of
+    PyTorch that is asked for: it may be one that would not be taken unasked, such as the CPU's on a host with GPUs).
     """
 
     os: Mapping | None
@@ -65,6 +66,7 @@ class Problem:
     has_driver: bool
     forward_compat: bool = False
     wheels: str = "x86_64"
+    permitted_build: str | None = None
     ansible_core: str | None = None
     suites: tuple[str, ...] | None = None
     nvswitches: int | None = None

@@ -14,7 +14,7 @@ from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.judge import S
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.resolve import resolve
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.search import solve
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.tables import load
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -98,6 +98,15 @@ def test_the_order_of_inputs_does_not_matter(question, random):
 
 @RELAXED
 @given(QUESTIONS)
+@example(
+    {
+        "os": "ubuntu 24.04",
+        "arch": "aarch64",
+        "gpus": ["Tesla K80"],
+        "environments": "one",
+        "request": {"pytorch_index": "cpu", "cuda": "latest"},
+    }
+)
 def test_conflicts_are_smallest(question):
     """A conflict clashes, and taking any one part of it away ends the clash: no innocent is blamed."""
     try:
@@ -126,6 +135,15 @@ def test_a_refusal_gives_reasons(question):
 
 @RELAXED
 @given(QUESTIONS)
+@example(
+    {
+        "os": "ubuntu 20.04",
+        "arch": "aarch64",
+        "gpus": ["Tesla K80"],
+        "environments": "one",
+        "request": {"cuda": "latest", "cudnn": "latest", "driver": "latest", "horovod": "latest", "pytorch": "latest"},
+    }
+)
 def test_suggestions_work(question):
     found = answer(question)
     if found and found["suggestion"]:
