@@ -9,6 +9,16 @@ from dataclasses import dataclass, field
 
 LIBRARIES = {"apt": "/usr/lib/x86_64-linux-gnu", "dnf": "/usr/lib64"}
 
+SERVICE = """\
+[Unit]
+Description={description}
+[Service]
+Type=simple
+ExecStart={program}
+[Install]
+WantedBy=multi-user.target
+"""
+
 
 @dataclass
 class Payload:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from .elf import kernel_module
 from .model import Package, numbers
-from .stub import Maker, Payload
+from .stub import SERVICE, Maker, Payload
 
 # DKMS runs for real; what it calls has no compiler to wait for, but misses the headers as a compiler does.
 BUILD = """\
@@ -107,17 +107,6 @@ exit 9
 
 def _smi(_maker: Maker, package: Package, payload: Payload) -> None:
     payload.program("/usr/bin/nvidia-smi", SMI.format(version=package.upstream))
-
-
-SERVICE = """\
-[Unit]
-Description={description}
-[Service]
-Type=simple
-ExecStart={program}
-[Install]
-WantedBy=multi-user.target
-"""
 
 
 def _persistenced(_maker: Maker, _package: Package, payload: Payload) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from .elf import kernel_module
 from .model import Package
-from .stub import Maker, Payload
+from .stub import SERVICE, Maker, Payload
 
 
 def _kernel_release(package: Package) -> str:
@@ -42,6 +42,11 @@ def _dkms_program(_maker: Maker, _package: Package, payload: Payload) -> None:
     payload.files["/usr/sbin/dkms"] = "/usr/libexec/lab/dkms"
 
 
+def _chronyd(_maker: Maker, _package: Package, payload: Payload) -> None:
+    unit = SERVICE.format(description="NTP client/server", program="/usr/bin/sleep infinity")
+    payload.files["/usr/lib/systemd/system/chronyd.service"] = unit.encode()
+
+
 def _prebuilt(maker: Maker, package: Package, payload: Payload) -> None:
     """linux-modules-nvidia-580-server-open-KERNEL, whose version ends in +DRIVER; kmod-nvidia-DRIVER-KERNEL."""
     if maker.manager == "dnf":
@@ -65,4 +70,5 @@ KINDS = {
     "headers": _headers,
     "prebuilt": _prebuilt,
     "dkms_program": _dkms_program,
+    "chronyd": _chronyd,
 }

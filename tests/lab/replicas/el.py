@@ -27,6 +27,13 @@ mkdir -p "$root/etc/rpm"
 echo '%_dbpath /var/lib/rpm' > "$root/etc/rpm/macros"
 echo '{version}' > "$root/etc/dnf/vars/releasever"
 rm -f "$root/etc/dnf/plugins/local.conf" "$root/usr/lib/python3/dist-packages/dnf-plugins/local.py"
+mkdir -p "$root/etc/pki/ca-trust/source/anchors"
+cat > "$root/usr/bin/update-ca-trust" <<'END'
+#!/bin/sh
+cp /etc/pki/ca-trust/source/anchors/* /usr/local/share/ca-certificates/ 2>/dev/null
+exec update-ca-certificates
+END
+chmod 755 "$root/usr/bin/update-ca-trust"
 cat > "$root/etc/dnf/dnf.conf" <<'END'
 [main]
 gpgcheck=1
