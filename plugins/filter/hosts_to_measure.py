@@ -45,7 +45,11 @@ _value:
 
 def hosts_to_measure(hosts, hostvars, everyone=False):
     """Hosts in the order given; a play must not have an empty list of hosts."""
-    return [host for host in hosts if everyone or not hostvars[host].get("gpu_stack_host")] or ["all:!all"]
+
+    def described(host):
+        return host in hostvars and hostvars[host].get("gpu_stack_host")
+
+    return [host for host in hosts if everyone or not described(host)] or ["all:!all"]
 
 
 class FilterModule:

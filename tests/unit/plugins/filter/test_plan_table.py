@@ -52,6 +52,7 @@ def test_plan_table():
         (["up", "described"], True, ["up", "described"]),
         (["described"], False, ["all:!all"]),
         ([], False, ["all:!all"]),
+        (["unheard-of"], False, ["unheard-of"]),
     ],
 )
 def test_hosts_to_measure(hosts, everyone, expected):
