@@ -40,10 +40,11 @@ class Run:
 
 
 class Cluster:
-    """N hosts of one lab, with an inventory directory of their own."""
+    """N hosts of one lab, with an inventory directory of their own; options are those of `python -m tests.lab up`."""
 
-    def __init__(self, name, nodes):
+    def __init__(self, name, nodes, *options):
         self.name = name
+        self.options = options
         self.hosts = [f"{name}-{i}" for i in range(1, nodes + 1)]
         self.inventory = CHECKOUT / "tests" / "output" / name
         if KEEP and (self.inventory / "hosts.yml").exists():
@@ -56,7 +57,7 @@ class Cluster:
 
     def _up(self, nodes):
         path = self.inventory / "hosts.yml"
-        argv = [*LAB, "up", "--name", self.name, "--nodes", str(nodes), "--inventory", str(path)]
+        argv = [*LAB, "up", "--name", self.name, "--nodes", str(nodes), "--inventory", str(path), *self.options]
         subprocess.run(argv, cwd=CHECKOUT, check=True)
 
     def down(self):
