@@ -8,6 +8,8 @@ import subprocess
 import pytest
 from cluster import CHECKOUT, environment
 
+from tests.newer_tables import UPDATE, add_newer_pytorch
+
 pytestmark = pytest.mark.lab
 
 CONFIG = """\
@@ -58,3 +60,43 @@ def test_one_role_in_somebody_elses_play(cluster, project):
 def test_training_by_its_collection_name(cluster, project):
     run = play(cluster, project, "allreduce.gpu.train", "-e", "train_nodes=1", "--check")
     assert run.status == 0, run.output[-6000:]
+
+
+@pytest.fixture(scope="module")
+def unpinned(cluster, tmp_path_factory):
+    """The inventory of the converged hosts, with a request that leaves PyTorch to the tables, and without a lock."""
+
+    def leave_pytorch_open(content):
+        for variables in content["gpu_nodes"]["hosts"].values():
+            variables["gpu_stack_request"] = {
+                "driver": "535", "driver_source": "distribution", "pytorch": "latest", "pytorch_index": "cpu",
+            }  # fmt: skip
+
+    inventory = cluster.edit_inventory(tmp_path_factory.mktemp("unpinned") / "inventory", leave_pytorch_open)
+    (inventory / "stack.lock.yml").unlink(missing_ok=True)
+    return inventory
+
+
+def nothing_changed(run, cluster):
+    return run.status == 0 and all(run.recap[host]["changed"] == 0 for host in cluster.hosts)
+
+
+def test_newer_tables_change_nothing_while_there_is_a_lock(cluster, project, unpinned):
+    config = {"cwd": project, "config": project / "ansible.cfg", "inventory": unpinned}
+    first = cluster.play("allreduce.gpu.plan", **config)
+    assert first.status == 0, first.output[-6000:]
+    lock = (unpinned / "stack.lock.yml").read_text(encoding="utf-8")
+
+    add_newer_pytorch(project / "collections" / "ansible_collections" / "allreduce" / "gpu")
+    again = cluster.play("allreduce.gpu.site", **config)
+    assert nothing_changed(again, cluster), again.output[-6000:]
+    assert UPDATE in again.words
+    assert (unpinned / "stack.lock.yml").read_text(encoding="utf-8") == lock
+
+
+def test_renewing_the_lock_shows_the_difference_first(cluster, project, unpinned):
+    config = {"cwd": project, "config": project / "ansible.cfg", "inventory": unpinned}
+    shown = cluster.play("allreduce.gpu.plan", "-e", "stack_lock_renew=true", "--check", "--diff", **config)
+    assert shown.status == 0, shown.output[-6000:]
+    assert shown.words.index(UPDATE) < shown.words.index("Keep the plan in the lock")
+    assert "2.16.0" not in (unpinned / "stack.lock.yml").read_text(encoding="utf-8")

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from ansible_collections.allreduce.gpu.tests.newer_tables import UPDATE, add_newer_pytorch
 
 CHECKOUT = Path(__file__).resolve().parents[3]
 REFERENCES = ("a40-ubuntu2004", "a100-ubuntu2204", "a100-el8", "multi-gpu-workstation")
@@ -156,34 +157,24 @@ def collections(tmp_path):
     return tmp_path / "collections"
 
 
-def add_newer_pytorch(collections):
-    """What an update of the collection brings: one row more, and a new version of the tables."""
-    tables = collections / "ansible_collections" / "allreduce" / "gpu" / "data" / "stack"
-    torch = yaml.safe_load((tables / "torch.yml").read_text(encoding="utf-8"))
-    torch["rows"].append({**next(row for row in torch["rows"] if row["version"] == "2.13.0"), "version": "2.16.0"})
-    (tables / "torch.yml").write_text(yaml.safe_dump(torch), encoding="utf-8")
-    (tables / "version.yml").write_text('table_version: "2027.01.01"\n', encoding="utf-8")
-
-
 def test_a_lock_outlives_newer_tables_and_renewing_shows_the_difference_first(tmp_path, collections):
     write_inventory(tmp_path, described("gpu-1", "gpu-2"))
     first = run(tmp_path, collections=collections)
     assert first.status == 0, first.output
     assert "pytorch 2.13.0" in first.words
 
-    add_newer_pytorch(collections)
-    update = "update environments.main.frameworks.pytorch: 2.13.0 -> 2.16.0"
+    add_newer_pytorch(collections / "ansible_collections" / "allreduce" / "gpu")
     kept = run(tmp_path, collections=collections)
     assert kept.status == 0, kept.output
     assert "env main Python 3.11, pytorch 2.13.0 (cpu wheels)" in kept.words
-    assert update in kept.words, "the plan says what a newer table would change"
+    assert UPDATE in kept.words, "the plan says what a newer table would change"
     assert "changed=1" not in kept.output
     assert kept.lock == first.lock
 
     shown = run(tmp_path, "-e", "stack_lock_renew=true", "--check", "--diff", collections=collections)
     assert shown.status == 0, shown.output
     assert shown.lock == first.lock
-    assert shown.words.index(update) < shown.words.index("Keep the plan in the lock")
+    assert shown.words.index(UPDATE) < shown.words.index("Keep the plan in the lock")
 
     renewed = run(tmp_path, "-e", "stack_lock_renew=true", collections=collections)
     assert renewed.status == 0, renewed.output
