@@ -71,6 +71,9 @@ def fabric_manager(node, state):
     needed, loaded = node["fabric"]["manager_needed"], node["driver"]["loaded_version"]
     if needed is False or (needed is None and node["driver"]["nvml"] != "ok"):
         return []
+    installed = (state.get("driver") or {}).get("installed")
+    if installed not in (None, loaded) and manager_version(state, installed) is None:
+        return []  # it waits for the same reboot as its driver
     expected = "%s, running" % loaded
     found = [problem for problem in (manager_version(state, loaded), manager_service(state)) if problem]
     if node["fabric"]["state"] in ("not_started", "in_progress"):

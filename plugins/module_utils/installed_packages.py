@@ -44,6 +44,13 @@ def dpkg_stanzas(text):
             yield fields["Package"], fields.get("Version"), fields.get("Status", "").split()
 
 
+def read_dpkg_leftovers(tree, patterns):
+    """{package: version} of those that were removed and left their configuration."""
+    wanted = matcher(patterns)
+    stanzas = dpkg_stanzas(tree.text("/var/lib/dpkg/status") or "")
+    return {name: version for name, version, status in stanzas if status[-1:] == ["config-files"] and wanted(name)}
+
+
 def read_dpkg(tree, patterns):
     """({installed package: version}, whether dpkg stopped half way and nobody is at work)."""
     packages, broken = {}, bool([name for name in tree.names("/var/lib/dpkg/updates") if name.isdigit()])

@@ -26,6 +26,7 @@ def read_node_state(tree, run, package_patterns, service_names, paths):
         "container": services.is_container(tree),
         "package_manager": manager,
         "packages": installed,
+        "leftover_packages": installed_packages.read_dpkg_leftovers(tree, package_patterns) if manager == "apt" else {},
         "package_manager_interrupted": interrupted,
         "apt_components": installed_packages.enabled_components(mirrors, release) if mirrors is not None else None,
         "apt_mirrors": mirrors,

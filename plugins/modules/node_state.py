@@ -73,6 +73,7 @@ ansible_facts:
         container: false
         package_manager: apt
         packages: {nvidia-kernel-dkms: 535.261.03-1}
+        leftover_packages: {nvidia-tesla-470-alternative: 470.256.02-1}
         package_manager_interrupted: false
         apt_components: [main, contrib, non-free, non-free-firmware]
         apt_mirrors: [{uri: 'http://archive.example.org/debian', suite: bookworm, components: [main], signed_by: null}]

@@ -85,6 +85,9 @@ def _nvml(maker: Maker, package: Package, payload: Payload) -> None:
 
 def _cuda(maker: Maker, package: Package, payload: Payload) -> None:
     maker.library(payload, "libcuda", package.upstream, maker.libraries["empty"])
+    if maker.manager == "apt":
+        # Configuration: a removed libnvidia-compute-NNN leaves it (`rc` in NVIDIA/nvidia-docker issues 1364 and 1506).
+        payload.files["/etc/OpenCL/vendors/nvidia.icd"] = b"libnvidia-opencl.so.1\n"
 
 
 SMI = """\

@@ -6,6 +6,7 @@ from ansible_collections.allreduce.gpu.tests.unit.plugins.module_utils.health_he
 
 STOPPED = {"nvidia-fabricmanager": {"enabled": True, "active": False}}
 DISABLED = {"nvidia-fabricmanager": {"enabled": False, "active": True}}
+SWITCHED = {"driver": {"installed": "550.1"}, "packages": {"nvidia-fabricmanager-550": "550.1-1"}}
 UNASKED = {"nvidia-fabricmanager": {"enabled": None, "active": None}}
 NO_FABRIC = {"manager_needed": False}
 
@@ -17,6 +18,7 @@ NO_FABRIC = {"manager_needed": False}
         (node(loaded_version=None), {"driver": {"installed": None}}, "failed", "module_loaded"),
         (node(), {"driver": {"installed": "550.1"}}, "reboot_required", "module_loaded"),
         (node(), {"driver": {"installed": None}}, "ok", "module_loaded"),
+        (node(), {**SWITCHED, "services": STOPPED}, "reboot_required", "module_loaded"),
         (node(library_version="550.1", nvml="mismatch"), {}, "reboot_required", "driver_library"),
         (node(library_version=None, nvml="not found"), {}, "failed", "driver_library"),
         (node(nvml="Unknown Error"), {}, "failed", "nvml"),

@@ -53,6 +53,12 @@ def test_dpkg(tmp_path, dkms, updates, program, expected):
     assert packages.read_dpkg(files, ["*nvidia*", "dkms", "gone"]) == expected
 
 
+def test_removed_packages_that_left_their_configuration(tmp_path):
+    files = tree(tmp_path, {"/var/lib/dpkg/status": STATUS.format(dkms="deinstall ok config-files")})
+    assert packages.read_dpkg_leftovers(files, ["*nvidia*", "dkms"])["dkms"] == "3.0.10-8"
+    assert "nvidia-smi" not in packages.read_dpkg_leftovers(files, ["*"])
+
+
 def test_the_daemon_of_unattended_upgrades_is_no_upgrade(tmp_path):
     daemon = {"/proc/77/comm": "unattended-upgr\n"}
     files = tree(tmp_path, {"/var/lib/dpkg/status": STATUS.format(dkms="install ok unpacked"), **daemon})
