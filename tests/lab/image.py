@@ -73,8 +73,8 @@ def _recipe(distribution):
 def ensure(distribution):
     """Name of the image of a replicas.Distribution, made when it is missing.
 
-    LAB_IMAGE names an image in a registry to start from, or says `registry`: the one that the distribution publishes;
-    else mmdebstrap makes one, from LAB_DEBIAN_MIRROR when that is set.
+    LAB_REGISTRY names a registry whose image of the distribution to start from, LAB_IMAGE any one image; without them
+    mmdebstrap makes one, from LAB_DEBIAN_MIRROR when that is set.
     """
     base = distribution.image
     tag = (

@@ -22,7 +22,7 @@ DEFAULT = "debian12"
 class Distribution:
     name: str
     suite: str
-    registry: str
+    published: str
     nvidia: str
     archive: str | None = None
     release: str | None = None
@@ -39,9 +39,9 @@ class Distribution:
 
     @property
     def image(self) -> str | None:
-        """The registry's image to start from, when LAB_IMAGE asks for one."""
-        wanted = os.environ.get("LAB_IMAGE")
-        return self.registry if wanted == "registry" else wanted or None
+        """The distribution's own image to start from: below LAB_REGISTRY, or the one that LAB_IMAGE names."""
+        registry = os.environ.get("LAB_REGISTRY")
+        return os.environ.get("LAB_IMAGE") or (f"{registry}/{self.published}" if registry else None)
 
     @property
     def packages(self) -> list[str]:

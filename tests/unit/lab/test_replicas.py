@@ -30,11 +30,14 @@ def test_an_enterprise_linux_replica_says_so_everywhere():
 
 
 @pytest.mark.parametrize(
-    ("wanted", "image"),
-    [("registry", "docker.io/library/ubuntu:22.04"), ("example.org/ubuntu:22.04", "example.org/ubuntu:22.04")],
+    ("variable", "value", "image"),
+    [
+        ("LAB_REGISTRY", "registry.example.org", "registry.example.org/library/ubuntu:22.04"),
+        ("LAB_IMAGE", "example.org/ubuntu:22.04", "example.org/ubuntu:22.04"),
+    ],
 )
-def test_a_host_from_the_real_image_is_no_replica(monkeypatch, wanted, image):
-    monkeypatch.setenv("LAB_IMAGE", wanted)
+def test_a_host_from_the_real_image_is_no_replica(monkeypatch, variable, value, image):
+    monkeypatch.setenv(variable, value)
     distribution = replicas.get("ubuntu2204")
     assert (distribution.image, distribution.is_replica, distribution.disguise()) == (image, False, "")
 
