@@ -73,6 +73,16 @@ def parse_rpm(text, patterns):
     return {name: version[2:] if version.startswith("0:") else version for name, version in pairs if wanted(name)}
 
 
+def rpm_duplicates(text):
+    """Names that stand there in two versions: what an upgrade leaves that was cut off. Kernels and keys always may."""
+    versions = {}
+    for line in text.splitlines():
+        name, dummy, version = line.partition(" ")
+        versions.setdefault(name, set()).add(version)
+    several = [name for name, found in versions.items() if len(found) > 1]
+    return sorted(name for name in several if not name.startswith(("kernel", "kmod-", "gpg-pubkey")))
+
+
 def matcher(patterns):
     """One function of a name that tells whether any of the shell patterns matches it."""
     combined = re.compile("|".join(fnmatch.translate(pattern) for pattern in patterns) or r"(?!)")

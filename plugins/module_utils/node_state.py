@@ -7,7 +7,13 @@ from __future__ import absolute_import, division, print_function
 
 __metaclass__ = type
 
-from ansible_collections.allreduce.gpu.plugins.module_utils import environments, installed_packages, kernels, services
+from ansible_collections.allreduce.gpu.plugins.module_utils import (
+    environments,
+    installed_packages,
+    kernels,
+    package_locks,
+    services,
+)
 
 RPM_QUERY = ["rpm", "-qa", "--qf", "%{NAME} %{EPOCHNUM}:%{VERSION}-%{RELEASE}\\n"]
 
@@ -28,6 +34,7 @@ def read_node_state(tree, run, package_patterns, service_names, paths):
         "packages": installed,
         "leftover_packages": installed_packages.read_dpkg_leftovers(tree, package_patterns) if manager == "apt" else {},
         "package_manager_interrupted": interrupted,
+        "package_manager_holder": package_locks.lock_holder(tree),
         "apt_components": installed_packages.enabled_components(mirrors, release) if mirrors is not None else None,
         "apt_mirrors": mirrors,
         "dkms": dkms,
@@ -43,5 +50,6 @@ def _installed(tree, run, manager, patterns):
     if manager == "apt":
         return installed_packages.read_dpkg(tree, patterns)
     if manager == "dnf":
-        return installed_packages.parse_rpm(run(RPM_QUERY) or "", patterns), False
+        listed = run(RPM_QUERY) or ""
+        return installed_packages.parse_rpm(listed, patterns), bool(installed_packages.rpm_duplicates(listed))
     return {}, False

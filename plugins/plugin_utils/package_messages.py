@@ -1,0 +1,122 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Why apt or dnf failed, in one sentence that says what to change."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+
+_MIRROR = "for a mirror, repeat its synchronisation; else wait until the repository is complete and run this again"
+_KEY = "set {key} to the file of the key that signs it and {key}_fingerprint to its fingerprint, if you trust that key"
+
+# The first that is found counts: what is particular stands before what it brings along. Groups fill the sentence.
+CAUSES = [
+    (r"(?P<file>/var/lib/dkms/\S+?/make\.log)", "a kernel module could not be built: see {file} there"),
+    (
+        r"No space left on device|(?:don't|do not) have enough free space in (?P<file>\S+?)[.\s]|"
+        r"At least (?P<size>\w+) more space needed on the (?P<place>\S+) filesystem|No space left",
+        "the disk is full{where}: make room there and run this again",
+    ),
+    (
+        r"Failed to lock|Could not get lock|[Ll]ockfile is held|is locked by another|lock_timeout",
+        "another package manager holds the lock{holder}: let it finish, or stop it, and run this again",
+    ),
+    (
+        r"policy|SHA-?1.{0,80}(?:not considered secure|rejected)|Signing key on \w+ is not bound",
+        "the host's policy rejects the key of {source}, which only SHA-1 binds to its name: use a mirror that signs with a key of its "
+        "own ({key}), or take the packages from the distribution",
+    ),
+    (
+        r"NO_PUBKEY (?P<id>\w+)|Missing key (?P<id2>\w+)|[Nn]o public key|keys? (?:listed|already installed).*not correct|NOKEY",
+        "{source} is signed with another key{id} than the one that is set: " + _KEY,
+    ),
+    (
+        r"BADSIG|signatures? (?:were|was|is) invalid|[Bb]ad (?:GPG )?[Ss]ignature|GPG verification error",
+        "the signature of {source} does not match its index, which was changed on the way or half copied: " + _MIRROR,
+    ),
+    (
+        r"is expired \(invalid since|is not valid yet|Release file expired",
+        "the index of {source} has expired: " + _MIRROR + ", and see that the host's clock is right",
+    ),
+    (
+        r"unexpected size|Hash Sum mismatch|checksum doesn't match|checksums? mismatch|Mirror sync in progress|connection closed",
+        "the index of {source} and its files do not fit together: " + _MIRROR,
+    ),
+    (
+        r"Failed to fetch (?P<url>\S+\.(?:deb|rpm))\s+404|\[MIRROR\] (?P<rpm>\S+\.rpm):.{0,80}404|(?P<rpm2>\S+\.rpm).{0,200}404",
+        "{url} is in the repository's index and no longer in the repository: " + _MIRROR,
+    ),
+    (
+        r"(?P<code>\b5\d\d\b)\s+(?:Service|Bad|Gateway|Internal)|Status code: (?P<code2>5\d\d)|\berror: (?P<code3>5\d\d)\b",
+        "{source} answers {code}: wait until its server works again, or set {address} to a mirror, and run this again",
+    ),
+    (
+        r"does not have a Release file|\b404\b",
+        "there is no repository at {source}: correct {address}",
+    ),
+    (
+        r"Could not (?:connect|resolve)|Connection (?:refused|failed|timed out)|Couldn't (?:connect|resolve)|timed out",
+        "{source} cannot be reached: look at the host's network and proxy, or set {address} to a mirror that it reaches",
+    ),
+    (
+        r"[Vv]ersion '(?P<version>[^']+)' for '(?P<name>[^']+)' was not found|[Nn]o package matching '(?P<name2>[^']+)'|"
+        r"No package (?P<name3>\S+) available",
+        "no repository of the host has {name} {version}, which the plan names: take another version in gpu_stack_request, or complete "
+        "the mirror",
+    ),
+    (
+        r"unmet dependencies|held broken packages|nothing provides|[Dd]epsolve|[Cc]onflicting requests|pkgProblemResolver",
+        "the packages do not fit together with what is installed or in the repositories: {lines}; remove what somebody installed by "
+        "hand, or complete the mirror",
+    ),
+]
+_SETTINGS = {"key": "cuda_repository_key", "address": "cuda_repository_mirror"}
+
+
+def text_of(result: Mapping) -> str:
+    """Everything that a failed task printed."""
+    parts = [result.get(key) or "" for key in ("msg", "stderr", "stdout", "module_stderr")]
+    parts += [json.dumps(result[key]) for key in ("failures", "results") if result.get(key)]
+    return "\n".join(str(part) for part in parts)
+
+
+def explain(result: Mapping, holder: Mapping | None = None, source: str = "the repository") -> str:
+    """The sentence, without what was being done; the message itself where no cause is known."""
+    text = text_of(result)
+    for pattern, sentence in CAUSES:
+        found = re.search(pattern, text)
+        if found:
+            return sentence.format(**_fillings(found, text, holder, source))
+    return " ".join(str(result.get("msg") or text).split())
+
+
+def _fillings(found: re.Match, text: str, holder: Mapping | None, source: str) -> dict:
+    groups = {}
+    for name, value in found.groupdict().items():
+        if value:
+            groups[name.rstrip("23")] = value
+    asked = re.search(r"(?:The repository '|Failed to fetch |Release file for |repo ')(\S+)", text)
+    place = groups.get("place") or groups.get("file")
+    return {
+        **_SETTINGS,
+        "name": "",
+        "version": "",
+        "file": "",
+        "code": "an error",
+        "source": asked.group(1).strip("'") if asked else source,
+        "url": groups.get("url") or groups.get("rpm") or "a package",
+        "lines": _problem_lines(text),
+        **{key: value for key, value in groups.items() if key not in ("id", "rpm")},
+        "id": f" ({groups['id']})" if "id" in groups else "",
+        "where": f" ({place})" if place else "",
+        "holder": f" (process {holder['pid']}, {holder['program']})" if holder else "",
+    }
+
+
+def _problem_lines(text: str) -> str:
+    lines = [line.strip(" -") for line in text.splitlines()]
+    wanted = [line for line in lines if re.search(r"Depends:|Conflicts:|Breaks:|requires |provides |conflicts ", line)]
+    return "; ".join(dict.fromkeys(wanted[:4])) or "see the message above"
