@@ -185,5 +185,6 @@ def scenarios(session):
 
 @nox.session(tags=["all"])
 def scenarios_all(session):
-    """Two hosts through a cluster's life: bad input, power cut, convergence, training, installed archive."""
+    """Two hosts through a cluster's life: bad input, power cut, convergence, training, installed archive; faults, branches."""
+    _core_216(session)
     _pytest(session, "scenarios_all", "tests/scenarios", *session.posargs)

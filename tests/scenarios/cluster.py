@@ -15,6 +15,7 @@ import yaml
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 KEEP = os.environ.get("ALLREDUCE_KEEP")  # leave the hosts for a look, and take them again
+CORE_216 = CHECKOUT / ".nox" / "core_216" / "bin"  # the last ansible-core for EL8; noxfile.py makes it
 LAB = [sys.executable, "-m", "tests.lab"]
 
 
@@ -45,6 +46,7 @@ class Cluster:
     def __init__(self, name, nodes, *options):
         self.name = name
         self.options = options
+        self.programs = CHECKOUT / ".venv" / "bin"
         self.hosts = [f"{name}-{i}" for i in range(1, nodes + 1)]
         self.inventory = CHECKOUT / "tests" / "output" / name
         if KEEP and (self.inventory / "hosts.yml").exists():
@@ -76,7 +78,7 @@ class Cluster:
         """ansible-playbook as a running process, in a process group of its own."""
         argv = ["ansible-playbook", playbook, "-i", str(inventory or self.inventory), *options]
         return subprocess.Popen(
-            argv, cwd=cwd, env=environment(config), text=True, start_new_session=True,
+            argv, cwd=cwd, env=environment(config, self.programs), text=True, start_new_session=True,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         )  # fmt: skip
 
@@ -109,11 +111,11 @@ class Cluster:
         return Path(target)
 
 
-def environment(config):
-    """The environment a user's shell has: the tools of .venv first, one configuration file, no colours."""
+def environment(config, programs=CHECKOUT / ".venv" / "bin"):
+    """The environment a user's shell has: Ansible's programs first, one configuration file, no colours."""
     return {
         **{key: value for key, value in os.environ.items() if not key.startswith("ANSIBLE_")},
-        "PATH": f"{CHECKOUT / '.venv' / 'bin'}:{os.environ['PATH']}",
+        "PATH": f"{programs}:{os.environ['PATH']}",
         "ANSIBLE_CONFIG": str(config),
         "ANSIBLE_NOCOLOR": "1",
         "COLUMNS": "200",
