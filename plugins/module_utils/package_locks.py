@@ -29,7 +29,9 @@ def lock_holder(tree):
     """{pid, program} of the process that holds a lock of apt, dpkg, dnf or rpm; None where nobody does."""
     held = dict(
         (int(inode), int(pid))
-        for pid, inode in re.findall(r"(?m)^\d+: \S+ +\S+ +WRITE +(\d+) +\w+:\w+:(\d+) ", tree.text("/proc/locks") or "")
+        for pid, inode in re.findall(
+            r"(?m)^\d+: \S+ +\S+ +WRITE +(\d+) +\w+:\w+:(\d+) ", tree.text("/proc/locks") or ""
+        )
     )
     pids = [held.get(_inode(tree, name)) for name in LOCKED_FILES] + [tree.number(name) for name in NUMBER_FILES]
     for pid in pids:
