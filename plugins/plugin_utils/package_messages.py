@@ -54,7 +54,7 @@ CAUSES = [
         "{source} answers {code}: wait until its server works again, or set {address} to a mirror, and run this again",
     ),
     (
-        r"does not have a Release file|\b404\b",
+        r"(?:does not have|no longer has) a Release file|\b404\b",
         "there is no repository at {source}: correct {address}",
     ),
     (
@@ -90,7 +90,7 @@ def explain(result: Mapping, holder: Mapping | None = None, source: str = "the r
         found = re.search(pattern, text)
         if found:
             return sentence.format(**_fillings(found, text, holder, source))
-    return " ".join(str(result.get("msg") or text).split())
+    return " ".join(str(result.get("msg") or text).split()).rstrip(".")
 
 
 def _fillings(found: re.Match, text: str, holder: Mapping | None, source: str) -> dict:

@@ -17,6 +17,10 @@ FAILURES = {
         f"W:See apt-secure(8)., E:The repository '{URL}  Release' does not have a Release file.",
         [f"there is no repository at {URL}:", "correct cuda_repository_mirror"],
     ),
+    "404 of what was there": (
+        f"E:The repository '{URL}  Release' no longer has a Release file.",
+        [f"there is no repository at {URL}:"],
+    ),
     "truncated": (
         f"E:Failed to fetch {URL}/Packages.gz  File has unexpected size (114154 != 228309). Mirror sync in progress?",
         ["do not fit together", "repeat its synchronisation"],
