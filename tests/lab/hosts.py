@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """GPU-node hosts of the lab: up, down, and the inventory that reaches them."""
 
+import socket
 import subprocess
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -75,6 +76,8 @@ def up(name, count, inventory=None, machine=None, distribution=replicas.DEFAULT,
     if machine:
         for host in missing:
             hardware.install(host)
+    for host in wanted:
+        _wait_for_ssh(host, addresses[host])
     path = inventory or paths.LAB / name / "hosts.yml"
     variables = {"report_remark": _remark(kind, machine), **_mirror_variables(name, kind, use_mirror)}
     _write_inventory(path, addresses, keys, variables)
@@ -164,6 +167,19 @@ def _provision(host, setup):
         key=_ssh_key(), proxy=services.apt_proxy(), services=network.services_address(), setup=setup
     )
     return podman.podman("exec", "--interactive", host, "sh", input_text=script).strip()
+
+
+def _wait_for_ssh(host, address, seconds=60):
+    """An address that another host had a moment ago can be unreachable for some seconds more."""
+    deadline = time.monotonic() + seconds
+    while True:
+        try:
+            socket.create_connection((address, 22), timeout=2).close()
+            return
+        except OSError as error:
+            if time.monotonic() > deadline:
+                raise LabError(f"{host} does not answer at {address}, port 22: {error}") from error
+            time.sleep(0.5)
 
 
 def _ssh_key():

@@ -58,6 +58,10 @@ class Apt:
         said = self.ask("apt-get --simulate dist-upgrade")
         return {line.split()[1] for line in said.splitlines() if line.startswith(("Inst", "Remv"))}
 
+    def lacking(self, names):
+        """Files of packages that are not there."""
+        return self.ask(f"dpkg --verify {' '.join(names)} | grep ^missing; true")
+
     def streams(self):
         return None
 
@@ -85,6 +89,9 @@ class Dnf:
 
     def moved(self):
         return {line.split(".")[0] for line in self.ask("dnf -q check-update; true").splitlines() if line.strip()}
+
+    def lacking(self, names):
+        return self.ask(f"rpm --verify --nodeps {' '.join(names)} | grep ^missing; true")
 
     def streams(self):
         """Enabled streams of the driver's module, as dnf understands its files."""
@@ -158,6 +165,7 @@ def assert_only_the_planned_driver(system, plan):
     packages = system.driver_packages()
     others = {name: version for name, version in packages.items() if plan["driver"]["version"] not in version}
     assert others == {}
+    assert system.manager.lacking(packages) == ""
     for part in ("driver", "fabric_manager"):
         assert {package["name"] for package in plan[part]["packages"]} <= set(packages)
     if system.manager.streams() is not None:
