@@ -66,7 +66,9 @@ class FaultHost(Cluster):
 
     def forget_repository(self):
         """As before the repository was set up."""
-        self.run("rm -rf /etc/apt/sources.list.d/allreduce-* /etc/yum.repos.d/allreduce-* /var/cache/dnf")
+        self.run(
+            "rm -rf /etc/apt/sources.list.d/allreduce-* /etc/yum.repos.d/allreduce-* /var/cache/dnf /var/lib/apt/lists/*_compute_cuda_*"
+        )
 
     def wait_for(self, command, seconds=120):
         """Until COMMAND prints something."""

@@ -84,6 +84,10 @@ class TestUbuntu(Repository):
         words = [*words, unknown_key()] if "unknown" in fault else words
         self.refuses(fresh, fault, *words)
 
+    def test_repository_is_signed_anew_while_the_host_has_old_lists(self, host):
+        host.run("rm -f /etc/apt/sources.list.d/allreduce-*")
+        self.refuses(host, f"unknown-key:{OURS}", "signed with another key", unknown_key())
+
     def test_package_vanished_between_index_and_download(self, without_driver):
         host = without_driver
         with host.fault("vanished:*libnvidia-compute*"):
