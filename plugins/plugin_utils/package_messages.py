@@ -30,7 +30,7 @@ CAUSES = [
         "own ({key}), or take the packages from the distribution",
     ),
     (
-        r"NO_PUBKEY (?P<id>\w+)|Missing key (?P<id2>\w+)|[Nn]o public key|keys? (?:listed|already installed).*not correct|NOKEY",
+        r"NO_PUBKEY (?P<id>\w+)|Missing key (?P<id2>\w+)|[Nn]o public key|Signing key not found|keys? (?:listed|already installed).*not correct|NOKEY",
         "{source} is signed with another key{id} than the one that is set: " + _KEY,
     ),
     (
@@ -46,7 +46,8 @@ CAUSES = [
         "the index of {source} and its files do not fit together: " + _MIRROR,
     ),
     (
-        r"Failed to fetch (?P<url>\S+\.(?:deb|rpm))\s+404|\[MIRROR\] (?P<rpm>\S+\.rpm):.{0,80}404|(?P<rpm2>\S+\.rpm).{0,200}404",
+        r"Failed to fetch (?P<url>\S+\.(?:deb|rpm))\s+404|\[MIRROR\] (?P<rpm>\S+\.rpm):.{0,80}404|(?P<rpm2>\S+\.rpm).{0,200}404|"
+        r"Failed to download packages?: (?P<rpm3>\S+): ",
         "{url} is in the repository's index and no longer in the repository: " + _MIRROR,
     ),
     (
