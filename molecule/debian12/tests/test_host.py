@@ -54,7 +54,7 @@ def test_gpu_facts_measure_the_machine(gpu_node):
 
 
 def test_gpus_have_the_declared_settings(host, gpu_node):
-    assert [gpu["power_limit_watts"]["current"] for gpu in gpu_node["gpus"]] == [350] * 4
+    assert [gpu["power_limit_watts"]["current"] for gpu in gpu_node["gpus"]] == [250] * 4
     assert all(gpu["persistence_mode"] for gpu in gpu_node["gpus"])
     assert host.service("allreduce-gpu-settings").is_enabled
 
