@@ -143,7 +143,7 @@ class TestUbuntu(Repository):
         host.run("rm /etc/lab/dkms-build-fails")
         host.converges()
 
-    @pytest.mark.parametrize("place", ["/var/cache/apt/archives", "/usr/share/doc"])
+    @pytest.mark.parametrize("place", ["/var/cache/apt/archives", "/usr/src"])
     def test_full_disk(self, without_driver, place):
         host = without_driver
         host.run(
@@ -181,18 +181,27 @@ class TestUbuntu(Repository):
             == ""
         )
 
+    def test_runfile_installed_by_hand(self, without_driver):
+        host = without_driver
+        uninstall = "#!/bin/sh\\nrm -f /usr/bin/nvidia-uninstall /usr/lib/x86_64-linux-gnu/libnvidia-ml.so.535.54.03\\n"
+        host.run(f"printf '{uninstall}' > /usr/bin/nvidia-uninstall; chmod 755 /usr/bin/nvidia-uninstall")
+        host.run("touch /usr/lib/x86_64-linux-gnu/libnvidia-ml.so.535.54.03")
+        host.converges()
+        assert (
+            host.run("ls /usr/bin/nvidia-uninstall /usr/lib/x86_64-linux-gnu/libnvidia-ml.so.535*", check=False) == ""
+        )
+
     def test_repositories_out_of_step(self, without_driver):
         """The driver has arrived, its fabric manager has not: the host is not fine, and says why."""
-        host = without_driver
-        host.run("apt-get -y -q purge '*fabricmanager*' >/dev/null 2>&1", check=False)
+        host, newest = without_driver, {"driver": "535"}
         with host.fault("lagging"):
             host.run("apt-get -q update > /dev/null")
-            run = host.stack("driver,fabric")
+            run = host.stack("driver,fabric", gpu_stack_request=newest)
             stopped(
                 run, "fabric manager packages", "no repository of the host has", "fabricmanager", "complete the mirror"
             )
         assert host.run("systemctl is-enabled nvidia-fabricmanager 2>/dev/null", check=False).strip() != "enabled"
-        host.converges()
+        host.converges(gpu_stack_request=newest)
         assert host.run("systemctl is-enabled nvidia-fabricmanager", check=False).strip() == "enabled"
 
 
@@ -228,8 +237,6 @@ class TestRocky(Repository):
         ("fault", "words"),
         [
             (f"unavailable:{OURS}", ["answers 503", "wait until"]),
-            (f"missing:{OURS}", ["there is no repository at", "correct cuda_repository_mirror"]),
-            (f"truncated:{OURS}", ["do not fit together", "repeat its synchronisation"]),
             (f"wrong-signature:{OURS}", ["signature", "does not match its index"]),
             (f"unknown-key:{OURS}", ["signed with another key", "cuda_repository_key_fingerprint"]),
         ],
