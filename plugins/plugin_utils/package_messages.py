@@ -64,7 +64,7 @@ CAUSES = [
     ),
     (
         r"[Vv]ersion '(?P<version>[^']+)' for '(?P<name>[^']+)' was not found|[Nn]o package matching '(?P<name2>[^']+)'|"
-        r"No package (?P<name3>\S+) available",
+        r"No package (?P<name3>\S+) available|no available installation candidate for (?P<name4>[^=\s]+)=(?P<version2>\S+)",
         "no repository of the host has {name} {version}, which the plan names: take another version in gpu_stack_request, or complete "
         "the mirror",
     ),
@@ -98,7 +98,7 @@ def _fillings(found: re.Match, text: str, holder: Mapping | None, source: str) -
     groups = {}
     for name, value in found.groupdict().items():
         if value:
-            groups[name.rstrip("23")] = value
+            groups[name.rstrip("234")] = value
     asked = re.search(r"(?:The repository '|Failed to fetch |Release file for |repo ')(\S+)", text)
     place = groups.get("place") or groups.get("file")
     return {

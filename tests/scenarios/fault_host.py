@@ -130,5 +130,5 @@ def stopped(run, *words):
 
 def last_message(run):
     """msg of the last failure, its lines joined."""
-    last = run.output.split("fatal: ")[-1].partition("PLAY RECAP")[0]
+    last = run.output.split("fatal: ")[-1].partition("PLAY RECAP")[0].partition("TASK [")[0]
     return re.sub(r"\s+", " ", last.partition("msg:")[2]).replace("''", "'").strip()

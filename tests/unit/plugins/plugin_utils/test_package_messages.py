@@ -40,11 +40,20 @@ FAILURES = {
     ),
     "vanished": (
         f"'/usr/bin/apt-get -y' failed: E: Failed to fetch {URL}/libnvidia-compute-550_550.54.15-0ubuntu1_amd64.deb  404  Not Found",
-        ["libnvidia-compute-550_550.54.15-0ubuntu1_amd64.deb is in the repository's index and no longer in the repository"],
+        [
+            "libnvidia-compute-550_550.54.15-0ubuntu1_amd64.deb is in the repository's index and no longer in the repository"
+        ],
     ),
     "not in the repository": (
         "no package matching 'nvidia-fabricmanager-550=1' is available",
         ["no repository of the host has", "nvidia-fabricmanager-550"],
+    ),
+    "not in the repository with that version": (
+        "no available installation candidate for nvidia-fabricmanager-535=535.309.01-*",
+        [
+            "no repository of the host has nvidia-fabricmanager-535 535.309.01-*, which the plan names",
+            "complete the mirror",
+        ],
     ),
     "full disk": (
         "E: You don't have enough free space in /var/cache/apt/archives/.",
