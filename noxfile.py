@@ -27,6 +27,12 @@ def _pytest(session, name, *args):
     session.run("python", "-m", "pytest", f"--junitxml={OUTPUT / name}.xml", "-o", f"junit_suite_name={name}", *args)
 
 
+def _pinned(*names):
+    """Requirements of these names in the versions that .venv has."""
+    lines = (ROOT / "requirements-dev.txt").read_text(encoding="utf-8").splitlines()
+    return [line.split()[0] for line in lines if line.partition("==")[0] in names]
+
+
 def _copy_tree(session):
     """A copy of the checkout where Ansible's tools want a collection to lie: they would not follow the link in .collections."""
     shutil.rmtree(TREE, ignore_errors=True)
@@ -62,8 +68,9 @@ def unit(session):
 @nox.session(tags=["all"], venv_backend="uv")
 def unit_216(session):
     """The same on ansible-core 2.16, the last one that manages EL8."""
-    session.install("ansible-core==2.16.*", "pytest", "hypothesis", "jmespath", "nvidia-ml-py", "junitparser")
-    session.run("python", "-m", "pytest", "-q", "tests/unit")
+    session.install("--require-hashes", "-r", "requirements-216.txt")
+    session.install(*_pinned("pytest", "pytest-xdist", "hypothesis", "jsonschema", "junitparser"))
+    _pytest(session, "unit_216", "-q", "-n", "2", "tests/unit", *session.posargs)
 
 
 @nox.session(tags=["all"])

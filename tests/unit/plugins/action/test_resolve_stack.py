@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import pytest
 from ansible.errors import AnsibleError
 from ansible.parsing.dataloader import DataLoader
+from ansible_collections.allreduce.gpu.plugins.action import resolve_stack
 from ansible_collections.allreduce.gpu.plugins.action.resolve_stack import ActionModule
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack import lock
 
@@ -74,7 +75,8 @@ def test_bad_input_is_one_sentence(arguments, message):
         resolve(**arguments)
 
 
-def test_the_running_ansible_core_is_the_default():
+def test_the_running_ansible_core_is_the_default(monkeypatch):
+    monkeypatch.setattr(resolve_stack, "ansible_version", "2.19.3")
     with pytest.raises(AnsibleError, match="platform Python of rocky 8"):
         resolve(os="rocky 8")
     assert resolve(os="rocky 8", ansible_core="2.16")["stack"]

@@ -68,7 +68,7 @@ def act(tmp_path, node):
         args = {"script": str(tmp_path / "train.py"), "run_id": "r1", "directory": str(tmp_path / "runs"), **args}
         task = SimpleNamespace(args=args, check_mode=check_mode, async_val=0, action="torchrun")
         shell = SimpleNamespace(tmpdir="/tmp/x", join_path=os.path.join)
-        action = torchrun.ActionModule(task, SimpleNamespace(_shell=shell), None, DataLoader(), None)
+        action = torchrun.ActionModule(task, SimpleNamespace(_shell=shell), None, DataLoader(), None, None)
         action._find_needle = lambda folder, path: path if os.path.exists(path) else _missing()
         action._execute_module = node
         action._transfer_data = lambda path, data: setattr(node, "uploaded", data) or path
