@@ -34,7 +34,12 @@ CAUSES = [
         "{source} is signed with another key{id} than the one that is set: " + _KEY,
     ),
     (
-        r"BADSIG|signatures? (?:were|was|is) invalid|[Bb]ad (?:GPG )?[Ss]ignature|GPG verification error",
+        r"Bad GPG signature|GPG signature verification error",  # dnf does not tell one from the other
+        "the signature of {source} does not match its index, which is half copied or signed with another key than the one that is set: "
+        "for a mirror, repeat its synchronisation, or " + _KEY,
+    ),
+    (
+        r"BADSIG|signatures? (?:were|was|is) invalid|[Bb]ad [Ss]ignature|GPG verification error",
         "the signature of {source} does not match its index, which was changed on the way or half copied: " + _MIRROR,
     ),
     (
@@ -99,7 +104,7 @@ def _fillings(found: re.Match, text: str, holder: Mapping | None, source: str) -
     for name, value in found.groupdict().items():
         if value:
             groups[name.rstrip("234")] = value
-    asked = re.search(r"(?:The repository '|Failed to fetch |Release file for |repo ')(\S+)", text)
+    asked = re.search(r"(?:The repository '|Failed to fetch |Release file for )(\w+:/\S+)", text)
     place = groups.get("place") or groups.get("file")
     return {
         **_SETTINGS,

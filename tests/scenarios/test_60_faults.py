@@ -238,7 +238,7 @@ class TestRocky(Repository):
         [
             (f"unavailable:{OURS}", ["answers 503", "wait until"]),
             (f"wrong-signature:{OURS}", ["signature", "does not match its index"]),
-            (f"unknown-key:{OURS}", ["signed with another key", "cuda_repository_key_fingerprint"]),
+            (f"unknown-key:{OURS}", ["another key", "cuda_repository_key_fingerprint"]),
         ],
         ids=lambda value: value.partition(":")[0] if isinstance(value, str) else "",
     )

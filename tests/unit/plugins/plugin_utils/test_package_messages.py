@@ -34,6 +34,10 @@ FAILURES = {
         + UNSIGNED,
         ["another key (71860AA6D5C0E11A)", "cuda_repository_key_fingerprint"],
     ),
+    "dnf, bad signature or unknown key": (
+        "Error: Failed to download metadata for repo 'cuda': repomd.xml GPG signature verification error: Bad GPG signature",
+        ["the signature of the repository does not match its index", "another key", "cuda_repository_key_fingerprint"],
+    ),
     "expired": (
         f"E:Release file for {URL}/InRelease is expired (invalid since 30d 0h 4min 1s).",
         [f"the index of {URL}", "has expired", "clock"],
