@@ -27,12 +27,12 @@ NUMBER_FILES = (
 
 def lock_holder(tree):
     """{pid, program} of the process that holds a lock of apt, dpkg, dnf or rpm; None where nobody does."""
-    held = dict(
-        (int(inode), int(pid))
+    held = {
+        int(inode): int(pid)
         for pid, inode in re.findall(
             r"(?m)^\d+: \S+ +\S+ +WRITE +(\d+) +\w+:\w+:(\d+) ", tree.text("/proc/locks") or ""
         )
-    )
+    }
     pids = [held.get(_inode(tree, name)) for name in LOCKED_FILES] + [tree.number(name) for name in NUMBER_FILES]
     for pid in pids:
         program = _program(tree, pid) if pid else None
