@@ -84,6 +84,7 @@ ansible_facts:
         disk_free_mib: {/: 20480}
         environments: {main: {python: 3.11.2, packages: {torch: 2.13.0+cpu}}}
         reboot_pending: null
+        reboot_recorded: false
 """
 
 from ansible.module_utils.basic import AnsibleModule

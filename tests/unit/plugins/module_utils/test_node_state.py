@@ -5,7 +5,7 @@ from ansible_collections.allreduce.gpu.plugins.module_utils import node_state
 from ansible_collections.allreduce.gpu.tests.unit.plugins.module_utils.files_helper import tree
 
 KEYS = {
-    "kernel", "container", "package_manager", "packages", "leftover_packages", "package_manager_interrupted",
+    "kernel", "container", "package_manager", "packages", "leftover_packages", "reboot_recorded", "package_manager_interrupted",
     "package_manager_holder", "apt_components", "apt_mirrors", "dkms", "driver", "services", "disk_free_mib", "environments", "reboot_pending",
 }  # fmt: skip
 
