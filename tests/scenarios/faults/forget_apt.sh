@@ -1,3 +1,4 @@
+#!/bin/sh
 # As before the driver came: for the next case. Run on the host by sh.
 export DEBIAN_FRONTEND=noninteractive
 apt-mark showhold | xargs -r apt-mark unhold
