@@ -8,6 +8,7 @@ from __future__ import absolute_import, division, print_function
 __metaclass__ = type
 
 import json
+import sys
 
 from ansible_collections.allreduce.gpu.plugins.module_utils.files import FileTree
 from ansible_collections.allreduce.gpu.plugins.module_utils.gpu_node import measure
@@ -16,5 +17,5 @@ from ansible_collections.allreduce.gpu.plugins.module_utils.nvml import DEFAULT_
 
 def main(dummy_arguments, sysfs="/sys", procfs="/proc", library=DEFAULT_LIBRARY):
     """Print the model; 0."""
-    print(json.dumps(measure(FileTree(sysfs), FileTree(procfs), library), sort_keys=True))
+    sys.stdout.write(json.dumps(measure(FileTree(sysfs), FileTree(procfs), library), sort_keys=True) + "\n")
     return 0

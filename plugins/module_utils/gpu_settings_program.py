@@ -35,7 +35,7 @@ def apply_record(record, library, locked, check):
     except NoDriver as error:
         return str(error)
     del done["diff"]
-    print(json.dumps(done, indent=2, sort_keys=True))
+    sys.stdout.write(json.dumps(done, indent=2, sort_keys=True) + "\n")
     for warning in done["warnings"]:
-        print(warning, file=sys.stderr)
+        sys.stderr.write(warning + "\n")
     return "\n".join(done["problems"]) or None

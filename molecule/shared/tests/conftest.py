@@ -33,7 +33,7 @@ def root(host):
 def os_release(host):
     """/etc/os-release as a dictionary."""
     lines = host.file("/etc/os-release").content_string.splitlines()
-    return {key: value.strip('"') for key, _, value in (line.partition("=") for line in lines if "=" in line)}
+    return {key: value.strip('"') for key, dummy, value in (line.partition("=") for line in lines if "=" in line)}
 
 
 @pytest.fixture

@@ -84,7 +84,7 @@ def _with_links(sheet: _Sheet, machine: Machine, wiring: Wiring, width: float, h
     lines, labels = wiring.lines(anchors)
     boxes, texts = [], [_link_text(label) for label in labels]
     if machine.fabric:
-        boxes, more = _fabric(machine, wiring.bar, width, height, sheet.stacked)
+        boxes, more = _fabric(machine, wiring.thickness, width, height, sheet.stacked)
         texts += more
     return Picture(
         round(width, 1), round(height, 1), sheet.stacked, (*boxes, *sheet.boxes), tuple(lines), (*sheet.texts, *texts)
@@ -106,21 +106,27 @@ def _edge(box: Box, stacked: bool) -> float:
     return box.left if stacked else box.top
 
 
-def _fabric(machine: Machine, bar: float, width: float, height: float, stacked: bool) -> tuple[list[Box], list[Text]]:
+def _fabric(
+    machine: Machine, thickness: float, width: float, height: float, stacked: bool
+) -> tuple[list[Box], list[Text]]:
     """The bar of NVSwitches along the side of the links."""
     length = height if stacked else width
     count = machine.switches
-    outer = Box("fabric", 0, 0, bar, height) if stacked else Box("fabric", 0, 0, width, bar)
+    outer = Box("fabric", 0, 0, thickness, height) if stacked else Box("fabric", 0, 0, width, thickness)
     boxes, texts = [outer], []
     if count > 1:
         cell = (length - GAP * (count + 1)) / count
         for number in range(count):
             start = GAP + number * (cell + GAP)
-            boxes.append(Box("switch", 4, start, bar - 8, cell) if stacked else Box("switch", start, 4, cell, bar - 8))
+            boxes.append(
+                Box("switch", 4, start, thickness - 8, cell)
+                if stacked
+                else Box("switch", start, 4, cell, thickness - 8)
+            )
             if cell >= wide("tag", "NVSwitch"):
-                texts.append(_along("tag", start + cell / 2, bar / 2, "NVSwitch", stacked))
+                texts.append(_along("tag", start + cell / 2, thickness / 2, "NVSwitch", stacked))
     if not texts:
-        texts = [_along("tag", length / 2, bar / 2, machine.fabric_label, stacked)]
+        texts = [_along("tag", length / 2, thickness / 2, machine.fabric_label, stacked)]
     return boxes, texts
 
 

@@ -46,9 +46,9 @@ def wire(machine: Machine, stacked: bool) -> Wiring:
     known = [link for link in machine.links if link.one in order and link.two in order]
     longest = max((abs(order.index(link.one) - order.index(link.two)) for link in known), default=0)
     arcs = FIRST[stacked] + STEP[stacked] * (longest - 1) + 10 if longest else 0
-    bar = BAR if machine.fabric else 0
+    thickness = BAR if machine.fabric else 0
     room = 44 if stacked else 40
-    return Wiring(tuple(known), stacked, bar, arcs, bar + max(arcs, room if bar else 0))
+    return Wiring(tuple(known), stacked, thickness, arcs, thickness + max(arcs, room if thickness else 0))
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Wiring:
 
     links: tuple[Link, ...]
     stacked: bool
-    bar: float
+    thickness: float
     arcs: float
     depth: float
 
@@ -70,13 +70,13 @@ class Wiring:
         """From each GPU to the bar of switches."""
         for anchor in anchors:
             device = anchor.device
-            if self.bar and device.links:
-                path = f"M{self._at(anchor.middle, anchor.edge)}L{self._at(anchor.middle, self.bar)}"
+            if self.thickness and device.links:
+                path = f"M{self._at(anchor.middle, anchor.edge)}L{self._at(anchor.middle, self.thickness)}"
                 fault = bool(device.faulty_links)
                 text = device.faulty_links or str(device.links)
                 yield (
                     Line(path, thickness(device.links), fault),
-                    self._label(anchor.middle, (self.bar + self.depth) / 2, text, fault),
+                    self._label(anchor.middle, (self.thickness + self.depth) / 2, text, fault),
                 )
 
     def _arcs(self, anchors: list[Anchor]) -> Iterable[tuple[Line, Label]]:

@@ -34,7 +34,7 @@ def write_packages(packages: Iterable[Package], builder: Builder, place: Path, f
 
 def write_index(entries: Entries, fields: dict, place: Path, component: str, signature: keys.Signer) -> None:
     """Packages, Packages.gz in PLACE/COMPONENT; Release, InRelease and Release.gpg in PLACE."""
-    text = "\n".join(entry for _, entry in entries)
+    text = "\n".join(entry for dummy, entry in entries)
     files = {"Packages": text.encode(), "Packages.gz": gzip.compress(text.encode(), 6, mtime=0)}
     target = place / component
     target.mkdir(parents=True, exist_ok=True)
@@ -78,7 +78,7 @@ def build_nvidia(slug: str, packages: list[Package], builder: Builder, place: Pa
 def _lagging(entries: Entries) -> Entries:
     """What goes with a driver comes later than the driver: the newest fabric manager of each branch is missing."""
     newest = {}
-    for package, _ in entries:
+    for package, _dummy in entries:
         if "fabricmanager" in package.name:
             newest[package.upstream.partition(".")[0]] = package.upstream
     return [

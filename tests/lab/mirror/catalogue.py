@@ -65,9 +65,9 @@ def distribution(dist: str) -> list[Package]:
     """What the lab's stand-in for an Enterprise Linux and EPEL has."""
     data, found = table("distribution_el"), []
     for entry in data["packages"]:
-        epoch, _, version = str(entry.get("el9", entry["version"]) if dist == "el9" else entry["version"]).rpartition(
-            ":"
-        )
+        epoch, dummy, version = str(
+            entry.get("el9", entry["version"]) if dist == "el9" else entry["version"]
+        ).rpartition(":")
         found.append(expand({**entry, "epoch": int(epoch or 0)}, {}, f"{version}.{dist}", "dnf"))
     for kernel in data["kernels"][dist]:
         found += [

@@ -102,7 +102,7 @@ def modules(packages: list[Package], dist: str) -> list[dict]:
     streams += [(f"{branch}-dkms", branch, "dkms") for branch in reversed(proprietary)]
     streams += [(f"{branch}-open", branch, "open") for branch in reversed(with_open)]
     documents = [_stream(packages, name, branch, kind, dist) for name, branch, kind in streams]
-    profiles = {name: ["default"] for name, _, _ in streams}
+    profiles = {name: ["default"] for name, *rest in streams}
     default = {"module": data["name"], "stream": data["default_stream"], "profiles": profiles}
     return [*documents, {"document": "modulemd-defaults", "version": 1, "data": default}]
 

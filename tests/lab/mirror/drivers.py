@@ -62,7 +62,7 @@ def el_driver(driver: dict, row: dict) -> Iterator[Package]:
             yield expand(entry, values, version, "dnf")
     if values["b"] in data["precompiled"]["branches"]:
         for kernel in table("distribution_el")["kernels"][row["dist"]][:-1]:
-            plain, _, dist = kernel.partition(".el")
+            plain, dummy, dist = kernel.partition(".el")
             kernel_values = {**values, "k": plain, "kd": kernel}
             version = f"{upstream}-{data['precompiled']['release']}.el{dist}"
             yield expand(data["precompiled"]["package"], kernel_values, version, "dnf")

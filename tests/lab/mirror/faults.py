@@ -16,7 +16,7 @@ def set_faults(view: str, *faults: str | dict) -> None:
     """Replace the faults of a view: names, NAME:PATTERN, or {fault, match, rate}; without any it behaves."""
     rules = []
     for fault in faults:
-        name, _, match = fault.partition(":") if isinstance(fault, str) else (fault["fault"], "", "")
+        name, dummy, match = fault.partition(":") if isinstance(fault, str) else (fault["fault"], "", "")
         if name not in FAULTS:
             raise LabError(f"the mirror knows no fault {name!r}: use one of {', '.join(sorted(FAULTS))}")
         rules.append(fault if isinstance(fault, dict) else {"fault": name, **({"match": match} if match else {})})

@@ -53,7 +53,7 @@ def _layers(packages: list[tuple[Package, Payload]]) -> list[list[tuple[Package,
             layers.append(layer)
         layer[0].update(marks)
         layer[1].append((package, payload))
-    return [members for _, members in layers]
+    return [members for dummy, members in layers]
 
 
 def _build_layer(number: int, packages: list[tuple[Package, Payload]], place: Path) -> None:
@@ -87,7 +87,7 @@ def _write_files(payload: Payload, root: Path) -> None:
 def section(package: Package, payload: Payload) -> str:
     """One %package of a spec file."""
     name = package.name
-    version, _, release = package.version.rpartition("-")
+    version, dummy, release = package.version.rpartition("-")
     if not version:
         version, release = package.version, "1"
     lines = [f"%package -n {name}", "Summary: Stub", f"Version: {version}", f"Release: {release}", "AutoReqProv: no"]

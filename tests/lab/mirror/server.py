@@ -62,7 +62,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def do_GET(self):
         path = posixpath.normpath(urllib.parse.unquote(urllib.parse.urlsplit(self.path).path))
-        view, _, rest = path.strip("/").partition("/")
+        view, dummy, rest = path.strip("/").partition("/")
         rule = next((rule for rule in self._rules(view) if matches(rule, rest)), {})
         fault = rule.get("fault")
         if fault in ("unavailable", "missing", "vanished"):

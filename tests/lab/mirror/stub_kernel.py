@@ -54,10 +54,10 @@ def _prebuilt(maker: Maker, package: Package, payload: Payload) -> None:
         place = f"/usr/lib/modules/{kernel}/extra/drivers/video/nvidia/nvidia.ko"
         payload.files[place] = kernel_module("nvidia", package.upstream, "NVIDIA")
         return
-    flavour, _, kernel = package.name.removeprefix("linux-modules-nvidia-").partition("-open-")
+    flavour, dummy, kernel = package.name.removeprefix("linux-modules-nvidia-").partition("-open-")
     is_open = bool(kernel)
     if not is_open:
-        flavour, _, kernel = flavour.partition("-server-")
+        flavour, dummy, kernel = flavour.partition("-server-")
     branch = flavour.removesuffix("-server").partition("-")
     kernel = kernel or branch[2]
     folder = f"nvidia-{branch[0]}{'srv' if '-server' in package.name else ''}{'-open' if is_open else ''}"

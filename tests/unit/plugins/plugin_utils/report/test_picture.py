@@ -35,9 +35,7 @@ def built(name):
 
 
 MACHINES = [*simulated.MACHINES, (1,), (2, 9), (8, 0, 2), (10, 4, 4), (16, 8, 2)]
-every_picture = pytest.mark.parametrize(
-    ("name", "stacked"), list(itertools.product(MACHINES, (False, True))), ids=lambda value: str(value)
-)
+every_picture = pytest.mark.parametrize(("name", "stacked"), list(itertools.product(MACHINES, (False, True))), ids=str)
 
 
 def inside(inner, outer):

@@ -61,7 +61,7 @@ def test_switched_gpus_reach_the_bar_and_lost_ones_do_not():
     lines, labels = wiring.lines(
         [Anchor(one, (100 * number, 100 * number + 90), 80) for number, one in enumerate(gpus)]
     )
-    assert [ends(line.path)[1] for line in lines] == [(45, wiring.bar), (145, wiring.bar)]
+    assert [ends(line.path)[1] for line in lines] == [(45, wiring.thickness), (145, wiring.thickness)]
     assert [(text, fault) for _x, _y, text, fault in labels] == [("12", False), ("10/12", True)]
 
 

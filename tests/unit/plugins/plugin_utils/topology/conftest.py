@@ -3,4 +3,4 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Derivations are tried on measured machines, too."""
 
-from ansible_collections.allreduce.gpu.tests.unit.plugins.module_utils.conftest import library, measure  # noqa: F401
+from ansible_collections.allreduce.gpu.tests.unit.plugins.module_utils.conftest import library, measure  # noqa: F401  # pylint: disable=unused-import
