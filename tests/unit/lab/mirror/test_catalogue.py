@@ -26,13 +26,21 @@ DISTRIBUTION = {"dkms", "adduser"}
 UNSEEN = {("debian12", "470", "nvidia"), ("ubuntu2404", "470", "nvidia")}
 
 
+@cache
+def _stack(system, branch, source):
+    """The plan, None where it is refused."""
+    request = {"pytorch": "none", "driver": branch, "driver_source": source}
+    return resolve({"os": system, "arch": "x86_64", "gpus": BOARD, "request": request, "ansible_core": "2.16"})["stack"]
+
+
 def _plans():
+    """Every plan that is not refused."""
     for name in replicas.names():
         distribution = replicas.get(name)
         system = f"{distribution.os_release.get('ID', 'debian')} {_number(distribution)}"
         for branch in BRANCHES:
             for source in ("nvidia", "distribution"):
-                if (name, branch, source) in UNSEEN:
+                if (name, branch, source) in UNSEEN or not _stack(system, branch, source):
                     continue
                 yield pytest.param(distribution, system, branch, source, id=f"{name}-{branch}-{source}")
 
@@ -50,14 +58,6 @@ def _versions(name, kind):
         epoch = f"{package.epoch}:" if package.epoch else ""
         found.setdefault(package.name, []).append(epoch + package.version)
     return found
-
-
-def _stack(system, branch, source):
-    request = {"pytorch": "none", "driver": branch, "driver_source": source}
-    answer = resolve({"os": system, "arch": "x86_64", "gpus": BOARD, "request": request, "ansible_core": "2.16"})
-    if not answer["stack"]:
-        pytest.skip("refused: " + answer["conflicts"][0]["reason"])
-    return answer["stack"]
 
 
 def _wanted(stack, parts):
@@ -102,8 +102,15 @@ def test_every_dependency_can_be_met(slug):
 
 
 @pytest.mark.skipif(not shutil.which("apt-get"), reason="needs apt")
-@pytest.mark.parametrize("distribution", ["ubuntu2004", "ubuntu2204", "ubuntu2404", "debian12"])
-@pytest.mark.parametrize("branch", ["535", "550", "580"])
+@pytest.mark.parametrize(
+    ("distribution", "branch"),
+    [
+        (distribution, branch)
+        for distribution in ("ubuntu2004", "ubuntu2204", "ubuntu2404", "debian12")
+        for branch in ("535", "550", "580")
+        if (distribution, branch) != ("ubuntu2004", "580")  # NVIDIA's repository for it ends before
+    ],
+)
 def test_apt_installs_a_plan(distribution, branch, tmp_path):
     """The real solver, over the index alone, with the pins of the hold: without them names without a branch go to the newest."""
     kind = replicas.get(distribution)
