@@ -18,5 +18,7 @@ def generated(checkout: Path) -> dict[Path, str]:
     rows = load()
     parts = {checkout / "README.md": readme.supported(rows), checkout / "docs" / "stack.md": tables.supported(rows)}
     found = {path: between(path.read_text(encoding="utf-8"), "supported", body) for path, body in parts.items()}
+    path = checkout / "README.md"
+    found[path] = between(found[path], "roles", readme.roles(checkout))
     pages = distributions.pages(rows)
     return {**found, **{checkout / "docs" / "distributions" / name: text for name, text in pages.items()}}

@@ -1,10 +1,13 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The README's table: what can be planned, at a glance."""
+"""The README's tables: what can be planned, and the roles."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import yaml
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.tables import Tables
 
 from .distributions import PAGES, row_of, stacks
@@ -19,6 +22,19 @@ def supported(tables: Tables) -> str:
     newest = list(reversed(tables.rows("torch")))[:6]
     torch = table(("PyTorch", "Python", "builds", "driver from"), [_torch(tables, row) for row in newest])
     return f"{systems}\n\n{torch}"
+
+
+def roles(checkout: Path) -> str:
+    """Each role with the first words of its documentation."""
+    specs = sorted(checkout.glob("roles/*/meta/argument_specs.yml"))
+    return table(
+        ("role", "outcome"),
+        [(f"[{spec.parts[-3]}](roles/{spec.parts[-3]}/README.md)", _outcome(spec)) for spec in specs],
+    )
+
+
+def _outcome(spec: Path) -> str:
+    return yaml.safe_load(spec.read_text(encoding="utf-8"))["argument_specs"]["main"]["short_description"]
 
 
 def _system(tables: Tables, os: str) -> tuple:
