@@ -55,7 +55,8 @@ def test_driver_is_the_real_one(cluster):
 
 def test_nothing_waits_for_a_gpu_that_is_not_there(cluster):
     for host in cluster.hosts:
-        assert cluster.on(host, "systemctl is-active nvidia-persistenced", check=False).strip() == "inactive"
+        # Debian's package itself tries to start it once: "failed" there.
+        assert cluster.on(host, "systemctl is-active nvidia-persistenced", check=False).strip() != "active"
         assert cluster.on(host, "ls /var/lib/allreduce/reboot-pending 2>/dev/null", check=False) == ""
 
 
