@@ -221,6 +221,9 @@ def test_switch_without_a_reboot(system):
     assert json.loads(system.ask("cat /var/lib/allreduce/reboot-pending")) == pending
 
     restart(system)
+    # A GPU forgets its settings with the power; role gpu_settings' unit applies the recorded declaration at boot.
+    assert system.ask("systemctl show -P Result allreduce-gpu-settings").strip() == "success"
+    assert "power_limit 250000" in system.ask("cat /etc/simulated-nvml/profile.state")
     _run, seen = system.play("550", reboot_allowed=False)
     assert_at_work(system, seen)
     again, _seen = system.play("550", reboot_allowed=False)

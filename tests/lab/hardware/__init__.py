@@ -24,7 +24,8 @@ INSTALL = f"""
 set -eu
 install -m 755 {MOUNT}/files/modprobe /usr/local/sbin/modprobe
 install -m 755 {MOUNT}/files/nvidia-smi /usr/local/bin/nvidia-smi
-install -d /etc/systemd/system/nvidia-persistenced.service.d
+install -d /etc/systemd/system/nvidia-persistenced.service.d /etc/systemd/system/allreduce-gpu-settings.service.d
+install -m 644 {MOUNT}/files/gpu-settings.conf /etc/systemd/system/allreduce-gpu-settings.service.d/lab.conf
 ln -sfn {MOUNT} /etc/simulated-nvml
 install -m 644 {MOUNT}/files/persistenced.conf /etc/systemd/system/nvidia-persistenced.service.d/lab.conf
 install -m 644 -t /etc/systemd/system {MOUNT}/files/lab-machine*.service {MOUNT}/files/lab-machine*.path
