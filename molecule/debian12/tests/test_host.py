@@ -106,14 +106,6 @@ def test_owner_and_mode(host, path, user, mode):
     assert entry.mode == mode
 
 
-def test_nothing_is_world_writable(host):
-    found = host.check_output(
-        "find /etc /opt/allreduce /var/lib/allreduce -xdev -path /opt/allreduce/cache/uv -prune"
-        " -o -perm -0002 -not -type l -not -perm -1000 -print"
-    )
-    assert found == ""
-
-
 def test_training_user_has_no_privileges(host):
     user = host.user("trainer")
     assert user.exists
