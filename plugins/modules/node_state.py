@@ -91,31 +91,20 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.allreduce.gpu.plugins.module_utils.files import FileTree
 from ansible_collections.allreduce.gpu.plugins.module_utils.node_state import read_node_state
 
+PACKAGES = [
+    "*nvidia*", "cuda*", "libcuda*", "libcudnn*", "cudnn*", "libnccl*",
+    "nccl*", "dkms", "linux-image*", "linux-headers*", "kernel", "kernel-core", "kernel-devel*",
+]  # fmt: skip
+SERVICES = ["chrony", "chronyd", "nvidia-persistenced", "nvidia-fabricmanager"]
+
 
 def main():
     """Read the options, measure, answer."""
     strings = {"type": "list", "elements": "str"}
     module = AnsibleModule(
         argument_spec={
-            "packages": dict(
-                strings,
-                default=[
-                    "*nvidia*",
-                    "cuda*",
-                    "libcuda*",
-                    "libcudnn*",
-                    "cudnn*",
-                    "libnccl*",
-                    "nccl*",
-                    "dkms",
-                    "linux-image*",
-                    "linux-headers*",
-                    "kernel",
-                    "kernel-core",
-                    "kernel-devel*",
-                ],
-            ),
-            "services": dict(strings, default=["chrony", "chronyd", "nvidia-persistenced", "nvidia-fabricmanager"]),
+            "packages": dict(strings, default=PACKAGES),
+            "services": dict(strings, default=SERVICES),
             "paths": {"type": "list", "elements": "path", "default": ["/", "/opt", "/var"]},
             "root": {"type": "path", "default": "/"},
         },
