@@ -6,6 +6,8 @@
 import re
 from pathlib import Path
 
+import yaml
+
 ROLES = Path(__file__).resolve().parents[3] / "roles"
 
 
@@ -33,3 +35,14 @@ def test_no_role_writes_the_file_of_a_hold():
     }
     assert "cuda" in files
     assert not files & set(holds())
+
+
+def variables(role):
+    return yaml.safe_load((ROLES / role / "vars" / "main.yml").read_text(encoding="utf-8"))
+
+
+def test_what_the_driver_leaves_to_the_fabric_manager_is_held_there():
+    """The two patterns that no driver's hold covers are the fabric manager's alone."""
+    left = variables("nvidia_driver")["__nvidia_driver_other_packages"]
+    assert set(variables("fabric_manager")["__fabric_manager_held"]) - set(left) == {"nvlsm", "nvlink5*"}
+    assert set(left) <= set(variables("fabric_manager")["__fabric_manager_held"])

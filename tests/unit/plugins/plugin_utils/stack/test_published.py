@@ -40,10 +40,11 @@ def drivers(found):
 
 
 def agree(planned, published):
-    """No planned version passes by what was published of that package."""
+    """No planned version passes by what was published of that package; the number of versions compared."""
     for name, versions in published.items():
         for version in versions:
             assert fnmatchcase(version, planned[name] or "*"), (name, version, planned[name])
+    return sum(map(len, published.values()))
 
 
 @pytest.mark.parametrize(
@@ -76,10 +77,12 @@ def test_pinning_packages_for_ubuntu(pinning):
 def test_nvidias_packages_for_el(dist):
     published = PUBLISHED["el"][dist]
     numbers = {v.partition(":")[2].partition("-")[0] for vs in published.values() for v in vs if ":" in v}
+    compared = 0
     for number in sorted(numbers):
         planned = packages(stack(f"rocky {dist[2:]}", driver=number, kernel_modules="auto")["driver"])
         seen = {name: [v for v in vs if v.startswith(f"3:{number}-")] for name, vs in published.items()}
-        agree(planned, {name: versions for name, versions in seen.items() if name in planned})
+        compared += agree(planned, {name: versions for name, versions in seen.items() if name in planned})
+    assert compared
 
 
 @pytest.mark.parametrize("dist", ["el8", "el9"])
@@ -93,11 +96,11 @@ def test_names_for_el_were_seen_in_a_full_listing(dist):
 
 @pytest.mark.parametrize(("name", "versions"), PUBLISHED["el_fabric_manager"].items())
 def test_fabric_manager_for_el(name, versions):
-    for version in versions:
-        number = version.partition("-")[0]
-        if int(number[:3]) >= 535:
-            found = stack("rocky 9", driver=number)["fabric_manager"]
-            agree(packages(found), {name: [version]})
+    numbers = {version: version.partition("-")[0] for version in versions}
+    planned = {version: number for version, number in numbers.items() if int(number[:3]) >= 535}
+    assert planned
+    for version, number in planned.items():
+        agree(packages(stack("rocky 9", driver=number)["fabric_manager"]), {name: [version]})
 
 
 @pytest.mark.parametrize("branch", ["580", "595"])
