@@ -48,14 +48,8 @@ class Repository:
         assert again.recap[host.host]["changed"] > 0
 
 
-def unknown_key():
-    return (KEYS / "unknown.fingerprint").read_text(encoding="utf-8").strip()[-16:]
-
-
-class TestUbuntu(Repository):
-    """apt and dpkg."""
-
-    distribution, machine, wanted = "ubuntu2204", "dgx-a100", {"driver": "550"}
+class Driver(Repository):
+    """What is installed from it, too."""
 
     @pytest.fixture
     def without_driver(self, host):
@@ -67,6 +61,16 @@ class TestUbuntu(Repository):
         """What the cases need: a host with all but the driver."""
         run = host.stack("base,repository")
         assert run.status == 0, run.output[-6000:]
+
+
+def unknown_key():
+    return (KEYS / "unknown.fingerprint").read_text(encoding="utf-8").strip()[-16:]
+
+
+class TestUbuntu(Driver):
+    """apt and dpkg."""
+
+    distribution, machine, wanted = "ubuntu2204", "dgx-a100", {"driver": "550"}
 
     @pytest.mark.parametrize(
         ("fault", "words"),
@@ -218,20 +222,10 @@ class TestUbuntu2404(Repository):
         assert again.status == 0, again.output[-4000:]
 
 
-class TestRocky(Repository):
+class TestRocky(Driver):
     """dnf and rpm."""
 
     distribution, machine, wanted = "rocky9", "a40-pcie", {"driver": "550"}
-
-    @pytest.fixture
-    def without_driver(self, host):
-        host.forget_driver()
-        yield host
-        host.behave()
-
-    def test_00_the_host_is_ready(self, host):
-        run = host.stack("base,repository")
-        assert run.status == 0, run.output[-6000:]
 
     @pytest.mark.parametrize(
         ("fault", "words"),
