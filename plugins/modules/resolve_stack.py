@@ -227,6 +227,10 @@ stack:
         dkms_module:
           description: Name by which DKMS knows the module.
           type: str
+        installer_options:
+          description: How NVIDIA's installer is told which kernel modules to build; empty for packages.
+          type: list
+          elements: str
     fabric_manager:
       description: C(version) and C(packages) of the fabric manager; null where the GPUs need none.
       type: dict

@@ -25,6 +25,7 @@ def driver_result(tables: Tables, problem: Problem, driver: Candidate) -> dict:
         "source": row["source"],
         "kernel_modules": row["kernel_modules"],
         "package_manager": problem.os["package_manager"],
+        "installer_options": [],
         **SOURCES[row["source"]](tables, problem, driver),
     }
 
@@ -138,8 +139,11 @@ def nvidia_version(tables: Tables, problem: Problem, driver: Candidate, kind: st
 
 
 def _runfile(tables: Tables, problem: Problem, driver: Candidate) -> dict:
-    none: dict = {"packages": [], "pinning_packages": [], "components": []}
-    return {**none, "held": [], "conflicting": _held(tables, problem), "dkms_module": "nvidia", "precompiled": None}
+    none: dict = {"packages": [], "pinning_packages": [], "components": [], "held": [], "precompiled": None}
+    steps = tables.subjects["driver_packages"]["installer_options"]
+    step = [one for one in steps if one["first"] <= row_branch(driver)][-1]
+    options = list(step[driver.row["kernel_modules"]])
+    return {**none, "conflicting": _held(tables, problem), "dkms_module": "nvidia", "installer_options": options}
 
 
 SOURCES = {"distribution": _distribution, "nvidia": _nvidia, "runfile": _runfile}

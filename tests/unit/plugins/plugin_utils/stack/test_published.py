@@ -198,3 +198,22 @@ def test_every_supported_distribution_has_a_whole_driver(os, arch):
         assert not unheld
         for name in ("nvidia-container-toolkit", "libnvidia-container1", "nvidia-cuda-toolkit", "cuda-toolkit-12-4"):
             assert not any(fnmatchcase(name, one) for one in found["held"])
+
+
+@pytest.mark.parametrize(
+    ("branch", "flavour", "options"),
+    [
+        ("550", "open", ["-m=kernel-open"]),
+        ("550", "proprietary", []),
+        ("570", "proprietary", ["--kernel-module-type=proprietary"]),
+        ("580", "open", ["--kernel-module-type=open"]),
+    ],
+)
+def test_how_the_installer_is_told_the_kernel_modules(branch, flavour, options):
+    found = stack("ubuntu 22.04", driver=branch, driver_source="runfile", kernel_modules=flavour)["driver"]
+    assert found["installer_options"] == options
+    assert found["packages"] == []
+
+
+def test_packages_need_no_options_of_an_installer():
+    assert stack("ubuntu 22.04", driver="550", driver_source="nvidia")["driver"]["installer_options"] == []

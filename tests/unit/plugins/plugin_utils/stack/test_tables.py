@@ -43,6 +43,7 @@ def test_every_listed_source_is_used():
 
     assert judge
     by_rows = {source for subject in SUBJECTS for row in rows(subject) for source in row["sources"]}
+    by_rows |= {source for step in RAW["driver_packages"]["installer_options"] for source in step["sources"]}
     by_rules = {source for rule in REGISTRY for source in rule.sources}
     assert by_rules <= set(TABLES.subjects["sources"]["sources"])
     assert set(TABLES.subjects["sources"]["sources"]) == by_rows | by_rules
@@ -200,6 +201,12 @@ def test_archives_name_known_branches_distributions_and_flavours():
         for suite in row["suites"]:
             assert set(suite["kernel_modules"]) <= set(branches[row["branch"]]["kernel_modules"])
             assert all(row["packages"][flavour] for flavour in suite["kernel_modules"])
+
+
+def test_installer_options_rise_from_the_first_branch():
+    steps = [step["first"] for step in RAW["driver_packages"]["installer_options"]]
+    assert steps == sorted(set(steps))
+    assert steps[0] == 0
 
 
 def test_revisions_rise():
