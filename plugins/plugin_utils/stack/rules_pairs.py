@@ -133,6 +133,14 @@ def horovod_pytorch(context: Context, horovod, torch):
     return None
 
 
+@rule("horovod-pytorch-build", "horovod", "pytorch", sources=("S18",))
+def horovod_pytorch_build(context: Context, horovod, torch):
+    """Horovod's own build refuses GPU operations over a PyTorch without CUDA."""
+    if context.accelerator == "cuda" and torch.variant == "cpu":
+        return f"Horovod {horovod.version} is compiled for the host's GPUs, and PyTorch {torch.version}+cpu has no CUDA"
+    return None
+
+
 @rule("horovod-tensorflow", "horovod", "tensorflow", sources=("S18",))
 def horovod_tensorflow(context: Context, horovod, tensorflow):
     if at_least(tensorflow.version, horovod.row["tensorflow_below"]):

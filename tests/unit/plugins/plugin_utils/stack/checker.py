@@ -283,7 +283,7 @@ def check_horovod(stack, environment):
         if "pytorch" in frameworks:
             tag = environment["index"]["name"]
             build = next(one for one in TORCH[frameworks["pytorch"]]["builds"] if one["tag"] == tag)
-            if mm(build["cuda"]) != mm(stack["cuda"]["version"]):
+            if mm(build.get("cuda", "none")) != mm(stack["cuda"]["version"]):
                 wrong.append("Horovod's CUDA is not PyTorch's")
         if "tensorflow" in frameworks and TENSORFLOW[frameworks["tensorflow"]]["cuda"] != mm(stack["cuda"]["version"]):
             wrong.append("Horovod's CUDA is not TensorFlow's")

@@ -78,6 +78,14 @@ def test_horovod_needs_what_it_is_compiled_with(name):
     assert RULES[name].check(Context(TABLES, accelerator="cpu"), horovod, nothing) is None
 
 
+def test_horovod_for_gpus_does_not_build_with_pytorch_for_cpus():
+    check = RULES["horovod-pytorch-build"].check
+    horovod = Candidate("horovod", "0.28.1", row=TABLES.find("horovod", version="0.28.1"))
+    assert "has no CUDA" in check(CONTEXT, horovod, torch("2.0.1", "cpu"))
+    assert check(CONTEXT, horovod, torch("2.0.1", "cu118")) is None
+    assert check(Context(TABLES, accelerator="cpu"), horovod, torch("2.0.1", "cpu")) is None
+
+
 def test_rules_have_distinct_names_sources_and_known_scopes():
     kinds = {
         "driver",
