@@ -65,6 +65,18 @@ def unit(session):
     _pytest(session, "unit", "-n", "2", "tests/unit", *session.posargs)
 
 
+@nox.session(tags=["all"])
+def properties(session):
+    """Property tests with many more examples than `make test` takes, and others each time."""
+    files = [
+        str(path.relative_to(ROOT))
+        for path in ROOT.glob("tests/unit/**/test_*.py")
+        if "@given" in path.read_text("utf-8")
+    ]
+    session.env["HYPOTHESIS_PROFILE"] = "searching"
+    _pytest(session, "properties", "-n", "2", *files, *session.posargs)
+
+
 @nox.session(tags=["all"], venv_backend="uv")
 def unit_216(session):
     """The same on ansible-core 2.16, the last one that manages EL8."""

@@ -9,7 +9,7 @@ import pytest
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.report import document, html, junit
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.build import build
 from ansible_collections.allreduce.gpu.tests.report import cluster
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 
@@ -122,7 +122,6 @@ _VALID = {"verification": cluster.verification(), "results": cluster.results()}
 _PLACES = [path for path in _paths(_VALID) if len(path) > 1 and path[:2] != ("results",)]
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.sampled_from(_PLACES), _JSON)
 def test_nothing_in_the_inputs_can_break_the_report(path, value):
     inputs = json.loads(json.dumps(_VALID))
