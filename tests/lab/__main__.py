@@ -10,7 +10,7 @@ import shutil
 import sys
 from contextlib import contextmanager
 
-from . import demo, hosts, paths, podman, replicas
+from . import demo, hosts, leftovers, paths, podman, replicas
 from .mirror import build, faults
 from .progress import LabError
 
@@ -80,9 +80,10 @@ def _check_machine():
 @contextmanager
 def _alone():
     """Two `up`s at once would both build the image."""
-    paths.LAB.mkdir(parents=True, exist_ok=True)
+    paths.CACHE.mkdir(exist_ok=True)
     with open(paths.CACHE / "lab.lock", "w", encoding="utf-8") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
+        leftovers.clear_when_orphaned()
         yield
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import yaml
 
-from . import hardware, image, network, paths, podman, replicas, services, wheels
+from . import hardware, image, leftovers, network, paths, podman, replicas, services, wheels
 from .mirror import build as mirror
 from .progress import LabError, say
 
@@ -107,8 +107,7 @@ def purge():
     podman.prepare()
     _remove([host["name"] for host in podman.containers("allreduce.address")])
     podman.podman("system", "reset", "--force", check=False)
-    network.remove()
-    podman.dismantle()
+    leftovers.clear()
     subprocess.run(["rm", "-rf", paths.LAB, *GENERATED], check=True)
 
 
@@ -170,16 +169,22 @@ def _provision(host, setup):
 
 
 def _wait_for_ssh(host, address, seconds=60):
-    """An address that another host had a moment ago can be unreachable for some seconds more."""
+    """An address that another host had a moment ago can be unreachable for some seconds more.
+
+    Only sshd's greeting counts: a gateway may take connections to addresses that nobody has.
+    """
     deadline = time.monotonic() + seconds
     while True:
         try:
-            socket.create_connection((address, 22), timeout=2).close()
-            return
-        except OSError as error:
-            if time.monotonic() > deadline:
-                raise LabError(f"{host} does not answer at {address}, port 22: {error}") from error
-            time.sleep(0.5)
+            with socket.create_connection((address, 22), timeout=2) as connection:
+                if connection.recv(4) == b"SSH-":
+                    return
+                error = "something else than SSH answers"
+        except OSError as caught:
+            error = caught
+        if time.monotonic() > deadline:
+            raise LabError(f"{host} does not answer at {address}, port 22: {error}")
+        time.sleep(0.5)
 
 
 def _ssh_key():

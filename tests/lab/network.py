@@ -79,6 +79,11 @@ def _free_subnet():
     raise LabError("no free subnet in 10.203.0.0/16: remove another lab first")
 
 
+def bridge_exists():
+    """Whether the kernel has the bridge, whoever made it."""
+    return subprocess.run(["ip", "link", "show", BRIDGE], capture_output=True, check=False).returncode == 0
+
+
 def remove():
     """Forget the network, and take the bridge down (podman does so with the last container; a crash may leave it)."""
     if _file():

@@ -36,7 +36,8 @@ def _is_mounted(path):
     return subprocess.run(["mountpoint", "-q", str(path)], check=False).returncode == 0
 
 
-def _namespace_alive():
+def namespace_alive():
+    """Whether the mount namespace of prepare() can be entered."""
     return paths.NAMESPACE.exists() and _sh_ok(["nsenter", f"--mount={paths.NAMESPACE}", "true"])
 
 
@@ -50,7 +51,7 @@ def prepare():
     paths.LAB.mkdir(parents=True, exist_ok=True)
     (paths.LAB / "networks").mkdir(exist_ok=True)
     (paths.LAB / "containers.conf").write_text(CONTAINERS_CONF, encoding="utf-8")
-    if unified_cgroups() or _namespace_alive():
+    if unified_cgroups() or namespace_alive():
         return
     say("this host has no unified cgroups: making a mount namespace that has")
     if not _is_mounted(paths.RUN):
@@ -67,11 +68,15 @@ def prepare():
         )
 
 
+def entering():
+    """What stands before a command that deals with the lab's containers."""
+    return [] if unified_cgroups() else ["nsenter", f"--mount={paths.NAMESPACE}"]
+
+
 def command(*args):
     """The argv that runs `podman ARGS` with the lab's storage."""
-    enter = [] if unified_cgroups() else ["nsenter", f"--mount={paths.NAMESPACE}"]
     return [
-        *enter,
+        *entering(),
         "env",
         f"CONTAINERS_CONF={paths.LAB / 'containers.conf'}",
         "podman",
