@@ -102,11 +102,10 @@ def down(name):
 
 def purge():
     """Remove every host, the network, images, storage, keys and mounts; downloads stay."""
-    if not paths.LAB.exists():
-        return
-    podman.prepare()
-    _remove([host["name"] for host in podman.containers("allreduce.address")])
-    podman.podman("system", "reset", "--force", check=False)
+    if paths.LAB.exists():
+        podman.prepare()
+        _remove([host["name"] for host in podman.containers("allreduce.address")])
+        podman.podman("system", "reset", "--force", check=False)
     leftovers.clear()
     subprocess.run(["rm", "-rf", paths.LAB, *GENERATED], check=True)
 
