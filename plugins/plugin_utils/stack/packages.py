@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 
 from .model import Candidate, Problem
 from .tables import Tables
-from .versions import at_least
+from .versions import at_least, major
 
 FLAVOURS = ("open", "proprietary")
 # Endings that NVIDIA gives its packages for Ubuntu, and Ubuntu never: its own end in the release, as 0ubuntu0.22.04.1 does.
@@ -94,12 +94,9 @@ def _versioned(versions: Mapping[str, str | None]) -> list[dict]:
 
 
 def _pinned(driver: Candidate) -> dict[str, str]:
-    """Packages of the branch with a version of their own."""
+    """Packages of the branch with a version of their own, which may be another branch's."""
     pinned = driver.row["suite"]["pinned"]
-    if not driver.row["moves"]:
-        return dict(pinned)
-    branch = f"{row_branch(driver)}."
-    return {name: f"{branch}*" if version.startswith(branch) else version for name, version in pinned.items()}
+    return {name: f"{major(one)}.*" for name, one in pinned.items()} if driver.row["moves"] else dict(pinned)
 
 
 def _nvidia(tables: Tables, problem: Problem, driver: Candidate) -> dict:

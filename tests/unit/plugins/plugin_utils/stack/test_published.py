@@ -141,7 +141,7 @@ def test_debians_own_packages(suite):
     for row in rows:
         one = next(one for one in row["suites"] if one["suite"] == suite)
         for flavour in one["kernel_modules"]:
-            names = row["packages"][flavour] + row["packages"]["common"]
+            names = [name.format(**row) for name in row["packages"][flavour] + row["packages"]["common"]]
             assert {name: published[name] for name in names} == dict.fromkeys(names, one["revision"])
         assert {name: published[name] for name in one["pinned"]} == one["pinned"]
 
