@@ -10,19 +10,20 @@ import re
 from collections.abc import Mapping
 
 _MIRROR = "for a mirror, repeat its synchronisation; else wait until the repository is complete and run this again"
+_LOCK = "another package manager holds the lock{holder}: let it finish, or stop it, and run this again"
 _KEY = "set {key} to the file of the key that signs it and {key}_fingerprint to its fingerprint, if you trust that key"
 
 # The first that is found counts: what is particular stands before what it brings along. Groups fill the sentence.
 CAUSES = [
     (r"(?P<file>/var/lib/dkms/\S+?/make\.log)", "a kernel module could not be built: see {file} there"),
     (
-        r"No space left on device|(?:don't|do not) have enough free space in (?P<file>\S+?)[.\s]|"
+        r"No space left on device|Insufficient space in download directory (?P<directory>\S+)|(?:don't|do not) have enough free space in (?P<file>\S+?)[.\s]|"
         r"At least (?P<size>\w+) more space needed on the (?P<place>\S+) filesystem|No space left",
         "the disk is full{where}: make room there and run this again",
     ),
     (
         r"Failed to lock|Could not get lock|[Ll]ockfile is held|is locked by another|lock_timeout",
-        "another package manager holds the lock{holder}: let it finish, or stop it, and run this again",
+        _LOCK,
     ),
     (
         r"policy|SHA-?1.{0,80}(?:not considered secure|rejected)|Signing key on \w+ is not bound",
@@ -73,6 +74,7 @@ CAUSES = [
         "no repository of the host has {name} {version}, which the plan names: take another version in gpu_stack_request, or complete "
         "the mirror",
     ),
+    (r"Waiting for process with pid \d+ to finish", _LOCK),
     (
         r"unmet dependencies|held broken packages|nothing provides|[Dd]epsolve|[Cc]onflicting requests|pkgProblemResolver",
         "the packages do not fit together with what is installed or in the repositories: {lines}; remove what somebody installed by "
@@ -105,7 +107,7 @@ def _fillings(found: re.Match, text: str, holder: Mapping | None, source: str) -
         if value:
             groups[name.rstrip("234")] = value
     asked = re.search(r"(?:The repository '|Failed to fetch |Release file for )(\w+:/\S+)", text)
-    place = groups.get("place") or groups.get("file")
+    place = groups.get("place") or groups.get("file") or groups.get("directory")
     return {
         **_SETTINGS,
         "name": "",

@@ -231,6 +231,8 @@ class TestRocky(Driver):
         ("fault", "words"),
         [
             (f"unavailable:{OURS}", ["answers 503", "wait until"]),
+            (f"missing:{OURS}", ["there is no repository at", "correct cuda_repository_mirror"]),
+            ("truncated", ["do not fit together", "repeat its synchronisation"]),
             (f"wrong-signature:{OURS}", ["signature", "does not match its index"]),
             (f"unknown-key:{OURS}", ["another key", "cuda_repository_key_fingerprint"]),
         ],
@@ -243,6 +245,29 @@ class TestRocky(Driver):
         host = without_driver
         with host.fault("vanished:*nvidia-driver-cuda*"):
             stopped(host.stack("driver"), "nvidia-driver-cuda", "no longer in the repository", "synchronisation")
+        host.is_sound()
+        host.converges()
+
+    def test_lock_is_held(self, without_driver):
+        """dnf writes its process number into a file; whoever does that holds the lock while it lives."""
+        host = without_driver
+        host.run("systemd-run --quiet --unit=holder sleep 600")
+        pid = host.run("systemctl show --value -p MainPID holder").strip()
+        host.run(f"printf {pid} > /var/cache/dnf/metadata_lock.pid")
+        run = host.stack("driver", **QUICK_LOCKS)
+        stopped(run, "another package manager holds the lock", f"process {pid}, ", "sleep 600", "let it finish")
+        assert host.driver() is None
+        host.run("systemctl stop holder")
+        host.converges()
+
+    @pytest.mark.parametrize("place", ["/var/cache/dnf", "/usr/src"])
+    def test_full_disk(self, without_driver, place):
+        host = without_driver
+        host.run(f"mount -t tmpfs -o size=8k,mode=755 tmpfs {place}; head -c 8k /dev/zero > {place}/full", check=False)
+        try:
+            stopped(host.stack("driver"), "the disk is full", "make room")
+        finally:
+            host.run(f"umount {place}")
         host.is_sound()
         host.converges()
 

@@ -48,6 +48,14 @@ FAILURES = {
             "libnvidia-compute-550_550.54.15-0ubuntu1_amd64.deb is in the repository's index and no longer in the repository"
         ],
     ),
+    "dnf waited for a lock": (
+        "non-zero return code\nWaiting for process with pid 4711 to finish.",
+        ["another package manager holds the lock: let it finish"],
+    ),
+    "dnf has no room for downloads": (
+        "Error: Insufficient space in download directory /var/cache/dnf/cuda-1/packages\n    * free   0.0 B\n    * needed 1.2 G",
+        ["the disk is full (/var/cache/dnf/cuda-1/packages): make room"],
+    ),
     "not in the repository": (
         "no package matching 'nvidia-fabricmanager-550=1' is available",
         ["no repository of the host has", "nvidia-fabricmanager-550"],
