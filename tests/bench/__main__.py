@@ -1,10 +1,11 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""`make bench`: the cost of a no-change `site` run on the demo's hosts, as multiples of the floor."""
+"""`make bench`: the cost of a no-change `site` run, on the demo's hosts and on one that takes everything."""
 
 import argparse
 import sys
+from pathlib import Path
 
 from tests.lab import hosts
 from tests.lab.progress import LabError, say
@@ -12,33 +13,51 @@ from tests.lab.progress import LabError, say
 from .measure import CHECKOUT, floor, playbook
 
 INVENTORY = CHECKOUT / "inventories" / "lab"
+FULL = Path(__file__).with_name("full_host.yml")
 
 
 def main():
-    """Print the table; 1 when the second run still changed something."""
+    """Print the tables; 1 when a second run still changed something."""
     parser = argparse.ArgumentParser(prog="make bench")
     parser.add_argument("--nodes", type=int, default=2)
     nodes = parser.parse_args().nodes
     hosts.ensure_ssh_key()
+    steady = _measure(f"{nodes} hosts of the demo", _demo(nodes))
+    try:
+        steady &= _measure("a host with 8 simulated A100, driver, fabric manager, CUDA, cuDNN, NCCL, PyTorch", *_full())
+    finally:
+        hosts.down("bench")
+    return 0 if steady else 1
+
+
+def _demo(nodes):
     hosts.up("gpu", nodes, INVENTORY / "hosts.yml")
-    say("site, so that there is nothing left to change")
-    playbook("site", INVENTORY)
+    return INVENTORY
+
+
+def _full():
+    return hosts.up("bench", 1, machine="dgx-a100", use_mirror=True).parent, "-e", f"@{FULL}"
+
+
+def _measure(what, inventory, *options):
+    """Print one table; whether the counted run changed nothing."""
+    say(f"{what}: site, so that there is nothing left to change")
+    playbook("site", inventory, *options)
     say("site again, counted")
-    site = playbook("site", INVENTORY)
+    site = playbook("site", inventory, *options)
     say("the floor: one SSH round trip and one package query per host")
-    ground = floor(INVENTORY / "hosts.yml")
-    print(_table(site, ground, nodes))
+    print(_table(what, site, floor(inventory / "hosts.yml")), end="\n\n")
     moved = {host: count for host, count in site.changed.items() if count}
     if moved:
         print(f"not a no-change run: {moved}")
-    return 1 if moved else 0
+    return not moved
 
 
-def _table(site, ground, nodes):
+def _table(what, site, ground):
     roles = sorted({role for counts in site.executions.values() for role in counts})
     most = {role: max(counts[role] for counts in site.executions.values()) for role in roles}
     lines = [
-        f"A no-change `site` run on {nodes} hosts, in multiples of the floor (SSH round trip + package query)",
+        f"A no-change `site` run on {what}, in multiples of the floor (SSH round trip + package query)",
         "",
         f"  {'wall time':34}{site.wall / ground.wall:8.0f} ×",
         f"  {'controller CPU per host':34}{site.cpu / ground.cpu:8.0f} ×",
