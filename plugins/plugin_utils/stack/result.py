@@ -98,7 +98,7 @@ def _cuda(tables: Tables, problem: Problem, host: Mapping[str, Candidate]) -> di
     driver = host.get("driver")
     if driver and not at_least(driver.version, tables.driver_floor(cuda.version)):
         packages.append({"name": f"cuda-compat-{dashed}", "version": None})
-    held = ["cuda-toolkit*-config-common", f"cuda-*-{dashed}", f"cuda-compat-{dashed}"]
+    held = ["cuda-toolkit*-config-common", f"cuda-*-{dashed}", f"lib*-{dashed}"]
     return {"version": cuda.version, "packages": packages, "home": f"/usr/local/cuda-{number}", "held": held}
 
 

@@ -61,13 +61,14 @@ def shape(documented, found, path):
 @pytest.mark.parametrize(
     ("question", "optional"),
     [
-        ({"os": "rocky 9", "gpus": ["A100 SXM4 80GB"] * 8, "request": {"horovod": "0.28.1"}}, {".stack.update"}),
+        ({"os": "rocky 8", "gpus": ["A100 SXM4 80GB"] * 8, "request": {"horovod": "0.28.1"}}, {".stack.update"}),
         ({"os": "ubuntu 22.04", "gpus": ["A40"]}, {".stack.update", ".stack.driver.module_stream"}),
         ({"os": "debian 12", "request": {"driver": "535"}}, {".stack.update", ".stack.driver.module_stream"}),
     ],
 )
 def test_what_is_returned_is_documented(question, optional):
     found = resolve({**question, "ansible_core": "2.16"})
+    assert found["stack"], found["conflicts"]
     assert set(shape(RETURN, found, "")) <= optional
 
 
