@@ -14,12 +14,12 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / ".collections"))
 
 
-def _request():
-    """gpu_stack_request of the scenario, else that of every lab host."""
+def _variables():
+    """Variables of the scenario's host, else those of every lab host."""
     scenario = yaml.safe_load(Path(os.environ["MOLECULE_FILE"]).read_text(encoding="utf-8"))
     declared = scenario["provisioner"]["inventory"].get("host_vars") or {}
     common = yaml.safe_load((ROOT / "inventories/lab/group_vars/gpu_nodes.yml").read_text(encoding="utf-8"))
-    return next(iter(declared.values()), common)["gpu_stack_request"]
+    return next(iter(declared.values()), common)
 
 
 @pytest.fixture(autouse=True)
@@ -52,7 +52,7 @@ def stack(os_release, gpu_node):
             "os": f"{os_release['ID']} {os_release['VERSION_ID']}",
             "arch": "x86_64",
             "gpus": [gpu["name"] for gpu in gpu_node["gpus"]],
-            "request": _request(),
+            "request": _variables()["gpu_stack_request"],
         }
     )
     assert not answer["conflicts"]
@@ -63,4 +63,13 @@ def stack(os_release, gpu_node):
 def planned(stack):
     """{package: version or pattern} of everything the plan names."""
     parts = [stack[name] for name in ("driver", "fabric_manager", "cuda", "cudnn", "nccl") if stack[name]]
-    return {package["name"]: package["version"] for part in parts for package in part["packages"]}
+    replaced = []
+    if _variables().get("nvidia_driver_precompiled"):
+        replaced = stack["driver"]["precompiled"]["replaces"]
+        parts.append(stack["driver"]["precompiled"])
+    return {
+        package["name"]: package["version"]
+        for part in parts
+        for package in part["packages"]
+        if package["name"] not in replaced
+    }

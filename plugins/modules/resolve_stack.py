@@ -222,8 +222,20 @@ stack:
           type: list
           elements: str
         precompiled:
-          description: C(packages) or C(module_stream) with modules built by the distributor; null where there are none.
+          description: Modules built by the distributor; null where there are none.
           type: dict
+          contains:
+            packages:
+              description: Packages to install; empty where the module stream is enough.
+              type: list
+              elements: dict
+            module_stream:
+              description: The module stream to enable instead; null where there are none.
+              type: str
+            replaces:
+              description: Names of planned packages that these stand in for.
+              type: list
+              elements: str
         dkms_module:
           description: Name by which DKMS knows the module.
           type: str

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 
 from .model import Candidate, Problem
@@ -84,9 +85,20 @@ def archive_version(driver: Candidate) -> str:
 
 
 def _precompiled(archive: Mapping, driver: Candidate) -> dict | None:
-    """Modules the distribution built for its kernels, to install instead of what builds them on the host."""
-    names = archive.get("precompiled", {}).get(driver.row["kernel_modules"])
-    return {"packages": [{"name": name, "version": None} for name in _filled(names, driver)]} if names else None
+    """Modules the distribution built for its kernels."""
+    flavour = driver.row["kernel_modules"]
+    names = _filled(archive.get("precompiled", {}).get(flavour, []), driver)
+    return _ready_made(names, None, set(_filled(archive["packages"][flavour], driver)) - set(names)) if names else None
+
+
+def _ready_made(names: list[str], stream: str | None, usual: Iterable[str]) -> dict:
+    """Compiled modules, and which of the USUAL packages they stand in for: what builds modules, and what brings that along."""
+    replaced = sorted(name for name in usual if re.search(r"-dkms|nvidia-headless-\d", name))
+    return {
+        "packages": [{"name": name, "version": None} for name in names],
+        "module_stream": stream,
+        "replaces": replaced,
+    }
 
 
 def _versioned(versions: Mapping[str, str | None]) -> list[dict]:
@@ -120,7 +132,8 @@ def _streams(row: Mapping, driver: Candidate, modular: bool) -> dict:
     flavour = driver.row["kernel_modules"]
     stream = _filled([row["module_stream"][flavour]], driver)[0] if modular else None
     ready = "precompiled_stream" in row and modular and flavour == "proprietary"
-    precompiled = {"module_stream": _filled([row["precompiled_stream"]], driver)[0]} if ready else None
+    usual = _filled(row["packages"][flavour], driver)
+    precompiled = _ready_made([], _filled([row["precompiled_stream"]], driver)[0], usual) if ready else None
     return {"module_stream": stream, "precompiled": precompiled}
 
 

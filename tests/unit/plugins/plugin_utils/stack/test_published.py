@@ -217,3 +217,10 @@ def test_how_the_installer_is_told_the_kernel_modules(branch, flavour, options):
 
 def test_packages_need_no_options_of_an_installer():
     assert stack("ubuntu 22.04", driver="550", driver_source="nvidia")["driver"]["installer_options"] == []
+
+
+def test_what_precompiled_modules_stand_in_for():
+    ubuntu = stack("ubuntu 22.04", driver="580", driver_source="distribution")["driver"]["precompiled"]
+    assert ubuntu["replaces"] == ["nvidia-dkms-580-server-open", "nvidia-headless-580-server-open"]
+    el = stack("almalinux 9", driver="550", kernel_modules="proprietary")["driver"]["precompiled"]
+    assert el == {"packages": [], "module_stream": "550", "replaces": ["kmod-nvidia-latest-dkms"]}
