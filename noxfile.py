@@ -204,6 +204,6 @@ def scenarios(session):
 
 @nox.session(tags=["all"])
 def scenarios_all(session):
-    """Two hosts through a cluster's life: bad input, power cut, convergence, training, installed archive; faults, branches."""
+    """Two hosts through a cluster's life: bad input, power cut, convergence, training, installed archive; branches, faults, files."""
     _core_216(session)
     _pytest(session, "scenarios_all", "tests/scenarios", *session.posargs)

@@ -149,11 +149,17 @@ def nvidia_version(tables: Tables, problem: Problem, driver: Candidate, kind: st
 
 
 def _runfile(tables: Tables, problem: Problem, driver: Candidate) -> dict:
-    none: dict = {"packages": [], "pinning_packages": [], "components": [], "held": [], "precompiled": None}
+    none: dict = {"pinning_packages": [], "components": [], "held": [], "precompiled": None}
     steps = tables.subjects["driver_packages"]["installer_options"]
     step = [one for one in steps if one["first"] <= row_branch(driver)][-1]
     options = list(step[driver.row["kernel_modules"]])
-    return {**none, "conflicting": _held(tables, problem), "dkms_module": "nvidia", "installer_options": options}
+    return {
+        **none,
+        "packages": [{"name": "dkms", "version": None}],  # the installer's option --dkms wants it there
+        "conflicting": _held(tables, problem),
+        "dkms_module": "nvidia",
+        "installer_options": options,
+    }
 
 
 SOURCES = {"distribution": _distribution, "nvidia": _nvidia, "runfile": _runfile}
