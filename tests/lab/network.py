@@ -14,7 +14,6 @@ from . import paths
 from .progress import LabError
 
 BRIDGE = f"arlab{paths.DIGEST}"
-_FOLDER = paths.LAB / "networks"
 FIRST_HOST = 11  # .1 is the gateway, .2 the services
 
 
@@ -40,7 +39,7 @@ def ensure():
             "dns_enabled": False,
             "ipam_options": {"driver": "host-local"},
         }
-        (_FOLDER / f"{unique}.json").write_text(json.dumps(network, indent=2), encoding="utf-8")
+        (paths.LAB / "networks" / f"{unique}.json").write_text(json.dumps(network, indent=2), encoding="utf-8")
     return ipaddress.ip_network(json.loads(_file().read_text(encoding="utf-8"))["subnets"][0]["subnet"])
 
 
@@ -51,7 +50,7 @@ def name():
 
 
 def _file():
-    return next(_FOLDER.glob("allreduce-lab-*.json"), None)
+    return next((paths.LAB / "networks").glob("allreduce-lab-*.json"), None)
 
 
 def services_address():

@@ -253,7 +253,7 @@ class TestRocky(Driver):
         host = without_driver
         host.run("systemd-run --quiet --unit=holder sleep 600")
         pid = host.run("systemctl show --value -p MainPID holder").strip()
-        host.run(f"printf {pid} > /var/cache/dnf/metadata_lock.pid")
+        host.run(f"mkdir -p /var/cache/dnf; printf {pid} > /var/cache/dnf/metadata_lock.pid")
         run = host.stack("driver", **QUICK_LOCKS)
         stopped(run, "another package manager holds the lock", f"process {pid}, ", "sleep 600", "let it finish")
         assert host.driver() is None
@@ -263,7 +263,10 @@ class TestRocky(Driver):
     @pytest.mark.parametrize("place", ["/var/cache/dnf", "/usr/src"])
     def test_full_disk(self, without_driver, place):
         host = without_driver
-        host.run(f"mount -t tmpfs -o size=8k,mode=755 tmpfs {place}; head -c 8k /dev/zero > {place}/full", check=False)
+        host.run(
+            f"mkdir -p {place}; mount -t tmpfs -o size=8k,mode=755 tmpfs {place}; head -c 8k /dev/zero > {place}/full",
+            check=False,
+        )
         try:
             stopped(host.stack("driver"), "the disk is full", "make room")
         finally:
