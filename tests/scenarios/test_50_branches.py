@@ -63,7 +63,7 @@ class Apt:
         """{name: version} of the preferences."""
         found = {}
         stanzas = self.ask(
-            "cat /etc/apt/preferences.d/allreduce-driver /etc/apt/preferences.d/allreduce-fabric-manager"
+            "cat /etc/apt/preferences.d/allreduce-driver; cat /etc/apt/preferences.d/allreduce-fabric-manager 2>/dev/null; true"
         )
         for names, version in re.findall(r"Package: (.*)\nPin: version (.*)\nPin-Priority: 1001\n", stanzas):
             found.update(dict.fromkeys(names.split(), version))
