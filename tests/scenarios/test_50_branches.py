@@ -186,7 +186,9 @@ def foreign(plan, packages):
     return {
         name: version
         for name, version in packages.items()
-        if plan["driver"]["version"] not in version and not fnmatch(version, planned.get(name) or "")
+        if DRIVER_VERSION.match(version)
+        and plan["driver"]["version"] not in version
+        and not fnmatch(version, planned.get(name) or "")
     }
 
 
