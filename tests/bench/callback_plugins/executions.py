@@ -5,7 +5,8 @@
 
 Tasks are the wrong thing to count: a template that changes nothing executes two modules, a skipped
 task none. So the one function every action plugin sends modules through is wrapped, before Ansible
-forks its workers; these inherit the wrapper and append to the file.
+forks its workers; these inherit the wrapper and append to the file. Hosts with connection local are
+the controller; $ALLREDUCE_COUNT_LOCAL counts them too.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ def _wrap(execute, path):
     @functools.wraps(execute)
     def counted(self, *args, **kwargs):
         connection = self._connection.transport
-        if connection != "local":
+        if connection != "local" or os.environ.get("ALLREDUCE_COUNT_LOCAL"):
             role = self._task._role.get_name() if self._task._role else None
             line = {
                 "host": _host(self, kwargs),
