@@ -60,6 +60,16 @@ class FaultHost(Cluster):
         finally:
             self.behave()
 
+    @contextmanager
+    def full(self, place):
+        """A directory on a disk of its own, which is full."""
+        self.run(f"mkdir -p {place} && mount -t tmpfs -o size=8k,mode=755 tmpfs {place} && mkdir -p {place}/partial")
+        self.run(f"head -c 8k /dev/zero > {place}/full", check=False)
+        try:
+            yield
+        finally:
+            self.run(f"umount {place}")
+
     def forget_driver(self):
         """As before the driver came."""
         self.run((HERE / f"forget_{self.manager}.sh").read_text(encoding="utf-8"), check=False)

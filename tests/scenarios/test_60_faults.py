@@ -150,14 +150,8 @@ class TestUbuntu(Driver):
     @pytest.mark.parametrize("place", ["/var/cache/apt/archives", "/usr/src"])
     def test_full_disk(self, without_driver, place):
         host = without_driver
-        host.run(
-            f"mount -t tmpfs -o size=8k,mode=755 tmpfs {place}; mkdir -p {place}/partial; head -c 8k /dev/zero > {place}/full",
-            check=False,
-        )
-        try:
+        with host.full(place):
             stopped(host.stack("driver"), "the disk is full", "make room")
-        finally:
-            host.run(f"umount {place}")
         host.converges()
 
     def test_power_cut_in_the_middle_of_dpkg(self, without_driver):
@@ -263,14 +257,8 @@ class TestRocky(Driver):
     @pytest.mark.parametrize("place", ["/var/cache/dnf", "/usr/src"])
     def test_full_disk(self, without_driver, place):
         host = without_driver
-        host.run(
-            f"mkdir -p {place}; mount -t tmpfs -o size=8k,mode=755 tmpfs {place}; head -c 8k /dev/zero > {place}/full",
-            check=False,
-        )
-        try:
+        with host.full(place):
             stopped(host.stack("driver"), "the disk is full", "make room")
-        finally:
-            host.run(f"umount {place}")
         host.is_sound()
         host.converges()
 
