@@ -110,7 +110,7 @@ def unit_36(session):
     session.run(
         old, "-m", "pytest", "-q", "-p", "no:cacheprovider", tests,
         f"--junitxml={OUTPUT / 'unit_36.xml'}", "-o", "junit_suite_name=unit_36",
-        f"--ignore={tests}/test_rebuilt_recordings.py",  # tests the controller's code, too
+        f"--ignore={tests}/machine/test_rebuilt_recordings.py",  # tests the controller's code, too
         *session.posargs, external=True, env={"PYTHONPATH": str(place / "ansible"), "PYTHONDONTWRITEBYTECODE": "1"},
     )  # fmt: skip
 

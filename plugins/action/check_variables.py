@@ -9,12 +9,8 @@ from collections import defaultdict
 from pathlib import Path
 
 from ansible.plugins.action import ActionBase
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.variables import (
-    declared_options,
-    describe,
-    find_unknown,
-    summarize_hosts,
-)
+
+from ..plugin_utils.preflight.variables import declared_options, describe, find_unknown, summarize_hosts
 
 ROLES = Path(__file__).absolute().parents[2] / "roles"
 

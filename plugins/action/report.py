@@ -10,10 +10,11 @@ from typing import Any
 
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.report import document, html, junit
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.build import build
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.sources import ReportError, read
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.writing import apply, plan
+
+from ..plugin_utils.report import document, html, junit
+from ..plugin_utils.report.build import build
+from ..plugin_utils.report.sources import ReportError, read
+from ..plugin_utils.report.writing import apply, plan
 
 _ARGUMENTS = {
     "directory": {"type": "path", "required": True},

@@ -8,12 +8,13 @@ from __future__ import annotations
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 from ansible.release import __version__ as ansible_version
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.explain import conflict_message
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.inputs import InputError
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.lock import LockError
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.questions import question_from_facts
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.resolve import resolve
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.tables import load
+
+from ..plugin_utils.planning.decide import decide
+from ..plugin_utils.planning.lock import LockError
+from ..plugin_utils.planning.questions import question_from_facts
+from ..plugin_utils.stack.explain import conflict_message
+from ..plugin_utils.stack.inputs import InputError
+from ..plugin_utils.stack.tables import load
 
 load()  # here, so that the tables are read once before forks, not once in every fork
 
@@ -29,7 +30,7 @@ class ActionModule(ActionBase):
         facts = (task_vars or {}).get("ansible_facts") or {}
         question = question_from_facts(options, facts, ansible_version)
         try:
-            answer = resolve(question, lock=options["lock"], renew=options["renew"])
+            answer = decide(question, lock=options["lock"], renew=options["renew"])
         except (InputError, LockError) as error:
             raise AnsibleActionFail(str(error)) from error
         if answer["stack"] is None and options["on_conflict"] == "fail":

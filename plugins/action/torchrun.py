@@ -18,16 +18,12 @@ from pathlib import Path
 
 from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure, AnsibleError
 from ansible.plugins.action import ActionBase
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.launch import request
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.launch.board import Board, write_json
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.launch.follow import (
-    Follower,
-    Limits,
-    UnitError,
-    Unreachable,
-)
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.launch.interrupts import Interrupted, Interrupts
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.launch.outcome import message, run_result
+
+from ..plugin_utils.launch import request
+from ..plugin_utils.launch.board import Board, write_json
+from ..plugin_utils.launch.follow import Follower, Limits, UnitError, Unreachable
+from ..plugin_utils.launch.interrupts import Interrupted, Interrupts
+from ..plugin_utils.launch.outcome import message, run_result
 
 _OPTIONS = {
     "script": {"type": "path", "required": True},

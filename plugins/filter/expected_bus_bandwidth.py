@@ -31,7 +31,7 @@ _value:
   type: float
 """
 
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.topology.islands import expected_bus_bandwidth  # noqa: E402
+from ..plugin_utils.topology.islands import expected_bus_bandwidth  # noqa: E402
 
 
 class FilterModule:

@@ -30,7 +30,7 @@ _value:
   type: str
 """
 
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.topology.mpi import mpi_rankfile  # noqa: E402
+from ..plugin_utils.topology.mpi import mpi_rankfile  # noqa: E402
 
 
 class FilterModule:

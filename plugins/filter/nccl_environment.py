@@ -31,7 +31,7 @@ _value:
   type: dict
 """
 
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.topology.nics import nccl_environment  # noqa: E402
+from ..plugin_utils.topology.nics import nccl_environment  # noqa: E402
 
 
 class FilterModule:

@@ -33,7 +33,7 @@ _value:
   type: str
 """
 
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.topology.nccl_xml import nccl_topology_xml  # noqa: E402
+from ..plugin_utils.topology.nccl_xml import nccl_topology_xml  # noqa: E402
 
 
 class FilterModule:

@@ -30,7 +30,7 @@ _value:
   type: dict
 """
 
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.topology.nics import nearest_nics  # noqa: E402
+from ..plugin_utils.topology.nics import nearest_nics  # noqa: E402
 
 
 class FilterModule:

@@ -30,7 +30,7 @@ _value:
   type: list
 """
 
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.topology.islands import nvlink_islands  # noqa: E402
+from ..plugin_utils.topology.islands import nvlink_islands  # noqa: E402
 
 
 class FilterModule:

@@ -36,7 +36,7 @@ _value:
   type: dict
 """
 
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.topology.recorded import recorded_node  # noqa: E402
+from ..plugin_utils.topology.recorded import recorded_node  # noqa: E402
 
 
 class FilterModule:

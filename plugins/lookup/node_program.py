@@ -14,7 +14,7 @@ description:
   - Returns what M(allreduce.gpu.config_files) writes so that a node can run parts of this collection without Ansible.
 options:
   _terms:
-    description: Name of a file in C(plugins/module_utils), without C(.py), that has a function C(main).
+    description: Dotted name of a module below C(plugins/module_utils) that has a function C(main), such as V(machine.gpu_fact_program).
     type: list
     elements: str
     required: true
@@ -27,7 +27,7 @@ options:
 EXAMPLES = """
 - name: Put a program on a node that prints what its GPUs are
   allreduce.gpu.config_files:
-    files: "{{ query('allreduce.gpu.node_program', 'gpu_fact_program', directory='/opt/gpu_fact') }}"
+    files: "{{ query('allreduce.gpu.node_program', 'machine.gpu_fact_program', directory='/opt/gpu_fact') }}"
 """
 
 RETURN = """
@@ -40,7 +40,8 @@ _raw:
 # ruff: noqa: E402 (sanity wants the documentation first)
 from ansible.errors import AnsibleLookupError
 from ansible.plugins.lookup import LookupBase
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.node_program import program_files
+
+from ..plugin_utils.launch.program import program_files
 
 
 class LookupModule(LookupBase):

@@ -84,7 +84,8 @@ import os
 import tempfile
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.allreduce.gpu.plugins.module_utils import config_files
+
+from ..module_utils.host import config_files
 
 SPEC = {
     "path": {"type": "path", "required": True},

@@ -118,8 +118,9 @@ ansible_facts:
 """
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.allreduce.gpu.plugins.module_utils.files import FileTree
-from ansible_collections.allreduce.gpu.plugins.module_utils.gpu_node import measure
+
+from ..module_utils.machine.files import FileTree
+from ..module_utils.machine.gpu_node import measure
 
 
 def main():

@@ -139,13 +139,14 @@ counters:
 """
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.allreduce.gpu.plugins.module_utils import health_reading
-from ansible_collections.allreduce.gpu.plugins.module_utils.files import FileTree
-from ansible_collections.allreduce.gpu.plugins.module_utils.gpu_node import measure
-from ansible_collections.allreduce.gpu.plugins.module_utils.health_coherence import FABRIC_MANAGER
-from ansible_collections.allreduce.gpu.plugins.module_utils.health_verdict import APPLICATION_XIDS, judge
-from ansible_collections.allreduce.gpu.plugins.module_utils.node_state import read_node_state
-from ansible_collections.allreduce.gpu.plugins.module_utils.nvml import open_nvml
+
+from ..module_utils.health import reading as health_reading
+from ..module_utils.health.coherence import FABRIC_MANAGER
+from ..module_utils.health.verdict import APPLICATION_XIDS, judge
+from ..module_utils.host.node_state import read_node_state
+from ..module_utils.machine.files import FileTree
+from ..module_utils.machine.gpu_node import measure
+from ..module_utils.machine.nvml import open_nvml
 
 
 def main():

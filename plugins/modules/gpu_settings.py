@@ -133,8 +133,9 @@ driver_installed:
 """
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.allreduce.gpu.plugins.module_utils.gpu_settings import LockedClocks, NoDriver, settle
-from ansible_collections.allreduce.gpu.plugins.module_utils.settings_declaration import DeclarationError, parse
+
+from ..module_utils.settings.declaration import DeclarationError, parse
+from ..module_utils.settings.gpu_settings import LockedClocks, NoDriver, settle
 
 SETTINGS = {
     "gpus": {"type": "list", "elements": "str"},

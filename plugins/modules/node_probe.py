@@ -60,7 +60,8 @@ node_probe:
 """
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.allreduce.gpu.plugins.module_utils import probes
+
+from ..module_utils.host import probes
 
 
 def main():

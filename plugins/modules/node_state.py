@@ -88,8 +88,9 @@ ansible_facts:
 """
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.allreduce.gpu.plugins.module_utils.files import FileTree
-from ansible_collections.allreduce.gpu.plugins.module_utils.node_state import read_node_state
+
+from ..module_utils.host.node_state import read_node_state
+from ..module_utils.machine.files import FileTree
 
 PACKAGES = [
     "*nvidia*", "cuda*", "libcuda*", "libcudnn*", "cudnn*", "libnccl*",

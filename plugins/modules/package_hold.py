@@ -111,8 +111,10 @@ import os
 import tempfile
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.allreduce.gpu.plugins.module_utils import config_files, package_hold
-from ansible_collections.allreduce.gpu.plugins.module_utils.files import FileTree
+
+from ..module_utils.host import config_files
+from ..module_utils.machine.files import FileTree
+from ..module_utils.packages import hold as package_hold
 
 STRINGS = {"type": "list", "elements": "str"}
 SPEC = {

@@ -151,9 +151,10 @@ logs:
 """
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.allreduce.gpu.plugins.module_utils.systemd_unit import SystemdError
-from ansible_collections.allreduce.gpu.plugins.module_utils.training_run import RunError
-from ansible_collections.allreduce.gpu.plugins.module_utils.training_states import poll, refusals, start, stop
+
+from ..module_utils.host.systemd_unit import SystemdError
+from ..module_utils.training.run import RunError
+from ..module_utils.training.states import poll, refusals, start, stop
 
 OPTIONS = {
     "run_id": {"type": "str", "required": True},

@@ -12,10 +12,11 @@ from tempfile import TemporaryDirectory
 from typing import Any
 from unittest import mock
 
-from ansible_collections.allreduce.gpu.plugins.module_utils import gpu_node, health_reading
-from ansible_collections.allreduce.gpu.plugins.module_utils.files import FileTree
-from ansible_collections.allreduce.gpu.plugins.module_utils.health_verdict import APPLICATION_XIDS, judge
-from ansible_collections.allreduce.gpu.plugins.module_utils.nvml import open_nvml
+from ansible_collections.allreduce.gpu.plugins.module_utils.health import reading as health_reading
+from ansible_collections.allreduce.gpu.plugins.module_utils.health.verdict import APPLICATION_XIDS, judge
+from ansible_collections.allreduce.gpu.plugins.module_utils.machine import gpu_node
+from ansible_collections.allreduce.gpu.plugins.module_utils.machine.files import FileTree
+from ansible_collections.allreduce.gpu.plugins.module_utils.machine.nvml import open_nvml
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks import health
 from ansible_collections.allreduce.gpu.tests.lab.nvml import machines, recording
 from ansible_collections.allreduce.gpu.tests.lab.nvml.machine import Machine

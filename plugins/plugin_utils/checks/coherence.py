@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
 
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks.check import Check, compared, skipped
+from .check import Check, compared, skipped
 
 COMPONENTS = ("driver", "fabric_manager", "cuda", "cudnn", "nccl")
 CATEGORY = "coherence"

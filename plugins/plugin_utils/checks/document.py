@@ -9,13 +9,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks.check import STATUSES, Check
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks.node import (
-    collective_checks,
-    lost_node_checks,
-    node_checks,
-)
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks.plan import cluster_address
+from .check import STATUSES, Check
+from .node import collective_checks, lost_node_checks, node_checks
+from .plan import cluster_address
 
 FACTS = ("distribution", "distribution_version", "kernel", "architecture", "processor_vcpus", "memtotal_mb")
 HEALTH = ("verdict", "findings", "judged", "counters")

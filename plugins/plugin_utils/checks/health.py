@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks.check import Check, check, compared, skipped
+from .check import Check, check, compared, skipped
 
 
 def is_wanted(stack: Mapping, state: Mapping, gpu_node: Mapping) -> bool:

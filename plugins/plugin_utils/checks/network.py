@@ -7,13 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks.check import (
-    Check,
-    compared,
-    service,
-    skipped,
-    yes_no,
-)
+from .check import Check, compared, service, skipped, yes_no
 
 CATEGORY = "network"
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks import coherence, environment, network
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks import health as gpu_health
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks.check import Check, check, compared, on_node, skipped
+from . import coherence, environment, network
+from . import health as gpu_health
+from .check import Check, check, compared, on_node, skipped
 
 
 def node_checks(

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks.environment import MODULES
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks.health import is_wanted, planned_gpus
+from .environment import MODULES
+from .health import is_wanted, planned_gpus
 
 
 def cluster_address(variables: Mapping) -> str | None:

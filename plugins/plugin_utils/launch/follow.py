@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.launch import outcome as outcomes
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.launch.board import Board, explain_stall
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.launch.request import Place
+from . import outcome as outcomes
+from .board import Board, explain_stall
+from .request import Place
 
 # Seconds between two lines of progress, and between two looks at a node; mistakes show early, so short at first.
 PROGRESS_EVERY = 10.0

@@ -9,29 +9,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.report import health, machine, training
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.description import describe
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.model import (
-    CATEGORIES,
-    CHECK_STATUSES,
-    CLUSTER,
-    Check,
-    Node,
-    Report,
-    Run,
-    Scaling,
-    Verdict,
-)
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.planned import AS_PLANNED, NOT_MEASURED
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.text import (
-    clean,
-    enumeration,
-    mapping,
-    mappings,
-    natural,
-    plural,
-    quantity,
-)
+from . import health, machine, training
+from .description import describe
+from .model import CATEGORIES, CHECK_STATUSES, CLUSTER, Check, Node, Report, Run, Scaling, Verdict
+from .planned import AS_PLANNED, NOT_MEASURED
+from .text import clean, enumeration, mapping, mappings, natural, plural, quantity
 
 
 def build(verification: Mapping[str, Any], results: Iterable[Mapping[str, Any]], title: str) -> Report:

@@ -9,16 +9,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.model import Description, Stack
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.planned import compare
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.text import (
-    clean,
-    mapping,
-    mappings,
-    number,
-    texts,
-    whole,
-)
+from .model import Description, Stack
+from .planned import compare
+from .text import clean, mapping, mappings, number, texts, whole
 
 
 def describe(node: Mapping[str, Any]) -> Description:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.model import Report
+from .model import Report
 
 
 def render(report: Report) -> str:

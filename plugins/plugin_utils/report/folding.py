@@ -11,19 +11,12 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import TypeVar
 
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.health import Health
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.machine import Machine
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.model import (
-    CHECK_STATUSES,
-    CLUSTER,
-    Check,
-    Description,
-    Node,
-    Report,
-)
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.picture import Picture, draw
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.planned import AS_PLANNED
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.text import hostlist, natural, plural
+from .health import Health
+from .machine import Machine
+from .model import CHECK_STATUSES, CLUSTER, Check, Description, Node, Report
+from .picture import Picture, draw
+from .planned import AS_PLANNED
+from .text import hostlist, natural, plural
 
 _Value = TypeVar("_Value")
 _LABEL_LENGTH = 100

@@ -9,15 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.machine import label
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.text import (
-    clean,
-    hostlist,
-    mapping,
-    mappings,
-    quantity,
-    texts,
-)
+from .machine import label
+from .text import clean, hostlist, mapping, mappings, quantity, texts
 
 NOT_JUDGED = "not judged"
 # A fault in as few words as a box of the picture has room for; others go by the name of their check.

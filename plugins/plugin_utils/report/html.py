@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.report import chart, folding, text
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.model import Report
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from . import chart, folding, text
+from .model import Report
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _OPEN_GROUPS = 3  # parts of a list that stand open

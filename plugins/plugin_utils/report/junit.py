@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.model import CLUSTER, Check, Report, Run
+from .model import CLUSTER, Check, Report, Run
 
 
 def render(report: Report) -> str:

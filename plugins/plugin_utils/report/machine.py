@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.text import clean, mapping, mappings, plural, texts
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.topology.islands import nvlink_islands
+from ..topology.islands import nvlink_islands
+from .text import clean, mapping, mappings, plural, texts
 
 # What each code of "nvidia-smi topo -m" says of two devices, nearest first.
 CODES = {

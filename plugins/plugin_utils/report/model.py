@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.health import Health
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.machine import Machine
+from .health import Health
+from .machine import Machine
 
 FORMAT = 1
 CLUSTER = "cluster"  # stands for the node in checks of all nodes together

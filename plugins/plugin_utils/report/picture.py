@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.lettering import Text, cut, wrapped
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.lettering import width as wide
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.machine import Device, Group, Machine, devices
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.wiring import Anchor, Line, Wiring, wire
+from .lettering import Text, cut, wrapped
+from .lettering import width as wide
+from .machine import Device, Group, Machine, devices
+from .wiring import Anchor, Line, Wiring, wire
 
 PAD, GAP, FOOT, LINE = 6, 7, 17, 14
 GPU_LEAST, GPU_MOST, NIC_LEAST = 76, 150, 92  # widths

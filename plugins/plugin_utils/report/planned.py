@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
 from typing import Any
 
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.model import Item
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.text import clean, mapping, mappings, texts
+from .model import Item
+from .text import clean, mapping, mappings, texts
 
 try:
     from packaging.requirements import InvalidRequirement, Requirement

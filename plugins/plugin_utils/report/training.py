@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timezone
 from typing import Any
 
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.model import Failure, Run, Scaling, Size
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.text import clean, mapping, number, texts, whole
+from .model import Failure, Run, Scaling, Size
+from .text import clean, mapping, number, texts, whole
 
 TAIL_LINES = 60
 TAIL_WIDTH = 1000

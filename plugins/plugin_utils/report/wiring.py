@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.machine import Device, Link, Machine, devices
+from .machine import Device, Link, Machine, devices
 
 BAR = 32  # thickness of the bar of switches
 FIRST, STEP = {True: 26, False: 30}, {True: 10, False: 15}  # heights of arcs, where the row stands and where it lies

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.sources import ReportError
+from .sources import ReportError
 
 
 @dataclass(frozen=True)

@@ -10,34 +10,33 @@ from collections.abc import Mapping
 from .explain import conflicts
 from .inputs import make_problem
 from .judge import session_for
-from .lock import ADVICE, LockError, changed_inputs, differences, entry_for, locked_stack, nearest_entry, read
 from .result import build_stack, inputs_of
 from .search import solve
 from .suggest import suggestion
 from .tables import Tables, load
 
 
-def resolve(question: Mapping, tables: Tables | None = None, lock: str | None = None, renew: bool = False) -> dict:
-    """Resolve a question (see inputs.make_problem); raises InputError for input nobody can work with.
+def resolve(question: Mapping, tables: Tables | None = None) -> dict:
+    """Resolve a question (see inputs.make_problem); raise InputError for input nobody can work with.
 
-    lock is the path of a lock file: what it has for this host is what comes back, whatever the tables say by now;
-    LockError is raised when it has nothing. With renew it only tells what the new stack changes.
-    Returns stack (or None), conflicts, suggestion (or None) and warnings.
+    Return stack (or None), conflicts and suggestion (None when there is a stack) and warnings.
     """
     tables = tables or load()
+    stack = choose(question, tables)[0]
+    if stack is not None:
+        return {"stack": stack, "conflicts": [], "suggestion": None, "warnings": stack["warnings"]}
+    return refuse(question, tables)
+
+
+def choose(question: Mapping, tables: Tables) -> tuple[dict | None, dict]:
+    """Return the stack, or None where there is none, and the inputs it depends on; cheaper than explaining a refusal."""
     problem = make_problem(tables, question)
-    entries, inputs = read(lock), inputs_of(problem)
-    old = entry_for(entries, inputs)
-    session = session_for(tables)
-    chosen = solve(session, problem)
-    stack = build_stack(tables, problem, chosen) if chosen else None
-    if old is not None and not renew:
-        stack = locked_stack(old, stack)
-    elif stack is None:
-        found = conflicts(session, problem)
-        return {"stack": None, "conflicts": found, "suggestion": suggestion(session, problem, found), "warnings": []}
-    elif entries is not None and not renew:
-        raise LockError(f"{lock} no longer fits this host: {changed_inputs(entries, inputs)}; {ADVICE}")
-    elif entries:
-        stack["update"] = differences(old or nearest_entry(entries, inputs), stack)
-    return {"stack": stack, "conflicts": [], "suggestion": None, "warnings": stack["warnings"]}
+    chosen = solve(session_for(tables), problem)
+    return build_stack(tables, problem, chosen) if chosen else None, inputs_of(problem)
+
+
+def refuse(question: Mapping, tables: Tables) -> dict:
+    """Return what resolve returns for a question without a stack: the minimal conflicts and what would resolve them."""
+    problem, session = make_problem(tables, question), session_for(tables)
+    found = conflicts(session, problem)
+    return {"stack": None, "conflicts": found, "suggestion": suggestion(session, problem, found), "warnings": []}

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.topology.nics import rank_binding
+from .nics import rank_binding
 
 
 def mpi_hostfile(gpu_nodes: Mapping[str, Mapping]) -> str:

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import count
 from xml.etree import ElementTree as Xml
 
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.topology.islands import connected, label
+from .islands import connected, label
 
 SPEEDS = {1: "2.5", 2: "5.0", 3: "8.0", 4: "16.0", 5: "32.0", 6: "64.0"}  # GT/s by PCIe generation
 BRIDGE, GPU, NVSWITCH = "0x060400", "0x030200", "0x068000"

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.topology.islands import label
+from .islands import label
 
 NEAR = ("PIX", "PXB")
 

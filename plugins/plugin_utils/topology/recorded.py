@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ansible_collections.allreduce.gpu.plugins.module_utils.topology import build_affinity
+from ...module_utils.machine.topology import build_affinity
 
 COLUMNS = ("CPU Affinity", "NUMA Affinity", "GPU NUMA ID")
 CODE = re.compile(r"X|NV\d+|PIX|PXB|PHB|NODE|SYS|SOC")

@@ -12,7 +12,10 @@ from types import SimpleNamespace
 import jinja2
 import pytest
 import yaml
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.locks import describe_environments, request_digest
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.environments.locks import (
+    describe_environments,
+    request_digest,
+)
 
 ROOT = Path(__file__).resolve().parents[3]
 ROLE = ROOT / "roles" / "frameworks"

@@ -10,8 +10,8 @@ import shutil
 import subprocess
 
 import pytest
-from ansible_collections.allreduce.gpu.plugins.module_utils.files import FileTree
-from ansible_collections.allreduce.gpu.plugins.module_utils.kernels import _module_file_version
+from ansible_collections.allreduce.gpu.plugins.module_utils.host.kernels import _module_file_version
+from ansible_collections.allreduce.gpu.plugins.module_utils.machine.files import FileTree
 
 from tests.lab.mirror import apt, catalogue, deb, dnf, keys, rpm
 from tests.lab.mirror.elf import kernel_module

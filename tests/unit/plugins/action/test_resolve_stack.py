@@ -10,7 +10,7 @@ from ansible.errors import AnsibleError
 from ansible.parsing.dataloader import DataLoader
 from ansible_collections.allreduce.gpu.plugins.action import resolve_stack
 from ansible_collections.allreduce.gpu.plugins.action.resolve_stack import ActionModule
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack import lock
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.planning import lock
 
 FACTS = {"distribution": "Debian", "distribution_version": "12.11", "architecture": "x86_64"}
 

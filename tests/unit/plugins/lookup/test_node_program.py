@@ -21,7 +21,7 @@ def asked(term: str) -> subprocess.CompletedProcess:
 
 
 def test_files_of_a_program():
-    process = asked("gpu_fact_program")
+    process = asked("machine.gpu_fact_program")
     assert process.returncode == 0, process.stdout + process.stderr
     files = json.loads(json.loads(process.stdout.partition("=> ")[2])["msg"])
     assert {frozenset(file) for file in files} == {frozenset({"path", "content"})}

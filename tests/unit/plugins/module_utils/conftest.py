@@ -6,9 +6,10 @@
 import shutil
 
 import pytest
-from ansible_collections.allreduce.gpu.plugins.module_utils import gpu_node, health_reading
-from ansible_collections.allreduce.gpu.plugins.module_utils.files import FileTree
-from ansible_collections.allreduce.gpu.plugins.module_utils.nvml import open_nvml
+from ansible_collections.allreduce.gpu.plugins.module_utils.health import reading as health_reading
+from ansible_collections.allreduce.gpu.plugins.module_utils.machine import gpu_node
+from ansible_collections.allreduce.gpu.plugins.module_utils.machine.files import FileTree
+from ansible_collections.allreduce.gpu.plugins.module_utils.machine.nvml import open_nvml
 from ansible_collections.allreduce.gpu.tests.lab.nvml import recording
 from ansible_collections.allreduce.gpu.tests.lab.nvml.machine import Machine
 

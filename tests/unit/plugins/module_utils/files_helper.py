@@ -5,7 +5,7 @@
 
 from pathlib import Path
 
-from ansible_collections.allreduce.gpu.plugins.module_utils.files import FileTree
+from ansible_collections.allreduce.gpu.plugins.module_utils.machine.files import FileTree
 
 
 def tree(root: Path, files: dict) -> FileTree:

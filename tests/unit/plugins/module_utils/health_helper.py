@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """One healthy node with one GPU, and what is said of it when something is changed."""
 
-from ansible_collections.allreduce.gpu.plugins.module_utils.health_verdict import APPLICATION_XIDS, judge
+from ansible_collections.allreduce.gpu.plugins.module_utils.health.verdict import APPLICATION_XIDS, judge
 
 LIMITS = {
     "gpu_count": None,

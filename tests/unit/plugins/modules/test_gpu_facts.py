@@ -94,7 +94,7 @@ def measure(place: Path, library: Path, python: str) -> dict:
     shutil.copy(pynvml.__file__, place)
     (place / "measuring.py").write_text(
         "import json\n"
-        "from ansible_collections.allreduce.gpu.plugins.module_utils import files, gpu_node\n"
+        "from ansible_collections.allreduce.gpu.plugins.module_utils.machine import files, gpu_node\n"
         f"roots = [files.FileTree(root) for root in {[str(place / 'sys'), str(place / 'proc')]!r}]\n"
         f"print(json.dumps(gpu_node.measure(*roots, nvml_library={str(library)!r})))\n"
     )

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pynvml
 import pytest
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.node_program import program_files
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.launch.program import program_files
 from ansible_collections.allreduce.gpu.tests.lab.nvml import machines, recording
 
 COLLECTIONS = Path(__file__).resolve().parents[4] / ".collections"
@@ -29,8 +29,8 @@ CLOCKS = (
 RUNNER = """\
 import sys
 
-from ansible_collections.allreduce.gpu.plugins.module_utils.gpu_settings import LockedClocks
-from ansible_collections.allreduce.gpu.plugins.module_utils.gpu_settings_program import apply_record
+from ansible_collections.allreduce.gpu.plugins.module_utils.settings.gpu_settings import LockedClocks
+from ansible_collections.allreduce.gpu.plugins.module_utils.settings.gpu_settings_program import apply_record
 
 record, library, clocks = sys.argv[1:4]
 sys.exit(apply_record(record, library, LockedClocks(clocks), "--check" in sys.argv))
@@ -100,7 +100,7 @@ class Node:
     def program(self, interpreter: str, *options: str, **settings) -> subprocess.CompletedProcess:
         """The boot program, with its own places instead of the system's."""
         directory = self.place / "program"
-        for file in program_files("gpu_settings_program", str(directory)):
+        for file in program_files("settings.gpu_settings_program", str(directory)):
             Path(file["path"]).parent.mkdir(parents=True, exist_ok=True)
             Path(file["path"]).write_text(file["content"])
         shutil.copy(pynvml.__file__, directory)

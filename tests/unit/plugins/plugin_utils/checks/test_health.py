@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 import pytest
-from ansible_collections.allreduce.gpu.plugins.module_utils.health_findings import finding
+from ansible_collections.allreduce.gpu.plugins.module_utils.health.findings import finding
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks import health
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks.node import node_checks
 

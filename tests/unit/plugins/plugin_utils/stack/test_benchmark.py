@@ -8,9 +8,9 @@ from __future__ import annotations
 import time
 
 import pytest
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.plan import plan
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.planning.plan import plan
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.planning.plan_text import plan_table
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.resolve import resolve
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.table import plan_table
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.tables import load
 
 KINDS = [

@@ -4,7 +4,7 @@
 """Derivations on imagined machines, built without touching a file."""
 
 import pytest
-from ansible_collections.allreduce.gpu.plugins.module_utils.topology import build_affinity
+from ansible_collections.allreduce.gpu.plugins.module_utils.machine.topology import build_affinity
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.topology import islands, mpi, nics
 
 

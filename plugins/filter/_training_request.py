@@ -1,0 +1,65 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Adapter of plugin_utils.launch.request.plan_request."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: _training_request
+short_description: Find the nodes and the script of a training run
+version_added: 0.1.0
+author:
+  - The allreduce.gpu authors (@allreduce)
+description:
+  - Selects the nodes that train, finds the script on the controller, and says in one sentence what is wrong with either.
+options:
+  _input:
+    description: Inventory names of all nodes.
+    type: list
+    elements: str
+    required: true
+  nodes:
+    description: A number (the first so many), a list of names, or either as text; empty for all.
+    type: raw
+  script:
+    description: Path of the script.
+    type: path
+    required: true
+  files:
+    description: Paths of files and directories to put beside the script.
+    type: list
+    elements: path
+    default: []
+  directories:
+    description: Where to look for a relative path, the first directory first.
+    type: list
+    elements: path
+    required: true
+  forks:
+    description: How many nodes Ansible serves at the same time.
+    type: int
+    required: true
+"""
+
+EXAMPLES = r"""
+__plan: "{{ groups['gpu_nodes'] | allreduce.gpu._training_request(
+  nodes=2, script='train.py', directories=[playbook_dir], forks=ansible_forks) }}"
+"""
+
+RETURN = r"""
+_value:
+  description:
+    - C(nodes), the inventory names with the rendezvous first; C(script), an absolute path; C(files), absolute
+      paths; C(refusal), V(null) or one sentence, with which the others are empty.
+  type: dict
+"""
+
+from ..plugin_utils.launch.request import plan_request  # noqa: E402 - ansible-test wants it here
+
+
+class FilterModule:
+    """Filter allreduce.gpu._training_request."""
+
+    def filters(self) -> dict:
+        return {"_training_request": plan_request}

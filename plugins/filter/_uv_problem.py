@@ -1,0 +1,64 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Filter: one sentence for a failed uv or pip."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: _uv_problem
+short_description: Say in one sentence why uv or pip failed
+version_added: 0.1.0
+author: "The allreduce.gpu authors (@allreduce)"
+description:
+  - Recognizes the causes a user can do something about, as a full disk, a missing wheel or an unknown certificate,
+    and names what to change. Names and passwords in addresses are left out.
+positional: what
+options:
+  _input:
+    description: Standard error of the failed program.
+    type: str
+    required: true
+  what:
+    description: What was being done, as the beginning of the sentence.
+    type: str
+    required: true
+  index_url:
+    description: The package index that was asked, empty for the default one.
+    type: str
+    default: ""
+  find_links:
+    description: Wheel directories that were looked at.
+    type: list
+    elements: str
+    default: []
+  no_index:
+    description: Whether no index was asked.
+    type: bool
+    default: false
+  wheel_index:
+    description: The framework's own index, if one was asked.
+    type: str
+"""
+
+EXAMPLES = r"""
+- name: Stop with one sentence
+  ansible.builtin.fail:
+    msg: "{{ result.stderr | allreduce.gpu._uv_problem('Cannot create environment main') }}"
+"""
+
+RETURN = r"""
+_value:
+  description: The sentence.
+  type: str
+"""
+
+from ..plugin_utils.environments.uv_messages import explain  # noqa: E402
+
+
+class FilterModule:
+    """The filter of this file."""
+
+    def filters(self):
+        """Names and functions."""
+        return {"_uv_problem": explain}

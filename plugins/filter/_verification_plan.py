@@ -1,0 +1,58 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Filter: what has to be tried out on a node."""
+
+DOCUMENTATION = """
+name: _verification_plan
+short_description: What has to be tried out on a node to verify its stack
+version_added: 0.1.0
+author: The allreduce.gpu authors (@allreduce)
+description:
+  - Derives the options of M(allreduce.gpu.node_probe) and M(allreduce.gpu.gpu_health) from a node's stack and facts,
+    and the other nodes' addresses.
+positional: node, peers, hostvars
+options:
+  _input:
+    description: The planned stack, C(ansible_facts.gpu_stack).
+    type: dict
+    required: true
+  node:
+    description: Name of the node.
+    type: str
+    required: true
+  peers:
+    description: Names of the nodes which must reach each other; the node itself is left out.
+    type: list
+    elements: str
+    required: true
+  hostvars:
+    description: The variables of all hosts.
+    type: dict
+    required: true
+"""
+
+EXAMPLES = """
+- name: Show what will be tried out
+  ansible.builtin.debug:
+    msg: "{{ ansible_facts.gpu_stack
+      | allreduce.gpu._verification_plan(inventory_hostname, groups['gpu_nodes'], hostvars) }}"
+"""
+
+RETURN = """
+_value:
+  description:
+    - C(nvidia_smi), C(environments) and C(peers) as M(allreduce.gpu.node_probe) takes them, C(gpu_health), whether
+      M(allreduce.gpu.gpu_health) has anything to judge, with its C(gpu_count), and C(torch_environment), the environment
+      in which collectives can run.
+  type: dict
+"""
+
+from ..plugin_utils.checks.plan import verification_plan  # noqa: E402
+
+
+class FilterModule:
+    """Adapter for Ansible."""
+
+    def filters(self):
+        return {"_verification_plan": verification_plan}

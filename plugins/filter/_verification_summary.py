@@ -1,0 +1,39 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Filter: a verification in a few lines."""
+
+DOCUMENTATION = """
+name: _verification_summary
+short_description: Say in a few lines what a verification found
+version_added: 0.1.0
+author: The allreduce.gpu authors (@allreduce)
+description:
+  - One line for each node and one for the cluster, with the checks that failed or could not be decided below it.
+options:
+  _input:
+    description: What P(allreduce.gpu.verification#filter) returned.
+    type: dict
+    required: true
+"""
+
+EXAMPLES = """
+- name: Show what was found
+  ansible.builtin.debug:
+    msg: "{{ (cluster_verification | allreduce.gpu._verification_summary).lines }}"
+"""
+
+RETURN = """
+_value:
+  description: C(lines) to show, and C(verdict), a sentence that names the failed checks and is empty without any.
+  type: dict
+"""
+
+from ..plugin_utils.checks.document import summary  # noqa: E402
+
+
+class FilterModule:
+    """Adapter for Ansible."""
+
+    def filters(self):
+        return {"_verification_summary": summary}

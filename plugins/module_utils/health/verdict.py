@@ -1,0 +1,250 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Judge a node's GPUs: pure functions of gpu_node, gpu_node_state and what health_reading gave."""
+
+from __future__ import absolute_import, division, print_function
+
+__metaclass__ = type
+
+from ..machine import problems
+from ..machine.topology import gpu_label
+from .coherence import judge_coherence
+from .findings import finding, judged, verdict
+
+CATEGORY = "health"
+# NVIDIA's "XID Errors": of these the GPU does not recover by itself …
+FATAL_XIDS = (48, 62, 64, 74, 79, 95, 119, 120, 136, 140, 143)
+# … and these tell of the application, not of the GPU.
+APPLICATION_XIDS = (13, 31, 43, 45, 68, 69)
+# How gpu_node begins a problem of a GPU that NVML lists and cannot open.
+REFUSED = "NVML cannot open GPU"
+# What an idle or power-capped GPU has is normal.
+THROTTLING = ("hardware slowdown", "software thermal", "hardware thermal", "power brake")
+
+
+def judge(node, state, readings, limits):
+    """{``verdict``, ``findings``, ``judged``, ``counters``}.
+
+    ``state``: a gpu_node_state, may be empty. ``readings``: ``counters`` {pci_bus_id: …}, ``xids`` or None,
+    ``next_module``; see health_reading. ``limits``: the module's options.
+    """
+    entries = judge_coherence(node, state, readings["next_module"])
+    if node["gpus"] or limits["gpu_count"]:
+        entries += presence(node, limits)
+    if node["gpus"]:
+        gpus = [(gpu, readings["counters"].get(gpu["pci_bus_id"], {})) for gpu in node["gpus"] if answers(gpu)]
+        entries += links(node, gpus) + memory(gpus, limits) + [log(node, readings["xids"], limits)]
+        entries += clocks(gpus, limits) + pending_modes([gpu for gpu, dummy in gpus]) + others(node)
+    findings = [found for entry in entries for found in entry["findings"]]
+    return {
+        "verdict": verdict(findings),
+        "findings": findings,
+        "judged": [{key: value for key, value in entry.items() if key != "findings"} for entry in entries],
+        "counters": {gpu_label(gpu): readings["counters"].get(gpu["pci_bus_id"]) for gpu in node["gpus"]},
+    }
+
+
+def answers(gpu):
+    return "nvml" in gpu["seen_by"]
+
+
+def number_of(gpus):
+    return "%d GPU%s" % (len(gpus), "" if len(gpus) == 1 else "s")
+
+
+def presence(node, limits):
+    """As many as declared; and every one answers. Where NVML cannot be asked, health_coherence says so."""
+    gpus, entries = node["gpus"], []
+    if limits["gpu_count"]:
+        problem, expected = None, limits["gpu_count"]
+        if len(gpus) != expected:
+            fewer = len(gpus) < expected
+            action = "look for lost GPUs in the kernel log, reseat them" if fewer else "declare them, or remove them"
+            problem = finding("gpu_count", expected, len(gpus), "failed" if fewer else "degraded", action)
+        entries.append(judged("gpu_count", CATEGORY, expected, len(gpus), [problem]))
+    if gpus and node["driver"]["nvml"] == "ok":
+        silent = [gpu_label(gpu) for gpu in gpus if not answers(gpu)]
+        refused = "; ".join(text for text in node["problems"] if text.startswith(REFUSED))
+        severity = "failed" if refused else "degraded"
+        action = "reset or reboot" if refused else "reset or reboot; unless a job's device cgroup hides it"
+        found = [finding("gpu_answers", "an answer", refused or "none", severity, action, name) for name in silent]
+        answering = "%d of %d" % (len(gpus) - len(silent), len(gpus))
+        entries.append(judged("gpu_answers", CATEGORY, "every GPU on the bus", answering, found))
+    return entries
+
+
+def links(node, gpus):
+    """PCIe at full width, and at full speed where the GPU works at full clocks (idle ones lower it); NVLinks."""
+    entries = []
+    known = [gpu for gpu, dummy in gpus if gpu["pcie"]["width"] and gpu["pcie"]["max_width"]]
+    if known:
+        found = [
+            finding("pcie_width", "x%d" % gpu["pcie"]["max_width"], "x%d" % gpu["pcie"]["width"], "degraded",
+                    "reseat the GPU or its riser", gpu_label(gpu))
+            for gpu in known if gpu["pcie"]["width"] < gpu["pcie"]["max_width"]
+        ]  # fmt: skip
+        entries.append(judged("pcie_width", CATEGORY, "full", "full on %s" % number_of(known), found))
+    busy = [gpu for gpu, counters in gpus if works(counters) and gpu["pcie"].get("generation")]
+    slow = [gpu for gpu in busy if gpu["pcie"]["generation"] < (gpu["pcie"].get("max_generation") or 0)]
+    if busy:
+        found = [
+            finding("pcie_generation", gpu["pcie"]["max_generation"], gpu["pcie"]["generation"], "degraded",
+                    "look at the slot, its riser, and the firmware's link speed", gpu_label(gpu))
+            for gpu in slow
+        ]  # fmt: skip
+        entries.append(judged("pcie_generation", CATEGORY, "full", "full on %s" % number_of(busy), found))
+    return entries + nvlinks(node, gpus)
+
+
+def works(counters):
+    """At the highest clocks and not idle: then nothing lowers the PCIe generation."""
+    reasons = counters.get("clock_reasons")
+    return counters.get("performance_state") == 0 and reasons is not None and "idle" not in reasons
+
+
+def nvlinks(node, gpus):
+    """The sentences of gpu_node's problems; and behind switches, at least one link of every GPU."""
+    linked = [gpu for gpu, dummy in gpus if gpu["nvlinks"]]
+    active = {gpu_label(gpu): len([link for link in gpu["nvlinks"] if link["active"]]) for gpu in linked}
+    if not any(active.values()) and not node["nvswitches"]["count"]:
+        return []
+    action = "reset the GPU; then look into the kernel log for Xid 74"
+    found = [
+        # Each sentence begins with the GPU's name.
+        finding("nvlinks", "as many as its peers", text, "degraded", action, text.split(" ")[0])
+        for text in problems.nvlink_problems(node["gpus"])
+    ]
+    if linked and not any(active.values()):
+        found = [finding("nvlinks", "active", "none active", "degraded", action, name) for name in sorted(active)]
+    counts = ", ".join(str(count) for count in sorted(set(active.values()), reverse=True))
+    return [judged("nvlinks", CATEGORY, "as many as its peers", "%s active on each GPU" % counts, found)]
+
+
+def memory(gpus, limits):
+    """Uncorrected errors, row remapping (Ampere and newer) or page retirement (older), where the GPU has ECC."""
+    guarded = [(gpu, counters) for gpu, counters in gpus if gpu["ecc"]["current"]]
+    old = [(gpu, counters) for gpu, counters in guarded if counters.get("retired_pages_pending") is not None]
+    new = [pair for pair in guarded if pair not in old or pair[1].get("remapped_rows")]
+    errors = [error_finding(gpu_label(gpu), counters.get("uncorrected_errors"), limits) for gpu, counters in guarded]
+    rows = [found for gpu, counters in new for found in row_findings(gpu_label(gpu), counters, limits)]
+    pages = [
+        finding("page_retirement", "nothing pending", "pending", "reboot_required", "reset the GPU", gpu_label(gpu))
+        for gpu, counters in old
+        if counters["retired_pages_pending"]
+    ]
+    tolerated = "at most %d uncorrected" % limits["max_uncorrected_errors"]
+    found = [("ecc_errors", guarded, tolerated, errors), ("row_remapping", new, "nothing pending", rows)]
+    found.append(("page_retirement", old, "nothing pending", pages))
+    return [
+        judged(check, CATEGORY, expected, "%s on %s" % (expected, number_of(those)), findings)
+        for check, those, expected, findings in found
+        if those
+    ]
+
+
+def error_finding(name, errors, limits):
+    expected = "at most %d uncorrected" % limits["max_uncorrected_errors"]
+    if errors is None:
+        return finding("ecc_errors", expected, None, "unknown", "NVML did not tell", name)
+    if errors > limits["max_uncorrected_errors"]:
+        return finding("ecc_errors", expected, errors, "failed", "drain and reset the GPU", name)
+    return None
+
+
+def row_findings(name, counters, limits):
+    check, rows, most = "row_remapping", counters.get("remapped_rows"), limits["max_remapped_rows"]
+    if rows is None:
+        return [finding(check, "nothing pending", None, "unknown", "NVML did not tell", name)]
+    found = []
+    if rows.get("failed"):
+        found.append(finding(check, "spare rows", "remapping failed", "failed", "replace the GPU", name))
+    if rows.get("pending"):
+        found.append(finding(check, "nothing pending", "pending", "reboot_required", "reset the GPU", name))
+    if most is not None and rows.get("uncorrectable", 0) > most:
+        text = "%d rows remapped" % rows["uncorrectable"]
+        found.append(finding(check, "at most %d rows" % most, text, "degraded", "replace the GPU", name))
+    return found
+
+
+def log(node, xids, limits):
+    """Xid events since boot, but not those that tell of an application."""
+    if xids is None:
+        action = "run with become to read the kernel log"
+        return judged("xid", CATEGORY, "no events", None, [finding("xid", "no events", None, "unknown", action)])
+    names = {gpu["pci_bus_id"].rpartition(".")[0]: gpu_label(gpu) for gpu in node["gpus"]}
+    found = [
+        finding(
+            "xid", "no events", "Xid %d" % xid, "failed" if xid in FATAL_XIDS else "degraded",
+            "look up the Xid; reset the GPU", names.get(address, address),
+        )
+        for address, xid in xids if xid not in limits["ignored_xids"]
+    ]  # fmt: skip
+    return judged("xid", CATEGORY, "no events", "no events", found)
+
+
+def clocks(gpus, limits):
+    """What slows GPUs down, and whether the driver leaves them when they are idle."""
+    if not gpus:
+        return []
+    slowed, action = [], "check cooling and power supply"
+    for gpu, counters in gpus:
+        name, reasons = gpu_label(gpu), counters.get("clock_reasons")
+        if reasons is None:
+            slowed.append(finding("throttling", "none", None, "unknown", "NVML did not tell", name))
+        for text in reasons or []:
+            if text in THROTTLING:
+                slowed.append(finding("throttling", "none", text, "degraded", action, name))
+    entries = [judged("throttling", CATEGORY, "none", "none on %s" % number_of(gpus), slowed)]
+    if limits["persistence"]:
+        entries.append(
+            judged(
+                "persistence_mode",
+                CATEGORY,
+                "on",
+                "on for %s" % number_of(gpus),
+                persistence([gpu for gpu, dummy in gpus]),
+            )
+        )
+    return entries
+
+
+def persistence(gpus):
+    found = []
+    for gpu in gpus:
+        name, mode = gpu_label(gpu), gpu["persistence_mode"]
+        if mode is None:
+            found.append(finding("persistence_mode", "on", None, "unknown", "NVML did not tell", name))
+        elif not mode:
+            found.append(finding("persistence_mode", "on", "off", "degraded", "start nvidia-persistenced", name))
+    return found
+
+
+def pending_modes(gpus):
+    """ECC or MIG was switched and waits for the GPU's reset."""
+    found, known = [], []
+    for gpu in gpus:
+        for mode in ("ecc", "mig"):
+            values = gpu.get(mode) or {}
+            if values.get("pending") is not None:
+                known.append(gpu)
+                if values["pending"] != values["current"]:
+                    words = ["on" if values[when] else "off" for when in ("pending", "current")]
+                    text = "%s is %s" % (mode.upper(), words[1])
+                    expected = "%s %s" % (mode.upper(), words[0])
+                    found.append(
+                        finding("pending_modes", expected, text, "reboot_required", "reset the GPU", gpu_label(gpu))
+                    )
+    return [judged("pending_modes", CATEGORY, "none pending", "none pending", found)] if known else []
+
+
+def others(node):
+    """What gpu_node calls a problem and no check above judges, such as ACS between peers."""
+    driver, gpus = node["driver"], node["gpus"]
+    elsewhere = problems.driver_problems(driver) + problems.link_problems(gpus) + problems.nvlink_problems(gpus)
+    elsewhere += problems.fabric_problems(node)
+    silent = ["GPU %s is on the PCI bus" % gpu["pci_bus_id"] for gpu in gpus if not answers(gpu)]
+    told = tuple(silent + [REFUSED]) if silent else ()
+    rest = [text for text in node["problems"] if text not in elsewhere and not text.startswith(told)]
+    found = [finding("other_problems", "none", text, "degraded", "see what it says") for text in rest]
+    return [judged("other_problems", CATEGORY, "none", "none", found)]

@@ -1,0 +1,52 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is really on a node, as ``ansible_facts.gpu_node_state``."""
+
+from __future__ import absolute_import, division, print_function
+
+__metaclass__ = type
+
+from ..packages import installed as installed_packages
+from ..packages import locks as package_locks
+from . import environments, kernels, services
+
+RPM_QUERY = ["rpm", "-qa", "--qf", "%{NAME} %{EPOCHNUM}:%{VERSION}-%{RELEASE}\\n"]
+
+
+def read_node_state(tree, run, package_patterns, service_names, paths):
+    """The whole state. ``run`` takes an argument list and returns the program's output, or None where it cannot run."""
+    release = installed_packages.os_release(tree)
+    manager = installed_packages.package_manager(tree, release)
+    installed, interrupted = _installed(tree, run, manager, package_patterns)
+    mirrors = installed_packages.read_apt_mirrors(tree, release) if manager == "apt" else None
+    kernel = kernels.read_kernels(tree)
+    dkms = kernels.read_dkms(tree)
+    shown = run(services.SHOW + service_names) if service_names else None
+    return {
+        "kernel": kernel,
+        "container": services.is_container(tree),
+        "package_manager": manager,
+        "packages": installed,
+        "leftover_packages": installed_packages.read_dpkg_leftovers(tree, package_patterns) if manager == "apt" else {},
+        "package_manager_interrupted": interrupted,
+        "package_manager_holder": package_locks.lock_holder(tree),
+        "apt_components": installed_packages.enabled_components(mirrors, release) if mirrors is not None else None,
+        "apt_mirrors": mirrors,
+        "dkms": dkms,
+        "driver": kernels.read_driver(tree, kernel, dkms),
+        "services": services.parse_show(shown, service_names) if shown else services.unknown_services(service_names),
+        "disk_free_mib": services.disk_free_mib(tree, paths),
+        "environments": environments.read_environments(tree),
+        "reboot_pending": services.read_reboot_pending(tree),
+        "reboot_recorded": tree.exists("/var/lib/allreduce/reboot-pending"),
+    }
+
+
+def _installed(tree, run, manager, patterns):
+    if manager == "apt":
+        return installed_packages.read_dpkg(tree, patterns)
+    if manager == "dnf":
+        listed = run(RPM_QUERY) or ""
+        return installed_packages.parse_rpm(listed, patterns), bool(installed_packages.rpm_duplicates(listed))
+    return {}, False

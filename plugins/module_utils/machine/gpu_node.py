@@ -1,0 +1,117 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The model of a machine, ``ansible_facts.gpu_node``: PCI and procfs first, NVML second, the difference reported."""
+
+from __future__ import absolute_import, division, print_function
+
+__metaclass__ = type
+
+from . import nvml_gpus, procfs, sysfs
+from .nvml import library_version, open_nvml
+from .problems import find_problems
+from .topology import build_affinity, build_topology
+
+NO_NVML = {"system": {"cuda_driver_version": None, "driver_version": None}, "gpus": [], "levels": {}}
+
+
+def measure(sys_tree, proc_tree, nvml_library):
+    """Read the machine through its three doors and build the model."""
+    with open_nvml(nvml_library) as (nvml, state):
+        measured = nvml_gpus.read_all(nvml) if nvml else NO_NVML
+    devices = sysfs.read_pci_devices(sys_tree)
+    bridges = sorted({part for device in devices.values() for part in device["path"][1:-1]})
+    return build(
+        devices=devices,
+        nics=sysfs.read_nics(sys_tree),
+        acs_bridges=[address for address in bridges if sysfs.read_acs_redirect(sys_tree, address)],
+        numa_nodes=sysfs.read_numa_nodes(sys_tree),
+        module=procfs.read_driver(proc_tree),
+        module_gpus=procfs.read_gpus(proc_tree),
+        library=library_version(nvml_library),
+        nvml=dict(measured, state=state),
+    )
+
+
+def build(devices, nics, acs_bridges, numa_nodes, module, module_gpus, library, nvml):
+    """Pure: merge what the doors gave (see sysfs, procfs and nvml_gpus for the shapes)."""
+    seen = {gpu["pci_bus_id"]: gpu for gpu in nvml["gpus"] if "problem" not in gpu}
+    pci = {address: device for address, device in devices.items() if device["kind"] == "gpu"}
+    gpus = [
+        merge_gpu(address, pci.get(address), module_gpus.get(address, {}), seen.get(address))
+        for address in sorted(set(pci) | set(seen))
+    ]
+    gpus.sort(key=lambda gpu: (gpu["index"] is None, gpu["index"] or 0, gpu["pci_bus_id"]))
+    paths = {address: device["path"] for address, device in devices.items()}
+    paths.update((nic["name"], nic["path"]) for nic in nics)
+    public_nics = [{key: value for key, value in nic.items() if key != "path"} for nic in nics]
+    topology = build_topology(gpus, public_nics, paths, nvml["levels"], len(numa_nodes) > 1)
+    switches = sorted(address for address, device in devices.items() if device["kind"] == "nvswitch")
+    node = {
+        "driver": {
+            "loaded_version": module["loaded_version"],
+            "library_version": library,
+            "cuda_driver_version": nvml["system"]["cuda_driver_version"],
+            "kernel_modules": module["kernel_modules"],
+            "nvml": nvml["state"],
+        },
+        "gpus": gpus,
+        "nvswitches": {"count": len(switches), "pci_bus_ids": switches},
+        "fabric": read_fabric(nvml, switches, bool(gpus)),
+        "nics": public_nics,
+        "topology": topology,
+        "affinity": build_affinity(gpus, public_nics, topology),
+    }
+    lost = [gpu for gpu in nvml["gpus"] if "problem" in gpu]
+    return dict(node, problems=find_problems(node, lost, acs_bridges))
+
+
+def merge_gpu(address, device, module_gpu, seen):
+    """One entry of ``gpus``; what neither source knows is None."""
+    link = device["link"] if device else {}
+    gpu = dict.fromkeys(
+        (
+            "index",
+            "minor_number",
+            "uuid",
+            "name",
+            "architecture",
+            "compute_capability",
+            "memory_total_mib",
+            "persistence_mode",
+            "compute_mode",
+        )
+    )
+    gpu.update(
+        pci_bus_id=address,
+        pci_device_id="0x%04x" % device["device_id"] if device and device["device_id"] is not None else None,
+        numa_node=device["numa_node"] if device else None,
+        cpu_affinity=device["cpu_affinity"] if device else None,
+        nvlinks=[],
+        pcie={key: link.get(key) for key in ("generation", "max_generation", "width", "max_width")},
+        ecc={"current": None, "pending": None},
+        mig={"current": None, "pending": None, "instances": []},
+        power_limit_watts=dict.fromkeys(("current", "default", "min", "max")),
+        seen_by=[source for source, found in (("pci", device), ("nvml", seen)) if found],
+    )
+    gpu.update((key, value) for key, value in module_gpu.items() if value is not None)
+    for key, value in (seen or {}).items():
+        if key == "pcie":
+            gpu["pcie"] = {part: gpu["pcie"][part] if number is None else number for part, number in value.items()}
+        elif key in gpu and value is not None:
+            gpu[key] = value
+    return gpu
+
+
+def read_fabric(nvml, switches, has_gpus):
+    """Whether the node needs a fabric manager (None: cannot be known without NVML), and how far the worst GPU is.
+
+    Where the fabric spans a rack, the manager runs on the rack's switches and not on the node.
+    """
+    fabrics = [gpu["fabric"] for gpu in nvml["gpus"] if gpu.get("fabric")]
+    fabrics = [fabric for fabric in fabrics if fabric["state"] not in (None, "not_supported")]
+    known = nvml["state"] == "ok" or not has_gpus
+    needed = bool(switches) or any(not fabric["rack"] for fabric in fabrics)
+    states = [fabric["state"] for fabric in fabrics]
+    worst = next((state for state in ("not_started", "in_progress", "completed") if state in states), None)
+    return {"manager_needed": True if needed else False if known else None, "state": worst}

@@ -1,0 +1,181 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Read everything gpu_node needs from an open NVML, as plain values."""
+
+from __future__ import absolute_import, division, print_function
+
+__metaclass__ = type
+
+from .sysfs import normalise_address
+
+COMPUTE_MODES = {0: "default", 1: "exclusive_thread", 2: "prohibited", 3: "exclusive_process"}
+ARCHITECTURES = {
+    2: "Kepler",
+    3: "Maxwell",
+    4: "Pascal",
+    5: "Volta",
+    6: "Turing",
+    7: "Ampere",
+    8: "Ada",
+    9: "Hopper",
+    10: "Blackwell",
+    13: "Rubin",
+}
+NVLINK_VERSIONS = {1: "1.0", 2: "2.0", 3: "2.2", 4: "3.0", 5: "3.1", 6: "4.0", 7: "5.0", 8: "6.0"}
+REMOTE_TYPES = {0: "gpu", 1: "npu", 2: "nvswitch"}
+FABRIC_STATES = {0: "not_supported", 1: "not_started", 2: "in_progress", 3: "completed"}
+# The codes of "nvidia-smi topo -m" for NVML's topology levels.
+LEVELS = {0: "PIX", 10: "PIX", 20: "PXB", 30: "PHB", 40: "NODE", 50: "SYS"}
+MIB = 1024 * 1024
+
+
+def read_system(nvml):
+    """{``cuda_driver_version``: "12.2", ``driver_version``: "535.261.03"}."""
+    cuda = nvml.call("SystemGetCudaDriverVersion")
+    return {
+        "cuda_driver_version": "%d.%d" % (cuda // 1000, cuda % 1000 // 10) if cuda else None,
+        "driver_version": nvml.call("SystemGetDriverVersion"),
+    }
+
+
+def read_gpus(nvml):
+    """[(handle, gpu)] in NVML's order; a GPU that has no handle any more is (None, {index, problem})."""
+    gpus = []
+    for index in range(nvml.call("DeviceGetCount") or 0):
+        handle, reason = nvml.attempt("DeviceGetHandleByIndex", index)
+        gpus.append(
+            (handle, read_gpu(nvml, index, handle) if handle is not None else {"index": index, "problem": reason})
+        )
+    return gpus
+
+
+def read_gpu(nvml, index, handle):
+    """One GPU: the keys of ``gpu_node.gpus[]`` that NVML knows, and ``fabric``."""
+    pci = nvml.call("DeviceGetPciInfo", handle)
+    capability = nvml.call("DeviceGetCudaComputeCapability", handle)
+    memory = nvml.call("DeviceGetMemoryInfo", handle)
+    persistence = nvml.call("DeviceGetPersistenceMode", handle)
+    return {
+        "index": index,
+        "minor_number": nvml.call("DeviceGetMinorNumber", handle),
+        "uuid": nvml.call("DeviceGetUUID", handle),
+        "name": nvml.call("DeviceGetName", handle),
+        "pci_bus_id": normalise_address(_text(pci.busId)) if pci else None,
+        "pci_device_id": "0x%04x" % (pci.pciDeviceId >> 16) if pci else None,
+        "architecture": ARCHITECTURES.get(nvml.call("DeviceGetArchitecture", handle)),
+        "compute_capability": "%d.%d" % tuple(capability) if capability else None,
+        "memory_total_mib": memory.total // MIB if memory else None,
+        "nvlinks": read_nvlinks(nvml, handle),
+        "pcie": {
+            "generation": nvml.call("DeviceGetCurrPcieLinkGeneration", handle),
+            "max_generation": nvml.call("DeviceGetMaxPcieLinkGeneration", handle),
+            "width": nvml.call("DeviceGetCurrPcieLinkWidth", handle),
+            "max_width": nvml.call("DeviceGetMaxPcieLinkWidth", handle),
+        },
+        "persistence_mode": None if persistence is None else bool(persistence),
+        "compute_mode": COMPUTE_MODES.get(nvml.call("DeviceGetComputeMode", handle)),
+        "ecc": _switch(nvml.call("DeviceGetEccMode", handle)),
+        "mig": dict(_switch(nvml.call("DeviceGetMigMode", handle)), instances=read_mig_instances(nvml, handle)),
+        "power_limit_watts": read_power_limits(nvml, handle),
+        "fabric": read_fabric(nvml, handle),
+    }
+
+
+def _text(value):
+    return value.decode("ascii", "replace") if isinstance(value, bytes) else value
+
+
+def _switch(modes):
+    """NVML's [current, pending] pair of 0 and 1."""
+    return {"current": bool(modes[0]), "pending": bool(modes[1])} if modes else {"current": None, "pending": None}
+
+
+def read_power_limits(nvml, handle):
+    """Watts."""
+    bounds = nvml.call("DeviceGetPowerManagementLimitConstraints", handle) or (None, None)
+    return {
+        "current": _watts(nvml.call("DeviceGetPowerManagementLimit", handle)),
+        "default": _watts(nvml.call("DeviceGetPowerManagementDefaultLimit", handle)),
+        "min": _watts(bounds[0]),
+        "max": _watts(bounds[1]),
+    }
+
+
+def _watts(milliwatts):
+    if milliwatts is None:
+        return None
+    return milliwatts // 1000 if milliwatts % 1000 == 0 else milliwatts / 1000.0
+
+
+def read_nvlinks(nvml, handle):
+    """The GPU's links, inactive ones too; [] for a GPU without NVLink."""
+    links = []
+    for link in range(nvml.constant("NVLINK_MAX_LINKS") or 18):
+        active = nvml.call("DeviceGetNvLinkState", handle, link)
+        if active is not None:
+            remote = nvml.call("DeviceGetNvLinkRemotePciInfo", handle, link) if active else None
+            links.append(
+                {
+                    "link": link,
+                    "active": bool(active),
+                    "version": NVLINK_VERSIONS.get(nvml.call("DeviceGetNvLinkVersion", handle, link)),
+                    "remote_type": REMOTE_TYPES.get(nvml.call("DeviceGetNvLinkRemoteDeviceType", handle, link))
+                    if active
+                    else None,
+                    "remote_pci_bus_id": normalise_address(_text(remote.busId)) if remote else None,
+                }
+            )
+    return links
+
+
+def read_mig_instances(nvml, handle):
+    """The MIG devices that are set up on the GPU."""
+    instances = []
+    modes = nvml.call("DeviceGetMigMode", handle)
+    for number in range(nvml.call("DeviceGetMaxMigDeviceCount", handle) or 0) if modes and modes[0] else ():
+        device = nvml.call("DeviceGetMigDeviceHandleByIndex", handle, number)
+        if device is not None:
+            memory = nvml.call("DeviceGetMemoryInfo", device)
+            instances.append(
+                {
+                    "index": number,
+                    "uuid": nvml.call("DeviceGetUUID", device),
+                    "name": nvml.call("DeviceGetName", device),
+                    "gpu_instance_id": nvml.call("DeviceGetGpuInstanceId", device),
+                    "compute_instance_id": nvml.call("DeviceGetComputeInstanceId", device),
+                    "memory_total_mib": memory.total // MIB if memory else None,
+                }
+            )
+    return instances
+
+
+def read_fabric(nvml, handle):
+    """{``state``: how far the GPU's registration with the NVLink fabric is, ``rack``: whether the fabric is larger than
+    the node, so that it has a cluster's identity}; None where NVML does not say."""
+    structure = getattr(nvml.pynvml, "c_nvmlGpuFabricInfo_t", None)
+    if structure is None:
+        return None
+    info = structure()
+    if nvml.call("DeviceGetGpuFabricInfo", handle, nvml.pynvml.byref(info)) is None:
+        return None
+    return {"state": FABRIC_STATES.get(info.state), "rack": any(bytearray(info)[:16])}
+
+
+def read_levels(nvml, gpus):
+    """{(pci_bus_id, pci_bus_id): PIX|PXB|PHB|NODE|SYS} for every pair of GPUs, both ways round."""
+    levels = {}
+    for handle, gpu in gpus:
+        for other_handle, other in gpus:
+            if handle is not None and other_handle is not None and gpu["index"] < other["index"]:
+                code = LEVELS.get(nvml.call("DeviceGetTopologyCommonAncestor", handle, other_handle))
+                if code:
+                    levels[gpu["pci_bus_id"], other["pci_bus_id"]] = code
+                    levels[other["pci_bus_id"], gpu["pci_bus_id"]] = code
+    return levels
+
+
+def read_all(nvml):
+    """{``system``, ``gpus``: [gpu …], ``levels``}: all that NVML knows, without its handles."""
+    gpus = read_gpus(nvml)
+    return {"system": read_system(nvml), "gpus": [gpu for dummy, gpu in gpus], "levels": read_levels(nvml, gpus)}

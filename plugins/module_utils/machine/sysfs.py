@@ -1,0 +1,197 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The door to sysfs and procfs: PCI devices, host channel adapters and NUMA nodes, as the kernel shows them."""
+
+from __future__ import absolute_import, division, print_function
+
+__metaclass__ = type
+
+import re
+
+from .topology import natural_key
+
+NVIDIA = 0x10DE
+GPU_CLASSES = (0x0300, 0x0302)
+BRIDGE_CLASS = 0x0680
+ADDRESS = re.compile(r"^[0-9a-f]{4,}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]$")
+HOST_BRIDGE = re.compile(r"^pci[0-9a-f]{4,}:[0-9a-f]{2}$")
+
+
+def normalise_address(address):
+    """``00000000:07:00.0`` or ``07:00.0`` → ``0000:07:00.0``; None stays None."""
+    if not address:
+        return None
+    parts = address.lower().split(":")
+    domain = int(parts[0], 16) if len(parts) == 3 else 0
+    return "%04x:%s:%s" % (domain, parts[-2], parts[-1])
+
+
+def read_pci_devices(tree):
+    """{address: device} of NVIDIA's GPUs and NVSwitches. A device has
+
+    ``kind`` (gpu|nvswitch), ``device_id`` (int), ``numa_node``, ``cpu_affinity``, ``path`` (host bridge first, then
+    the bridges, then the device itself), ``link`` ({width, max_width, generation, max_generation}), ``driver``.
+    """
+    devices = {}
+    for address in tree.names("/bus/pci/devices"):
+        base = "/bus/pci/devices/" + address
+        if tree.number(base + "/vendor") == NVIDIA:
+            kind = _kind(tree.number(base + "/class"))
+            if kind:
+                devices[address] = dict(read_pci_device(tree, address), kind=kind)
+    return devices
+
+
+def _kind(pci_class):
+    code = pci_class >> 8 if pci_class is not None else None
+    return "gpu" if code in GPU_CLASSES else "nvswitch" if code == BRIDGE_CLASS else None
+
+
+def read_pci_device(tree, address):
+    """One device; its parts are None where the file is missing."""
+    base = "/bus/pci/devices/" + address
+    numa = tree.number(base + "/numa_node")
+    driver = tree.link(base + "/driver")
+    return {
+        "device_id": tree.number(base + "/device"),
+        "numa_node": _numa(tree, numa),
+        "cpu_affinity": tree.text(base + "/local_cpulist") or None,
+        "path": read_path(tree, address),
+        "driver": driver.rpartition("/")[2] if driver else None,
+        "link": {
+            "width": _width(tree.text(base + "/current_link_width")),
+            "max_width": _width(tree.text(base + "/max_link_width")),
+            "generation": _generation(tree.text(base + "/current_link_speed")),
+            "max_generation": _generation(tree.text(base + "/max_link_speed")),
+        },
+    }
+
+
+def read_path(tree, address):
+    """[``pci0000:00``, bridge …, device] from the resolved link of the device; [] where it says nothing."""
+    parts = tree.resolve("/bus/pci/devices/" + address).split("/")
+    path = [part for part in parts if ADDRESS.match(part) or HOST_BRIDGE.match(part)]
+    return path if path and HOST_BRIDGE.match(path[0]) else []
+
+
+def read_numa_nodes(tree):
+    """[0, 1, …]; [] where the kernel shows none."""
+    names = tree.names("/devices/system/node")
+    return sorted(int(name[4:]) for name in names if re.match(r"node\d+$", name))
+
+
+def _numa(tree, number):
+    """The kernel's -1 means "no information"; with a single node there is only one answer."""
+    if number is not None and number >= 0:
+        return number
+    nodes = read_numa_nodes(tree)
+    return nodes[0] if number == -1 and len(nodes) == 1 else None
+
+
+def _width(text):
+    """Lanes; the kernel writes 0 and 63 or 255 for links that are down."""
+    return int(text) if text and text.isdigit() and 0 < int(text) <= 32 else None
+
+
+GENERATIONS = {"2.5": 1, "5": 2, "5.0": 2, "8": 3, "8.0": 3, "16": 4, "16.0": 4, "32": 5, "32.0": 5, "64": 6, "64.0": 6}
+
+
+def _generation(text):
+    """``16.0 GT/s PCIe`` → 4."""
+    return GENERATIONS.get(text.split()[0]) if text else None
+
+
+def read_nics(tree):
+    """The ``nics`` of gpu_node, plus ``path`` of the PCI device (taken out again by the model)."""
+    nics = []
+    for name in sorted(tree.names("/class/infiniband"), key=natural_key):
+        base = "/class/infiniband/" + name
+        address = tree.resolve(base + "/device").rpartition("/")[2]
+        address = address if ADDRESS.match(address) else None
+        device = read_pci_device(tree, address) if address else {"numa_node": None, "path": []}
+        ports = [_port(tree, name, int(port)) for port in tree.names(base + "/ports") if port.isdigit()]
+        nics.append(
+            {
+                "name": name,
+                "pci_bus_id": address,
+                "numa_node": device["numa_node"],
+                "ports": sorted(ports, key=lambda port: port["port"]),
+                "path": device["path"],
+            }
+        )
+    return nics
+
+
+def _port(tree, name, number):
+    base = "/class/infiniband/%s/ports/%d" % (name, number)
+    state = tree.text(base + "/state")
+    rate = re.match(r"([\d.]+)", tree.text(base + "/rate") or "")
+    layer = tree.text(base + "/link_layer")
+    return {
+        "port": number,
+        "state": state.split(":")[-1].strip() if state else None,
+        "link_layer": layer,
+        "rate_gbps": _integral(float(rate.group(1))) if rate else None,
+        "netdevs": _netdevs(tree, name, number),
+        "rocev2_gid_index": _rocev2_gid_index(tree, base) if layer == "Ethernet" else None,
+    }
+
+
+def _integral(number):
+    return int(number) if number == int(number) else number
+
+
+def _netdevs(tree, name, number):
+    """Network interfaces of this port: its GIDs name them; an InfiniBand port's are those with the port's number."""
+    base = "/class/infiniband/%s" % name
+    ndevs = "%s/ports/%d/gid_attrs/ndevs" % (base, number)
+    named = {tree.text("%s/%s" % (ndevs, index)) for index in tree.names(ndevs)} - {None, ""}
+    if named:
+        return sorted(named)
+    ports = tree.names(base + "/ports")
+    netdevs = tree.names(base + "/device/net")
+    return [dev for dev in netdevs if len(ports) == 1 or _dev_port(tree, base, dev) == number - 1]
+
+
+def _dev_port(tree, base, dev):
+    return tree.number("%s/device/net/%s/dev_port" % (base, dev))
+
+
+def _rocev2_gid_index(tree, base):
+    """The lowest RoCE v2 GID of an IPv4 address, else of any routable one; link-local and empty GIDs do not count."""
+    types = base + "/gid_attrs/types"
+    candidates = []
+    for index in sorted(int(name) for name in tree.names(types) if name.isdigit()):
+        gid = tree.text("%s/gids/%d" % (base, index)) or ""
+        if tree.text("%s/%d" % (types, index)) == "RoCE v2" and gid.strip("0:"):
+            ipv4 = gid.startswith("0000:0000:0000:0000:0000:ffff:")
+            if ipv4 or not gid.startswith("fe80:"):
+                candidates.append((not ipv4, index))
+    return min(candidates)[1] if candidates else None
+
+
+def read_acs_redirect(tree, address):
+    """Whether ACS redirects peer-to-peer requests upwards at this bridge (capability 0x000d); None when unreadable.
+
+    PCIe extended capabilities begin at 0x100 of the configuration space, which only root reads in full.
+    """
+    try:
+        with open(tree.path("/bus/pci/devices/%s/config" % address), "rb") as stream:
+            config = stream.read(4096)
+    except (IOError, OSError):
+        return None
+    offset = 0x100
+    while 0x100 <= offset <= len(config) - 8:
+        header = _little(config[offset : offset + 4])
+        if header & 0xFFFF == 0x000D:
+            return bool(_little(config[offset + 6 : offset + 8]) & 0x000C)
+        following = header >> 20
+        if following <= offset:
+            return False
+        offset = following
+    return None if len(config) <= 0x100 else False
+
+
+def _little(data):
+    return sum(byte << (8 * index) for index, byte in enumerate(bytearray(data)))

@@ -1,0 +1,189 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What module training_unit does in each state: the run's directory and its service brought together.
+
+PARAMS are the module's parameters, RUN is its run_command.
+"""
+
+import errno
+import json
+import os
+import pwd
+import re
+import shutil
+import socket
+import time
+
+from ..host.systemd_unit import TransientService, describe_end
+from . import run as training_run
+from .run import RunError
+
+_RUN_ID = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")
+_POLL_STEP = 0.5
+_FULL_BELOW = 65536
+
+
+def refusals(params, run):
+    """Sentences why a run could not start on this node; empty when nothing speaks against it."""
+    if params["state"] != "started":
+        return []
+    return [text for text in _refusals(params, run) if text]
+
+
+def _refusals(params, run):
+    if not _RUN_ID.match(params["run_id"]):
+        yield "The run_id %r is no file name of letters, digits, dots, dashes and underscores." % params["run_id"]
+    if os.geteuid() != 0:
+        yield "Starting a run needs root on the node; set become: true."
+    if not os.path.isfile(params["python"]):
+        yield (
+            "The training environment's interpreter %s does not exist on this node; run playbook site.yml, or name "
+            "another environment." % params["python"]
+        )
+    if not _user(params["user"]):
+        yield (
+            "The training user %r does not exist on this node; run playbook site.yml, or name another user."
+            % params["user"]
+        )
+    yield _address_refusal(params["address"], run)
+    yield _port_refusal(params["address"], *_endpoint(params["rendezvous"]))
+
+
+def start(params, run):
+    """Create the directory, start the service."""
+    against = refusals(params, run)
+    if against:
+        raise RunError(against[0])
+    user = _user(params["user"])
+    name = interface(params["address"], run)
+    # NCCL takes interface names as prefixes unless they begin with "=".
+    variables = {"GLOO_SOCKET_IFNAME": name, "NCCL_SOCKET_IFNAME": "=" + name} if name else {}
+    path = _path(params)
+    training_run.create(path, params["archive"], variables, user.pw_uid, user.pw_gid)
+    argv = [params["python"], os.path.join(path, "agent.py")]
+    _service(params, run).start(argv, params["user"], os.path.join(path, "work"), params["lease"])
+    return {"changed": True, "interface": name}
+
+
+def poll(params, run):
+    """Renew the lease, wait a little for the end, say how the run stands."""
+    service = _service(params, run)
+    shown = service.show()
+    if shown["state"] == "running":
+        service.renew_lease(params["lease"])
+    deadline = time.time() + params["wait"]
+    while shown["state"] == "running" and time.time() < deadline:
+        time.sleep(_POLL_STEP)
+        shown = service.show()
+    result = dict(_standing(params, shown), changed=False)
+    if params["rendezvous"] and not result["ranks"]:
+        result["rendezvous_error"] = _connect_error(*_endpoint(params["rendezvous"]))
+    return result
+
+
+def stop(params, run):
+    """End the service if it runs; return all that is known about the run."""
+    shown = _service(params, run).stop()
+    path = _path(params)
+    result = dict(_standing(params, shown), changed=shown["state"] == "running")
+    if os.path.isdir(path):
+        uid = _uid(path)
+        ranks = [rank["rank"] for rank in result["ranks"]]
+        result["tails"] = {str(rank): training_run.tail(path, rank, params["tail_lines"], uid) for rank in ranks}
+        result["tails"]["torchrun"] = training_run.agent_tail(path, params["tail_lines"], uid)
+        result["metrics"], result["metrics_error"] = training_run.metrics(path, uid)
+        result["disk_full"] = _is_full(path)
+        result["logs"] = training_run.collect_logs(path, uid, params["log_limit"])
+        if params["remove"]:
+            shutil.rmtree(path)
+    return result
+
+
+def interface(address, run):
+    """Name of the one interface that carries ADDRESS; None where there is none, several, or no way to tell."""
+    rc, out, dummy = run(["ip", "-json", "address", "show", "to", address])
+    try:
+        links = json.loads(out) if rc == 0 and out.strip() else []
+    except ValueError:
+        return None
+    # ip prints an empty object for each interface that the filter left out.
+    names = sorted({link["ifname"] for link in links if link.get("ifname") and link.get("addr_info")})
+    return names[0] if len(names) == 1 else None
+
+
+def _standing(params, shown):
+    path = _path(params)
+    known = os.path.isdir(path)
+    result = {
+        "service": shown,
+        "ranks": training_run.ranks(path, _uid(path)) if known else [],
+        "agent": training_run.agent(path, _uid(path)) if known else None,
+        "now": time.time(),
+    }
+    if shown["state"] != "running":
+        result["end"] = describe_end(shown)
+    return result
+
+
+def _address_refusal(address, run):
+    rc, out, dummy = run(["ip", "-json", "address", "show", "to", address])
+    if rc == 0 and interface(address, lambda argv: (rc, out, dummy)) is None and '"addr_info"' not in out:
+        return "No interface of this node has the cluster address %s; set gpu_cluster_address to one it has." % address
+    return None
+
+
+def _port_refusal(address, host, port):
+    """Only the node that will listen can tell whether the port is free."""
+    if address != host:
+        return None
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as error:
+            if error.errno == errno.EADDRINUSE:
+                return "The rendezvous port %d of this node is in use, perhaps by another run; choose another." % port
+    return None
+
+
+def _connect_error(host, port):
+    try:
+        socket.create_connection((host, port), timeout=2).close()
+    except OSError as error:
+        return str(error.strerror or error)
+    return None
+
+
+def _endpoint(rendezvous):
+    host, port = rendezvous.rsplit(":", 1)
+    return host.strip("[]"), int(port)
+
+
+def _is_full(path):
+    """Whether the training user can hardly write any more, which logs cannot say since they cannot be written."""
+    disk = os.statvfs(path)
+    return disk.f_bavail * disk.f_frsize < _FULL_BELOW or (disk.f_files > 0 and disk.f_favail == 0)
+
+
+def _user(name):
+    try:
+        return pwd.getpwnam(name)
+    except KeyError:
+        return None
+
+
+def _uid(path):
+    # logs/ was given to the training user by root and lies in a directory of root's, so its owner can be believed.
+    return os.stat(os.path.join(path, "logs")).st_uid
+
+
+def _path(params):
+    return os.path.join(params["directory"], params["run_id"])
+
+
+def _service(params, run):
+    if not _RUN_ID.match(params["run_id"]):
+        raise RunError("The run_id %r is no name of a run." % params["run_id"])
+    return TransientService(run, "allreduce-train-%s.service" % params["run_id"])

@@ -1,0 +1,33 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Decide the stack of one kind of host: what the lock says, else what the resolver finds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ..stack.resolve import choose, refuse
+from ..stack.tables import Tables, load
+from .lock import ADVICE, LockError, changed_inputs, differences, entry_for, locked_stack, nearest_entry, read
+
+
+def decide(question: Mapping, lock: str | None = None, renew: bool = False, tables: Tables | None = None) -> dict:
+    """Return stack (or None), conflicts, suggestion (or None) and warnings for a question (see stack.resolve).
+
+    lock is the path of a lock file: what it has for this host is what comes back, whatever the tables say by now;
+    raise LockError when it has nothing. With renew, the lock only tells what the new stack changes.
+    """
+    tables = tables or load()
+    entries = read(lock)
+    stack, inputs = choose(question, tables)
+    old = entry_for(entries, inputs)
+    if old is not None and not renew:
+        stack = locked_stack(old, stack)
+    elif stack is None:
+        return refuse(question, tables)
+    elif entries is not None and not renew:
+        raise LockError(f"{lock} no longer fits this host: {changed_inputs(entries, inputs)}; {ADVICE}")
+    elif entries:
+        stack["update"] = differences(old or nearest_entry(entries, inputs), stack)
+    return {"stack": stack, "conflicts": [], "suggestion": None, "warnings": stack["warnings"]}

@@ -1,0 +1,166 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+import pytest
+from ansible_collections.allreduce.gpu.plugins.module_utils.health.reading import read_gpus
+from ansible_collections.allreduce.gpu.plugins.module_utils.health.verdict import judge
+from ansible_collections.allreduce.gpu.plugins.module_utils.machine.nvml import open_nvml
+from ansible_collections.allreduce.gpu.tests.lab.nvml import machines
+from ansible_collections.allreduce.gpu.tests.unit.plugins.module_utils.health_helper import (
+    LIMITS,
+    answer,
+    node,
+    result,
+)
+
+NOTHING = {"counters": {}, "xids": [], "next_module": None}
+
+
+def test_a_node_that_is_well_and_what_was_judged():
+    found = answer(gpu_count=1)
+    assert (found["verdict"], found["findings"]) == ("ok", [])
+    assert [(entry["category"], entry["check"]) for entry in found["judged"]] == [
+        ("coherence", "next_kernel"), ("coherence", "module_loaded"), ("coherence", "driver_library"),
+        ("coherence", "nvml"), ("coherence", "fabric_manager"), ("coherence", "cuda_toolkit"),
+        ("health", "gpu_count"), ("health", "gpu_answers"), ("health", "pcie_width"), ("health", "ecc_errors"),
+        ("health", "row_remapping"), ("health", "xid"), ("health", "throttling"), ("health", "persistence_mode"),
+        ("health", "pending_modes"), ("health", "other_problems"),
+    ]  # fmt: skip
+    assert found["counters"]["GPU0"]["uncorrected_errors"] == 0
+
+
+@pytest.mark.parametrize(
+    ("counters", "findings", "verdict"),
+    [
+        ({"uncorrected_errors": 2}, [("ecc_errors", "failed")], "failed"),
+        ({"uncorrected_errors": None}, [("ecc_errors", "unknown")], "ok"),
+        ({"remapped_rows": {"pending": 1, "failed": 0}}, [("row_remapping", "reboot_required")], "reboot_required"),
+        ({"remapped_rows": {"pending": 0, "failed": 1}}, [("row_remapping", "failed")], "failed"),
+        ({"remapped_rows": None, "retired_pages_pending": None}, [("row_remapping", "unknown")], "ok"),
+        ({"remapped_rows": None, "retired_pages_pending": False}, [], "ok"),
+        ({"retired_pages_pending": True}, [("page_retirement", "reboot_required")], "reboot_required"),
+        ({"clock_reasons": ["idle", "software power cap"]}, [], "ok"),
+        (
+            {"performance_state": 2, "clock_reasons": ["hardware slowdown", "hardware thermal"]},
+            [("throttling", "degraded")] * 2,
+            "degraded",
+        ),
+        ({"clock_reasons": None}, [("throttling", "unknown")], "ok"),
+    ],
+)
+def test_counters(counters, findings, verdict):
+    assert result(counters=counters) == (verdict, findings)
+
+
+@pytest.mark.parametrize(
+    ("gpu", "finding"),
+    [
+        ({"pcie": {"width": 8, "max_width": 16}}, ("pcie_width", "degraded")),
+        ({"persistence_mode": False}, ("persistence_mode", "degraded")),
+        ({"persistence_mode": None}, ("persistence_mode", "unknown")),
+        ({"seen_by": ["pci"], "index": None}, ("gpu_answers", "degraded")),
+        ({"ecc": {"current": True, "pending": False}}, ("pending_modes", "reboot_required")),
+        ({"mig": {"current": False, "pending": True}}, ("pending_modes", "reboot_required")),
+    ],
+)
+def test_a_gpu_that_is_not_at_its_best(gpu, finding):
+    assert result(node(gpu))[1] == [finding]
+
+
+@pytest.mark.parametrize(
+    ("counters", "findings"),
+    [
+        ({"performance_state": 0, "clock_reasons": []}, [("pcie_generation", "degraded")]),
+        ({"performance_state": 0, "clock_reasons": ["idle"]}, []),
+        ({"performance_state": 8, "clock_reasons": []}, []),
+        ({"performance_state": None, "clock_reasons": []}, []),
+    ],
+)
+def test_the_pcie_generation_is_judged_while_the_gpu_works(counters, findings):
+    assert result(counters=counters)[1] == findings
+
+
+def test_a_gpu_that_nvml_cannot_open_is_one_finding_that_says_why():
+    sentences = ["NVML cannot open GPU 0: GPU is lost", "GPU 0000:07:00.0 is on the PCI bus but NVML does not show it"]
+    found = answer(node({"seen_by": ["pci"], "index": None}, problems=sentences), gpu_count=1)
+    assert [(entry["check"], entry["measured"], entry["severity"]) for entry in found["findings"]] == [
+        ("gpu_answers", "NVML cannot open GPU 0: GPU is lost", "failed")
+    ]
+
+
+def test_a_problem_that_nothing_else_judges_is_a_finding():
+    sentence = "PCIe ACS redirects peer-to-peer traffic at bridge 0000:16:02.0"
+    assert result(node(problems=[sentence])) == ("degraded", [("other_problems", "degraded")])
+
+
+@pytest.mark.parametrize(
+    ("xids", "verdict"),
+    [([("0000:07:00", 79)], "failed"), ([("0000:07:00", 63)], "degraded"), ([("0000:07:00", 31)], "ok"), (None, "ok")],
+)
+def test_xids(xids, verdict):
+    assert result(xids=xids)[0] == verdict
+
+
+def test_a_log_that_cannot_be_read_is_unknown():
+    assert result(xids=None)[1] == [("xid", "unknown")]
+
+
+def test_thresholds_are_options():
+    rows = {"uncorrectable": 3, "pending": 0, "failed": 0}
+    assert result(counters={"uncorrected_errors": 2}, max_uncorrected_errors=2)[0] == "ok"
+    assert result(node({"persistence_mode": False}), persistence=False)[0] == "ok"
+    assert result(counters={"remapped_rows": rows})[0] == "ok"
+    assert result(counters={"remapped_rows": rows}, max_remapped_rows=2) == (
+        "degraded",
+        [("row_remapping", "degraded")],
+    )
+    assert result(xids=[("0000:07:00", 79)], ignored_xids=[79])[0] == "ok"
+    assert result(xids=[("0000:07:00", 31)], ignored_xids=[])[0] == "degraded"
+    assert result(gpu_count=2) == ("failed", [("gpu_count", "failed")])
+
+
+def test_a_host_without_gpu_is_well_unless_some_were_declared():
+    bare = {**node(), "gpus": []}
+    assert judge(bare, {}, NOTHING, LIMITS) == {"verdict": "ok", "findings": [], "judged": [], "counters": {}}
+    assert judge(bare, {}, NOTHING, {**LIMITS, "gpu_count": 4})["verdict"] == "failed"
+
+
+# Imagined machines, measured through their trees and the simulated library.
+IDLE = (("persistence_mode", "1"),)
+
+
+def all_on(machine):
+    for number in range(len(machine.gpus)):
+        machine = machine.change(number, settings=machine.gpus[number].settings + IDLE)
+    return machine
+
+
+@pytest.mark.parametrize(
+    ("machine", "findings"),
+    [
+        (machines.a40_pcie(), []),
+        (machines.rtx_3090(), []),
+        (machines.a40_pcie().change(2, lost=True), [("gpu_answers", "0000:98:00.0", "failed")]),
+        (machines.a40_pcie().change(1, hidden=True), [("gpu_answers", "0000:31:00.0", "degraded")]),
+        (machines.a40_pcie().change(3, width=8), [("pcie_width", "GPU3", "degraded")]),
+        (
+            machines.dgx_a100().change(4, links=machines.dgx_a100().gpus[4].links[:10]),
+            [("nvlinks", "GPU4", "degraded")],
+        ),
+        (
+            machines.a40_pcie().change(
+                1, settings=(("ecc_errors.1.0", "3"), ("throttle_reasons", "0x80"), ("pcie_generation", "4"))
+            ),
+            [("ecc_errors", "GPU1", "failed"), ("throttling", "GPU1", "degraded")],
+        ),
+    ],
+    ids=["a40", "3090", "lost", "hidden", "narrow", "links", "errors"],
+)
+def test_simulated_machines(measure, library, machine, findings):
+    measured = measure(all_on(machine))
+    with open_nvml(str(library)) as (nvml, dummy_state):
+        counters = read_gpus(nvml)
+    state = {"driver": {"installed": "535.309.01"}, "packages": {"nvidia-fabricmanager": "535.309.01-1"},
+             "services": {"nvidia-fabricmanager": {"enabled": True, "active": True}}}  # fmt: skip
+    found = judge(measured, state, {**NOTHING, "counters": counters}, {**LIMITS, "gpu_count": len(machine.gpus)})
+    assert [(entry["check"], entry["gpu"], entry["severity"]) for entry in found["findings"]] == findings

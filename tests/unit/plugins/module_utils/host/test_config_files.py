@@ -1,0 +1,62 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+import pytest
+from ansible_collections.allreduce.gpu.plugins.module_utils.host import config_files
+
+FILE = {"path": "/etc/x", "state": "file", "content": "a\n", "mode": "0644", "owner": "root", "group": "root"}
+DIRECTORY = dict(FILE, state="directory", content=None, mode="0755")
+ABSENT = dict(FILE, state="absent")
+
+
+@pytest.mark.parametrize(
+    ("wanted", "found", "steps"),
+    [
+        (FILE, config_files.ABSENT, ["write", "set_attributes"]),
+        (FILE, FILE, []),
+        (FILE, dict(FILE, content="b\n"), ["write"]),
+        (FILE, dict(FILE, mode="0600"), ["set_attributes"]),
+        (FILE, dict(FILE, owner="ann"), ["set_attributes"]),
+        (DIRECTORY, config_files.ABSENT, ["make_directory", "set_attributes"]),
+        (DIRECTORY, DIRECTORY, []),
+        (ABSENT, config_files.ABSENT, []),
+        (ABSENT, FILE, ["remove"]),
+        (ABSENT, dict(config_files.ABSENT, state="link"), ["remove"]),
+    ],
+)
+def test_plan(wanted, found, steps):
+    assert config_files.plan(wanted, found) == steps
+
+
+@pytest.mark.parametrize(("wanted", "found"), [(ABSENT, DIRECTORY), (FILE, DIRECTORY), (DIRECTORY, FILE)])
+def test_what_cannot_be_reached_is_refused(wanted, found):
+    with pytest.raises(ValueError, match="/etc/x"):
+        config_files.plan(wanted, found)
+
+
+def test_diff_shows_content_only_where_it_changes():
+    shown = config_files.diff(FILE, dict(FILE, mode="0600"), ["set_attributes"])
+    assert (shown["before"], shown["after"]) == ("# file 0600 root:root\n", "# file 0644 root:root\n")
+    shown = config_files.diff(FILE, config_files.ABSENT, ["write", "set_attributes"])
+    assert (shown["before"], shown["after"]) == ("# absent\n", "# file 0644 root:root\na\n")
+
+
+def write(path, content):
+    with open(path, "w", encoding="utf-8") as stream:
+        stream.write(content)
+
+
+def test_apply_reaches_the_plan_and_then_has_nothing_to_do(tmp_path):
+    mine = config_files.read(str(tmp_path))
+    wanted = dict(FILE, path=str(tmp_path / "new" / "x"), owner=mine["owner"], group=mine["group"], mode="0640")
+    config_files.apply(wanted, config_files.plan(wanted, config_files.read(wanted["path"])), write)
+    assert config_files.read(wanted["path"])["content"] == "a\n"
+    assert config_files.plan(wanted, config_files.read(wanted["path"])) == []
+    gone = dict(wanted, state="absent")
+    config_files.apply(gone, config_files.plan(gone, config_files.read(wanted["path"])), write)
+    assert config_files.read(wanted["path"])["state"] == "absent"
+
+
+def test_a_dangling_link_is_seen(tmp_path):
+    (tmp_path / "link").symlink_to(tmp_path / "nothing")
+    assert config_files.read(str(tmp_path / "link"))["state"] == "link"

@@ -1,0 +1,24 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from ansible_collections.allreduce.gpu.plugins.module_utils.host.environments import read_environments
+from ansible_collections.allreduce.gpu.tests.unit.plugins.module_utils.files_helper import tree
+
+ENVS = "/opt/allreduce/envs"
+SITE = f"{ENVS}/main/lib/python3.11/site-packages"
+
+
+def test_environments_of_uv_venv_and_conda(tmp_path):
+    files = tree(tmp_path, {
+        f"{ENVS}/main/bin/python": "", f"{ENVS}/main/pyvenv.cfg": "home = /usr/bin\nuv = 0.13\nversion_info = 3.11.2\n",
+        f"{SITE}/torch-2.13.0+cpu.dist-info/RECORD": "", f"{SITE}/nvidia_ml_py-13.615.71.dist-info/RECORD": "",
+        f"{SITE}/numpy-2.4.6.dist-info/METADATA": "the installer was killed before it wrote RECORD",
+        f"{ENVS}/venv/bin/python": "", f"{ENVS}/venv/pyvenv.cfg": "version = 3.9.2\n",
+        f"{ENVS}/conda/bin/python": "", f"{ENVS}/conda/conda-meta/python-3.10.14-h955ad1f_0.json": "{}",
+        f"{ENVS}/half/lib/x": "",
+    })  # fmt: skip
+    assert read_environments(files) == {
+        "main": {"python": "3.11.2", "packages": {"torch": "2.13.0+cpu", "nvidia-ml-py": "13.615.71"}},
+        "venv": {"python": "3.9.2", "packages": {}},
+        "conda": {"python": "3.10.14", "packages": {}},
+    }

@@ -1,0 +1,32 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from ansible_collections.allreduce.gpu.plugins.module_utils.host import node_state
+from ansible_collections.allreduce.gpu.tests.unit.plugins.module_utils.files_helper import tree
+
+KEYS = {
+    "kernel", "container", "package_manager", "packages", "leftover_packages", "reboot_recorded", "package_manager_interrupted",
+    "package_manager_holder", "apt_components", "apt_mirrors", "dkms", "driver", "services", "disk_free_mib", "environments", "reboot_pending",
+}  # fmt: skip
+
+
+def test_an_empty_root_gives_every_key_and_no_program_runs(tmp_path):
+    asked = []
+    state = node_state.read_node_state(tree(tmp_path, {}), asked.append, ["*"], ["chrony"], ["/"])
+    assert set(state) == KEYS
+    assert state["services"] == {"chrony": {"enabled": None, "active": None}}
+    assert (state["packages"], state["apt_mirrors"], state["package_manager"]) == ({}, None, None)
+    assert len(asked) == 1
+
+
+def test_an_rpm_host_is_asked_once_for_packages_and_once_for_services(tmp_path):
+    asked = []
+
+    def run(arguments):
+        asked.append(arguments[0])
+        return "kernel 0:4.18.0-553.el8\n" if arguments[0] == "rpm" else None
+
+    files = tree(tmp_path, {"/etc/os-release": "ID=rocky\nID_LIKE=rhel\n"})
+    state = node_state.read_node_state(files, run, ["kernel"], ["chronyd"], [])
+    assert (state["packages"], state["apt_components"]) == ({"kernel": "4.18.0-553.el8"}, None)
+    assert asked == ["rpm", "systemctl"]

@@ -1,0 +1,82 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+import json
+
+import pytest
+from ansible_collections.allreduce.gpu.plugins.module_utils.host import services
+from ansible_collections.allreduce.gpu.tests.unit.plugins.module_utils.files_helper import tree
+
+SHOWN = """LoadState=loaded
+ActiveState=active
+UnitFileState=enabled
+
+LoadState=not-found
+ActiveState=inactive
+UnitFileState=
+"""
+STAT = "1 (systemd) S " + " ".join(["0"] * 18) + " 100 0\n"
+
+
+def test_show_is_read_in_order():
+    assert services.parse_show(SHOWN, ["chrony", "nvidia-persistenced"]) == {
+        "chrony": {"enabled": True, "active": True},
+        "nvidia-persistenced": {"enabled": False, "active": False},
+    }
+
+
+def test_an_answer_that_does_not_fit_is_unknown():
+    assert services.parse_show("Failed to connect to bus", ["a", "b"]) == services.unknown_services(["a", "b"])
+
+
+@pytest.mark.parametrize(
+    ("files", "container"),
+    [
+        ({}, False),
+        ({"/run/systemd/container": "podman"}, True),
+        ({"/.dockerenv": ""}, True),
+        ({"/proc/1/environ": "container=lxc\0TERM=linux"}, True),
+        ({"/proc/1/environ": "TERM=linux\0container=podman\0"}, True),
+        ({"/proc/1/environ": "mycontainer=x\0"}, False),
+    ],
+)
+def test_containers(tmp_path, files, container):
+    assert services.is_container(tree(tmp_path, files)) is container
+
+
+@pytest.mark.parametrize(
+    ("since", "pending"),
+    [
+        ("2026-11-21T15:00:00Z", True),
+        ("2026-11-20T15:00:00Z", False),
+        (1795273200, True),
+        (5, False),
+        (None, True),
+        ("someday", True),
+    ],
+)
+def test_a_reboot_is_pending_until_it_happened(tmp_path, since, pending):
+    # Booted at 2026-11-21T00:00:00Z, the first process one second later.
+    files = tree(tmp_path, {
+        "/proc/stat": "cpu 1\nbtime 1795219200\n", "/proc/1/stat": STAT,
+        "/var/lib/allreduce/reboot-pending": json.dumps({"reason": "new driver", "since": since}),
+    })  # fmt: skip
+    found = services.read_reboot_pending(files)
+    assert found == ({"reason": "new driver", "since": since} if pending else None)
+
+
+def test_the_distributions_own_mark(tmp_path):
+    files = tree(
+        tmp_path,
+        {"/run/reboot-required": "*** System restart required ***", "/run/reboot-required.pkgs": "libc6\nlibc6\n"},
+    )
+    assert services.read_reboot_pending(files)["reason"] == "libc6"
+
+
+def test_no_mark_no_reboot(tmp_path):
+    assert services.read_reboot_pending(tree(tmp_path, {})) is None
+
+
+def test_free_space_of_a_directory_to_come(tmp_path):
+    free = services.disk_free_mib(tree(tmp_path, {}), ["/", "/opt/allreduce/envs"])
+    assert free["/"] == free["/opt/allreduce/envs"] > 0

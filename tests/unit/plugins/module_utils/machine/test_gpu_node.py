@@ -1,0 +1,288 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The model on imagined machines, measured through their trees and, by the real pynvml, through the simulated library."""
+
+from pathlib import Path
+
+import pytest
+from ansible_collections.allreduce.gpu.plugins.module_utils.machine import gpu_node
+from ansible_collections.allreduce.gpu.plugins.module_utils.machine.files import FileTree
+from ansible_collections.allreduce.gpu.tests.lab.nvml import machines
+
+# As "nvidia-smi topo -m" prints them.
+MATRICES = {
+    "no-gpu": "",
+    "a40-pcie": """
+                GPU0   GPU1   GPU2   GPU3   mlx5_0
+        GPU0    X      NV4    SYS    SYS    PHB
+        GPU1    NV4    X      SYS    SYS    NODE
+        GPU2    SYS    SYS    X      NODE   SYS
+        GPU3    SYS    SYS    NODE   X      SYS
+        mlx5_0  PHB    NODE   SYS    SYS    X
+    """,
+    "dgx-a100": """
+                GPU0 GPU1 GPU2 GPU3 GPU4 GPU5 GPU6 GPU7 mlx5_0 mlx5_1 mlx5_2 mlx5_3 mlx5_4 mlx5_5 mlx5_6 mlx5_7
+        GPU0    X    NV12 NV12 NV12 NV12 NV12 NV12 NV12 PXB    PXB    SYS    SYS    SYS    SYS    SYS    SYS
+        GPU1    NV12 X    NV12 NV12 NV12 NV12 NV12 NV12 PXB    PXB    SYS    SYS    SYS    SYS    SYS    SYS
+        GPU2    NV12 NV12 X    NV12 NV12 NV12 NV12 NV12 SYS    SYS    PXB    PXB    SYS    SYS    SYS    SYS
+        GPU3    NV12 NV12 NV12 X    NV12 NV12 NV12 NV12 SYS    SYS    PXB    PXB    SYS    SYS    SYS    SYS
+        GPU4    NV12 NV12 NV12 NV12 X    NV12 NV12 NV12 SYS    SYS    SYS    SYS    PXB    PXB    SYS    SYS
+        GPU5    NV12 NV12 NV12 NV12 NV12 X    NV12 NV12 SYS    SYS    SYS    SYS    PXB    PXB    SYS    SYS
+        GPU6    NV12 NV12 NV12 NV12 NV12 NV12 X    NV12 SYS    SYS    SYS    SYS    SYS    SYS    PXB    PXB
+        GPU7    NV12 NV12 NV12 NV12 NV12 NV12 NV12 X    SYS    SYS    SYS    SYS    SYS    SYS    PXB    PXB
+        mlx5_0  PXB  PXB  SYS  SYS  SYS  SYS  SYS  SYS  X      PXB    SYS    SYS    SYS    SYS    SYS    SYS
+        mlx5_1  PXB  PXB  SYS  SYS  SYS  SYS  SYS  SYS  PXB    X      SYS    SYS    SYS    SYS    SYS    SYS
+        mlx5_2  SYS  SYS  PXB  PXB  SYS  SYS  SYS  SYS  SYS    SYS    X      PXB    SYS    SYS    SYS    SYS
+        mlx5_3  SYS  SYS  PXB  PXB  SYS  SYS  SYS  SYS  SYS    SYS    PXB    X      SYS    SYS    SYS    SYS
+        mlx5_4  SYS  SYS  SYS  SYS  PXB  PXB  SYS  SYS  SYS    SYS    SYS    SYS    X      PXB    SYS    SYS
+        mlx5_5  SYS  SYS  SYS  SYS  PXB  PXB  SYS  SYS  SYS    SYS    SYS    SYS    PXB    X      SYS    SYS
+        mlx5_6  SYS  SYS  SYS  SYS  SYS  SYS  PXB  PXB  SYS    SYS    SYS    SYS    SYS    SYS    X      PXB
+        mlx5_7  SYS  SYS  SYS  SYS  SYS  SYS  PXB  PXB  SYS    SYS    SYS    SYS    SYS    SYS    PXB    X
+    """,
+    "hgx-h100": """
+                GPU0  GPU1  GPU2  GPU3  GPU4  GPU5  GPU6  GPU7  mlx5_0  mlx5_1  mlx5_2  mlx5_3  mlx5_4  mlx5_5  mlx5_6  mlx5_7
+        GPU0    X     NV18  NV18  NV18  NV18  NV18  NV18  NV18  PXB     PXB     NODE    NODE    SYS     SYS     SYS     SYS
+        GPU1    NV18  X     NV18  NV18  NV18  NV18  NV18  NV18  PXB     PXB     NODE    NODE    SYS     SYS     SYS     SYS
+        GPU2    NV18  NV18  X     NV18  NV18  NV18  NV18  NV18  NODE    NODE    PXB     PXB     SYS     SYS     SYS     SYS
+        GPU3    NV18  NV18  NV18  X     NV18  NV18  NV18  NV18  NODE    NODE    PXB     PXB     SYS     SYS     SYS     SYS
+        GPU4    NV18  NV18  NV18  NV18  X     NV18  NV18  NV18  SYS     SYS     SYS     SYS     PXB     PXB     NODE    NODE
+        GPU5    NV18  NV18  NV18  NV18  NV18  X     NV18  NV18  SYS     SYS     SYS     SYS     PXB     PXB     NODE    NODE
+        GPU6    NV18  NV18  NV18  NV18  NV18  NV18  X     NV18  SYS     SYS     SYS     SYS     NODE    NODE    PXB     PXB
+        GPU7    NV18  NV18  NV18  NV18  NV18  NV18  NV18  X     SYS     SYS     SYS     SYS     NODE    NODE    PXB     PXB
+        mlx5_0  PXB   PXB   NODE  NODE  SYS   SYS   SYS   SYS   X       PXB     NODE    NODE    SYS     SYS     SYS     SYS
+        mlx5_1  PXB   PXB   NODE  NODE  SYS   SYS   SYS   SYS   PXB     X       NODE    NODE    SYS     SYS     SYS     SYS
+        mlx5_2  NODE  NODE  PXB   PXB   SYS   SYS   SYS   SYS   NODE    NODE    X       PXB     SYS     SYS     SYS     SYS
+        mlx5_3  NODE  NODE  PXB   PXB   SYS   SYS   SYS   SYS   NODE    NODE    PXB     X       SYS     SYS     SYS     SYS
+        mlx5_4  SYS   SYS   SYS   SYS   PXB   PXB   NODE  NODE  SYS     SYS     SYS     SYS     X       PXB     NODE    NODE
+        mlx5_5  SYS   SYS   SYS   SYS   PXB   PXB   NODE  NODE  SYS     SYS     SYS     SYS     PXB     X       NODE    NODE
+        mlx5_6  SYS   SYS   SYS   SYS   NODE  NODE  PXB   PXB   SYS     SYS     SYS     SYS     NODE    NODE    X       PXB
+        mlx5_7  SYS   SYS   SYS   SYS   NODE  NODE  PXB   PXB   SYS     SYS     SYS     SYS     NODE    NODE    PXB     X
+    """,
+    "a100-nvlink": """
+                GPU0   GPU1   GPU2   GPU3   mlx5_0 mlx5_1
+        GPU0    X      NV4    NV4    NV4    PHB    SYS
+        GPU1    NV4    X      NV4    NV4    SYS    SYS
+        GPU2    NV4    NV4    X      NV4    SYS    PHB
+        GPU3    NV4    NV4    NV4    X      SYS    SYS
+        mlx5_0  PHB    SYS    SYS    SYS    X      SYS
+        mlx5_1  SYS    SYS    PHB    SYS    SYS    X
+    """,
+    "rtx-3090": """
+                GPU0   GPU1
+        GPU0    X      NV4
+        GPU1    NV4    X
+    """,
+    "v100-cube-mesh": """
+                GPU0 GPU1 GPU2 GPU3 GPU4 GPU5 GPU6 GPU7 mlx5_0 mlx5_1 mlx5_2 mlx5_3
+        GPU0    X    NV1  NV1  NV2  NV2  SYS  SYS  SYS  PIX    PHB    SYS    SYS
+        GPU1    NV1  X    NV2  NV1  SYS  NV2  SYS  SYS  PIX    PHB    SYS    SYS
+        GPU2    NV1  NV2  X    NV2  SYS  SYS  NV1  SYS  PHB    PIX    SYS    SYS
+        GPU3    NV2  NV1  NV2  X    SYS  SYS  SYS  NV1  PHB    PIX    SYS    SYS
+        GPU4    NV2  SYS  SYS  SYS  X    NV1  NV1  NV2  SYS    SYS    PIX    PHB
+        GPU5    SYS  NV2  SYS  SYS  NV1  X    NV2  NV1  SYS    SYS    PIX    PHB
+        GPU6    SYS  SYS  NV1  SYS  NV1  NV2  X    NV2  SYS    SYS    PHB    PIX
+        GPU7    SYS  SYS  SYS  NV1  NV2  NV1  NV2  X    SYS    SYS    PHB    PIX
+        mlx5_0  PIX  PIX  PHB  PHB  SYS  SYS  SYS  SYS  X      PHB    SYS    SYS
+        mlx5_1  PHB  PHB  PIX  PIX  SYS  SYS  SYS  SYS  PHB    X      SYS    SYS
+        mlx5_2  SYS  SYS  SYS  SYS  PIX  PIX  PHB  PHB  SYS    SYS    X      PHB
+        mlx5_3  SYS  SYS  SYS  SYS  PHB  PHB  PIX  PIX  SYS    SYS    PHB    X
+    """,
+    "a30-pairs": """
+                GPU0   GPU1   GPU2   GPU3   mlx5_0
+        GPU0    X      NV4    SYS    SYS    SYS
+        GPU1    NV4    X      SYS    SYS    SYS
+        GPU2    SYS    SYS    X      NV4    PXB
+        GPU3    SYS    SYS    NV4    X      PIX
+        mlx5_0  SYS    SYS    PXB    PIX    X
+    """,
+    "gb200-tray": """
+                GPU0   GPU1   GPU2   GPU3   mlx5_0 mlx5_1 mlx5_2 mlx5_3
+        GPU0    X      NV18   NV18   NV18   NODE   NODE   SYS    SYS
+        GPU1    NV18   X      NV18   NV18   NODE   NODE   SYS    SYS
+        GPU2    NV18   NV18   X      NV18   SYS    SYS    NODE   NODE
+        GPU3    NV18   NV18   NV18   X      SYS    SYS    NODE   NODE
+        mlx5_0  NODE   NODE   SYS    SYS    X      NODE   SYS    SYS
+        mlx5_1  NODE   NODE   SYS    SYS    NODE   X      SYS    SYS
+        mlx5_2  SYS    SYS    NODE   NODE   SYS    SYS    X      NODE
+        mlx5_3  SYS    SYS    NODE   NODE   SYS    SYS    NODE   X
+    """,
+    "a100-mig": "GPU0\n GPU0 X",
+}
+
+
+def parse(matrix: str) -> dict:
+    lines = [line.split() for line in matrix.strip().splitlines()]
+    return {row[0]: dict(zip(lines[0], row[1:])) for row in lines[1:]}  # noqa: B905 - runs on Python 3.6, too
+
+
+def test_every_machine_has_its_matrix():
+    assert {machine().name for machine in machines.MACHINES} == set(MATRICES)
+
+
+@pytest.mark.parametrize("machine", machines.MACHINES, ids=lambda machine: machine.__name__)
+def test_topology(measure, machine):
+    node = measure(machine())
+    assert node["topology"] == parse(MATRICES[machine().name])
+    assert node["problems"] == []
+
+
+def test_a_host_without_gpu(measure):
+    node = measure(machines.no_gpu())
+    assert (node["gpus"], node["nics"], node["topology"], node["affinity"]) == ([], [], {}, {})
+    assert node["nvswitches"] == {"count": 0, "pci_bus_ids": []}
+    assert node["fabric"] == {"manager_needed": False, "state": None}
+    assert node["driver"] == {
+        "loaded_version": None,
+        "library_version": None,
+        "cuda_driver_version": None,
+        "kernel_modules": None,
+        "nvml": f"library {node['driver']['nvml'].split()[1]} not found",
+    }
+
+
+def test_one_gpu_in_full(measure):
+    gpu = measure(machines.a40_pcie())["gpus"][3]
+    assert {key: value for key, value in gpu.items() if key not in ("nvlinks", "uuid")} == {
+        "index": 3, "minor_number": 3, "name": "NVIDIA A40", "pci_bus_id": "0000:b1:00.0", "pci_device_id": "0x2235",
+        "architecture": "Ampere", "compute_capability": "8.6", "memory_total_mib": 46068, "numa_node": 1,
+        "cpu_affinity": "32-63,96-127", "pcie": {"generation": 1, "max_generation": 4, "width": 16, "max_width": 16},
+        "persistence_mode": False, "compute_mode": "default", "ecc": {"current": True, "pending": True},
+        "mig": {"current": None, "pending": None, "instances": []},
+        "power_limit_watts": {"current": 300, "default": 300, "min": 100, "max": 300}, "seen_by": ["pci", "nvml"],
+    }  # fmt: skip
+    assert gpu["uuid"].startswith("GPU-")
+    assert [link["active"] for link in gpu["nvlinks"]] == [False] * 4
+
+
+def test_links_name_their_other_end(measure):
+    node = measure(machines.a40_pcie())
+    assert node["gpus"][0]["nvlinks"][0] == {
+        "link": 0, "active": True, "version": "3.1", "remote_type": "gpu", "remote_pci_bus_id": "0000:31:00.0",
+    }  # fmt: skip
+
+
+def test_switches_and_fabric(measure):
+    node = measure(machines.hgx_h100())
+    assert node["nvswitches"]["count"] == 4
+    assert node["fabric"] == {"manager_needed": True, "state": "completed"}
+    assert node["driver"]["kernel_modules"] == "open"
+    assert {link["remote_type"] for link in node["gpus"][0]["nvlinks"]} == {"nvswitch"}
+
+
+def test_a_fabric_that_is_not_set_up_is_a_problem(measure):
+    machine = machines.hgx_h100().change(0, settings=(("fabric_state", "1"),))
+    assert measure(machine)["problems"] == [
+        "The NVLink fabric is not_started: CUDA will not start until the fabric manager has set it up"
+    ]
+
+
+def test_a_fabric_of_a_rack_has_its_manager_elsewhere(measure):
+    node = measure(machines.gb200_tray())
+    assert node["nvswitches"]["count"] == 0
+    assert node["fabric"] == {"manager_needed": False, "state": "completed"}
+    assert [gpu["pci_bus_id"] for gpu in node["gpus"]] == [f"{d}:01:00.0" for d in ("0008", "0009", "0018", "0019")]
+    assert {link["remote_pci_bus_id"] for gpu in node["gpus"] for link in gpu["nvlinks"]} == {None}
+
+
+def test_nics(measure):
+    nic = measure(machines.a40_pcie())["nics"][0]
+    assert nic == {
+        "name": "mlx5_0", "pci_bus_id": "0000:18:00.0", "numa_node": 0, "ports": [
+            {"port": 1, "state": "ACTIVE", "link_layer": "Ethernet", "rate_gbps": 25, "netdevs": ["ens1f0np0"], "rocev2_gid_index": 3},
+        ],
+    }  # fmt: skip
+
+
+def test_affinity_names_the_best_nic_first(measure):
+    affinity = measure(machines.dgx_a100())["affinity"]
+    assert affinity["GPU4"]["nics"][:2] == ["mlx5_4", "mlx5_5"]
+    assert (affinity["GPU4"]["numa_node"], affinity["GPU4"]["cpu_affinity"]) == (7, "112-127,240-255")
+
+
+def test_instances_of_a_partitioned_gpu(measure):
+    mig = measure(machines.a100_mig())["gpus"][0]["mig"]
+    assert (mig["current"], len(mig["instances"])) == (True, 2)
+    assert mig["instances"][1]["name"] == "NVIDIA A100-SXM4-40GB MIG 3g.20gb"
+    assert mig["instances"][1]["gpu_instance_id"] == 2
+
+
+def test_without_a_driver_the_bus_still_tells(measure):
+    node = measure(machines.a40_pcie().without_driver())
+    assert [gpu["pci_device_id"] for gpu in node["gpus"]] == ["0x2235"] * 4
+    assert {gpu["index"] for gpu in node["gpus"]} == {gpu["name"] for gpu in node["gpus"]} == {None}
+    assert node["gpus"][0]["pcie"] == {"generation": 1, "max_generation": 4, "width": 16, "max_width": 16}
+    assert node["gpus"][0]["seen_by"] == ["pci"]
+    assert node["topology"]["0000:17:00.0"]["0000:31:00.0"] == "NODE"
+    assert node["topology"]["0000:17:00.0"]["mlx5_0"] == "PHB"
+    assert node["fabric"]["manager_needed"] is None
+    assert node["problems"] == []
+
+
+def test_a_driver_without_its_library_names_the_gpus(measure):
+    node = measure(machines.a40_pcie().with_library(None))
+    assert [gpu["name"] for gpu in node["gpus"]] == ["NVIDIA A40"] * 4
+    assert [gpu["minor_number"] for gpu in node["gpus"]] == [0, 1, 2, 3]
+    assert node["driver"]["loaded_version"] == "535.309.01"
+    assert [problem.split(":")[0] for problem in node["problems"]] == [
+        "The kernel module 535.309.01 is loaded but NVML does not work"
+    ]
+
+
+def test_a_mismatched_library_is_named_with_both_versions(measure):
+    node = measure(machines.a40_pcie().with_library("550.163.01"))
+    assert "mismatch" in node["driver"]["nvml"]
+    assert node["driver"]["library_version"] == "550.163.01"
+    assert node["problems"] == ["The loaded kernel module is 535.309.01 but the driver library is 550.163.01"]
+
+
+def test_hidden_gpus_have_no_index_and_are_reported(measure):
+    node = measure(machines.a40_pcie().change(1, hidden=True))
+    assert [(gpu["index"], gpu["pci_bus_id"]) for gpu in node["gpus"]] == [
+        (0, "0000:17:00.0"), (1, "0000:98:00.0"), (2, "0000:b1:00.0"), (None, "0000:31:00.0"),
+    ]  # fmt: skip
+    assert node["problems"] == ["GPU 0000:31:00.0 is on the PCI bus but NVML does not show it"]
+
+
+def test_a_gpu_off_the_bus(measure):
+    node = measure(machines.a40_pcie().change(2, lost=True))
+    assert node["gpus"][3]["seen_by"] == ["pci"]
+    assert node["problems"] == [
+        "NVML cannot open GPU 2: GPU is lost",
+        "GPU 0000:98:00.0 is on the PCI bus but NVML does not show it",
+    ]
+
+
+def test_a_narrow_pcie_link(measure):
+    assert measure(machines.rtx_3090().change(1, width=8))["problems"] == [
+        "GPU1 has a PCIe link of 8 lanes where it can have 16"
+    ]
+
+
+def test_a_gpu_with_fewer_links(measure):
+    machine = machines.dgx_a100()
+    node = measure(machine.change(5, links=machine.gpus[5].links[:8]))
+    assert node["problems"] == ["GPU5 has 8 active NVLinks where its peers have 12"]
+    assert node["topology"]["GPU5"]["GPU0"] == "NV8"
+
+
+def test_pairs_without_nvlink_take_nvmls_word(measure):
+    pair = ("0000:17:00.0", "0000:98:00.0")
+    node = measure(machines.a40_pcie(), {pair: "PHB"})
+    assert node["topology"]["GPU0"]["GPU2"] == "PHB"
+
+
+def test_acs_redirection_at_a_bridge(measure, tmp_path):
+    machine = machines.v100_cube_mesh()
+    node = measure(machine)
+    config = bytearray(4096)
+    config[0x100:0x104] = (0x000D | 1 << 16).to_bytes(4, "little")
+    config[0x106:0x108] = (0x001C).to_bytes(2, "little")
+    bridge = machine.gpus[0].path[-2]
+    (tmp_path / "sys/devices" / Path(*machine.gpus[0].path[:-1]) / "config").write_bytes(bytes(config))
+    (tmp_path / "sys/bus/pci/devices" / bridge).symlink_to(tmp_path / "sys/devices" / Path(*machine.gpus[0].path[:-1]))
+    assert node["problems"] == []
+    again = gpu_node.measure(FileTree(str(tmp_path / "sys")), FileTree(str(tmp_path / "proc")), "none")
+    assert [problem for problem in again["problems"] if "ACS" in problem] == [
+        f"PCIe ACS redirects peer-to-peer traffic at bridge {bridge}"
+    ]

@@ -1,0 +1,142 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+import base64
+import io
+import json
+import os
+import stat
+import tarfile
+
+import pytest
+from ansible_collections.allreduce.gpu.plugins.module_utils.training import run as training_run
+from ansible_collections.allreduce.gpu.plugins.module_utils.training.run import RunError
+
+LAUNCH = '{"script": "train.py", "variables": {"A": "1"}}'
+UID, GID = os.getuid(), os.getgid()
+
+
+@pytest.fixture(autouse=True)
+def no_chown(monkeypatch):
+    """Tests need not run as root."""
+    monkeypatch.setattr(os, "chown", lambda *args: None)
+    monkeypatch.setattr(os, "lchown", lambda *args: None)
+
+
+@pytest.fixture
+def pack(tmp_path):
+    def make(**members):
+        path = tmp_path / "run.tar.gz"
+        with tarfile.open(path, "w:gz") as tar:
+            for name, content in {
+                "launch.json": LAUNCH,
+                "agent.py": "",
+                "rank.py": "",
+                "work/train.py": "print()",
+                **members,
+            }.items():
+                member = tarfile.TarInfo(name)
+                if content is None:
+                    member.type, member.linkname = tarfile.SYMTYPE, "/etc/shadow"
+                data = (content or "").encode()
+                member.size = len(data)
+                tar.addfile(member, io.BytesIO(data))
+        return str(path)
+
+    return make
+
+
+@pytest.fixture
+def run(tmp_path, pack):
+    path = tmp_path / "runs" / "r1"
+    training_run.create(str(path), pack(), {"A": "0", "B": "2"}, UID, GID)
+    return path
+
+
+def log(run, name, text):
+    (run / "logs" / name).write_text(text)
+
+
+def test_a_run_directory_is_closed_to_others(run):
+    assert json.loads((run / "launch.json").read_text()) == {"script": "train.py", "variables": {"A": "1", "B": "2"}}
+    assert (run / "work" / "train.py").read_text() == "print()"
+    for path in [run, run / "launch.json", run / "work" / "train.py", run / "logs"]:
+        assert stat.S_IMODE(path.stat().st_mode) & 0o027 == 0, path
+
+
+def test_a_run_directory_is_used_once(run, pack):
+    with pytest.raises(RunError, match="exists already; give every run a run_id of its own"):
+        training_run.create(str(run), pack(), {}, UID, GID)
+
+
+@pytest.mark.parametrize("name", ["../evil", "/etc/evil", "work/../../evil"])
+def test_names_that_lead_out_of_the_directory_are_refused(tmp_path, pack, name):
+    with pytest.raises(RunError, match="no plain file"):
+        training_run.create(str(tmp_path / "r"), pack(**{name: "x"}), {}, UID, GID)
+
+
+def test_links_in_the_archive_are_refused(tmp_path, pack):
+    with pytest.raises(RunError, match="no plain file"):
+        training_run.create(str(tmp_path / "r"), pack(**{"work/link": None}), {}, UID, GID)
+
+
+def test_ranks_are_read_with_their_last_output(run):
+    for number in (10, 2):
+        log(run, f"rank{number}.json", json.dumps({"rank": number, "world_size": 11, "started": 5.0}))
+    log(run, "rank2.out", "epoch 1\nepoch 2\r 50%\n\n")
+    log(run, "rank2.err", "warning")
+    os.utime(str(run / "logs" / "rank2.out"), (100, 100))
+    os.utime(str(run / "logs" / "rank2.err"), (200, 200))
+    first, second = training_run.ranks(str(run), UID)
+    assert (first["rank"], first["last_line"], first["last_output"]) == (2, "50%", 200)
+    assert (second["rank"], second["last_line"], second["last_output"]) == (10, "", None)
+
+
+def test_a_note_that_is_half_written_is_left_for_the_next_look(run):
+    log(run, "rank0.json", '{"rank": 0, "wor')
+    assert training_run.ranks(str(run), UID) == []
+
+
+def test_a_tail_is_that_of_stderr_or_else_of_stdout(run):
+    log(run, "rank0.out", "a\nb\nc\n")
+    log(run, "rank0.err", "")
+    assert training_run.tail(str(run), 0, 2, UID) == ["b", "c"]
+    log(run, "rank0.err", "Traceback\n\nValueError\n")
+    assert training_run.tail(str(run), 0, 9, UID) == ["Traceback", "ValueError"]
+    assert training_run.tail(str(run), 7, 9, UID) == []
+
+
+def test_metrics_must_be_an_object(run):
+    assert training_run.metrics(str(run), UID) == (None, None)
+    log(run, "metrics.json", '{"loss": 1}')
+    assert training_run.metrics(str(run), UID) == ({"loss": 1}, None)
+    log(run, "metrics.json", "[1")
+    found, error = training_run.metrics(str(run), UID)
+    assert found is None
+    assert error.startswith("The file named in ALLREDUCE_METRICS")
+
+
+def test_only_regular_files_of_the_training_user_are_read(run, tmp_path):
+    secret = tmp_path / "secret"
+    secret.write_text("root's")
+    os.symlink(str(secret), str(run / "logs" / "rank0.out"))
+    os.mkfifo(str(run / "logs" / "rank1.out"))
+    log(run, "rank2.out", "mine")
+    assert training_run.read_tail(str(run / "logs" / "rank0.out"), UID, 99) == ("", 0)
+    assert training_run.read_tail(str(run / "logs" / "rank1.out"), UID, 99) == ("", 0)
+    assert training_run.read_tail(str(run / "logs" / "rank2.out"), UID + 1, 99) == ("", 0)
+    assert training_run.read_tail(str(run / "logs" / "rank2.out"), UID, 99) == ("mine", 0)
+
+
+def test_logs_are_collected_and_long_ones_cut_at_their_beginning(run):
+    log(run, "rank0.out", "x" * 100 + "end")
+    log(run, "rank0.json", "{}")
+    log(run, "torchrun.log", "short")
+    packed = base64.b64decode(training_run.collect_logs(str(run), UID, 10))
+    with tarfile.open(fileobj=io.BytesIO(packed)) as tar:
+        texts = {member.name: tar.extractfile(member).read().decode() for member in tar}
+    assert sorted(texts) == ["rank0.out", "torchrun.log"]
+    assert texts["torchrun.log"] == "short"
+    assert texts["rank0.out"].endswith("]\nxxxxxxxend")
+    assert texts["rank0.out"].startswith("[93 bytes left out here; the whole file is ")

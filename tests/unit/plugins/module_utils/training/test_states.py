@@ -1,0 +1,193 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+import getpass
+import json
+import os
+import socket
+
+import pytest
+from ansible_collections.allreduce.gpu.plugins.module_utils.training import (
+    run as training_run,
+)
+from ansible_collections.allreduce.gpu.plugins.module_utils.training import (
+    states as training_states,
+)
+from ansible_collections.allreduce.gpu.plugins.module_utils.training.run import RunError
+
+# What `ip -json address show to 127.0.0.1` prints on a host with two interfaces.
+LOOPBACK = json.dumps([{"ifname": "lo", "addr_info": [{"local": "127.0.0.1"}]}, {}])
+SHOWN = "LoadState=loaded\nActiveState=active\nSubState=%s\nResult=success\nExecMainCode=%d\nExecMainStatus=0\n"
+
+
+class Node:
+    """Answers systemctl, systemd-run and ip; the service runs until STATES are used up."""
+
+    def __init__(self, states=("running",), ip=LOOPBACK):
+        self.states, self.ip, self.calls = list(states), ip, []
+
+    def __call__(self, argv):
+        self.calls.append(argv)
+        if argv[0] == "ip":
+            return (0, self.ip, "") if self.ip is not None else (1, "", "unknown option")
+        if argv[1] == "show":
+            state = self.states.pop(0) if len(self.states) > 1 else self.states[0]
+            return 0, SHOWN % (state, 1 if state == "exited" else 0), ""
+        return 0, "", ""
+
+
+@pytest.fixture(autouse=True)
+def root(monkeypatch):
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setattr(os, "chown", lambda *args: None)
+    monkeypatch.setattr(os, "lchown", lambda *args: None)
+    monkeypatch.setattr(training_states, "_POLL_STEP", 0.01)
+
+
+@pytest.fixture
+def params(tmp_path):
+    python = tmp_path / "python"
+    python.touch()
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    return {
+        "run_id": "r1", "state": "started", "directory": str(tmp_path / "runs"), "user": getpass.getuser(),
+        "python": str(python), "archive": "unused", "address": "127.0.0.1", "rendezvous": f"127.0.0.1:{port}",
+        "lease": 60, "wait": 0, "tail_lines": 20, "log_limit": 1000, "remove": False,
+    }  # fmt: skip
+
+
+@pytest.fixture
+def created(params, monkeypatch):
+    """The run's directory, made by hand."""
+    path = os.path.join(params["directory"], params["run_id"])
+    os.makedirs(os.path.join(path, "logs"))
+    return path
+
+
+def test_nothing_speaks_against_a_good_request(params):
+    assert training_states.refusals(params, Node()) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"run_id": "../r1"}, "The run_id '../r1' is no file name"),
+        (
+            {"python": "/nowhere/bin/python"},
+            "interpreter /nowhere/bin/python does not exist on this node; run playbook",
+        ),
+        ({"user": "nobody9"}, "The training user 'nobody9' does not exist on this node; run playbook site.yml"),
+    ],
+)
+def test_what_is_missing_on_the_node_is_named(params, change, sentence):
+    found = training_states.refusals(dict(params, **change), Node())
+    assert len(found) == 1
+    assert sentence in found[0]
+
+
+def test_root_is_needed(params, monkeypatch):
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    assert training_states.refusals(params, Node()) == ["Starting a run needs root on the node; set become: true."]
+
+
+def test_an_address_the_node_does_not_have_is_refused(params):
+    found = training_states.refusals(dict(params, address="192.0.2.1"), Node(ip="[{},{}]"))
+    assert found == [
+        "No interface of this node has the cluster address 192.0.2.1; set gpu_cluster_address to one it has."
+    ]
+
+
+def test_a_busy_rendezvous_port_is_refused(params):
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen(1)
+        port = other.getsockname()[1]
+        found = training_states.refusals(dict(params, rendezvous=f"127.0.0.1:{port}"), Node())
+    assert found == [f"The rendezvous port {port} of this node is in use, perhaps by another run; choose another."]
+
+
+@pytest.mark.parametrize(
+    ("printed", "name"),
+    [
+        (LOOPBACK, "lo"),
+        ("[{},{}]", None),
+        ('[{"ifname":"a","addr_info":[{}]},{"ifname":"b","addr_info":[{}]}]', None),
+        ("", None),
+        ("garbage", None),
+        (None, None),
+    ],
+)
+def test_the_interface_is_the_one_that_carries_the_address(printed, name):
+    assert training_states.interface("127.0.0.1", Node(ip=printed)) == name
+
+
+def test_a_start_gives_the_script_its_interface(params, monkeypatch):
+    created = []
+    monkeypatch.setattr(training_run, "create", lambda *args: created.append(args))
+    node = Node()
+    assert training_states.start(params, node) == {"changed": True, "interface": "lo"}
+    assert created[0][1:3] == ("unused", {"GLOO_SOCKET_IFNAME": "lo", "NCCL_SOCKET_IFNAME": "=lo"})
+    assert "allreduce-train-r1.service" in " ".join(node.calls[-1])
+
+
+def test_a_start_without_a_known_interface_leaves_the_choice_to_the_libraries(params, monkeypatch):
+    created = []
+    monkeypatch.setattr(training_run, "create", lambda *args: created.append(args))
+    training_states.start(params, Node(ip=None))
+    assert created[0][2] == {}
+
+
+def test_a_start_without_what_it_needs_is_refused(params):
+    with pytest.raises(RunError, match="nobody9"):
+        training_states.start(dict(params, user="nobody9"), Node())
+
+
+def test_a_poll_renews_the_lease_and_reports_why_the_rendezvous_is_out_of_reach(params, created):
+    node = Node()
+    found = training_states.poll(params, node)
+    assert found["service"]["state"] == "running"
+    assert found["rendezvous_error"] == "Connection refused"
+    assert ["systemctl", "restart", "allreduce-train-r1-lease.timer"] in node.calls
+    assert "end" not in found
+
+
+def test_a_poll_returns_as_soon_as_the_service_ends(params, created):
+    found = training_states.poll(dict(params, wait=30), Node(states=["running", "running", "exited"]))
+    assert found["service"]["state"] == "succeeded"
+    assert found["end"] == "exited with code 0"
+
+
+def test_a_stop_returns_what_is_known_and_removes_only_on_request(params, created):
+    logs = os.path.join(created, "logs")
+    with open(os.path.join(logs, "rank0.json"), "w") as out:
+        json.dump({"rank": 0, "world_size": 1, "started": 1.0}, out)
+    with open(os.path.join(logs, "rank0.err"), "w") as out:
+        out.write("boom\n")
+    found = training_states.stop(params, Node())
+    assert found["changed"]
+    assert found["tails"] == {"0": ["boom"], "torchrun": []}
+    assert found["metrics"] is None
+    assert os.path.isdir(created)
+    found = training_states.stop(dict(params, remove=True), Node(states=["exited"]))
+    assert not found["changed"]
+    assert not os.path.isdir(created)
+
+
+def test_a_full_disk_is_seen(params, created, monkeypatch):
+    assert training_states.stop(params, Node())["disk_full"] is False
+    monkeypatch.setattr(training_states, "_FULL_BELOW", float("inf"))
+    assert training_states.stop(params, Node())["disk_full"] is True
+
+
+def test_stopping_a_run_that_never_was_changes_nothing(params):
+    found = training_states.stop(params, Node(states=["dead"]))
+    assert found["ranks"] == []
+    assert "logs" not in found
+
+
+def test_a_run_id_never_leaves_the_directory(params):
+    with pytest.raises(RunError, match="no name of a run"):
+        training_states.stop(dict(params, run_id="../../etc"), Node())

@@ -1,0 +1,146 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Every node learns the same about all nodes, and no key works from anywhere but its own node."""
+
+import json
+
+import pytest
+from ansible_collections.allreduce.gpu.plugins.filter._ssh_cluster import ssh_cluster
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.cluster.ssh import (
+    authorized_keys,
+    describe_cluster,
+    describe_node,
+    hosts_lines,
+    known_hosts,
+)
+
+
+def variables(address="10.0.0.1", nodename="n1", **more):
+    """Variables of a host as Ansible has them."""
+    facts = {
+        "default_ipv4": {"address": address},
+        "nodename": nodename,
+        "ssh_host_key_ed25519_public": "HOSTKEY",
+        "ssh_host_key_ed25519_public_keytype": "ssh-ed25519",
+        "ssh_host_key_rsa_public": "RSA",
+    }
+    return {"ansible_facts": facts, **more}
+
+
+def node(name, address, nodename=None, **more):
+    """A described node."""
+    return describe_node(name, variables(address, nodename or name, **more), f"ssh-ed25519 KEY-{name} trainer@{name}")
+
+
+def two():
+    """A cluster of two."""
+    return {"gpu-1": node("gpu-1", "10.0.0.1"), "gpu-2": node("gpu-2", "10.0.0.2")}
+
+
+def test_keys_work_only_from_the_address_of_their_own_node():
+    lines = authorized_keys(two().values()).splitlines()[1:]
+    assert lines == [
+        'restrict,pty,from="10.0.0.1" ssh-ed25519 KEY-gpu-1 gpu-1',
+        'restrict,pty,from="10.0.0.2" ssh-ed25519 KEY-gpu-2 gpu-2',
+    ]
+
+
+def test_extra_addresses_of_a_node_are_allowed_for_it_alone():
+    nodes = [node("a", "10.0.0.1", cluster_ssh_extra_addresses=["10.9.0.0/16"]), node("b", "10.0.0.2")]
+    assert 'from="10.0.0.1,10.9.0.0/16" ssh-ed25519 KEY-a' in authorized_keys(nodes)
+    assert 'from="10.0.0.2" ssh-ed25519 KEY-b' in authorized_keys(nodes)
+
+
+def test_lines_of_the_site_come_last_and_unchanged():
+    assert authorized_keys([], ["ssh-ed25519 AAAA mia"]).splitlines()[-1] == "ssh-ed25519 AAAA mia"
+
+
+def test_host_keys_are_known_by_name_and_address():
+    assert known_hosts([node("gpu-1", "10.0.0.1", "ip-10-0-0-1")]) == "gpu-1,ip-10-0-0-1,10.0.0.1 ssh-ed25519 HOSTKEY"
+
+
+def test_other_kinds_of_host_keys_serve_where_there_is_no_ed25519():
+    found = variables()
+    del found["ansible_facts"]["ssh_host_key_ed25519_public"]
+    assert describe_node("a", found, None)["host_key"] == "ssh-rsa RSA"
+
+
+def test_addresses_and_localhost_are_no_names():
+    assert hosts_lines([node("10.0.0.1", "10.0.0.1", "localhost.localdomain")]) == ""
+    assert known_hosts([node("10.0.0.1", "10.0.0.1", "gpu-1")]) == "gpu-1,10.0.0.1 ssh-ed25519 HOSTKEY"
+
+
+def test_a_host_name_that_two_nodes_share_is_left_out():
+    nodes = [node("gpu-1", "10.0.0.1", "debian"), node("gpu-2", "10.0.0.2", "debian")]
+    assert hosts_lines(nodes) == "10.0.0.1 gpu-1\n10.0.0.2 gpu-2"
+
+
+def test_the_name_in_the_inventory_wins_over_anothers_host_name():
+    nodes = [node("gpu-1", "10.0.0.1", "gpu-2"), node("gpu-2", "10.0.0.2", "gpu-2")]
+    assert hosts_lines(nodes) == "10.0.0.1 gpu-1\n10.0.0.2 gpu-2"
+
+
+def test_cluster_address_is_preferred_to_the_default_one():
+    assert describe_node("a", variables(gpu_cluster_address="192.168.1.5"), None)["address"] == "192.168.1.5"
+
+
+def test_node_without_address_is_refused_with_what_to_set():
+    with pytest.raises(ValueError, match="a has no default IPv4 address; set gpu_cluster_address"):
+        describe_node("a", {"ansible_facts": {"default_ipv4": {}}}, None)
+
+
+def test_a_name_as_address_is_refused():
+    with pytest.raises(ValueError, match="gpu_cluster_address of a is 'node-a'"):
+        describe_node("a", variables(gpu_cluster_address="node-a"), None)
+
+
+def test_two_nodes_with_one_address_are_refused():
+    with pytest.raises(ValueError, match="a and b have the same address 10.0.0.1"):
+        describe_cluster(["a", "b"], {"a": node("a", "10.0.0.1"), "b": node("b", "10.0.0.1")})
+
+
+def test_nodes_outside_the_run_keep_what_is_recorded():
+    full = describe_cluster(["gpu-1", "gpu-2"], two())
+    part = describe_cluster(["gpu-1", "gpu-2"], {"gpu-1": two()["gpu-1"]}, [json.dumps(full["nodes"])])
+    assert part == full
+
+
+def test_fresh_facts_win_over_the_record():
+    record = json.dumps(describe_cluster(["gpu-1"], {"gpu-1": node("gpu-1", "10.0.0.9")})["nodes"])
+    assert (
+        describe_cluster(["gpu-1"], {"gpu-1": node("gpu-1", "10.0.0.1")}, [record])["nodes"][0]["address"] == "10.0.0.1"
+    )
+
+
+def test_nodes_that_left_the_inventory_disappear():
+    record = json.dumps(describe_cluster(["gpu-1", "gpu-2"], two())["nodes"])
+    part = describe_cluster(["gpu-1"], {"gpu-1": two()["gpu-1"]}, [record])
+    assert "gpu-2" not in json.dumps(part)
+
+
+def test_nodes_nothing_is_known_of_are_named():
+    assert describe_cluster(["gpu-2", "gpu-1"], {"gpu-1": two()["gpu-1"]})["unknown"] == ["gpu-2"]
+
+
+def test_order_of_the_inventory_does_not_matter():
+    assert describe_cluster(["gpu-2", "gpu-1"], two()) == describe_cluster(["gpu-1", "gpu-2"], two())
+
+
+def test_node_without_key_yet_is_known_but_not_allowed():
+    text = authorized_keys([describe_node("a", variables(), None)])
+    assert "from=" not in text
+
+
+def test_filter_collects_what_the_role_registered():
+    hostvars = {"gpu-1": {**variables(), "__cluster_ssh_account": {"ssh_public_key": "ssh-ed25519 K c"}}, "gpu-2": {}}
+    found = ssh_cluster(["gpu-1", "gpu-2"], hostvars, ["gpu-1", "other"])
+    assert found["unknown"] == ["gpu-2"]
+    assert "ssh-ed25519 K gpu-1" in found["authorized_keys"]
+
+
+def test_filter_says_a_mistake_in_one_sentence():
+    hostvars = {"a": {"ansible_facts": {}, "__cluster_ssh_account": {}}}
+    assert ssh_cluster(["a"], hostvars, ["a"]) == {
+        "problem": "a has no default IPv4 address; set gpu_cluster_address for it."
+    }

@@ -1,0 +1,138 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A request is solved once, by one host, and installed only where it is not."""
+
+import base64
+
+import pytest
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.environments.locks import (
+    assign,
+    describe_environments,
+    locked_packages,
+    request_digest,
+)
+
+PLATFORM = {"id": "debian", "version": "12", "arch": "x86_64", "family": "debian"}
+MAIN = {
+    "name": "main",
+    "python": "3.11",
+    "accelerator": "cpu",
+    "requirements": ["torch==2.13.0", "numpy"],
+    "index": {"name": "cpu", "url": "https://wheels.example/cpu"},
+}
+BODY = """torch==2.13.0+cpu \\
+    --hash=sha256:aa
+typing-extensions==4.16.0 \\
+    --hash=sha256:bb \\
+    --hash=sha256:cc
+"""
+INSTALLED = {"main": {"python": "3.11.2", "packages": {"torch": "2.13.0+cpu", "typing_extensions": "4.16.0"}}}
+DIGEST = request_digest(MAIN, PLATFORM, MAIN["index"])
+LOCK = f"# Solved on gpu-1 for: torch\n# request: {DIGEST}\n{BODY}"
+
+
+def slurped(text, name="main"):
+    """A result of ansible.builtin.slurp in a loop; None for a file that is not there."""
+    item = {"item": {"name": name}}
+    return {**item, "msg": "file not found"} if text is None else {**item, "content": base64.b64encode(text.encode())}
+
+
+def described(text=LOCK, installed=INSTALLED, environment=MAIN, **more):  # pylint: disable=dangerous-default-value
+    """The only environment of a host."""
+    return describe_environments([environment], PLATFORM, [slurped(text)], installed, **more)["main"]
+
+
+def test_packages_of_a_lock_are_canonical_names_with_versions():
+    text = BODY + "My_Pkg[extra]==1 ; python_version > '3'\nlocal @ https://x/y.whl \\\n    --hash=sha256:dd\n# a==1\n"
+    assert locked_packages(text) == {
+        "torch": "2.13.0+cpu",
+        "typing-extensions": "4.16.0",
+        "my-pkg": "1",
+        "local": None,
+    }
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"requirements": ["torch==2.12.0"]}, {"python": "3.12"}, {"accelerator": "cuda"}],
+)
+def test_digest_changes_with_what_is_asked(change):
+    assert request_digest({**MAIN, **change}, PLATFORM, MAIN["index"]) != DIGEST
+
+
+def test_digest_changes_with_platform_and_index():
+    assert request_digest(MAIN, {**PLATFORM, "arch": "aarch64"}, MAIN["index"]) != DIGEST
+    assert request_digest(MAIN, PLATFORM, {"name": "cu126"}) != DIGEST
+
+
+def test_digest_does_not_depend_on_order_or_on_where_wheels_come_from():
+    other = {**MAIN, "requirements": MAIN["requirements"][::-1]}
+    assert request_digest(other, PLATFORM, {"name": "cpu", "url": "https://mirror.example"}) == DIGEST
+    assert described(no_index=True)["lock"] == described(index_url="https://m.example/{name}")["lock"] == LOCK
+
+
+def test_host_with_the_lock_and_exactly_its_packages_is_done():
+    assert described()["installed"] is True
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        None,
+        {},
+        {"main": {"python": "3.11.2", "packages": {"torch": "2.13.0+cpu"}}},
+        {"main": {"python": "3.11.2", "packages": {"torch": "2.12.0", "typing_extensions": "4.16.0"}}},
+        {"main": {"python": "3.11.2", "packages": {**INSTALLED["main"]["packages"], "pip": "25"}}},
+        {"main": {"python": "3.1.2", "packages": INSTALLED["main"]["packages"]}},
+        {"main": {"python": None, "packages": None}},
+    ],
+)
+def test_anything_else_is_installed_again(found):
+    assert described(installed=found)["installed"] is False
+
+
+@pytest.mark.parametrize("text", [None, "", BODY, LOCK.replace(DIGEST, "0" * 16), "\0"])
+def test_missing_and_foreign_locks_count_for_nothing(text):
+    found = described(text)
+    assert (found["lock"], found["installed"]) == ("", False)
+
+
+def test_relock_disregards_the_lock():
+    assert described(relock=True)["lock"] == ""
+
+
+@pytest.mark.parametrize(
+    ("more", "index"),
+    [
+        ({}, {"name": "cpu", "url": "https://wheels.example/cpu"}),
+        ({"index_url": "https://m.example/whl/{name}"}, {"name": "cpu", "url": "https://m.example/whl/cpu"}),
+        ({"index_url": ""}, None),
+        ({"no_index": True}, None),
+    ],
+)
+def test_wheel_index_can_be_replaced_or_dropped(more, index):
+    assert described(**more)["index"] == index
+
+
+def test_environment_without_index_has_none():
+    assert described(environment={**MAIN, "index": None}, index_url="https://m.example")["index"] is None
+
+
+def entry(digest, lock=""):
+    """A described environment, as far as the assignment looks at it."""
+    return {"digest": digest, "lock": lock}
+
+
+def test_first_host_that_asks_solves():
+    hosts = {"a": {"main": entry("d1")}, "b": {"main": entry("d1")}, "c": {"main": entry("d2")}}
+    assert assign(hosts) == {"d1": {"host": "a", "lock": ""}, "d2": {"host": "c", "lock": ""}}
+
+
+def test_a_lock_that_exists_serves_hosts_before_it_too():
+    hosts = {"new": {"main": entry("d1")}, "old": {"main": entry("d1", "L1")}, "last": {"main": entry("d1", "L2")}}
+    assert assign(hosts) == {"d1": {"host": "old", "lock": "L1"}}
+
+
+def test_no_environments_need_no_assignment():
+    assert assign({"a": {}}) == {}

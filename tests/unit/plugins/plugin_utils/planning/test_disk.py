@@ -1,0 +1,36 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Room for a stack."""
+
+from __future__ import annotations
+
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.planning.disk import disk_shortage
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.resolve import resolve
+
+STACK = resolve({"os": "debian 12", "request": {"driver": "535"}})["stack"]
+
+
+def test_enough_room():
+    assert disk_shortage(STACK, {"disk_free_mib": {"/": 5000, "/opt": 5001}}) == []
+
+
+def test_nothing_known():
+    assert disk_shortage(STACK, {}) == []
+
+
+def test_each_file_system_that_is_too_small_is_named():
+    found = disk_shortage(STACK, {"disk_free_mib": {"/": 100, "/opt": 200}})
+    assert len(found) == 2
+    assert found[0].startswith("100 MiB are free under /, but driver need about")
+    assert "under /opt, but environment main need about" in found[1]
+
+
+def test_directories_of_one_file_system_are_added_up():
+    found = disk_shortage(STACK, {"disk_free_mib": {"/": 2000, "/opt": 2000}})
+    assert found[0].startswith("2000 MiB are free under / and /opt, but driver, environment main need about 3000")
+
+
+def test_what_is_installed_needs_no_room():
+    state = {"disk_free_mib": {"/": 1, "/opt": 2}, "driver": {"installed": "535.261.03"}, "environments": {"main": {}}}
+    assert disk_shortage(STACK, state) == []

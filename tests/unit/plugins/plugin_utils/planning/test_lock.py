@@ -1,0 +1,157 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The lock: what was planned stays, whatever the tables say later."""
+
+from __future__ import annotations
+
+import copy
+
+import pytest
+import yaml
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.planning import lock
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.planning.decide import decide
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.resolve import resolve
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.tables import Tables, load
+
+QUESTION = {"os": "debian 12", "request": {"driver": "535"}}
+OTHER = {"os": "ubuntu 22.04", "gpus": ["A40"], "request": {"driver": "580"}}
+
+
+def newer_tables():
+    """The tables as they might be after the next release of PyTorch: one row more."""
+    tables = load()
+    subjects = copy.deepcopy(tables.subjects)
+    newest = copy.deepcopy(next(row for row in subjects["torch"]["rows"] if row["version"] == "2.13.0"))
+    subjects["torch"]["rows"].append({**newest, "version": "2.16.0"})
+    return Tables("2027.01.01", subjects)
+
+
+def write(path, *questions):
+    path.write_text(
+        lock.text(lock.renewed(lock.read(str(path)), [resolve(one)["stack"] for one in questions])), encoding="utf-8"
+    )
+    return str(path)
+
+
+@pytest.fixture
+def path(tmp_path):
+    return write(tmp_path / "stack.lock.yml", QUESTION)
+
+
+def test_a_newer_release_in_the_tables_changes_nothing(path):
+    assert resolve(QUESTION, newer_tables())["stack"]["environments"][0]["frameworks"] == {"pytorch": "2.16.0"}
+    locked = decide(QUESTION, tables=newer_tables(), lock=path)["stack"]
+    before = resolve(QUESTION)["stack"]
+    assert {name: locked[name] for name in before} == before
+
+
+def test_it_says_what_renewing_would_change(path):
+    locked = decide(QUESTION, tables=newer_tables(), lock=path)["stack"]
+    assert locked["update"] == ["environments.main.frameworks.pytorch: 2.13.0 -> 2.16.0"]
+
+
+def test_renewing_takes_the_newer_release_and_shows_the_difference(path):
+    renewed = decide(QUESTION, tables=newer_tables(), lock=path, renew=True)["stack"]
+    assert renewed["environments"][0]["frameworks"] == {"pytorch": "2.16.0"}
+    assert renewed["update"] == ["environments.main.frameworks.pytorch: 2.13.0 -> 2.16.0"]
+
+
+def test_a_locked_stack_the_tables_refuse_by_now_stays(path):
+    tables = newer_tables()
+    for row in tables.subjects["torch"]["rows"]:
+        row["python"] = ["3.6"]
+    assert resolve({**QUESTION, "python": "3.11"}, tables)["stack"] is None
+    for row in tables.subjects["drivers"]["rows"]:
+        row["branch"] += 1000
+    tables.subjects["archives"]["rows"].clear()
+    with pytest.raises(ValueError, match="driver '535' is not known"):
+        decide(QUESTION, tables=tables, lock=path)
+
+
+def test_the_same_plan_gives_the_same_file(path):
+    with open(path, encoding="utf-8") as stream:
+        before = stream.read()
+    assert (
+        lock.text(lock.renewed(lock.read(path), [decide(QUESTION, tables=newer_tables(), lock=path)["stack"]]))
+        == before
+    )
+
+
+def test_the_order_of_hosts_does_not_matter(tmp_path):
+    one = write(tmp_path / "one.yml", QUESTION, OTHER, QUESTION)
+    two = write(tmp_path / "two.yml", OTHER, QUESTION)
+    assert lock.read(one) == lock.read(two)
+    assert len(lock.read(one)) == 2
+
+
+def test_the_order_of_keys_does_not_matter(path):
+    stack = resolve(QUESTION)["stack"]
+    shuffled = {**stack, "inputs": dict(reversed(stack["inputs"].items()))}
+    assert len(lock.renewed(lock.read(path), [stack, shuffled])) == 1
+
+
+def test_hosts_that_were_not_planned_stay_in_it(path, tmp_path):
+    write(tmp_path / "stack.lock.yml", OTHER)
+    assert len(lock.read(path)) == 2
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"gpus": ["A40", "A40"]}, "gpus was none and is 2 x A40"),
+        ({"request": {"driver": "535", "pytorch": "2.12"}}, "request was driver 535 and is driver 535, pytorch 2.12"),
+        ({"os": "debian 13", "request": {"driver": "550"}}, "os was debian 12 and is debian 13"),
+        ({"arch": "aarch64"}, "arch was x86_64 and is aarch64"),
+    ],
+)
+def test_a_host_it_does_not_fit_is_refused_with_what_changed(path, change, says):
+    with pytest.raises(lock.LockError, match="no longer fits this host") as caught:
+        decide({**QUESTION, **change}, lock=path)
+    assert says in str(caught.value)
+    assert "stack_lock_renew=true" in str(caught.value)
+
+
+def test_a_request_that_cannot_work_is_a_conflict_before_it_is_a_matter_of_the_lock(path):
+    answer = decide({**QUESTION, "gpus": ["A40"], "request": {"driver": "535", "pytorch": "2.15.0"}}, lock=path)
+    assert answer["conflicts"][0]["between"] == ["driver", "pytorch"]
+
+
+def test_suites_are_no_part_of_what_a_host_is(path):
+    """Enabling a security suite must not break a lock: the archive's branch is asked for by pattern."""
+    assert decide({**QUESTION, "suites": ["bookworm"]}, lock=path)["stack"]["driver"]["version"] == "535.309.01"
+
+
+def test_no_lock(tmp_path):
+    assert lock.read(str(tmp_path / "absent.yml")) is None
+    assert lock.read(None) is None
+    assert "update" not in decide(QUESTION, lock=str(tmp_path / "absent.yml"))["stack"]
+
+
+@pytest.mark.parametrize("content", ["", "all: {}", "[1, 2", "all: {vars: {__stack_lock: 1}}"])
+def test_what_is_no_lock(tmp_path, content):
+    path = tmp_path / "stack.lock.yml"
+    path.write_text(content, encoding="utf-8")
+    with pytest.raises(lock.LockError, match="is no stack lock"):
+        lock.read(str(path))
+
+
+def test_a_lock_of_another_format(tmp_path):
+    path = tmp_path / "stack.lock.yml"
+    path.write_text("all: {vars: {__stack_lock: {format: 1, entries: []}}}", encoding="utf-8")
+    with pytest.raises(lock.LockError, match="format 1"):
+        lock.read(str(path))
+
+
+def test_it_is_a_valid_inventory_without_hosts(path):
+    with open(path, encoding="utf-8") as stream:
+        content = yaml.safe_load(stream)
+    assert list(content) == ["all"] and list(content["all"]) == ["vars"]
+    assert all(name.startswith("__") for name in content["all"]["vars"])
+
+
+def test_packages_are_told_when_nothing_else_differs():
+    stack = resolve(QUESTION)["stack"]
+    other = copy.deepcopy(stack)
+    other["driver"]["packages"][0]["version"] = "536.*"
+    assert lock.differences({"stack": stack}, other) == ["driver.packages.firmware-nvidia-gsp.version: 535.* -> 536.*"]

@@ -1,0 +1,90 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The plan of many hosts: who is asked what, and what comes together."""
+
+from __future__ import annotations
+
+import pytest
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.planning import lock
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.planning.plan import plan
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.inputs import InputError
+
+DESCRIBED = {"gpu_stack_host": {"os": "ubuntu 22.04", "gpus": ["A40"]}, "gpu_stack_request": {"driver": "580"}}
+MEASURED = {
+    "ansible_facts": {
+        "distribution": "Debian",
+        "distribution_version": "12.12",
+        "architecture": "x86_64",
+        "gpu_node": {"gpus": []},
+        "gpu_node_state": {"disk_free_mib": {"/": 100000, "/opt": 20}},
+    }
+}
+
+
+def planned(**hosts):
+    return plan(hosts, "2.19.0")
+
+
+def test_equal_hosts_come_together_whatever_they_are_called():
+    found = planned(b=DESCRIBED, a=DESCRIBED, c={**DESCRIBED, "gpu_stack_request": {"driver": "535"}})
+    assert [one["hosts"] for one in found["stacks"]] == [["a", "b"], ["c"]]
+
+
+def test_hosts_that_ask_differently_and_get_the_same_come_together():
+    spelt = {**DESCRIBED, "gpu_stack_host": {"os": "ubuntu 22.04", "gpus": ["NVIDIA A40"]}}
+    assert [one["hosts"] for one in planned(a=DESCRIBED, b=spelt)["stacks"]] == [["a", "b"]]
+
+
+def test_what_was_measured_goes_before_what_is_described():
+    found = planned(a={**MEASURED, "gpu_stack_host": {"os": "ubuntu 22.04", "gpus": ["A40"]}})
+    assert found["stacks"][0]["stack"]["os"]["id"] == "debian"
+
+
+def test_a_profile_and_a_wish_over_it():
+    host = {"gpu_stack_host": {"os": "ubuntu 22.04", "gpus": ["A40"]}, "gpu_stack_profile": "pytorch-lts-driver"}
+    found = planned(a=host, b={**host, "gpu_stack_request": {"pytorch": "2.8"}})
+    assert [one["stack"]["driver"]["branch"] for one in found["stacks"]] == ["580", "580"]
+    assert len(found["stacks"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("variables", "says", "instead"),
+    [
+        ({"gpu_stack_request": {"driver": "535", "pytorch": "2.15.0"}}, "needs driver 580.65.06 or newer", True),
+        ({"gpu_stack_request": {"driver": "999"}}, "driver '999' is not known", False),
+        ({"gpu_stack_host": {"os": "ubuntu 22.04", "gpus": ["A99"]}}, "GPU 'A99' is not known", False),
+        ({"gpu_stack_host": {}}, "no operating system is given", False),
+    ],
+)
+def test_what_is_refused_stops_nobody_else(variables, says, instead):
+    found = planned(a=DESCRIBED, b={**DESCRIBED, **variables})
+    assert [one["hosts"] for one in found["stacks"]] == [["a"]]
+    (refused,) = found["refused"]
+    assert refused["hosts"] == ["b"]
+    assert says in refused["reasons"][0]
+    assert bool(refused["instead"]) == instead
+
+
+def test_a_request_that_is_no_dictionary():
+    with pytest.raises(InputError, match="gpu_stack_request is 'latest'; it must be a dictionary"):
+        planned(a={**DESCRIBED, "gpu_stack_request": "latest"})
+
+
+def test_a_disk_that_is_too_small_is_told_with_its_host():
+    assert planned(a=DESCRIBED, b=MEASURED)["shortages"][0].startswith("b: 20 MiB are free under /opt")
+
+
+def test_a_lock_is_followed_and_its_refusal_told(tmp_path):
+    path = tmp_path / "stack.lock.yml"
+    stacks = [one["stack"] for one in planned(a=DESCRIBED)["stacks"]]
+    path.write_text(lock.text(lock.renewed(None, stacks)), encoding="utf-8")
+    assert plan({"a": DESCRIBED}, "2.19.0", str(path))["stacks"][0]["stack"]["update"] == []
+    found = plan({"a": {**DESCRIBED, "gpu_stack_request": {"driver": "535"}}}, "2.19.0", str(path))
+    assert "no longer fits this host" in found["refused"][0]["reasons"][0]
+
+
+def test_the_running_ansible_core_counts():
+    host = {"gpu_stack_host": {"os": "rocky 8", "gpus": []}}
+    assert planned(a=host)["refused"]
+    assert planned(a={"gpu_stack_host": {**host["gpu_stack_host"], "ansible_core": "2.16"}})["stacks"]

@@ -1,0 +1,58 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The plan as text."""
+
+from __future__ import annotations
+
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.planning.plan import plan
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.planning.plan_text import plan_table
+
+BOARD = {
+    "gpu_stack_host": {"os": "ubuntu 22.04", "gpus": ["NVIDIA A100-SXM4-80GB"] * 8},
+    "gpu_stack_request": {"horovod": "0.28.1"},
+}
+BOX = {"gpu_stack_host": {"os": "debian 12"}}
+TOO_NEW = {**BOARD, "gpu_stack_request": {"driver": "535", "pytorch": "2.15.0"}}
+HOSTS = {"gpu-2": BOARD, "gpu-1": BOARD, "box": BOX, "gpu-3": TOO_NEW}
+
+
+def table(hosts):
+    return plan_table(plan(hosts, "2.19.0"))
+
+
+def test_equal_hosts_stand_together_and_the_most_come_first():
+    lines = table(HOSTS)
+    assert lines[0].startswith("2 hosts, kind ") and lines[0].endswith("gpu-1, gpu-2")
+    assert any(line.startswith("1 host, kind ") and line.endswith("box") for line in lines)
+
+
+def test_what_is_refused_comes_last_with_why_and_what_works():
+    lines = table(HOSTS)
+    block = lines[lines.index("1 host, refused: gpu-3") :]
+    assert block[1:3] == ["system         ubuntu 22.04", "GPUs           8 x NVIDIA A100-SXM4-80GB"]
+    assert block[3].startswith("why not        driver 535, pytorch 2.15.0: ")
+    assert any(line.startswith("what works     ") for line in block)
+
+
+def test_lines_fit_a_terminal_of_80_columns():
+    many = {f"gpu-{number:04}": BOX for number in range(1000)}
+    assert all(len(line) <= 72 for line in table({**many, **HOSTS}))
+
+
+def test_what_is_shown():
+    text = "\n".join(table(HOSTS))
+    for part in (
+        "8 x A100 SXM4 80GB",
+        "fabric manager 595.91.07",
+        "nccl",
+        "Python 3.10",
+        "pytorch 2.0.1",
+        "why driver",
+        "GPUs           none",
+    ):
+        assert part in text
+
+
+def test_the_order_of_hosts_does_not_matter():
+    assert table(HOSTS) == table(dict(reversed(HOSTS.items())))

@@ -1,0 +1,64 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Options and facts become a question."""
+
+from __future__ import annotations
+
+import pytest
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.planning.questions import question_from_facts
+
+FACTS = {
+    "distribution": "Debian",
+    "distribution_version": "12.11",
+    "architecture": "x86_64",
+    "gpu_node": {
+        "gpus": [{"name": "NVIDIA A40", "pci_device_id": "2235", "compute_capability": "8.6"}],
+        "nvswitches": {"count": 0},
+    },
+    "gpu_node_state": {"apt_mirrors": [{"suite": "bookworm"}, {"suite": "bookworm-security"}, {"suite": None}]},
+}
+
+
+def ask(options=None, facts=None, version="2.19.14"):
+    return question_from_facts(options or {}, FACTS if facts is None else facts, version)
+
+
+def test_facts_are_the_default():
+    question = ask()
+    assert question["os"] == "debian 12.11"
+    assert question["arch"] == "x86_64"
+    assert question["gpus"][0]["name"] == "NVIDIA A40"
+    assert question["suites"] == ["bookworm", "bookworm-security"]
+    assert question["nvswitches"] == 0
+    assert question["ansible_core"] == "2.19"
+
+
+def test_options_win():
+    question = ask({"os": "rocky 8", "gpus": [], "nvswitches": 6, "ansible_core": "2.16", "suites": ["x"]})
+    assert (question["os"], question["gpus"], question["nvswitches"]) == ("rocky 8", [], 6)
+    assert (question["ansible_core"], question["suites"]) == ("2.16", ["x"])
+
+
+def test_nothing_known():
+    question = ask(facts={})
+    assert question["os"] is None and question["gpus"] == [] and question["suites"] is None
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("RedHat", "rhel 9.4"),
+        ("Rocky", "rocky 9.4"),
+        ("AlmaLinux", "almalinux 9.4"),
+        ("OracleLinux", "oraclelinux 9.4"),
+        ("Ubuntu", "ubuntu 9.4"),
+    ],
+)
+def test_names_of_distributions(name, expected):
+    assert ask(facts={"distribution": name, "distribution_version": "9.4"})["os"] == expected
+
+
+@pytest.mark.parametrize(("switches", "expected"), [({"count": 6}, 6), (["0000:01:00.0"], 1), (None, None), (2, 2)])
+def test_nvswitches_in_any_shape(switches, expected):
+    assert ask(facts={"gpu_node": {"nvswitches": switches}})["nvswitches"] == expected

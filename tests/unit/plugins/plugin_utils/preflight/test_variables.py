@@ -1,0 +1,123 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Misspelt variables are found by name, and what is none of ours is left alone."""
+
+import time
+
+import pytest
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.preflight.variables import (
+    Finding,
+    declared_options,
+    describe,
+    find_unknown,
+    summarize_hosts,
+)
+
+DECLARED = {
+    "base": {"base_ca_certificates", "base_ntp_servers", "base_proxy"},
+    "cluster_ssh": {"cluster_ssh_user", "cluster_ssh_hosts_file", "gpu_cluster_address"},
+    "nvidia_driver": {"nvidia_driver_allow_reboot", "nvidia_driver_without_gpu"},
+    "python_env": {"python_env_no_index", "python_env_find_links"},
+    "stack": {"gpu_stack_request"},
+}
+
+
+def only(name, **kwargs):
+    """The one finding about a name, or None."""
+    findings = find_unknown([name], DECLARED, **kwargs)
+    assert len(findings) <= 1
+    return findings[0] if findings else None
+
+
+def test_options_of_all_entry_points_count_as_declared():
+    specs = {"base": {"argument_specs": {"main": {"options": {"base_a": {}}}, "late": {"options": {"base_b": {}}}}}}
+    assert declared_options(specs) == {"base": {"base_a", "base_b"}}
+
+
+def test_empty_argument_specs_declare_nothing():
+    assert declared_options({"base": {}, "nccl": {"argument_specs": {"main": None}}}) == {"base": set(), "nccl": set()}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right"),
+    [
+        ("nvidia_driver_allow_rebot", "nvidia_driver_allow_reboot"),
+        ("nvidia_driver_reboot_allow", "nvidia_driver_allow_reboot"),
+        ("base_ca_certificate", "base_ca_certificates"),
+        ("base_proxys", "base_proxy"),
+        ("python_env_noindex", "python_env_no_index"),
+        ("gpu_stack_reqest", "gpu_stack_request"),
+        ("gpu_cluster_adress", "gpu_cluster_address"),
+        ("pyton_env_find_links", "python_env_find_links"),
+        ("clusterssh_user", "cluster_ssh_user"),
+    ],
+)
+def test_misspelt_name_fails_and_names_the_nearest(wrong, right):
+    finding = only(wrong)
+    assert (finding.nearest, finding.fatal) == (right, True)
+
+
+def test_distinctive_prefix_without_near_name_fails():
+    assert only("nvidia_driver_colour") == Finding("nvidia_driver_colour", "nvidia_driver", None, True)
+
+
+def test_ordinary_word_without_near_name_only_warns():
+    assert only("base_image") == Finding("base_image", "base", None, False)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "nvidia_driver_allow_reboot",
+        "__nvidia_driver_plan",
+        "_private",
+        "ansible_host",
+        "gpu_node",
+        "gpu_stack",
+        "gpu_count",
+        "baseline",
+        "basement_door",
+        "inventory_hostname",
+        "report_directory",
+    ],
+)
+def test_names_that_are_not_ours_or_are_right_pass(name):
+    assert only(name) is None
+
+
+def test_ignored_names_and_patterns_pass():
+    assert only("nvidia_driver_skip_reboot", ignore=["nvidia_driver_skip_reboot"]) is None
+    assert only("nvidia_driver_skip_reboot", ignore=["nvidia_driver_s*"]) is None
+
+
+def test_longest_role_name_owns_the_variable():
+    declared = {"nvidia": {"nvidia_a"}, "nvidia_driver": {"nvidia_driver_branch"}}
+    assert find_unknown(["nvidia_driver_xyz"], declared)[0].role == "nvidia_driver"
+
+
+def test_nothing_declared_finds_nothing():
+    assert find_unknown(["base_x"], {}) == []
+
+
+def test_hosts_are_summarized_by_group_or_first_names():
+    groups = {"all": ["a", "b", "c", "d", "e"], "gpu_nodes": ["a", "b"], "ungrouped": []}
+    assert summarize_hosts({"a", "b"}, groups) == "group gpu_nodes"
+    assert summarize_hosts({"a"}, groups) == "host a"
+    assert summarize_hosts({"a", "c"}, groups) == "hosts a, c"
+    assert summarize_hosts({"a", "c", "d", "e"}, groups) == "hosts a, c, d and 1 more"
+    assert summarize_hosts({"a", "b", "c", "d", "e"}, groups) == "group all"
+
+
+def test_sentence_says_what_where_and_what_instead():
+    near = Finding("base_prxy", "base", "base_proxy", True)
+    assert describe(near, "host a") == "Unknown variable base_prxy (host a): did you mean base_proxy?"
+    far = Finding("nvidia_driver_x", "nvidia_driver", None, True)
+    assert "role nvidia_driver has no such option" in describe(far, "host a")
+
+
+def test_thousands_of_distinct_names_take_no_noticeable_time():
+    names = [f"site_variable_{number}" for number in range(3000)]
+    started = time.process_time()
+    assert find_unknown(names, DECLARED) == []
+    assert time.process_time() - started < 2
