@@ -15,7 +15,7 @@ ORDER = ("X", "PIX", "PXB", "PHB", "NODE", "SYS")
 
 def gpu_label(gpu):
     """``GPU<index>``; a GPU that NVML does not show has no index and goes by its PCI address."""
-    return "GPU%d" % gpu["index"] if gpu["index"] is not None else gpu["pci_bus_id"]
+    return gpu["pci_bus_id"] if gpu["index"] is None else "GPU%s" % gpu["index"]
 
 
 def pci_code(path, other_path, numa, other_numa, several_numa_nodes):
@@ -78,8 +78,9 @@ def build_topology(gpus, nics, paths, levels, several_numa_nodes):
 
 
 def natural_key(name):
-    """Sort key in which mlx5_2 comes before mlx5_10."""
-    return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", name)]
+    """Return a sort key in which mlx5_2 comes before mlx5_10; no two names have the same key."""
+    parts = re.findall("[0-9]+|[^0-9]+", name)
+    return [(0, int(part), part) if part[0] in "0123456789" else (1, 0, part) for part in parts]
 
 
 def nearest_nics(label, topology, nics):

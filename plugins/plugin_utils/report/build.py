@@ -9,17 +9,18 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from ...module_utils.machine.topology import natural_key
 from . import health, machine, training
 from .description import describe
 from .model import CATEGORIES, CHECK_STATUSES, CLUSTER, Check, Node, Report, Run, Scaling, Verdict
 from .planned import AS_PLANNED, NOT_MEASURED
-from .text import clean, enumeration, mapping, mappings, natural, plural, quantity
+from .text import clean, enumeration, mapping, mappings, plural, quantity
 
 
 def build(verification: Mapping[str, Any], results: Iterable[Mapping[str, Any]], title: str) -> Report:
     """The report of one verification (verify.json) and any number of training runs (result.json)."""
     found = mapping(verification.get("nodes"))
-    nodes = tuple(_node(name, mapping(found[name])) for name in sorted(found, key=natural))
+    nodes = tuple(_node(name, mapping(found[name])) for name in sorted(found, key=natural_key))
     cluster = _checks(verification.get("cluster_checks"), CLUSTER)
     runs = training.runs(results)
     scaling = training.scaling(runs)

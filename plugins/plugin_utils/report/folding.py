@@ -11,12 +11,13 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import TypeVar
 
+from ...module_utils.machine.topology import natural_key
 from .health import Health
 from .machine import Machine
 from .model import CHECK_STATUSES, CLUSTER, Check, Description, Node, Report
 from .picture import Picture, draw
 from .planned import AS_PLANNED
-from .text import hostlist, natural, plural
+from .text import hostlist, plural
 
 _Value = TypeVar("_Value")
 _LABEL_LENGTH = 100
@@ -98,7 +99,7 @@ class CheckGroup:
 
 def label(names: Iterable[str]) -> str:
     """Node names folded; where that stays long, the first two and how many more."""
-    ordered = sorted(names, key=natural)
+    ordered = sorted(names, key=natural_key)
     folded = hostlist(ordered)
     if len(folded) <= _LABEL_LENGTH or len(ordered) <= 3:
         return folded

@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from .machine import label
+from ...module_utils.machine.topology import gpu_label
+from .machine import measured_gpus
 from .text import clean, hostlist, mapping, mappings, quantity, texts
 
 NOT_JUDGED = "not judged"
@@ -70,12 +71,12 @@ def _rank(verdict: str) -> int:
 def build(gpu_node: Mapping[str, Any], judged: Mapping[str, Any]) -> Health:
     """gpu_node beside the result of module gpu_health, which is empty where it did not run."""
     findings, counters = mappings(judged.get("findings")), mapping(judged.get("counters"))
-    gpus = [gpu for gpu in mappings(gpu_node.get("gpus")) if "pci_bus_id" in gpu]
-    names = {label(gpu) for gpu in gpus}
+    gpus = measured_gpus(gpu_node)
+    names = {gpu_label(gpu) for gpu in gpus}
     return Health(
         verdict=clean(judged.get("verdict")).replace("_", " ") or NOT_JUDGED,
         findings=tuple(sentence(found) for found in findings if clean(found.get("gpu")) not in names),
-        gpus=tuple(_gpu(gpu, judged, findings, mapping(counters.get(label(gpu)))) for gpu in gpus),
+        gpus=tuple(_gpu(gpu, judged, findings, mapping(counters.get(gpu_label(gpu)))) for gpu in gpus),
     )
 
 
@@ -107,7 +108,7 @@ def _gpu(
     findings: list[Mapping[str, Any]],
     counters: Mapping[str, Any],
 ) -> GpuHealth:
-    name, pcie, power = label(gpu), mapping(gpu.get("pcie")), mapping(gpu.get("power_limit_watts"))
+    name, pcie, power = gpu_label(gpu), mapping(gpu.get("pcie")), mapping(gpu.get("power_limit_watts"))
     own = [found for found in findings if clean(found.get("gpu")) == name]
     worst = next((one for one in _SEVERITIES if any(found.get("severity") == one for found in own)), "ok")
     links = mappings(gpu.get("nvlinks"))

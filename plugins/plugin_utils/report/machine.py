@@ -9,7 +9,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..topology.islands import nvlink_islands
+from ...module_utils.machine.topology import gpu_label
+from ..topology.islands import connected, nvlink_islands
 from .text import clean, mapping, mappings, plural, texts
 
 # What each code of "nvidia-smi topo -m" says of two devices, nearest first.
@@ -97,15 +98,14 @@ def devices(item: Device | Group) -> list[Device]:
 
 def build(gpu_node: Mapping[str, Any], faults: Mapping[str, str]) -> Machine | None:
     """The machine, None where no GPU was measured. faults: {GPU: what its health check says}."""
-    gpus = [gpu for gpu in mappings(gpu_node.get("gpus")) if "pci_bus_id" in gpu]
+    gpus = measured_gpus(gpu_node)
     if not gpus:
         return None
     topology = {clean(name): mapping(row) for name, row in mapping(gpu_node.get("topology")).items()}
     found = [(_gpu(gpu, gpus, faults), gpu.get("numa_node"), gpu.get("cpu_affinity")) for gpu in gpus]
     found += [(_nic(nic), nic.get("numa_node"), None) for nic in mappings(gpu_node.get("nics"))]
     names = tuple(device.name for device, _numa, _cpus in found)
-    labels = [{"index": gpu.get("index"), "pci_bus_id": clean(gpu["pci_bus_id"])} for gpu in gpus]
-    islands = nvlink_islands({"gpus": labels, "topology": topology})
+    islands = nvlink_islands({"gpus": gpus, "topology": topology})
     switches = mapping(gpu_node.get("nvswitches")).get("count")
     return Machine(
         groups=tuple(_numa_nodes(found, topology)),
@@ -119,13 +119,14 @@ def build(gpu_node: Mapping[str, Any], faults: Mapping[str, str]) -> Machine | N
     )
 
 
-def label(gpu: Mapping[str, Any]) -> str:
-    """The GPU's name in topology and findings; one that NVML does not show goes by its address."""
-    return f"GPU{gpu['index']}" if gpu.get("index") is not None else clean(gpu["pci_bus_id"])
+def measured_gpus(gpu_node: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the GPUs that have an address, each with what gpu_label needs."""
+    found = [gpu for gpu in mappings(gpu_node.get("gpus")) if "pci_bus_id" in gpu]
+    return [{**gpu, "index": gpu.get("index"), "pci_bus_id": clean(gpu["pci_bus_id"])} for gpu in found]
 
 
 def _gpu(gpu: Mapping[str, Any], gpus: list[Mapping[str, Any]], faults: Mapping[str, str]) -> Device:
-    pcie, name = mapping(gpu.get("pcie")), label(gpu)
+    pcie, name = mapping(gpu.get("pcie")), gpu_label(gpu)
     width, full = pcie.get("width"), pcie.get("max_width")
     narrow = bool(width and full and width < full)
     silent = "nvml" not in texts(gpu.get("seen_by"))
@@ -178,7 +179,7 @@ def _links(gpus: list[Mapping[str, Any]]) -> Iterable[Link]:
             ends = [link for link in mappings(one.get("nvlinks")) if link.get("active")]
             count = len([link for link in ends if link.get("remote_pci_bus_id") == two["pci_bus_id"]])
             if count:
-                yield Link(label(one), label(two), count)
+                yield Link(gpu_label(one), gpu_label(two), count)
 
 
 def _numa_nodes(found: list[tuple[Device, Any, Any]], topology: Mapping[str, Mapping[str, Any]]) -> Iterable[Group]:
@@ -197,7 +198,8 @@ def _nest(
     if not levels:
         return list(members)
     result: list[Device | Group] = []
-    for part in _parts(members, topology, levels):
+    for names in connected(dict.fromkeys(one.name for one in members), topology, lambda code: code in levels):
+        part = [one for one in members if one.name in names]
         inner = _nest(part, topology, levels[1:])
         joined = len(part) > 1 and levels[0] in _codes(part, topology)
         result += [Group(levels[0], levels[0], "", tuple(inner))] if joined else inner
@@ -207,19 +209,3 @@ def _nest(
 def _codes(members: list[Device], topology: Mapping[str, Mapping[str, Any]]) -> set[Any]:
     names = [device.name for device in members]
     return {topology.get(one, {}).get(two) for one in names for two in names if one != two}
-
-
-def _parts(
-    members: list[Device], topology: Mapping[str, Mapping[str, Any]], codes: tuple[str, ...]
-) -> list[list[Device]]:
-    """Connected components by these codes, in the order of their first member."""
-    parts: list[list[Device]] = []
-    for device in members:
-        if any(device in part for part in parts):
-            continue
-        part = [device]
-        for one in part:  # grows while it is read
-            row = topology.get(one.name, {})
-            part += [other for other in members if other not in part and row.get(other.name) in codes]
-        parts.append(sorted(part, key=members.index))
-    return parts

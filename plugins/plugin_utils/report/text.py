@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from ...module_utils.machine.topology import natural_key
+
 # Colours, cursor movements and window titles that programs print for terminals.
 _TERMINAL_SEQUENCE = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")
 # What XML 1.0 cannot hold, lone surrogates (no UTF-8), and marks that reverse the reading direction.
@@ -111,7 +113,7 @@ def hostlist(names: Iterable[str]) -> str:
     >>> hostlist(["gpu-1", "gpu-2", "gpu-3", "gpu-7", "login"])
     'gpu-[1-3,7], login'
     """
-    found = sorted(set(names), key=natural)
+    found = sorted(set(names), key=natural_key)
     if len(found) <= 3:
         return ", ".join(found)
     parts = [_parts(name) for name in found]
@@ -122,12 +124,6 @@ def hostlist(names: Iterable[str]) -> str:
         series = (prefix, suffix, len(digits))
         groups.setdefault(series if series in padded else (prefix, suffix, 0), []).append(digits)
     return ", ".join(_folded(prefix, suffix, digits) for (prefix, suffix, _width), digits in groups.items())
-
-
-def natural(name: str) -> list[tuple[int, int, str]]:
-    """Sort key by which gpu-2 comes before gpu-10."""
-    parts = re.findall("[0-9]+|[^0-9]+", name)
-    return [(0, int(part), part) if part[0] in "0123456789" else (1, 0, part) for part in parts]
 
 
 def _parts(name: str) -> tuple[str, str, str]:

@@ -7,15 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
+from ...module_utils.machine.topology import gpu_label
+
 # GB/s of one link in one direction, by NVLink version (NVIDIA's architecture white papers).
 LINK_SPEED = {"1.0": 20.0, "2.0": 25.0, "2.2": 25.0, "3.0": 25.0, "3.1": 14.0625, "4.0": 25.0, "5.0": 50.0}
 # GB/s of one lane in one direction, by PCIe generation, after encoding.
 LANE_SPEED = {1: 0.25, 2: 0.5, 3: 0.985, 4: 1.969, 5: 3.938, 6: 7.563}
-
-
-def label(gpu: Mapping) -> str:
-    """The name of a GPU in topology and affinity."""
-    return gpu["pci_bus_id"] if gpu["index"] is None else f"GPU{gpu['index']}"
 
 
 def connected(names: Iterable[str], topology: Mapping, near: Callable[[str | None], bool]) -> list[list[str]]:
@@ -31,7 +28,7 @@ def connected(names: Iterable[str], topology: Mapping, near: Callable[[str | Non
 
 def nvlink_islands(gpu_node: Mapping) -> list[list[str]]:
     """Groups of GPUs that reach each other over NVLink alone; a GPU without NVLink is a group of its own."""
-    names = [label(gpu) for gpu in gpu_node["gpus"]]
+    names = [gpu_label(gpu) for gpu in gpu_node["gpus"]]
     return connected(names, gpu_node["topology"], lambda code: str(code).startswith("NV"))
 
 

@@ -15,7 +15,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import count
 from xml.etree import ElementTree as Xml
 
-from .islands import connected, label
+from ...module_utils.machine.topology import gpu_label
+from .islands import connected
 
 SPEEDS = {1: "2.5", 2: "5.0", 3: "8.0", 4: "16.0", 5: "32.0", 6: "64.0"}  # GT/s by PCIe generation
 BRIDGE, GPU, NVSWITCH = "0x060400", "0x030200", "0x068000"
@@ -26,7 +27,7 @@ HIDDEN_NVSWITCH = "fffffff:ffff:ff"
 
 def nccl_topology_xml(gpu_node: Mapping) -> str:
     """Text of the file. ValueError for a node whose PCI addresses are not known, such as a pasted recording."""
-    devices = {label(gpu): gpu for gpu in gpu_node["gpus"]} | {nic["name"]: nic for nic in gpu_node["nics"]}
+    devices = {gpu_label(gpu): gpu for gpu in gpu_node["gpus"]} | {nic["name"]: nic for nic in gpu_node["nics"]}
     lost = [name for name, device in devices.items() if not device["pci_bus_id"]]
     if lost:
         raise ValueError(f"The PCI address of {', '.join(lost)} is not known; measure the node with gpu_facts.")

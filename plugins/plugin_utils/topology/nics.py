@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from .islands import label
+from ...module_utils.machine.topology import gpu_label
 
 NEAR = ("PIX", "PXB")
 
@@ -54,7 +54,7 @@ def _with_ports(nic: Mapping, key: str, value: Any) -> Mapping:
 
 
 def _distances(gpu_node: Mapping, nic: Mapping) -> set[str | None]:
-    return {gpu_node["topology"].get(label(gpu), {}).get(nic["name"]) for gpu in gpu_node["gpus"]}
+    return {gpu_node["topology"].get(gpu_label(gpu), {}).get(nic["name"]) for gpu in gpu_node["gpus"]}
 
 
 def _layers(nic: Mapping) -> set[str]:
@@ -128,15 +128,15 @@ def rank_binding(gpu_node: Mapping) -> list[dict[str, Any]]:
     used: Counter = Counter()
     bindings = []
     for rank, gpu in enumerate(gpus):
-        row = gpu_node["topology"][label(gpu)]
-        order = [name for name in gpu_node["affinity"][label(gpu)]["nics"] if name in names]
+        row = gpu_node["topology"][gpu_label(gpu)]
+        order = [name for name in gpu_node["affinity"][gpu_label(gpu)]["nics"] if name in names]
         best = [name for name in order if row[name] == row[order[0]]]
         nic = min(best, key=lambda name: (used[name], order.index(name)), default=None)
         used.update([nic])
         peers = [other for other in gpus if other["cpu_affinity"] == gpu["cpu_affinity"]]
         bindings.append({
             "local_rank": rank,
-            "gpu": label(gpu),
+            "gpu": gpu_label(gpu),
             "cpus": share(gpu["cpu_affinity"], peers.index(gpu), len(peers)),
             "numa_node": gpu["numa_node"],
             "nic": nic,

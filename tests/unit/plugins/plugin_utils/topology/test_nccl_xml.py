@@ -8,8 +8,8 @@ from collections import Counter
 from xml.etree import ElementTree
 
 import pytest
+from ansible_collections.allreduce.gpu.plugins.module_utils.machine.topology import gpu_label
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.topology import nccl_xml
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.topology.islands import label
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.topology.recorded import recorded_node
 from ansible_collections.allreduce.gpu.tests.lab.nvml import machines
 
@@ -42,7 +42,7 @@ def distance(one: list, two: list) -> str:
 def test_all_devices_at_their_distances(measure, machine):
     node = measure(machine())
     place = places(nccl_xml.nccl_topology_xml(node))
-    address = {label(gpu): gpu["pci_bus_id"] for gpu in node["gpus"]} | {
+    address = {gpu_label(gpu): gpu["pci_bus_id"] for gpu in node["gpus"]} | {
         nic["name"]: nic["pci_bus_id"] for nic in node["nics"]
     }
     assert sorted(place) == sorted(address.values())
