@@ -53,7 +53,7 @@ node_probe:
   returned: success
   type: dict
   sample:
-    nvidia_smi: {exit_code: 0, lines: ["GPU 0: NVIDIA A40 (UUID: GPU-f7a8d1c2)"]}
+    nvidia_smi: {state: listed, count: 1, exit_code: 0, lines: ["GPU 0: NVIDIA A40 (UUID: GPU-f7a8d1c2)"]}
     clock_synchronised: true
     environments: {main: {torch: {version: 2.13.0+cpu, cuda_available: false, device_count: 0}}}
     peers: {gpu-2: {address: 10.0.0.12, resolved: [10.0.0.12], ssh: null}}

@@ -10,10 +10,13 @@ __metaclass__ = type
 import json
 import os
 import pwd
+import re
 import socket
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 
+# Of nvmlReturn_t (nvml.h), which are the exit codes of nvidia-smi.
+NVML_NOT_FOUND, NVML_DRIVER_NOT_LOADED, NVML_VERSION_MISMATCH = 6, 9, 18
 ENVIRONMENTS = "/opt/allreduce/envs"
 SSH = [
     "ssh",
@@ -79,9 +82,30 @@ def known_user(user):
 
 
 def probe_nvidia_smi():
-    """{``exit_code``, ``lines``}."""
+    """{``exit_code``, ``lines``} and what ``parse_nvidia_smi`` makes of them."""
     code, lines = run(["nvidia-smi", "-L"])
-    return {"exit_code": code, "lines": lines[:64]}
+    return dict(parse_nvidia_smi(code, lines), exit_code=code, lines=lines[:64])
+
+
+def parse_nvidia_smi(code, lines):
+    """{``state``, ``count``: number of GPUs} of the exit code and output of ``nvidia-smi -L``.
+
+    The states are ``listed``, ``no_device``, ``no_driver``, ``version_mismatch``, ``not_started`` (it did not run to its
+    end) and ``failed``. The exit codes are NVML's, but some releases end with another one and say the same.
+    """
+    text = " ".join(lines)
+    count = len([line for line in lines if re.match(r"GPU \d+: ", line)])
+    if code is None:
+        state = "not_started"
+    elif code == NVML_NOT_FOUND or re.search(r"No devices (were )?found", text):
+        state = "no_device"
+    elif code == NVML_DRIVER_NOT_LOADED or "couldn't communicate with the NVIDIA driver" in text:
+        state = "no_driver"
+    elif code == NVML_VERSION_MISMATCH or "Driver/library version mismatch" in text:
+        state = "version_mismatch"
+    else:
+        state = "listed" if code == 0 else "failed"
+    return {"state": state, "count": count}
 
 
 def probe_clock():

@@ -91,16 +91,12 @@ def nvidia_smi(gpu_node: Mapping, answer: Mapping | None) -> Check:
     expected = f"lists {count} GPUs" if count else "runs and finds no device"
     if answer is None:
         return compared("nvidia_smi", CATEGORY, expected, None, None, "nvidia-smi was not asked")
-    text = " ".join(answer["lines"])
-    if answer["exit_code"] is None:
-        return compared("nvidia_smi", CATEGORY, expected, "does not run", False, text)
-    if count:
-        listed = len([line for line in answer["lines"] if line.startswith("GPU ")])
-        measured = f"lists {listed} GPUs" if answer["exit_code"] == 0 else f"exit code {answer['exit_code']}"
-        return compared("nvidia_smi", CATEGORY, expected, measured, answer["exit_code"] == 0 and listed == count, text)
-    no_device = "No devices were found" in text or "couldn't communicate with the NVIDIA driver" in text
-    measured = "no device" if no_device else f"exit code {answer['exit_code']}"
-    return compared("nvidia_smi", CATEGORY, expected, measured, no_device, text)
+    text, state, listed = " ".join(answer["lines"]), answer["state"], answer["count"]
+    measured = {"listed": f"lists {listed} GPUs", "no_device": "no device", "no_driver": "no driver"}.get(state)
+    if measured is None:
+        measured = "does not run" if state == "not_started" else f"exit code {answer['exit_code']}"
+    agrees = state == "listed" and listed == count if count else state in ("no_device", "no_driver")
+    return compared("nvidia_smi", CATEGORY, expected, measured, agrees, text)
 
 
 def reboot(state: Mapping) -> Check:

@@ -51,3 +51,51 @@ def test_names_and_unknown_users():
 
 def test_no_peers():
     assert probes.probe_peers({}, "nobody") == {}
+
+
+# Exit codes and output of nvidia-smi -L; its wording differs between releases.
+NO_DRIVER = (
+    "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver. "
+    "Make sure that the latest NVIDIA driver is installed and running."
+)
+MIG = [
+    "GPU 0: NVIDIA A100-SXM4-40GB (UUID: GPU-5d5ba0d6-d33d-2b2c-524d-9e3d8d2b8a77)",
+    "  MIG 3g.20gb     Device  0: (UUID: MIG-c6d4f1ef-42e4-5de3-91c7-45d71c87eb3f)",
+    "  MIG 3g.20gb     Device  1: (UUID: MIG-cba663e8-9bed-5b25-b243-5985ef7c9beb)",
+    "GPU 1: NVIDIA A100-SXM4-40GB (UUID: GPU-7ed6b4a1-6b8b-4a5e-9f9c-0d6c2f0f9a31)",
+]
+
+
+@pytest.mark.parametrize(
+    ("code", "lines", "state", "count"),
+    [
+        (0, MIG, "listed", 2),
+        (0, ["GPU 0: NVIDIA A40 (UUID: GPU-f7a8d1c2)"], "listed", 1),
+        (0, [], "listed", 0),
+        (0, ["GPU utilisation is not a GPU"], "listed", 0),
+        (0, ["No devices found."], "no_device", 0),
+        (6, ["No devices were found"], "no_device", 0),
+        (6, [], "no_device", 0),
+        (9, [NO_DRIVER], "no_driver", 0),
+        (1, [NO_DRIVER], "no_driver", 0),
+        (9, [], "no_driver", 0),
+        (18, ["Failed to initialize NVML: Driver/library version mismatch", "NVML library version: 535.161"], "version_mismatch", 0),
+        (255, ["Failed to initialize NVML: Driver/library version mismatch"], "version_mismatch", 0),
+        (15, ["Unable to determine the device handle for GPU0000:17:00.0: GPU is lost."], "failed", 0),
+        (255, ["Mismatch in versions between nvidia-smi and NVML."], "failed", 0),
+        (None, ["nvidia-smi does not start: No such file or directory"], "not_started", 0),
+        (None, ["nvidia-smi took longer than 60 seconds"], "not_started", 0),
+    ],
+)  # fmt: skip
+def test_nvidia_smi_is_understood(code, lines, state, count):
+    assert probes.parse_nvidia_smi(code, lines) == {"state": state, "count": count}
+
+
+def test_nvidia_smi_is_run_and_understood(tmp_path, monkeypatch):
+    program = tmp_path / "nvidia-smi"
+    program.write_text("#!/bin/sh\necho 'GPU 0: NVIDIA A40 (UUID: GPU-f7a8d1c2)'\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    assert probes.probe_nvidia_smi() == {
+        "state": "listed", "count": 1, "exit_code": 0, "lines": ["GPU 0: NVIDIA A40 (UUID: GPU-f7a8d1c2)"],
+    }  # fmt: skip

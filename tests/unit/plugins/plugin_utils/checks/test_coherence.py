@@ -10,7 +10,11 @@ GPU = {
 }
 BARE = {"gpus": [], "driver": {"loaded_version": None, "library_version": None}}
 DRIVER = {"branch": "535", "dkms_module": "nvidia-current"}
-NO_DRIVER_ANSWER = "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver."
+
+
+def smi(state, exit_code, count=0):
+    """What module node_probe says of nvidia-smi; its lines decide nothing."""
+    return {"state": state, "count": count, "exit_code": exit_code, "lines": ["a line"]}
 
 
 @pytest.mark.parametrize(
@@ -85,13 +89,17 @@ def test_the_dkms_module_is_there_for_every_kernel_that_matters(dkms, headers, s
 @pytest.mark.parametrize(
     ("node", "answer", "status"),
     [
-        (GPU, {"exit_code": 0, "lines": ["GPU 0: NVIDIA A40 (UUID: GPU-1)"]}, "passed"),
-        (GPU, {"exit_code": 0, "lines": []}, "failed"),
-        (GPU, {"exit_code": 9, "lines": [NO_DRIVER_ANSWER]}, "failed"),
-        (BARE, {"exit_code": 9, "lines": [NO_DRIVER_ANSWER]}, "passed"),
-        (BARE, {"exit_code": 6, "lines": ["No devices were found"]}, "passed"),
-        (BARE, {"exit_code": None, "lines": ["nvidia-smi does not start: No such file or directory"]}, "failed"),
-        (BARE, {"exit_code": 12, "lines": ["NVML: library missing"]}, "failed"),
+        (GPU, smi("listed", 0, count=1), "passed"),
+        (GPU, smi("listed", 0, count=0), "failed"),
+        (GPU, smi("listed", 0, count=2), "failed"),
+        (GPU, smi("no_driver", 9), "failed"),
+        (GPU, smi("no_device", 6), "failed"),
+        (BARE, smi("no_driver", 9), "passed"),
+        (BARE, smi("no_device", 6), "passed"),
+        (BARE, smi("listed", 0, count=1), "failed"),
+        (BARE, smi("not_started", None), "failed"),
+        (BARE, smi("version_mismatch", 18), "failed"),
+        (BARE, smi("failed", 12), "failed"),
         (BARE, None, "unknown"),
     ],
 )
@@ -112,3 +120,8 @@ def test_a_pending_reboot_fails_with_its_reason():
 def test_without_a_planned_driver_nothing_is_asked_of_it():
     names = [found["name"] for found in coherence.checks({"driver": None}, {"packages": {}}, BARE, {})]
     assert names == ["package_manager", "reboot"]
+
+
+def test_what_nvidia_smi_printed_is_the_reason_where_it_does_not_agree():
+    check = coherence.nvidia_smi(GPU, {**smi("version_mismatch", 18), "lines": ["Failed to initialize NVML:", "x"]})
+    assert (check["measured"], check["reason"]) == ("exit code 18", "Failed to initialize NVML: x")
