@@ -25,10 +25,11 @@ def test_a_gpu_goes_by_its_index_else_by_its_address(index, name):
     ],
 )
 def test_numbers_in_names_sort_as_numbers(ordered):
-    assert sorted(ordered[::-1], key=natural_key) == ordered
+    backwards = ordered[::-1]
+    assert sorted(backwards, key=natural_key) == ordered
 
 
 @given(st.lists(st.text(alphabet="ab01\u00b2\u0663-_ "), unique=True))
 def test_names_have_one_order(names):
     """A key that two names share would leave their order to chance."""
-    assert sorted(names, key=natural_key) == sorted(names[::-1], key=natural_key)
+    assert len({tuple(natural_key(name)) for name in names}) == len(names)
