@@ -49,9 +49,10 @@ def _copy_tree(session):
 
 @nox.session(tags=["all"])
 def lint(session):
-    """ruff, yamllint, ansible-lint at profile production."""
+    """ruff, mypy, yamllint, ansible-lint at profile production."""
     session.run("ruff", "check", ".")
     session.run("ruff", "format", "--check", ".")
+    session.run("mypy")
     session.run("yamllint", "--strict", ".")
     session.run("vermin", "-q", "--no-tips", "--violations", "-t=3.6-", "plugins/modules", "plugins/module_utils")
     _copy_tree(session)

@@ -241,5 +241,6 @@ def save_logs(stopped: Mapping, directory: Path) -> None:
     with tarfile.open(fileobj=io.BytesIO(base64.b64decode(stopped["logs"])), mode="r:gz") as tar:
         for member in tar:
             # The node chose these names.
-            if member.isfile() and Path(member.name).name == member.name:
-                (directory / member.name).write_bytes(tar.extractfile(member).read())
+            named = member.isfile() and Path(member.name).name == member.name
+            if named and (content := tar.extractfile(member)):
+                (directory / member.name).write_bytes(content.read())

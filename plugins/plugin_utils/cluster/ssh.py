@@ -115,12 +115,12 @@ def describe_cluster(
     names: all nodes of the cluster; present: descriptions of those that take part in this run; kept: JSON texts of
     former runs, for the others: a run on a part of the nodes cuts nobody off; extra: lines for authorized_keys
     """
-    former = {}
+    former: dict[str, Mapping] = {}
     for text in kept:
         for node in json.loads(text):
             former.setdefault(node["name"], node)
     known = {name: present.get(name) or former.get(name) for name in names}
-    nodes = [known[name] for name in sorted(known) if known[name]]
+    nodes = [node for _name, node in sorted(known.items()) if node]
     _refuse_shared_addresses(nodes)
     return {
         "nodes": nodes,

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
+from typing import Any
 
 # A driver's version, after an epoch: 3:535.183.06-1.el8, but not 1.1.9-2, 20220217+3 or 2025.06.5-1.
 DRIVER_VERSION = re.compile(r"(?:\d+:)?(\d{3})\.\d")
@@ -15,7 +16,7 @@ DRIVER_VERSION = re.compile(r"(?:\d+:)?(\d{3})\.\d")
 NAMED_BRANCH = re.compile(r"-(\d{3})(?=-|$)")
 
 
-def superseded_packages(driver: Mapping, installed: Mapping[str, str]) -> list[str]:
+def superseded_packages(driver: Mapping[str, Any], installed: Mapping[str, str]) -> list[str]:
     """Names of installed packages of other branches, the other kernel modules or another source than the planned driver's.
 
     Packages that the plan wants under the same name are not among them: they are upgraded or downgraded.
@@ -26,7 +27,7 @@ def superseded_packages(driver: Mapping, installed: Mapping[str, str]) -> list[s
     )
 
 
-def _superseded(driver: Mapping, name: str, version: str) -> bool:
+def _superseded(driver: Mapping[str, Any], name: str, version: str) -> bool:
     if not _matches(name, driver["held"]):
         return False
     branches = {found[1] for found in (NAMED_BRANCH.search(name), DRIVER_VERSION.match(version)) if found}

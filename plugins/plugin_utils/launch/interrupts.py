@@ -10,6 +10,7 @@ import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -29,7 +30,7 @@ class Interrupts:
         self._parent = os.getppid()
         self._received: int | None = None
         self._deferring = False
-        self._previous: dict[int, object] = {}
+        self._previous: dict[int, Any] = {}
 
     def __enter__(self) -> Interrupts:
         # Signal handlers can be set in the main thread only, where every current strategy runs its actions.

@@ -18,6 +18,7 @@ import re
 import signal
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
+from typing import Any
 
 # What a rank says that dies because another one did: Gloo, NCCL, the TCP store, torchrun's rendezvous, sockets.
 _LOST_PEER = re.compile(
@@ -45,7 +46,7 @@ def node_outcome(
     """
     offset = received - stopped.get("now", received)
     ranks = stopped.get("ranks") or []
-    outcome = {
+    outcome: dict[str, Any] = {
         "node": node,
         "started": started,
         "finished": received,
@@ -65,7 +66,9 @@ def node_outcome(
 
 def lost_outcome(node: str, started: float, now: float, reason: str) -> dict:
     """Outcome of a node of which nothing more is known than REASON."""
-    failure = {"rank": None, "exit_code": None, "time": now, "reason": reason, "tail": [], "lost_peer": False}
+    failure: dict[str, Any] = {
+        "rank": None, "exit_code": None, "time": now, "reason": reason, "tail": [], "lost_peer": False,
+    }  # fmt: skip
     return {
         "node": node, "started": started, "finished": now, "world_size": None, "metrics": None,
         "failures": [failure], "status": "failed",
@@ -137,7 +140,7 @@ def iso(seconds: float) -> str:
 
 
 def _succeeded(stopped: Mapping) -> bool:
-    agent = stopped.get("agent")
+    agent = stopped.get("agent") or {}
     return stopped["service"]["state"] == "succeeded" and bool(agent) and not agent["error"] and not agent["failures"]
 
 

@@ -12,6 +12,7 @@ import tarfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 NODE_FILES = Path(__file__).parent / "node"
 
@@ -43,7 +44,7 @@ class Place:
         return f"[{host}]:{self.port}" if ":" in host else f"{host}:{self.port}"
 
 
-def select_nodes(available: Sequence[str], wanted: object) -> list[str]:
+def select_nodes(available: Sequence[str], wanted: Any) -> list[str]:
     """The nodes that train, in the order of AVAILABLE or as named.
 
     WANTED: nothing (all), a number, a list of names, or either as text ("2", "gpu-1,gpu-2"); raises RequestError.
@@ -96,7 +97,7 @@ def find_file(name: str, directories: Sequence[str], variable: str) -> Path:
     raise RequestError(f"{variable} names {name}, which does not exist in {places}; set it to what does.")
 
 
-def script_arguments(value: object) -> list[str]:
+def script_arguments(value: Any) -> list[str]:
     """Arguments given as a list, or as one text that is split as a shell does; raises RequestError."""
     if not isinstance(value, str):
         return [str(part) for part in value]

@@ -52,7 +52,8 @@ def _nearest_role_option(name: str, role: str, options: Iterable[str]) -> str | 
     """The nearest option by its own part: a long prefix must not make everything look alike."""
     prefix = role + "_"
     tails = {option[len(prefix) :]: option for option in options if option.startswith(prefix)}
-    return tails.get(_nearest(name[len(prefix) :], tails)) or _nearest_word(name, options)
+    tail = _nearest(name[len(prefix) :], tails)
+    return tails[tail] if tail else _nearest_word(name, options)
 
 
 def _nearest_word(name: str, options: Iterable[str]) -> str | None:

@@ -110,8 +110,8 @@ def _summary(stack: Mapping[str, Any]) -> Iterator[str]:
     for key, label in (("fabric_manager", "fabric manager"), ("cuda", "CUDA"), ("cudnn", "cuDNN"), ("nccl", "NCCL")):
         decided = stack.get(key)
         if decided:
-            version = decided.get("version") if isinstance(decided, Mapping) else decided
-            yield f"{label} {clean(version)}".strip()
+            shown = decided.get("version") if isinstance(decided, Mapping) else decided
+            yield f"{label} {clean(shown)}".strip()
     for environment in mappings(stack.get("environments")):
         yield _environment(environment)
 

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from ...module_utils.machine.topology import natural_key
 from .health import Health
@@ -117,8 +117,13 @@ def machines(report: Report) -> list[MachineGroup]:
     measured = [node for node in report.nodes if node.machine]
     found = _fold(measured, lambda node: (node.machine, node.health))
     groups = [
-        MachineGroup(tuple(node.name for node in nodes), *key, (draw(key[0], WIDE), draw(key[0], NARROW, stacked=True)))
-        for key, nodes in found
+        MachineGroup(
+            tuple(node.name for node in nodes),
+            machine,
+            health,
+            (draw(machine, WIDE), draw(machine, NARROW, stacked=True)),
+        )
+        for (machine, health), nodes in found
     ]
     return sorted(groups, key=lambda group: (group.health.verdict == "ok", -len(group.nodes)))
 
@@ -155,7 +160,7 @@ def _badness(checks: Iterable[Check]) -> int:
     return min(order.get(check.status, 2) for check in checks)
 
 
-def _fold(values: Iterable[_Value], key: Callable[[_Value], Hashable]) -> list[tuple]:
+def _fold(values: Iterable[_Value], key: Callable[[_Value], Hashable]) -> list[tuple[Any, list[_Value]]]:
     groups: dict[Hashable, list[_Value]] = {}
     for value in values:
         groups.setdefault(key(value), []).append(value)

@@ -82,7 +82,8 @@ def draw(machine: Machine, width: float, stacked: bool = False) -> Picture:
 def _with_links(sheet: _Sheet, machine: Machine, wiring: Wiring, width: float, height: float) -> Picture:
     anchors = [Anchor(device, _middle(box, sheet.stacked), _edge(box, sheet.stacked)) for device, box in sheet.gpus]
     lines, labels = wiring.lines(anchors)
-    boxes, texts = [], [_link_text(label) for label in labels]
+    boxes: Iterable[Box] = ()
+    texts = [_link_text(label) for label in labels]
     if machine.fabric:
         boxes, more = _fabric(machine, wiring.thickness, width, height, sheet.stacked)
         texts += more
@@ -197,7 +198,8 @@ def _label(sheet: _Sheet, group: Group, x: float, y: float, room: float) -> None
 
 def _rows(items: list[Device | Group], room: float) -> Iterable[list[Device | Group]]:
     """Adapters in rows as long as fit; a group of them has a row of its own."""
-    most, row = max(1, int((room + GAP) // (NIC_LEAST + GAP))), []
+    most = max(1, int((room + GAP) // (NIC_LEAST + GAP)))
+    row: list[Device | Group] = []
     for item in items:
         if row and (isinstance(item, Group) or isinstance(row[0], Group) or len(row) == most):
             yield row

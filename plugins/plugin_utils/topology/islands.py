@@ -42,13 +42,14 @@ def expected_bus_bandwidth(gpu_node: Mapping) -> float | None:
     if len(gpus) < 2:
         return None
     speed = _nvlink_speed if len(nvlink_islands(gpu_node)) == 1 else _pcie_speed
-    speeds = [speed(gpu) for gpu in gpus]
-    return None if None in speeds else round(min(speeds), 1)
+    speeds = [known for known in map(speed, gpus) if known is not None]
+    return round(min(speeds), 1) if len(speeds) == len(gpus) else None
 
 
 def _nvlink_speed(gpu: Mapping) -> float | None:
-    speeds = [LINK_SPEED.get(link["version"]) for link in gpu["nvlinks"] if link["active"]]
-    return None if None in speeds or not speeds else sum(speeds)
+    versions = [link["version"] for link in gpu["nvlinks"] if link["active"]]
+    speeds = [LINK_SPEED[version] for version in versions if version in LINK_SPEED]
+    return sum(speeds) if speeds and len(speeds) == len(versions) else None
 
 
 def _pcie_speed(gpu: Mapping) -> float | None:

@@ -107,7 +107,7 @@ def _add_gpu(parent: Xml.Element, gpu: Mapping) -> None:
 
 
 def _add_nic(parent: Xml.Element, nic: Mapping) -> None:
-    layer = next((port["link_layer"] for port in nic["ports"]), None)
+    layer = next((port["link_layer"] for port in nic["ports"]), "Ethernet")
     pci = Xml.SubElement(parent, "pci", {"busid": nic["pci_bus_id"], "class": NIC.get(layer, NIC["Ethernet"])})
     element = Xml.SubElement(pci, "nic")
     for port in nic["ports"]:

@@ -21,7 +21,7 @@ CODE = re.compile(r"X|NV\d+|PIX|PXB|PHB|NODE|SYS|SOC")
 DEVICE = re.compile(r"GPU\d+|NIC\d+|[a-z][a-z0-9_.-]*")
 ESCAPE = re.compile(r"\x1b?\[[0-9;]*m")
 LEGEND = re.compile(r"(NIC\d+):\s*(\S+)")
-PORT = {"state": None, "link_layer": None, "rate_gbps": None, "netdevs": [], "rocev2_gid_index": None}
+PORT: dict[str, Any] = {"state": None, "link_layer": None, "rate_gbps": None, "netdevs": [], "rocev2_gid_index": None}
 
 
 def parse_topology(text: str) -> dict[str, Any]:
@@ -37,7 +37,7 @@ def parse_topology(text: str) -> dict[str, Any]:
     header, dummy, dummy = lines[first].partition("CPU Affinity")
     devices = DEVICE.findall(header)
     columns = [column for column in COLUMNS if column in lines[first]]
-    names = dict(found.groups() for found in map(LEGEND.match, lines[first:]) if found)
+    names = {found[1]: found[2] for found in map(LEGEND.match, lines[first:]) if found}
     gpus: dict[str, dict] = {device: dict.fromkeys(COLUMNS) for device in devices if device.startswith("GPU")}
     codes: dict[tuple[str, str], str] = {}
     for device, row, rest in _rows(lines[first + 1 :], devices):
@@ -66,7 +66,7 @@ def _rows(lines: list[str], devices: list[str]) -> Iterator[tuple[str, list[str]
             return
         device, *fields = line.split() or [""]
         if device in devices:
-            row = []
+            row: list[str] = []
             while fields and len(row) < len(devices) and CODE.fullmatch(fields[0]):
                 row.append(fields.pop(0).replace("SOC", "SYS"))
             yield device, row, fields
