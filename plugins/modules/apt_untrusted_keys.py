@@ -53,10 +53,10 @@ changed_paths:
 
 import glob
 import os
-import tempfile
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ..module_utils.host.ansible_module import replace_file
 from ..module_utils.packages import keys as package_keys
 
 PLACES = ("etc/apt/trusted.gpg", "etc/apt/trusted.gpg.d/*.gpg", "etc/apt/trusted.gpg.d/*.asc")
@@ -85,10 +85,7 @@ def main():
         if not wanted.strip():
             os.unlink(path)
             continue
-        handle, new = tempfile.mkstemp(dir=module.tmpdir)
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(wanted)
-        module.atomic_move(new, path)
+        replace_file(module, path, wanted)
     paths = [path for path, _wanted in plans]
     diff = [{"header": path, "before": "trusts a retired key\n", "after": "does not\n"} for path in paths]
     module.exit_json(changed=bool(paths), changed_paths=paths, diff=diff)

@@ -80,12 +80,10 @@ changed_paths:
   sample: [/etc/modprobe.d/allreduce-nouveau.conf]
 """
 
-import os
-import tempfile
-
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.host import config_files
+from ..module_utils.host.ansible_module import replace_file
 
 SPEC = {
     "path": {"type": "path", "required": True},
@@ -111,14 +109,12 @@ def main():
 
     def writer(validate):
         def write(path, content):
-            handle, new = tempfile.mkstemp(dir=module.tmpdir)
-            with os.fdopen(handle, "wb") as stream:
-                stream.write(content.encode("utf-8"))
-            if validate:
+            def check(new):
                 rc, out, err = module.run_command([new if word == "%s" else word for word in validate])
                 if rc != 0:
                     module.fail_json(msg="%s would be refused by %s: %s" % (path, validate[0], (err or out).strip()))
-            module.atomic_move(new, path)
+
+            replace_file(module, path, content.encode("utf-8"), check if validate else None)
 
         return write
 

@@ -143,6 +143,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ..module_utils.health import reading as health_reading
 from ..module_utils.health.coherence import FABRIC_MANAGER
 from ..module_utils.health.verdict import APPLICATION_XIDS, judge
+from ..module_utils.host.ansible_module import program_output
 from ..module_utils.host.node_state import read_node_state
 from ..module_utils.machine.files import FileTree
 from ..module_utils.machine.gpu_node import measure
@@ -168,15 +169,7 @@ def main():
     )
     options = module.params
 
-    def run(arguments):
-        """Output of a program on this node; None where it is missing, fails, or another root is examined."""
-        program = module.get_bin_path(arguments[0]) if options["root"] == "/" else None
-        if program is None:
-            return None
-        rc, out, dummy_err = module.run_command([program] + arguments[1:], environ_update={"LC_ALL": "C", "LANG": "C"})
-        return out if rc == 0 else None
-
-    root = FileTree(options["root"])
+    root, run = FileTree(options["root"]), program_output(module, options["root"])
     node = measure(FileTree(options["sysfs_root"]), FileTree(options["procfs_root"]), options["nvml_library"])
     state = read_node_state(root, run, ["*nvidia*", "cuda-toolkit-*"], [FABRIC_MANAGER], [])
     log = health_reading.read_kernel_log(options["kernel_log"])

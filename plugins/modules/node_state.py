@@ -89,6 +89,7 @@ ansible_facts:
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ..module_utils.host.ansible_module import program_output
 from ..module_utils.host.node_state import read_node_state
 from ..module_utils.machine.files import FileTree
 
@@ -112,15 +113,7 @@ def main():
         supports_check_mode=True,
     )
 
-    def run(arguments):
-        """Output of a program on this node; None where it is missing, fails, or another root is examined."""
-        program = module.get_bin_path(arguments[0]) if module.params["root"] == "/" else None
-        if program is None:
-            return None
-        rc, out, dummy_err = module.run_command([program] + arguments[1:], environ_update={"LC_ALL": "C", "LANG": "C"})
-        return out if rc == 0 else None
-
-    tree = FileTree(module.params["root"])
+    tree, run = FileTree(module.params["root"]), program_output(module, module.params["root"])
     state = read_node_state(tree, run, module.params["packages"], module.params["services"], module.params["paths"])
     module.exit_json(changed=False, ansible_facts={"gpu_node_state": state})
 

@@ -107,12 +107,10 @@ selections:
   sample: {nvidia-utils-580: hold}
 """
 
-import os
-import tempfile
-
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.host import config_files
+from ..module_utils.host.ansible_module import replace_file
 from ..module_utils.machine.files import FileTree
 from ..module_utils.packages import hold as package_hold
 
@@ -147,10 +145,7 @@ def main():
         return module.run_command(command, data=lines, environ_update={"LC_ALL": "C"})[::2]
 
     def write(path, content):
-        handle, new = tempfile.mkstemp(dir=module.tmpdir)
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(content.encode("utf-8"))
-        module.atomic_move(new, path)
+        replace_file(module, path, content.encode("utf-8"))
 
     try:
         plan = package_hold.plan(tree, output, module.params)

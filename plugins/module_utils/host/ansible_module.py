@@ -1,0 +1,37 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What several modules do through their AnsibleModule: read the output of programs, replace files."""
+
+from __future__ import absolute_import, division, print_function
+
+__metaclass__ = type
+
+import os
+import tempfile
+
+
+def program_output(module, root):
+    """Return a function that takes an argument list and returns the program's output.
+
+    It returns None where the program is missing or fails, and where a machine recorded below ROOT is examined.
+    """
+
+    def output(arguments):
+        program = module.get_bin_path(arguments[0]) if root == "/" else None
+        if program is None:
+            return None
+        rc, out, dummy_err = module.run_command([program] + arguments[1:], environ_update={"LC_ALL": "C", "LANG": "C"})
+        return out if rc == 0 else None
+
+    return output
+
+
+def replace_file(module, path, content, check=None):
+    """Put the bytes CONTENT in place at once; ``check(path of the new file)`` may refuse them before."""
+    handle, new = tempfile.mkstemp(dir=module.tmpdir)
+    with os.fdopen(handle, "wb") as stream:
+        stream.write(content)
+    if check is not None:
+        check(new)
+    module.atomic_move(new, path)
