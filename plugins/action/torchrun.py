@@ -19,8 +19,9 @@ from pathlib import Path
 from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure, AnsibleError
 from ansible.plugins.action import ActionBase
 
+from ..plugin_utils.documents.files import write_json
 from ..plugin_utils.launch import request
-from ..plugin_utils.launch.board import Board, write_json
+from ..plugin_utils.launch.board import Board
 from ..plugin_utils.launch.follow import Follower, Limits, UnitError, Unreachable
 from ..plugin_utils.launch.interrupts import Interrupted, Interrupts
 from ..plugin_utils.launch.outcome import message, run_result

@@ -13,10 +13,11 @@ A directory on the controller with one JSON file per node, written by that node'
 from __future__ import annotations
 
 import json
-import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+
+from ..documents.files import write_json
 
 # Seconds. A worker writes every few seconds unless it says so; this is for a node that answers slowly.
 PATIENCE = 60.0
@@ -84,13 +85,6 @@ def explain_stall(states: Mapping[str, Mapping | None], first: str, rendezvous: 
             "firewalls accept traffic between their cluster addresses, or correct gpu_cluster_address"
         )
     return first, f"torchrun has started no rank after {seconds} s although all nodes reach the rendezvous {rendezvous}"
-
-
-def write_json(path: Path, value: object) -> None:
-    """Write so that a reader sees either the old or the new content."""
-    new = path.with_name(f".{path.name}.{os.getpid()}")
-    new.write_text(json.dumps(value, indent=1) + "\n", encoding="utf-8")
-    new.replace(path)
 
 
 def _read(path: Path) -> dict | None:

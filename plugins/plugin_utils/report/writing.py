@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..documents.files import replace_file
 from .sources import ReportError
 
 
@@ -34,12 +35,9 @@ def plan(contents: Mapping[Path, str]) -> list[Change]:
 def apply(changes: Iterable[Change]) -> None:
     """Write them."""
     for change in changes:
-        partial = change.path.with_name(f".{change.path.name}.partial")
         try:
-            partial.write_bytes(change.content)
-            partial.replace(change.path)
+            replace_file(change.path, change.content)
         except OSError as error:
-            partial.unlink(missing_ok=True)
             raise _failed(change.path, "written", error) from error
 
 
