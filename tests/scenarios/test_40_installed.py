@@ -8,7 +8,7 @@ import subprocess
 import pytest
 from cluster import CHECKOUT, environment
 
-from tests.newer_tables import UPDATE, add_newer_pytorch
+from tests.support.newer_tables import UPDATE, add_newer_pytorch
 
 pytestmark = pytest.mark.lab
 

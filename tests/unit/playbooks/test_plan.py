@@ -16,7 +16,8 @@ from pathlib import Path
 
 import pytest
 import yaml
-from ansible_collections.allreduce.gpu.tests.newer_tables import UPDATE, add_newer_pytorch
+
+from tests.support.newer_tables import UPDATE, add_newer_pytorch
 
 CHECKOUT = Path(__file__).resolve().parents[3]
 REFERENCES = ("a40-ubuntu2004", "a100-ubuntu2204", "a100-el8", "multi-gpu-workstation")
