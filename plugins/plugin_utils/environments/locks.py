@@ -12,11 +12,15 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 
+try:
+    from packaging.requirements import Requirement
+    from packaging.utils import canonicalize_name
+except ImportError:  # ansible-core depends on it; only ansible-test's import check runs without it
+    Requirement = canonicalize_name = None
+
 __all__ = ["assign", "describe_environments", "locked_packages", "request_digest"]
 
-_PIN = re.compile(
-    r"^(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*)(?:\[[^]]*\])?\s*(?:==\s*(?P<version>[^\s;\\]+)|@\s)", re.MULTILINE
-)
+_NO_REQUIREMENT = re.compile(r"\s+(?:--|#)")  # an option or a comment after it
 _DIGEST = re.compile(r"^# request: (?P<digest>[0-9a-f]{16})$", re.MULTILINE)
 
 
@@ -36,19 +40,39 @@ def request_digest(environment: Mapping, platform: Mapping, index: Mapping | Non
 
 
 def locked_packages(text: str) -> dict[str, str | None]:
-    """Canonical name -> version of every requirement in a lock; the version is None where a URL is pinned."""
-    return {_canonical(match["name"]): match["version"] for match in _PIN.finditer(text)}
+    """Return {canonical name: version} of every requirement in a lock; the version is None where a URL is pinned.
+
+    Options of the installer, hashes and comments are left out. ValueError for a requirement that pins nothing, or for no requirement.
+    """
+    lines = (line.strip() for line in text.replace("\\\n", " ").splitlines())
+    pins = (Requirement(_NO_REQUIREMENT.split(line)[0]) for line in lines if line and line[0] not in "#-")
+    return {canonicalize_name(pin.name): _pinned_version(pin) for pin in pins}
 
 
-def _canonical(name: str) -> str:
-    return re.sub(r"[-_.]+", "-", name).lower()
+def _pinned_version(requirement: Requirement) -> str | None:
+    pins = [one.version for one in requirement.specifier if one.operator == "=="]
+    if not pins and requirement.url is None:
+        raise ValueError(f"{requirement} pins no version")
+    return pins[0] if pins else None
+
+
+def _is_lock_of(text: str, digest: str) -> bool:
+    """Return whether the text is a lock that can be read, and of this request."""
+    match = _DIGEST.search(text)
+    if not match or match["digest"] != digest:
+        return False
+    try:
+        locked_packages(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _is_installed(lock: str, python: str, found: Mapping | None) -> bool:
-    """Whether the environment holds exactly what the lock says."""
+    """Return whether the environment holds exactly what the lock says."""
     if not lock or not found or not f"{found.get('python') or ''}.".startswith(python + "."):
         return False
-    installed = {_canonical(name): version for name, version in (found.get("packages") or {}).items()}
+    installed = {canonicalize_name(name): version for name, version in (found.get("packages") or {}).items()}
     wanted = locked_packages(lock)
     return installed.keys() == wanted.keys() and all(wanted[name] in (None, installed[name]) for name in wanted)
 
@@ -95,8 +119,7 @@ def describe_environments(
         index = _wheel_index(environment, index_url, no_index)
         digest = request_digest(environment, platform, environment.get("index"))
         text = texts.get(environment["name"], "")
-        match = _DIGEST.search(text)
-        lock = text if match and match["digest"] == digest and not relock else ""
+        lock = text if _is_lock_of(text, digest) and not relock else ""
         described[environment["name"]] = {
             "name": environment["name"],
             "python": environment["python"],

@@ -44,7 +44,10 @@ def described(text=LOCK, installed=INSTALLED, environment=MAIN, **more):  # pyli
 
 
 def test_packages_of_a_lock_are_canonical_names_with_versions():
-    text = BODY + "My_Pkg[extra]==1 ; python_version > '3'\nlocal @ https://x/y.whl \\\n    --hash=sha256:dd\n# a==1\n"
+    text = BODY + (
+        "My_Pkg[extra]==1 ; python_version > '3'  # via torch\nlocal @ https://x/y.whl \\\n    --hash=sha256:dd\n"
+        "--index-url https://m.example/simple\n# a==1\n\n    # via torch\n"
+    )
     assert locked_packages(text) == {
         "torch": "2.13.0+cpu",
         "typing-extensions": "4.16.0",
@@ -92,10 +95,25 @@ def test_anything_else_is_installed_again(found):
     assert described(installed=found)["installed"] is False
 
 
-@pytest.mark.parametrize("text", [None, "", BODY, LOCK.replace(DIGEST, "0" * 16), "\0"])
+@pytest.mark.parametrize("line", ["torch", "torch>=2.0", "torch=2.0", "<html>", "a==1 b==2"])
+def test_what_pins_nothing_is_no_lock(line):
+    with pytest.raises(ValueError):
+        locked_packages(f"{BODY}{line}\n")
+
+
+NO_LOCKS = [BODY, LOCK.replace(DIGEST, "0" * 16), f"{LOCK}torch>=2.0\n"]
+
+
+@pytest.mark.parametrize("text", [None, "", "\0", *NO_LOCKS])
 def test_missing_and_foreign_locks_count_for_nothing(text):
     found = described(text)
     assert (found["lock"], found["installed"]) == ("", False)
+
+
+def test_a_lock_of_nothing_is_a_lock():
+    text = LOCK.replace(BODY, "")
+    empty = {"main": {"python": "3.11.2", "packages": {}}}
+    assert (described(text, empty)["lock"], described(text, empty)["installed"]) == (text, True)
 
 
 def test_relock_disregards_the_lock():
