@@ -1,0 +1,118 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The observed state of a node: fact gpu_node_state (module node_state) as a value.
+
+None stands for what could not be measured; it is never a guess.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """Kernels by release, such as 6.1.0-40-amd64, oldest first."""
+
+    running: str | None = None
+    installed: tuple[str, ...] = ()  # empty in a container
+    headers: tuple[str, ...] = ()
+    newest: str | None = None
+    next_boot: str | None = None  # None where the boot loader was not asked: then it is the newest
+    with_driver: tuple[str, ...] | None = None  # kernels under which modprobe finds the NVIDIA modules
+
+
+@dataclass(frozen=True)
+class DkmsBuild:
+    """One version of a DKMS module for one kernel."""
+
+    module: str
+    version: str
+    kernel: str | None = None
+    arch: str | None = None
+    status: str = "added"  # added | built | installed
+
+
+@dataclass(frozen=True)
+class InstalledDriver:
+    """Versions of the NVIDIA kernel module: loaded now, and what the next boot would load."""
+
+    loaded: str | None = None
+    installed: str | None = None
+
+
+@dataclass(frozen=True)
+class Service:
+    """State of a systemd unit; None where systemd could not be asked."""
+
+    enabled: bool | None = None
+    active: bool | None = None
+
+
+@dataclass(frozen=True)
+class Lock:
+    """What role frameworks installed: the digest of what was asked for, and every package with its version."""
+
+    request: str | None = None
+    packages: dict[str, str | None] = field(default_factory=dict)  # None where a URL is pinned
+
+
+@dataclass(frozen=True)
+class Environment:
+    """A Python environment below /opt/allreduce/envs."""
+
+    python: str | None = None
+    packages: dict[str, str | None] = field(default_factory=dict)
+    lock: Lock | None = None
+
+
+@dataclass(frozen=True)
+class Reboot:
+    """A reboot that is due: one that a role recorded, or one the distribution asks for after an upgrade of its own."""
+
+    reason: str | None = None
+    by_role: bool = True
+    since: Any = None  # ISO 8601 text, or seconds since the epoch
+
+
+@dataclass(frozen=True)
+class Process:
+    """The process that holds the package manager's lock."""
+
+    pid: int
+    program: str = ""
+
+
+@dataclass(frozen=True)
+class AptSource:
+    """One suite of the distribution's archive."""
+
+    uri: str
+    suite: str
+    components: tuple[str, ...] = ()
+    signed_by: str | None = None
+
+
+@dataclass(frozen=True)
+class Observed:
+    """A node as it is. ``measured`` is False where nothing is known about it."""
+
+    measured: bool = True
+    kernel: Kernel = Kernel()
+    container: bool | None = None
+    package_manager: str | None = None
+    packages: dict[str, str | None] | None = None
+    leftover_packages: dict[str, str | None] = field(default_factory=dict)
+    package_manager_interrupted: bool | None = None
+    package_manager_holder: Process | None = None
+    apt_components: tuple[str, ...] | None = None
+    apt_mirrors: tuple[AptSource, ...] | None = None
+    dkms: tuple[DkmsBuild, ...] | None = None
+    driver: InstalledDriver | None = None
+    services: dict[str, Service] = field(default_factory=dict)
+    disk_free_mib: dict[str, int] = field(default_factory=dict)
+    environments: dict[str, Environment] | None = None
+    reboot_pending: Reboot | None = None
+    reboot_recorded: bool = False

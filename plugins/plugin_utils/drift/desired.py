@@ -1,0 +1,98 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The desired state: the stack, as the variables of roles narrow it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ..documents.parsing import parse
+from ..documents.stack import Component, Driver, Package, Stack, Toolkit
+from .names import DRIVER_PACKAGES
+
+# Public variables that change what is desired, with the defaults of their roles (a test compares).
+DEFAULTS: dict[str, Any] = {
+    "nvidia_driver_state": "present",
+    "nvidia_driver_without_gpu": False,
+    "nvidia_driver_precompiled": False,
+    "cuda_toolkit_also": [],
+    "cudnn_state": "present",
+    "cudnn_archive": "",
+}
+_TRUE = ("true", "yes", "on", "1", "y", "t", "1.0")
+
+
+@dataclass(frozen=True)
+class Desired:
+    """The stack without what a node does not get, and the components that shall be absent from it."""
+
+    stack: Stack
+    absent: frozenset[str] = frozenset()
+    driver_patterns: tuple[str, ...] = DRIVER_PACKAGES
+
+
+def desired(stack: Mapping[str, Any] | Stack, variables: Mapping[str, Any]) -> Desired:
+    """Return the desired state of a node; raise DocumentError for a stack of the wrong shape.
+
+    stack: fact gpu_stack; variables: the node's, of which those in DEFAULTS count.
+    """
+    plan = stack if isinstance(stack, Stack) else parse(Stack, stack, "gpu_stack")
+    options = {name: _given(variables, name) for name in DEFAULTS}
+    absent = {name for name in ("driver", "cudnn") if options[f"{_ROLE[name]}_state"] == "absent"}
+    return Desired(
+        replace(
+            plan,
+            driver=_driver(plan, options),
+            cuda=_toolkit(plan.cuda, options["cuda_toolkit_also"]),
+            cudnn=None if "cudnn" in absent or options["cudnn_archive"] else plan.cudnn,
+        ),
+        frozenset(absent),
+        _patterns(plan.driver),
+    )
+
+
+_ROLE = {"driver": "nvidia_driver", "cudnn": "cudnn"}
+
+
+def _given(variables: Mapping[str, Any], name: str) -> Any:
+    value = variables.get(name, DEFAULTS[name])
+    if isinstance(DEFAULTS[name], bool):
+        return value if isinstance(value, bool) else str(value).lower() in _TRUE
+    return value
+
+
+def _driver(plan: Stack, options: Mapping[str, Any]) -> Driver | None:
+    """A host without a GPU is not touched unless the user says so."""
+    driver = plan.driver
+    if driver is None or options["nvidia_driver_state"] == "absent":
+        return None
+    if not (plan.gpus or options["nvidia_driver_without_gpu"]):
+        return None
+    if not (options["nvidia_driver_precompiled"] and driver.precompiled):
+        return replace(driver, precompiled=None)
+    kept = tuple(package for package in driver.packages if package.name not in driver.precompiled.replaces)
+    return replace(driver, packages=kept + driver.precompiled.packages, module_stream=driver.precompiled.module_stream)
+
+
+def _toolkit(planned: Toolkit | None, also: list[str]) -> Toolkit | None:
+    """Add toolkits beside the planned one; each has a directory of its own."""
+    if planned is None or not also:
+        return planned
+    numbers = [str(version).replace(".", "-") for version in also]
+    packages = tuple(Package(f"cuda-toolkit-{number}") for number in numbers)
+    held = tuple(pattern.format(number) for pattern in ("cuda-*-{}", "lib*-{}") for number in numbers)
+    return replace(planned, packages=planned.packages + packages, held=planned.held + held)
+
+
+def _patterns(driver: Driver | None) -> tuple[str, ...]:
+    return (driver.held or driver.conflicting) if driver else DRIVER_PACKAGES
+
+
+def component(wanted: Desired, name: str) -> Component | None:
+    """Return a packaged component of the stack by its key, such as cudnn; None where it is not planned."""
+    found = getattr(wanted.stack, name)
+    assert found is None or isinstance(found, Component)
+    return found

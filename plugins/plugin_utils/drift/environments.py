@@ -1,0 +1,80 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Compare Python environments: the interpreter, what was asked for, and every package against the lock."""
+
+from __future__ import annotations
+
+from ..documents.observed import Environment as Found
+from ..documents.observed import Lock, Observed
+from ..documents.stack import Environment, System
+from .comparison import Comparison, Remedy, Status, compared
+from .requests import request_digest
+from .versions import meets, python_satisfies, requirement
+
+
+def compare_environments(planned: tuple[Environment, ...], system: System, observed: Observed) -> list[Comparison]:
+    """Return the comparisons of every planned environment."""
+    return [
+        comparison
+        for environment in planned
+        for comparison in _compare(environment, system, observed.environments, observed.measured)
+    ]
+
+
+def _compare(
+    planned: Environment, system: System, environments: dict[str, Found] | None, measured: bool
+) -> list[Comparison]:
+    label = f"environment {planned.name}"
+    known = measured and environments is not None
+    found = (environments or {}).get(planned.name)
+    python = found.python if found else None
+    agrees = python_satisfies(python, planned.python) if known else None
+    interpreter = compared(label, "Python", planned.python, python, agrees, Remedy.ENVIRONMENT, "python")
+    return [
+        interpreter,
+        *(_requirement(label, line, found, known) for line in planned.requirements),
+        *(_lock(label, planned, system, found.lock, found) if known and found and found.lock else []),
+    ]
+
+
+def _requirement(label: str, line: str, found: Found | None, known: bool) -> Comparison:
+    wanted = requirement(line)
+    if wanted is None:
+        return Comparison(label, line, "as written", "", Status.UNKNOWN, Remedy.MEASURE, "requirement")
+    name, specifier = wanted
+    version = found.packages.get(name) if found else None
+    agrees = meets(version, line) if known else None
+    desired = specifier.removeprefix("==") or "any version"
+    return compared(label, name, desired, version, agrees, Remedy.ENVIRONMENT, "requirement")
+
+
+def _lock(label: str, planned: Environment, system: System, lock: Lock, found: Found) -> list[Comparison]:
+    """Return only differences: what answers the request exactly has dozens of packages nobody asked for by name."""
+    if lock.request != request_digest(planned, system):
+        desired = "solved for this request"
+        return [Comparison(label, "lock", desired, "solved for another", Status.DIFFERS, Remedy.ENVIRONMENT, "lock")]
+    return compare_with_lock(label, lock.packages, found.packages)
+
+
+def compare_with_lock(label: str, locked: dict[str, str | None], installed: dict[str, str | None]) -> list[Comparison]:
+    """Return the packages that are not exactly those of the lock; a locked version that is None is any."""
+    return [
+        Comparison(
+            label, name, *_desired(name, locked), installed.get(name) or "", status, Remedy.ENVIRONMENT, "locked"
+        )
+        for name in sorted({*locked, *installed})
+        if (status := _status(name, locked, installed)) is not Status.AS_PLANNED
+    ]
+
+
+def _desired(name: str, locked: dict[str, str | None]) -> tuple[str]:
+    return (locked[name] or "any version",) if name in locked else ("not installed",)
+
+
+def _status(name: str, locked: dict[str, str | None], installed: dict[str, str | None]) -> Status:
+    if name not in locked:
+        return Status.UNWANTED
+    if name not in installed:
+        return Status.MISSING
+    return Status.AS_PLANNED if locked[name] in (None, installed[name]) else Status.DIFFERS

@@ -1,0 +1,16 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Names by which packages of a component are found that the plan does not name: other versions, other builds."""
+
+from __future__ import annotations
+
+# Of another version, or by NVIDIA's other spelling: NVIDIA's repositories name it nvidia-fabricmanager-BRANCH on
+# Ubuntu, nvidia-fabricmanager or nvidia-fabric-manager elsewhere.
+FABRIC_MANAGER_PACKAGES = ("nvidia-fabricmanager", "nvidia-fabricmanager-[0-9]*", "nvidia-fabric-manager")
+CUDNN_PACKAGES = ("libcudnn*", "cudnn*")
+# What everybody names like a driver's package, to remove one that no plan describes.
+DRIVER_PACKAGES = (
+    "cuda-drivers*", "kmod-nvidia*", "nvidia-driver*", "nvidia-headless*", "nvidia-kernel*", "nvidia-dkms*",
+    "libnvidia-compute*",
+)  # fmt: skip

@@ -1,0 +1,47 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Compare the desired state of a node with the observed one. The only judge of plan against node."""
+
+from __future__ import annotations
+
+from ..documents.observed import Observed
+from .comparison import Comparison, Difference
+from .desired import Desired
+from .driver import compare_absent, compare_driver
+from .environments import compare_environments
+from .names import CUDNN_PACKAGES
+from .packages import compare_packages, compare_unwanted, named, others
+from .services import compare_fabric_manager, compare_node
+
+
+def compare(desired: Desired, observed: Observed) -> list[Comparison]:
+    """Return a comparison for everything the plan asks for, in the order in which roles work."""
+    stack = desired.stack
+    return [
+        *compare_node(observed),
+        *(compare_driver(stack.driver, observed, bool(stack.gpus)) if stack.driver else []),
+        *(compare_absent(desired.driver_patterns, observed) if "driver" in desired.absent else []),
+        *compare_fabric_manager(stack.fabric_manager, observed),
+        *(compare_packages("cuda", stack.cuda.packages, observed) if stack.cuda else []),
+        *_cudnn(desired, observed),
+        *(compare_packages("nccl", stack.nccl.packages, observed) if stack.nccl else []),
+        *compare_environments(stack.environments, stack.os, observed),
+    ]
+
+
+def drift(desired: Desired, observed: Observed) -> list[Difference]:
+    """Return what differs from the plan; what could not be measured is among it."""
+    return [comparison for comparison in compare(desired, observed) if comparison.differs]
+
+
+def _cudnn(desired: Desired, observed: Observed) -> list[Comparison]:
+    """Packages of another major version or CUDA build lie beside the planned ones; the linker would find one of them."""
+    planned = desired.stack.cudnn
+    if planned is not None:
+        return [
+            *compare_packages("cudnn", planned.packages, observed),
+            *compare_unwanted("cudnn", others(planned, CUDNN_PACKAGES, observed), observed),
+        ]
+    absent = named(CUDNN_PACKAGES, observed.packages or {}) if "cudnn" in desired.absent else []
+    return compare_unwanted("cudnn", absent, observed)

@@ -1,0 +1,79 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Compare what runs on a node: the fabric manager, the time service, the package manager, a reboot that is due."""
+
+from __future__ import annotations
+
+from ..documents.observed import Observed, Service
+from ..documents.stack import Component
+from .comparison import Comparison, Remedy, Status, compared
+from .names import FABRIC_MANAGER_PACKAGES
+from .packages import compare_packages, compare_unwanted, others
+
+FABRIC_MANAGER = "nvidia-fabricmanager"
+TIME_SERVICES = ("chrony", "chronyd")  # Debian's name and Red Hat's; either may be an alias of the other
+NODE = "node"
+
+
+def compare_fabric_manager(planned: Component | None, observed: Observed) -> list[Comparison]:
+    """Compare packages and service; without a plan the service must not run."""
+    service = observed.services.get(FABRIC_MANAGER, Service())
+    if planned is None:
+        if not (service.enabled or service.active):
+            return []
+        state = _words(service)
+        return [
+            Comparison(
+                "fabric_manager",
+                FABRIC_MANAGER,
+                "disabled and stopped",
+                state,
+                Status.UNWANTED,
+                Remedy.SERVICE,
+                "service",
+            )
+        ]
+    return [
+        *compare_packages("fabric_manager", planned.packages, observed),
+        *compare_unwanted("fabric_manager", others(planned, FABRIC_MANAGER_PACKAGES, observed), observed),
+        _service("fabric_manager", FABRIC_MANAGER, service, must_run=_can_start(observed)),
+    ]
+
+
+def compare_node(observed: Observed) -> list[Comparison]:
+    """Compare what every node must have, whatever its stack."""
+    interrupted, pending = observed.package_manager_interrupted, observed.reboot_pending
+    found = [observed.services[name] for name in TIME_SERVICES if name in observed.services]
+    service = next((one for one in found if one.enabled and one.active), found[0] if found else Service())
+    reboot = pending.reason or "yes" if pending else "none"
+    return [
+        compared(
+            NODE, "package manager", "consistent",
+            None if interrupted is None else "interrupted" if interrupted else "consistent",
+            None if interrupted is None else not interrupted, Remedy.REPAIR, "state",
+        ),
+        _service(NODE, "time service", service, must_run=True),
+        compared(
+            NODE, "reboot", "none", reboot, (pending is None or not pending.by_role) if observed.measured else None,
+            Remedy.REBOOT, "state",
+        ),
+    ]  # fmt: skip
+
+
+def _can_start(observed: Observed) -> bool:
+    """The fabric manager starts with no other driver than its own version: until a reboot loads that, it is only enabled."""
+    driver = observed.driver
+    return driver is not None and driver.loaded is not None and driver.loaded == driver.installed
+
+
+def _service(component: str, name: str, service: Service, must_run: bool) -> Comparison:
+    known = None not in (service.enabled, service.active)
+    desired = "enabled and active" if must_run else "enabled"
+    agrees = bool(service.enabled and (service.active or not must_run)) if known else None
+    return compared(component, name, desired, _words(service) if known else None, agrees, Remedy.SERVICE, "service")
+
+
+def _words(service: Service) -> str:
+    pairs = (("enabled", service.enabled), ("active", service.active))
+    return " and ".join(word if value else f"not {word}" for word, value in pairs)
