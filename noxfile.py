@@ -82,7 +82,7 @@ def properties(session):
 def unit_216(session):
     """The same on ansible-core 2.16, the last one that manages EL8."""
     session.install("--require-hashes", "-r", "requirements-216.txt")
-    session.install(*_pinned("pytest", "pytest-xdist", "hypothesis", "jsonschema", "junitparser"))
+    session.install(*_pinned("distlib", "pytest", "pytest-xdist", "hypothesis", "jsonschema", "junitparser"))
     _pytest(session, "unit_216", "-q", "-n", "2", "tests/unit", *session.posargs)
 
 
