@@ -25,6 +25,8 @@ from ..plugin_utils.launch.board import Board
 from ..plugin_utils.launch.follow import Follower, Limits, UnitError, Unreachable
 from ..plugin_utils.launch.interrupts import Interrupted, Interrupts
 from ..plugin_utils.launch.outcome import message, run_result
+from ..plugin_utils.preflight.problem import Problem, ProblemError
+from ..plugin_utils.preflight.text import describe_all
 
 _OPTIONS = {
     "script": {"type": "path", "required": True},
@@ -66,11 +68,11 @@ class ActionModule(ActionBase):
         try:
             request.check_play(nodes, task_vars["ansible_play_hosts"], int(task_vars["ansible_forks"]))
             request.check_numbers(args)
-            place = request.Place(node, nodes, _addresses(nodes, task_vars["hostvars"]), args["port"])
+            place = request.Place(node, nodes, request.node_addresses(nodes, task_vars["hostvars"]), args["port"])
             script, files = self._find(args["script"]), [self._find(path) for path in args["files"]]
             archive = request.archive(script, files, _launch(args, place))
-        except request.RequestError as error:
-            raise AnsibleActionFail(str(error)) from error
+        except ProblemError as error:
+            raise AnsibleActionFail(describe_all(error.problems)) from error
         unit = _RemoteUnit(self, args, place, archive, task_vars)
         if self._task.check_mode:
             return {**result, **unit.rehearse()}
@@ -129,9 +131,7 @@ class ActionModule(ActionBase):
         try:
             return Path(self._find_needle("files", path))
         except AnsibleError:
-            raise request.RequestError(
-                f"{path} does not exist on the controller; name a file that does, best by its absolute path."
-            ) from None
+            raise ProblemError(Problem("file_absent", path)) from None
 
     def execute(self, arguments: Mapping, task_vars: Mapping) -> dict:
         """Run module training_unit on the node; raises Unreachable or UnitError."""
@@ -222,16 +222,6 @@ def _launch(args: Mapping, place: request.Place) -> dict:
         "variables": request.script_variables(args["variables"], args["max_restarts"]),
         "nproc_per_node": args["nproc_per_node"],
     }
-
-
-def _addresses(nodes: tuple[str, ...], hostvars: Mapping) -> dict[str, str]:
-    """Cluster address of each node: what the inventory says, else the address of its default route."""
-    found = {}
-    for node in nodes:
-        known = hostvars[node]
-        facts = known.get("ansible_facts") or {}
-        found[node] = known.get("gpu_cluster_address") or (facts.get("default_ipv4") or {}).get("address")
-    return request.check_addresses(found)
 
 
 def save_logs(stopped: Mapping, directory: Path) -> None:

@@ -52,6 +52,8 @@ _value:
 import base64  # noqa: E402
 
 from ..plugin_utils.cluster.ssh import describe_cluster, describe_node  # noqa: E402
+from ..plugin_utils.preflight.problem import ProblemError  # noqa: E402
+from ..plugin_utils.preflight.text import describe_all  # noqa: E402
 
 
 def ssh_cluster(names, hostvars, present, extra=()):
@@ -65,8 +67,8 @@ def ssh_cluster(names, hostvars, present, extra=()):
         records = [hostvars[name].get("__cluster_ssh_record") or {} for name in taking_part]
         kept = [base64.b64decode(record["content"]).decode("utf-8") for record in records if record.get("content")]
         return describe_cluster(names, nodes, kept, extra)
-    except ValueError as error:
-        return {"problem": f"{error}."}
+    except ProblemError as error:
+        return {"problem": describe_all(error.problems)}
 
 
 class FilterModule:

@@ -55,11 +55,22 @@ _value:
   type: dict
 """
 
-from ..plugin_utils.launch.request import plan_request  # noqa: E402 - ansible-test wants it here
+# ruff: noqa: E402 (sanity wants the documentation first)
+from ..plugin_utils.launch.request import plan_request
+from ..plugin_utils.preflight.problem import ProblemError
+from ..plugin_utils.preflight.text import describe_all
+
+
+def training_request(available, **arguments):
+    """Return the request with refusal null, or an empty one with the sentence that says why."""
+    try:
+        return {**plan_request(available, **arguments), "refusal": None}
+    except ProblemError as error:
+        return {"nodes": [], "script": "", "files": [], "refusal": describe_all(error.problems)}
 
 
 class FilterModule:
     """Filter allreduce.gpu._training_request."""
 
     def filters(self) -> dict:
-        return {"_training_request": plan_request}
+        return {"_training_request": training_request}

@@ -8,14 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from ..cluster.address import cluster_address
 from .environment import MODULES
 from .health import is_wanted, planned_gpus
-
-
-def cluster_address(variables: Mapping) -> str | None:
-    """The address of a node which training uses."""
-    facts = variables.get("ansible_facts") or {}
-    return variables.get("gpu_cluster_address") or (facts.get("default_ipv4") or {}).get("address")
 
 
 def verification_plan(

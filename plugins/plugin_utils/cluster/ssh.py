@@ -10,21 +10,13 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
+from ..preflight.problem import refuse
+from .address import address_problems, cluster_address
+
 __all__ = ["authorized_keys", "describe_cluster", "describe_node", "hosts_lines", "known_hosts"]
 
 # The first that a node has is enough: ssh asks a host for the kind of key it knows.
 _KEY_KINDS = ("ed25519", "ecdsa", "rsa")
-
-
-def _address(name: str, variables: Mapping) -> str:
-    facts = variables.get("ansible_facts") or {}
-    address = variables.get("gpu_cluster_address") or (facts.get("default_ipv4") or {}).get("address")
-    if not address:
-        raise ValueError(f"{name} has no default IPv4 address; set gpu_cluster_address for it")
-    try:
-        return str(ipaddress.ip_address(str(address)))
-    except ValueError:
-        raise ValueError(f"gpu_cluster_address of {name} is '{address}'; set it to an IP address") from None
 
 
 def _host_key(facts: Mapping) -> str | None:
@@ -40,7 +32,7 @@ def describe_node(name: str, variables: Mapping, public_key: str | None) -> dict
     facts = variables.get("ansible_facts") or {}
     return {
         "name": name,
-        "address": _address(name, variables),
+        "address": cluster_address(variables),
         "nodename": facts.get("nodename") or facts.get("hostname"),
         "sources": [str(source) for source in variables.get("cluster_ssh_extra_addresses") or []],
         "host_key": _host_key(facts),
@@ -97,16 +89,6 @@ def hosts_lines(nodes: Iterable[Mapping]) -> str:
     return "\n".join(" ".join([node["address"], *names[node["name"]]]) for node in nodes if names[node["name"]])
 
 
-def _refuse_shared_addresses(nodes: Iterable[Mapping]) -> None:
-    owners: dict[str, str] = {}
-    for node in nodes:
-        other = owners.setdefault(node["address"], node["name"])
-        if other != node["name"]:
-            raise ValueError(
-                f"{other} and {node['name']} have the same address {node['address']}; set gpu_cluster_address for each"
-            )
-
-
 def describe_cluster(
     names: Iterable[str], present: Mapping[str, Mapping], kept: Iterable[str] = (), extra: Iterable[str] = ()
 ) -> dict:
@@ -121,7 +103,7 @@ def describe_cluster(
             former.setdefault(node["name"], node)
     known = {name: present.get(name) or former.get(name) for name in names}
     nodes = [node for _name, node in sorted(known.items()) if node]
-    _refuse_shared_addresses(nodes)
+    refuse(address_problems({node["name"]: node["address"] for node in nodes}))
     return {
         "nodes": nodes,
         "unknown": sorted(name for name in known if not known[name]),

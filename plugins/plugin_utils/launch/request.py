@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ..cluster.address import address_problems, cluster_address
+from ..preflight.problem import Problem, ProblemError, refuse
+
 NODE_FILES = Path(__file__).parent / "node"
-
-
-class RequestError(Exception):
-    """One sentence: what is wrong, the value, what to set instead."""
+SHORTEST_LEASE = 20  # seconds
 
 
 @dataclass(frozen=True)
@@ -47,10 +47,10 @@ class Place:
 def select_nodes(available: Sequence[str], wanted: Any) -> list[str]:
     """The nodes that train, in the order of AVAILABLE or as named.
 
-    WANTED: nothing (all), a number, a list of names, or either as text ("2", "gpu-1,gpu-2"); raises RequestError.
+    WANTED: nothing (all), a number, a list of names, or either as text ("2", "gpu-1,gpu-2"); raises ProblemError.
     """
     if not available:
-        raise RequestError("Group gpu_nodes has no hosts; add the nodes to train on to it in the inventory.")
+        raise ProblemError(Problem("no_training_nodes", "gpu_nodes"))
     if wanted is None or wanted == "" or wanted == []:
         return list(available)
     if isinstance(wanted, str) and not wanted.strip().isdigit():
@@ -59,8 +59,8 @@ def select_nodes(available: Sequence[str], wanted: Any) -> list[str]:
         return _first(available, int(wanted))
     unknown = [str(name) for name in wanted if name not in available]
     if unknown:
-        raise RequestError(
-            f"train_nodes names {', '.join(unknown)}, not in group gpu_nodes; choose from {', '.join(available)}."
+        raise ProblemError(
+            Problem("training_unknown", "train_nodes", {"unknown": unknown, "available": list(available)})
         )
     return [str(name) for name in dict.fromkeys(wanted)]
 
@@ -72,63 +72,55 @@ def plan_request(
     script: str,
     directories: Sequence[str],
     forks: int,
+    playing: Sequence[str] | None = None,
     files: Sequence[str] = (),
-) -> dict:
-    """{nodes, script, files, refusal}: who trains what, or in one sentence why nobody can; touches no node."""
-    try:
-        selected = select_nodes(available, nodes)
-        path = find_file(script, directories, "train_script")
-        if not path.is_file():
-            raise RequestError(f"The training script {path} is no file; set train_script to one.")
-        beside = [str(find_file(name, directories, "train_files")) for name in files]
-        check_play(selected, available, int(forks))
-    except RequestError as error:
-        return {"nodes": [], "script": "", "files": [], "refusal": str(error)}
-    return {"nodes": selected, "script": str(path), "files": beside, "refusal": None}
+) -> dict[str, Any]:
+    """Return {nodes, script, files}: who trains what; touch no node; raise ProblemError where nobody can.
+
+    available: the nodes there are; playing: those that take part in the play, all of them if None
+    """
+    selected = select_nodes(available, nodes)
+    path = find_file(script, directories, "train_script")
+    if not path.is_file():
+        raise ProblemError(Problem("script_not_file", str(path)))
+    beside = [str(find_file(name, directories, "train_files")) for name in files]
+    check_play(selected, available if playing is None else playing, int(forks))
+    return {"nodes": selected, "script": str(path), "files": beside}
 
 
 def find_file(name: str, directories: Sequence[str], variable: str) -> Path:
-    """Absolute path of NAME, looked for in DIRECTORIES when it is relative; raises RequestError."""
+    """Return the absolute path of NAME, looked for in DIRECTORIES when it is relative; raise ProblemError."""
     candidates = [Path(directory) / Path(name).expanduser() for directory in directories]
     for path in candidates:
         if path.exists():
             return path.resolve()
-    places = ", ".join(dict.fromkeys(str(path.parent.resolve()) for path in candidates))
-    raise RequestError(f"{variable} names {name}, which does not exist in {places}; set it to what does.")
+    places = list(dict.fromkeys(str(path.parent.resolve()) for path in candidates))
+    raise ProblemError(Problem("missing_file", variable, {"name": name, "directories": places}))
 
 
 def script_arguments(value: Any) -> list[str]:
-    """Arguments given as a list, or as one text that is split as a shell does; raises RequestError."""
+    """Return arguments given as a list, or as one text that is split as a shell does; raise ProblemError."""
     if not isinstance(value, str):
         return [str(part) for part in value]
     try:
         return shlex.split(value)
     except ValueError as error:
-        raise RequestError(f"The script's arguments {value!r} cannot be split ({error}); give a list.") from error
+        raise ProblemError(Problem("wrong_arguments", value, {"error": str(error)})) from error
 
 
 def _first(available: Sequence[str], count: int) -> list[str]:
     if not 1 <= count <= len(available):
-        raise RequestError(
-            f"train_nodes is {count} but group gpu_nodes has {len(available)} hosts; "
-            f"set a number from 1 to {len(available)}, or names."
-        )
+        raise ProblemError(Problem("training_count", str(count), {"available": len(available)}))
     return list(available[:count])
 
 
 def check_play(nodes: Sequence[str], playing: Sequence[str], forks: int) -> None:
-    """Refuse a play in which the nodes of the run would not all run at the same time; raises RequestError."""
+    """Refuse a play in which the nodes of the run would not all run at the same time; raise ProblemError."""
     absent = [name for name in nodes if name not in playing]
     if absent:
-        raise RequestError(
-            f"{', '.join(absent)} should train but does not take part in this play (any more); "
-            "remove the limit, serial or failure that keeps it out, or choose other nodes."
-        )
+        raise ProblemError(Problem("training_absent", "train_nodes", {"nodes": absent}))
     if forks < len(nodes):
-        raise RequestError(
-            f"Training on {len(nodes)} nodes needs as many forks, but Ansible runs with {forks}; "
-            f"add '-f {len(nodes)}' to the command line."
-        )
+        raise ProblemError(Problem("too_few_forks", "forks", {"nodes": len(nodes), "forks": forks}))
 
 
 def environment_python(environment: str) -> str:
@@ -137,30 +129,22 @@ def environment_python(environment: str) -> str:
     return f"{root.rstrip('/')}/bin/python"
 
 
-def check_numbers(args: Mapping) -> None:
-    """Refuse numbers with which a run could not work; raises RequestError."""
+def check_numbers(args: Mapping[str, Any]) -> None:
+    """Refuse numbers with which a run could not work; raise ProblemError."""
     nproc = args["nproc_per_node"]
     if nproc != "auto" and not (nproc.isdigit() and int(nproc) > 0):
-        raise RequestError(f"nproc_per_node is {nproc!r}; set it to auto or to a number from 1.")
+        raise ProblemError(Problem("wrong_nproc", nproc))
     if not 1 <= args["port"] <= 65535:
-        raise RequestError(f"port is {args['port']}; set it to a number from 1 to 65535.")
-    if args["lease"] < 20:
-        raise RequestError(f"lease is {args['lease']} s; set it to 20 s or more.")
+        raise ProblemError(Problem("wrong_port", str(args["port"])))
+    if args["lease"] < SHORTEST_LEASE:
+        raise ProblemError(Problem("short_lease", str(args["lease"]), {"least": SHORTEST_LEASE}))
 
 
-def check_addresses(addresses: Mapping[str, str | None]) -> dict[str, str]:
-    """The addresses, when each node has one of its own; raises RequestError."""
-    owner: dict[str, str] = {}
-    for node, address in addresses.items():
-        if not address:
-            raise RequestError(f"{node} has no default route for a cluster address; set gpu_cluster_address.")
-        if address in owner:
-            raise RequestError(
-                f"{owner[address]} and {node} have the same cluster address {address}; set gpu_cluster_address on both "
-                "to addresses at which they reach each other."
-            )
-        owner[address] = node
-    return {node: address for address, node in owner.items()}
+def node_addresses(nodes: Sequence[str], hostvars: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+    """Return the cluster address of each node, when each has one of its own; raise ProblemError."""
+    addresses = {node: cluster_address(hostvars[node]) for node in nodes}
+    refuse(address_problems(addresses))
+    return {node: address for node, address in addresses.items() if address}
 
 
 def torchrun_arguments(place: Place, run_id: str, directory: str, max_restarts: int) -> list[str]:
@@ -193,7 +177,7 @@ def script_variables(variables: Mapping[str, object], max_restarts: int) -> dict
 
 
 def archive(script: Path, files: Sequence[Path], launch: Mapping) -> bytes:
-    """The tar.gz that module training_unit unpacks into the run's directory; raises RequestError.
+    """The tar.gz that module training_unit unpacks into the run's directory; raises ProblemError.
 
     LAUNCH is what agent.py runs: python, torchrun, script, args, variables, nproc_per_node, run_id. It travels as a
     file, since a module's arguments appear in the node's log, and the variables may hold secrets.
@@ -204,7 +188,7 @@ def archive(script: Path, files: Sequence[Path], launch: Mapping) -> bytes:
             tar.add(NODE_FILES / name, arcname=name, filter=_plain)
         for path in dict.fromkeys([script, *files]):
             if not path.exists():
-                raise RequestError(f"{path} does not exist on the controller; correct the list of files.")
+                raise ProblemError(Problem("file_absent", str(path)))
             tar.add(path, arcname=f"work/{path.name}", filter=_plain)
         data = json.dumps(launch).encode()
         member = tarfile.TarInfo("launch.json")

@@ -140,7 +140,7 @@ def test_check_mode_starts_nothing_and_warns(act, node, tmp_path):
     [
         ({"script": "/nowhere.py"}, "/nowhere.py does not exist on the controller"),
         ({"nproc_per_node": "many"}, "nproc_per_node is 'many'"),
-        ({"task_vars": {"hostvars": {"gpu-1": {}}}}, "gpu-1 has no default route"),
+        ({"task_vars": {"hostvars": {"gpu-1": {}}}}, "No default IPv4 address on gpu-1; set gpu_cluster_address"),
         ({"task_vars": {"ansible_forks": 0}}, "needs as many forks"),
     ],
 )

@@ -4,7 +4,18 @@
 
 from ansible_collections.allreduce.gpu.plugins.filter._training_request import FilterModule
 
+plan = FilterModule().filters()["_training_request"]
+
 
 def test_the_filter_plans_a_request():
-    plan = FilterModule().filters()["_training_request"]
-    assert plan(["gpu-1"], nodes="", script=__file__, directories=["/"], forks="5")["nodes"] == ["gpu-1"]
+    found = plan(["gpu-1"], nodes="", script=__file__, directories=["/"], forks="5")
+    assert (found["nodes"], found["script"], found["refusal"]) == (["gpu-1"], __file__, None)
+
+
+def test_a_refusal_is_one_sentence_with_an_empty_request():
+    assert plan(["gpu-1", "gpu-2"], nodes="", script=__file__, directories=["/"], forks=1) == {
+        "nodes": [],
+        "script": "",
+        "files": [],
+        "refusal": "Training on 2 nodes needs as many forks, but Ansible runs with 1; add '-f 2' to the command line.",
+    }

@@ -14,6 +14,7 @@ from ansible_collections.allreduce.gpu.plugins.plugin_utils.cluster.ssh import (
     hosts_lines,
     known_hosts,
 )
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.preflight.problem import ProblemError
 
 
 def variables(address="10.0.0.1", nodename="n1", **more):
@@ -85,19 +86,13 @@ def test_cluster_address_is_preferred_to_the_default_one():
     assert describe_node("a", variables(gpu_cluster_address="192.168.1.5"), None)["address"] == "192.168.1.5"
 
 
-def test_node_without_address_is_refused_with_what_to_set():
-    with pytest.raises(ValueError, match="a has no default IPv4 address; set gpu_cluster_address"):
-        describe_node("a", {"ansible_facts": {"default_ipv4": {}}}, None)
-
-
-def test_a_name_as_address_is_refused():
-    with pytest.raises(ValueError, match="gpu_cluster_address of a is 'node-a'"):
-        describe_node("a", variables(gpu_cluster_address="node-a"), None)
-
-
-def test_two_nodes_with_one_address_are_refused():
-    with pytest.raises(ValueError, match="a and b have the same address 10.0.0.1"):
-        describe_cluster(["a", "b"], {"a": node("a", "10.0.0.1"), "b": node("b", "10.0.0.1")})
+@pytest.mark.parametrize(
+    ("address", "code"), [(None, "missing_address"), ("node-a", "invalid_address"), ("10.0.0.2", "shared_address")]
+)
+def test_an_address_that_cannot_work_is_refused(address, code):
+    with pytest.raises(ProblemError) as refused:
+        describe_cluster(["a", "b"], {"a": node("a", address), "b": node("b", "10.0.0.2")})
+    assert [problem.code for problem in refused.value.problems] == [code]
 
 
 def test_nodes_outside_the_run_keep_what_is_recorded():
@@ -142,5 +137,5 @@ def test_filter_collects_what_the_role_registered():
 def test_filter_says_a_mistake_in_one_sentence():
     hostvars = {"a": {"ansible_facts": {}, "__cluster_ssh_account": {}}}
     assert ssh_cluster(["a"], hostvars, ["a"]) == {
-        "problem": "a has no default IPv4 address; set gpu_cluster_address for it."
+        "problem": "No default IPv4 address on a; set gpu_cluster_address there."
     }

@@ -7,7 +7,8 @@ import tarfile
 
 import pytest
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.launch import request
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.launch.request import Place, RequestError
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.launch.request import Place
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.preflight.problem import Problem, ProblemError
 
 NODES = ["gpu-1", "gpu-2", "gpu-3"]
 
@@ -28,25 +29,31 @@ def test_nodes_are_selected_by_number_or_by_name(wanted, selected):
     assert request.select_nodes(NODES, wanted) == selected
 
 
+def refused(call, *args, **kwargs):
+    """Return the one problem for which CALL refuses."""
+    with pytest.raises(ProblemError) as refusal:
+        call(*args, **kwargs)
+    (problem,) = refusal.value.problems
+    return problem
+
+
 @pytest.mark.parametrize(
-    ("available", "wanted", "sentence"),
+    ("available", "wanted", "problem"),
     [
-        ([], "", "Group gpu_nodes has no hosts; add the nodes to train on to it in the inventory."),
-        (NODES, 4, "train_nodes is 4 but group gpu_nodes has 3 hosts; set a number from 1 to 3, or names."),
-        (NODES, "0", "train_nodes is 0 but group gpu_nodes has 3 hosts; set a number from 1 to 3, or names."),
-        (NODES, "gpu-9", "train_nodes names gpu-9, not in group gpu_nodes; choose from gpu-1, gpu-2, gpu-3."),
+        ([], "", Problem("no_training_nodes", "gpu_nodes")),
+        (NODES, 4, Problem("training_count", "4", {"available": 3})),
+        (NODES, "0", Problem("training_count", "0", {"available": 3})),
+        (NODES, "gpu-9", Problem("training_unknown", "train_nodes", {"unknown": ["gpu-9"], "available": NODES})),
     ],
 )
-def test_nodes_that_do_not_exist_are_refused(available, wanted, sentence):
-    with pytest.raises(RequestError) as refusal:
-        request.select_nodes(available, wanted)
-    assert str(refusal.value) == sentence
+def test_nodes_that_do_not_exist_are_refused(available, wanted, problem):
+    assert refused(request.select_nodes, available, wanted) == problem
 
 
 def test_a_plan_names_nodes_and_script(tmp_path):
     (tmp_path / "train.py").touch()
     plan = request.plan_request(NODES, nodes=2, script="train.py", directories=["/nowhere", str(tmp_path)], forks=5)
-    assert plan == {"nodes": ["gpu-1", "gpu-2"], "script": str(tmp_path / "train.py"), "files": [], "refusal": None}
+    assert plan == {"nodes": ["gpu-1", "gpu-2"], "script": str(tmp_path / "train.py"), "files": []}
 
 
 def test_a_plan_takes_an_absolute_path(tmp_path):
@@ -56,11 +63,9 @@ def test_a_plan_takes_an_absolute_path(tmp_path):
 
 
 def test_a_script_that_does_not_exist_is_refused_with_the_places_searched(tmp_path):
-    plan = request.plan_request(NODES, nodes="", script="nope.py", directories=[str(tmp_path), "/srv"], forks=5)
-    assert plan["refusal"] == (
-        f"train_script names nope.py, which does not exist in {tmp_path}, /srv; set it to what does."
-    )
-    assert plan["nodes"] == []
+    where = [str(tmp_path), "/srv"]
+    problem = refused(request.plan_request, NODES, nodes="", script="nope.py", directories=where, forks=5)
+    assert problem == Problem("missing_file", "train_script", {"name": "nope.py", "directories": where})
 
 
 def test_files_are_found_beside_the_script_and_missing_ones_refused(tmp_path):
@@ -68,14 +73,12 @@ def test_files_are_found_beside_the_script_and_missing_ones_refused(tmp_path):
     (tmp_path / "model").mkdir()
     where = {"nodes": "", "script": "train.py", "directories": [str(tmp_path)], "forks": 5}
     assert request.plan_request(NODES, files=["model"], **where)["files"] == [str(tmp_path / "model")]
-    assert request.plan_request(NODES, files=["x"], **where)["refusal"].startswith(
-        "train_files names x, which does not"
-    )
+    assert refused(request.plan_request, NODES, files=["x"], **where).subject == "train_files"
 
 
 def test_a_directory_is_no_script(tmp_path):
-    plan = request.plan_request(NODES, nodes="", script=str(tmp_path), directories=["/"], forks=5)
-    assert plan["refusal"] == f"The training script {tmp_path} is no file; set train_script to one."
+    problem = refused(request.plan_request, NODES, nodes="", script=str(tmp_path), directories=["/"], forks=5)
+    assert problem == Problem("script_not_file", str(tmp_path))
 
 
 @pytest.mark.parametrize(
@@ -87,37 +90,41 @@ def test_arguments_are_a_list_or_a_text(value, arguments):
 
 
 def test_an_open_quote_is_refused():
-    with pytest.raises(RequestError, match="cannot be split"):
-        request.script_arguments("--name 'a")
+    assert refused(request.script_arguments, "--name 'a").code == "wrong_arguments"
 
 
-def test_a_plan_with_too_few_forks_is_refused(tmp_path):
+@pytest.mark.parametrize(
+    ("forks", "playing", "problem"),
+    [
+        (2, None, Problem("too_few_forks", "forks", {"nodes": 3, "forks": 2})),
+        (5, ["gpu-1"], Problem("training_absent", "train_nodes", {"nodes": ["gpu-2", "gpu-3"]})),
+    ],
+)
+def test_a_play_that_cannot_run_all_nodes_at_once_is_refused(tmp_path, forks, playing, problem):
     (tmp_path / "train.py").touch()
-    plan = request.plan_request(NODES, nodes="", script="train.py", directories=[str(tmp_path)], forks=2)
-    assert plan["refusal"] == (
-        "Training on 3 nodes needs as many forks, but Ansible runs with 2; add '-f 3' to the command line."
-    )
+    where = {"nodes": "", "script": "train.py", "directories": [str(tmp_path)]}
+    assert refused(request.plan_request, NODES, forks=forks, playing=playing, **where) == problem
 
 
-def test_a_node_outside_the_play_is_refused():
-    with pytest.raises(RequestError, match="gpu-2 should train but does not take part in this play"):
-        request.check_play(["gpu-1", "gpu-2"], ["gpu-1"], 5)
-
-
-@pytest.mark.parametrize("change", [{"nproc_per_node": "0"}, {"nproc_per_node": "all"}, {"port": 0}, {"lease": 5}])
-def test_numbers_out_of_range_are_refused(change):
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        ({"nproc_per_node": "0"}, "wrong_nproc"),
+        ({"nproc_per_node": "all"}, "wrong_nproc"),
+        ({"port": 0}, "wrong_port"),
+        ({"lease": 5}, "short_lease"),
+    ],
+)
+def test_numbers_out_of_range_are_refused(change, code):
     good = {"nproc_per_node": "auto", "port": 29500, "lease": 60}
     request.check_numbers(good)
-    with pytest.raises(RequestError, match=next(iter(change))):
-        request.check_numbers({**good, **change})
+    assert refused(request.check_numbers, {**good, **change}).code == code
 
 
 def test_each_node_needs_an_address_of_its_own():
-    assert request.check_addresses({"a": "10.0.0.1", "b": "10.0.0.2"}) == {"a": "10.0.0.1", "b": "10.0.0.2"}
-    with pytest.raises(RequestError, match="a and b have the same cluster address 10.0.2.15"):
-        request.check_addresses({"a": "10.0.2.15", "b": "10.0.2.15"})
-    with pytest.raises(RequestError, match="b has no default route"):
-        request.check_addresses({"a": "10.0.2.15", "b": None})
+    hosts = {"a": {"gpu_cluster_address": "10.0.0.1"}, "b": {"gpu_cluster_address": "10.0.0.2"}, "c": {}}
+    assert request.node_addresses(["a", "b"], hosts) == {"a": "10.0.0.1", "b": "10.0.0.2"}
+    assert refused(request.node_addresses, ["a", "c"], hosts).code == "missing_address"
 
 
 def test_environments_are_named_or_given_by_path():
@@ -168,5 +175,5 @@ def test_the_archive_holds_launcher_script_and_files_without_owners_or_caches(tm
 def test_a_file_that_does_not_exist_is_refused(tmp_path):
     script = tmp_path / "train.py"
     script.touch()
-    with pytest.raises(RequestError, match="missing.py does not exist on the controller"):
-        request.archive(script, [tmp_path / "missing.py"], {})
+    missing = tmp_path / "missing.py"
+    assert refused(request.archive, script, [missing], {}) == Problem("file_absent", str(missing))
