@@ -1,11 +1,8 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-from ansible_collections.allreduce.gpu.plugins.module_utils.host.environments import normalise, read_environments
+from ansible_collections.allreduce.gpu.plugins.module_utils.host.environments import read_environments
 from ansible_collections.allreduce.gpu.tests.unit.plugins.module_utils.files_helper import tree
-from hypothesis import example, given
-from hypothesis import strategies as st
-from packaging.utils import canonicalize_name
 
 ENVS = "/opt/allreduce/envs"
 SITE = f"{ENVS}/main/lib/python3.11/site-packages"
@@ -25,9 +22,3 @@ def test_environments_of_uv_venv_and_conda(tmp_path):
         "venv": {"python": "3.9.2", "packages": {}},
         "conda": {"python": "3.10.14", "packages": {}},
     }
-
-
-@given(st.text(alphabet="aZ9-_.", min_size=1))
-@example("NVIDIA.cublas__cu-12")
-def test_names_are_those_of_packaging_which_nodes_do_not_have(name):
-    assert normalise(name) == canonicalize_name(name)

@@ -6,12 +6,16 @@
 import base64
 
 import pytest
+from ansible_collections.allreduce.gpu.plugins.module_utils.host.environments import normalise
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.environments.locks import (
     assign,
     describe_environments,
     locked_packages,
     request_digest,
 )
+from hypothesis import example, given
+from hypothesis import strategies as st
+from packaging.utils import canonicalize_name
 
 PLATFORM = {"id": "debian", "version": "12", "arch": "x86_64", "family": "debian"}
 MAIN = {
@@ -154,3 +158,10 @@ def test_a_lock_that_exists_serves_hosts_before_it_too():
 
 def test_no_environments_need_no_assignment():
     assert assign({"a": {}}) == {}
+
+
+@given(st.text(alphabet="aZ9-_.", min_size=1))
+@example("NVIDIA.cublas__cu-12")
+def test_nodes_compare_names_as_packaging_does(name):
+    """module_utils runs where packaging is not."""
+    assert normalise(name) == canonicalize_name(name)

@@ -8,6 +8,7 @@ import json
 from xml.etree.ElementTree import fromstring
 
 import pytest
+from ansible_collections.allreduce.gpu.plugins.module_utils.machine.topology import natural_key
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.report import text
 from hypothesis import given
 from hypothesis import strategies as st
@@ -90,3 +91,9 @@ def test_a_hostlist_names_every_node_once(numbers, shape):
     named = [part.split("-") for part in inner.split(",")]
 
     assert sorted(number for part in named for number in range(int(part[0]), int(part[-1]) + 1)) == sorted(numbers)
+
+
+@given(st.lists(st.text(alphabet="ab01\u00b2\u0663-_ "), unique=True))
+def test_no_two_names_share_a_place(names):
+    """A sort key that two names have would leave their order to chance."""
+    assert len({tuple(natural_key(name)) for name in names}) == len(names)
