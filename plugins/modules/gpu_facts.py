@@ -76,11 +76,13 @@ ansible_facts:
       type: dict
       contains:
         driver:
-          description: Versions of the loaded kernel module and of the library; C(nvml) is C(ok) or why not.
+          description:
+            - Versions of the loaded kernel module and of the library.
+            - C(nvml) is C(ok) or the sentence that says why not; C(nvml_state) is C(ok) or the code of that sentence.
           type: dict
           returned: success
           sample: {loaded_version: 535.261.03, library_version: 535.261.03, cuda_driver_version: "12.2",
-                   kernel_modules: proprietary, nvml: ok}
+                   kernel_modules: proprietary, nvml: ok, nvml_state: ok}
         gpus:
           description: GPUs in the order of NVML, then those that NVML does not show.
           type: list
@@ -110,8 +112,17 @@ ansible_facts:
           description: For each GPU its CPUs, its NUMA node and its NICs, best first.
           type: dict
           returned: success
+        findings:
+          description:
+            - Problems for programs, in the order of C(problems). Decide by their C(code).
+            - C(subject) is a GPU as in C(topology), a PCI address or null; C(detail) has the values of the sentence.
+          type: list
+          elements: dict
+          returned: success
+          sample:
+            - {code: pcie_link_narrow, subject: GPU1, detail: {width: 8, max_width: 16}}
         problems:
-          description: What looks wrong, one sentence each.
+          description: Problems for people, one sentence for each of C(findings).
           type: list
           elements: str
           returned: success

@@ -59,9 +59,9 @@ def nvml(driver):
     if driver["library_version"] != driver["loaded_version"]:
         return []
     problem = None
-    if driver["nvml"] != "ok" and driver["nvml"].startswith("pynvml"):
+    if driver["nvml_state"] == "pynvml_missing":
         problem = finding("nvml", "an answer", None, "unknown", driver["nvml"])
-    elif driver["nvml"] != "ok":
+    elif driver["nvml_state"] != "ok":
         problem = finding("nvml", "an answer", driver["nvml"], "failed", "reboot; then look into the kernel log")
     return [judged("nvml", CATEGORY, "an answer", "an answer", [problem])]
 
@@ -69,7 +69,7 @@ def nvml(driver):
 def fabric_manager(node, state):
     """Of exactly the driver's version, running, and done with the fabric; CUDA fails with error 802 without it."""
     needed, loaded = node["fabric"]["manager_needed"], node["driver"]["loaded_version"]
-    if needed is False or (needed is None and node["driver"]["nvml"] != "ok"):
+    if needed is False or (needed is None and node["driver"]["nvml_state"] != "ok"):
         return []
     installed = (state.get("driver") or {}).get("installed")
     if installed not in (None, loaded) and manager_version(state, installed) is None:

@@ -38,3 +38,7 @@ def verdict(findings):
     """``ok`` or the worst severity; what is unknown is neither."""
     present = {entry["severity"] for entry in findings}
     return next((severity for severity in SEVERITIES[:3] if severity in present), "ok")
+
+
+def number_of(gpus):
+    return "%d GPU%s" % (len(gpus), "" if len(gpus) == 1 else "s")

@@ -7,18 +7,28 @@ from __future__ import absolute_import, division, print_function
 
 __metaclass__ = type
 
-from ..machine import problems
+from ..machine.describe import describe
+from ..machine.problems import with_code
 from ..machine.topology import gpu_label
 from .coherence import judge_coherence
-from .findings import finding, judged, verdict
+from .findings import finding, judged, number_of, verdict
+from .links import links
 
 CATEGORY = "health"
 # NVIDIA's "XID Errors": of these the GPU does not recover by itself …
 FATAL_XIDS = (48, 62, 64, 74, 79, 95, 119, 120, 136, 140, 143)
 # … and these tell of the application, not of the GPU.
 APPLICATION_XIDS = (13, 31, 43, 45, 68, 69)
-# How gpu_node begins a problem of a GPU that NVML lists and cannot open.
-REFUSED = "NVML cannot open GPU"
+# Which checks judge what gpu_node calls a problem; all else is among other_problems.
+JUDGES = {
+    "driver_mismatch": ("driver_library",),
+    "fabric_not_ready": ("fabric_manager",),
+    "gpu_not_in_nvml": ("gpu_answers",),
+    "gpu_not_opened": ("gpu_answers",),
+    "nvlinks_inactive": ("nvlinks",),
+    "nvml_unavailable": ("nvml", "driver_library"),
+    "pcie_link_narrow": ("pcie_width",),
+}
 # What an idle or power-capped GPU has is normal.
 THROTTLING = ("hardware slowdown", "software thermal", "hardware thermal", "power brake")
 
@@ -35,7 +45,8 @@ def judge(node, state, readings, limits):
     if node["gpus"]:
         gpus = [(gpu, readings["counters"].get(gpu["pci_bus_id"], {})) for gpu in node["gpus"] if answers(gpu)]
         entries += links(node, gpus) + memory(gpus, limits) + [log(node, readings["xids"], limits)]
-        entries += clocks(gpus, limits) + pending_modes([gpu for gpu, dummy in gpus]) + others(node)
+        entries += clocks(gpus, limits) + pending_modes([gpu for gpu, dummy in gpus])
+        entries.append(others(node, {entry["check"] for entry in entries}))
     findings = [found for entry in entries for found in entry["findings"]]
     return {
         "verdict": verdict(findings),
@@ -49,10 +60,6 @@ def answers(gpu):
     return "nvml" in gpu["seen_by"]
 
 
-def number_of(gpus):
-    return "%d GPU%s" % (len(gpus), "" if len(gpus) == 1 else "s")
-
-
 def presence(node, limits):
     """As many as declared; and every one answers. Where NVML cannot be asked, health_coherence says so."""
     gpus, entries = node["gpus"], []
@@ -63,62 +70,17 @@ def presence(node, limits):
             action = "look for lost GPUs in the kernel log, reseat them" if fewer else "declare them, or remove them"
             problem = finding("gpu_count", expected, len(gpus), "failed" if fewer else "degraded", action)
         entries.append(judged("gpu_count", CATEGORY, expected, len(gpus), [problem]))
-    if gpus and node["driver"]["nvml"] == "ok":
-        silent = [gpu_label(gpu) for gpu in gpus if not answers(gpu)]
-        refused = "; ".join(text for text in node["problems"] if text.startswith(REFUSED))
+    if gpus and node["driver"]["nvml_state"] == "ok":
+        refused = with_code(node["findings"], "gpu_not_opened")
+        # NVML does not tell the address of a GPU that it cannot open: it is one of those that do not answer.
+        silent = [gpu_label(gpu) for gpu in gpus if not answers(gpu)] or [problem["subject"] for problem in refused]
+        text = "; ".join(describe(problem) for problem in refused) or "none"
         severity = "failed" if refused else "degraded"
         action = "reset or reboot" if refused else "reset or reboot; unless a job's device cgroup hides it"
-        found = [finding("gpu_answers", "an answer", refused or "none", severity, action, name) for name in silent]
-        answering = "%d of %d" % (len(gpus) - len(silent), len(gpus))
+        found = [finding("gpu_answers", "an answer", text, severity, action, name) for name in silent]
+        answering = "%d of %d" % (len([gpu for gpu in gpus if answers(gpu)]), len(gpus))
         entries.append(judged("gpu_answers", CATEGORY, "every GPU on the bus", answering, found))
     return entries
-
-
-def links(node, gpus):
-    """PCIe at full width, and at full speed where the GPU works at full clocks (idle ones lower it); NVLinks."""
-    entries = []
-    known = [gpu for gpu, dummy in gpus if gpu["pcie"]["width"] and gpu["pcie"]["max_width"]]
-    if known:
-        found = [
-            finding("pcie_width", "x%d" % gpu["pcie"]["max_width"], "x%d" % gpu["pcie"]["width"], "degraded",
-                    "reseat the GPU or its riser", gpu_label(gpu))
-            for gpu in known if gpu["pcie"]["width"] < gpu["pcie"]["max_width"]
-        ]  # fmt: skip
-        entries.append(judged("pcie_width", CATEGORY, "full", "full on %s" % number_of(known), found))
-    busy = [gpu for gpu, counters in gpus if works(counters) and gpu["pcie"].get("generation")]
-    slow = [gpu for gpu in busy if gpu["pcie"]["generation"] < (gpu["pcie"].get("max_generation") or 0)]
-    if busy:
-        found = [
-            finding("pcie_generation", gpu["pcie"]["max_generation"], gpu["pcie"]["generation"], "degraded",
-                    "look at the slot, its riser, and the firmware's link speed", gpu_label(gpu))
-            for gpu in slow
-        ]  # fmt: skip
-        entries.append(judged("pcie_generation", CATEGORY, "full", "full on %s" % number_of(busy), found))
-    return entries + nvlinks(node, gpus)
-
-
-def works(counters):
-    """At the highest clocks and not idle: then nothing lowers the PCIe generation."""
-    reasons = counters.get("clock_reasons")
-    return counters.get("performance_state") == 0 and reasons is not None and "idle" not in reasons
-
-
-def nvlinks(node, gpus):
-    """The sentences of gpu_node's problems; and behind switches, at least one link of every GPU."""
-    linked = [gpu for gpu, dummy in gpus if gpu["nvlinks"]]
-    active = {gpu_label(gpu): len([link for link in gpu["nvlinks"] if link["active"]]) for gpu in linked}
-    if not any(active.values()) and not node["nvswitches"]["count"]:
-        return []
-    action = "reset the GPU; then look into the kernel log for Xid 74"
-    found = [
-        # Each sentence begins with the GPU's name.
-        finding("nvlinks", "as many as its peers", text, "degraded", action, text.split(" ")[0])
-        for text in problems.nvlink_problems(node["gpus"])
-    ]
-    if linked and not any(active.values()):
-        found = [finding("nvlinks", "active", "none active", "degraded", action, name) for name in sorted(active)]
-    counts = ", ".join(str(count) for count in sorted(set(active.values()), reverse=True))
-    return [judged("nvlinks", CATEGORY, "as many as its peers", "%s active on each GPU" % counts, found)]
 
 
 def memory(gpus, limits):
@@ -238,13 +200,8 @@ def pending_modes(gpus):
     return [judged("pending_modes", CATEGORY, "none pending", "none pending", found)] if known else []
 
 
-def others(node):
-    """What gpu_node calls a problem and no check above judges, such as ACS between peers."""
-    driver, gpus = node["driver"], node["gpus"]
-    elsewhere = problems.driver_problems(driver) + problems.link_problems(gpus) + problems.nvlink_problems(gpus)
-    elsewhere += problems.fabric_problems(node)
-    silent = ["GPU %s is on the PCI bus" % gpu["pci_bus_id"] for gpu in gpus if not answers(gpu)]
-    told = tuple(silent + [REFUSED]) if silent else ()
-    rest = [text for text in node["problems"] if text not in elsewhere and not text.startswith(told)]
-    found = [finding("other_problems", "none", text, "degraded", "see what it says") for text in rest]
-    return [judged("other_problems", CATEGORY, "none", "none", found)]
+def others(node, checks):
+    """What gpu_node calls a problem and none of these checks judges, such as ACS between peers."""
+    rest = [problem for problem in node["findings"] if not checks.intersection(JUDGES.get(problem["code"], ()))]
+    found = [finding("other_problems", "none", describe(one), "degraded", "see what it says") for one in rest]
+    return judged("other_problems", CATEGORY, "none", "none", found)

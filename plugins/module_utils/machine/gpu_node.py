@@ -8,6 +8,7 @@ from __future__ import absolute_import, division, print_function
 __metaclass__ = type
 
 from . import nvml_gpus, procfs, sysfs
+from .describe import describe
 from .nvml import library_version, open_nvml
 from .problems import find_problems
 from .topology import build_affinity, build_topology
@@ -17,7 +18,7 @@ NO_NVML = {"system": {"cuda_driver_version": None, "driver_version": None}, "gpu
 
 def measure(sys_tree, proc_tree, nvml_library):
     """Read the machine through its three doors and build the model."""
-    with open_nvml(nvml_library) as (nvml, state):
+    with open_nvml(nvml_library) as (nvml, unavailable):
         measured = nvml_gpus.read_all(nvml) if nvml else NO_NVML
     devices = sysfs.read_pci_devices(sys_tree)
     bridges = sorted({part for device in devices.values() for part in device["path"][1:-1]})
@@ -29,7 +30,7 @@ def measure(sys_tree, proc_tree, nvml_library):
         module=procfs.read_driver(proc_tree),
         module_gpus=procfs.read_gpus(proc_tree),
         library=library_version(nvml_library),
-        nvml=dict(measured, state=state),
+        nvml=dict(measured, unavailable=unavailable),
     )
 
 
@@ -53,7 +54,8 @@ def build(devices, nics, acs_bridges, numa_nodes, module, module_gpus, library, 
             "library_version": library,
             "cuda_driver_version": nvml["system"]["cuda_driver_version"],
             "kernel_modules": module["kernel_modules"],
-            "nvml": nvml["state"],
+            "nvml": describe(nvml["unavailable"]) if nvml["unavailable"] else "ok",
+            "nvml_state": nvml["unavailable"]["code"] if nvml["unavailable"] else "ok",
         },
         "gpus": gpus,
         "nvswitches": {"count": len(switches), "pci_bus_ids": switches},
@@ -63,7 +65,8 @@ def build(devices, nics, acs_bridges, numa_nodes, module, module_gpus, library, 
         "affinity": build_affinity(gpus, public_nics, topology),
     }
     lost = [gpu for gpu in nvml["gpus"] if "problem" in gpu]
-    return dict(node, problems=find_problems(node, lost, acs_bridges))
+    findings = find_problems(node, lost, acs_bridges)
+    return dict(node, findings=findings, problems=[describe(finding) for finding in findings])
 
 
 def merge_gpu(address, device, module_gpu, seen):
@@ -110,7 +113,7 @@ def read_fabric(nvml, switches, has_gpus):
     """
     fabrics = [gpu["fabric"] for gpu in nvml["gpus"] if gpu.get("fabric")]
     fabrics = [fabric for fabric in fabrics if fabric["state"] not in (None, "not_supported")]
-    known = nvml["state"] == "ok" or not has_gpus
+    known = nvml["unavailable"] is None or not has_gpus
     needed = bool(switches) or any(not fabric["rack"] for fabric in fabrics)
     states = [fabric["state"] for fabric in fabrics]
     worst = next((state for state in ("not_started", "in_progress", "completed") if state in states), None)

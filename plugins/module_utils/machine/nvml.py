@@ -11,8 +11,17 @@ import ctypes
 import sys
 from contextlib import contextmanager
 
+from .problems import problem
+
 PYNVML_DIRECTORY = "/opt/allreduce/lib"
 DEFAULT_LIBRARY = "libnvidia-ml.so.1"
+# Of nvmlReturn_t (nvml.h): those on which somebody decides.
+ERRORS = {3: "not_supported", 4: "no_permission", 9: "driver_not_loaded", 15: "gpu_lost", 18: "version_mismatch"}
+
+
+def failure(error):
+    """Return {``code``, ``reason``} of an NVMLError."""
+    return {"code": ERRORS.get(error.value, "nvml_error"), "reason": str(error)}
 
 
 def import_pynvml():
@@ -41,13 +50,13 @@ class Nvml:
         return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
 
     def attempt(self, name, *arguments):
-        """(result, None), or (None, NVML's reason)."""
+        """(result, None), or (None, {``code``: one of ERRORS' or nvml_error, ``reason``: NVML's words})."""
         try:
             return getattr(self.pynvml, "nvml" + name)(*arguments), None
         except self.pynvml.NVMLError as error:
-            return None, str(error)
+            return None, failure(error)
         except AttributeError:
-            return None, "this pynvml has no nvml%s" % name
+            return None, {"code": "function_missing", "reason": "this pynvml has no nvml%s" % name}
 
     def constant(self, name):
         return getattr(self.pynvml, "NVML_" + name, None)
@@ -61,24 +70,28 @@ class Nvml:
 
 @contextmanager
 def open_nvml(library=DEFAULT_LIBRARY):
-    """Yields (Nvml, "ok"), or (None, the reason why there is none). Shuts NVML down afterwards."""
+    """Yield (Nvml, None), or (None, the problem why there is none). Shut NVML down afterwards.
+
+    The problem's code is pynvml_missing, library_missing, or NVML's own with its ``reason``.
+    """
     pynvml = import_pynvml()
     if pynvml is None:
-        yield None, "pynvml is missing; role allreduce.gpu.base puts it into %s" % PYNVML_DIRECTORY
+        yield None, problem("pynvml_missing", directory=PYNVML_DIRECTORY)
         return
     try:
         pynvml.nvmlLib = ctypes.CDLL(library)
         pynvml._nvmlGetFunctionPointer_cache.clear()
     except OSError:
-        yield None, "library %s not found" % library
+        yield None, problem("library_missing", library=library)
         return
     try:
         pynvml.nvmlInit()
     except pynvml.NVMLError as error:
-        yield None, str(error)
+        failed = failure(error)
+        yield None, problem(failed["code"], reason=failed["reason"])
         return
     try:
-        yield Nvml(pynvml), "ok"
+        yield Nvml(pynvml), None
     finally:
         pynvml.nvmlShutdown()
 

@@ -43,10 +43,11 @@ def read_gpus(nvml):
     """[(handle, gpu)] in NVML's order; a GPU that has no handle any more is (None, {index, problem})."""
     gpus = []
     for index in range(nvml.call("DeviceGetCount") or 0):
-        handle, reason = nvml.attempt("DeviceGetHandleByIndex", index)
-        gpus.append(
-            (handle, read_gpu(nvml, index, handle) if handle is not None else {"index": index, "problem": reason})
-        )
+        handle, failed = nvml.attempt("DeviceGetHandleByIndex", index)
+        if handle is None:
+            gpus.append((None, {"index": index, "problem": failed["reason"]}))
+        else:
+            gpus.append((handle, read_gpu(nvml, index, handle)))
     return gpus
 
 

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What looks wrong on a measured machine: one sentence each, in the order of the GPUs."""
+"""Find what is wrong with a measured machine: records ``{code, subject, detail}``, which describe.py puts into words."""
 
 from __future__ import absolute_import, division, print_function
 
@@ -12,43 +12,51 @@ from collections import Counter
 from .topology import gpu_label
 
 
+def problem(code, subject=None, **detail):
+    """Return one problem; ``subject`` is a GPU's label, a PCI address or None, ``detail`` has plain values."""
+    return {"code": code, "subject": subject, "detail": detail}
+
+
+def with_code(problems, code):
+    return [one for one in problems if one["code"] == code]
+
+
 def find_problems(node, lost, acs_bridges):
     """``node`` is a gpu_node; ``lost`` [{index, problem}] GPUs whose handle NVML refuses; ``acs_bridges`` addresses."""
     found = driver_problems(node["driver"]) + visibility_problems(node, lost)
     found += link_problems(node["gpus"]) + nvlink_problems(node["gpus"]) + fabric_problems(node)
-    found += ["PCIe ACS redirects peer-to-peer traffic at bridge %s" % address for address in acs_bridges]
-    return found
+    return found + [problem("acs_redirect", address) for address in acs_bridges]
 
 
 def driver_problems(driver):
     loaded, library = driver["loaded_version"], driver["library_version"]
     if loaded and library and loaded != library:
-        return ["The loaded kernel module is %s but the driver library is %s" % (loaded, library)]
-    if loaded and driver["nvml"] != "ok":
-        return ["The kernel module %s is loaded but NVML does not work: %s" % (loaded, driver["nvml"])]
+        return [problem("driver_mismatch", loaded=loaded, library=library)]
+    if loaded and driver["nvml_state"] != "ok":
+        return [problem("nvml_unavailable", loaded=loaded, state=driver["nvml_state"], reason=driver["nvml"])]
     return []
 
 
 def visibility_problems(node, lost):
     """GPUs on the bus that NVML does not show, and the other way round; silent while there is no driver to ask."""
-    found = ["NVML cannot open GPU %d: %s" % (gpu["index"], gpu["problem"]) for gpu in lost]
-    if node["driver"]["nvml"] != "ok":
+    found = [problem("gpu_not_opened", "GPU%d" % gpu["index"], reason=gpu["problem"]) for gpu in lost]
+    if node["driver"]["nvml_state"] != "ok":
         return found
     for gpu in node["gpus"]:
         if "nvml" not in gpu["seen_by"]:
-            found.append("GPU %s is on the PCI bus but NVML does not show it" % gpu["pci_bus_id"])
+            found.append(problem("gpu_not_in_nvml", gpu["pci_bus_id"]))
         elif "pci" not in gpu["seen_by"]:
-            found.append("%s (%s) is known to NVML but not on the PCI bus" % (gpu_label(gpu), gpu["pci_bus_id"]))
+            found.append(problem("gpu_not_on_bus", gpu_label(gpu), pci_bus_id=gpu["pci_bus_id"]))
     return found
 
 
 def link_problems(gpus):
-    """PCIe links narrower than the device can do. The generation is no sign: idle GPUs lower it."""
+    """PCIe links narrower than the device supports. The generation is no sign: idle GPUs lower it."""
     found = []
     for gpu in gpus:
         width, max_width = gpu["pcie"]["width"], gpu["pcie"]["max_width"]
         if width and max_width and width < max_width:
-            found.append("%s has a PCIe link of %d lanes where it can have %d" % (gpu_label(gpu), width, max_width))
+            found.append(problem("pcie_link_narrow", gpu_label(gpu), width=width, max_width=max_width))
     return found
 
 
@@ -65,12 +73,10 @@ def nvlink_problems(gpus):
         )
         for gpu, count in compared:
             if count < usual:
-                found.append("%s has %d active NVLinks where its peers have %d" % (gpu_label(gpu), count, usual))
+                found.append(problem("nvlinks_inactive", gpu_label(gpu), active=count, expected=usual))
     return found
 
 
 def fabric_problems(node):
-    fabric = node["fabric"]
-    if fabric["state"] not in ("not_started", "in_progress"):
-        return []
-    return ["The NVLink fabric is %s: CUDA will not start until the fabric manager has set it up" % fabric["state"]]
+    state = node["fabric"]["state"]
+    return [problem("fabric_not_ready", state=state)] if state in ("not_started", "in_progress") else []

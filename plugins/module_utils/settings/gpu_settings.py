@@ -11,6 +11,7 @@ import json
 import os
 
 from ..machine import nvml_gpus
+from ..machine.describe import describe
 from ..machine.nvml import import_pynvml, library_version, open_nvml
 from . import plan as settings_plan
 
@@ -21,11 +22,14 @@ LOCKED_CLOCKS = "/run/allreduce/locked_clocks.json"
 
 
 class NoDriver(Exception):
-    """There is no NVML to ask; the text is one sentence that says why. ``installed``: a boot or modprobe will do."""
+    """There is no NVML to ask. ``code``: why (see nvml.open_nvml); ``installed``: a boot or modprobe will do."""
 
-    def __init__(self, text, installed):
-        super(NoDriver, self).__init__(text)
-        self.installed = installed
+    def __init__(self, unavailable, installed):
+        advice = "install and load the driver, as role allreduce.gpu.nvidia_driver does"
+        reason = describe(unavailable).rstrip(".")
+        reasons = [reason] if unavailable["code"] == "pynvml_missing" else [reason, advice]
+        super(NoDriver, self).__init__("The GPUs cannot be set: %s." % "; ".join(reasons))
+        self.code, self.installed = unavailable["code"], installed
 
 
 class LockedClocks:
@@ -109,10 +113,10 @@ def apply_changes(nvml, gpu, handle, locked, settings):
 
 def _apply(nvml, handle, function, arguments):
     """None, or why NVML did not do it. A lock that a GPU cannot have needs no release."""
-    dummy_result, reason = nvml.attempt(function, handle, *arguments)
-    if reason == "Not Supported" and function.startswith("DeviceReset"):
+    dummy_result, failed = nvml.attempt(function, handle, *arguments)
+    if failed is None or (failed["code"] == "not_supported" and function.startswith("DeviceReset")):
         return None
-    return "this needs root" if reason == "Insufficient Permissions" else reason and reason.rstrip(".")
+    return "this needs root" if failed["code"] == "no_permission" else failed["reason"].rstrip(".")
 
 
 def apply_plan(nvml, entries, plan, handles, locked, look):
@@ -135,13 +139,9 @@ def settle(entries, library, locked, check=False, partly=False):
     What a GPU refuses is among ``problems``, and nothing is changed then, unless ``partly``: then all else is.
     """
     clocks = any({"application_clocks", "locked_clocks"} & set(entry["settings"]) for entry in entries)
-    with open_nvml(library) as (nvml, state):
+    with open_nvml(library) as (nvml, unavailable):
         if nvml is None:
-            installed = library_version(library) is not None and import_pynvml() is not None
-            advice = (
-                "" if "pynvml" in state else "; install and load the driver, as role allreduce.gpu.nvidia_driver does"
-            )
-            raise NoDriver("The GPUs cannot be set: %s%s." % (state.rstrip("."), advice), installed)
+            raise NoDriver(unavailable, library_version(library) is not None and import_pynvml() is not None)
 
         def look():
             return read(nvml, locked, clocks)

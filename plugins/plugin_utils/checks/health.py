@@ -52,6 +52,5 @@ def in_words(findings: Iterable[Mapping]) -> str:
     texts: dict[str, list[str]] = {}
     for found in findings:
         measured = "not known" if found["measured"] is None else str(found["measured"])
-        gpu = found["gpu"]
-        texts.setdefault(measured, []).extend([gpu] if gpu and not measured.startswith(f"{gpu} ") else [])
+        texts.setdefault(measured, []).extend([found["gpu"]] if found["gpu"] else [])
     return "; ".join(text + (f" ({', '.join(gpus)})" if gpus else "") for text, gpus in texts.items())

@@ -32,7 +32,7 @@ def describe(node: Mapping[str, Any]) -> Description:
         driver=_driver(mapping(gpu_node.get("driver")), mapping(state.get("driver"))),
         container=state.get("container") is True,
         reboot_pending=_reboot(state.get("reboot_pending")),
-        gpu_health=clean(mapping(node.get("gpu_health")).get("verdict")).replace("_", " "),
+        gpu_health=clean(mapping(node.get("gpu_health")).get("verdict")),
         problems=texts(gpu_node.get("problems")),
         stack=_stack(stack),
         items=compare(stack, state),

@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ...module_utils.machine.topology import gpu_label
-from .machine import measured_gpus
+from .machine import Fault, measured_gpus
 from .text import clean, hostlist, mapping, mappings, quantity, texts
 
-NOT_JUDGED = "not judged"
+NOT_JUDGED = "not_judged"
 # A fault in as few words as a box of the picture has room for; others go by the name of their check.
 _SHORT = {
     "gpu_answers": "does not answer",
@@ -34,7 +34,7 @@ class GpuHealth:
     """One GPU; empty texts are what nobody knows or what the GPU does not have."""
 
     name: str
-    verdict: str
+    verdict: str  # ok, one of _SEVERITIES, or NOT_JUDGED
     findings: tuple[str, ...]
     pcie: str
     nvlinks: str
@@ -64,8 +64,7 @@ class Health:
 
 
 def _rank(verdict: str) -> int:
-    words = [severity.replace("_", " ") for severity in _SEVERITIES]
-    return words.index(verdict) if verdict in words else len(words)
+    return _SEVERITIES.index(verdict) if verdict in _SEVERITIES else len(_SEVERITIES)
 
 
 def build(gpu_node: Mapping[str, Any], judged: Mapping[str, Any]) -> Health:
@@ -74,21 +73,22 @@ def build(gpu_node: Mapping[str, Any], judged: Mapping[str, Any]) -> Health:
     gpus = measured_gpus(gpu_node)
     names = {gpu_label(gpu) for gpu in gpus}
     return Health(
-        verdict=clean(judged.get("verdict")).replace("_", " ") or NOT_JUDGED,
+        verdict=clean(judged.get("verdict")) or NOT_JUDGED,
         findings=tuple(sentence(found) for found in findings if clean(found.get("gpu")) not in names),
         gpus=tuple(_gpu(gpu, judged, findings, mapping(counters.get(gpu_label(gpu)))) for gpu in gpus),
     )
 
 
-def faults(judged: Mapping[str, Any]) -> dict[str, str]:
-    """{GPU: its worst fault in a few words}; what is unknown is none."""
-    found: dict[str, str] = {}
+def faults(judged: Mapping[str, Any]) -> dict[str, Fault]:
+    """Return {GPU: its worst fault}; what is unknown is none."""
+    found: dict[str, Fault] = {}
     for severity in _SEVERITIES[:3]:
         for finding in mappings(judged.get("findings")):
             if finding.get("gpu") and finding.get("severity") == severity:
                 words = {key: clean(finding.get(key)) for key in ("measured", "expected")}
-                short = _SHORT.get(clean(finding.get("check")), _name(finding))
-                found.setdefault(clean(finding["gpu"]), short.format(**words))
+                check = clean(finding.get("check"))
+                short = _SHORT.get(check, _name(finding))
+                found.setdefault(clean(finding["gpu"]), Fault(check, short.format(**words)))
     return found
 
 
@@ -115,7 +115,7 @@ def _gpu(
     active = len([link for link in links if link.get("active")])
     return GpuHealth(
         name=name,
-        verdict=worst.replace("_", " ") if judged else NOT_JUDGED,
+        verdict=worst if judged else NOT_JUDGED,
         findings=tuple(sentence(found) for found in own),
         pcie=_of(pcie, "generation", "gen ") + _of(pcie, "width", ", x" if pcie.get("generation") else "x"),
         nvlinks=f"{active} of {len(links)} active" if links else "",

@@ -38,6 +38,14 @@ class Device:
 
 
 @dataclass(frozen=True)
+class Fault:
+    """A GPU's worst finding: the check that has it, and a few words."""
+
+    check: str
+    text: str
+
+
+@dataclass(frozen=True)
 class Group:
     """Devices, or groups of them, that are near each other: ``code`` of CODES, or NUMA."""
 
@@ -96,8 +104,8 @@ def devices(item: Device | Group) -> list[Device]:
     return [item] if isinstance(item, Device) else [one for member in item.members for one in devices(member)]
 
 
-def build(gpu_node: Mapping[str, Any], faults: Mapping[str, str]) -> Machine | None:
-    """The machine, None where no GPU was measured. faults: {GPU: what its health check says}."""
+def build(gpu_node: Mapping[str, Any], faults: Mapping[str, Fault]) -> Machine | None:
+    """The machine, None where no GPU was measured. faults: {GPU: its worst finding}, as health.faults gives them."""
     gpus = measured_gpus(gpu_node)
     if not gpus:
         return None
@@ -125,7 +133,7 @@ def measured_gpus(gpu_node: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [{**gpu, "index": gpu.get("index"), "pci_bus_id": clean(gpu["pci_bus_id"])} for gpu in found]
 
 
-def _gpu(gpu: Mapping[str, Any], gpus: list[Mapping[str, Any]], faults: Mapping[str, str]) -> Device:
+def _gpu(gpu: Mapping[str, Any], gpus: list[Mapping[str, Any]], faults: Mapping[str, Fault]) -> Device:
     pcie, name = mapping(gpu.get("pcie")), gpu_label(gpu)
     width, full = pcie.get("width"), pcie.get("max_width")
     narrow = bool(width and full and width < full)
@@ -136,9 +144,10 @@ def _gpu(gpu: Mapping[str, Any], gpus: list[Mapping[str, Any]], faults: Mapping[
         model = model.removeprefix(maker)
     lanes = f"PCIe x{clean(width)}" + (f" of x{clean(full)}" if narrow else "") if width else ""
     slices = plural(len(mig), "MIG instance") if mig else ""
-    if narrow and faults.get(name, "").startswith("PCIe x"):
+    known = faults.get(name)
+    if narrow and known and known.check == "pcie_width":
         lanes = ""
-    fault = "does not answer" if silent else faults.get(name, "") or ("narrow PCIe link" if narrow else "")
+    fault = "does not answer" if silent else known.text if known else "narrow PCIe link" if narrow else ""
     active, most = len(_switched(gpu)), max(len(_switched(one)) for one in gpus)
     return Device(
         "gpu",

@@ -99,6 +99,7 @@ def recorded_node(text: str, ports: Mapping[str, Mapping] | None = None) -> dict
         "driver": {
             **dict.fromkeys(("loaded_version", "library_version", "cuda_driver_version", "kernel_modules")),
             "nvml": "not asked; this is a recording",
+            "nvml_state": "not_asked",
         },
         "gpus": gpus,
         "nvswitches": {"count": None, "pci_bus_ids": []},
@@ -106,6 +107,7 @@ def recorded_node(text: str, ports: Mapping[str, Mapping] | None = None) -> dict
         "nics": nics,
         "topology": parsed["topology"],
         "affinity": build_affinity(gpus, nics, parsed["topology"]),
+        "findings": [],
         "problems": [],
     }
 

@@ -41,8 +41,8 @@ def counters(measure, library):
 
     def read(machine: Machine) -> dict:
         measure(machine)
-        with open_nvml(str(library)) as (nvml, state):
-            assert state == "ok"
+        with open_nvml(str(library)) as (nvml, unavailable):
+            assert unavailable is None
             return health_reading.read_gpus(nvml)
 
     return read

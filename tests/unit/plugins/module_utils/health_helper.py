@@ -29,7 +29,7 @@ STATE = {
 }
 
 
-def node(gpu=None, fabric=None, problems=(), **driver):
+def node(gpu=None, fabric=None, findings=(), **driver):
     one = {
         "index": 0, "pci_bus_id": ADDRESS, "name": "NVIDIA A100", "nvlinks": [], "seen_by": ["pci", "nvml"],
         "pcie": {"generation": 1, "max_generation": 4, "width": 16, "max_width": 16},
@@ -41,12 +41,13 @@ def node(gpu=None, fabric=None, problems=(), **driver):
             "library_version": "535.1.1",
             "cuda_driver_version": "12.2",
             "nvml": "ok",
+            "nvml_state": "ok",
             **driver,
         },
         "fabric": {"manager_needed": True, "state": None, **(fabric or {})},
         "nvswitches": {"count": 0, "pci_bus_ids": []},
         "gpus": [{**one, **(gpu or {})}],
-        "problems": list(problems),
+        "findings": list(findings),
     }
 
 

@@ -3,10 +3,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 import pytest
 from ansible_collections.allreduce.gpu.plugins.module_utils.health.reading import read_gpus
-from ansible_collections.allreduce.gpu.plugins.module_utils.health.verdict import judge
+from ansible_collections.allreduce.gpu.plugins.module_utils.health.verdict import JUDGES, judge
+from ansible_collections.allreduce.gpu.plugins.module_utils.machine.describe import SENTENCES
 from ansible_collections.allreduce.gpu.plugins.module_utils.machine.nvml import open_nvml
+from ansible_collections.allreduce.gpu.plugins.module_utils.machine.problems import problem
 from ansible_collections.allreduce.gpu.tests.lab.nvml import machines
 from ansible_collections.allreduce.gpu.tests.unit.plugins.module_utils.health_helper import (
+    ADDRESS,
     LIMITS,
     answer,
     node,
@@ -67,30 +70,56 @@ def test_a_gpu_that_is_not_at_its_best(gpu, finding):
     assert result(node(gpu))[1] == [finding]
 
 
-@pytest.mark.parametrize(
-    ("counters", "findings"),
-    [
-        ({"performance_state": 0, "clock_reasons": []}, [("pcie_generation", "degraded")]),
-        ({"performance_state": 0, "clock_reasons": ["idle"]}, []),
-        ({"performance_state": 8, "clock_reasons": []}, []),
-        ({"performance_state": None, "clock_reasons": []}, []),
-    ],
-)
-def test_the_pcie_generation_is_judged_while_the_gpu_works(counters, findings):
-    assert result(counters=counters)[1] == findings
-
-
 def test_a_gpu_that_nvml_cannot_open_is_one_finding_that_says_why():
-    sentences = ["NVML cannot open GPU 0: GPU is lost", "GPU 0000:07:00.0 is on the PCI bus but NVML does not show it"]
-    found = answer(node({"seen_by": ["pci"], "index": None}, problems=sentences), gpu_count=1)
-    assert [(entry["check"], entry["measured"], entry["severity"]) for entry in found["findings"]] == [
-        ("gpu_answers", "NVML cannot open GPU 0: GPU is lost", "failed")
+    lost = [problem("gpu_not_opened", "GPU0", reason="GPU is lost"), problem("gpu_not_in_nvml", ADDRESS)]
+    found = answer(node({"seen_by": ["pci"], "index": None}, findings=lost), gpu_count=1)
+    assert [(entry["check"], entry["gpu"], entry["measured"], entry["severity"]) for entry in found["findings"]] == [
+        ("gpu_answers", ADDRESS, "NVML cannot open GPU0: GPU is lost", "failed")
     ]
 
 
-def test_a_problem_that_nothing_else_judges_is_a_finding():
-    sentence = "PCIe ACS redirects peer-to-peer traffic at bridge 0000:16:02.0"
-    assert result(node(problems=[sentence])) == ("degraded", [("other_problems", "degraded")])
+def test_a_gpu_that_nvml_cannot_open_and_that_is_not_on_the_bus_has_failed_too():
+    found = answer(node(findings=[problem("gpu_not_opened", "GPU1", reason="Unknown Error")]))
+    assert [(entry["check"], entry["gpu"], entry["severity"]) for entry in found["findings"]] == [
+        ("gpu_answers", "GPU1", "failed")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("one", "machine", "checks"),
+    [
+        (problem("acs_redirect", "0000:16:02.0"), {}, {"other_problems"}),
+        (problem("gpu_not_on_bus", "GPU0", pci_bus_id=ADDRESS), {}, {"other_problems"}),
+        (problem("fabric_not_ready", state="not_started"), {"fabric": {"state": "not_started"}}, {"fabric_manager"}),
+        # The manager of a fabric that spans a rack is not on the node, so that no check judges it here.
+        (
+            problem("fabric_not_ready", state="not_started"),
+            {"fabric": {"state": "not_started", "manager_needed": False}},
+            {"other_problems"},
+        ),
+        (
+            problem("driver_mismatch", loaded="535.1.1", library="550.1"),
+            {"library_version": "550.1", "nvml_state": "version_mismatch"},
+            {"driver_library"},
+        ),
+        (
+            problem("nvml_unavailable", loaded="535.1.1", state="nvml_error", reason="Unknown Error"),
+            {"nvml_state": "nvml_error"},
+            {"nvml"},
+        ),
+        (
+            problem("pcie_link_narrow", "GPU0", width=8, max_width=16),
+            {"gpu": {"pcie": {"width": 8, "max_width": 16}}},
+            {"pcie_width"},
+        ),
+    ],
+)
+def test_a_problem_is_told_once(one, machine, checks):
+    assert {name for name, _severity in result(node(findings=[one], **machine))[1]} == checks
+
+
+def test_every_problem_that_another_check_judges_exists():
+    assert set(JUDGES) < set(SENTENCES)
 
 
 @pytest.mark.parametrize(

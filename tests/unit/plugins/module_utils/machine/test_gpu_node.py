@@ -138,6 +138,7 @@ def test_a_host_without_gpu(measure):
         "cuda_driver_version": None,
         "kernel_modules": None,
         "nvml": f"library {node['driver']['nvml'].split()[1]} not found",
+        "nvml_state": "library_missing",
     }
 
 
@@ -173,7 +174,7 @@ def test_switches_and_fabric(measure):
 def test_a_fabric_that_is_not_set_up_is_a_problem(measure):
     machine = machines.hgx_h100().change(0, settings=(("fabric_state", "1"),))
     assert measure(machine)["problems"] == [
-        "The NVLink fabric is not_started: CUDA will not start until the fabric manager has set it up"
+        "The NVLink fabric is not started; CUDA cannot start until the fabric manager has configured it"
     ]
 
 
@@ -224,8 +225,9 @@ def test_a_driver_without_its_library_names_the_gpus(measure):
     assert [gpu["name"] for gpu in node["gpus"]] == ["NVIDIA A40"] * 4
     assert [gpu["minor_number"] for gpu in node["gpus"]] == [0, 1, 2, 3]
     assert node["driver"]["loaded_version"] == "535.309.01"
-    assert [problem.split(":")[0] for problem in node["problems"]] == [
-        "The kernel module 535.309.01 is loaded but NVML does not work"
+    assert node["driver"]["nvml_state"] == "library_missing"
+    assert [(problem["code"], problem["detail"]["loaded"]) for problem in node["findings"]] == [
+        ("nvml_unavailable", "535.309.01")
     ]
 
 
@@ -233,7 +235,8 @@ def test_a_mismatched_library_is_named_with_both_versions(measure):
     node = measure(machines.a40_pcie().with_library("550.163.01"))
     assert "mismatch" in node["driver"]["nvml"]
     assert node["driver"]["library_version"] == "550.163.01"
-    assert node["problems"] == ["The loaded kernel module is 535.309.01 but the driver library is 550.163.01"]
+    assert node["driver"]["nvml_state"] == "version_mismatch"
+    assert node["problems"] == ["Driver version mismatch: kernel module 535.309.01, user-space library 550.163.01"]
 
 
 def test_hidden_gpus_have_no_index_and_are_reported(measure):
@@ -241,28 +244,26 @@ def test_hidden_gpus_have_no_index_and_are_reported(measure):
     assert [(gpu["index"], gpu["pci_bus_id"]) for gpu in node["gpus"]] == [
         (0, "0000:17:00.0"), (1, "0000:98:00.0"), (2, "0000:b1:00.0"), (None, "0000:31:00.0"),
     ]  # fmt: skip
-    assert node["problems"] == ["GPU 0000:31:00.0 is on the PCI bus but NVML does not show it"]
+    assert node["problems"] == ["GPU 0000:31:00.0 is on the PCI bus but not visible to NVML"]
 
 
 def test_a_gpu_off_the_bus(measure):
     node = measure(machines.a40_pcie().change(2, lost=True))
     assert node["gpus"][3]["seen_by"] == ["pci"]
     assert node["problems"] == [
-        "NVML cannot open GPU 2: GPU is lost",
-        "GPU 0000:98:00.0 is on the PCI bus but NVML does not show it",
+        "NVML cannot open GPU2: GPU is lost",
+        "GPU 0000:98:00.0 is on the PCI bus but not visible to NVML",
     ]
 
 
 def test_a_narrow_pcie_link(measure):
-    assert measure(machines.rtx_3090().change(1, width=8))["problems"] == [
-        "GPU1 has a PCIe link of 8 lanes where it can have 16"
-    ]
+    assert measure(machines.rtx_3090().change(1, width=8))["problems"] == ["GPU1 has a PCIe x8 link but supports x16"]
 
 
 def test_a_gpu_with_fewer_links(measure):
     machine = machines.dgx_a100()
     node = measure(machine.change(5, links=machine.gpus[5].links[:8]))
-    assert node["problems"] == ["GPU5 has 8 active NVLinks where its peers have 12"]
+    assert node["problems"] == ["GPU5 has 8 active NVLinks; its peers have 12"]
     assert node["topology"]["GPU5"]["GPU0"] == "NV8"
 
 

@@ -30,8 +30,9 @@ def test_findings_of_several_gpus_are_one_failed_check():
     assert check["reason"] == "failed: drain and reset the GPU"
 
 
-def test_a_sentence_that_names_its_gpu_does_not_get_the_name_twice():
-    assert one(ecc("GPU4", "GPU4 has 10 active NVLinks"))["measured"] == "GPU4 has 10 active NVLinks"
+def test_what_is_not_about_one_gpu_names_none():
+    text = "PCIe ACS redirects peer-to-peer traffic at bridge 0000:16:02.0"
+    assert one(ecc(None, text))["measured"] == text
 
 
 def test_what_is_only_unknown_is_unknown():

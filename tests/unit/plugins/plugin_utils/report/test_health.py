@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import pytest
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.report import health
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.machine import Fault
 from ansible_collections.allreduce.gpu.tests.report import simulated
 
 
@@ -48,8 +49,8 @@ def test_a_gpu_that_does_not_answer_is_not_said_to_be_without_ecc():
 
 def test_what_nobody_judged_is_not_ok():
     found = health.build(simulated.measured("a40")["gpu_node"], {})
-    assert found.verdict == "not judged"
-    assert {gpu.verdict for gpu in found.gpus} == {"not judged"}
+    assert found.verdict == "not_judged"
+    assert {gpu.verdict for gpu in found.gpus} == {"not_judged"}
 
 
 def test_findings_of_the_node_are_apart():
@@ -58,15 +59,15 @@ def test_findings_of_the_node_are_apart():
         "findings": [{"check": "driver_library", "gpu": None, "measured": None, "expected": "535", "action": "reboot"}],
     }
     found = health.build({}, judged)
-    assert (found.verdict, found.gpus) == ("reboot required", ())
+    assert (found.verdict, found.gpus) == ("reboot_required", ())
     assert found.findings == ("driver library: not known, expected: 535. Reboot.",)
 
 
 @pytest.mark.parametrize(
     ("severities", "expected"),
     [
-        (["degraded", "failed"], {"GPU0": "2 ECC errors"}),
-        (["degraded"], {"GPU0": "other thing"}),
+        (["degraded", "failed"], {"GPU0": Fault("ecc_errors", "2 ECC errors")}),
+        (["degraded"], {"GPU0": Fault("other_thing", "other thing")}),
         (["unknown"], {}),
         ([], {}),
     ],

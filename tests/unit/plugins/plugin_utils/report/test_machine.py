@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.report import health, machine
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.machine import Device, Group, Link
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.machine import Device, Fault, Group, Link
 from ansible_collections.allreduce.gpu.tests.report import simulated
 
 
@@ -111,3 +111,12 @@ def test_a_machine_of_which_little_is_known():
     assert found.matrix == (("?", "?"), ("?", "?"))
     assert isinstance(found.groups[0], Group)
     assert found.groups[0].label == "NUMA node not known"
+
+
+@pytest.mark.parametrize(("check", "details"), [("pcie_width", ("A40",)), ("ecc_errors", ("A40", "PCIe x8 of x16"))])
+def test_lanes_are_told_once(check, details):
+    """Where the fault in the picture is the narrow link itself, whatever its words are."""
+    gpu = {"index": 0, "pci_bus_id": "0000:07:00.0", "name": "NVIDIA A40", "pcie": {"width": 8, "max_width": 16}}
+    found = machine.build({"gpus": [{**gpu, "seen_by": ["pci", "nvml"]}]}, {"GPU0": Fault(check, "some words")})
+    (device,) = found.groups[0].members
+    assert (device.details, device.fault) == (details, "some words")

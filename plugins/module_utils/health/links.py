@@ -1,0 +1,65 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Judge the PCIe links and the NVLinks of a node's GPUs."""
+
+from __future__ import absolute_import, division, print_function
+
+__metaclass__ = type
+
+from ..machine.problems import with_code
+from ..machine.topology import gpu_label
+from .findings import finding, judged, number_of
+
+CATEGORY = "health"
+
+
+def links(node, gpus):
+    """PCIe at full width, and at full speed where the GPU works at full clocks (idle ones lower it); NVLinks."""
+    entries = []
+    known = [gpu for gpu, dummy in gpus if gpu["pcie"]["width"] and gpu["pcie"]["max_width"]]
+    if known:
+        found = [
+            finding("pcie_width", "x%d" % gpu["pcie"]["max_width"], "x%d" % gpu["pcie"]["width"], "degraded",
+                    "reseat the GPU or its riser", gpu_label(gpu))
+            for gpu in known if gpu["pcie"]["width"] < gpu["pcie"]["max_width"]
+        ]  # fmt: skip
+        entries.append(judged("pcie_width", CATEGORY, "full", "full on %s" % number_of(known), found))
+    busy = [gpu for gpu, counters in gpus if works(counters) and gpu["pcie"].get("generation")]
+    slow = [gpu for gpu in busy if gpu["pcie"]["generation"] < (gpu["pcie"].get("max_generation") or 0)]
+    if busy:
+        found = [
+            finding("pcie_generation", gpu["pcie"]["max_generation"], gpu["pcie"]["generation"], "degraded",
+                    "look at the slot, its riser, and the firmware's link speed", gpu_label(gpu))
+            for gpu in slow
+        ]  # fmt: skip
+        entries.append(judged("pcie_generation", CATEGORY, "full", "full on %s" % number_of(busy), found))
+    return entries + nvlinks(node, gpus)
+
+
+def works(counters):
+    """At the highest clocks and not idle: then nothing lowers the PCIe generation."""
+    reasons = counters.get("clock_reasons")
+    return counters.get("performance_state") == 0 and reasons is not None and "idle" not in reasons
+
+
+def nvlinks(node, gpus):
+    """What gpu_node calls a problem; and behind switches, at least one link of every GPU."""
+    linked = [gpu for gpu, dummy in gpus if gpu["nvlinks"]]
+    active = {gpu_label(gpu): len([link for link in gpu["nvlinks"] if link["active"]]) for gpu in linked}
+    if not any(active.values()) and not node["nvswitches"]["count"]:
+        return []
+    action = "reset the GPU; then look into the kernel log for Xid 74"
+    found = [
+        finding("nvlinks", number_active(problem["detail"]["expected"]), number_active(problem["detail"]["active"]),
+                "degraded", action, problem["subject"])
+        for problem in with_code(node["findings"], "nvlinks_inactive")
+    ]  # fmt: skip
+    if linked and not any(active.values()):
+        found = [finding("nvlinks", "active", "none active", "degraded", action, name) for name in sorted(active)]
+    counts = ", ".join(str(count) for count in sorted(set(active.values()), reverse=True))
+    return [judged("nvlinks", CATEGORY, "as many as its peers", "%s active on each GPU" % counts, found)]
+
+
+def number_active(links):
+    return "%d active" % links

@@ -1,0 +1,34 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The sentences for problems of a machine (``gpu_node.findings``), for people who read facts, checks and reports.
+
+Nothing is decided by these sentences: code reads the records.
+"""
+
+from __future__ import absolute_import, division, print_function
+
+__metaclass__ = type
+
+SENTENCES = {
+    "acs_redirect": "PCIe ACS redirects peer-to-peer traffic at bridge {subject}",
+    "driver_mismatch": "Driver version mismatch: kernel module {loaded}, user-space library {library}",
+    "fabric_not_ready": "The NVLink fabric is {state}; CUDA cannot start until the fabric manager has configured it",
+    "gpu_not_in_nvml": "GPU {subject} is on the PCI bus but not visible to NVML",
+    "gpu_not_on_bus": "{subject} ({pci_bus_id}) is visible to NVML but not on the PCI bus",
+    "gpu_not_opened": "NVML cannot open {subject}: {reason}",
+    "nvlinks_inactive": "{subject} has {active} active NVLinks; its peers have {expected}",
+    "nvml_unavailable": "Kernel module {loaded} is loaded but NVML is not available: {reason}",
+    "pcie_link_narrow": "{subject} has a PCIe x{width} link but supports x{max_width}",
+    # Why NVML cannot be asked; what else it says of itself is its own sentence.
+    "library_missing": "library {library} not found",
+    "pynvml_missing": "pynvml is not installed; role allreduce.gpu.base installs it in {directory}",
+}
+WORDS = {"not_started": "not started", "in_progress": "still starting"}
+
+
+def describe(problem):
+    """Return the sentence for a problem, without a full stop."""
+    values = {key: WORDS.get(value, value) for key, value in problem["detail"].items()}
+    sentence = SENTENCES.get(problem["code"])
+    return sentence.format(subject=problem["subject"], **values) if sentence else values["reason"]

@@ -1,0 +1,66 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+import string
+
+import pytest
+from ansible_collections.allreduce.gpu.plugins.module_utils.machine.describe import SENTENCES, describe
+from ansible_collections.allreduce.gpu.plugins.module_utils.machine.problems import problem
+
+EVERY = [
+    (
+        problem("acs_redirect", "0000:16:02.0"),
+        "PCIe ACS redirects peer-to-peer traffic at bridge 0000:16:02.0",
+    ),
+    (
+        problem("driver_mismatch", loaded="535.1", library="550.1"),
+        "Driver version mismatch: kernel module 535.1, user-space library 550.1",
+    ),
+    (
+        problem("fabric_not_ready", state="in_progress"),
+        "The NVLink fabric is still starting; CUDA cannot start until the fabric manager has configured it",
+    ),
+    (
+        problem("gpu_not_in_nvml", "0000:17:00.0"),
+        "GPU 0000:17:00.0 is on the PCI bus but not visible to NVML",
+    ),
+    (
+        problem("gpu_not_on_bus", "GPU1", pci_bus_id="0000:31:00.0"),
+        "GPU1 (0000:31:00.0) is visible to NVML but not on the PCI bus",
+    ),
+    (problem("gpu_not_opened", "GPU2", reason="GPU is lost"), "NVML cannot open GPU2: GPU is lost"),
+    (
+        problem("nvlinks_inactive", "GPU4", active=10, expected=12),
+        "GPU4 has 10 active NVLinks; its peers have 12",
+    ),
+    (
+        problem("nvml_unavailable", loaded="535.1", state="nvml_error", reason="Unknown Error"),
+        "Kernel module 535.1 is loaded but NVML is not available: Unknown Error",
+    ),
+    (problem("pcie_link_narrow", "GPU1", width=8, max_width=16), "GPU1 has a PCIe x8 link but supports x16"),
+    (problem("library_missing", library="libnvidia-ml.so.1"), "library libnvidia-ml.so.1 not found"),
+    (
+        problem("pynvml_missing", directory="/opt/allreduce/lib"),
+        "pynvml is not installed; role allreduce.gpu.base installs it in /opt/allreduce/lib",
+    ),
+]
+
+
+@pytest.mark.parametrize(("one", "sentence"), EVERY, ids=[one["code"] for one, _sentence in EVERY])
+def test_every_problem_has_its_sentence(one, sentence):
+    assert describe(one) == sentence
+
+
+def test_no_sentence_is_left_out_here():
+    assert {one["code"] for one, _sentence in EVERY} == set(SENTENCES)
+
+
+def test_what_nvml_says_of_itself_is_passed_on():
+    assert describe(problem("nvml_error", reason="Unknown Error")) == "Unknown Error"
+
+
+@pytest.mark.parametrize("one", [one for one, _sentence in EVERY], ids=lambda one: one["code"])
+def test_a_sentence_uses_every_value_that_identifies_the_problem(one):
+    names = {name for _text, name, _spec, _conversion in string.Formatter().parse(SENTENCES[one["code"]]) if name}
+    assert names - {"subject"} <= set(one["detail"])
+    assert ("subject" in names) == (one["subject"] is not None)
