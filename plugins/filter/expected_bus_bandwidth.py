@@ -11,11 +11,7 @@ author: The allreduce.gpu authors (@allreduce)
 description:
   - The peak bus bandwidth as nccl-tests define it, from active NVLinks and their generation, or from PCIe.
   - Null for a single GPU and where the links are not known.
-options:
-  _input:
-    description: What M(allreduce.gpu.gpu_facts) measured, C(ansible_facts.gpu_node).
-    type: dict
-    required: true
+extends_documentation_fragment: [allreduce.gpu.gpu_node]
 """
 
 EXAMPLES = """

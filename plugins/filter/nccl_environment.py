@@ -11,11 +11,7 @@ author: The allreduce.gpu authors (@allreduce)
 description:
   - A variable is set only where the measurement shows that NCCL's own choice would be wrong or ambiguous.
   - The result holds for the measured node only, never for a whole job.
-options:
-  _input:
-    description: What M(allreduce.gpu.gpu_facts) measured, C(ansible_facts.gpu_node).
-    type: dict
-    required: true
+extends_documentation_fragment: [allreduce.gpu.gpu_node]
 """
 
 EXAMPLES = """

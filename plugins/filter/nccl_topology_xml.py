@@ -12,11 +12,7 @@ description:
   - The text of a file for C(NCCL_TOPO_FILE), for machines on which NCCL cannot see its own PCI tree or NVLinks.
   - NCCL finds them itself on bare metal; set the variable only where it does not, such as in virtual machines.
   - The file holds for the measured node only.
-options:
-  _input:
-    description: What M(allreduce.gpu.gpu_facts) measured, C(ansible_facts.gpu_node).
-    type: dict
-    required: true
+extends_documentation_fragment: [allreduce.gpu.gpu_node]
 """
 
 EXAMPLES = """

@@ -10,11 +10,7 @@ version_added: 0.1.0
 author: The allreduce.gpu authors (@allreduce)
 description:
   - Gives each GPU that answers its share of its nearest CPUs, and the nearest adapter that fewest others use.
-options:
-  _input:
-    description: What M(allreduce.gpu.gpu_facts) measured, C(ansible_facts.gpu_node).
-    type: dict
-    required: true
+extends_documentation_fragment: [allreduce.gpu.gpu_node]
 """
 
 EXAMPLES = """

@@ -17,6 +17,7 @@ description:
   - Starts no program. Absent knowledge is null, never a guess.
   - Can be used in C(facts_modules).
 author: "The allreduce.gpu authors (@allreduce)"
+extends_documentation_fragment: [allreduce.gpu.measured_machine]
 attributes:
   check_mode:
     description: Runs in check mode exactly as otherwise.
@@ -25,18 +26,6 @@ attributes:
     description: Returns a fact.
     support: full
 options:
-  sysfs_root:
-    description: Where sysfs is; set it to examine a recorded machine.
-    type: path
-    default: /sys
-  procfs_root:
-    description: Where procfs is; set it to examine a recorded machine.
-    type: path
-    default: /proc
-  nvml_library:
-    description: Name or path of the NVML library of the driver.
-    type: str
-    default: libnvidia-ml.so.1
   filter:
     description: Accepted and ignored; the setup action passes it to every facts module.
     type: list

@@ -17,6 +17,7 @@ description:
   - An idle GPU lowers its PCIe generation, so that is judged only while the GPU works at its highest clocks.
   - The verdict does not fail the task. Let C(failed_when) decide what is tolerable.
 author: "The allreduce.gpu authors (@allreduce)"
+extends_documentation_fragment: [allreduce.gpu.measured_machine]
 attributes:
   check_mode:
     description: Runs in check mode exactly as otherwise.
@@ -51,18 +52,6 @@ options:
     description: Where packages, kernels and DKMS modules are looked for; set it to examine a recorded machine.
     type: path
     default: /
-  sysfs_root:
-    description: Where sysfs is; set it to examine a recorded machine.
-    type: path
-    default: /sys
-  procfs_root:
-    description: Where procfs is; set it to examine a recorded machine.
-    type: path
-    default: /proc
-  nvml_library:
-    description: Name or path of the NVML library of the driver.
-    type: str
-    default: libnvidia-ml.so.1
 """
 
 EXAMPLES = r"""

@@ -11,12 +11,11 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 
-try:
+with suppress(ImportError):  # ansible-core depends on it; only ansible-test's import check runs without it
     from packaging.requirements import Requirement
     from packaging.utils import canonicalize_name
-except ImportError:  # ansible-core depends on it; only ansible-test's import check runs without it
-    Requirement = canonicalize_name = None
 
 __all__ = ["assign", "describe_environments", "locked_packages", "request_digest"]
 
@@ -72,7 +71,8 @@ def _is_installed(lock: str, python: str, found: Mapping | None) -> bool:
     """Return whether the environment holds exactly what the lock says."""
     if not lock or not found or not f"{found.get('python') or ''}.".startswith(python + "."):
         return False
-    installed = {canonicalize_name(name): version for name, version in (found.get("packages") or {}).items()}
+    packages: Mapping[str, str] = found.get("packages") or {}
+    installed: dict[str, str] = {canonicalize_name(name): version for name, version in packages.items()}
     wanted = locked_packages(lock)
     return installed.keys() == wanted.keys() and all(wanted[name] in (None, installed[name]) for name in wanted)
 

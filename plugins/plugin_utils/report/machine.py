@@ -127,7 +127,7 @@ def build(gpu_node: Mapping[str, Any], faults: Mapping[str, Fault]) -> Machine |
     )
 
 
-def measured_gpus(gpu_node: Mapping[str, Any]) -> list[dict[str, Any]]:
+def measured_gpus(gpu_node: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Return the GPUs that have an address, each with what gpu_label needs."""
     found = [gpu for gpu in mappings(gpu_node.get("gpus")) if "pci_bus_id" in gpu]
     return [{**gpu, "index": gpu.get("index"), "pci_bus_id": clean(gpu["pci_bus_id"])} for gpu in found]
