@@ -26,8 +26,12 @@ options:
     description: Path of the script.
     type: path
     required: true
+  playing:
+    description: Names of the nodes that take part in the play; all of them if not given.
+    type: list
+    elements: str
   files:
-    description: Paths of files and directories to put beside the script.
+    description: Paths of files and directories to put next to the script, also as one text with commas.
     type: list
     elements: path
     default: []

@@ -54,7 +54,7 @@ def select_nodes(available: Sequence[str], wanted: Any) -> list[str]:
     if wanted is None or wanted == "" or wanted == []:
         return list(available)
     if isinstance(wanted, str) and not wanted.strip().isdigit():
-        wanted = [name.strip() for name in wanted.split(",") if name.strip()]
+        wanted = _names(wanted)
     if isinstance(wanted, (str, int)):
         return _first(available, int(wanted))
     unknown = [str(name) for name in wanted if name not in available]
@@ -73,7 +73,7 @@ def plan_request(
     directories: Sequence[str],
     forks: int,
     playing: Sequence[str] | None = None,
-    files: Sequence[str] = (),
+    files: Sequence[str] | str = (),
 ) -> dict[str, Any]:
     """Return {nodes, script, files}: who trains what; touch no node; raise ProblemError where nobody can.
 
@@ -83,9 +83,15 @@ def plan_request(
     path = find_file(script, directories, "train_script")
     if not path.is_file():
         raise ProblemError(Problem("script_not_file", str(path)))
-    beside = [str(find_file(name, directories, "train_files")) for name in files]
+    beside = [str(find_file(name, directories, "train_files")) for name in _names(files)]
     check_play(selected, available if playing is None else playing, int(forks))
     return {"nodes": selected, "script": str(path), "files": beside}
+
+
+def _names(value: Sequence[str] | str) -> list[str]:
+    """Return names given as a list, or as one text with commas."""
+    parts = value.split(",") if isinstance(value, str) else value
+    return [str(part).strip() for part in parts if str(part).strip()]
 
 
 def find_file(name: str, directories: Sequence[str], variable: str) -> Path:

@@ -72,7 +72,9 @@ def test_files_are_found_beside_the_script_and_missing_ones_refused(tmp_path):
     (tmp_path / "train.py").touch()
     (tmp_path / "model").mkdir()
     where = {"nodes": "", "script": "train.py", "directories": [str(tmp_path)], "forks": 5}
-    assert request.plan_request(NODES, files=["model"], **where)["files"] == [str(tmp_path / "model")]
+    both = [str(tmp_path / "model"), str(tmp_path / "train.py")]
+    assert request.plan_request(NODES, files=["model", "train.py"], **where)["files"] == both
+    assert request.plan_request(NODES, files="model, train.py", **where)["files"] == both
     assert refused(request.plan_request, NODES, files=["x"], **where).subject == "train_files"
 
 
