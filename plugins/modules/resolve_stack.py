@@ -295,6 +295,22 @@ stack:
       description: What goes where and how much room it takes.
       type: list
       elements: dict
+      contains:
+        component:
+          description: V(driver), V(cuda) or V(environment).
+          type: str
+        name:
+          description: Name of the environment; null for all else.
+          type: str
+        part:
+          description: Both, for people.
+          type: str
+        directory:
+          description: Directory of the file system.
+          type: str
+        mib:
+          description: MiB it takes.
+          type: int
     reasons:
       description: Why each component is what it is.
       type: list

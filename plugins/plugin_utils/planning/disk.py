@@ -17,18 +17,25 @@ def disk_shortage(stack: Mapping, state: Mapping) -> list[str]:
     needs: dict[int, list[Mapping]] = {}
     for part in stack.get("disk_mib") or []:
         room = free.get(part["directory"], free.get("/"))
-        if room is not None and not _installed(part["part"], stack, state):
+        if room is not None and not _installed(part, stack, state):
             needs.setdefault(room, []).append(part)
     return [_sentence(room, parts) for room, parts in needs.items() if sum(part["mib"] for part in parts) > room]
 
 
-def _installed(part: str, stack: Mapping, state: Mapping) -> bool:
-    if part == "driver":
+def _installed(part: Mapping, stack: Mapping, state: Mapping) -> bool:
+    component, name = _owner(part)
+    if component == "driver":
         have = (state.get("driver") or {}).get("installed") or ""
         return have.split(".")[0] == stack["driver"]["branch"]
-    if part.startswith("environment "):
-        return part.split(" ", 1)[1] in (state.get("environments") or {})
-    return False
+    return component == "environment" and name in (state.get("environments") or {})
+
+
+def _owner(part: Mapping) -> tuple[str, str | None]:
+    """Return the component, and of environments the name; a lock of an older collection has both in ``part`` alone."""
+    if "component" in part:
+        return part["component"], part.get("name")
+    component, _space, name = part["part"].partition(" ")
+    return component, name or None
 
 
 def _sentence(room: int, parts: list[Mapping]) -> str:

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import yaml
 
+Keys = tuple[str, ...]  # the way to a part of a stack
 FORMAT = 2
 VARIABLE = "__stack_lock"
 HEADER = """---
@@ -23,12 +24,14 @@ HEADER = """---
 """
 # Of a stack: what may differ without the stack being another one.
 TALK = ("reasons", "warnings", "update", "inputs", "table_version", "kind", "disk_mib")
-
-
-# Parts that follow from versions.
+# Of a stack: what follows from the rest, so that it is told only where nothing else differs. * is any name.
 FOLLOWS = (
-    "packages", "held", "conflicting", "precompiled", "components", "url", "repository.", "requirements", "dkms_module",
-    ".conda.", ".build.",
+    ("driver", "packages"), ("driver", "pinning_packages"), ("driver", "components"), ("driver", "module_stream"),
+    ("driver", "held"), ("driver", "conflicting"), ("driver", "precompiled"), ("driver", "dkms_module"),
+    ("driver", "installer_options"), ("fabric_manager", "packages"), ("repository",), ("cuda", "packages"),
+    ("cuda", "home"), ("cuda", "held"), ("cudnn", "packages"), ("nccl", "packages"),
+    ("environments", "*", "requirements"), ("environments", "*", "index", "url"), ("environments", "*", "conda"),
+    ("environments", "*", "build"),
 )  # fmt: skip
 ADVICE = "plan with stack_lock_renew=true to see the difference and take it over"
 
@@ -123,32 +126,34 @@ def _short(value) -> str:
 
 
 def differences(entry: Mapping, new: Mapping) -> list[str]:
-    """What would change from a locked stack to a new one, a line for each part.
+    """Return what would change from a locked stack to a new one, a line for each part.
 
-    Lists of packages follow from versions, and are told only when nothing else is different.
+    What follows from the rest (FOLLOWS), such as packages from versions, is told only when nothing else is different.
     """
     before, after = (
         _flat({name: value for name, value in plain(stack).items() if name not in TALK})
         for stack in (entry["stack"], new)
     )
-    names = [name for name in {**before, **after} if before.get(name) != after.get(name)]
-    told = [name for name in names if not any(part in name for part in FOLLOWS)] or names
-    return [f"{name}: {before.get(name) or 'none'} -> {after.get(name) or 'none'}" for name in told]
+    paths = [path for path in {**before, **after} if before.get(path, "") != after.get(path, "")]
+    told = [path for path in paths if not follows(path)] or paths
+    return [f"{'.'.join(path)}: {before.get(path) or 'none'} -> {after.get(path) or 'none'}" for path in told]
 
 
-def _flat(value, path: str = "") -> dict[str, str]:
-    """Leaves by dotted path; entries of lists that have a name go by it."""
+def follows(path: Keys) -> bool:
+    """Tell whether a part of a stack follows from the rest."""
+    return any(
+        len(path) >= len(rule) and all(key in ("*", part) for key, part in zip(rule, path, strict=False))
+        for rule in FOLLOWS
+    )
+
+
+def _flat(value, path: Keys = ()) -> dict[Keys, str]:
+    """Return the leaves by their paths; entries of lists that have a name go by it."""
     if isinstance(value, Mapping) and value:
-        return {
-            key: one
-            for name, part in value.items()
-            for key, one in _flat(part, f"{path}.{name}" if path else name).items()
-        }
+        return {key: one for name, part in value.items() for key, one in _flat(part, (*path, name)).items()}
     if isinstance(value, list) and value and isinstance(value[0], Mapping):
         named = {str(one.get("name", one.get("model", place))): one for place, one in enumerate(value)}
-        return {
-            key: one for name, part in named.items() for key, one in _flat(_unnamed(part), f"{path}.{name}").items()
-        }
+        return {key: one for name, part in named.items() for key, one in _flat(_unnamed(part), (*path, name)).items()}
     if isinstance(value, list):
         return {path: ", ".join(str(one) for one in value)}
     return {path: "" if value is None or value == {} else str(value)}

@@ -125,12 +125,17 @@ def _nccl_packages(problem: Problem, nccl: Candidate) -> list[dict]:
 
 
 def _disk(tables: Tables, stack: Mapping) -> list[dict]:
-    """What will be installed where and how much room it takes."""
-    parts = ["driver"] if stack["driver"] else []
-    parts += ["cuda"] if stack["cuda"] else []
-    sizes = [(part, part) for part in parts]
+    """Return what will be installed where and how much room it takes; ``part`` is for people."""
+    sizes: list[tuple[str, str | None, str]] = [(part, None, part) for part in ("driver", "cuda") if stack[part]]
     for one in stack["environments"]:
         for name in one["frameworks"]:
-            sizes.append((f"environment {one['name']}", f"pytorch-{one['accelerator']}" if name == "pytorch" else name))
-    rows = [(what, tables.find("sizes", part=part)) for what, part in sizes]
-    return [{"part": what, "directory": row["directory"], "mib": row["mib"]} for what, row in rows]
+            size = f"pytorch-{one['accelerator']}" if name == "pytorch" else name
+            sizes.append(("environment", one["name"], size))
+    found = []
+    for component, name, size in sizes:
+        row = tables.find("sizes", part=size)
+        part = f"{component} {name}" if name else component
+        found.append(
+            {"part": part, "component": component, "name": name, "directory": row["directory"], "mib": row["mib"]}
+        )
+    return found

@@ -34,3 +34,20 @@ def test_directories_of_one_file_system_are_added_up():
 def test_what_is_installed_needs_no_room():
     state = {"disk_free_mib": {"/": 1, "/opt": 2}, "driver": {"installed": "535.261.03"}, "environments": {"main": {}}}
     assert disk_shortage(STACK, state) == []
+
+
+def test_environments_are_known_by_their_name_and_not_by_the_text():
+    parts = [{**part, "part": "some words"} for part in STACK["disk_mib"]]
+    state = {"disk_free_mib": {"/": 1}, "driver": {"installed": "535.261.03"}, "environments": {"main": {}}}
+    assert disk_shortage({**STACK, "disk_mib": parts}, state) == []
+    assert disk_shortage({**STACK, "disk_mib": parts}, {**state, "environments": {"other": {}}}) != []
+
+
+def test_a_stack_locked_by_an_older_collection_is_judged_by_its_text():
+    """Until component and name were added, part alone said what takes the room."""
+    parts = [{key: part[key] for key in ("part", "directory", "mib")} for part in STACK["disk_mib"]]
+    older = {**STACK, "disk_mib": [*parts, {"part": "cuda", "directory": "/", "mib": 9000}]}
+    state = {"disk_free_mib": {"/": 9000}, "driver": {"installed": "535.261.03"}, "environments": {"main": {}}}
+    assert disk_shortage(older, state) == []
+    (found,) = disk_shortage(older, {**state, "environments": {}})
+    assert "environment main, cuda need about" in found

@@ -155,3 +155,64 @@ def test_packages_are_told_when_nothing_else_differs():
     other = copy.deepcopy(stack)
     other["driver"]["packages"][0]["version"] = "536.*"
     assert lock.differences({"stack": stack}, other) == ["driver.packages.firmware-nvidia-gsp.version: 535.* -> 536.*"]
+
+
+def test_a_part_that_is_added_is_told_by_what_it_has():
+    """Not as the whole part, which was none and is none."""
+    stack, other = resolve({"os": "ubuntu 22.04"})["stack"], resolve(OTHER | {"gpus": []})["stack"]
+    assert stack["driver"] is None
+    found = lock.differences({"stack": stack}, other)
+    assert "driver.branch: none -> 580" in found
+    assert [line for line in found if line.endswith("none -> none")] == []
+    assert "driver.branch: 580 -> none" in lock.differences({"stack": other}, stack)
+
+
+QUESTIONS = (
+    {"os": "ubuntu 22.04", "gpus": ["A100"] * 8, "nvswitches": 6,
+     "request": {"pytorch": "auto", "cudnn": "auto", "nccl": "auto", "cuda": "auto", "horovod": "latest"}},
+    {"os": "rocky 9", "gpus": ["H100"] * 8, "nvswitches": 4, "request": {"driver_source": "nvidia"}},
+    {"os": "ubuntu 24.04", "gpus": ["A100"], "request": {"driver_source": "distribution"}},
+    {"os": "debian 12", "gpus": ["A40"], "request": {"driver_source": "runfile"}},
+)  # fmt: skip
+STACKS = [resolve(question)["stack"] for question in QUESTIONS]
+
+
+def paths():
+    return {path for stack in STACKS for path in lock._flat(stack)}
+
+
+@pytest.mark.parametrize("rule", lock.FOLLOWS, ids=".".join)
+def test_each_part_that_follows_exists(rule):
+    """A key that was renamed would be told beside the version that it follows from."""
+    assert any(
+        len(path) >= len(rule) and all(key in ("*", part) for key, part in zip(rule, path, strict=False))
+        for path in paths()
+    )
+
+
+@pytest.mark.parametrize(
+    ("path", "result"),
+    [
+        (("driver", "packages", "nvidia-driver", "version"), True),
+        (("driver", "packages"), True),
+        (("driver", "version"), False),
+        (("driver", "dkms_module"), True),
+        (("repository", "key_fingerprint"), True),
+        (("environments", "main", "requirements"), True),
+        (("environments", "main", "index", "url"), True),
+        (("environments", "main", "index", "name"), False),
+        (("environments", "main", "frameworks", "pytorch"), False),
+        # Names of environments are the user's: they say nothing about what follows.
+        (("environments", "packages", "python"), False),
+        (("environments", "held", "frameworks", "pytorch"), False),
+        (("gpus", "url", "count"), False),
+    ],
+)
+def test_what_follows_is_decided_by_keys(path, result):
+    assert lock.follows(path) is result
+
+
+def test_versions_never_follow():
+    told = {path for path in paths() if not lock.follows(path)}
+    assert {("driver", "version"), ("cuda", "version"), ("cudnn", "version"), ("nccl", "version"), ("python",)} <= told
+    assert {("fabric_manager", "version"), ("environments", "main", "frameworks", "pytorch")} <= told
