@@ -1,0 +1,38 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Role verify passes every limit of module gpu_health on, and leaves meaning and default to the module."""
+
+from pathlib import Path
+
+import yaml
+from ansible_collections.allreduce.gpu.plugins.modules import gpu_health
+
+ROLE = Path(__file__).resolve().parents[3] / "roles" / "verify"
+# Where things are read from: no limits.
+PLACES = {"kernel_log", "root"}
+
+
+def load(name: str):
+    return yaml.safe_load((ROLE / name).read_text(encoding="utf-8"))
+
+
+def limits() -> dict:
+    return {name: o for name, o in yaml.safe_load(gpu_health.DOCUMENTATION)["options"].items() if name not in PLACES}
+
+
+def test_every_limit_of_the_module_is_passed_on():
+    [task] = [one for one in load("tasks/measure.yml") if "allreduce.gpu.gpu_health" in one]
+    passed = task["allreduce.gpu.gpu_health"]
+    assert passed.keys() == limits().keys()
+    assert all(f"verify_{name} | default(" in text and "omit" in text for name, text in passed.items())
+
+
+def test_the_variables_have_the_types_of_the_module_and_its_defaults():
+    options = load("meta/argument_specs.yml")["argument_specs"]["main"]["options"]
+    kept = ("type", "elements")
+    for name, limit in limits().items():
+        option = options[f"verify_{name}"]
+        assert {key: option[key] for key in kept if key in option} == {key: limit[key] for key in kept if key in limit}
+        assert f"gpu_health#module:{name})" in option["description"]
+        assert "default" not in option and f"verify_{name}" not in load("defaults/main.yml")
