@@ -81,6 +81,11 @@ def test_only_cuda_that_was_never_released_is_missing():
         assert missing == [one for one in RAW["cuda"]["never_released"] if one.startswith(f"{major}.")]
 
 
+def test_cuda_toolkits_of_a_major_have_one_driver_floor():
+    floors = {(row["version"].split(".")[0], row["min_driver"]) for row in rows("cuda")}
+    assert floors == {("11", "450.80.02"), ("12", "525.60.13"), ("13", "580.65.06")}
+
+
 def test_cuda_drivers_belong_to_known_branches():
     known = {row["branch"] for row in rows("drivers")}
     bundled = {int(number.split(".")[0]) for row in rows("cuda") for number in row["updates"].values()}
