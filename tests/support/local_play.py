@@ -1,0 +1,46 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Roles run on this machine with facts that are given, and what they executed here."""
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+
+
+@dataclass(frozen=True)
+class Run:
+    """The exit status, the output, and [{role, module}] of what ran as on a host."""
+
+    status: int
+    output: str
+    executions: list
+
+
+def run_roles(place: Path, roles, facts) -> Run:
+    """Include ROLES one after another on a host with FACTS, then ping it, which shows that executions are seen."""
+    tasks = [{"ansible.builtin.set_fact": {"cacheable": True, **facts}}]
+    tasks += [{"ansible.builtin.include_role": {"name": f"allreduce.gpu.{role}"}} for role in roles]
+    tasks.append({"ansible.builtin.ping": {}})
+    (place / "play.yml").write_text(json.dumps([{"hosts": "all", "gather_facts": False, "tasks": tasks}]), "utf-8")
+    host = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
+    (place / "hosts.json").write_text(json.dumps({"all": {"hosts": {"node": host}}}), "utf-8")
+    environment = {
+        **{name: value for name, value in os.environ.items() if not name.startswith("ANSIBLE_")},
+        "ANSIBLE_COLLECTIONS_PATH": str(CHECKOUT / ".collections"),
+        "ANSIBLE_CALLBACK_PLUGINS": str(CHECKOUT / "tests" / "bench" / "callback_plugins"),
+        "ANSIBLE_CALLBACKS_ENABLED": "executions",
+        "ALLREDUCE_COUNT_LOCAL": "1",
+        "ALLREDUCE_EXECUTIONS": str(place / "executions.jsonl"),
+        "ANSIBLE_NOCOLOR": "1",
+    }
+    command = [sys.executable, "-m", "ansible", "playbook", "-i", "hosts.json", "play.yml"]
+    process = subprocess.run(command, cwd=place, env=environment, capture_output=True, text=True, check=False)
+    record = place / "executions.jsonl"
+    executions = [json.loads(line) for line in record.read_text("utf-8").splitlines()] if record.exists() else []
+    return Run(process.returncode, process.stdout + process.stderr, executions)

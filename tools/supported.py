@@ -1,0 +1,164 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the scenarios of this checkout prove, and whether data/stack/distros.yml claims no more than that."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+COLLECTION = "allreduce.gpu."
+# Options of ansible-playbook that leave out something of a playbook.
+NARROWING = {"tags", "t", "skip-tags", "limit", "l", "start-at-task", "step", "check", "C"}
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A Molecule scenario: the system of its host, as the table names it, and what it converges there."""
+
+    name: str
+    system: str
+    replica: bool
+    converges: str
+    sequence: tuple[str, ...]
+
+    @property
+    def proof(self) -> str:
+        """Return what a row may claim that names this scenario."""
+        if self.converges != "site":
+            return "none"
+        return "replica" if self.replica else "real"
+
+
+def scenarios(checkout: Path) -> dict[str, Scenario]:
+    """Return every scenario below molecule/ by its name."""
+    shared = _read(checkout / ".config" / "molecule" / "config.yml")
+    hosts = _read(checkout / "tests" / "lab" / "replicas" / "distributions.yml")
+    return {
+        path.parent.name: _scenario(checkout, path, shared, hosts)
+        for path in sorted(checkout.glob("molecule/*/molecule.yml"))
+    }
+
+
+def site_roles(checkout: Path) -> list[str]:
+    """Return the names of the roles of playbooks/site.yml, in their order."""
+    plays = _read(checkout / "playbooks" / "site.yml")
+    return [role["role"].removeprefix(COLLECTION) for play in plays for role in play.get("roles", [])]
+
+
+def stack_roles(checkout: Path) -> list[str]:
+    """Return the roles of site.yml that the scenarios run which converge only molecule/shared/stack.yml."""
+    (play,) = _read(checkout / "molecule" / "shared" / "stack.yml")
+    return [name for name in site_roles(checkout) if name not in play["vars"]["converge_without"]]
+
+
+def with_used(checkout: Path, roles: Iterable[str]) -> set[str]:
+    """Return these roles, those they depend on and those their tasks include."""
+    found, waiting = set(), list(roles)
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found.add(name)
+            waiting += _used(checkout / "roles" / name)
+    return found
+
+
+def knows(role: Path, row: Mapping) -> bool:
+    """Return whether a role has variables for a system, or needs none for any."""
+    files = {path.stem for path in (role / "vars").glob("*.yml")} - {"main"}
+    return not files or bool(
+        files & {row["family"], row["id"], f"{row['id']}-{row['version']}", row["package_manager"]}
+    )
+
+
+def refuses(role: Path) -> bool:
+    """Return whether a role refuses with a sentence the systems that it has no variables for."""
+    asked = f"__{role.name}_vars_files | length > 0"
+    tasks = [task for path in (role / "tasks").glob("*.yml") for task in _read(path) or []]
+    return any(task.get("ansible.builtin.assert", {}).get("that") == asked for task in tasks)
+
+
+def problems(rows: Iterable[Mapping], known: Mapping[str, Scenario]) -> list[str]:
+    """Return where rows of the table claim something else than the scenarios show."""
+    rows = list(rows)
+    named = [row["scenario"] for row in rows if row["scenario"]]
+    found = [f"scenario {name} has no row" for name in known if name not in named]
+    found += [f"scenario {name} has more than one row" for name in sorted(set(named)) if named.count(name) > 1]
+    return found + [text for row in rows for text in _wrong(row, known)]
+
+
+def _wrong(row: Mapping, known: Mapping[str, Scenario]) -> list[str]:
+    system = f"{row['id']} {row['version']}"
+    if row["scenario"] is None:
+        claimed = {
+            name: row[name] for name, nothing in (("proof", "none"), ("converges", None)) if row[name] != nothing
+        }
+        return [f"{system}: {name} {value} without a scenario" for name, value in claimed.items()]
+    scenario = known.get(row["scenario"])
+    if scenario is None:
+        return [f"{system}: there is no scenario {row['scenario']}"]
+    shown = {"proof": scenario.proof, "converges": scenario.converges}
+    wrong = [
+        f"{system}: {name} is {row[name]}, {scenario.name} shows {shown[name]}"
+        for name in shown
+        if row[name] != shown[name]
+    ]
+    if scenario.system != system:
+        wrong.append(f"{system}: the host of {scenario.name} is a {scenario.system}")
+    missing = [step for step in ("converge", "idempotence", "verify") if step not in scenario.sequence]
+    return wrong + [f"{system}: {scenario.name} leaves out {step}" for step in missing]
+
+
+def _scenario(checkout: Path, path: Path, shared: Mapping, hosts: Mapping) -> Scenario:
+    own = _read(path)
+    host = hosts[own["platforms"][0].get("distribution", "debian12")]
+    provisioners = [one.get("provisioner", {}) for one in (shared, own)]
+    playbook = [one["playbooks"]["converge"] for one in provisioners if "converge" in one.get("playbooks", {})][-1]
+    sequences = [one.get("scenario", {}).get("test_sequence") for one in (own, shared)]
+    return Scenario(
+        name=path.parent.name,
+        system=_system(host),
+        replica="os_release" in host,
+        converges=_converges(checkout, (path.parent / playbook).resolve(), provisioners),
+        sequence=tuple(next(one for one in sequences if one)),
+    )
+
+
+def _system(host: Mapping) -> str:
+    """Return how the table names the system of a lab host; rebuilds of RHEL go by their major version."""
+    release = host.get("os_release")
+    if release is None:
+        return host["published"].rpartition("/")[2].replace(":", " ")
+    version = release["VERSION_ID"] if release["ID"] == "ubuntu" else release["VERSION_ID"].partition(".")[0]
+    return f"{release['ID']} {version}"
+
+
+def _converges(checkout: Path, playbook: Path, provisioners: Iterable[Mapping]) -> str:
+    """Return site where the playbook imports site.yml as a whole and no option narrows it; else the playbook's name."""
+    site = (checkout / "playbooks" / "site.yml").resolve()
+    options = [re.split("[= ]", text.lstrip("-"))[0] for one in provisioners for text in one.get("ansible_args", [])]
+    options += [name for one in provisioners for name in one.get("options", {})]
+    whole = any(
+        set(play) == {"name", "ansible.builtin.import_playbook"}
+        and (playbook.parent / play["ansible.builtin.import_playbook"]).resolve() == site
+        for play in _read(playbook)
+    )
+    return "site" if whole and not NARROWING & set(options) else playbook.stem
+
+
+def _used(role: Path) -> set[str]:
+    depends = _read(role / "meta" / "main.yml").get("dependencies", [])
+    named = {one if isinstance(one, str) else one["role"] for one in depends}
+    for path in (role / "tasks").rglob("*.yml"):
+        named |= set(re.findall(rf"name: ({re.escape(COLLECTION)}\w+)", path.read_text(encoding="utf-8")))
+    names = {name.removeprefix(COLLECTION) for name in named}
+    return {name for name in names if (role.parent / name / "tasks").is_dir()}
+
+
+def _read(path: Path):
+    return yaml.safe_load(path.read_text(encoding="utf-8"))
