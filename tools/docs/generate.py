@@ -9,16 +9,21 @@ from pathlib import Path
 
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.tables import load
 
-from . import distributions, readme, tables
+from ..supported import scenarios
+from . import distributions, platforms, readme, tables
 from .markdown import between
 
 
 def generated(checkout: Path) -> dict[Path, str]:
-    """What README.md, docs/stack.md and docs/distributions should hold."""
-    rows = load()
-    parts = {checkout / "README.md": readme.supported(rows), checkout / "docs" / "stack.md": tables.supported(rows)}
+    """What README.md, docs/stack.md, docs/distributions and the roles' metadata should hold."""
+    rows, known = load(), scenarios(checkout)
+    parts = {
+        checkout / "README.md": readme.supported(rows, checkout),
+        checkout / "docs" / "stack.md": tables.supported(rows, known),
+    }
     found = {path: between(path.read_text(encoding="utf-8"), "supported", body) for path, body in parts.items()}
     path = checkout / "README.md"
     found[path] = between(found[path], "roles", readme.roles(checkout))
-    pages = distributions.pages(rows)
-    return {**found, **{checkout / "docs" / "distributions" / name: text for name, text in pages.items()}}
+    pages = distributions.pages(rows, known)
+    found |= {checkout / "docs" / "distributions" / name: text for name, text in pages.items()}
+    return found | platforms.metadata(rows, checkout)

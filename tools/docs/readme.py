@@ -1,27 +1,30 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The README's tables: what can be planned, and the roles."""
+"""The README's tables: what is supported, and the roles."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import yaml
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.tables import Tables
 
-from .distributions import PAGES, row_of, stacks
+from ..supported import Scenario, scenarios
+from . import proof
+from .distributions import stacks
 from .markdown import table
 
 
-def supported(tables: Tables) -> str:
-    """Distributions with their driver branches and toolkits, then what the newest releases of PyTorch need."""
-    systems = table(
-        ("distribution", "driver branches", "also from its own archive", "CUDA"), [_system(tables, os) for os in PAGES]
-    )
+def supported(tables: Tables, checkout: Path) -> str:
+    """Return the distributions, what is tested on each, its driver branches and toolkits; then the newest releases of PyTorch."""
+    known = scenarios(checkout)
+    rows = [_system(tables, row, known) for row in proof.shown(tables)]
+    systems = table(("distribution", "tested", "driver branches", "also from its own archive", "CUDA"), rows)
     newest = list(reversed(tables.rows("torch")))[:6]
     torch = table(("PyTorch", "Python", "builds", "driver from"), [_torch(tables, row) for row in newest])
-    return f"{systems}\n\n{torch}"
+    return "\n\n".join([proof.meaning(checkout), systems, proof.remarks(tables, checkout), torch])
 
 
 def roles(checkout: Path) -> str:
@@ -37,18 +40,17 @@ def _outcome(spec: Path) -> str:
     return yaml.safe_load(spec.read_text(encoding="utf-8"))["argument_specs"]["main"]["short_description"]
 
 
-def _system(tables: Tables, os: str) -> tuple:
-    row = row_of(tables, os)
-    found = [stack["driver"] for stack in reversed(stacks(tables, os))]
+def _system(tables: Tables, row: dict, known: Mapping[str, Scenario]) -> tuple:
+    found = [stack["driver"] for stack in reversed(stacks(tables, row))]
     branches = {
         source: ", ".join(one["branch"] for one in found if one["source"] == source)
         for source in ("nvidia", "distribution")
     }
-    link = f"[{PAGES[os]}](docs/distributions/{os.replace(' ', '-')}.md)" + (
-        " (end of life)" if row["status"] == "eol" else ""
-    )
+    link = f"[{proof.title(tables, row)}](docs/distributions/{proof.page(row)})"
+    ended = " (end of life)" if row["status"] == "eol" else ""
     cuda = f"{row['cuda_first'] or 'not seen'} – {row['cuda_last'] or tables.rows('cuda')[-1]['version']}"
-    return link, branches["nvidia"] or "–", branches["distribution"] or "–", cuda
+    tested = proof.tested(row, known)
+    return link + ended, tested, branches["nvidia"] or "–", branches["distribution"] or "–", cuda
 
 
 def _torch(tables: Tables, row: dict) -> tuple:

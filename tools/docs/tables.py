@@ -5,17 +5,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.tables import Tables
 
+from ..supported import Scenario
 from .markdown import table
+from .proof import tested
 
 
-def supported(tables: Tables) -> str:
+def supported(tables: Tables, known: Mapping[str, Scenario]) -> str:
     """Everything the resolver can plan, as Markdown tables."""
     parts = [
         (
             "Operating systems",
-            table(("system", "Python", "glibc", "driver from", "CUDA"), map(_os, tables.rows("distros"))),
+            table(
+                ("system", "Python", "glibc", "driver from", "CUDA", "tested"),
+                [(*_os(row), tested(row, known)) for row in tables.rows("distros")],
+            ),
         ),
         ("GPUs", table(("model", "generation", "capability", "drivers", "modules"), map(_gpu, tables.rows("gpus")))),
         (

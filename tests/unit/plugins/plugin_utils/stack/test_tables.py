@@ -23,12 +23,43 @@ def rows(subject):
     return RAW[subject]["rows"]
 
 
+def validator(subject):
+    schema = {"$schema": SCHEMA["$schema"], "$defs": SCHEMA["$defs"], "$ref": f"#/$defs/{subject}"}
+    return jsonschema.Draft202012Validator(schema)
+
+
 @pytest.mark.parametrize("subject", SUBJECTS)
 def test_rows_match_the_schema(subject):
-    schema = {"$schema": SCHEMA["$schema"], "$defs": SCHEMA["$defs"], "$ref": f"#/$defs/{subject}"}
-    validator = jsonschema.Draft202012Validator(schema)
-    problems = [f"{row}: {error.message}" for row in rows(subject) for error in validator.iter_errors(row)]
+    check = validator(subject)
+    problems = [f"{row}: {error.message}" for row in rows(subject) for error in check.iter_errors(row)]
     assert not problems
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        {"proof": "real"},
+        {"proof": "replica", "scenario": "ubuntu1804", "converges": "stack"},
+        {"proof": "real", "scenario": "ubuntu1804", "converges": None},
+        {"converges": "site"},
+        {"proof": "yes"},
+    ],
+    ids=str,
+)
+def test_a_proof_needs_a_scenario_that_converges_site(claim):
+    row = next(row for row in rows("distros") if row["scenario"] is None and "like" not in row)
+    assert list(validator("distros").iter_errors({**row, **claim})) != []
+
+
+@pytest.mark.parametrize("column", ["proof", "scenario", "converges"])
+def test_no_distribution_inherits_its_proof(column):
+    for row in rows("distros"):
+        lacking = {name: value for name, value in row.items() if name != column}
+        assert list(validator("distros").iter_errors(lacking)) != []
+
+
+def test_every_distribution_has_a_name():
+    assert {row["id"] for row in rows("distros")} == set(RAW["distros"]["names"])
 
 
 @pytest.mark.parametrize("subject", SUBJECTS)
@@ -76,23 +107,9 @@ def test_driver_branches_rise():
 
 def test_only_cuda_that_was_never_released_is_missing():
     known = [row["version"] for row in rows("cuda")]
-    wanted = [f"11.{minor}" for minor in range(9)] + [f"12.{minor}" for minor in range(10)]
-    assert [one for one in wanted if one not in known] == ["12.7"]
-
-
-def test_cuda_toolkits_of_a_major_have_one_driver_floor():
-    floors = {(row["version"].split(".")[0], row["min_driver"]) for row in rows("cuda")}
-    assert floors == {("11", "450.80.02"), ("12", "525.60.13"), ("13", "580.65.06")}
-
-
-def test_the_first_cuda_of_a_gpu_compiles_for_it():
-    newest = {row["version"]: Version(row["max_cc"]) for row in rows("cuda")}
-    late = [
-        row["model"]
-        for row in rows("gpus")
-        if row["min_cuda"] in newest and Version(row["compute_capability"]) > newest[row["min_cuda"]]
-    ]
-    assert not late
+    for major, last in (("11", 8), ("12", 9)):
+        missing = [f"{major}.{minor}" for minor in range(last + 1) if f"{major}.{minor}" not in known]
+        assert missing == [one for one in RAW["cuda"]["never_released"] if one.startswith(f"{major}.")]
 
 
 def test_cuda_drivers_belong_to_known_branches():

@@ -1,0 +1,63 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The README's table of distributions claims what the tables prove."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.tables import Tables, load
+
+from tools.docs import readme
+from tools.supported import scenarios
+
+CHECKOUT = Path(__file__).resolve().parents[4]
+TABLES = load()
+TEXT = readme.supported(TABLES, CHECKOUT)
+
+
+def with_row(system, **columns) -> Tables:
+    """The tables with other columns in the row of a distribution."""
+    rows = [{**row, **columns} if f"{row['id']} {row['version']}" == system else row for row in TABLES.rows("distros")]
+    return replace(TABLES, subjects={**TABLES.subjects, "distros": {**TABLES.subjects["distros"], "rows": rows}})
+
+
+def line_of(title, text=TEXT):
+    return next((line for line in text.splitlines() if line.startswith(f"| [{title}]")), None)
+
+
+def test_a_distribution_without_a_scenario_is_not_listed():
+    assert line_of("Oracle Linux 9") is None
+    assert "Oracle Linux 8 and 9" in " ".join(TEXT.split()).partition("Planned for, but not tested")[2]
+
+
+def test_a_scenario_that_does_not_exist_cannot_be_listed():
+    with pytest.raises(KeyError, match="oraclelinux9"):
+        readme.supported(with_row("oraclelinux 9", scenario="oraclelinux9", converges="stack"), CHECKOUT)
+
+
+@pytest.mark.parametrize(
+    ("system", "columns", "said"),
+    [
+        ("debian 12", {}, "| whole job |"),
+        ("debian 12", {"converges": "stack"}, "| driver and libraries |"),
+        ("rocky 9", {}, "| driver and libraries, on a replica |"),
+        ("rocky 9", {"converges": "site"}, "| whole job, on a replica |"),
+    ],
+)
+def test_the_table_says_how_much_ran_and_where(system, columns, said):
+    title = {"debian 12": "Debian 12", "rocky 9": "Rocky Linux 9"}[system]
+    assert said in line_of(title, readme.supported(with_row(system, **columns), CHECKOUT))
+
+
+def test_what_is_left_out_is_named():
+    assert "`gpu_local_fact`, `python_env`, `frameworks` and `cluster_ssh`" in TEXT
+    assert "Role `python_env` refuses Red Hat Enterprise Linux 8, 9 and 10; Rocky Linux" in " ".join(TEXT.split())
+
+
+def test_every_replica_is_called_one():
+    for row in TABLES.rows("distros"):
+        if row["scenario"]:
+            line = line_of(f"{TABLES.subjects['distros']['names'][row['id']]} {row['version']}")
+            assert ("on a replica" in line) == scenarios(CHECKOUT)[row["scenario"]].replica

@@ -1,0 +1,227 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""No distribution is claimed to be tested further than a scenario goes."""
+
+import ast
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import yaml
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.tables import load
+
+from tools import supported
+
+CHECKOUT = Path(__file__).resolve().parents[3]
+ROWS = load().rows("distros")
+KNOWN = supported.scenarios(CHECKOUT)
+MADE_UP = {"id": "ubuntu", "version": "18.04", "proof": "none", "scenario": None, "converges": None}
+DEBIAN_12 = next(row for row in ROWS if row["scenario"] == "debian12")
+
+
+def test_the_table_claims_what_the_scenarios_show():
+    assert supported.problems(ROWS, KNOWN) == []
+
+
+def test_a_row_that_claims_nothing_needs_no_scenario():
+    assert supported.problems([*ROWS, MADE_UP], KNOWN) == []
+
+
+@pytest.mark.parametrize(
+    ("claim", "problem"),
+    [
+        ({"proof": "real"}, "ubuntu 18.04: proof real without a scenario"),
+        ({"converges": "site"}, "ubuntu 18.04: converges site without a scenario"),
+        (
+            {"proof": "real", "scenario": "ubuntu1804", "converges": "site"},
+            "ubuntu 18.04: there is no scenario ubuntu1804",
+        ),
+        (
+            {"proof": "real", "scenario": "debian12", "converges": "site"},
+            "ubuntu 18.04: the host of debian12 is a debian 12",
+        ),
+        ({"scenario": "debian12", "proof": "real", "converges": "site"}, "scenario debian12 has more than one row"),
+    ],
+)
+def test_a_made_up_claim_is_a_problem(claim, problem):
+    assert problem in supported.problems([*ROWS, {**MADE_UP, **claim}], KNOWN)
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_a_scenario_without_a_row_is_a_problem(name):
+    rows = [row for row in ROWS if row["scenario"] != name]
+    assert supported.problems(rows, KNOWN) == [f"scenario {name} has no row"]
+
+
+@pytest.mark.parametrize(
+    ("row", "scenario", "problem"),
+    [
+        ({"proof": "replica"}, {}, "debian 12: proof is replica, debian12 shows real"),
+        ({}, {"replica": True}, "debian 12: proof is real, debian12 shows replica"),
+        ({}, {"converges": "stack"}, "debian 12: proof is real, debian12 shows none"),
+        ({"proof": "none"}, {"converges": "stack"}, "debian 12: converges is site, debian12 shows stack"),
+        ({}, {"sequence": ("create", "converge", "verify")}, "debian 12: debian12 leaves out idempotence"),
+    ],
+)
+def test_a_claim_beyond_its_scenario_is_a_problem(row, scenario, problem):
+    rows = [{**one, **row} if one is DEBIAN_12 else one for one in ROWS]
+    known = {**KNOWN, "debian12": replace(KNOWN["debian12"], **scenario)}
+    assert problem in supported.problems(rows, known)
+
+
+class Checkout:
+    """A copy of what `scenarios` reads, with one scenario that can be changed."""
+
+    def __init__(self, place):
+        self.place = place
+        for name in (
+            ".config/molecule/config.yml", "tests/lab/replicas/distributions.yml", "playbooks/site.yml",
+            "molecule/debian12/molecule.yml", "molecule/shared/converge.yml", "molecule/shared/stack.yml",
+        ):  # fmt: skip
+            (place / name).parent.mkdir(parents=True, exist_ok=True)
+            (place / name).write_text((CHECKOUT / name).read_text(encoding="utf-8"), encoding="utf-8")
+
+    def change(self, name, **more):
+        path = self.place / name
+        path.write_text(yaml.safe_dump({**yaml.safe_load(path.read_text("utf-8")), **more}), encoding="utf-8")
+
+    @property
+    def scenario(self):
+        return supported.scenarios(self.place)["debian12"]
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    return Checkout(tmp_path)
+
+
+def test_importing_site_converges_site(checkout):
+    assert (checkout.scenario.converges, checkout.scenario.proof) == ("site", "real")
+
+
+@pytest.mark.parametrize(
+    "provisioner",
+    [
+        {"playbooks": {"converge": "../shared/stack.yml"}},
+        {"ansible_args": ["--skip-tags=frameworks"]},
+        {"ansible_args": ["--limit", "localhost"]},
+        {"options": {"tags": "base"}},
+    ],
+    ids=lambda one: next(iter(one)),
+)
+def test_a_part_of_site_is_no_proof(checkout, provisioner):
+    checkout.change("molecule/debian12/molecule.yml", provisioner=provisioner)
+    assert (checkout.scenario.converges == "site", checkout.scenario.proof) == (False, "none")
+
+
+@pytest.mark.parametrize(
+    "play",
+    [
+        {"name": "Plan", "ansible.builtin.import_playbook": "../../playbooks/plan.yml"},
+        {"name": "Site", "ansible.builtin.import_playbook": "../../playbooks/site.yml", "when": "false"},
+        {"name": "Site", "hosts": "gpu_nodes", "roles": [{"role": "allreduce.gpu.base"}]},
+    ],
+    ids=["plan", "condition", "roles"],
+)
+def test_another_playbook_is_no_proof(checkout, play):
+    (checkout.place / "molecule/shared/converge.yml").write_text(yaml.safe_dump([play]), encoding="utf-8")
+    assert checkout.scenario.proof == "none"
+
+
+def test_a_replica_is_no_real_host(checkout):
+    checkout.change("molecule/debian12/molecule.yml", platforms=[{"name": "one", "distribution": "rocky8"}])
+    assert (checkout.scenario.system, checkout.scenario.proof) == ("rocky 8", "replica")
+
+
+def test_the_part_that_most_scenarios_converge_is_read_from_site():
+    (play,) = yaml.safe_load((CHECKOUT / "molecule/shared/stack.yml").read_text(encoding="utf-8"))
+    command = [
+        sys.executable,
+        "-m",
+        "ansible",
+        "adhoc",
+        "localhost",
+        "-c",
+        "local",
+        "-m",
+        "debug",
+        "-a",
+        "var=converge_roles",
+    ]
+    command += ["-e", json.dumps(play["vars"]), "--playbook-dir", str(CHECKOUT / "molecule/shared")]
+    environment = {
+        "PATH": "/usr/bin:/bin",
+        "ANSIBLE_CALLBACK_RESULT_FORMAT": "json",
+        "HOME": "/nonexistent",
+        "LC_ALL": "C.UTF-8",
+    }
+    said = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
+    chosen = json.loads(said[said.index("{") :])["converge_roles"]
+    assert [name.removeprefix("allreduce.gpu.") for name in chosen] == supported.stack_roles(CHECKOUT)
+    assert set(play["vars"]["converge_without"]) == set(supported.site_roles(CHECKOUT)) - set(
+        supported.stack_roles(CHECKOUT)
+    )
+
+
+def test_the_play_of_the_faults_follows_site():
+    (play,) = yaml.safe_load((CHECKOUT / "tests/scenarios/faults/stack.yml").read_text(encoding="utf-8"))
+    roles = [role["role"].removeprefix("allreduce.gpu.") for role in play["roles"]]
+    assert roles[0] == "stack"
+    assert roles[1:] == [name for name in supported.site_roles(CHECKOUT) if name in roles]
+
+
+def test_make_test_converges_every_way_to_install_a_driver():
+    """noxfile.MOLECULE; nox itself is not at hand under every ansible-core."""
+    tree = ast.parse((CHECKOUT / "noxfile.py").read_text(encoding="utf-8"))
+    values = {
+        node.targets[0].id: node.value
+        for node in tree.body
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
+    }
+    chosen = ast.literal_eval(values["MOLECULE"])
+    rows = {row["scenario"]: row for row in ROWS if row["scenario"]}
+    assert set(chosen) <= set(rows)
+    assert {rows[name]["package_manager"] for name in chosen} == {"apt", "dnf"}
+    assert any(rows[name]["proof"] == "real" for name in chosen)
+    assert any(rows[name]["drivers"][0] == "distribution" for name in chosen)
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row['id']}-{row['version']}")
+@pytest.mark.parametrize("role", sorted(supported.with_used(CHECKOUT, supported.site_roles(CHECKOUT))))
+def test_every_role_has_variables_for_a_system_or_refuses_it(role, row):
+    place = CHECKOUT / "roles" / role
+    assert supported.knows(place, row) or supported.refuses(place)
+
+
+@pytest.mark.parametrize("row", [row for row in ROWS if row["proof"] != "none"], ids=lambda row: row["scenario"])
+@pytest.mark.parametrize("role", sorted(supported.with_used(CHECKOUT, supported.site_roles(CHECKOUT))))
+def test_no_role_refuses_where_the_whole_job_is_proven(role, row):
+    assert supported.knows(CHECKOUT / "roles" / role, row)
+
+
+def test_a_role_without_variables_and_refusal_is_found(tmp_path):
+    role = tmp_path / "half"
+    for name in ("vars", "tasks"):
+        (role / name).mkdir(parents=True)
+    (role / "vars" / "main.yml").write_text("---\n__half_a: 1\n", encoding="utf-8")
+    (role / "tasks" / "main.yml").write_text("---\n- ansible.builtin.ping:\n", encoding="utf-8")
+    rocky = next(row for row in ROWS if row["scenario"] == "rocky9")
+    assert supported.knows(role, rocky)
+    (role / "vars" / "debian.yml").write_text("---\n__half_a: 2\n", encoding="utf-8")
+    assert supported.knows(role, DEBIAN_12)
+    assert not supported.knows(role, rocky)
+    assert not supported.refuses(role)
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row['id']}-{row['version']}")
+@pytest.mark.parametrize("role", sorted(supported.with_used(CHECKOUT, supported.site_roles(CHECKOUT))))
+def test_every_role_has_tasks_for_the_package_manager_or_refuses_the_system(role, row):
+    place = CHECKOUT / "roles" / role
+    managers = {path.name for path in (place / "tasks").iterdir() if path.is_dir()} & {"apt", "dnf"}
+    # Only distributions with drivers of their own have components to enable.
+    unneeded = role == "nvidia_driver" and row["drivers"] == ["nvidia"]
+    assert not managers or row["package_manager"] in managers or unneeded or not supported.knows(place, row)
