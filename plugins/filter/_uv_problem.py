@@ -1,13 +1,13 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Filter: one sentence for a failed uv or pip."""
+"""Filter: the cause of a failed uv or pip, and what to do."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 name: _uv_problem
-short_description: Say in one sentence why uv or pip failed
+short_description: Explain why uv or pip failed
 version_added: 0.1.0
 author: "The allreduce.gpu authors (@allreduce)"
 description:
@@ -44,13 +44,24 @@ options:
 EXAMPLES = r"""
 - name: Stop with one sentence
   ansible.builtin.fail:
-    msg: "{{ result.stderr | allreduce.gpu._uv_problem('Cannot create environment main') }}"
+    msg: "{{ (result.stderr | allreduce.gpu._uv_problem('Cannot create environment main')).text }}"
 """
 
 RETURN = r"""
 _value:
-  description: The sentence.
-  type: str
+  description: The failure, explained.
+  type: dict
+  contains:
+    cause:
+      description: Code of the cause, V(unknown) where it is not known.
+      type: str
+      sample: disk_full
+    remedy:
+      description: What to do; empty where the cause is not known.
+      type: str
+    text:
+      description: What was being done, cause and remedy in one sentence.
+      type: str
 """
 
 from ..plugin_utils.environments.uv_messages import explain  # noqa: E402

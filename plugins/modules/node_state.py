@@ -25,16 +25,17 @@ attributes:
     support: full
 options:
   packages:
-    description: Shell patterns of the package names to report. Packages that match none are left out.
+    description:
+      - Shell patterns of the package names to report. Packages that match none are left out, and count as not installed
+        wherever the fact is compared with a plan.
     type: list
     elements: str
-    default: ['*nvidia*', 'cuda*', 'libcuda*', 'libcudnn*', 'cudnn*', 'libnccl*', 'nccl*', 'dkms', 'linux-image*',
-              'linux-headers*', 'kernel', 'kernel-core', 'kernel-devel*']
+    default: ['*']
   services:
     description: Names of the systemd services to report.
     type: list
     elements: str
-    default: [chrony, chronyd, nvidia-persistenced, nvidia-fabricmanager]
+    default: [chrony, chronyd, nvidia-persistenced, nvidia-fabricmanager, allreduce-gpu-settings]
   paths:
     description: Directories whose free space is reported.
     type: list
@@ -51,7 +52,6 @@ options:
 EXAMPLES = r"""
 - name: Measure the node
   allreduce.gpu.node_state:
-    packages: ['*nvidia*', 'cuda*', build-essential]
 
 - name: Show which kernels have an NVIDIA module
   ansible.builtin.debug:
@@ -93,11 +93,7 @@ from ..module_utils.host.ansible_module import program_output
 from ..module_utils.host.node_state import read_node_state
 from ..module_utils.machine.files import FileTree
 
-PACKAGES = [
-    "*nvidia*", "cuda*", "libcuda*", "libcudnn*", "cudnn*", "libnccl*",
-    "nccl*", "dkms", "linux-image*", "linux-headers*", "kernel", "kernel-core", "kernel-devel*",
-]  # fmt: skip
-SERVICES = ["chrony", "chronyd", "nvidia-persistenced", "nvidia-fabricmanager"]
+SERVICES = ["chrony", "chronyd", "nvidia-persistenced", "nvidia-fabricmanager", "allreduce-gpu-settings"]
 
 
 def main():
@@ -105,7 +101,7 @@ def main():
     strings = {"type": "list", "elements": "str"}
     module = AnsibleModule(
         argument_spec={
-            "packages": dict(strings, default=PACKAGES),
+            "packages": dict(strings, default=["*"]),
             "services": dict(strings, default=SERVICES),
             "paths": {"type": "list", "elements": "path", "default": ["/", "/opt", "/var"]},
             "root": {"type": "path", "default": "/"},

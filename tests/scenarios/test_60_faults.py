@@ -151,7 +151,7 @@ class TestUbuntu(Driver):
     def test_full_disk(self, without_driver, place):
         host = without_driver
         with host.full(place):
-            stopped(host.stack("driver"), "the disk is full", "make room")
+            stopped(host.stack("driver"), "the disk is full", "free some space")
         host.converges()
 
     def test_power_cut_in_the_middle_of_dpkg(self, without_driver):
@@ -258,7 +258,7 @@ class TestRocky(Driver):
     def test_full_disk(self, without_driver, place):
         host = without_driver
         with host.full(place):
-            stopped(host.stack("driver"), "the disk is full", "make room")
+            stopped(host.stack("driver"), "the disk is full", "free some space")
         host.is_sound()
         host.converges()
 

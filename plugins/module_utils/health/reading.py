@@ -18,14 +18,14 @@ XID = re.compile(r"NVRM: Xid \((?:PCI:)?([0-9a-fA-F:.]+)\): (\d+)")
 # Bits of nvmlClocksThrottleReason* (nvml.h).
 CLOCK_REASONS = (
     (0x1, "idle"),
-    (0x2, "application clocks"),
-    (0x4, "software power cap"),
-    (0x8, "hardware slowdown"),
-    (0x10, "sync boost"),
-    (0x20, "software thermal"),
-    (0x40, "hardware thermal"),
-    (0x80, "power brake"),
-    (0x100, "display clocks"),
+    (0x2, "application_clocks"),
+    (0x4, "software_power_cap"),
+    (0x8, "hardware_slowdown"),
+    (0x10, "sync_boost"),
+    (0x20, "software_thermal"),
+    (0x40, "hardware_thermal"),
+    (0x80, "power_brake"),
+    (0x100, "display_clocks"),
 )
 
 
@@ -55,8 +55,8 @@ def read_counters(nvml, handle):
 
 
 def clock_reasons(bits):
-    """The set bits in words, None where NVML did not tell."""
-    return None if bits is None else [text for bit, text in CLOCK_REASONS if bits & bit]
+    """The codes of the set bits, None where NVML did not tell."""
+    return None if bits is None else [code for bit, code in CLOCK_REASONS if bits & bit]
 
 
 def read_next_module(tree, kernel):

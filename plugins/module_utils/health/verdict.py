@@ -30,7 +30,7 @@ JUDGES = {
     "pcie_link_narrow": ("pcie_width",),
 }
 # What an idle or power-capped GPU has is normal.
-THROTTLING = ("hardware slowdown", "software thermal", "hardware thermal", "power brake")
+THROTTLING = ("hardware_slowdown", "software_thermal", "hardware_thermal", "power_brake")
 
 
 def judge(node, state, readings, limits):
@@ -154,9 +154,9 @@ def clocks(gpus, limits):
         name, reasons = gpu_label(gpu), counters.get("clock_reasons")
         if reasons is None:
             slowed.append(finding("throttling", "none", None, "unknown", "NVML did not tell", name))
-        for text in reasons or []:
-            if text in THROTTLING:
-                slowed.append(finding("throttling", "none", text, "degraded", action, name))
+        for reason in reasons or []:
+            if reason in THROTTLING:
+                slowed.append(finding("throttling", "none", reason.replace("_", " "), "degraded", action, name))
     entries = [judged("throttling", CATEGORY, "none", "none on %s" % number_of(gpus), slowed)]
     if limits["persistence"]:
         entries.append(

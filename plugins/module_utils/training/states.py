@@ -102,14 +102,21 @@ def stop(params, run):
 
 def interface(address, run):
     """Name of the one interface that carries ADDRESS; None where there is none, several, or no way to tell."""
+    names = _interfaces(address, run) or []
+    return names[0] if len(names) == 1 else None
+
+
+def _interfaces(address, run):
+    """Names of the interfaces that carry ADDRESS; None where ip cannot be asked."""
     rc, out, dummy = run(["ip", "-json", "address", "show", "to", address])
+    if rc != 0:
+        return None
     try:
-        links = json.loads(out) if rc == 0 and out.strip() else []
+        links = json.loads(out) if out.strip() else []
     except ValueError:
         return None
     # ip prints an empty object for each interface that the filter left out.
-    names = sorted({link["ifname"] for link in links if link.get("ifname") and link.get("addr_info")})
-    return names[0] if len(names) == 1 else None
+    return sorted({link["ifname"] for link in links if link.get("ifname") and link.get("addr_info")})
 
 
 def _standing(params, shown):
@@ -127,8 +134,7 @@ def _standing(params, shown):
 
 
 def _address_refusal(address, run):
-    rc, out, dummy = run(["ip", "-json", "address", "show", "to", address])
-    if rc == 0 and interface(address, lambda argv: (rc, out, dummy)) is None and '"addr_info"' not in out:
+    if _interfaces(address, run) == []:
         return "No interface of this node has the cluster address %s; set gpu_cluster_address to one it has." % address
     return None
 

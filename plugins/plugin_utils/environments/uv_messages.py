@@ -1,58 +1,80 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Say in one sentence why uv or pip failed, and what to change. Pure: recorded output in, sentence out."""
+"""Explain why uv or pip failed, and what to change."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
 
+from ..packages.causes import UNKNOWN, Cause, Explanation, recognize
+
 __all__ = ["explain", "without_credentials"]
 
 _SOURCES_HINT = "set python_env_index_url, python_env_find_links or gpu_stack_request"
-# Cause in the tool's output -> what happened and what to do. {what}, {sources} and the pattern's groups are filled in.
-_CAUSES = (
-    (
+_SOLVE = "or solve anew with frameworks_relock=true"
+# {sources}, {last} and the pattern's groups are filled in.
+CAUSES = (
+    Cause(
+        "disk_full",
         r"No space left on device",
-        "{what}: the file system of /opt/allreduce or of the temporary directory is full; free some space and run again.",
+        "the file system of /opt/allreduce or of the temporary directory is full",
+        "free some space and run again",
     ),
-    (
+    Cause(
+        "read_only",
         r"Read-only file system",
-        "{what}: /opt/allreduce lies on a read-only file system; mount it writable and run again.",
+        "/opt/allreduce lies on a read-only file system",
+        "mount it writable and run again",
     ),
-    (
+    Cause(
+        "no_interpreter",
         r"No interpreter found for (?P<wanted>Python [0-9.]+)",
-        "{what}: this host has no {wanted}; install it from the distribution, or set gpu_stack_request.python to a version it has.",
+        "this host has no {wanted}",
+        "install it from the distribution, or set gpu_stack_request.python to a version it has",
     ),
-    (
+    Cause(
+        "hash_mismatch",
         r"ash mismatch for `?(?P<package>[^`\s]+)`?",
-        "{what}: the file found for {package} is not the one that was locked; repair the source ({sources}), "
-        "or solve anew with frameworks_relock=true.",
+        "the file found for {package} is not the one that was locked",
+        "repair the source ({sources}), " + _SOLVE,
     ),
-    (
+    Cause(
+        "hash_mismatch",
         r"THESE PACKAGES DO NOT MATCH THE HASHES",
-        "{what}: a file found in {sources} does not have the expected SHA-256; repair that source.",
+        "a file found in {sources} does not have the expected SHA-256",
+        "repair that source",
     ),
-    (
+    Cause(
+        "untrusted_certificate",
         r"invalid peer certificate|CERTIFICATE_VERIFY_FAILED|certificate verify failed",
-        "{what}: the certificate of {sources} is not trusted; add its authority with base_ca_certificates.",
+        "the certificate of {sources} is not trusted",
+        "add its authority with base_ca_certificates",
     ),
-    (
+    Cause(
+        "unreachable",
         r"(?:Failed to fetch: |Failed to read `--find-links` URL: )`?(?P<url>[^\s`]+?)`?$",
-        "{what}: {url} cannot be fetched ({last}); check proxy and network, or " + _SOURCES_HINT + ".",
+        "{url} cannot be fetched ({last})",
+        "check proxy and network, or " + _SOURCES_HINT,
     ),
-    (
+    Cause(
+        "no_solution",
         r"cause: Because (?P<because>[^\n]+?),? we can conclude",
-        "{what}: no wheels fit ({because}); looked in {sources}; " + _SOURCES_HINT + ".",
+        "no wheels fit ({because}); looked in {sources}",
+        _SOURCES_HINT,
     ),
-    (
+    Cause(
+        "package_not_found",
         r"No matching distribution found for (?P<package>\S+)",
-        "{what}: no wheel found for {package}; looked in {sources}; " + _SOURCES_HINT + ".",
+        "no wheel found for {package}; looked in {sources}",
+        _SOURCES_HINT,
     ),
-    (
+    Cause(
+        "no_venv",
         r"ensurepip is not available|No module named '?venv",
-        "{what}: the distribution's venv package is missing; install python3-venv and run again.",
+        "the distribution's venv package is missing",
+        "install python3-venv and run again",
     ),
 )
 
@@ -76,16 +98,18 @@ def explain(
     find_links: Iterable[str] = (),
     no_index: bool = False,
     wheel_index: str | None = None,
-) -> str:
-    """One sentence for a failed uv or pip.
+) -> Explanation:
+    """Explain the failure of uv or pip; where no cause is known, the text has the last line of its output.
 
-    output: its standard error; what: the beginning of the sentence; the rest: where wheels were looked for
+    output: its standard error; what: the beginning of the sentence; the rest: where wheels were looked for.
     """
     lines = [line.strip() for line in output.splitlines() if line.strip()]
     last = re.sub(r"^(error|cause): ", "", lines[-1]) if lines else "no output"
-    sources = _sources(index_url, find_links, no_index, wheel_index)
-    for pattern, sentence in _CAUSES:
-        match = re.search(pattern, output, re.MULTILINE)
-        if match:
-            return without_credentials(sentence.format(what=what, sources=sources, last=last, **match.groupdict()))
-    return without_credentials(f"{what}: {last}.")
+    known = recognize(CAUSES, output)
+    if known is None:
+        return {"cause": UNKNOWN, "remedy": "", "text": without_credentials(f"{what}: {last}.")}
+    cause, found = known
+    values = {"sources": _sources(index_url, find_links, no_index, wheel_index), "last": last, **found.groupdict()}
+    remedy = without_credentials(cause.remedy.format(**values))
+    text = without_credentials(f"{what}: {cause.what.format(**values)}; {remedy}.")
+    return {"cause": cause.code, "remedy": remedy, "text": text}

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Why apt or dnf failed, in one sentence that says what to change."""
+"""Explain why apt or dnf failed, and what to change."""
 
 from __future__ import annotations
 
@@ -9,96 +9,136 @@ import json
 import re
 from collections.abc import Mapping
 
-_MIRROR = "for a mirror, repeat its synchronisation; else wait until the repository is complete and run this again"
-_LOCK = "another package manager holds the lock{holder}: let it finish, or stop it, and run this again"
-_KEY = "set {key} to the file of the key that signs it and {key}_fingerprint to its fingerprint, if you trust that key"
+from .causes import UNKNOWN, Cause, Explanation, recognize
 
-# The first that is found counts: what is particular stands before what it brings along. Groups fill the sentence.
-CAUSES = [
-    (r"(?P<file>/var/lib/dkms/\S+?/make\.log)", "a kernel module could not be built: see {file} there"),
-    (
+_MIRROR = "for a mirror, repeat its synchronisation; else wait until the repository is complete and run this again"
+_LOCK = ("another package manager holds the lock{holder}", "let it finish, or stop it, and run this again")
+_KEY = "set {key} to the file of the key that signs it and {key}_fingerprint to its fingerprint, if you trust that key"
+_INDEX = "the signature of {source} does not match its index, which "
+
+# The first that is found counts: what is particular stands before what it brings along.
+CAUSES = (
+    Cause(
+        "dkms_build_failed",
+        r"(?P<file>/var/lib/dkms/\S+?/make\.log)",
+        "a kernel module could not be built",
+        "see {file} there",
+    ),
+    Cause(
+        "disk_full",
         r"No space left on device|Insufficient space in download directory (?P<directory>\S+)|(?:don't|do not) have enough free space in (?P<file>\S+?)[.\s]|"
         r"At least (?P<size>\w+) more space needed on the (?P<place>\S+) filesystem|No space left",
-        "the disk is full{where}: make room there and run this again",
+        "the disk is full{where}",
+        "free some space there and run this again",
     ),
-    (
+    Cause(
+        "lock_held",
         r"Failed to lock|Could not get lock|[Ll]ockfile is held|is locked by another|lock_timeout",
-        _LOCK,
+        *_LOCK,
     ),
-    (
+    Cause(
+        "key_rejected",
         r"policy|SHA-?1.{0,80}(?:not considered secure|rejected)|Signing key on \w+ is not bound",
-        "the host's policy rejects the key of {source}, which only SHA-1 binds to its name: use a mirror that signs with a key of its "
-        "own ({key}), or take the packages from the distribution",
+        "the host's policy rejects the key of {source}, which only SHA-1 binds to its name",
+        "use a mirror that signs with a key of its own ({key}), or take the packages from the distribution",
     ),
-    (
+    Cause(
+        "unknown_key",
         r"NO_PUBKEY (?P<id>\w+)|Missing key (?P<id2>\w+)|[Nn]o public key|Signing key not found|keys? (?:listed|already installed).*not correct|NOKEY",
-        "{source} is signed with another key{id} than the one that is set: " + _KEY,
+        "{source} is signed with another key{id} than the one that is set",
+        _KEY,
     ),
-    (
+    Cause(
+        "bad_signature",
         r"Bad GPG signature|GPG signature verification error",  # dnf does not tell one from the other
-        "the signature of {source} does not match its index, which is half copied or signed with another key than the one that is set: "
+        _INDEX + "is half copied or signed with another key than the one that is set",
         "for a mirror, repeat its synchronisation, or " + _KEY,
     ),
-    (
+    Cause(
+        "bad_signature",
         r"BADSIG|signatures? (?:were|was|is) invalid|[Bb]ad [Ss]ignature|GPG verification error",
-        "the signature of {source} does not match its index, which was changed on the way or half copied: " + _MIRROR,
+        _INDEX + "was changed on the way or half copied",
+        _MIRROR,
     ),
-    (
+    Cause(
+        "index_expired",
         r"is expired \(invalid since|is not valid yet|Release file expired",
-        "the index of {source} has expired: " + _MIRROR + ", and see that the host's clock is right",
+        "the index of {source} has expired",
+        _MIRROR + ", and check that the host's clock is right",
     ),
-    (
+    Cause(
+        "index_inconsistent",
         r"unexpected size|Hash Sum mismatch|checksum doesn't match|checksums? mismatch|Mirror sync in progress|connection closed",
-        "the index of {source} and its files do not fit together: " + _MIRROR,
+        "the index of {source} and its files do not fit together",
+        _MIRROR,
     ),
-    (
+    Cause(
+        "package_vanished",
         r"Failed to fetch (?P<url>\S+\.(?:deb|rpm))\s+404|\[MIRROR\] (?P<rpm>\S+\.rpm):.{0,80}404|(?P<rpm2>\S+\.rpm).{0,200}404|"
         r"Failed to download packages?: (?P<rpm3>\S+): ",
-        "{url} is in the repository's index and no longer in the repository: " + _MIRROR,
+        "{url} is in the repository's index and no longer in the repository",
+        _MIRROR,
     ),
-    (
+    Cause(
+        "server_error",
         r"(?P<code>\b5\d\d\b)\s+(?:Service|Bad|Gateway|Internal)|Status code: (?P<code2>5\d\d)|\berror: (?P<code3>5\d\d)\b",
-        "{source} answers {code}: wait until its server works again, or set {address} to a mirror, and run this again",
+        "{source} answers {code}",
+        "wait until its server works again, or set {address} to a mirror, and run this again",
     ),
-    (
+    Cause(
+        "no_repository",
         r"(?:does not have|no longer has) a Release file|\b404\b",
-        "there is no repository at {source}: correct {address}",
+        "there is no repository at {source}",
+        "correct {address}",
     ),
-    (
+    Cause(
+        "unreachable",
         r"Could not (?:connect|resolve)|Connection (?:refused|failed|timed out)|Couldn't (?:connect|resolve)|timed out",
-        "{source} cannot be reached: look at the host's network and proxy, or set {address} to a mirror that it reaches",
+        "{source} cannot be reached",
+        "check the host's network and proxy, or set {address} to a mirror that it reaches",
     ),
-    (
+    Cause(
+        "package_not_found",
         r"[Vv]ersion '(?P<version>[^']+)' for '(?P<name>[^']+)' was not found|[Nn]o package matching '(?P<name2>[^']+)'|"
         r"No package (?P<name3>\S+) available|no available installation candidate for (?P<name4>[^=\s]+)=(?P<version2>\S+)",
-        "no repository of the host has {name} {version}, which the plan names: take another version in gpu_stack_request, or complete "
-        "the mirror",
+        "no repository of the host has {name} {version}, which the plan names",
+        "take another version in gpu_stack_request, or complete the mirror",
     ),
-    (r"Waiting for process with pid \d+ to finish", _LOCK),
-    (
+    Cause("lock_held", r"Waiting for process with pid \d+ to finish", *_LOCK),
+    Cause(
+        "dependency_conflict",
         r"unmet dependencies|held broken packages|nothing provides|[Dd]epsolve|[Cc]onflicting requests|pkgProblemResolver",
-        "the packages do not fit together with what is installed or in the repositories: {lines}; remove what somebody installed by "
-        "hand, or complete the mirror",
+        "the packages conflict with what is installed or in the repositories ({lines})",
+        "remove packages that were installed by hand, or complete the mirror",
     ),
-]
+)
 _SETTINGS = {"key": "cuda_repository_key", "address": "cuda_repository_mirror"}
 
 
 def text_of(result: Mapping) -> str:
-    """Everything that a failed task printed."""
+    """Return everything that a failed task printed."""
     parts = [result.get(key) or "" for key in ("msg", "stderr", "stdout", "module_stderr")]
     parts += [json.dumps(result[key]) for key in ("failures", "results") if result.get(key)]
     return "\n".join(str(part) for part in parts)
 
 
-def explain(result: Mapping, holder: Mapping | None = None, source: str = "the repository") -> str:
-    """The sentence, without what was being done; the message itself where no cause is known."""
-    text = text_of(result)
-    for pattern, sentence in CAUSES:
-        found = re.search(pattern, text)
-        if found:
-            return sentence.format(**_fillings(found, text, holder, source))
-    return " ".join(str(result.get("msg") or text).split()).rstrip(".")
+def explain(result: Mapping, holder: Mapping | None = None, source: str = "the repository") -> Explanation:
+    """Explain a failed result, without what was being done; where no cause is known, the text is its message.
+
+    A result that has a ``cause`` was explained before, and keeps what it says. holder: who has the package manager's
+    lock; source: the repository, where the result does not name it.
+    """
+    output = text_of(result)
+    message = " ".join(str(result.get("msg") or output).split()).rstrip(".")
+    if result.get("cause"):
+        return {"cause": result["cause"], "remedy": result.get("remedy") or "", "text": message}
+    known = recognize(CAUSES, output)
+    if known is None:
+        return {"cause": UNKNOWN, "remedy": "", "text": message}
+    cause, found = known
+    values = _fillings(found, output, holder, source)
+    remedy = cause.remedy.format(**values)
+    return {"cause": cause.code, "remedy": remedy, "text": f"{cause.what.format(**values)}: {remedy}"}
 
 
 def _fillings(found: re.Match, text: str, holder: Mapping | None, source: str) -> dict:

@@ -120,7 +120,7 @@ def _gpu(
         pcie=_of(pcie, "generation", "gen ") + _of(pcie, "width", ", x" if pcie.get("generation") else "x"),
         nvlinks=f"{active} of {len(links)} active" if links else "",
         memory="; ".join(_memory(mapping(gpu.get("ecc")), counters)),
-        clocks=", ".join(texts(counters.get("clock_reasons"))),
+        clocks=", ".join(reason.replace("_", " ") for reason in texts(counters.get("clock_reasons"))),
         persistence=_on(gpu.get("persistence_mode")),
         modes="; ".join(_modes(gpu)),
         power=_watts(power.get("current"), power.get("default")),

@@ -130,20 +130,16 @@ def cuda_os(context: Context, cuda, os):
 
 @rule("cudnn-cuda", "cudnn", "cuda", sources=("S20", "K1"))
 def cudnn_cuda(context: Context, cudnn, cuda):
-    """System cuDNN stands on a system CUDA of its own major; cuDNN 8 builds do not reach CUDA 12.3."""
+    """System cuDNN stands on a system CUDA of its own major, up to the newest that it supports."""
     if cudnn.absent:
         return None
     if cuda.absent:
         return f"cuDNN {cudnn.version} as a system library needs a CUDA toolkit beside it"
     if major(cudnn.row["cuda"]) != major(cuda.version):
         return f"cuDNN {cudnn.version} ({cudnn.variant}) is not built for CUDA {minor(cuda.version)}"
-    if major(cudnn.version) == "8" and at_least(minor(cuda.version), "12.3"):
-        return f"cuDNN {cudnn.version} supports CUDA up to 12.2, not {minor(cuda.version)}"
-    if (
-        cuda.row["version"] in ("11.0", "11.1", "11.2", "11.3", "11.4", "11.5", "11.6", "11.7")
-        and major(cudnn.version) == "9"
-    ):
-        return f"cuDNN {cudnn.version} needs CUDA 11.8 or newer, not {cuda.row['version']}"
+    last = cudnn.row.get("cuda_last")
+    if last and not at_least(last, minor(cuda.version)):
+        return f"cuDNN {cudnn.version} supports CUDA up to {last}, not {minor(cuda.version)}"
     return None
 
 

@@ -116,7 +116,7 @@ def cupy_gpu(context: Context, cupy, gpu):
 
 @rule("cupy-driver-floor", "cupy", "driver", sources=("S1", "S19"))
 def cupy_driver_floor(context: Context, cupy, driver):
-    floor = {"11": "450.80.02", "12": "525.60.13", "13": "580.65.06"}[cupy.row["cuda"]]
+    floor = context.tables.major_driver_floor(cupy.row["cuda"])
     if not at_least(driver.version, floor):
         return f"{cupy.variant} (CUDA {cupy.row['cuda']}) needs driver {floor} or newer, not {driver.version}"
     return None

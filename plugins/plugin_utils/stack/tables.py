@@ -45,6 +45,10 @@ class Tables:
         """The oldest driver that runs programs of this toolkit: the floor of its major, or the driver it came with."""
         return _driver_floor(self, cuda)
 
+    def major_driver_floor(self, major: str) -> str:
+        """Return the oldest driver that runs programs of any toolkit of this major."""
+        return next(row["min_driver"] for row in self.rows("cuda") if row["version"].startswith(f"{major}."))
+
 
 @cache
 def _bundled_driver(tables: Tables, cuda: str) -> str:

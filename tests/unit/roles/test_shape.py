@@ -15,7 +15,10 @@ FIRST = "stack"
 # What works on a cluster as it is found, whatever its plan.
 WITHOUT_PLAN = {FIRST, "report", "train"}
 # Variables that roles share, documented in architecture and README.
-SHARED = {"gpu_stack_request", "gpu_stack_host", "gpu_stack_profile", "gpu_cluster_address", "report_directory"}
+SHARED = {
+    "gpu_stack_request", "gpu_stack_host", "gpu_stack_profile", "gpu_cluster_address", "gpu_package_lock_timeout",
+    "report_directory",
+}  # fmt: skip
 
 each_role = pytest.mark.parametrize("role", ALL, ids=lambda role: role.name)
 

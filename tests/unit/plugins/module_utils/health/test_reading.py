@@ -41,7 +41,7 @@ def test_counters_of_a_gpu_with_ecc(counters):
     assert found["uncorrected_errors"] == 2
     assert found["remapped_rows"] == {"correctable": 0, "uncorrectable": 2, "pending": 1, "failed": 0}
     assert found["retired_pages_pending"] is None
-    assert found["clock_reasons"] == ["idle", "hardware thermal"]
+    assert found["clock_reasons"] == ["idle", "hardware_thermal"]
     assert gpus["0000:17:00.0"]["uncorrected_errors"] == 0
 
 

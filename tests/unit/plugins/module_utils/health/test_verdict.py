@@ -42,9 +42,9 @@ def test_a_node_that_is_well_and_what_was_judged():
         ({"remapped_rows": None, "retired_pages_pending": None}, [("row_remapping", "unknown")], "ok"),
         ({"remapped_rows": None, "retired_pages_pending": False}, [], "ok"),
         ({"retired_pages_pending": True}, [("page_retirement", "reboot_required")], "reboot_required"),
-        ({"clock_reasons": ["idle", "software power cap"]}, [], "ok"),
+        ({"clock_reasons": ["idle", "software_power_cap"]}, [], "ok"),
         (
-            {"performance_state": 2, "clock_reasons": ["hardware slowdown", "hardware thermal"]},
+            {"performance_state": 2, "clock_reasons": ["hardware_slowdown", "hardware_thermal"]},
             [("throttling", "degraded")] * 2,
             "degraded",
         ),

@@ -107,9 +107,23 @@ def test_driver_branches_rise():
 
 def test_only_cuda_that_was_never_released_is_missing():
     known = [row["version"] for row in rows("cuda")]
-    for major, last in (("11", 8), ("12", 9)):
-        missing = [f"{major}.{minor}" for minor in range(last + 1) if f"{major}.{minor}" not in known]
-        assert missing == [one for one in RAW["cuda"]["never_released"] if one.startswith(f"{major}.")]
+    wanted = [f"11.{minor}" for minor in range(9)] + [f"12.{minor}" for minor in range(10)]
+    assert [one for one in wanted if one not in known] == ["12.7"]
+
+
+def test_cuda_toolkits_of_a_major_have_one_driver_floor():
+    floors = {(row["version"].split(".")[0], row["min_driver"]) for row in rows("cuda")}
+    assert floors == {("11", "450.80.02"), ("12", "525.60.13"), ("13", "580.65.06")}
+
+
+def test_the_first_cuda_of_a_gpu_compiles_for_it():
+    newest = {row["version"]: Version(row["max_cc"]) for row in rows("cuda")}
+    late = [
+        row["model"]
+        for row in rows("gpus")
+        if row["min_cuda"] in newest and Version(row["compute_capability"]) > newest[row["min_cuda"]]
+    ]
+    assert not late
 
 
 def test_cuda_drivers_belong_to_known_branches():
