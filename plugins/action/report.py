@@ -11,6 +11,7 @@ from typing import Any
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 
+from ..plugin_utils.preflight.text import describe_all
 from ..plugin_utils.report import document, html, junit
 from ..plugin_utils.report.build import build
 from ..plugin_utils.report.sources import ReportError, read
@@ -42,7 +43,7 @@ class ActionModule(ActionBase):
             if not self._task.check_mode:
                 apply(changes)
         except ReportError as error:
-            raise AnsibleActionFail(str(error)) from error
+            raise AnsibleActionFail(describe_all(error.problems), result={"cause": error.problems[0].code}) from None
         result.update(
             changed=bool(changes),
             directory=str(directory),

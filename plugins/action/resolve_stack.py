@@ -12,6 +12,7 @@ from ansible.release import __version__ as ansible_version
 from ..plugin_utils.planning.decide import decide
 from ..plugin_utils.planning.lock import LockError
 from ..plugin_utils.planning.questions import question_from_facts
+from ..plugin_utils.preflight.text import describe_all
 from ..plugin_utils.stack.explain import conflict_message
 from ..plugin_utils.stack.inputs import InputError
 from ..plugin_utils.stack.tables import load
@@ -31,8 +32,10 @@ class ActionModule(ActionBase):
         question = question_from_facts(options, facts, ansible_version)
         try:
             answer = decide(question, lock=options["lock"], renew=options["renew"])
-        except (InputError, LockError) as error:
+        except InputError as error:
             raise AnsibleActionFail(str(error)) from error
+        except LockError as error:
+            raise AnsibleActionFail(describe_all(error.problems), result={"cause": error.problems[0].code}) from None
         if answer["stack"] is None and options["on_conflict"] == "fail":
             raise AnsibleActionFail(conflict_message(answer), result={"changed": False, **answer})
         result.update(answer, changed=False)

@@ -72,7 +72,7 @@ class ActionModule(ActionBase):
             script, files = self._find(args["script"]), [self._find(path) for path in args["files"]]
             archive = request.archive(script, files, _launch(args, place))
         except ProblemError as error:
-            raise AnsibleActionFail(describe_all(error.problems)) from error
+            raise AnsibleActionFail(describe_all(error.problems), result={"cause": error.problems[0].code}) from None
         unit = _RemoteUnit(self, args, place, archive, task_vars)
         if self._task.check_mode:
             return {**result, **unit.rehearse()}

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from ..preflight.problem import Problem
 from ..stack.resolve import choose, refuse
 from ..stack.tables import Tables, load
-from .lock import ADVICE, LockError, changed_inputs, differences, entry_for, locked_stack, nearest_entry, read
+from .lock import LockError, changed_inputs, differences, entry_for, locked_stack, nearest_entry, read
 
 
 def decide(question: Mapping, lock: str | None = None, renew: bool = False, tables: Tables | None = None) -> dict:
@@ -27,7 +28,7 @@ def decide(question: Mapping, lock: str | None = None, renew: bool = False, tabl
     elif stack is None:
         return refuse(question, tables)
     elif entries is not None and not renew:
-        raise LockError(f"{lock} no longer fits this host: {changed_inputs(entries, inputs)}; {ADVICE}")
+        raise LockError(Problem("lock_outdated", str(lock), {"changes": changed_inputs(entries, inputs)}))
     elif entries:
         stack["update"] = differences(old or nearest_entry(entries, inputs), stack)
     return {"stack": stack, "conflicts": [], "suggestion": None, "warnings": stack["warnings"]}

@@ -15,6 +15,8 @@ from pathlib import Path
 
 import yaml
 
+from ..preflight.problem import Problem, ProblemError
+
 Keys = tuple[str, ...]  # the way to a part of a stack
 FORMAT = 2
 VARIABLE = "__stack_lock"
@@ -33,10 +35,9 @@ FOLLOWS = (
     ("environments", "*", "requirements"), ("environments", "*", "index", "url"), ("environments", "*", "conda"),
     ("environments", "*", "build"),
 )  # fmt: skip
-ADVICE = "plan with stack_lock_renew=true to see the difference and take it over"
 
 
-class LockError(ValueError):
+class LockError(ProblemError):
     """A lock that cannot be read, or that no longer fits a host."""
 
 
@@ -48,9 +49,9 @@ def read(path: str | None) -> list[dict] | None:
         lock = yaml.safe_load(Path(path).read_text(encoding="utf-8"))["all"]["vars"][VARIABLE]
         entries, number = lock["entries"], lock["format"]
     except (yaml.YAMLError, KeyError, TypeError) as error:
-        raise LockError(f"{path} is no stack lock; restore it, or delete it to plan anew") from error
+        raise LockError(Problem("lock_unreadable", path)) from error
     if number != FORMAT:
-        raise LockError(f"{path} has format {number}, this collection reads format {FORMAT}; delete it to plan anew")
+        raise LockError(Problem("lock_format", path, {"found": number, "supported": FORMAT}))
     return entries
 
 

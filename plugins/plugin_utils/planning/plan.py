@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 
+from ..preflight.text import describe_all
 from ..stack.explain import conflict_line
 from ..stack.inputs import InputError
 from .decide import decide
@@ -30,8 +31,11 @@ def plan(hosts: Mapping[str, Mapping], version: str, lock: str | None = None, re
         question = json.loads(key)
         try:
             answer = decide(question, lock=lock, renew=renew)
-        except (InputError, LockError) as error:
+        except InputError as error:
             found["refused"].append(_refused(names, question, [str(error)], None))
+            continue
+        except LockError as error:
+            found["refused"].append(_refused(names, question, [describe_all(error.problems)], None))
             continue
         if answer["stack"] is None:
             instead = (answer["suggestion"] or {}).get("text")

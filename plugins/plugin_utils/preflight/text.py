@@ -40,6 +40,39 @@ SENTENCES = {
     "wrong_nproc": "nproc_per_node is '{subject}'; set it to auto or to a number from 1.",
     "wrong_port": "port is {subject}; set it to a number from 1 to 65535.",
     "short_lease": "lease is {subject} s; set it to {least} s or more.",
+    "lock_unreadable": "{subject} is not a stack lock; restore it, or delete it to plan again.",
+    "lock_format": (
+        "{subject} has lock format {found}, but this collection reads format {supported}; delete the file to plan again."
+    ),
+    "lock_outdated": (
+        "{subject} no longer fits this host: {changes}; plan with stack_lock_renew=true to see the difference and "
+        "take it over."
+    ),
+    "no_report_directory": (
+        "The report directory {subject} does not exist; run the verify playbook, which creates it, or set "
+        "report_directory to the directory of its verify.json."
+    ),
+    "no_verification": (
+        "{subject} has no verify.json; run the verify playbook, or set report_directory to the directory of its "
+        "verify.json."
+    ),
+    "verification_unreadable": "{subject} cannot be read ({error}); run the verify playbook again.",
+    "verification_format": (
+        "{subject} has format {found}, but this collection reads format {supported}; run the verify playbook again."
+    ),
+    "result_unreadable": (
+        "{subject} cannot be read ({error}); run the train playbook again, or delete {directory} to report without "
+        "that run."
+    ),
+    "result_format": (
+        "{subject} has format {found}, but this collection reads format {supported}; run the train playbook again, or "
+        "delete {directory} to report without that run."
+    ),
+    "report_not_read": "{subject} cannot be read ({error}); correct its permissions, or set another report_directory.",
+    "report_not_written": (
+        "{subject} cannot be written ({error}); free some space or correct its permissions, or set another "
+        "report_directory."
+    ),
 }
 
 

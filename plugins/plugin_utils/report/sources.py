@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Reads what verification and training left in the report directory, or says in one sentence why it cannot."""
+"""Reads what verification and training left in the report directory."""
 
 from __future__ import annotations
 
@@ -9,41 +9,38 @@ import json
 from pathlib import Path
 from typing import Any
 
+from ..preflight.problem import Problem, ProblemError
+
 FORMAT = 1
 
 
-class ReportError(Exception):
-    """One sentence: what, the value, what to do instead."""
+class ReportError(ProblemError):
+    """A report that cannot be made of what is there, or not be written."""
 
 
 def read(directory: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """The verification and the training results below the directory."""
     if not directory.is_dir():
-        raise ReportError(
-            f"the report directory {directory} does not exist: run the verify playbook first, which creates it,"
-            " or set report_directory to where its verify.json lies"
-        )
+        raise ReportError(Problem("no_report_directory", str(directory)))
     verification = directory / "verify.json"
     if not verification.is_file():
-        raise ReportError(
-            f"{directory} holds no verify.json: run the verify playbook first,"
-            " or set report_directory to where its verify.json lies"
-        )
-    results = [
-        _load(path, f"run the train playbook again, or delete {path.parent} to report without that run")
-        for path in sorted(directory.glob("training/*/result.json"))
-    ]
-    return _load(verification, "run the verify playbook again"), results
+        raise ReportError(Problem("no_verification", str(directory)))
+    results = [_load(path, "result") for path in sorted(directory.glob("training/*/result.json"))]
+    return _load(verification, "verification"), results
 
 
-def _load(path: Path, remedy: str) -> dict[str, Any]:
+def _load(path: Path, kind: str) -> dict[str, Any]:
+    """Return a document; kind: verification | result, as the codes of its problems begin."""
+    directory = str(path.parent)
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
-        raise ReportError(f"{path} cannot be read ({_reason(error)}): {remedy}") from error
+        detail = {"error": _reason(error), "directory": directory}
+        raise ReportError(Problem(f"{kind}_unreadable", str(path), detail)) from error
     found = document.get("format") if isinstance(document, dict) else None
     if found != FORMAT:
-        raise ReportError(f"{path} has format {found!r} where this collection reads format {FORMAT}: {remedy}")
+        detail = {"found": found, "supported": FORMAT, "directory": directory}
+        raise ReportError(Problem(f"{kind}_format", str(path), detail))
     return document
 
 

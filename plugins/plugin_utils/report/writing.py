@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..documents.files import replace_file
+from ..preflight.problem import Problem
 from .sources import ReportError
 
 
@@ -38,7 +39,7 @@ def apply(changes: Iterable[Change]) -> None:
         try:
             replace_file(change.path, change.content)
         except OSError as error:
-            raise _failed(change.path, "written", error) from error
+            raise _failed("report_not_written", change.path, error) from error
 
 
 def _content(path: Path) -> bytes | None:
@@ -47,11 +48,8 @@ def _content(path: Path) -> bytes | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise _failed(path, "read", error) from error
+        raise _failed("report_not_read", path, error) from error
 
 
-def _failed(path: Path, verb: str, error: OSError) -> ReportError:
-    return ReportError(
-        f"{path} cannot be {verb} ({error.strerror}):"
-        " make room or give this user the right to, or set another report_directory"
-    )
+def _failed(code: str, path: Path, error: OSError) -> ReportError:
+    return ReportError(Problem(code, str(path), {"error": error.strerror}))

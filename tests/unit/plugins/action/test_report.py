@@ -70,8 +70,10 @@ def test_a_new_run_updates_the_report(directory):
 
 
 def test_a_wrong_directory_is_one_sentence(tmp_path):
-    with pytest.raises(AnsibleError, match="does not exist: run the verify playbook first"):
+    with pytest.raises(AnsibleError, match="does not exist; run the verify playbook") as error:
         report(directory=str(tmp_path / "no"))
+    assert error.value.result["cause"] == "no_report_directory"
+    assert str(error.value).endswith("the directory of its verify.json.")
 
 
 def test_a_misspelt_argument_is_refused(directory):

@@ -95,6 +95,8 @@ def test_a_lock_that_does_not_fit(tmp_path):
     path = tmp_path / "stack.lock.yml"
     path.write_text(lock.text(lock.renewed(None, [resolve()["stack"]])), encoding="utf-8")
     assert resolve(lock=str(path))["stack"]["update"] == []
-    with pytest.raises(AnsibleError, match="no longer fits this host"):
+    with pytest.raises(AnsibleError, match="no longer fits this host") as error:
         resolve(lock=str(path), request={"pytorch": "2.12"})
+    assert error.value.result["cause"] == "lock_outdated"
+    assert str(error.value).endswith("take it over.")
     assert resolve(lock=str(path), request={"pytorch": "2.12"}, renew=True)["stack"]["update"]

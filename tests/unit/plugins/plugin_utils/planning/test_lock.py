@@ -11,6 +11,7 @@ import pytest
 import yaml
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.planning import lock
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.planning.decide import decide
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.preflight.text import describe
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.resolve import resolve
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.tables import Tables, load
 
@@ -106,10 +107,12 @@ def test_hosts_that_were_not_planned_stay_in_it(path, tmp_path):
     ],
 )
 def test_a_host_it_does_not_fit_is_refused_with_what_changed(path, change, says):
-    with pytest.raises(lock.LockError, match="no longer fits this host") as caught:
+    with pytest.raises(lock.LockError) as caught:
         decide({**QUESTION, **change}, lock=path)
-    assert says in str(caught.value)
-    assert "stack_lock_renew=true" in str(caught.value)
+    (problem,) = caught.value.problems
+    assert (problem.code, problem.subject) == ("lock_outdated", path)
+    assert says in problem.detail["changes"]
+    assert "stack_lock_renew=true" in describe(problem)
 
 
 def test_a_request_that_cannot_work_is_a_conflict_before_it_is_a_matter_of_the_lock(path):
@@ -132,15 +135,16 @@ def test_no_lock(tmp_path):
 def test_what_is_no_lock(tmp_path, content):
     path = tmp_path / "stack.lock.yml"
     path.write_text(content, encoding="utf-8")
-    with pytest.raises(lock.LockError, match="is no stack lock"):
+    with pytest.raises(lock.LockError, match="lock_unreadable"):
         lock.read(str(path))
 
 
 def test_a_lock_of_another_format(tmp_path):
     path = tmp_path / "stack.lock.yml"
     path.write_text("all: {vars: {__stack_lock: {format: 1, entries: []}}}", encoding="utf-8")
-    with pytest.raises(lock.LockError, match="format 1"):
+    with pytest.raises(lock.LockError) as caught:
         lock.read(str(path))
+    assert "has lock format 1, but this collection reads format 2" in describe(caught.value.problems[0])
 
 
 def test_it_is_a_valid_inventory_without_hosts(path):

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import pytest
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.preflight.text import describe
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.sources import ReportError, read
 from ansible_collections.allreduce.gpu.tests.report import cluster
 
@@ -14,9 +15,11 @@ def directory(tmp_path):
 
 
 def refused(directory):
+    """The code of the problem and its sentence."""
     with pytest.raises(ReportError) as error:
         read(directory)
-    return str(error.value)
+    (problem,) = error.value.problems
+    return problem.code, describe(problem)
 
 
 def test_verification_and_every_run_are_read(directory):
@@ -34,13 +37,16 @@ def test_a_run_still_going_has_no_result_yet(directory):
 
 def test_no_directory(tmp_path):
     assert refused(tmp_path / "no") == (
-        f"the report directory {tmp_path / 'no'} does not exist: run the verify playbook first, which creates it,"
-        " or set report_directory to where its verify.json lies"
+        "no_report_directory",
+        f"The report directory {tmp_path / 'no'} does not exist; run the verify playbook, which creates it, or set "
+        "report_directory to the directory of its verify.json.",
     )
 
 
 def test_no_verification(tmp_path):
-    assert refused(tmp_path).startswith(f"{tmp_path} holds no verify.json: run the verify playbook first")
+    code, sentence = refused(tmp_path)
+    assert code == "no_verification"
+    assert sentence.startswith(f"{tmp_path} has no verify.json; run the verify playbook")
 
 
 @pytest.mark.parametrize(
@@ -54,18 +60,31 @@ def test_no_verification(tmp_path):
 )
 def test_a_broken_file_is_named_with_what_to_do(directory, content, reason):
     (directory / "verify.json").write_bytes(content)
-    message = refused(directory)
+    code, sentence = refused(directory)
 
-    assert f"{directory}/verify.json cannot be read ({reason}" in message
-    assert message.endswith("run the verify playbook again")
+    assert code == "verification_unreadable"
+    assert f"{directory}/verify.json cannot be read ({reason}" in sentence
+    assert sentence.endswith("run the verify playbook again.")
 
 
 def test_a_broken_run_can_be_left_out(directory):
     broken = directory / "training" / "20261121T150000-1n" / "result.json"
     broken.write_text("{")
 
-    assert refused(directory).endswith(
-        f"run the train playbook again, or delete {broken.parent} to report without that run"
+    code, sentence = refused(directory)
+    assert code == "result_unreadable"
+    assert sentence.endswith(f"run the train playbook again, or delete {broken.parent} to report without that run.")
+
+
+def test_a_run_of_another_format_can_be_left_out(directory):
+    other = directory / "training" / "20261121T150000-1n" / "result.json"
+    other.write_text('{"format": 7}')
+
+    code, sentence = refused(directory)
+    assert code == "result_format"
+    assert (
+        f"has format 7, but this collection reads format 1; run the train playbook again, or delete {other.parent}"
+        in sentence
     )
 
 
@@ -73,4 +92,6 @@ def test_a_broken_run_can_be_left_out(directory):
 def test_another_format_is_refused(directory, content, found):
     (directory / "verify.json").write_text(content)
 
-    assert f"has format {found} where this collection reads format 1" in refused(directory)
+    code, sentence = refused(directory)
+    assert code == "verification_format"
+    assert f"has format {found}, but this collection reads format 1" in sentence

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import pytest
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.preflight.problem import Problem
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.sources import ReportError
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.writing import apply, plan
 
@@ -22,7 +23,11 @@ def test_only_what_differs_is_written(tmp_path):
 
 def test_a_place_that_cannot_be_written_is_named(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(ReportError, match=r"file/report.html cannot be read \(Not a directory\): make room"):
+    with pytest.raises(ReportError) as unread:
         plan({tmp_path / "file" / "report.html": "a"})
-    with pytest.raises(ReportError, match=r"gone/report.html cannot be written \(No such file or directory\)"):
+    with pytest.raises(ReportError) as unwritten:
         apply(plan({tmp_path / "gone" / "report.html": "a"}))
+    assert [one.value.problems for one in (unread, unwritten)] == [
+        (Problem("report_not_read", str(tmp_path / "file/report.html"), {"error": "Not a directory"}),),
+        (Problem("report_not_written", str(tmp_path / "gone/report.html"), {"error": "No such file or directory"}),),
+    ]
