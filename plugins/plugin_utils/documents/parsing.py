@@ -35,7 +35,7 @@ def parse(cls: type[T], value: object, path: str = "") -> T:
     if not isinstance(value, Mapping):
         raise DocumentError(path, value, "a mapping")
     found = {}
-    for name, (kind, required) in _fields(cls).items():
+    for name, (kind, required) in _fields(typing.cast(type, cls)).items():
         place = f"{path}.{name}" if path else name
         given = value.get(name)
         if given is None and not required and not _optional(kind):
@@ -84,9 +84,9 @@ def _scalar(kind: type, value: object, path: str) -> Any:
         return value
     if kind is str and isinstance(value, str):
         return str(value)
-    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if is_number and (kind is float or (kind is int and value == int(value))):
-        return kind(value)
+    number = value if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+    if number is not None and (kind is float or (kind is int and number == int(number))):
+        return kind(number)
     raise DocumentError(path, value, _words(kind))
 
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ..preflight.problem import Problem
+from ..stack.answer import Answer
 from ..stack.resolve import choose, refuse
 from ..stack.tables import Tables, load
 from .lock import LockError, changed_inputs, differences, entry_for, locked_stack, nearest_entry, read
 
 
-def decide(question: Mapping, lock: str | None = None, renew: bool = False, tables: Tables | None = None) -> dict:
+def decide(question: Mapping, lock: str | None = None, renew: bool = False, tables: Tables | None = None) -> Answer:
     """Return stack (or None), conflicts, suggestion (or None) and warnings for a question (see stack.resolve).
 
     lock is the path of a lock file: what it has for this host is what comes back, whatever the tables say by now;

@@ -38,7 +38,7 @@ def plan(hosts: Mapping[str, Mapping], version: str, lock: str | None = None, re
             found["refused"].append(_refused(names, question, [describe_all(error.problems)], None))
             continue
         if answer["stack"] is None:
-            instead = (answer["suggestion"] or {}).get("text")
+            instead = answer["suggestion"]["text"] if answer["suggestion"] else None
             found["refused"].append(
                 _refused(names, question, [conflict_line(one) for one in answer["conflicts"]], instead)
             )

@@ -5,15 +5,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable
 
-from .model import Candidate, Problem, Slot
+from .kinds import Driver, Library, Python, Tensorflow, Torch
+from .model import AnyCandidate, Component, Problem, Solution
+from .rows import Source
 from .tables import Tables
 
+# What says why a candidate was chosen, and what comes of it.
+Say = Callable[[Tables, Problem, AnyCandidate], str]
+Reason = dict[str, str]
 
-def reasons(tables: Tables, problem: Problem, chosen: Mapping[Slot, Candidate]) -> list[dict]:
-    """One sentence per component, in the order they are decided."""
-    found = []
+
+def reasons(tables: Tables, problem: Problem, chosen: Solution) -> list[Reason]:
+    """Return one sentence per component, in the order they are decided."""
+    found: list[Reason] = []
     for slot, one in chosen.items():
         text = "" if one.absent else SAY[slot.component](tables, problem, one)
         if text:
@@ -27,8 +33,8 @@ def _asked(problem: Problem, name: str) -> str:
     return f"asked for as {problem.wishes[name]}" if name in problem.wishes else ""
 
 
-def _driver(tables: Tables, problem: Problem, one: Candidate) -> str:
-    source = {
+def _driver(tables: Tables, problem: Problem, one: Driver) -> str:
+    source: dict[Source, str] = {
         "nvidia": "NVIDIA's repository",
         "distribution": "the distribution's own archive",
         "runfile": "NVIDIA's installer",
@@ -38,20 +44,20 @@ def _driver(tables: Tables, problem: Problem, one: Candidate) -> str:
     return f"{why}; from {source[one.row['source']]}, runs CUDA {branch['cuda']} and older"
 
 
-def _pytorch(tables: Tables, problem: Problem, one: Candidate) -> str:
+def _pytorch(tables: Tables, problem: Problem, one: Torch) -> str:
     why = _asked(problem, "pytorch") or "newest release with verified wheels that fits"
     if one.variant == "cpu":
         return f"{why}; CPU build" + (", as the host has no GPU" if problem.accelerator == "cpu" else "")
     return f"{why}; build {one.variant} runs from driver {tables.driver_floor(one.row['cuda'])} on"
 
 
-def _python(tables: Tables, problem: Problem, one: Candidate) -> str:
-    own = problem.os and problem.os["python"] == one.version
-    why = "the system's own interpreter" if own else f"no wheels for the system's Python {problem.os['python']}"
+def _python(tables: Tables, problem: Problem, one: Python) -> str:
+    own = problem.system["python"]
+    why = "the system's own interpreter" if own == one.version else f"no wheels for the system's Python {own}"
     return _asked(problem, "python") or why
 
 
-def _tensorflow(tables: Tables, problem: Problem, one: Candidate) -> str:
+def _tensorflow(tables: Tables, problem: Problem, one: Tensorflow) -> str:
     libraries = (
         "brings its CUDA libraries as wheels" if one.row["and_cuda"] else f"uses the host's CUDA {one.row['cuda']}"
     )
@@ -59,24 +65,29 @@ def _tensorflow(tables: Tables, problem: Problem, one: Candidate) -> str:
 
 
 # What asks for each library of the host when the user does not.
-USERS = {"cuda": ("horovod", "tensorflow", "cudnn"), "cudnn": ("tensorflow",), "nccl": ("horovod",)}
+USERS: dict[Component, tuple[str, ...]] = {
+    "cuda": ("horovod", "tensorflow", "cudnn"),
+    "cudnn": ("tensorflow",),
+    "nccl": ("horovod",),
+}
 
 
-def _simple(name: str):
-    def say(tables: Tables, problem: Problem, one: Candidate) -> str:
+def _simple(name: Component) -> Say:
+    def say(tables: Tables, problem: Problem, one: AnyCandidate) -> str:
         users = [user for user in USERS.get(name, ()) if user in problem.frameworks or user in problem.wishes]
         return _asked(problem, name) or f"needed by {' and '.join(users)}"
 
     return say
 
 
-SAY = {
+SAY: dict[Component, Say] = {
     "driver": _driver, "pytorch": _pytorch, "python": _python, "tensorflow": _tensorflow, "cuda": _simple("cuda"),
     "cudnn": _simple("cudnn"), "nccl": _simple("nccl"), "cupy": _simple("cupy"), "horovod": _simple("horovod"),
 }  # fmt: skip
 
 
-def warnings(tables: Tables, problem: Problem, chosen: Mapping[Slot, Candidate]) -> list[str]:
+def warnings(tables: Tables, problem: Problem, chosen: Solution) -> list[str]:
+    """Return what to keep an eye on."""
     found = [*_os_warnings(problem), *_gpu_warnings(problem)]
     for slot, one in chosen.items():
         if slot.component == "driver":
@@ -87,7 +98,7 @@ def warnings(tables: Tables, problem: Problem, chosen: Mapping[Slot, Candidate])
 
 
 def _os_warnings(problem: Problem) -> list[str]:
-    row = problem.os
+    row = problem.system
     if row["status"] == "eol":
         advice = f"; {row['advice']}" if row.get("advice") else ""
         return [f"{row['id']} {row['version']} has reached its end of life{advice}"]
@@ -102,7 +113,7 @@ def _gpu_warnings(problem: Problem) -> list[str]:
     ]
 
 
-def _driver_warnings(problem: Problem, one: Candidate) -> list[str]:
+def _driver_warnings(problem: Problem, one: Driver) -> list[str]:
     branch, found = one.row["branch"], []
     if branch["status"] == "eol":
         when = f" ({branch['eol']})" if branch["eol"] else ""
@@ -114,7 +125,7 @@ def _driver_warnings(problem: Problem, one: Candidate) -> list[str]:
         found.append(f"driver branch {branch['branch']} has reached its end of life at NVIDIA{when}{keeper}")
     if one.row["source"] == "distribution" and "advice" in one.row["archive"]:
         found.append(
-            f"driver {one.version} comes from the archive of {problem.os['id']} {problem.os['version']}: {one.row['archive']['advice']}"
+            f"driver {one.version} comes from the archive of {problem.system['id']} {problem.system['version']}: {one.row['archive']['advice']}"
         )
     if one.row.get("known") is False:
         found.append(
@@ -123,8 +134,8 @@ def _driver_warnings(problem: Problem, one: Candidate) -> list[str]:
     return found
 
 
-def _repository_warnings(problem: Problem, one: Candidate) -> list[str]:
-    slug = problem.os["repository"]
+def _repository_warnings(problem: Problem, one: Library) -> list[str]:
+    slug = problem.system["repository"]
     if slug in one.row["repositories"]:
         return []
     return [

@@ -5,22 +5,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Sequence
 from functools import cache
+from typing import TYPE_CHECKING, Literal
 
-from .model import NONE, Candidate, Problem, Slot
+from .kinds import Cupy, Driver, DriverRow, Horovod, Library, Origin, Python, Tensorflow, Toolkit, Torch
+from .model import NONE, ORDER, AnyCandidate, Candidate, Component, Problem, Slot
+from .rows import ArchiveRow, BranchRow, DistroRow, Flavour, LibraryRow, Source, SuiteRow
+from .subjects import Transition
 from .tables import Tables
 from .versions import major, matches, minor, starts_with, version
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 # 3.12 is the interpreter most wheels exist for; the others follow by distance, the system's own goes before all.
 PYTHONS = ("3.12", "3.11", "3.13", "3.10", "3.14", "3.9", "3.15", "3.8", "3.7", "3.6")
 STATUS = ("supported", "unknown", "eol")
 LONG_LIVED = ("LTSB", "PB")
-SOURCES = ("nvidia", "distribution")
+SOURCES: tuple[Source, ...] = ("nvidia", "distribution")
 
 
-def candidates(tables: Tables, problem: Problem, slot: Slot) -> list[Candidate]:
-    """Every candidate for a slot that the wishes allow, the preferred first."""
+def candidates(tables: Tables, problem: Problem, slot: Slot) -> list[AnyCandidate]:
+    """Return every candidate for a slot that the wishes allow, the preferred first."""
     return MAKERS[slot.component](tables, problem)
 
 
@@ -28,19 +35,18 @@ def _wish(problem: Problem, name: str) -> str:
     return problem.wishes.get(name, "latest")
 
 
-def _drivers(tables: Tables, problem: Problem) -> list[Candidate]:
+def _drivers(tables: Tables, problem: Problem) -> list[Driver]:
     wish, source = _wish(problem, "driver"), _wish(problem, "driver_source")
     found = _distribution_drivers(tables, problem) + _branch_drivers(tables, problem)
     found = [one for one in found if matches(one.version, wish)]
     found = [one for one in found if source in ("latest", one.row["source"])]
     flavour = _wish(problem, "kernel_modules")
     found = [one for one in found if flavour in ("latest", one.row["kernel_modules"])]
-    order = list(problem.os["drivers"]) if problem.os else list(SOURCES)
-    order += ["distribution", "nvidia", "runfile"]
+    order: list[Source] = [*(problem.os["drivers"] if problem.os else SOURCES), "distribution", "nvidia", "runfile"]
     return sorted(found, key=lambda one: _driver_preference(one, order))
 
 
-def _driver_preference(one: Candidate, sources: list[str]) -> tuple:
+def _driver_preference(one: Driver, sources: list[Source]) -> tuple[int, bool, int, int, tuple[int, ...], int]:
     """Supported branches first, then production branches, newest first, then the distribution's taste, newest version, default flavour."""
     branch = one.row["branch"]
     return (
@@ -53,30 +59,31 @@ def _driver_preference(one: Candidate, sources: list[str]) -> tuple:
     )
 
 
-def _standing(one: Candidate, first: str) -> int:
+def _standing(one: Driver, first: Source) -> int:
     """The branch's status at NVIDIA; a distribution keeps its own driver alive, but is left to only where it is the first choice."""
     if one.row["source"] == "distribution":
         return 0 if first == "distribution" else len(STATUS)
     return STATUS.index(one.row["branch"]["status"])
 
 
-def _driver(branch: dict, number: str, source: str, flavour: str, **more) -> Candidate:
-    row = {"branch": branch, "source": source, "kernel_modules": flavour, **more}
+def _driver(branch: BranchRow, number: str, source: Source, flavour: Flavour, **more: Unpack[Origin]) -> Driver:
+    row: DriverRow = {"branch": branch, "source": source, "kernel_modules": flavour, **more}
     return Candidate("driver", number, f"{source}, {flavour} modules", row)
 
 
-def _distribution_drivers(tables: Tables, problem: Problem) -> list[Candidate]:
+def _distribution_drivers(tables: Tables, problem: Problem) -> list[Driver]:
     """Drivers in the archive of the host's distribution; where one is insisted on, in all of them: a rule says why not."""
-    anywhere = problem.os is None or _wish(problem, "driver_source") == "distribution"
-    rows = [row for row in tables.rows("archives") if anywhere or in_archive_of(row, problem.os)]
+    os, insisted = problem.os, _wish(problem, "driver_source") == "distribution"
+    rows = [row for row in tables.rows("archives") if os is None or insisted or in_archive_of(row, os)]
     return [one for row in rows for one in _archive_drivers(tables.branch(row["branch"]), row, problem)]
 
 
-def in_archive_of(row: Mapping, os: Mapping) -> bool:
+def in_archive_of(row: ArchiveRow | Transition, os: DistroRow) -> bool:
+    """Return whether a row of the archives is about this distribution."""
     return (row["id"], row["version"]) == (os["id"], os["version"])
 
 
-def _archive_drivers(branch: dict, row: dict, problem: Problem) -> list[Candidate]:
+def _archive_drivers(branch: BranchRow, row: ArchiveRow, problem: Problem) -> list[Driver]:
     """What one archive has in the suites the host has enabled."""
     # A host that follows the release under another name (stable, a mirror's own) tells nothing.
     enabled = {suite["suite"] for suite in row["suites"]} & set(problem.suites or ())
@@ -90,24 +97,24 @@ def _archive_drivers(branch: dict, row: dict, problem: Problem) -> list[Candidat
     return found + _unseen(problem, row, branch, found)
 
 
-def _unseen(problem: Problem, row: dict, branch: dict, found: list[Candidate]) -> list[Candidate]:
+def _unseen(problem: Problem, row: ArchiveRow, branch: BranchRow, found: list[Driver]) -> list[Driver]:
     """A version of the archive's branch that the tables have not seen yet, when it is asked for by its full number."""
     wish = _wish(problem, "driver")
     if not wish[0].isdigit() or "." not in wish or not starts_with(wish, str(row["branch"])):
         return []
     if any(starts_with(one.version, wish) for one in found):
         return []
-    suite = {**row["suites"][-1], "version": wish, "revision": f"{wish}-*"}
+    suite: SuiteRow = {**row["suites"][-1], "version": wish, "revision": f"{wish}-*"}
     return [
         _driver(branch, wish, "distribution", flavour, archive=row, suite=suite, known=False, moves=False)
         for flavour in suite["kernel_modules"]
     ]
 
 
-def _branch_drivers(tables: Tables, problem: Problem) -> list[Candidate]:
+def _branch_drivers(tables: Tables, problem: Problem) -> list[Driver]:
     """Every branch NVIDIA publishes: at its newest known version that is wanted, or at the very version asked for."""
     wish = _wish(problem, "driver")
-    sources = ("runfile",) if _wish(problem, "driver_source") == "runfile" else ("nvidia",)
+    source: Source = "runfile" if _wish(problem, "driver_source") == "runfile" else "nvidia"
     found = []
     for branch in tables.rows("drivers"):
         seen = known_versions(tables, branch)
@@ -116,9 +123,7 @@ def _branch_drivers(tables: Tables, problem: Problem) -> list[Candidate]:
             wanted = [wish]
         for number in wanted[-1:]:
             found += [
-                _driver(branch, number, source, flavour, known=number in seen)
-                for source in sources
-                for flavour in branch["kernel_modules"]
+                _driver(branch, number, source, flavour, known=number in seen) for flavour in branch["kernel_modules"]
             ]
     return found
 
@@ -133,15 +138,15 @@ def _seen_versions(tables: Tables) -> dict[int, list[str]]:
     return branches
 
 
-def known_versions(tables: Tables, branch: dict) -> list[str]:
-    """Versions of a branch seen in any table, oldest first; the bare branch where none was."""
+def known_versions(tables: Tables, branch: BranchRow) -> list[str]:
+    """Return the versions of a branch seen in any table, oldest first; the bare branch where none was."""
     return _seen_versions(tables).get(branch["branch"]) or [str(branch["branch"])]
 
 
-def _torch(tables: Tables, problem: Problem) -> list[Candidate]:
+def _torch(tables: Tables, problem: Problem) -> list[Torch]:
     """Builds for the host's accelerator; what the resolver may choose freely is best backed by verified values."""
     wish, tag = _wish(problem, "pytorch"), _wish(problem, "pytorch_index")
-    found = []
+    found: list[Torch] = []
     for row in reversed(tables.rows("torch")):
         if not matches(row["version"], wish):
             continue
@@ -153,7 +158,7 @@ def _torch(tables: Tables, problem: Problem) -> list[Candidate]:
     return sorted(found, key=_torch_preference)
 
 
-def _torch_preference(one: Candidate) -> tuple:
+def _torch_preference(one: Torch) -> tuple[bool, tuple[int, ...], bool, tuple[int, ...]]:
     """Verified first, then newest, then the build the release itself prefers, then the newest CUDA."""
     doubtful = bool({"tag", "sass", "cuda"} & set(one.row.get("unverified", ())))
     release = tuple(-part for part in version(one.version).release)
@@ -161,7 +166,7 @@ def _torch_preference(one: Candidate) -> tuple:
     return (doubtful, release, not one.row.get("default", False), cuda)
 
 
-def _tensorflow(tables: Tables, problem: Problem) -> list[Candidate]:
+def _tensorflow(tables: Tables, problem: Problem) -> list[Tensorflow]:
     wish = _wish(problem, "tensorflow")
     return [
         Candidate("tensorflow", release, row=row)
@@ -171,9 +176,9 @@ def _tensorflow(tables: Tables, problem: Problem) -> list[Candidate]:
     ]
 
 
-def _cupy(tables: Tables, problem: Problem) -> list[Candidate]:
+def _cupy(tables: Tables, problem: Problem) -> list[Cupy]:
     wish = _wish(problem, "cupy")
-    found = [
+    found: list[Cupy] = [
         Candidate("cupy", release, package, {**row, "cuda": package[len("cupy-cuda") : -1]})
         for row in tables.rows("cupy")
         for package, releases in row["wheels"].items()
@@ -183,24 +188,24 @@ def _cupy(tables: Tables, problem: Problem) -> list[Candidate]:
     return sorted(found, key=lambda one: (version(one.version), one.variant), reverse=True)
 
 
-def _horovod(tables: Tables, problem: Problem) -> list[Candidate]:
+def _horovod(tables: Tables, problem: Problem) -> list[Horovod]:
     wish = _wish(problem, "horovod")
     return [
         Candidate("horovod", row["version"], row=row) for row in tables.rows("horovod") if matches(row["version"], wish)
     ]
 
 
-def _pythons(tables: Tables, problem: Problem) -> list[Candidate]:
+def _pythons(tables: Tables, problem: Problem) -> list[Python]:
     order = ([problem.os["python"]] if problem.os else []) + list(PYTHONS)
     wish = _wish(problem, "python")
     wish = minor(wish) if wish[0].isdigit() else wish
     return [Candidate("python", number) for number in dict.fromkeys(order) if matches(number, wish)]
 
 
-def _cuda(tables: Tables, problem: Problem) -> list[Candidate]:
+def _cuda(tables: Tables, problem: Problem) -> list[Toolkit]:
     """Toolkits at their newest update, older updates only when asked for; no toolkit at all when nobody asks."""
     wish = problem.wishes.get("cuda")
-    found = [] if wish else [Candidate("cuda", NONE)]
+    found: list[Toolkit] = [] if wish else [Candidate("cuda", NONE)]
     for row in reversed(tables.rows("cuda")):
         updates = list(row["updates"]) or [row["version"] + ".0"]
         allowed = [update for update in reversed(updates) if matches(update, wish or "latest")]
@@ -208,34 +213,38 @@ def _cuda(tables: Tables, problem: Problem) -> list[Candidate]:
     return found
 
 
-def _packaged(component: str):
+def _cudnn(tables: Tables, problem: Problem) -> list[Library]:
+    return _packaged("cudnn", tables.rows("cudnn"), problem)
+
+
+def _nccl(tables: Tables, problem: Problem) -> list[Library]:
+    return _packaged("nccl", tables.rows("nccl"), problem)
+
+
+def _packaged(name: Literal["cudnn", "nccl"], rows: Sequence[LibraryRow], problem: Problem) -> list[Library]:
     """Candidates of a library that stands in the CUDA repository, what was seen in the host's own before the rest."""
-
-    def make(tables: Tables, problem: Problem) -> list[Candidate]:
-        wish = problem.wishes.get(component)
-        found = [] if wish else [Candidate(component, NONE)]
-        slug = problem.os["repository"] if problem.os else None
-        rows = sorted(
-            tables.rows(component),
-            key=lambda row: (slug in row["repositories"], version(row["version"]), version(row["cuda"])),
-            reverse=True,
-        )
-        return found + [
-            Candidate(component, row["version"], f"CUDA {row['cuda']}", row)
-            for row in rows
-            if matches(row["version"], wish or "latest")
-        ]
-
-    return make
+    wish = problem.wishes.get(name)
+    found: list[Library] = [] if wish else [Candidate(name, NONE)]
+    slug = problem.os["repository"] if problem.os else None
+    ordered = sorted(
+        rows,
+        key=lambda row: (slug in row["repositories"], version(row["version"]), version(row["cuda"])),
+        reverse=True,
+    )
+    return found + [
+        Candidate(name, row["version"], f"CUDA {row['cuda']}", row)
+        for row in ordered
+        if matches(row["version"], wish or "latest")
+    ]
 
 
 # The wishes each component looks at.
-READS = {
+READS: dict[Component, tuple[str, ...]] = {
+    **{name: (name,) for name in ORDER},
     "driver": ("driver", "driver_source", "kernel_modules"),
     "pytorch": ("pytorch", "pytorch_index"),
-    **{name: (name,) for name in ("tensorflow", "cupy", "horovod", "python", "cuda", "cudnn", "nccl")},
 }
-MAKERS = {
+MAKERS: dict[Component, Callable[[Tables, Problem], list[AnyCandidate]]] = {
     "driver": _drivers, "pytorch": _torch, "tensorflow": _tensorflow, "cupy": _cupy, "horovod": _horovod,
-    "python": _pythons, "cuda": _cuda, "cudnn": _packaged("cudnn"), "nccl": _packaged("nccl"),
+    "python": _pythons, "cuda": _cuda, "cudnn": _cudnn, "nccl": _nccl,
 }  # fmt: skip

@@ -8,9 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
+from typing import Any
 
+from .answer import Conflict
 from .judge import Judge, Session
-from .model import Problem, Slot
+from .model import Problem, Slot, Solution
 from .rule import REGISTRY, Rule
 from .search import solve
 from .suggest import instead
@@ -22,14 +24,14 @@ MOST = 5
 
 
 def parts_of(problem: Problem) -> list[Part]:
-    """Everything that could be part of a conflict, facts first."""
+    """Return everything that could be part of a conflict, facts first."""
     facts = [("gpus", gpu.model) for gpu in problem.gpus] + [("os", ""), ("arch", ""), ("ansible_core", "")]
     shared = [("environments", "one")] if problem.environments == "one" and len(problem.frameworks) > 1 else []
     return facts + shared + sorted(problem.wishes.items())
 
 
 def keep(problem: Problem, parts: Iterable[Part]) -> Problem:
-    """The problem that is left with only these parts."""
+    """Return the problem that is left with only these parts."""
     parts = set(parts)
     names = {name for name, _value in parts}
     wishes = {name: wish for name, wish in problem.wishes.items() if name in names}
@@ -48,7 +50,7 @@ def keep(problem: Problem, parts: Iterable[Part]) -> Problem:
 
 
 def smallest_conflict(session: Session, problem: Problem, parts: Sequence[Part]) -> list[Part]:
-    """A set of parts that clashes while every smaller one works: take away whatever is not needed for the clash."""
+    """Return a set of parts that clashes while every smaller one works: take away whatever is not needed for the clash."""
     kept = list(parts)
     for part in parts:
         without = [one for one in kept if one != part]
@@ -57,8 +59,8 @@ def smallest_conflict(session: Session, problem: Problem, parts: Sequence[Part])
     return kept
 
 
-def conflicts(session: Session, problem: Problem) -> list[dict]:
-    """Every smallest conflict found by taking parts of the ones already found out of the question; five at most."""
+def conflicts(session: Session, problem: Problem) -> list[Conflict]:
+    """Return every smallest conflict found by taking parts of the ones already found out of the question; five at most."""
     found: list[list[Part]] = []
     open_questions = [parts_of(problem)]
     seen: set[frozenset[Part]] = set()
@@ -77,14 +79,16 @@ def conflicts(session: Session, problem: Problem) -> list[dict]:
     return [describe(session, problem, conflict) for conflict in found]
 
 
-def describe(session: Session, problem: Problem, parts: Sequence[Part]) -> dict:
-    """A conflict in the shape users get it."""
+def describe(session: Session, problem: Problem, parts: Sequence[Part]) -> Conflict:
+    """Return a conflict in the shape users get it."""
     left = keep(problem, parts)
     rules = smallest_rules(session, left)
     reasons = [one for rule in rules for one in reasons_of(session, left, rule, rules)] or [unfillable(session, left)]
     values: dict[str, str] = {}
     for name, value in parts:
-        value = f"{problem.os['id']} {problem.os['version']}" if name == "os" else value or str(getattr(problem, name))
+        if name == "os":
+            value = f"{problem.system['id']} {problem.system['version']}"
+        value = value or str(getattr(problem, name))
         values[name] = f"{values[name]}, {value}" if name in values else value
     hints = [rule.hint for rule in rules if rule.hint]
     if len(left.gpus) > 1:
@@ -101,7 +105,7 @@ def describe(session: Session, problem: Problem, parts: Sequence[Part]) -> dict:
 
 
 def alternatives(session: Session, problem: Problem) -> list[str]:
-    """For every wish of a conflict alone: what it could be instead."""
+    """Return for every wish of a conflict alone what it could be instead."""
     found = []
     for name in sorted(problem.wishes):
         left = problem.without_wishes(name)
@@ -113,7 +117,7 @@ def alternatives(session: Session, problem: Problem) -> list[str]:
 
 
 def smallest_rules(session: Session, problem: Problem) -> list[Rule]:
-    """The fewest rules that still make the problem unsolvable; none when a slot has no candidate to begin with."""
+    """Return the fewest rules that still make the problem unsolvable; none when a slot has no candidate to begin with."""
     rules = list(REGISTRY)
     if solve(session, problem, []) is None:
         return []
@@ -130,7 +134,7 @@ def smallest_rules(session: Session, problem: Problem) -> list[Rule]:
 
 
 def unfillable(session: Session, problem: Problem) -> str:
-    """Why a slot has no candidate at all, whatever the rules say."""
+    """Return why a slot has no candidate at all, whatever the rules say."""
     for slot in problem.slots():
         if not session.candidates(problem, slot):
             return _no_candidate(session, problem, slot)
@@ -152,7 +156,7 @@ def _no_candidate(session: Session, problem: Problem, slot: Slot) -> str:
 
 
 def reasons_of(session: Session, problem: Problem, rule: Rule, rules: Sequence[Rule]) -> list[str]:
-    """What a rule says about the stack one would get if only this rule were not; one sentence per kind of GPU."""
+    """Return what a rule says about the stack one would get if only this rule were not; one sentence per kind of GPU."""
     judge = Judge(session, problem, [rule])
     said = []
     for solution in _solutions_without(session, problem, rule, rules):
@@ -161,7 +165,7 @@ def reasons_of(session: Session, problem: Problem, rule: Rule, rules: Sequence[R
     return list(dict.fromkeys(said))
 
 
-def _solutions_without(session: Session, problem: Problem, rule: Rule, rules: Sequence[Rule]) -> Iterable[Mapping]:
+def _solutions_without(session: Session, problem: Problem, rule: Rule, rules: Sequence[Rule]) -> Iterable[Solution]:
     """The stack without a rule; where kinds of GPUs clash, the stack of each kind without the others."""
     if len(problem.gpus) > 1:
         alone = (solve(session, replace(problem, gpus=(gpu,)), rules) for gpu in problem.gpus)
@@ -170,14 +174,14 @@ def _solutions_without(session: Session, problem: Problem, rule: Rule, rules: Se
     return [next(filter(None, (solve(session, problem, one) for one in others)), {})]
 
 
-def conflict_line(conflict: Mapping) -> str:
-    """One conflict as a sentence: who with whom, why, and what to set instead."""
+def conflict_line(conflict: Mapping[str, Any]) -> str:
+    """Return one conflict as a sentence: who with whom, why, and what to set instead."""
     who = ", ".join(f"{name} {value}" for name, value in conflict["values"].items())
     return f"{who}: {conflict['reason']}" + (f" ({conflict['suggestion']})" if conflict["suggestion"] else "")
 
 
-def conflict_message(answer: Mapping) -> str:
-    """All conflicts in one message, with what to ask for instead."""
+def conflict_message(answer: Mapping[str, Any]) -> str:
+    """Return all conflicts in one message, with what to ask for instead."""
     lines = [conflict_line(conflict) for conflict in answer["conflicts"]]
     if answer.get("suggestion"):
         lines.append(f"What works: {answer['suggestion']['text']}")

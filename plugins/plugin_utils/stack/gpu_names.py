@@ -6,9 +6,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 
+from .rows import GpuRow
 from .tables import Tables
 from .versions import at_least
 
@@ -17,11 +18,12 @@ NOISE = {"nvidia", "geforce", "tesla", "quadro", "graphics", "gpu", "generation"
 
 
 def words(name: str) -> frozenset[str]:
+    """Return the words of a name that tell models apart."""
     return frozenset(re.split(r"[\s_()/-]+", str(name).lower())) - NOISE - {""}
 
 
-def find_gpu(tables: Tables, value) -> Mapping | None:
-    """The row of a GPU given as text or as an entry of gpu_node.gpus; None when nothing fits."""
+def find_gpu(tables: Tables, value: object) -> GpuRow | None:
+    """Return the row of a GPU given as text or as an entry of gpu_node.gpus; None when nothing fits."""
     if not isinstance(value, Mapping):
         return _by_name(tables, str(value).strip()) or _by_pci_id(tables, value) or _by_capability(tables, str(value))
     return (
@@ -32,7 +34,7 @@ def find_gpu(tables: Tables, value) -> Mapping | None:
 
 
 @cache
-def _by_name(tables: Tables, name: str) -> Mapping | None:
+def _by_name(tables: Tables, name: str) -> GpuRow | None:
     wanted = words(name)
     if not wanted:
         return None
@@ -43,7 +45,7 @@ def _by_name(tables: Tables, name: str) -> Mapping | None:
     return _merge(name, [row for row in rows if wanted <= words(row["model"])])
 
 
-def _by_pci_id(tables: Tables, value) -> Mapping | None:
+def _by_pci_id(tables: Tables, value: object) -> GpuRow | None:
     """0x2235, 2235, 10de:2235 or 0x223510DE (device before vendor, as NVML writes it)."""
     digits = re.sub(r"[^0-9a-fx]", "", str(value or "").lower()).replace("0x", "").replace("x", "")
     if len(digits) == 8:
@@ -55,12 +57,12 @@ def _by_pci_id(tables: Tables, value) -> Mapping | None:
     )
 
 
-def _by_capability(tables: Tables, value: str) -> Mapping | None:
+def _by_capability(tables: Tables, value: str) -> GpuRow | None:
     rows = [row for row in tables.rows("gpus") if row["compute_capability"] == value.strip()]
     return _merge(f"compute capability {value.strip()}", rows)
 
 
-def _merge(name: str, rows: list[Mapping]) -> Mapping | None:
+def _merge(name: str, rows: Sequence[GpuRow]) -> GpuRow | None:
     """One row that is right for whichever of these it is: the strictest value of every column."""
     if len(rows) < 2:
         return rows[0] if rows else None

@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any, cast
 
 from .candidates import candidates
 from .gpu_names import find_gpu
-from .model import FRAMEWORKS, Gpu, Problem, Slot
+from .model import FRAMEWORKS, Component, Environments, Gpu, Problem, Slot
+from .rows import Arch, DistroRow, GpuRow
 from .tables import Tables
 from .versions import SpecError, check_spec, starts_with
 
@@ -23,24 +26,34 @@ WORDS = {
     "kernel_modules": ("auto", "open", "proprietary"),
     "environments": ("one", "split"),
 }
-ARCHITECTURES = {"x86_64": "x86_64", "amd64": "x86_64", "aarch64": "aarch64", "arm64": "aarch64", "sbsa": "aarch64"}
+ARCHITECTURES: dict[str, Arch] = {
+    "x86_64": "x86_64",
+    "amd64": "x86_64",
+    "aarch64": "aarch64",
+    "arm64": "aarch64",
+    "sbsa": "aarch64",
+}
 OS_NAMES = {"redhat": "rhel", "alma": "almalinux", "rockylinux": "rocky", "oracle": "oraclelinux", "ol": "oraclelinux"}
 # Where each wish is looked up when nothing fits it: the slot and the column of its candidates.
-LOOKUPS = ("driver", "cuda", "cudnn", "nccl", "pytorch", "tensorflow", "horovod", "cupy")
+LOOKUPS: tuple[Component, ...] = ("driver", "cuda", "cudnn", "nccl", "pytorch", "tensorflow", "horovod", "cupy")
 
 
 class InputError(ValueError):
     """Input nobody can work with; the message names the value and the nearest known ones."""
 
 
-def nearest(value: str, known: Iterable[str], count: int = 3) -> str:
-    known = [str(one) for one in known]
-    close = difflib.get_close_matches(str(value), known, n=count, cutoff=0.3) or known[-count:]
+def nearest(value: object, known: Iterable[object], count: int = 3) -> str:
+    """Return the known values that look most like this one."""
+    texts = [str(one) for one in known]
+    close = difflib.get_close_matches(str(value), texts, n=count, cutoff=0.3) or texts[-count:]
     return ", ".join(close)
 
 
-def make_problem(tables: Tables, question: Mapping) -> Problem:
-    """question: os, arch, gpus, python, profile, request, environments, ansible_core, suites, nvswitches; all may be absent."""
+def make_problem(tables: Tables, question: Mapping[str, Any]) -> Problem:
+    """Return the problem that a question poses; raise InputError for one nobody can work with.
+
+    question: os, arch, gpus, python, profile, request, environments, ansible_core, suites, nvswitches; all may be absent.
+    """
     request = {**_profile(tables, question.get("profile")), **(question.get("request") or {})}
     request = {name: value for name, value in request.items() if value is not None}
     unknown = sorted(set(request) - set(REQUEST_KEYS))
@@ -63,7 +76,7 @@ def make_problem(tables: Tables, question: Mapping) -> Problem:
         gpus=gpus,
         wishes=wishes,
         frameworks=frameworks,
-        environments=environments,
+        environments=cast(Environments, environments),
         accelerator="cuda" if gpus else "cpu",
         wheels=_arch(question.get("arch")),
         permitted_build=wishes.get("pytorch_index"),
@@ -77,7 +90,7 @@ def make_problem(tables: Tables, question: Mapping) -> Problem:
     return problem
 
 
-def _profile(tables: Tables, name: str | None) -> Mapping:
+def _profile(tables: Tables, name: str | None) -> Mapping[str, Any]:
     """The request a name stands for."""
     profiles = tables.subjects["profiles"]["profiles"]
     if name and name not in profiles:
@@ -85,7 +98,7 @@ def _profile(tables: Tables, name: str | None) -> Mapping:
     return profiles[name]["request"] if name else {}
 
 
-def _wish(name: str, value) -> str:
+def _wish(name: str, value: Any) -> str:
     if name in WORDS:
         return _word(name, value)
     if name == "pytorch_index":
@@ -99,21 +112,21 @@ def _wish(name: str, value) -> str:
     return wish
 
 
-def _word(name: str, value) -> str:
+def _word(name: str, value: str) -> str:
     if value not in WORDS[name]:
         raise InputError(f"{name} is '{value}'; it can be {', '.join(WORDS[name])}")
     return value
 
 
-def _arch(value) -> str:
+def _arch(value: object) -> Arch:
     try:
         return ARCHITECTURES[str(value or "x86_64").lower()]
     except KeyError:
         raise InputError(f"architecture '{value}' is not supported; supported are x86_64 and aarch64") from None
 
 
-def find_os(tables: Tables, value) -> Mapping | None:
-    """The row of an operating system: 'rocky 8.10' and {id: rocky, version: '8.10'} are rocky 8."""
+def find_os(tables: Tables, value: object) -> DistroRow:
+    """Return the row of an operating system: 'rocky 8.10' and {id: rocky, version: '8.10'} are rocky 8."""
     if not value:
         raise InputError("no operating system is given; set os to a name and a version such as 'ubuntu 22.04'")
     if isinstance(value, Mapping):
@@ -129,9 +142,9 @@ def find_os(tables: Tables, value) -> Mapping | None:
     )
 
 
-def _gpus(tables: Tables, values) -> tuple[Gpu, ...]:
+def _gpus(tables: Tables, values: Iterable[object]) -> tuple[Gpu, ...]:
     """The GPUs by model, counted, in an order that does not depend on theirs."""
-    rows: dict[str, list] = {}
+    rows: dict[str, list[GpuRow]] = {}
     for value in values:
         row = find_gpu(tables, value)
         if row is None:
@@ -149,7 +162,7 @@ def _check_known(tables: Tables, problem: Problem) -> None:
         if wish is None:
             continue
         free = problem.without_wishes(*problem.wishes)
-        asked = Problem(**{**vars(free), "wishes": {name: wish}, "accelerator": "cuda"})
+        asked = replace(free, wishes={name: wish}, accelerator="cuda")
         if not candidates(tables, asked, Slot(name)):
             known = dict.fromkeys(one.version for one in candidates(tables, free, Slot(name)) if not one.absent)
             raise InputError(f"{name} '{wish}' is not known; the nearest known versions are {nearest(wish, known)}")
@@ -157,7 +170,7 @@ def _check_known(tables: Tables, problem: Problem) -> None:
 
 
 def _check_index(tables: Tables, tag: str | None) -> None:
-    torch = tables.subjects["torch"]
-    known = dict.fromkeys(build["tag"] for row in torch["rows"] for build in row["builds"])
-    if tag and tag not in known and tag not in torch["never_existing_tags"]:
+    never = tables.subjects["torch"]["never_existing_tags"]
+    known = dict.fromkeys(build["tag"] for row in tables.rows("torch") for build in row["builds"])
+    if tag and tag not in known and tag not in never:
         raise InputError(f"pytorch_index '{tag}' is not known; the nearest known ones are {nearest(tag, known)}")

@@ -5,15 +5,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 try:
     from packaging.specifiers import InvalidSpecifier, SpecifierSet
     from packaging.version import InvalidVersion, Version
     from resolvelib import AbstractProvider, BaseReporter, ResolutionImpossible, Resolver
 except ImportError:
     # ansible-core depends on both; only ansible-test's import check runs without them.
-    InvalidSpecifier = InvalidVersion = ResolutionImpossible = Exception
-    SpecifierSet = Version = BaseReporter = Resolver = None
-    AbstractProvider = object
+    if not TYPE_CHECKING:
+        InvalidSpecifier = InvalidVersion = ResolutionImpossible = Exception
+        SpecifierSet = Version = BaseReporter = Resolver = None
+        AbstractProvider = object
 
 __all__ = [
     "AbstractProvider",

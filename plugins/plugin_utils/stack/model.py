@@ -7,22 +7,35 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import Any, Generic, Literal, NamedTuple, TypeVar, get_args
 
-FRAMEWORKS = ("pytorch", "tensorflow", "cupy", "horovod")
+from .rows import Accelerator, Arch, DistroRow, GpuRow
+
+Framework = Literal["pytorch", "tensorflow", "cupy", "horovod"]
+FRAMEWORKS: tuple[Framework, ...] = get_args(Framework)
+Component = Literal["driver", "horovod", "tensorflow", "pytorch", "cupy", "python", "cuda", "cudnn", "nccl"]
 # The order slots are decided in: what comes first gets its newest version first.
-ORDER = ("driver", "horovod", "tensorflow", "pytorch", "cupy", "python", "cuda", "cudnn", "nccl")
+ORDER: tuple[Component, ...] = get_args(Component)
+Fact = Literal["os", "arch", "gpus", "ansible_core"]
+Kind = Literal[Component, Fact]
+Environments = Literal["one", "split"]
 NONE = "none"
+
+Row = TypeVar("Row", covariant=True)
 
 
 @dataclass(frozen=True, eq=False)
-class Candidate:
-    """One possible value of a component; row is the table row behind it. Compared by identity, for speed."""
+class Candidate(Generic[Row]):
+    """One possible value of a component. Compared by identity, for speed.
 
-    component: str
+    row: the row of the tables behind it, in the form that kinds.py names for its component; nothing stands behind
+    a component that is absent, nor behind those whose version says everything.
+    """
+
+    component: Kind
     version: str
     variant: str = ""
-    row: Mapping = field(default_factory=dict, repr=False)
+    row: Row = field(default=None, repr=False)  # type: ignore[assignment]
 
     def __str__(self) -> str:
         return f"{self.component} {self.version}" + (f" ({self.variant})" if self.variant else "")
@@ -32,16 +45,26 @@ class Candidate:
         return self.version == NONE
 
 
+AnyCandidate = Candidate[Any]
+
+
 class Slot(NamedTuple):
     """A component to decide, in one environment or (empty) for the whole host."""
 
-    component: str
+    component: Component
     environment: str = ""
+
+
+# What fills each slot, and what is made of it for the stack, whose shape documents/stack.py says.
+Solution = Mapping[Slot, AnyCandidate]
+Part = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Gpu:
-    row: Mapping = field(compare=False)
+    """The GPUs of one model in a host."""
+
+    row: GpuRow = field(compare=False)
     model: str
     count: int
 
@@ -56,23 +79,31 @@ class Problem:
     PyTorch that is asked for: it may be one that would not be taken unasked, such as the CPU's on a host with GPUs).
     """
 
-    os: Mapping | None
-    arch: str | None
+    os: DistroRow | None
+    arch: Arch | None
     gpus: tuple[Gpu, ...]
     wishes: Mapping[str, str]
-    frameworks: tuple[str, ...]
-    environments: str
-    accelerator: str
+    frameworks: tuple[Framework, ...]
+    environments: Environments
+    accelerator: Accelerator
     has_driver: bool
     forward_compat: bool = False
-    wheels: str = "x86_64"
+    wheels: Arch = "x86_64"
     permitted_build: str | None = None
     ansible_core: str | None = None
     suites: tuple[str, ...] | None = None
     nvswitches: int | None = None
 
     def without_wishes(self, *names: str) -> Problem:
+        """Return the problem without some of its wishes."""
         return replace(self, wishes={k: v for k, v in self.wishes.items() if k not in names})
+
+    @property
+    def system(self) -> DistroRow:
+        """The operating system of a problem that is a user's own, not a part of one."""
+        if self.os is None:
+            raise ValueError("the operating system has been taken away from this problem")
+        return self.os
 
     @property
     def needs_fabric_manager(self) -> bool:
@@ -80,8 +111,8 @@ class Problem:
         able = sum(gpu.count for gpu in self.gpus if gpu.row["fabric_manager"])
         return bool(able) and (self.nvswitches > 0 if self.nvswitches is not None else able >= 8)
 
-    def environment_of(self, framework: str) -> str:
-        """The environment a framework lives in; Horovod lives beside what it is built for."""
+    def environment_of(self, framework: Framework) -> str:
+        """Return the environment a framework lives in; Horovod lives beside what it is built for."""
         if self.environments == "one":
             return "main"
         if framework == "horovod":
@@ -89,19 +120,21 @@ class Problem:
         return framework
 
     def environment_names(self) -> list[str]:
+        """Return the names of the environments that the frameworks live in."""
         return sorted({self.environment_of(name) for name in self.frameworks}, key=("main", *FRAMEWORKS).index)
 
     def slots(self) -> list[Slot]:
-        """Every slot of this problem, in the order they are decided."""
+        """Return every slot of this problem, in the order they are decided."""
         slots = [Slot("driver")] if self.has_driver else []
         slots += [Slot(name, self.environment_of(name)) for name in self.frameworks]
         slots += [Slot("python", name) for name in self.environment_names()]
-        slots += [Slot(name) for name in ("cuda", "cudnn", "nccl")]
+        slots += [Slot("cuda"), Slot("cudnn"), Slot("nccl")]
         return sorted(slots, key=lambda slot: (ORDER.index(slot.component), slot.environment))
 
-    def facts(self) -> dict[str, list[Candidate]]:
-        """The facts as candidates of their own kind, so that rules treat facts and choices alike."""
-        facts = {"gpus": [Candidate("gpus", gpu.model, row=gpu.row) for gpu in self.gpus]}
+    def facts(self) -> dict[Kind, list[AnyCandidate]]:
+        """Return the facts as candidates of their own kind, so that rules treat facts and choices alike."""
+        facts: dict[Kind, list[AnyCandidate]] = {}
+        facts["gpus"] = [Candidate("gpus", gpu.model, row=gpu.row) for gpu in self.gpus]
         if self.os:
             facts["os"] = [Candidate("os", f"{self.os['id']} {self.os['version']}", row=self.os)]
         if self.arch:

@@ -6,42 +6,54 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from typing import Literal, TypedDict
 
-from .model import Candidate, Problem
+from .kinds import Driver
+from .model import Part, Problem
+from .rows import ArchiveRow, DriverPackagesRow, Flavour, Naming, Source
 from .tables import Tables
 from .versions import at_least, major
 
-FLAVOURS = ("open", "proprietary")
 # Endings that NVIDIA gives its packages for Ubuntu, and Ubuntu never: its own end in the release, as 0ubuntu0.22.04.1 does.
-UNSEEN = {"driver": "[01]ubuntu1", "addon": "*"}
+UNSEEN: dict[Literal["driver", "addon"], str] = {"driver": "[01]ubuntu1", "addon": "*"}
 
 
-def driver_result(tables: Tables, problem: Problem, driver: Candidate) -> dict:
-    """The driver part of the stack."""
+class Package(TypedDict):
+    """A package to install; version: a version, a pattern of versions, or None for any."""
+
+    name: str
+    version: str | None
+
+
+def driver_result(tables: Tables, problem: Problem, driver: Driver) -> Part:
+    """Return the driver part of the stack."""
     row = driver.row
     return {
         "branch": str(row_branch(driver)),
         "version": driver.version,
         "source": row["source"],
         "kernel_modules": row["kernel_modules"],
-        "package_manager": problem.os["package_manager"],
+        "package_manager": problem.system["package_manager"],
         "installer_options": [],
         **SOURCES[row["source"]](tables, problem, driver),
     }
 
 
-def row_branch(driver: Candidate) -> int:
+def row_branch(driver: Driver) -> int:
+    """Return the branch of a driver."""
     return driver.row["branch"]["branch"]
 
 
-def naming(problem: Problem) -> str:
-    """Whose way of naming driver packages the host's distribution follows."""
-    return "el" if problem.os["family"] == "el" else problem.os["id"]
+def naming(problem: Problem) -> Naming:
+    """Return whose way of naming driver packages the host's distribution follows."""
+    if problem.system["family"] == "el":
+        return "el"
+    return "ubuntu" if problem.system["id"] == "ubuntu" else "debian"
 
 
-def package_row(tables: Tables, problem: Problem, branch: int) -> Mapping:
-    """How NVIDIA packages a branch for the host's distribution."""
+def package_row(tables: Tables, problem: Problem, branch: int) -> DriverPackagesRow:
+    """Return how NVIDIA packages a branch for the host's distribution."""
     return next(
         row
         for row in tables.rows("driver_packages")
@@ -51,19 +63,19 @@ def package_row(tables: Tables, problem: Problem, branch: int) -> Mapping:
     )
 
 
-def _filled(names: Iterable[str], driver: Candidate) -> list[str]:
+def _filled(names: Iterable[str], driver: Driver) -> list[str]:
     return [name.format(branch=row_branch(driver), version=driver.version) for name in names]
 
 
-def _other(flavour: str) -> str:
-    return FLAVOURS[1 - FLAVOURS.index(flavour)]
+def _other(flavour: Flavour) -> Flavour:
+    return "proprietary" if flavour == "open" else "open"
 
 
 def _held(tables: Tables, problem: Problem) -> list[str]:
     return list(tables.subjects["driver_packages"]["held"][naming(problem)])
 
 
-def _distribution(tables: Tables, problem: Problem, driver: Candidate) -> dict:
+def _distribution(tables: Tables, problem: Problem, driver: Driver) -> Part:
     archive, flavour = driver.row["archive"], driver.row["kernel_modules"]
     names = _filled(archive["packages"][flavour] + archive["packages"]["common"], driver)
     pattern = archive_version(driver)
@@ -79,19 +91,19 @@ def _distribution(tables: Tables, problem: Problem, driver: Candidate) -> dict:
     }
 
 
-def archive_version(driver: Candidate) -> str:
-    """An archive keeps one version of a branch and replaces it; only that of an older suite stays as it is."""
+def archive_version(driver: Driver) -> str:
+    """Return the version to ask for: an archive keeps one of a branch and replaces it, only that of an older suite stays."""
     return f"{row_branch(driver)}.*" if driver.row["moves"] else driver.row["suite"]["revision"]
 
 
-def _precompiled(archive: Mapping, driver: Candidate) -> dict | None:
+def _precompiled(archive: ArchiveRow, driver: Driver) -> Part | None:
     """Modules the distribution built for its kernels."""
     flavour = driver.row["kernel_modules"]
     names = _filled(archive.get("precompiled", {}).get(flavour, []), driver)
     return _ready_made(names, None, set(_filled(archive["packages"][flavour], driver)) - set(names)) if names else None
 
 
-def _ready_made(names: list[str], stream: str | None, usual: Iterable[str]) -> dict:
+def _ready_made(names: list[str], stream: str | None, usual: Iterable[str]) -> Part:
     """Compiled modules, and which of the USUAL packages they stand in for: what builds modules, and what brings that along."""
     replaced = sorted(name for name in usual if re.search(r"-dkms|nvidia-headless-\d", name))
     return {
@@ -101,17 +113,17 @@ def _ready_made(names: list[str], stream: str | None, usual: Iterable[str]) -> d
     }
 
 
-def _versioned(versions: Mapping[str, str | None]) -> list[dict]:
+def _versioned(versions: Mapping[str, str | None]) -> list[Package]:
     return [{"name": name, "version": versions[name]} for name in sorted(versions)]
 
 
-def _pinned(driver: Candidate) -> dict[str, str]:
+def _pinned(driver: Driver) -> dict[str, str]:
     """Packages of the branch with a version of their own, which may be another branch's."""
     pinned = driver.row["suite"]["pinned"]
     return {name: f"{major(one)}.*" for name, one in pinned.items()} if driver.row["moves"] else dict(pinned)
 
 
-def _nvidia(tables: Tables, problem: Problem, driver: Candidate) -> dict:
+def _nvidia(tables: Tables, problem: Problem, driver: Driver) -> Part:
     row, flavour = package_row(tables, problem, row_branch(driver)), driver.row["kernel_modules"]
     names = _filled(row["packages"]["common"] + row["packages"][flavour], driver)
     others = _filled([*row["packages"][_other(flavour)], *row["other_sources"]], driver)
@@ -124,10 +136,12 @@ def _nvidia(tables: Tables, problem: Problem, driver: Candidate) -> dict:
         "dkms_module": row["dkms_module"][flavour],
         "precompiled": None,
     }
-    return {**found, **_streams(row, driver, bool(problem.os.get("modularity")))} if naming(problem) == "el" else found
+    return (
+        {**found, **_streams(row, driver, bool(problem.system.get("modularity")))} if naming(problem) == "el" else found
+    )
 
 
-def _streams(row: Mapping, driver: Candidate, modular: bool) -> dict:
+def _streams(row: DriverPackagesRow, driver: Driver, modular: bool) -> Part:
     """The module streams of a branch; EL 10 has none."""
     flavour = driver.row["kernel_modules"]
     stream = _filled([row["module_stream"][flavour]], driver)[0] if modular else None
@@ -137,9 +151,11 @@ def _streams(row: Mapping, driver: Candidate, modular: bool) -> dict:
     return {"module_stream": stream, "precompiled": precompiled}
 
 
-def nvidia_version(tables: Tables, problem: Problem, driver: Candidate, kind: str = "driver") -> str:
-    """The version NVIDIA gives its packages of a driver; kind: driver, or addon for what is packaged apart from it."""
-    if problem.os["family"] == "el":
+def nvidia_version(
+    tables: Tables, problem: Problem, driver: Driver, kind: Literal["driver", "addon"] = "driver"
+) -> str:
+    """Return the version NVIDIA gives its packages of a driver; kind: driver, or addon for what is packaged apart from it."""
+    if naming(problem) == "el":
         return f"{'3:' if kind == 'driver' else ''}{driver.version}-*"
     if naming(problem) != "ubuntu":
         return f"{driver.version}-*"
@@ -148,8 +164,8 @@ def nvidia_version(tables: Tables, problem: Problem, driver: Candidate, kind: st
     return f"{driver.version}-{step[kind] or UNSEEN[kind]}"
 
 
-def _runfile(tables: Tables, problem: Problem, driver: Candidate) -> dict:
-    none: dict = {"pinning_packages": [], "components": [], "held": [], "precompiled": None}
+def _runfile(tables: Tables, problem: Problem, driver: Driver) -> Part:
+    none: Part = {"pinning_packages": [], "components": [], "held": [], "precompiled": None}
     steps = tables.subjects["driver_packages"]["installer_options"]
     step = [one for one in steps if one["first"] <= row_branch(driver)][-1]
     options = list(step[driver.row["kernel_modules"]])
@@ -162,27 +178,31 @@ def _runfile(tables: Tables, problem: Problem, driver: Candidate) -> dict:
     }
 
 
-SOURCES = {"distribution": _distribution, "nvidia": _nvidia, "runfile": _runfile}
+SOURCES: dict[Source, Callable[[Tables, Problem, Driver], Part]] = {
+    "distribution": _distribution,
+    "nvidia": _nvidia,
+    "runfile": _runfile,
+}
 
 
-def fabric_manager_packages(tables: Tables, problem: Problem, driver: Candidate) -> list[dict]:
-    """The fabric manager in exactly the driver's version; with NVLink 5 also what manages its subnet."""
+def fabric_manager_packages(tables: Tables, problem: Problem, driver: Driver) -> list[Package]:
+    """Return the fabric manager in exactly the driver's version; with NVLink 5 also what manages its subnet."""
     if driver.row["source"] == "distribution":
         name, version = driver.row["archive"].get("fabric_manager"), archive_version(driver)
     else:
         name = package_row(tables, problem, row_branch(driver))["fabric_manager"]
         version = nvidia_version(tables, problem, driver, "addon")
-    packages = [{"name": _filled([name], driver)[0], "version": version}] if name else []
+    packages: list[Package] = [{"name": _filled([name], driver)[0], "version": version}] if name else []
     if any(gpu.row["architecture"] == "Blackwell" for gpu in problem.gpus):
-        packages += [{"name": name, "version": None} for name in ("nvlsm", "infiniband-diags")]
+        packages += [{"name": "nvlsm", "version": None}, {"name": "infiniband-diags", "version": None}]
     return packages
 
 
-def repository_result(tables: Tables, problem: Problem) -> dict:
-    """NVIDIA's repository for the host: where it is, which key signs it, which priority it gets."""
-    subject, slug = tables.subjects["repositories"], problem.os["repository"]
-    row: Mapping = tables.find("repositories", slug=slug) or {}
-    directory = subject["arch_directories"][problem.arch]
+def repository_result(tables: Tables, problem: Problem) -> Part:
+    """Return NVIDIA's repository for the host: where it is, which key signs it, which priority it gets."""
+    subject, slug = tables.subjects["repositories"], problem.system["repository"]
+    row = tables.known("repositories", slug=slug)
+    directory = subject["arch_directories"][problem.wheels]
     url = f"{subject['base_url']}{slug}/{directory}/"
     return {
         "slug": slug,

@@ -6,17 +6,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
+from .answer import Answer
 from .explain import conflicts
 from .inputs import make_problem
 from .judge import session_for
+from .model import Part
 from .result import build_stack, inputs_of
 from .search import solve
 from .suggest import suggestion
 from .tables import Tables, load
 
 
-def resolve(question: Mapping, tables: Tables | None = None) -> dict:
+def resolve(question: Mapping[str, Any], tables: Tables | None = None) -> Answer:
     """Resolve a question (see inputs.make_problem); raise InputError for input nobody can work with.
 
     Return stack (or None), conflicts and suggestion (None when there is a stack) and warnings.
@@ -28,14 +31,14 @@ def resolve(question: Mapping, tables: Tables | None = None) -> dict:
     return refuse(question, tables)
 
 
-def choose(question: Mapping, tables: Tables) -> tuple[dict | None, dict]:
+def choose(question: Mapping[str, Any], tables: Tables) -> tuple[Part | None, Part]:
     """Return the stack, or None where there is none, and the inputs it depends on; cheaper than explaining a refusal."""
     problem = make_problem(tables, question)
     chosen = solve(session_for(tables), problem)
     return build_stack(tables, problem, chosen) if chosen else None, inputs_of(problem)
 
 
-def refuse(question: Mapping, tables: Tables) -> dict:
+def refuse(question: Mapping[str, Any], tables: Tables) -> Answer:
     """Return what resolve returns for a question without a stack: the minimal conflicts and what would resolve them."""
     problem, session = make_problem(tables, question), session_for(tables)
     found = conflicts(session, problem)

@@ -7,24 +7,26 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from .advice import reasons, warnings
 from .environments import environment
-from .model import Candidate, Problem, Slot
-from .packages import driver_result, fabric_manager_packages, repository_result
+from .kinds import Driver, Host, Library, on_host
+from .model import Part, Problem, Solution
+from .packages import Package, driver_result, fabric_manager_packages, repository_result
 from .tables import Tables
 from .versions import at_least, major, minor
 
 
-def build_stack(tables: Tables, problem: Problem, chosen: Mapping[Slot, Candidate]) -> dict:
-    host = {slot.component: one for slot, one in chosen.items() if not slot.environment and not one.absent}
+def build_stack(tables: Tables, problem: Problem, chosen: Solution) -> Part:
+    """Return the stack that a solution stands for."""
+    host = on_host(chosen)
     driver = driver_result(tables, problem, host["driver"]) if "driver" in host else None
     cuda = _cuda(tables, problem, host)
-    environments = [
-        environment(tables, problem, chosen, name, cuda and cuda["home"]) for name in problem.environment_names()
-    ]
-    stack = {
+    home = cuda["home"] if cuda else None
+    environments = [environment(tables, problem, chosen, name, home) for name in problem.environment_names()]
+    stack: Part = {
         "table_version": tables.version,
         "os": _os(problem),
         "gpus": [
@@ -50,8 +52,8 @@ def build_stack(tables: Tables, problem: Problem, chosen: Mapping[Slot, Candidat
     return stack
 
 
-def kind(stack: Mapping) -> str:
-    """Eight digits that are equal for hosts that get equal stacks."""
+def kind(stack: Mapping[str, Any]) -> str:
+    """Return eight digits that are equal for hosts that get equal stacks."""
     parts = {
         name: value
         for name, value in stack.items()
@@ -60,10 +62,10 @@ def kind(stack: Mapping) -> str:
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:8]
 
 
-def inputs_of(problem: Problem) -> dict:
-    """What the stack was resolved from, as far as a user would call it the host or the request."""
+def inputs_of(problem: Problem) -> Part:
+    """Return what the stack was resolved from, as far as a user would call it the host or the request."""
     return {
-        "os": f"{problem.os['id']} {problem.os['version']}",
+        "os": f"{problem.system['id']} {problem.system['version']}",
         "arch": problem.arch,
         "gpus": [f"{gpu.count} x {gpu.model}" for gpu in problem.gpus],
         "request": dict(sorted(problem.wishes.items())),
@@ -72,24 +74,24 @@ def inputs_of(problem: Problem) -> dict:
     }
 
 
-def _os(problem: Problem) -> dict:
-    row = problem.os
+def _os(problem: Problem) -> Part:
+    row = problem.system
     return {"id": row["id"], "version": row["version"], "arch": problem.arch, "family": row["family"]}
 
 
-def fabric_manager(tables: Tables, problem: Problem, driver: Candidate | None) -> dict | None:
-    """The fabric manager, which must be of exactly the driver's version."""
+def fabric_manager(tables: Tables, problem: Problem, driver: Driver | None) -> Part | None:
+    """Return the fabric manager, which must be of exactly the driver's version."""
     if driver is None or not problem.needs_fabric_manager:
         return None
     return {"version": driver.version, "packages": fabric_manager_packages(tables, problem, driver)}
 
 
-def _cuda(tables: Tables, problem: Problem, host: Mapping[str, Candidate]) -> dict | None:
+def _cuda(tables: Tables, problem: Problem, host: Host) -> Part | None:
     if "cuda" not in host:
         return None
     cuda, number = host["cuda"], minor(host["cuda"].version)
     dashed = number.replace(".", "-")
-    packages = [{"name": f"cuda-toolkit-{dashed}", "version": f"{cuda.version}-1"}]
+    packages: list[Package] = [{"name": f"cuda-toolkit-{dashed}", "version": f"{cuda.version}-1"}]
     cudart = cuda.row.get("cudart", {}).get(cuda.version)
     if cudart:
         # Left alone these float to the newest toolkit, and take /usr/local/cuda with them.
@@ -102,14 +104,16 @@ def _cuda(tables: Tables, problem: Problem, host: Mapping[str, Candidate]) -> di
     return {"version": cuda.version, "packages": packages, "home": f"/usr/local/cuda-{number}", "held": held}
 
 
-def _library(problem: Problem, chosen: Candidate | None, packages) -> dict | None:
+def _library(
+    problem: Problem, chosen: Library | None, packages: Callable[[Problem, Library], list[Package]]
+) -> Part | None:
     if chosen is None:
         return None
     return {"version": chosen.version, "cuda": chosen.row["cuda"], "packages": packages(problem, chosen)}
 
 
-def _cudnn_packages(problem: Problem, cudnn: Candidate) -> list[dict]:
-    dnf, build = problem.os["package_manager"] == "dnf", cudnn.row["cuda"]
+def _cudnn_packages(problem: Problem, cudnn: Library) -> list[Package]:
+    dnf, build = problem.system["package_manager"] == "dnf", cudnn.row["cuda"]
     if major(cudnn.version) == "8":
         version = f"{cudnn.version}-1{'.' if dnf else '+'}cuda{build}"
         names = ("libcudnn8", "libcudnn8-devel" if dnf else "libcudnn8-dev")
@@ -119,21 +123,21 @@ def _cudnn_packages(problem: Problem, cudnn: Candidate) -> list[dict]:
     return [{"name": name, "version": version} for name in names]
 
 
-def _nccl_packages(problem: Problem, nccl: Candidate) -> list[dict]:
-    names = ("libnccl", "libnccl-devel") if problem.os["package_manager"] == "dnf" else ("libnccl2", "libnccl-dev")
+def _nccl_packages(problem: Problem, nccl: Library) -> list[Package]:
+    names = ("libnccl", "libnccl-devel") if problem.system["package_manager"] == "dnf" else ("libnccl2", "libnccl-dev")
     return [{"name": name, "version": f"{nccl.version}-1+cuda{nccl.row['cuda']}"} for name in names]
 
 
-def _disk(tables: Tables, stack: Mapping) -> list[dict]:
+def _disk(tables: Tables, stack: Part) -> list[Part]:
     """Return what will be installed where and how much room it takes; ``part`` is for people."""
     sizes: list[tuple[str, str | None, str]] = [(part, None, part) for part in ("driver", "cuda") if stack[part]]
     for one in stack["environments"]:
         for name in one["frameworks"]:
             size = f"pytorch-{one['accelerator']}" if name == "pytorch" else name
             sizes.append(("environment", one["name"], size))
-    found = []
+    found: list[Part] = []
     for component, name, size in sizes:
-        row = tables.find("sizes", part=size)
+        row = tables.known("sizes", part=size)
         part = f"{component} {name}" if name else component
         found.append(
             {"part": part, "component": component, "name": name, "directory": row["directory"], "mib": row["mib"]}

@@ -8,10 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeVar, get_args
 
+from .model import Component, Fact, Kind
+from .rows import Accelerator, Arch
 from .tables import Tables
 
-FACTS = ("os", "arch", "gpus", "ansible_core")
+FACTS: tuple[Fact, ...] = get_args(Fact)
+# A check is given the context, then one candidate of each kind in its rule's scope, in the forms that kinds.py names.
+Check = TypeVar("Check", bound=Callable[..., str | None])
 
 
 @dataclass(frozen=True)
@@ -24,8 +29,8 @@ class Context:
     """
 
     tables: Tables
-    accelerator: str = "cuda"
-    arch: str = "x86_64"
+    accelerator: Accelerator = "cuda"
+    arch: Arch = "x86_64"
     asked: frozenset[str] = frozenset()
     forward_compat: bool = False
     nvswitch: bool = False
@@ -39,24 +44,27 @@ class Rule:
     """
 
     name: str
-    scope: tuple[str, ...]
-    check: Callable
+    scope: tuple[Kind, ...]
+    check: Callable[..., str | None]
     sources: tuple[str, ...]
-    needs: str = ""
+    needs: Component | None = None
     hint: str = ""
 
     @cached_property
-    def choices(self) -> tuple[str, ...]:
+    def choices(self) -> tuple[Kind, ...]:
+        """The kinds in its scope that are decided; the others are facts."""
         return tuple(kind for kind in self.scope if kind not in FACTS)
 
 
 REGISTRY: list[Rule] = []
 
 
-def rule(name: str, *scope: str, sources: tuple[str, ...], needs: str = "", hint: str = ""):
+def rule(
+    name: str, *scope: Kind, sources: tuple[str, ...], needs: Component | None = None, hint: str = ""
+) -> Callable[[Check], Check]:
     """Register a function(context, *candidates) that returns a reason for a clash, or None."""
 
-    def register(check: Callable) -> Callable:
+    def register(check: Check) -> Check:
         REGISTRY.append(Rule(name, scope, check, sources, needs, hint))
         return check
 

@@ -5,12 +5,15 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
+from .kinds import Cudnn, Driver, GpuModel, Machine, Python, System, Tensorflow, Toolkit, Torch
 from .rule import Context, rule
 from .versions import at_least, major, minor
 
 
-def reach(capability: str, sass, ptx) -> str | None:
-    """How code reaches a GPU: 'sass' (same major, not above the GPU's minor), 'ptx' (any lower), or not at all.
+def reach(capability: str, sass: list[str] | None, ptx: str | None) -> Literal["sass", "ptx"] | None:
+    """Return how code reaches a GPU: 'sass' (same major, not above the GPU's minor), 'ptx' (any lower), or not at all.
 
     None in the tables means the list is not known; then nothing is claimed and 'sass' is returned.
     """
@@ -21,15 +24,15 @@ def reach(capability: str, sass, ptx) -> str | None:
     return "ptx" if ptx and at_least(capability, ptx) else None
 
 
-def torch_sass(context: Context, torch):
-    """The compute capabilities a build holds on an architecture; aarch64 wheels hold fewer."""
+def torch_sass(context: Context, torch: Torch) -> list[str] | None:
+    """Return the compute capabilities a build holds on an architecture; aarch64 wheels hold fewer."""
     if context.arch == "aarch64":
         return context.tables.subjects["torch"]["aarch64_sass"].get(torch.variant, [])
     return torch.row.get("sass")
 
 
 @rule("pytorch-python", "pytorch", "python", sources=("S13", "S14"))
-def pytorch_python(context: Context, torch, python):
+def pytorch_python(context: Context, torch: Torch, python: Python) -> str | None:
     """A wheel exists for certain Pythons only, whatever Requires-Python says."""
     known = torch.row["release"]["python"]
     if python.version not in known:
@@ -38,16 +41,16 @@ def pytorch_python(context: Context, torch, python):
 
 
 @rule("pytorch-glibc", "pytorch", "os", sources=("S13", "S12"))
-def pytorch_glibc(context: Context, torch, os):
+def pytorch_glibc(context: Context, torch: Torch, os: System) -> str | None:
     return _glibc(f"PyTorch {torch.version}", torch.row["release"]["glibc"], os)
 
 
 @rule("tensorflow-glibc", "tensorflow", "os", sources=("S14", "S12"))
-def tensorflow_glibc(context: Context, tensorflow, os):
+def tensorflow_glibc(context: Context, tensorflow: Tensorflow, os: System) -> str | None:
     return _glibc(f"TensorFlow {tensorflow.version}", tensorflow.row["glibc"], os)
 
 
-def _glibc(name: str, floor: str, os):
+def _glibc(name: str, floor: str, os: System) -> str | None:
     have = os.row["glibc"]
     if have and not at_least(have, floor):
         return f"{name} needs glibc {floor} or newer; {os.version} has {have}"
@@ -55,7 +58,7 @@ def _glibc(name: str, floor: str, os):
 
 
 @rule("pytorch-arch", "pytorch", "arch", sources=("S15",))
-def pytorch_arch(context: Context, torch, arch):
+def pytorch_arch(context: Context, torch: Torch, arch: Machine) -> str | None:
     """CUDA wheels for aarch64 exist for a few builds only."""
     builds = context.tables.subjects["torch"]["aarch64_sass"]
     if arch.version == "aarch64" and torch.variant != "cpu" and torch.variant not in builds:
@@ -64,7 +67,7 @@ def pytorch_arch(context: Context, torch, arch):
 
 
 @rule("pytorch-driver-floor", "pytorch", "driver", sources=("S1", "S14"))
-def pytorch_driver_floor(context: Context, torch, driver):
+def pytorch_driver_floor(context: Context, torch: Torch, driver: Driver) -> str | None:
     """Minor-version compatibility: any driver from the floor of the CUDA major on."""
     if torch.variant == "cpu":
         return None
@@ -75,7 +78,7 @@ def pytorch_driver_floor(context: Context, torch, driver):
 
 
 @rule("pytorch-gpu", "pytorch", "gpus", sources=("S15", "S33"))
-def pytorch_gpu(context: Context, torch, gpu):
+def pytorch_gpu(context: Context, torch: Torch, gpu: GpuModel) -> str | None:
     """The wheel must hold code the GPU can run."""
     if torch.variant == "cpu":
         return None
@@ -88,7 +91,7 @@ def pytorch_gpu(context: Context, torch, gpu):
 
 
 @rule("pytorch-ptx-driver", "pytorch", "driver", "gpus", sources=("S1", "S2"))
-def pytorch_ptx_driver(context: Context, torch, driver, gpu):
+def pytorch_ptx_driver(context: Context, torch: Torch, driver: Driver, gpu: GpuModel) -> str | None:
     """Minor-version compatibility does not cover PTX: compiling it takes the driver of that very toolkit."""
     if torch.variant == "cpu":
         return None
@@ -100,7 +103,7 @@ def pytorch_ptx_driver(context: Context, torch, driver, gpu):
 
 
 @rule("tensorflow-python", "tensorflow", "python", sources=("S14", "S16"))
-def tensorflow_python(context: Context, tensorflow, python):
+def tensorflow_python(context: Context, tensorflow: Tensorflow, python: Python) -> str | None:
     known = tensorflow.row["python"]
     if python.version not in known:
         return (
@@ -110,7 +113,7 @@ def tensorflow_python(context: Context, tensorflow, python):
 
 
 @rule("tensorflow-driver-floor", "tensorflow", "driver", sources=("S1", "S16"))
-def tensorflow_driver_floor(context: Context, tensorflow, driver):
+def tensorflow_driver_floor(context: Context, tensorflow: Tensorflow, driver: Driver) -> str | None:
     if context.accelerator == "cpu":
         return None
     floor = context.tables.driver_floor(tensorflow.row["cuda"])
@@ -120,7 +123,7 @@ def tensorflow_driver_floor(context: Context, tensorflow, driver):
 
 
 @rule("tensorflow-gpu", "tensorflow", "gpus", sources=("S17", "S34"))
-def tensorflow_gpu(context: Context, tensorflow, gpu):
+def tensorflow_gpu(context: Context, tensorflow: Tensorflow, gpu: GpuModel) -> str | None:
     """The wheel must hold code the GPU can run; on compute capability 12.0 published wheels were seen to fail."""
     capability, row = gpu.row["compute_capability"], tensorflow.row
     if reach(capability, row["sass"], row["ptx"]) is None:
@@ -131,7 +134,7 @@ def tensorflow_gpu(context: Context, tensorflow, gpu):
 
 
 @rule("tensorflow-ptx-driver", "tensorflow", "driver", "gpus", sources=("S1", "S34"))
-def tensorflow_ptx_driver(context: Context, tensorflow, driver, gpu):
+def tensorflow_ptx_driver(context: Context, tensorflow: Tensorflow, driver: Driver, gpu: GpuModel) -> str | None:
     row = tensorflow.row
     bundled = context.tables.bundled_driver(row["cuda"])
     if reach(gpu.row["compute_capability"], row["sass"], row["ptx"]) == "ptx" and not at_least(driver.version, bundled):
@@ -140,7 +143,7 @@ def tensorflow_ptx_driver(context: Context, tensorflow, driver, gpu):
 
 
 @rule("tensorflow-cuda", "tensorflow", "cuda", sources=("S16",))
-def tensorflow_cuda(context: Context, tensorflow, cuda):
+def tensorflow_cuda(context: Context, tensorflow: Tensorflow, cuda: Toolkit) -> str | None:
     """Before 2.14 TensorFlow uses the CUDA of the host, and only the one it was built with."""
     row = tensorflow.row
     if context.accelerator == "cpu" or row["and_cuda"] or (not cuda.absent and minor(cuda.version) == row["cuda"]):
@@ -153,7 +156,7 @@ def tensorflow_cuda(context: Context, tensorflow, cuda):
 
 
 @rule("tensorflow-cudnn", "tensorflow", "cudnn", sources=("S16",))
-def tensorflow_cudnn(context: Context, tensorflow, cudnn):
+def tensorflow_cudnn(context: Context, tensorflow: Tensorflow, cudnn: Cudnn) -> str | None:
     """cuDNN of the same major, at least the minor TensorFlow was built with."""
     row = tensorflow.row
     if context.accelerator == "cpu" or row["and_cuda"]:

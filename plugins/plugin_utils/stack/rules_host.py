@@ -6,12 +6,13 @@
 from __future__ import annotations
 
 from .candidates import in_archive_of
+from .kinds import AnsibleCore, Cudnn, Driver, GpuModel, Library, Machine, System, Toolkit
 from .rule import Context, rule
 from .versions import at_least, major, minor
 
 
 @rule("driver-gpu-last-branch", "driver", "gpus", sources=("S4", "S6", "S8"))
-def driver_gpu_last_branch(context: Context, driver, gpu):
+def driver_gpu_last_branch(context: Context, driver: Driver, gpu: GpuModel) -> str | None:
     """A GPU generation ends with a driver branch."""
     last, branch = gpu.row["max_driver_branch"], driver.row["branch"]["branch"]
     if last and branch > last:
@@ -20,7 +21,7 @@ def driver_gpu_last_branch(context: Context, driver, gpu):
 
 
 @rule("driver-gpu-minimum", "driver", "gpus", sources=("S1", "S9", "S31"))
-def driver_gpu_minimum(context: Context, driver, gpu):
+def driver_gpu_minimum(context: Context, driver: Driver, gpu: GpuModel) -> str | None:
     """A GPU needs the first driver that knew it; without a known one, the driver of its first CUDA."""
     floor = gpu.row["min_driver"] or context.tables.bundled_driver(gpu.row["min_cuda"])
     if not at_least(driver.version, floor):
@@ -29,7 +30,7 @@ def driver_gpu_minimum(context: Context, driver, gpu):
 
 
 @rule("kernel-modules-gpu", "driver", "gpus", sources=("S8",))
-def kernel_modules_gpu(context: Context, driver, gpu):
+def kernel_modules_gpu(context: Context, driver: Driver, gpu: GpuModel) -> str | None:
     """Blackwell runs on the open kernel modules only, what is older than Turing on the proprietary ones only."""
     flavour, able = driver.row["kernel_modules"], gpu.row["kernel_modules"]
     if flavour not in able:
@@ -38,7 +39,7 @@ def kernel_modules_gpu(context: Context, driver, gpu):
 
 
 @rule("fabric-manager-packaged", "driver", "gpus", sources=("S22", "D1", "K1"))
-def fabric_manager_packaged(context: Context, driver, gpu):
+def fabric_manager_packaged(context: Context, driver: Driver, gpu: GpuModel) -> str | None:
     """GPUs behind NVSwitch need a fabric manager; not every distribution's archive has one, and none has nvlsm."""
     if driver.row["source"] != "distribution" or not gpu.row["fabric_manager"]:
         return None
@@ -52,7 +53,7 @@ def fabric_manager_packaged(context: Context, driver, gpu):
 
 
 @rule("driver-os", "driver", "os", sources=("S8", "S23", "D1", "K1"))
-def driver_os(context: Context, driver, os):
+def driver_os(context: Context, driver: Driver, os: System) -> str | None:
     """The driver must be published for the distribution by the chosen source."""
     if driver.row["source"] == "nvidia" and not os.row.get("repository"):
         return f"NVIDIA has no repository for {os.version}"
@@ -68,7 +69,7 @@ def driver_os(context: Context, driver, os):
     return None
 
 
-def _transitional(context: Context, driver, os) -> str:
+def _transitional(context: Context, driver: Driver, os: System) -> str:
     """Ubuntu keeps the packages of a branch it gave up, empty, to bring in those of the next."""
     for row in context.tables.subjects["archives"]["transitional"]:
         if in_archive_of(row, os.row) and row["from"] == driver.row["branch"]["branch"]:
@@ -77,7 +78,7 @@ def _transitional(context: Context, driver, os) -> str:
 
 
 @rule("driver-arch", "driver", "arch", sources=("K1",))
-def driver_arch(context: Context, driver, arch):
+def driver_arch(context: Context, driver: Driver, arch: Machine) -> str | None:
     """Server drivers for aarch64 begin with branch 470."""
     if arch.version == "aarch64" and driver.row["branch"]["branch"] < 470:
         return f"driver branch {driver.row['branch']['branch']} has no packages for aarch64 servers"
@@ -85,7 +86,7 @@ def driver_arch(context: Context, driver, arch):
 
 
 @rule("cuda-driver-floor", "cuda", "driver", sources=("S1", "S2"))
-def cuda_driver_floor(context: Context, cuda, driver):
+def cuda_driver_floor(context: Context, cuda: Toolkit, driver: Driver) -> str | None:
     """Programs of a toolkit run from the driver floor of its major on; below it only with cuda-compat, where allowed."""
     if cuda.absent or at_least(driver.version, context.tables.driver_floor(cuda.version)):
         return None
@@ -95,13 +96,13 @@ def cuda_driver_floor(context: Context, cuda, driver):
     return f"CUDA {minor(cuda.version)} needs driver {floor} or newer, not {driver.version}"
 
 
-def forward_branch(cuda, driver) -> bool:
-    """Whether the cuda-compat package of a toolkit may stand on this driver branch."""
+def forward_branch(cuda: Toolkit, driver: Driver) -> bool:
+    """Return whether the cuda-compat package of a toolkit may stand on this driver branch."""
     return driver.row["branch"]["branch"] in cuda.row["forward_compat_branches"]
 
 
 @rule("cuda-gpu", "cuda", "gpus", sources=("S6", "S31"))
-def cuda_gpu(context: Context, cuda, gpu):
+def cuda_gpu(context: Context, cuda: Toolkit, gpu: GpuModel) -> str | None:
     """A toolkit compiles for a range of compute capabilities."""
     if cuda.absent:
         return None
@@ -116,7 +117,7 @@ def cuda_gpu(context: Context, cuda, gpu):
 
 
 @rule("cuda-os", "cuda", "os", sources=("S1", "S11", "S12", "K1"))
-def cuda_os(context: Context, cuda, os):
+def cuda_os(context: Context, cuda: Toolkit, os: System) -> str | None:
     """A toolkit is published for certain distributions only."""
     if cuda.absent:
         return None
@@ -129,7 +130,7 @@ def cuda_os(context: Context, cuda, os):
 
 
 @rule("cudnn-cuda", "cudnn", "cuda", sources=("S20", "K1"))
-def cudnn_cuda(context: Context, cudnn, cuda):
+def cudnn_cuda(context: Context, cudnn: Cudnn, cuda: Toolkit) -> str | None:
     """System cuDNN stands on a system CUDA of its own major, up to the newest that it supports."""
     if cudnn.absent:
         return None
@@ -144,7 +145,7 @@ def cudnn_cuda(context: Context, cudnn, cuda):
 
 
 @rule("cudnn-gpu", "cudnn", "gpus", sources=("S20",))
-def cudnn_gpu(context: Context, cudnn, gpu):
+def cudnn_gpu(context: Context, cudnn: Cudnn, gpu: GpuModel) -> str | None:
     """cuDNN dropped what is older than Turing with 9.11."""
     if not cudnn.absent and not at_least(gpu.row["compute_capability"], cudnn.row["min_cc"]):
         return f"cuDNN {cudnn.version} dropped {gpu.version}: it begins with compute capability {cudnn.row['min_cc']}"
@@ -152,7 +153,7 @@ def cudnn_gpu(context: Context, cudnn, gpu):
 
 
 @rule("nccl-cuda", "nccl", "cuda", sources=("S22", "K1"))
-def nccl_cuda(context: Context, nccl, cuda):
+def nccl_cuda(context: Context, nccl: Library, cuda: Toolkit) -> str | None:
     """System NCCL is one build per CUDA release; the build must not be newer than the toolkit, nor of another major."""
     if nccl.absent:
         return None
@@ -168,7 +169,7 @@ def nccl_cuda(context: Context, nccl, cuda):
     "ansible-core-python", "ansible_core", "os", sources=("S21",),
     hint="run the playbooks from a controller with ansible-core 2.16",
 )  # fmt: skip
-def ansible_core_python(context: Context, ansible_core, os):
+def ansible_core_python(context: Context, ansible_core: AnsibleCore, os: System) -> str | None:
     """Modules must run on the system's own Python: on EL 8 that ends with ansible-core 2.16."""
     row = context.tables.find("ansible_core", version=minor(ansible_core.version))
     if row is None or at_least(os.row["python"], row["target_python"][0]):

@@ -5,6 +5,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from .kinds import Cupy, Driver, GpuModel, Horovod, Library, Python, System, Tensorflow, Toolkit, Torch
 from .libraries import SpecifierSet
 from .rule import Context, rule
 from .versions import at_least, major, minor
@@ -13,13 +16,13 @@ from .versions import at_least, major, minor
 OLD_TYPING = ("2.13", "2.2")
 
 
-def bundled(torch) -> bool:
-    """Whether the wheel carries its CUDA libraries inside instead of depending on nvidia-* wheels."""
+def bundled(torch: Torch) -> bool:
+    """Return whether the wheel carries its CUDA libraries inside instead of depending on nvidia-* wheels."""
     return torch.variant == "cu118" and not at_least(torch.version, "2.1") or not at_least(torch.version, "1.13")
 
 
 @rule("pytorch-tensorflow-typing", "pytorch", "tensorflow", sources=("S26",))
-def pytorch_tensorflow_typing(context: Context, torch, tensorflow):
+def pytorch_tensorflow_typing(context: Context, torch: Torch, tensorflow: Tensorflow) -> str | None:
     old, new = OLD_TYPING
     if minor(tensorflow.version) == old and at_least(torch.version, new):
         return f"TensorFlow {tensorflow.version} needs typing-extensions < 4.6 and PyTorch {torch.version} needs >= 4.8: they cannot share an environment"
@@ -27,7 +30,7 @@ def pytorch_tensorflow_typing(context: Context, torch, tensorflow):
 
 
 @rule("pytorch-tensorflow-cuda-major", "pytorch", "tensorflow", sources=("S26",))
-def pytorch_tensorflow_cuda_major(context: Context, torch, tensorflow):
+def pytorch_tensorflow_cuda_major(context: Context, torch: Torch, tensorflow: Tensorflow) -> str | None:
     """One process speaks to one CUDA runtime; and nvidia-*-cu12 and -cu13 wheels own the same files."""
     if torch.variant == "cpu" or context.accelerator != "cuda":
         return None
@@ -46,7 +49,7 @@ def pytorch_tensorflow_cuda_major(context: Context, torch, tensorflow):
 
 
 @rule("pytorch-tensorflow-pins", "pytorch", "tensorflow", sources=("S14", "S26"))
-def pytorch_tensorflow_pins(context: Context, torch, tensorflow):
+def pytorch_tensorflow_pins(context: Context, torch: Torch, tensorflow: Tensorflow) -> str | None:
     """Both pin NVIDIA's wheels; until 2.19 TensorFlow exactly, so that only the same CUDA release goes together."""
     pins = tensorflow.row["pins"]
     if (
@@ -63,19 +66,19 @@ def pytorch_tensorflow_pins(context: Context, torch, tensorflow):
                 f"{minor(torch.row['cuda'])}, TensorFlow {tensorflow.version} those of {tensorflow.row['cuda']}"
             )
         return None
-    for library in ("cudnn", "nccl"):
-        have, wanted = torch.row.get(library), pins[f"{library}-cu{major(torch.row['cuda'])}"]
+    for library, have in (("cudnn", torch.row.get("cudnn")), ("nccl", torch.row.get("nccl"))):
+        wanted = pins[f"{library}-cu{major(torch.row['cuda'])}"]
         if have and not SpecifierSet(wanted).contains(have):
             return f"PyTorch {torch.version}+{torch.variant} pins {library} {have}, TensorFlow {tensorflow.version} needs {wanted}"
     return None
 
 
-def _ranges(pins) -> bool:
+def _ranges(pins: Mapping[str, str]) -> bool:
     return any(value[0] in "<>" for value in pins.values())
 
 
 @rule("pytorch-cupy-cuda-major", "pytorch", "cupy", sources=("S19", "S26"))
-def pytorch_cupy_cuda_major(context: Context, torch, cupy):
+def pytorch_cupy_cuda_major(context: Context, torch: Torch, cupy: Cupy) -> str | None:
     """In one process both must speak to one CUDA runtime."""
     if torch.variant != "cpu" and major(torch.row["cuda"]) != cupy.row["cuda"]:
         return f"{cupy.variant} is built for CUDA {cupy.row['cuda']}, PyTorch {torch.version}+{torch.variant} for CUDA {minor(torch.row['cuda'])}"
@@ -83,14 +86,14 @@ def pytorch_cupy_cuda_major(context: Context, torch, cupy):
 
 
 @rule("tensorflow-cupy-cuda-major", "tensorflow", "cupy", sources=("S16", "S19"))
-def tensorflow_cupy_cuda_major(context: Context, tensorflow, cupy):
+def tensorflow_cupy_cuda_major(context: Context, tensorflow: Tensorflow, cupy: Cupy) -> str | None:
     if context.accelerator == "cuda" and major(tensorflow.row["cuda"]) != cupy.row["cuda"]:
         return f"{cupy.variant} is built for CUDA {cupy.row['cuda']}, TensorFlow {tensorflow.version} for CUDA {tensorflow.row['cuda']}"
     return None
 
 
 @rule("tensorflow-cupy-numpy", "tensorflow", "cupy", sources=("S14", "S19"))
-def tensorflow_cupy_numpy(context: Context, tensorflow, cupy):
+def tensorflow_cupy_numpy(context: Context, tensorflow: Tensorflow, cupy: Cupy) -> str | None:
     """CuPy 14 needs NumPy 2, which TensorFlow takes from 2.18 on."""
     if SpecifierSet(cupy.row["numpy"]).contains("1.26") or at_least(tensorflow.version, "2.18"):
         return None
@@ -98,7 +101,7 @@ def tensorflow_cupy_numpy(context: Context, tensorflow, cupy):
 
 
 @rule("cupy-python", "cupy", "python", sources=("S19",))
-def cupy_python(context: Context, cupy, python):
+def cupy_python(context: Context, cupy: Cupy, python: Python) -> str | None:
     known = cupy.row["python"]
     if python.version not in known:
         return f"CuPy {cupy.version} has wheels for Python {known[0]} to {known[-1]}, not for {python.version}"
@@ -106,7 +109,7 @@ def cupy_python(context: Context, cupy, python):
 
 
 @rule("cupy-gpu", "cupy", "gpus", sources=("S19",))
-def cupy_gpu(context: Context, cupy, gpu):
+def cupy_gpu(context: Context, cupy: Cupy, gpu: GpuModel) -> str | None:
     capability, row = gpu.row["compute_capability"], cupy.row
     low, high = row["min_cc"] or capability, row["max_cc"] or capability
     if not at_least(capability, low) or not at_least(high, capability):
@@ -115,7 +118,7 @@ def cupy_gpu(context: Context, cupy, gpu):
 
 
 @rule("cupy-driver-floor", "cupy", "driver", sources=("S1", "S19"))
-def cupy_driver_floor(context: Context, cupy, driver):
+def cupy_driver_floor(context: Context, cupy: Cupy, driver: Driver) -> str | None:
     floor = context.tables.major_driver_floor(cupy.row["cuda"])
     if not at_least(driver.version, floor):
         return f"{cupy.variant} (CUDA {cupy.row['cuda']}) needs driver {floor} or newer, not {driver.version}"
@@ -123,7 +126,7 @@ def cupy_driver_floor(context: Context, cupy, driver):
 
 
 @rule("horovod-pytorch", "horovod", "pytorch", sources=("S13", "S18"))
-def horovod_pytorch(context: Context, horovod, torch):
+def horovod_pytorch(context: Context, horovod: Horovod, torch: Torch) -> str | None:
     """PyTorch's headers ask for a newer C++ standard than a Horovod release sets."""
     if at_least(torch.version, horovod.row["torch_below"]):
         return (
@@ -134,7 +137,7 @@ def horovod_pytorch(context: Context, horovod, torch):
 
 
 @rule("horovod-pytorch-build", "horovod", "pytorch", sources=("S18",))
-def horovod_pytorch_build(context: Context, horovod, torch):
+def horovod_pytorch_build(context: Context, horovod: Horovod, torch: Torch) -> str | None:
     """Horovod's own build refuses GPU operations over a PyTorch without CUDA."""
     if context.accelerator == "cuda" and torch.variant == "cpu":
         return f"Horovod {horovod.version} is compiled for the host's GPUs, and PyTorch {torch.version}+cpu has no CUDA"
@@ -142,7 +145,7 @@ def horovod_pytorch_build(context: Context, horovod, torch):
 
 
 @rule("horovod-tensorflow", "horovod", "tensorflow", sources=("S18",))
-def horovod_tensorflow(context: Context, horovod, tensorflow):
+def horovod_tensorflow(context: Context, horovod: Horovod, tensorflow: Tensorflow) -> str | None:
     if at_least(tensorflow.version, horovod.row["tensorflow_below"]):
         return (
             f"Horovod {horovod.version} breaks with Keras 3, that is with TensorFlow "
@@ -152,7 +155,7 @@ def horovod_tensorflow(context: Context, horovod, tensorflow):
 
 
 @rule("horovod-compiler", "horovod", "os", sources=("S12", "S18"))
-def horovod_compiler(context: Context, horovod, os):
+def horovod_compiler(context: Context, horovod: Horovod, os: System) -> str | None:
     if os.row["gcc"] and not at_least(os.row["gcc"], horovod.row["gcc_min"]):
         return (
             f"Horovod {horovod.version} needs g++ {horovod.row['gcc_min']} or newer; {os.version} has {os.row['gcc']}"
@@ -161,7 +164,7 @@ def horovod_compiler(context: Context, horovod, os):
 
 
 @rule("horovod-cuda", "horovod", "cuda", sources=("S18",))
-def horovod_cuda(context: Context, horovod, cuda):
+def horovod_cuda(context: Context, horovod: Horovod, cuda: Toolkit) -> str | None:
     """Building Horovod for GPUs takes nvcc and the CUDA headers."""
     if context.accelerator == "cuda" and cuda.absent:
         return f"Horovod {horovod.version} is compiled with the CUDA toolkit, and none is planned"
@@ -169,14 +172,14 @@ def horovod_cuda(context: Context, horovod, cuda):
 
 
 @rule("horovod-nccl", "horovod", "nccl", sources=("S18",))
-def horovod_nccl(context: Context, horovod, nccl):
+def horovod_nccl(context: Context, horovod: Horovod, nccl: Library) -> str | None:
     if context.accelerator == "cuda" and nccl.absent:
         return f"Horovod {horovod.version} is compiled with NCCL's headers, and no system NCCL is planned"
     return None
 
 
 @rule("horovod-cuda-pytorch", "cuda", "pytorch", sources=("S18",), needs="horovod")
-def horovod_cuda_pytorch(context: Context, cuda, torch):
+def horovod_cuda_pytorch(context: Context, cuda: Toolkit, torch: Torch) -> str | None:
     """Horovod's kernels are compiled for the CUDA the framework was built with."""
     if cuda.absent or torch.variant == "cpu" or minor(cuda.version) == minor(torch.row["cuda"]):
         return None
@@ -184,7 +187,7 @@ def horovod_cuda_pytorch(context: Context, cuda, torch):
 
 
 @rule("horovod-cuda-tensorflow", "cuda", "tensorflow", sources=("S18",), needs="horovod")
-def horovod_cuda_tensorflow(context: Context, cuda, tensorflow):
+def horovod_cuda_tensorflow(context: Context, cuda: Toolkit, tensorflow: Tensorflow) -> str | None:
     if cuda.absent or context.accelerator == "cpu" or minor(cuda.version) == tensorflow.row["cuda"]:
         return None
     return f"Horovod must be compiled with CUDA {tensorflow.row['cuda']}, the one of TensorFlow {tensorflow.version}, not with {minor(cuda.version)}"

@@ -9,16 +9,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 
+from .answer import Conflict, Suggestion
 from .judge import Session
-from .model import FRAMEWORKS, ORDER, Candidate, Problem, Slot
+from .kinds import on_host
+from .libraries import Version
+from .model import FRAMEWORKS, ORDER, AnyCandidate, Problem, Solution
 from .search import solve
 from .versions import version
 
-Solution = Mapping[Slot, Candidate]
+# A part of a problem, what solves it, and the wishes given up.
+Relaxed = tuple[Problem, Solution, tuple[str, ...]]
 
 
-def suggestion(session: Session, problem: Problem, found: Sequence[Mapping]) -> dict | None:
-    """The request to make instead, what changes, and in one sentence what would work; None when nothing would."""
+def suggestion(session: Session, problem: Problem, found: Sequence[Conflict]) -> Suggestion | None:
+    """Return the request to make instead, what changes, and in one sentence what would work; None when nothing would."""
     relaxed = _with_fewer_wishes(session, problem, found)
     if relaxed is None:
         return None
@@ -30,16 +34,16 @@ def suggestion(session: Session, problem: Problem, found: Sequence[Mapping]) -> 
         request["environments"] = changes["environments"] = left.environments
     if left.frameworks != problem.frameworks:
         changes.update({name: None for name in problem.frameworks if name not in left.frameworks})
-    return {"request": dict(sorted(request.items())), "changes": changes, "text": _text(changes, left, solution)}
+    return {"request": dict(sorted(request.items())), "changes": changes, "text": _text(changes, solution)}
 
 
-def _with_fewer_wishes(session: Session, problem: Problem, found: Sequence[Mapping]):
-    """(problem, solution, wishes given up) with the smallest number given up; every conflict must lose a part."""
+def _with_fewer_wishes(session: Session, problem: Problem, found: Sequence[Conflict]) -> Relaxed | None:
+    """What works with the smallest number of wishes given up; every conflict must lose a part."""
     loose = sorted(problem.wishes)
     if problem.environments == "one" and len(problem.frameworks) > 1:
         loose.append("environments")
     for count in range(1, len(loose) + 1):
-        answers = []
+        answers: list[Relaxed] = []
         for names in combinations(loose, count):
             if all(set(names) & set(conflict["between"]) for conflict in found):
                 answers += _solutions(session, problem, names)
@@ -48,7 +52,7 @@ def _with_fewer_wishes(session: Session, problem: Problem, found: Sequence[Mappi
     return None
 
 
-def _solutions(session: Session, problem: Problem, names: tuple[str, ...]) -> list:
+def _solutions(session: Session, problem: Problem, names: tuple[str, ...]) -> list[Relaxed]:
     """What works without these wishes: the component stays, in a version of the resolver's choice, or else goes."""
     kept = problem.without_wishes(*names)
     kept = replace(kept, environments="split") if "environments" in names else kept
@@ -65,7 +69,7 @@ def _solutions(session: Session, problem: Problem, names: tuple[str, ...]) -> li
     return []
 
 
-def _newness(solution: Solution) -> tuple:
+def _newness(solution: Solution) -> tuple[Version, ...]:
     """Comparable; unreleased sources count as old."""
     newest = {slot.component: version(one.version) for slot, one in solution.items() if not one.absent}
     none = version("0")
@@ -79,21 +83,23 @@ def _value(solution: Solution, name: str) -> str | None:
     return values.pop() if len(values) == 1 else None
 
 
-def _shown(one: Candidate, name: str) -> str:
+def _shown(one: AnyCandidate, name: str) -> str:
     if name == "driver":
         return str(one.row["branch"]["branch"])
     return one.variant if name == "pytorch_index" else one.version
 
 
 def instead(solution: Solution, name: str) -> str | None:
-    """What a solution has where a wish was given up."""
-    driver = next((one for slot, one in solution.items() if slot.component == "driver"), None)
-    if name in ("kernel_modules", "driver_source") and driver:
-        return driver.row[{"driver_source": "source"}.get(name, name)]
+    """Return what a solution has where a wish was given up."""
+    driver = on_host(solution).get("driver")
+    if driver and name == "kernel_modules":
+        return driver.row["kernel_modules"]
+    if driver and name == "driver_source":
+        return driver.row["source"]
     return _value(solution, name)
 
 
-def _text(changes: Mapping, problem: Problem, solution: Solution) -> str:
+def _text(changes: Mapping[str, str | None], solution: Solution) -> str:
     dropped = {name: "none" if name in FRAMEWORKS else "left open" for name, value in changes.items() if not value}
     said = [f"{name}: {value or dropped[name]}" for name, value in sorted(changes.items())]
     whole = [

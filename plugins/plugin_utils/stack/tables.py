@@ -5,12 +5,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any, Literal, cast, overload
 
 import yaml
 
+from .rows import (
+    AnsibleCoreRow,
+    ArchiveRow,
+    BranchRow,
+    CondaRow,
+    CudaRow,
+    CudnnRow,
+    CupyRow,
+    DistroRow,
+    DriverPackagesRow,
+    GpuRow,
+    HorovodRow,
+    LibraryRow,
+    RepositoryRow,
+    SizeRow,
+    TensorflowRow,
+    TorchRow,
+)
+from .subjects import Subjects
 from .versions import minor
 
 DIRECTORY = Path(__file__).resolve().parents[3] / "data" / "stack"
@@ -22,27 +43,84 @@ SUBJECTS = (
 
 @dataclass(frozen=True, eq=False)
 class Tables:
-    """All tables by subject, as plain dicts; rows keep the order of their file."""
+    """All tables by subject; rows keep the order of their file."""
 
     version: str
-    subjects: dict
+    subjects: Subjects
 
-    def rows(self, subject: str) -> list[dict]:
-        return self.subjects[subject]["rows"]
+    @overload
+    def rows(self, subject: Literal["ansible_core"]) -> list[AnsibleCoreRow]: ...
+    @overload
+    def rows(self, subject: Literal["archives"]) -> list[ArchiveRow]: ...
+    @overload
+    def rows(self, subject: Literal["conda"]) -> list[CondaRow]: ...
+    @overload
+    def rows(self, subject: Literal["cuda"]) -> list[CudaRow]: ...
+    @overload
+    def rows(self, subject: Literal["cudnn"]) -> list[CudnnRow]: ...
+    @overload
+    def rows(self, subject: Literal["cupy"]) -> list[CupyRow]: ...
+    @overload
+    def rows(self, subject: Literal["distros"]) -> list[DistroRow]: ...
+    @overload
+    def rows(self, subject: Literal["driver_packages"]) -> list[DriverPackagesRow]: ...
+    @overload
+    def rows(self, subject: Literal["drivers"]) -> list[BranchRow]: ...
+    @overload
+    def rows(self, subject: Literal["gpus"]) -> list[GpuRow]: ...
+    @overload
+    def rows(self, subject: Literal["horovod"]) -> list[HorovodRow]: ...
+    @overload
+    def rows(self, subject: Literal["nccl"]) -> list[LibraryRow]: ...
+    @overload
+    def rows(self, subject: Literal["repositories"]) -> list[RepositoryRow]: ...
+    @overload
+    def rows(self, subject: Literal["sizes"]) -> list[SizeRow]: ...
+    @overload
+    def rows(self, subject: Literal["tensorflow"]) -> list[TensorflowRow]: ...
+    @overload
+    def rows(self, subject: Literal["torch"]) -> list[TorchRow]: ...
+    def rows(self, subject: str) -> Any:
+        """Return the rows of a subject."""
+        return self._rows(subject)
 
-    def find(self, subject: str, **keys) -> dict | None:
-        """The first row whose columns have these values."""
-        return next((row for row in self.rows(subject) if all(row.get(k) == v for k, v in keys.items())), None)
+    @overload
+    def find(self, subject: Literal["ansible_core"], *, version: str) -> AnsibleCoreRow | None: ...
+    @overload
+    def find(self, subject: Literal["cuda"], *, version: str) -> CudaRow | None: ...
+    def find(self, subject: str, **keys: object) -> Any:
+        """Return the first row whose columns have these values, or None."""
+        return next((row for row in self._rows(subject) if all(row.get(k) == v for k, v in keys.items())), None)
 
-    def branch(self, number: int) -> dict | None:
-        return self.find("drivers", branch=number)
+    @overload
+    def known(self, subject: Literal["drivers"], *, branch: int) -> BranchRow: ...
+    @overload
+    def known(self, subject: Literal["repositories"], *, slug: str) -> RepositoryRow: ...
+    @overload
+    def known(self, subject: Literal["sizes"], *, part: str) -> SizeRow: ...
+    def known(self, subject: str, **keys: object) -> Any:
+        """Return the row that another table refers to; raise LookupError when there is none."""
+        for row in self._rows(subject):
+            if all(row.get(k) == v for k, v in keys.items()):
+                return row
+        raise LookupError(f"table {subject} has no row with {keys}")
+
+    def _rows(self, subject: str) -> list[dict[str, Any]]:
+        """Return what was read from a subject's file; the overloads of rows say what stands in it."""
+        table: Mapping[str, Any] = self.subjects
+        rows: list[dict[str, Any]] = table[subject]["rows"]
+        return rows
+
+    def branch(self, number: int) -> BranchRow:
+        """Return a driver branch; raise LookupError for one that NVIDIA does not have."""
+        return self.known("drivers", branch=number)
 
     def bundled_driver(self, cuda: str) -> str:
-        """The driver a toolkit was released with: of its exact update, else the oldest of its minor."""
+        """Return the driver a toolkit was released with: of its exact update, else the oldest of its minor."""
         return _bundled_driver(self, cuda)
 
     def driver_floor(self, cuda: str) -> str:
-        """The oldest driver that runs programs of this toolkit: the floor of its major, or the driver it came with."""
+        """Return the oldest driver that runs programs of this toolkit: the floor of its major, or the driver it came with."""
         return _driver_floor(self, cuda)
 
     def major_driver_floor(self, major: str) -> str:
@@ -69,13 +147,14 @@ def _driver_order(text: str) -> tuple[int, ...]:
     return tuple(int(part) for part in text.split("."))
 
 
-def read_yaml(path: Path):
+def read_yaml(path: Path) -> Any:
+    """Return what a YAML file holds."""
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     with path.open(encoding="utf-8") as stream:
         return yaml.load(stream, Loader=loader)  # noqa: S506 (a safe loader in both cases)
 
 
-def _inherit(rows: list[dict]) -> list[dict]:
+def _inherit(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Fill rows that say like: from the row of that id with the same version."""
     full = {(row["id"], row["version"]): row for row in rows if "like" not in row}
     return [{**full[row["like"], row["version"]], **row} if "like" in row else row for row in rows]
@@ -83,8 +162,7 @@ def _inherit(rows: list[dict]) -> list[dict]:
 
 @cache
 def load(directory: Path = DIRECTORY) -> Tables:
-    subjects = {name: read_yaml(directory / f"{name}.yml") for name in SUBJECTS}
+    """Read every table of a directory; its schema.json and the tests of the tables say what their rows are."""
+    subjects = {name: read_yaml(directory / f"{name}.yml") for name in (*SUBJECTS, "profiles", "sources")}
     subjects["distros"]["rows"] = _inherit(subjects["distros"]["rows"])
-    for name in ("profiles", "sources"):
-        subjects[name] = read_yaml(directory / f"{name}.yml")
-    return Tables(read_yaml(directory / "version.yml")["table_version"], subjects)
+    return Tables(read_yaml(directory / "version.yml")["table_version"], cast(Subjects, subjects))

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cache
 
 from .libraries import InvalidSpecifier, InvalidVersion, SpecifierSet, Version
@@ -18,7 +19,7 @@ class SpecError(ValueError):
 
 @cache
 def version(text: str) -> Version:
-    """The comparable form of a version; raises SpecError when it is none."""
+    """Return the comparable form of a version; raise SpecError when it is none."""
     try:
         return Version(str(text))
     except InvalidVersion as error:
@@ -27,38 +28,41 @@ def version(text: str) -> Version:
 
 @cache
 def at_least(text: str, floor: str) -> bool:
+    """Return whether a version is not older than another."""
     return version(text) >= version(floor)
 
 
-def newest(texts):
+def newest(texts: Iterable[str]) -> str:
+    """Return the newest of some versions."""
     return max(texts, key=version)
 
 
 @cache
 def segments(text: str) -> tuple[str, ...]:
-    """The dotted parts without leading zeros: '535.54.03' and '535.54.3' are one version."""
+    """Return the dotted parts without leading zeros: '535.54.03' and '535.54.3' are one version."""
     return tuple(part.lstrip("0") or "0" for part in text.split("+")[0].split("."))
 
 
 def major(text: str) -> str:
+    """Return the major: '12' of '12.8.1'."""
     return str(text).split(".", maxsplit=1)[0]
 
 
 def minor(text: str) -> str:
-    """Major and minor: '12.8' of '12.8.1'."""
+    """Return major and minor: '12.8' of '12.8.1'."""
     return ".".join(str(text).split(".")[:2])
 
 
 @cache
 def starts_with(text: str, prefix: str) -> bool:
-    """Whether a version lies under a prefix: 535.54.03 under 535, but 5.35 not under 5.3."""
+    """Return whether a version lies under a prefix: 535.54.03 under 535, but 5.35 not under 5.3."""
     wanted = segments(prefix)
     return segments(text)[: len(wanted)] == wanted
 
 
 @cache
 def check_spec(text: str) -> str:
-    """Return the wish in its plain form; raises SpecError when nobody could tell what it means."""
+    """Return the wish in its plain form; raise SpecError when nobody could tell what it means."""
     text = str(text).strip()
     if text.lower() in LATEST:
         return "latest"
@@ -74,7 +78,7 @@ def check_spec(text: str) -> str:
 
 @cache
 def matches(text: str, spec: str) -> bool:
-    """Whether a version is one the wish (as check_spec returns it) allows."""
+    """Return whether a version is one the wish (as check_spec returns it) allows."""
     if spec == "latest":
         return True
     if spec[0] in "<>=!~":

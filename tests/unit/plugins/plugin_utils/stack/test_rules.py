@@ -5,7 +5,11 @@
 
 from __future__ import annotations
 
+import inspect
+import typing
+
 import pytest
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack import kinds
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.judge import REGISTRY
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.model import Candidate
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.rule import Context
@@ -86,23 +90,24 @@ def test_horovod_for_gpus_does_not_build_with_pytorch_for_cpus():
     assert check(Context(TABLES, accelerator="cpu"), horovod, torch("2.0.1", "cpu")) is None
 
 
+FORMS = {
+    "driver": kinds.Driver, "gpus": kinds.GpuModel, "os": kinds.System, "arch": kinds.Machine,
+    "ansible_core": kinds.AnsibleCore, "python": kinds.Python, "cuda": kinds.Toolkit, "cudnn": kinds.Cudnn,
+    "nccl": kinds.Library, "pytorch": kinds.Torch, "tensorflow": kinds.Tensorflow, "cupy": kinds.Cupy,
+    "horovod": kinds.Horovod,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("rule", REGISTRY, ids=lambda rule: rule.name)
+def test_a_rule_takes_what_its_scope_names(rule):
+    """mypy cannot see that: a rule is called with what its scope names."""
+    types = typing.get_type_hints(rule.check)
+    taken = [types[name] for name in inspect.signature(rule.check).parameters]
+    assert taken == [Context, *(FORMS[kind] for kind in rule.scope)]
+
+
 def test_rules_have_distinct_names_sources_and_known_scopes():
-    kinds = {
-        "driver",
-        "gpus",
-        "os",
-        "arch",
-        "ansible_core",
-        "python",
-        "cuda",
-        "cudnn",
-        "nccl",
-        "pytorch",
-        "tensorflow",
-        "cupy",
-        "horovod",
-    }
     assert len(RULES) == len(REGISTRY)
     assert all(rule.sources for rule in REGISTRY)
-    assert {kind for rule in REGISTRY for kind in rule.scope} <= kinds
+    assert {kind for rule in REGISTRY for kind in rule.scope} <= set(FORMS)
     assert all(len(rule.choices) <= 2 for rule in REGISTRY)
