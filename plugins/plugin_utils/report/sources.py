@@ -39,8 +39,8 @@ def _load(path: Path, kind: str) -> dict[str, Any]:
         raise ReportError(Problem(f"{kind}_unreadable", str(path), detail)) from error
     found = document.get("format") if isinstance(document, dict) else None
     if found != FORMAT:
-        detail = {"found": found, "supported": FORMAT, "directory": directory}
-        raise ReportError(Problem(f"{kind}_format", str(path), detail))
+        versions = {"found": found, "supported": FORMAT, "directory": directory}
+        raise ReportError(Problem(f"{kind}_format", str(path), versions))
     return document
 
 
