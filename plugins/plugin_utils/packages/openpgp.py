@@ -1,86 +1,68 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Fingerprints of OpenPGP keys, without a gpg program. RFC 4880 sections 4.2, 6 and 12.2. Pure functions."""
+"""Public keys of an ASCII-armored file, as gpg lists them."""
 
 from __future__ import annotations
 
-import base64
-import binascii
-import hashlib
-import re
-from collections.abc import Iterator
+import os
+import subprocess
+import tempfile
+from dataclasses import dataclass, field
 
-BLOCK = re.compile(r"-----BEGIN PGP PUBLIC KEY BLOCK-----\s*?\n(?:[^\n]+:[^\n]*\n)*\s*\n(.*?)-----END", re.S)
-SIGNATURE, PUBLIC_KEY = 2, 6
-CERTIFICATIONS = (0x10, 0x11, 0x12, 0x13)
-SHA1 = 2
+ARMOR = "-----BEGIN PGP PUBLIC KEY BLOCK-----"
+LIST = ["gpg", "--batch", "--no-autostart", "--show-keys", "--with-colons", "--with-sig-list"]
+# Signature classes by which a key certifies its own names, and the number of SHA-1, both from RFC 4880.
+CERTIFICATIONS = ("10", "11", "12", "13")
+SHA1 = "2"
 
 
-def fingerprints(text: str) -> list[str]:
-    """Fingerprints (40 hexadecimal digits) of the primary keys in an ASCII-armored key file; ValueError for anything else."""
-    blocks = BLOCK.findall(text.replace("\r\n", "\n"))
-    if not blocks:
+@dataclass
+class Key:
+    """A primary key: its fingerprint, and the numbers of the hashes by which it is bound to its names."""
+
+    key_id: str
+    fingerprint: str = ""
+    hashes: set[str] = field(default_factory=set)
+
+    @property
+    def sha1_bound(self) -> bool:
+        """Whether nothing but SHA-1 binds the key to its names, which newer policies refuse."""
+        return self.hashes == {SHA1}
+
+
+def list_keys(text: str) -> str:
+    """Return what gpg lists of the text of a key file, for parse_keys. ValueError says why it does not."""
+    if ARMOR not in text:
         raise ValueError("it holds no ASCII-armored public key: export it with `gpg --armor --export`")
-    return [_fingerprint(body) for block in blocks for tag, body in packets(_decode(block)) if tag == PUBLIC_KEY]
-
-
-def sha1_bound(text: str) -> bool:
-    """Whether nothing but SHA-1 binds a key of the file to its names, which newer policies refuse. ValueError as above.
-
-    Only certifications by version 4 signatures count; whose they are is not looked at: other people's only add to the
-    key's own.
-    """
-    hashes: dict[int, set[int]] = {}
-    for number, block in enumerate(BLOCK.findall(text.replace("\r\n", "\n"))):
-        for tag, body in packets(_decode(block)):
-            if tag == SIGNATURE and body[0] == 4 and body[1] in CERTIFICATIONS:
-                hashes.setdefault(number, set()).add(body[3])
-    return any(found == {SHA1} for found in hashes.values())
-
-
-def _decode(block: str) -> bytes:
-    lines = [line.strip() for line in block.splitlines() if line.strip() and not line.startswith("=")]
-    try:
-        return base64.b64decode("".join(lines), validate=True)
-    except binascii.Error as error:
-        raise ValueError(f"its armor is damaged ({error}): fetch it again") from error
-
-
-def packets(data: bytes) -> Iterator[tuple[int, bytes]]:
-    """(tag, body) of every packet."""
-    at = 0
-    while at < len(data):
-        header, at = data[at], at + 1
-        if not header & 0x80:
-            raise ValueError("it is no sequence of OpenPGP packets: fetch it again")
-        tag, size, at = (
-            (header & 0x3F, *_new_length(data, at))
-            if header & 0x40
-            else (header >> 2 & 0xF, *_old_length(data, at, header & 3))
+    with tempfile.TemporaryDirectory() as home:
+        environment = {**os.environ, "GNUPGHOME": home, "LC_ALL": "C"}
+        try:
+            # errors: whatever the file holds, it is gpg's to judge.
+            done = subprocess.run(
+                LIST, input=text.encode(errors="replace"), capture_output=True, check=False, env=environment
+            )
+        except OSError as error:
+            raise ValueError(
+                f"gpg does not start on the controller ({error.strerror}): install its package gnupg there"
+            ) from error
+    if done.returncode != 0:
+        said = done.stderr.decode(errors="replace").strip().splitlines()
+        raise ValueError(
+            f"gpg cannot read it ({said[-1].removeprefix('gpg: ') if said else 'no output'}): fetch it again"
         )
-        if at + size > len(data):
-            raise ValueError("it ends in the middle of a key: fetch it again")
-        yield tag, data[at : at + size]
-        at += size
+    return done.stdout.decode(errors="replace")
 
 
-def _new_length(data: bytes, at: int) -> tuple[int, int]:
-    first = data[at]
-    if first < 192:
-        return first, at + 1
-    if first < 224:
-        return (first - 192 << 8) + data[at + 1] + 192, at + 2
-    return int.from_bytes(data[at + 1 : at + 5], "big"), at + 5
-
-
-def _old_length(data: bytes, at: int, kind: int) -> tuple[int, int]:
-    size = {0: 1, 1: 2, 2: 4}.get(kind, 0)
-    return (int.from_bytes(data[at : at + size], "big") if size else len(data) - at), at + size
-
-
-def _fingerprint(body: bytes) -> str:
-    if body[:1] != b"\x04":
-        raise ValueError(f"its key is of version {body[:1].hex()}, only version 4 is known: use another key")
-    # SHA-1 is how the standard names a version 4 key; nothing is protected by it here.
-    return hashlib.sha1(b"\x99" + len(body).to_bytes(2, "big") + body, usedforsecurity=False).hexdigest().upper()
+def parse_keys(listing: str) -> list[Key]:
+    """Return the primary keys of gpg's listing (GnuPG's doc/DETAILS). Only a key's own certifications count."""
+    keys: list[Key] = []
+    for line in listing.splitlines():
+        kind, *fields = line.split(":")
+        if kind == "pub":
+            keys.append(Key(fields[3]))
+        elif kind == "fpr" and keys and not keys[-1].fingerprint:
+            keys[-1].fingerprint = fields[8]
+        elif kind == "sig" and keys and fields[3] == keys[-1].key_id and fields[9][:2] in CERTIFICATIONS:
+            keys[-1].hashes.add(fields[14])
+    return keys
