@@ -5,12 +5,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import product
-from typing import Any
 
-from .answer import Conflict
+from .answer import Answer, Conflict
 from .judge import Judge, Session
 from .model import Problem, Slot, Solution
 from .rule import REGISTRY, Rule
@@ -174,15 +173,15 @@ def _solutions_without(session: Session, problem: Problem, rule: Rule, rules: Se
     return [next(filter(None, (solve(session, problem, one) for one in others)), {})]
 
 
-def conflict_line(conflict: Mapping[str, Any]) -> str:
+def conflict_line(conflict: Conflict) -> str:
     """Return one conflict as a sentence: who with whom, why, and what to set instead."""
     who = ", ".join(f"{name} {value}" for name, value in conflict["values"].items())
     return f"{who}: {conflict['reason']}" + (f" ({conflict['suggestion']})" if conflict["suggestion"] else "")
 
 
-def conflict_message(answer: Mapping[str, Any]) -> str:
+def conflict_message(answer: Answer) -> str:
     """Return all conflicts in one message, with what to ask for instead."""
     lines = [conflict_line(conflict) for conflict in answer["conflicts"]]
-    if answer.get("suggestion"):
+    if answer["suggestion"]:
         lines.append(f"What works: {answer['suggestion']['text']}")
     return "No stack fits this host and this request. " + ". ".join(lines) + "."
