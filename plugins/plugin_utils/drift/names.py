@@ -8,7 +8,12 @@ from __future__ import annotations
 # Of another version, or by NVIDIA's other spelling: NVIDIA's repositories name it nvidia-fabricmanager-BRANCH on
 # Ubuntu, nvidia-fabricmanager or nvidia-fabric-manager elsewhere.
 FABRIC_MANAGER_PACKAGES = ("nvidia-fabricmanager", "nvidia-fabricmanager-[0-9]*", "nvidia-fabric-manager")
+# They move with the fabric manager, so its role holds them, although the driver's patterns name them, too.
+DRIVER_EXCLUDED = ("*fabricmanager*", "*fabric-manager*", "libnvidia-nscq*", "nvidia-imex*", "libnvsdm*")
+# Everything that must have the driver's version.
+FABRIC_MANAGER_HELD = (*DRIVER_EXCLUDED, "nvlsm", "nvlink5*")
 CUDNN_PACKAGES = ("libcudnn*", "cudnn*")
+NCCL_PACKAGES = ("libnccl*",)
 # What everybody names like a driver's package, to remove one that no plan describes.
 DRIVER_PACKAGES = (
     "cuda-drivers*", "kmod-nvidia*", "nvidia-driver*", "nvidia-headless*", "nvidia-kernel*", "nvidia-dkms*",

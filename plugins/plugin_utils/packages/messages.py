@@ -15,12 +15,13 @@ _MIRROR = "for a mirror, repeat its synchronisation; else wait until the reposit
 _LOCK = ("another package manager holds the lock{holder}", "let it finish, or stop it, and run this again")
 _KEY = "set {key} to the file of the key that signs it and {key}_fingerprint to its fingerprint, if you trust that key"
 _INDEX = "the signature of {source} does not match its index, which "
+_COMPILER_LOG = r"(?P<file>/var/lib/dkms/\S+?/make\.log)"
 
 # The first that is found counts: what is particular stands before what it brings along.
 CAUSES = (
     Cause(
         "dkms_build_failed",
-        r"(?P<file>/var/lib/dkms/\S+?/make\.log)",
+        _COMPILER_LOG,
         "a kernel module could not be built",
         "see {file} there",
     ),
@@ -120,6 +121,12 @@ def text_of(result: Mapping) -> str:
     parts = [result.get(key) or "" for key in ("msg", "stderr", "stdout", "module_stderr")]
     parts += [json.dumps(result[key]) for key in ("failures", "results") if result.get(key)]
     return "\n".join(str(part) for part in parts)
+
+
+def compiler_log(result: Mapping) -> str | None:
+    """Return the file on the node with the compiler's messages, where a kernel module could not be built."""
+    found = re.search(_COMPILER_LOG, text_of(result))
+    return found["file"] if found else None
 
 
 def explain(result: Mapping, holder: Mapping | None = None, source: str = "the repository") -> Explanation:

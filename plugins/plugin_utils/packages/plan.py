@@ -1,0 +1,161 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Packages that are brought to their versions and held together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any
+
+from ..documents.observed import Observed
+from ..documents.stack import Package
+from ..drift.comparison import Comparison
+from ..drift.desired import Desired, component
+from ..drift.names import CUDNN_PACKAGES, DRIVER_EXCLUDED, FABRIC_MANAGER_HELD, NCCL_PACKAGES
+from ..drift.packages import changes, compare_packages, compare_unwanted, named
+from ..drift.reconcile import compare
+
+# Name of a hold: the component of the stack that it is for.
+COMPONENTS = {
+    "driver": "driver",
+    "fabric-manager": "fabric_manager",
+    "cuda-toolkit": "cuda",
+    "cudnn": "cudnn",
+    "nccl": "nccl",
+}
+_HELD = {"fabric-manager": FABRIC_MANAGER_HELD, "cudnn": CUDNN_PACKAGES, "nccl": NCCL_PACKAGES}
+_UNPINNING = ("nvidia-driver-pinning*",)
+
+
+@dataclass(frozen=True)
+class PackagePlan:
+    """What to install, remove and hold. Patterns are shell patterns.
+
+    ``held`` None: these packages are not held. ``desired``: the packages are a component of it, and drift says what has
+    to be done; else they are compared with what is installed.
+    """
+
+    name: str
+    packages: tuple[Package, ...] = ()
+    first: tuple[Package, ...] = ()  # in a transaction of their own: they pin the others or bring their repository
+    optional: tuple[str, ...] = ()  # names; installed where a repository has them
+    unwanted: tuple[str, ...] = ()  # patterns; removed after the installation
+    unpinning: tuple[str, ...] = ()  # patterns; of what is unwanted, removed before the installation
+    held: tuple[str, ...] | None = None
+    excluded: tuple[str, ...] = ()
+    version: str | None = None  # that dependencies which ``held`` names take; a pattern
+    services: tuple[str, ...] = ()
+    module_stream: str | None = None
+    hold_kernel: bool = False
+    desired: Desired | None = None
+
+
+@dataclass(frozen=True)
+class Steps:
+    """What has to be done, in this order."""
+
+    unpin: tuple[str, ...] = ()
+    first: tuple[Package, ...] = ()
+    install: tuple[Package, ...] = ()
+    optional: tuple[str, ...] = ()
+    remove: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.install or self.first or self.remove or self.unpin)
+
+
+def steps(plan: PackagePlan, observed: Observed) -> Steps:
+    """Return what brings a node to the plan."""
+    wanted = changes(_comparisons(plan, observed), (*plan.first, *plan.packages))
+    before = {package.name for package in plan.first}
+    return Steps(
+        unpin=tuple(name for name in wanted.remove if _fits(name, plan.unpinning)),
+        first=tuple(package for package in wanted.install if package.name in before),
+        install=tuple(package for package in wanted.install if package.name not in before),
+        optional=tuple(name for name in plan.optional if name not in (observed.packages or {})),
+        remove=tuple(name for name in wanted.remove if not _fits(name, plan.unpinning)),
+    )
+
+
+def _comparisons(plan: PackagePlan, observed: Observed) -> list[Comparison]:
+    if plan.desired is not None:
+        key = COMPONENTS[plan.name]
+        return [one for one in compare(plan.desired, observed) if one.component == key]
+    wanted = {package.name for package in (*plan.packages, *plan.first)}
+    present = {**observed.leftover_packages, **(observed.packages or {})}
+    unwanted = [name for name in named(plan.unwanted, present) if name not in wanted]
+    return [
+        *compare_packages(plan.name, (*plan.first, *plan.packages), observed),
+        *compare_unwanted(plan.name, unwanted, observed),
+    ]
+
+
+def _fits(name: str, patterns: Iterable[str]) -> bool:
+    return any(fnmatchcase(name, pattern) for pattern in patterns)
+
+
+def component_plan(name: str, desired: Desired, hold_kernel: bool = False) -> PackagePlan | None:
+    """Return the plan of a component of the stack, by the name of its hold; None where the stack has none."""
+    found = component(desired, COMPONENTS[name])
+    if found is None:
+        return None
+    driver = desired.stack.driver if name == "driver" else None
+    if driver is None:
+        held = _HELD.get(name, found.held)
+        services = ("nvidia-fabricmanager",) if name == "fabric-manager" else ()
+        return PackagePlan(name, found.packages, held=held, services=services, desired=desired)
+    return PackagePlan(
+        name,
+        driver.packages,
+        first=driver.pinning_packages,
+        unpinning=_UNPINNING,
+        held=driver.held,
+        excluded=DRIVER_EXCLUDED,
+        version=f"{driver.version}-*" if driver.source == "nvidia" else None,
+        services=("nvidia-*",),
+        module_stream=f"nvidia-driver:{driver.module_stream}" if driver.module_stream else None,
+        hold_kernel=hold_kernel or driver.precompiled is not None,
+        desired=desired,
+    )
+
+
+def absent_plan(name: str, desired: Desired) -> PackagePlan:
+    """Return the plan that removes a component, whether or not the stack has it."""
+    found = component(desired, COMPONENTS[name])
+    patterns = desired.driver_patterns if name == "driver" else _HELD.get(name, found.held if found else ())
+    judged = desired if COMPONENTS[name] in desired.absent else None
+    return PackagePlan(name, unwanted=patterns, held=patterns, desired=judged)
+
+
+def own_plan(name: str, options: Mapping[str, Any], absent: bool = False) -> PackagePlan:
+    """Return a plan that a user wrote: the fields above, packages as names or ``{name, version}``.
+
+    absent: all that it names shall go. ValueError for what is no package.
+    """
+    packages, first = (_packages(options.get(key) or []) for key in ("packages", "first"))
+    lists = ("optional", "unwanted", "unpinning", "excluded", "services")
+    given: dict[str, Any] = {key: tuple(options.get(key) or ()) for key in lists}
+    held = None if options.get("held") is None else tuple(options["held"])
+    if absent:
+        names = tuple(package.name for package in (*packages, *first))
+        return PackagePlan(name, unwanted=(*names, *given["unwanted"], *(held or ())), held=held)
+    stream, version = options.get("module_stream") or None, options.get("version") or None
+    return PackagePlan(
+        name, packages, first, held=held, version=version, module_stream=stream,
+        hold_kernel=bool(options.get("hold_kernel")), **given,
+    )  # fmt: skip
+
+
+def _packages(given: Iterable[Any]) -> tuple[Package, ...]:
+    found = []
+    for one in given:
+        if isinstance(one, str):
+            found.append(Package(str(one)))
+        elif isinstance(one, Mapping) and set(one) <= {"name", "version"} and one.get("name"):
+            found.append(Package(str(one["name"]), None if one.get("version") is None else str(one["version"])))
+        else:
+            raise ValueError(f"{one!r} is no package: give a name, or a mapping with name and version")
+    return tuple(found)

@@ -1,0 +1,125 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import pytest
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.observed import Observed
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.stack import Package
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.desired import desired
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.reconcile import drift
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.packages.plan import (
+    COMPONENTS,
+    Steps,
+    absent_plan,
+    component_plan,
+    own_plan,
+    steps,
+)
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.resolve import resolve
+
+REQUEST = {"driver": "570", "cuda": "12.8", "cudnn": "9", "nccl": "2"}
+HOSTS = {
+    "ubuntu 22.04": {"os": "ubuntu 22.04", "gpus": ["NVIDIA A100-SXM4-80GB"] * 8, "nvswitches": 6},
+    "rocky 9.6": {"os": "rocky 9.6", "gpus": ["NVIDIA A100-SXM4-80GB"] * 8, "nvswitches": 6},
+}
+
+
+@pytest.fixture(scope="module", params=HOSTS)
+def stack(request):
+    answer = resolve({**HOSTS[request.param], "request": REQUEST, "ansible_core": "2.16"})
+    assert answer["stack"], answer["conflicts"]
+    return answer["stack"]
+
+
+@pytest.mark.parametrize("name", COMPONENTS)
+def test_a_component_is_what_the_stack_names(stack, name):
+    wanted = desired(stack, {})
+    plan = component_plan(name, wanted)
+
+    assert {package.name for package in plan.packages} == {one["name"] for one in stack[COMPONENTS[name]]["packages"]}
+    assert plan.held
+    assert steps(plan, Observed(packages={})).install == plan.packages
+
+
+@pytest.mark.parametrize("name", COMPONENTS)
+def test_nothing_is_left_to_do_exactly_where_drift_names_no_package(stack, name):
+    wanted = desired(stack, {})
+    plan = component_plan(name, wanted)
+    exact = {package.name: (package.version or "1").replace("*", "1") for package in (*plan.packages, *plan.first)}
+    for packages in ({}, exact, {**exact, "libcudnn8": "8.9"}, dict(list(exact.items())[1:])):
+        observed = Observed(packages=packages)
+        named = [
+            one
+            for one in drift(wanted, observed)
+            if one.component == COMPONENTS[name] and one.kind == "package" and one.remedy.value in ("install", "remove")
+        ]
+        assert bool(steps(plan, observed)) == bool(named)
+
+
+@pytest.mark.parametrize("name", COMPONENTS)
+def test_what_is_not_planned_has_no_plan(stack, name):
+    assert component_plan(name, desired({**stack, COMPONENTS[name]: None}, {})) is None
+
+
+def test_the_fabric_managers_packages_are_held_with_it_and_not_with_the_driver(stack):
+    wanted = desired(stack, {})
+    driver, fabric_manager = component_plan("driver", wanted), component_plan("fabric-manager", wanted)
+
+    assert set(driver.excluded) <= set(fabric_manager.held)
+
+
+def test_dependencies_take_the_drivers_version_where_nvidia_has_several(stack):
+    assert component_plan("driver", desired(stack, {})).version == f"{stack['driver']['version']}-*"
+    other = {**stack, "driver": {**stack["driver"], "source": "distribution"}}
+    assert component_plan("driver", desired(other, {})).version is None
+
+
+@pytest.mark.parametrize("name", COMPONENTS)
+def test_what_is_absent_is_removed_and_no_longer_held(stack, name):
+    wanted = desired(stack, {"nvidia_driver_state": "absent", "cudnn_state": "absent"})
+    whole = component_plan(name, desired(stack, {}))
+    installed = {package.name: "1" for package in whole.packages if package.name not in ("dkms", "infiniband-diags")}
+    plan = absent_plan(name, wanted)
+
+    assert set(steps(plan, Observed(packages=installed)).remove) <= set(installed)
+    assert steps(plan, Observed(packages=installed)).remove
+    assert not steps(plan, Observed(packages={"bash": "5"}))
+    assert plan.held
+
+
+OWN = {
+    "packages": ["git", {"name": "make", "version": "4.*"}],
+    "first": [{"name": "epel-release", "version": None}],
+    "optional": ["headers"],
+    "unwanted": ["old-*", "git"],
+    "unpinning": ["old-pin*"],
+}
+
+
+def test_packages_of_ones_own():
+    plan = own_plan("own", OWN)
+
+    assert plan.held is None
+    assert steps(
+        plan, Observed(packages={"old-a": "1", "make": "1:4.3"}, leftover_packages={"old-pin-3": "1"})
+    ) == Steps(
+        unpin=("old-pin-3",),
+        first=(Package("epel-release"),),
+        install=(Package("git"),),
+        optional=("headers",),
+        remove=("old-a",),
+    )
+
+
+def test_packages_of_ones_own_that_shall_go():
+    plan = own_plan("own", {**OWN, "held": ["gds*"]}, absent=True)
+
+    there = Observed(packages={"git": "2", "gds-tools": "1", "bash": "5"})
+    assert steps(plan, there) == Steps(remove=("gds-tools", "git"))
+
+
+@pytest.mark.parametrize("wrong", [["git"], {"version": "1"}, {"name": "a", "versions": "1"}, 3])
+def test_what_is_no_package_is_refused(wrong):
+    with pytest.raises(ValueError, match="is no package"):
+        own_plan("own", {"packages": [wrong]})
