@@ -121,11 +121,27 @@ reset_required:
   description: Whether a setting takes effect only with a reset of a GPU or a reboot. Warnings name the settings.
   returned: success, and when a GPU refuses a value
   type: bool
+findings:
+  description:
+    - Why it failed, for programs. Decide by C(code).
+    - C(subject) is the GPU, or what O(declaration[].gpus) names and the node does not have; C(detail) has the values.
+  returned: success, and when a GPU refuses a value
+  type: list
+  elements: dict
+  sample:
+    - code: out_of_range
+      subject: GPU0
+      detail: {index: 0, name: NVIDIA A100-SXM4-40GB, setting: power_limit_watts, value: 500, low: 100, high: 400}
 problems:
-  description: Why it failed, one sentence for each setting of each GPU.
+  description: Why it failed, one sentence for each of C(findings).
   returned: success, and when a GPU refuses a value
   type: list
   elements: str
+cause:
+  description: Code of what is wrong with the declaration, or why no driver answers.
+  returned: when the declaration is invalid, or no driver answers
+  type: str
+  sample: not_watts
 driver_installed:
   description: Whether there is a driver that only has to be loaded.
   returned: when no driver answers
@@ -169,9 +185,9 @@ def main():
     try:
         answer = settle(parse(declaration), given["nvml_library"], locked, module.check_mode)
     except DeclarationError as error:
-        module.fail_json(msg=str(error))
+        module.fail_json(msg=str(error), cause=error.problem["code"])
     except NoDriver as error:
-        module.fail_json(msg=str(error), driver_installed=error.installed)
+        module.fail_json(msg=str(error), cause=error.code, driver_installed=error.installed)
     except EnvironmentError as error:
         module.fail_json(msg="Locked clocks cannot be remembered in %s: %s." % (locked.path, error))
     for warning in answer.pop("warnings"):

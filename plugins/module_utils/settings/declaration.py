@@ -9,7 +9,9 @@ __metaclass__ = type
 
 import re
 
+from ..machine.problems import problem
 from ..machine.sysfs import normalise_address
+from .describe import describe
 
 SWITCHES = ("ecc", "mig_mode", "persistence_mode")
 # Exclusive-thread is left out: CUDA 8 removed it.
@@ -20,7 +22,11 @@ ADDRESS = re.compile(r"^([0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]$", re.IG
 
 
 class DeclarationError(ValueError):
-    """A declaration that cannot be meant; the text says which value, and what may stand there instead."""
+    """An invalid declaration. ``problem``: its record, which the text describes."""
+
+    def __init__(self, code, subject=None, **detail):
+        self.problem = problem(code, subject, **detail)
+        super(DeclarationError, self).__init__(describe(self.problem))
 
 
 def parse(entries):
@@ -30,14 +36,14 @@ def parse(entries):
     memory: [min, max]} with one or both. ``default`` stands for the GPU's own power limit, or clocks. DeclarationError.
     """
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
-        raise DeclarationError("The declaration is %r; give a list of dictionaries." % (entries,))
+        raise DeclarationError("not_a_list", value=entries)
     return [_parse_entry(entry) for entry in entries]
 
 
 def _parse_entry(entry):
     unknown = sorted(set(entry) - set(SETTINGS) - {"gpus"})
     if unknown:
-        raise DeclarationError("There is no setting %s; there are %s." % (", ".join(unknown), ", ".join(SETTINGS)))
+        raise DeclarationError("unknown_setting", ", ".join(unknown), settings=", ".join(SETTINGS))
     gpus = entry.get("gpus")
     if gpus is not None and not isinstance(gpus, list):
         gpus = [gpus]
@@ -54,12 +60,12 @@ def _parse_switch(name, value):
         return value
     if str(value).lower() in words:
         return words[str(value).lower()]
-    raise DeclarationError("%s is %r; give true or false." % (name, value))
+    raise DeclarationError("not_a_switch", name, value=value)
 
 
 def _parse_compute_mode(name, value):
     if value not in COMPUTE_MODES:
-        raise DeclarationError("%s is %r; give one of %s." % (name, value, ", ".join(COMPUTE_MODES)))
+        raise DeclarationError("not_a_compute_mode", name, value=value, modes=", ".join(COMPUTE_MODES))
     return value
 
 
@@ -71,7 +77,7 @@ def _parse_power(name, value):
     except (TypeError, ValueError):
         watts = 0
     if isinstance(value, bool) or not 0 < watts < float("inf"):
-        raise DeclarationError("%s is %r; give a number of watts, or default." % (name, value))
+        raise DeclarationError("not_watts", name, value=value)
     return int(watts) if watts == int(watts) else watts
 
 
@@ -79,7 +85,7 @@ def _parse_application_clocks(name, value):
     if value == "default":
         return value
     if not isinstance(value, dict) or set(value) != {"memory", "graphics"}:
-        raise DeclarationError("%s is %r; give {memory: MHz, graphics: MHz}, or default." % (name, value))
+        raise DeclarationError("not_a_clock_pair", name, value=value)
     return {domain: _megahertz(name, clock) for domain, clock in value.items()}
 
 
@@ -87,7 +93,7 @@ def _parse_locked_clocks(name, value):
     if value == "default":
         return value
     if not isinstance(value, dict) or not value or set(value) - {"memory", "graphics"}:
-        raise DeclarationError("%s is %r; give graphics, memory or both, or default." % (name, value))
+        raise DeclarationError("not_clock_domains", name, value=value)
     locked = {domain: _parse_range("%s.%s" % (name, domain), limits) for domain, limits in value.items() if limits}
     return locked or "default"
 
@@ -96,10 +102,10 @@ def _parse_range(name, limits):
     if not isinstance(limits, dict):
         limits = {"min": limits, "max": limits}
     if set(limits) != {"min", "max"}:
-        raise DeclarationError("%s is %r; give {min: MHz, max: MHz}, or one clock in MHz." % (name, limits))
+        raise DeclarationError("not_a_clock_range", name, value=limits)
     low, high = _megahertz(name, limits["min"]), _megahertz(name, limits["max"])
     if low > high:
-        raise DeclarationError("%s has min %d above max %d." % (name, low, high))
+        raise DeclarationError("inverted_range", name, low=low, high=high)
     return [low, high]
 
 
@@ -109,7 +115,7 @@ def _megahertz(name, value):
     except (TypeError, ValueError):
         clock = 0
     if clock <= 0:
-        raise DeclarationError("A clock of %s is %r; give a number of MHz." % (name, value))
+        raise DeclarationError("not_megahertz", name, value=value)
     return clock
 
 
@@ -153,15 +159,15 @@ def select(entries, gpus):
         for selector in entry["gpus"] or ():
             if not any(matches(selector, gpu) for gpu in gpus):
                 exact = selector.isdigit() or selector.startswith("GPU-") or ADDRESS.match(selector)
-                text = "No GPU of this node is %s; it has %s." % (selector, _describe(gpus, selector))
-                (problems if exact else warnings).append(text)
+                missing = problem("gpu_not_found", selector, present=_present(gpus, selector))
+                (problems if exact else warnings).append(missing)
         for gpu in gpus:
             if entry["gpus"] is None or any(matches(selector, gpu) for selector in entry["gpus"]):
                 chosen.setdefault(gpu["index"], {}).update(entry["settings"])
     return chosen, problems, warnings
 
 
-def _describe(gpus, selector):
+def _present(gpus, selector):
     """The GPUs in the terms of the selector."""
     if selector.isdigit():
         return "GPU %s" % ", ".join(str(gpu["index"]) for gpu in gpus) if gpus else "none"

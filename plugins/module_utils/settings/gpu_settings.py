@@ -10,10 +10,11 @@ __metaclass__ = type
 import json
 import os
 
+from ..machine import describe as machine
 from ..machine import nvml_gpus
-from ..machine.describe import describe
 from ..machine.nvml import import_pynvml, library_version, open_nvml
 from . import plan as settings_plan
+from .describe import describe, describe_forgetful, describe_resets
 
 CLOCKS = {"graphics": 0, "memory": 2}  # NVML_CLOCK_GRAPHICS, NVML_CLOCK_MEM
 # A mark of the loaded module: the kernel gives its directory another inode when it is loaded anew.
@@ -26,7 +27,7 @@ class NoDriver(Exception):
 
     def __init__(self, unavailable, installed):
         advice = "install and load the driver, as role allreduce.gpu.nvidia_driver does"
-        reason = describe(unavailable).rstrip(".")
+        reason = machine.describe(unavailable).rstrip(".")
         reasons = [reason] if unavailable["code"] == "pynvml_missing" else [reason, advice]
         super(NoDriver, self).__init__("The GPUs cannot be set: %s." % "; ".join(reasons))
         self.code, self.installed = unavailable["code"], installed
@@ -97,30 +98,29 @@ def read_supported_clocks(nvml, handle):
 
 
 def apply_changes(nvml, gpu, handle, locked, settings):
-    """Apply those changes of one GPU of the plan whose setting is in ``settings``; [sentence] of what failed."""
+    """Apply those changes of one GPU of the plan whose setting is in ``settings``; [problem] of what failed."""
     failures = []
     for change in gpu["changes"]:
         if change["setting"] in settings:
-            reasons = [_apply(nvml, handle, *call) for call in settings_plan.calls(change)]
-            reason = next((reason for reason in reasons if reason), None)
-            if reason:
-                text = "GPU %d (%s): %s cannot be changed: %s."
-                failures.append(text % (gpu["reading"]["index"], gpu["reading"]["name"], change["setting"], reason))
+            errors = [_apply(nvml, handle, *call) for call in settings_plan.calls(change)]
+            failed = next((error for error in errors if error), None)
+            if failed:
+                detail = {"setting": change["setting"], "cause": failed["code"], "reason": failed["reason"].rstrip(".")}
+                failures.append(settings_plan.gpu_problem("not_changed", gpu["reading"], **detail))
             elif change["setting"] == "locked_clocks":
                 locked.remember(gpu["reading"]["uuid"], change["after"])
     return failures
 
 
 def _apply(nvml, handle, function, arguments):
-    """None, or why NVML did not do it. A lock that a GPU cannot have needs no release."""
+    """None, or why NVML did not do it (see Nvml.attempt). A lock that a GPU cannot have needs no release."""
     dummy_result, failed = nvml.attempt(function, handle, *arguments)
-    if failed is None or (failed["code"] == "not_supported" and function.startswith("DeviceReset")):
-        return None
-    return "this needs root" if failed["code"] == "no_permission" else failed["reason"].rstrip(".")
+    needless = failed and failed["code"] == "not_supported" and function.startswith("DeviceReset")
+    return None if needless else failed
 
 
 def apply_plan(nvml, entries, plan, handles, locked, look):
-    """Apply the plan: modes first, then what is left, as activating MIG mode resets the GPU. [sentence] of what failed."""
+    """Apply the plan: modes first, then what is left, as activating MIG mode resets the GPU. [problem] of what failed."""
     failures = []
     for gpu in plan["gpus"]:
         failures += apply_changes(nvml, gpu, handles[gpu["reading"]["index"]], locked, settings_plan.WAITING)
@@ -156,7 +156,10 @@ def settle(entries, library, locked, check=False, partly=False):
 
 
 def answer(plan, waiting, failures=()):
-    """{changed, gpus, reset_required, problems, warnings, diff}."""
+    """{changed, gpus, reset_required, findings, problems, warnings, diff}; the sentences are made here."""
+    findings = plan["problems"] + list(failures)
+    warnings = [describe(warning) for warning in plan["warnings"]]
+    warnings += describe_resets(waiting) + describe_forgetful(settings_plan.forgetful(plan))
     gpus = []
     for gpu in plan["gpus"]:
         entry = {key: gpu["reading"][key] for key in ("index", "uuid", "name", "pci_bus_id")}
@@ -167,7 +170,8 @@ def answer(plan, waiting, failures=()):
         "changed": any(gpu["changes"] for gpu in plan["gpus"]),
         "gpus": gpus,
         "reset_required": bool(waiting),
-        "problems": plan["problems"] + list(failures),
-        "warnings": plan["warnings"] + settings_plan.describe_resets(waiting) + settings_plan.describe_forgetful(plan),
+        "findings": findings,
+        "problems": [describe(finding) for finding in findings],
+        "warnings": warnings,
         "diff": settings_plan.diffs(plan),
     }

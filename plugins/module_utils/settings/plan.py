@@ -14,8 +14,7 @@ from __future__ import absolute_import, division, print_function
 
 __metaclass__ = type
 
-from collections import OrderedDict
-
+from ..machine.problems import problem
 from .declaration import SETTINGS, SWITCHES, select
 
 COMPUTE_MODES = {"default": 0, "prohibited": 2, "exclusive_process": 3}
@@ -25,28 +24,38 @@ WAITING = ("ecc", "mig_mode")
 
 
 class Refusal(ValueError):
-    """This GPU cannot be set so."""
+    """This GPU cannot be set so: the ``code`` and ``detail`` of a problem."""
+
+    def __init__(self, code, **detail):
+        super(Refusal, self).__init__(code)
+        self.code, self.detail = code, detail
 
 
 def make_plan(entries, readings):
-    """{``gpus``: [{reading, wanted, changes}], ``problems``: [sentence], ``warnings``: [sentence]}.
+    """{``gpus``: [{reading, wanted, changes}], ``problems`` and ``warnings``: [{code, subject, detail}]}.
 
     ``changes`` is [{setting, before, after, value}] in the order of their application. A setting that a GPU refuses is
     among the problems, and not among its changes.
     """
     chosen, problems, warnings = select(entries, readings)
     if not readings:
-        problems.append("NVML shows no GPU on this node; look at the problems that gpu_facts reports.")
+        problems.append(problem("no_gpu"))
     gpus = []
     for reading in readings:
         wanted = chosen.get(reading["index"], {})
         if wanted and "problem" in reading:
-            problems.append("GPU %(index)d does not answer: %(problem)s." % reading)
+            problems.append(gpu_problem("gpu_not_opened", reading, reason=reading["problem"]))
         elif wanted:
             changes, refusals = plan_gpu(reading, wanted)
             problems += refusals
             gpus.append({"reading": reading, "wanted": wanted, "changes": changes})
     return {"gpus": gpus, "problems": problems, "warnings": warnings}
+
+
+def gpu_problem(code, reading, **detail):
+    """Return a problem of one GPU."""
+    known = {key: reading[key] for key in ("index", "name") if key in reading}
+    return problem(code, "GPU%d" % reading["index"], **dict(known, **detail))
 
 
 def plan_gpu(reading, wanted):
@@ -57,7 +66,7 @@ def plan_gpu(reading, wanted):
             try:
                 before, after = PLANNERS[setting](reading, setting, wanted[setting])
             except Refusal as refusal:
-                refusals.append("GPU %d (%s): %s" % (reading["index"], reading["name"], refusal))
+                refusals.append(gpu_problem(refusal.code, reading, **dict(refusal.detail, setting=setting)))
                 continue
             if before != after:
                 changes.append({"setting": setting, "before": before, "after": after, "value": wanted[setting]})
@@ -67,7 +76,7 @@ def plan_gpu(reading, wanted):
 def _plan_mode(reading, setting, value):
     before = reading[setting]
     if before is None:
-        raise Refusal("%s is not supported." % setting)
+        raise Refusal("not_supported")
     return before, value
 
 
@@ -75,7 +84,7 @@ def _plan_pending(reading, setting, value):
     """What waits for a reset is as good as set."""
     before = reading[setting]["pending"]
     if before is None:
-        raise Refusal("%s is not supported." % setting)
+        raise Refusal("not_supported")
     return before, value
 
 
@@ -83,10 +92,10 @@ def _plan_power(reading, setting, value):
     limits = reading[setting]
     after = limits["default"] if value == "default" else value
     if None in (limits["current"], after):
-        raise Refusal("%s is not supported." % setting)
+        raise Refusal("not_supported")
     low, high = limits["min"], limits["max"]
     if None not in (low, high) and not low <= after <= high:
-        raise Refusal("%s %s is out of range; give %s to %s." % (setting, after, low, high))
+        raise Refusal("out_of_range", value=after, low=low, high=high)
     return limits["current"], after
 
 
@@ -94,13 +103,13 @@ def _plan_application_clocks(reading, setting, value):
     clocks = reading[setting]
     after = clocks["default"] if value == "default" else value
     if None in (clocks["current"], after):
-        raise Refusal("application_clocks are not supported; use locked_clocks.")
+        raise Refusal("no_application_clocks")
     supported = reading["clocks"]
     if value != "default" and supported:
         if after["memory"] not in supported:
-            raise Refusal(_outside("%s.memory" % setting, after["memory"], supported))
+            raise clock_refusal("memory", after["memory"], supported)
         if after["graphics"] not in supported[after["memory"]]:
-            raise Refusal(_outside("%s.graphics" % setting, after["graphics"], supported[after["memory"]]))
+            raise clock_refusal("graphics", after["graphics"], supported[after["memory"]])
     return clocks["current"], after
 
 
@@ -111,21 +120,14 @@ def _plan_locked_clocks(reading, setting, value):
         domains = {"memory": supported, "graphics": [clock for clocks in supported.values() for clock in clocks]}
         for domain, limits in sorted(value.items()):
             if limits[0] < min(domains[domain]) or limits[1] > max(domains[domain]):
-                text = "%d to %d" % tuple(limits)
-                raise Refusal(_outside("%s.%s" % (setting, domain), text, domains[domain]))
+                raise clock_refusal(domain, limits, domains[domain])
     after = {"graphics": value, "memory": value} if value == "default" else value
     return {domain: reading[setting].get(domain) for domain in after}, after
 
 
-def _outside(name, value, supported):
-    """A handful of memory clocks is named one by one; there are a hundred graphics clocks."""
-    clocks = sorted(set(supported))
-    if len(clocks) <= 8:
-        offer = "one of %s" % ", ".join(map(str, clocks))
-    else:
-        steps = {high - low for low, high in zip(clocks, clocks[1:])}
-        offer = "%d to %d" % (clocks[0], clocks[-1]) + (" in steps of %d" % steps.pop() if len(steps) == 1 else "")
-    return "%s %s MHz is not supported; give %s." % (name, value, offer)
+def clock_refusal(domain, value, clocks):
+    """value: MHz or [min, max] of them."""
+    return Refusal("clock_not_supported", domain=domain, value=value, clocks=sorted(set(clocks)))
 
 
 PLANNERS = {
@@ -180,29 +182,14 @@ def resets(plan, after=None):
     return waiting
 
 
-def describe_resets(waiting):
-    """One sentence for all GPUs of a model that wait for the same."""
-    text = "%s turns %s only after a reset of the GPU or a reboot."
-    return _together((one, text % (one["setting"], "on" if one["wanted"] else "off")) for one in waiting)
-
-
-def describe_forgetful(plan):
-    """One sentence for all GPUs of a model that will lose the same settings, as nothing keeps them initialised."""
-    said = []
+def forgetful(plan):
+    """[{index, name, settings}]: what GPUs will lose, as nothing keeps them initialised."""
+    found = []
     for gpu in plan["gpus"]:
         lost = [setting for setting in FORGOTTEN if gpu["wanted"].get(setting) not in (None, "default")]
         if lost and gpu["wanted"].get("persistence_mode", gpu["reading"]["persistence_mode"]) is False:
-            text = "settings that last only while a program uses the GPU: %s; declare persistence_mode: true."
-            said.append((gpu["reading"], text % ", ".join(lost)))
-    return _together(said)
-
-
-def _together(said):
-    """[(gpu, text)] → ["GPU 0, 1 (name): text"]."""
-    groups = OrderedDict()
-    for gpu, text in said:
-        groups.setdefault((gpu["name"], text), []).append(str(gpu["index"]))
-    return ["GPU %s (%s): %s" % (", ".join(indices), name, text) for (name, text), indices in groups.items()]
+            found.append({"index": gpu["reading"]["index"], "name": gpu["reading"]["name"], "settings": lost})
+    return found
 
 
 def diffs(plan):

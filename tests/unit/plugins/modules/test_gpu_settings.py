@@ -244,31 +244,32 @@ def test_locked_clocks_are_set_anew_when_the_record_is_gone(node):
 
 
 @pytest.mark.parametrize(
-    "machine, told",
+    "machine, cause, told",
     [
-        (replace(machines.a40_pcie(), driver=None), "Driver Not Loaded"),
-        (machines.a40_pcie().with_library("550.54"), "RM has detected an NVML/RM version mismatch"),
+        (replace(machines.a40_pcie(), driver=None), "driver_not_loaded", "Driver Not Loaded"),
+        (machines.a40_pcie().with_library("550.54"), "version_mismatch", "RM has detected an NVML/RM version mismatch"),
     ],
 )
-def test_without_a_driver_there_is_one_sentence(node, machine, told):
+def test_without_a_driver_there_is_one_sentence(node, machine, cause, told):
     node.record_machine(machine)
     answer = node.module(persistence_mode=True)
     assert answer["failed"] is True
     assert answer["msg"] == (
         f"The GPUs cannot be set: {told}; install and load the driver, as role allreduce.gpu.nvidia_driver does."
     )
-    assert answer["driver_installed"] is True
+    assert (answer["driver_installed"], answer["cause"]) == (True, cause)
 
 
 def test_without_a_library_there_is_one_sentence(node):
     answer = node.module(persistence_mode=True, nvml_library="libno-such.so.1")
     assert answer["msg"].startswith("The GPUs cannot be set: library libno-such.so.1 not found; install")
-    assert answer["driver_installed"] is False
+    assert (answer["driver_installed"], answer["cause"]) == (False, "library_missing")
 
 
 def test_a_wrong_declaration_is_one_sentence(node):
     answer = node.module(power_limit_watts="plenty")
     assert answer["msg"] == "power_limit_watts is 'plenty'; give a number of watts, or default."
+    assert answer["cause"] == "not_watts"
 
 
 def test_who_is_not_root_is_told_so(node):
@@ -277,3 +278,6 @@ def test_who_is_not_root_is_told_so(node):
     answer = node.module(gpus=["0"], persistence_mode=True)
     assert answer["failed"] is True
     assert answer["msg"] == "GPU 0 (NVIDIA A100-SXM4-40GB): persistence_mode cannot be changed: this needs root."
+    (finding,) = answer["findings"]
+    assert (finding["code"], finding["subject"]) == ("not_changed", "GPU0")
+    assert (finding["detail"]["setting"], finding["detail"]["cause"]) == ("persistence_mode", "no_permission")

@@ -5,6 +5,7 @@
 
 import pytest
 from ansible_collections.allreduce.gpu.plugins.module_utils.settings.declaration import DeclarationError, parse, select
+from ansible_collections.allreduce.gpu.plugins.module_utils.settings.describe import DECLARATION, describe
 
 GPUS = [
     {"index": 0, "uuid": "GPU-a", "pci_bus_id": "0000:07:00.0", "name": "NVIDIA A100-SXM4-80GB"},
@@ -36,25 +37,35 @@ def test_values_have_one_shape(given, parsed):
 
 
 @pytest.mark.parametrize(
-    "given, text",
+    "given, code, text",
     [
-        ({"power_limit": 3}, "There is no setting power_limit; there are ecc"),
-        ({"power_limit_watts": "much"}, "'much'; give a number of watts"),
-        ({"power_limit_watts": "nan"}, "give a number of watts"),
-        ({"power_limit_watts": True}, "give a number of watts"),
-        ({"compute_mode": "exclusive_thread"}, "give one of default, exclusive_process, prohibited"),
-        ({"ecc": "maybe"}, "give true or false"),
-        ({"application_clocks": {"memory": 1215}}, "give {memory: MHz, graphics: MHz}"),
-        ({"application_clocks": {"memory": 1215, "graphics": "fast"}}, "give a number of MHz"),
-        ({"locked_clocks": {"video": 1}}, "give graphics, memory or both"),
-        ({"locked_clocks": {"graphics": {"min": 1410}}}, "give {min: MHz, max: MHz}"),
-        ({"locked_clocks": {"graphics": {"min": 1410, "max": 210}}}, "min 1410 above max 210"),
-        ("fast", "give a list of dictionaries"),
+        ({"power_limit": 3}, "unknown_setting", "There is no setting power_limit; there are ecc"),
+        ({"power_limit_watts": "much"}, "not_watts", "'much'; give a number of watts"),
+        ({"power_limit_watts": "nan"}, "not_watts", "give a number of watts"),
+        ({"power_limit_watts": True}, "not_watts", "give a number of watts"),
+        (
+            {"compute_mode": "exclusive_thread"},
+            "not_a_compute_mode",
+            "give one of default, exclusive_process, prohibited",
+        ),
+        ({"ecc": "maybe"}, "not_a_switch", "give true or false"),
+        ({"application_clocks": {"memory": 1215}}, "not_a_clock_pair", "give {memory: MHz, graphics: MHz}"),
+        ({"application_clocks": {"memory": 1215, "graphics": "fast"}}, "not_megahertz", "give a number of MHz"),
+        ({"locked_clocks": {"video": 1}}, "not_clock_domains", "give graphics, memory or both"),
+        ({"locked_clocks": {"graphics": {"min": 1410}}}, "not_a_clock_range", "give {min: MHz, max: MHz}"),
+        ({"locked_clocks": {"graphics": {"min": 1410, "max": 210}}}, "inverted_range", "min 1410 above max 210"),
+        ("fast", "not_a_list", "give a list of dictionaries"),
     ],
 )
-def test_what_cannot_be_meant_is_refused(given, text):
-    with pytest.raises(DeclarationError, match=text):
+def test_what_cannot_be_meant_is_refused(given, code, text):
+    with pytest.raises(DeclarationError, match=text) as error:
         parse([given])
+    assert error.value.problem["code"] == code
+
+
+def test_every_sentence_for_a_declaration_is_seen_here():
+    marks = test_what_cannot_be_meant_is_refused.pytestmark[0].args[1]
+    assert {code for _given, code, _text in marks} == set(DECLARATION)
 
 
 @pytest.mark.parametrize(
@@ -91,11 +102,15 @@ def test_an_entry_has_precedence_over_those_before_it():
     ],
 )
 def test_one_gpu_that_is_not_there_is_a_problem(selector, text):
-    assert select(parse([{"gpus": [selector], "ecc": True}]), GPUS) == ({}, [text], [])
+    chosen, problems, warnings = select(parse([{"gpus": [selector], "ecc": True}]), GPUS)
+    assert (chosen, warnings) == ({}, [])
+    assert [(one["code"], one["subject"], describe(one)) for one in problems] == [("gpu_not_found", selector, text)]
 
 
 @pytest.mark.parametrize("model", ["A10", "RTX 3090 Ti", "3090 RTX"])
 def test_a_model_that_is_not_there_is_warned_about(model):
     chosen, problems, warnings = select(parse([{"gpus": [model], "ecc": True}]), GPUS)
     assert (chosen, problems) == ({}, [])
-    assert warnings == [f"No GPU of this node is {model}; it has NVIDIA A100-SXM4-80GB, NVIDIA GeForce RTX 3090."]
+    (warning,) = warnings
+    assert (warning["code"], warning["subject"]) == ("gpu_not_found", model)
+    assert describe(warning).endswith("; it has NVIDIA A100-SXM4-80GB, NVIDIA GeForce RTX 3090.")

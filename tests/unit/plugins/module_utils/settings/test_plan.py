@@ -3,9 +3,16 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """From a reading and a declaration to changes, refusals, resets and warnings."""
 
+import json
+
 import pytest
 from ansible_collections.allreduce.gpu.plugins.module_utils.settings import plan as settings_plan
 from ansible_collections.allreduce.gpu.plugins.module_utils.settings.declaration import parse
+from ansible_collections.allreduce.gpu.plugins.module_utils.settings.describe import (
+    describe,
+    describe_forgetful,
+    describe_resets,
+)
 
 
 def reading(**differing) -> dict:
@@ -111,20 +118,24 @@ def test_what_is_as_declared_stays(settings):
 )
 def test_what_a_gpu_does_not_take_is_refused_with_what_it_takes(settings, differing, text):
     made = plan(settings, **differing)
-    assert made["problems"] == [f"GPU 0 (NVIDIA A100): {text}"]
+    assert [describe(problem) for problem in made["problems"]] == [f"GPU 0 (NVIDIA A100): {text}"]
+    assert {problem["subject"] for problem in made["problems"]} == {"GPU0"}
+    assert {problem["detail"]["setting"] for problem in made["problems"]} == set(settings)
+    assert json.loads(json.dumps(made["problems"])) == made["problems"]
     assert made["gpus"][0]["changes"] == []
 
 
 def test_a_lost_gpu_is_a_problem_only_where_it_is_meant():
     readings = [reading(), {"index": 1, "problem": "GPU is lost"}]
-    assert settings_plan.make_plan(parse([{"ecc": True}]), readings)["problems"] == [
-        "GPU 1 does not answer: GPU is lost."
-    ]
+    (problem,) = settings_plan.make_plan(parse([{"ecc": True}]), readings)["problems"]
+    assert (problem["code"], problem["subject"]) == ("gpu_not_opened", "GPU1")
+    assert describe(problem) == "GPU 1 does not answer: GPU is lost."
     assert settings_plan.make_plan(parse([{"gpus": [0], "ecc": True}]), readings)["problems"] == []
 
 
 def test_no_gpu_at_all_is_a_problem():
-    assert len(settings_plan.make_plan(parse([{"ecc": True}]), [])["problems"]) == 1
+    (problem,) = settings_plan.make_plan(parse([{"ecc": True}]), [])["problems"]
+    assert (problem["code"], problem["subject"]) == ("no_gpu", None)
 
 
 ON, OFF, TURNING_OFF = ({"current": c, "pending": p} for c, p in ((True, True), (False, False), (True, False)))
@@ -154,7 +165,7 @@ def test_gpus_that_wait_for_the_same_are_named_together():
     names = ["NVIDIA A100", "NVIDIA A40", "NVIDIA A100"]
     readings = [reading(index=index, name=name) for index, name in enumerate(names)]
     made = settings_plan.make_plan(parse([{"ecc": False}]), readings)
-    assert settings_plan.describe_resets(settings_plan.resets(made)) == [
+    assert describe_resets(settings_plan.resets(made)) == [
         "GPU 0, 2 (NVIDIA A100): ecc turns off only after a reset of the GPU or a reboot.",
         "GPU 1 (NVIDIA A40): ecc turns off only after a reset of the GPU or a reboot.",
     ]
@@ -171,8 +182,10 @@ def test_gpus_that_wait_for_the_same_are_named_together():
     ],
 )
 def test_settings_that_will_be_forgotten_are_warned_about(settings, persistence, warned):
-    said = settings_plan.describe_forgetful(plan(settings, persistence_mode=persistence))
-    assert bool(said) is warned
+    lost = settings_plan.forgetful(plan(settings, persistence_mode=persistence))
+    said = ["GPU 0 (NVIDIA A100): settings that last only while a program uses the GPU: power_limit_watts; "
+            "declare persistence_mode: true."]  # fmt: skip
+    assert describe_forgetful(lost) == (said if warned else [])
 
 
 @pytest.mark.parametrize(
