@@ -247,7 +247,7 @@ stack:
       description: C(version) and C(packages) of the fabric manager; null where the GPUs need none.
       type: dict
     repository:
-      description: NVIDIA's repository, its address, key and pin, when anything comes from it.
+      description: NVIDIA's repository, its address, key and origin, when anything comes from it.
       type: dict
     cuda:
       description: The system toolkit, with C(version), C(home), C(packages) and C(held); null when nothing needs one.

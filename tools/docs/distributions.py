@@ -97,18 +97,19 @@ def _repository(tables: Tables, row: Mapping) -> str:
         "ansible_core": "2.16",
     }
     both = [resolve({**question, "arch": arch}, tables)["stack"]["repository"] for arch in ("x86_64", "aarch64")]
-    one = both[0]
+    one, subject = both[0], tables.subjects["repositories"]
+    repository = tables.known("repositories", slug=one["slug"])
     lines = [
         *((f"address, {arch}", code(which["url"])) for arch, which in zip(("x86_64", "aarch64"), both, strict=True))
     ]
     lines += [
         ("key", code(one["key_url"].rpartition("/")[2])),
         ("its fingerprint", code(one["key_fingerprint"])),
-        ("its self-signature", "SHA-1, which the policy of newer apt rejects" if one["key_sha1"] else "accepted by today's policies"),
+        ("its self-signature", "SHA-1, which the policy of newer apt rejects" if repository["key"] in subject["sha1_keys"] else "accepted by today's policies"),
         ("keys removed", codes(one["retired_keys"])),
     ]  # fmt: skip
     if row["package_manager"] == "apt":
-        pin = f"priority {one['pin_priority']}" if one["pin_priority"] else "no pin of NVIDIA's own"
+        pin = f"priority {repository['pin_priority']}" if repository["pin_priority"] else "no pin of NVIDIA's own"
         lines += [("pin", f"{pin}, by origin {code(one['origin'])} and label {code(one['label'])}")]
     elif row.get("modularity"):
         lines += [("module", f"{code('nvidia-driver')}, one stream for each branch and kind of kernel modules")]

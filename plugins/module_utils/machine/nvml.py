@@ -61,12 +61,6 @@ class Nvml:
     def constant(self, name):
         return getattr(self.pynvml, "NVML_" + name, None)
 
-    def constants(self, prefix):
-        """{value: rest of the name in lower case} of NVML's constants with this prefix, the shortest name first."""
-        prefix = "NVML_" + prefix
-        names = sorted((name for name in dir(self.pynvml) if name.startswith(prefix)), key=len, reverse=True)
-        return {getattr(self.pynvml, name): name[len(prefix) :].lower() for name in names}
-
 
 @contextmanager
 def open_nvml(library=DEFAULT_LIBRARY):

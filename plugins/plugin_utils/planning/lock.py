@@ -36,6 +36,9 @@ FOLLOWS = (
     ("environments", "*", "build"),
 )  # fmt: skip
 
+# Of a stack: what nothing read, and is planned no more; a lock may still have it.
+DROPPED = (("repository", "key_sha1"), ("repository", "pin_priority"), ("repository", "module_hotfixes"))
+
 
 class LockError(ProblemError):
     """A lock that cannot be read, or that no longer fits a host."""
@@ -136,6 +139,7 @@ def differences(entry: Mapping, new: Mapping) -> list[str]:
         for stack in (entry["stack"], new)
     )
     paths = [path for path in {**before, **after} if before.get(path, "") != after.get(path, "")]
+    paths = [path for path in paths if path not in DROPPED]
     told = [path for path in paths if not follows(path)] or paths
     return [f"{'.'.join(path)}: {before.get(path) or 'none'} -> {after.get(path) or 'none'}" for path in told]
 

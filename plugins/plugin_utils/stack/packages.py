@@ -199,7 +199,7 @@ def fabric_manager_packages(tables: Tables, problem: Problem, driver: Driver) ->
 
 
 def repository_result(tables: Tables, problem: Problem) -> Part:
-    """Return NVIDIA's repository for the host: where it is, which key signs it, which priority it gets."""
+    """Return NVIDIA's repository for the host: where it is and which key signs it."""
     subject, slug = tables.subjects["repositories"], problem.system["repository"]
     row = tables.known("repositories", slug=slug)
     directory = subject["arch_directories"][problem.wheels]
@@ -211,9 +211,6 @@ def repository_result(tables: Tables, problem: Problem) -> Part:
         "url": url,
         "key_url": url + row["key"],
         "key_fingerprint": row["key_fingerprint"],
-        "key_sha1": row["key"] in subject["sha1_keys"],
-        "pin_priority": row["pin_priority"],
-        "module_hotfixes": False,
         "origin": subject["origin"],
         "label": subject["label"],
         "retired_keys": list(subject["retired_keys"]),

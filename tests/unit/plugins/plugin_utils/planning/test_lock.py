@@ -40,6 +40,25 @@ def path(tmp_path):
     return write(tmp_path / "stack.lock.yml", QUESTION)
 
 
+def test_what_is_planned_no_more_is_no_difference(tmp_path):
+    """Locks of 0.1.0 have keys of the repository that nothing read."""
+    path = tmp_path / "stack.lock.yml"
+    question = {"os": "ubuntu 22.04", "gpus": ["A40"], "request": {"driver": "580", "driver_source": "nvidia"}}
+    old = resolve(question)["stack"]
+    assert not {keys[-1] for keys in lock.DROPPED} & set(old["repository"])
+    old["repository"].update(key_sha1=True, pin_priority=600, module_hotfixes=False)
+    path.write_text(lock.text(lock.renewed(None, [old])), encoding="utf-8")
+    before = path.read_text(encoding="utf-8")
+
+    locked = decide(question, lock=str(path))["stack"]
+    assert (locked["update"], locked["repository"]) == ([], old["repository"])
+    assert lock.text(lock.renewed(lock.read(str(path)), [locked])) == before
+    old["repository"]["key_fingerprint"] = "another"
+    [entry] = lock.renewed(None, [old])
+    [told] = lock.differences(entry, resolve(question)["stack"])
+    assert told.startswith("repository.key_fingerprint: another -> ")
+
+
 def test_a_newer_release_in_the_tables_changes_nothing(path):
     assert resolve(QUESTION, newer_tables())["stack"]["environments"][0]["frameworks"] == {"pytorch": "2.16.0"}
     locked = decide(QUESTION, tables=newer_tables(), lock=path)["stack"]
