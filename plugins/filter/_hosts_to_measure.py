@@ -24,7 +24,7 @@ options:
     type: dict
     required: true
   everyone:
-    description: Whether described hosts are to be measured too.
+    description: Whether described hosts are to be measured too. The variable C(plan_measure) of a host says so for it.
     type: bool
     default: false
 """
@@ -43,13 +43,18 @@ _value:
 """
 
 
+# ruff: noqa: E402 (sanity wants the documentation first)
+from ansible.module_utils.parsing.convert_bool import boolean
+
+
 def hosts_to_measure(hosts, hostvars, everyone=False):
-    """Hosts in the order given; a play must not have an empty list of hosts."""
+    """Return hosts in the order given; a play must not have an empty list of hosts."""
 
-    def described(host):
-        return host in hostvars and hostvars[host].get("gpu_stack_host")
+    def is_wanted(host):
+        known = hostvars.get(host, {})
+        return not known.get("gpu_stack_host") or boolean(known.get("plan_measure", False))
 
-    return [host for host in hosts if everyone or not described(host)] or ["all:!all"]
+    return [host for host in hosts if boolean(everyone) or is_wanted(host)] or ["all:!all"]
 
 
 class FilterModule:

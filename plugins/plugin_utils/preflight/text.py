@@ -5,15 +5,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from .problem import Problem
+from .scope import Scope
 
 # Names of hosts in one sentence; a thousand would hide what it says.
 SHOWN = 8
+# Characters of a value.
+LONGEST = 80
 
 SENTENCES = {
+    "no_gpu_nodes": "The inventory ({sources}) has no hosts in the group gpu_nodes; list the hosts with GPUs there.",
+    "limit_without_gpu_nodes": "The limit {subject} leaves no host of the group gpu_nodes; choose from {nodes}.",
+    "unknown_tag": "No task has the tag {subject}; choose from {tags}.",
+    "misspelt_variable": "Unknown variable {subject} ({scope}); did you mean {nearest}?",
+    "unknown_variable": (
+        "Unknown variable {subject} ({scope}); role {role} has no such option. 'ansible-doc -t role "
+        "allreduce.gpu.{role}' lists them. Name it in preflight_ignore if it belongs to something else."
+    ),
+    "wrong_type": "{subject} ({scope}) is {value}; set it to {type}.",
+    "wrong_choice": "{subject} ({scope}) is {value}; choose from {choices}.",
+    "unknown_key": "{subject} ({scope}) is no known key; did you mean {keys}?",
+    "missing_key": "{subject} ({scope}) lacks {key}; set that key, too.",
     "missing_address": "No default IPv4 address on {nodes}; set gpu_cluster_address there.",
     "invalid_address": "gpu_cluster_address of {subject} is '{address}'; set it to an IP address.",
     "shared_address": (
@@ -76,9 +92,20 @@ SENTENCES = {
 }
 
 
+TYPES = {
+    "bool": "true or false",
+    "dict": "a dictionary",
+    "float": "a number",
+    "int": "a whole number",
+    "list": "a list",
+    "path": "a path",
+    "str": "text",
+}
+
+
 def describe(problem: Problem) -> str:
     """Return the sentence for one problem."""
-    values = {name: _words(value) for name, value in problem.detail.items()}
+    values = {name: _words(name, value) for name, value in problem.detail.items()}
     return SENTENCES[problem.code].format(subject=problem.subject, **values)
 
 
@@ -87,8 +114,26 @@ def describe_all(problems: Iterable[Problem]) -> str:
     return " ".join(dict.fromkeys(describe(problem) for problem in problems))
 
 
-def _words(value: Any) -> str:
-    if isinstance(value, (list, tuple)):
-        more = len(value) - SHOWN
-        return ", ".join(str(one) for one in value[:SHOWN]) + (f" and {more} more" if more > 0 else "")
-    return str(value)
+def _words(name: str, value: Any) -> str:
+    if isinstance(value, Scope):
+        return _place(value)
+    if name == "type":
+        return TYPES.get(value, value)
+    if name == "value":
+        text = f"'{value}'" if isinstance(value, str) else json.dumps(value, default=str)
+        return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
+    if name == "nodes" and isinstance(value, (list, tuple)):
+        return _some(value)
+    return ", ".join(str(one) for one in value) if isinstance(value, (list, tuple)) else str(value)
+
+
+def _place(scope: Scope) -> str:
+    if scope.kind == "hosts":
+        return f"set for host{'s' if len(scope.names) > 1 else ''} {_some(scope.names)}"
+    words = {"command_line": "set on the command line", "play": "set in the play"}
+    return words.get(scope.kind) or f"set for group {scope.names[0]}"
+
+
+def _some(names: Sequence[str]) -> str:
+    more = len(names) - SHOWN
+    return ", ".join(names[:SHOWN]) + (f" and {more} more" if more > 0 else "")

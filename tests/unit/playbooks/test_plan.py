@@ -6,20 +6,14 @@
 from __future__ import annotations
 
 import json
-import os
-import re
 import shutil
-import subprocess
-import sys
 from functools import cache
-from pathlib import Path
 
 import pytest
-import yaml
 
+from tests.support.command import CHECKOUT, play, write_inventory
 from tests.support.newer_tables import UPDATE, add_newer_pytorch
 
-CHECKOUT = Path(__file__).resolve().parents[3]
 REFERENCES = ("a40-ubuntu2004", "a100-ubuntu2204", "a100-el8", "multi-gpu-workstation")
 S0_AS_WRITTEN = {
     "driver": "535", "cuda": "12.0", "cudnn": "latest", "tensorflow": "2.12.0", "pytorch": "latest",
@@ -27,41 +21,9 @@ S0_AS_WRITTEN = {
 }  # fmt: skip
 
 
-class Planned:
-    """One run: its status, what it printed, the lock it left, and whether it tried to reach a host."""
-
-    def __init__(self, directory, status, output):
-        self.status, self.output = status, output
-        self.words = re.sub(r"\s+", " ", output)
-        path = directory / "inventory" / "stack.lock.yml"
-        self.lock = path.read_text(encoding="utf-8") if path.exists() else None
-        self.contacted = (directory / "contacted").exists()
-
-    @property
-    def lines(self):
-        """Without the recap, whose width Ansible chooses."""
-        return self.output.partition("PLAY RECAP")[0].splitlines()
-
-
-def run(directory, *options, collections=CHECKOUT / ".collections"):
-    """ansible-playbook on the inventory in DIRECTORY, with an ssh that only tells that it was called."""
-    ssh = directory / "ssh"
-    ssh.write_text(f"#!/bin/sh\ntouch {directory}/contacted\necho no route >&2\nexit 255\n", encoding="utf-8")
-    ssh.chmod(0o755)
-    environment = {
-        **{key: value for key, value in os.environ.items() if not key.startswith("ANSIBLE_")},
-        "ANSIBLE_CONFIG": str(CHECKOUT / "ansible.cfg"),
-        "ANSIBLE_COLLECTIONS_PATH": str(collections),
-        "ANSIBLE_SSH_EXECUTABLE": str(ssh),
-        "ANSIBLE_NOCOLOR": "1",
-        "COLUMNS": "80",
-    }
-    playbook = collections / "ansible_collections" / "allreduce" / "gpu" / "playbooks" / "plan.yml"
-    argv = [Path(sys.executable).parent / "ansible-playbook", playbook, "-i", directory / "inventory", *options]
-    done = subprocess.run(
-        argv, cwd=directory, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
-    )
-    return Planned(directory, done.returncode, done.stdout)
+def run(directory, *options, **where):
+    """Playbook plan on the inventory in DIRECTORY."""
+    return play(directory, "plan", *options, **where)
 
 
 @pytest.fixture(scope="module")
@@ -141,11 +103,6 @@ def described(*names):
     host = {"os": "debian 12", "gpus": []}
     variables = {"gpu_stack_host": host, "gpu_stack_request": {"driver": "535"}}
     return {"gpu_nodes": {"hosts": dict.fromkeys(names), "vars": variables}}
-
-
-def write_inventory(directory, content):
-    (directory / "inventory").mkdir()
-    (directory / "inventory" / "hosts.yml").write_text(yaml.safe_dump(content), encoding="utf-8")
 
 
 @pytest.fixture

@@ -4,16 +4,17 @@
 """Misspelt variables are found by name, and what is none of ours is left alone."""
 
 import time
+from pathlib import Path
 
 import pytest
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.preflight.variables import (
+    GENERIC_ROLES,
     Finding,
     declared_options,
-    describe,
     find_unknown,
-    summarize_hosts,
 )
 
+ROLES = Path(__file__).resolve().parents[5] / "roles"
 DECLARED = {
     "base": {"base_ca_certificates", "base_ntp_servers", "base_proxy"},
     "cluster_ssh": {"cluster_ssh_user", "cluster_ssh_hosts_file", "gpu_cluster_address"},
@@ -31,12 +32,13 @@ def only(name, **kwargs):
 
 
 def test_options_of_all_entry_points_count_as_declared():
-    specs = {"base": {"argument_specs": {"main": {"options": {"base_a": {}}}, "late": {"options": {"base_b": {}}}}}}
-    assert declared_options(specs) == {"base": {"base_a", "base_b"}}
+    options = {"base_a": {"type": "int"}}, {"base_b": {"type": "str"}}
+    specs = {"base": {"argument_specs": {"main": {"options": options[0]}, "late": {"options": options[1]}}}}
+    assert declared_options(specs) == {"base": {**options[0], **options[1]}}
 
 
 def test_empty_argument_specs_declare_nothing():
-    assert declared_options({"base": {}, "nccl": {"argument_specs": {"main": None}}}) == {"base": set(), "nccl": set()}
+    assert declared_options({"base": {}, "nccl": {"argument_specs": {"main": None}}}) == {"base": {}, "nccl": {}}
 
 
 @pytest.mark.parametrize(
@@ -55,15 +57,23 @@ def test_empty_argument_specs_declare_nothing():
 )
 def test_misspelt_name_fails_and_names_the_nearest(wrong, right):
     finding = only(wrong)
-    assert (finding.nearest, finding.fatal) == (right, True)
+    assert (finding.nearest, finding.is_certain) == (right, True)
 
 
 def test_distinctive_prefix_without_near_name_fails():
-    assert only("nvidia_driver_colour") == Finding("nvidia_driver_colour", "nvidia_driver", None, True)
+    finding = only("nvidia_driver_colour")
+    assert finding == Finding("nvidia_driver_colour", "nvidia_driver", None)
+    assert finding.is_certain
 
 
-def test_ordinary_word_without_near_name_only_warns():
-    assert only("base_image") == Finding("base_image", "base", None, False)
+def test_ordinary_word_without_near_name_may_be_a_variable_of_the_site():
+    finding = only("base_image")
+    assert finding == Finding("base_image", "base", None)
+    assert not finding.is_certain
+
+
+def test_only_roles_that_exist_are_ordinary_words():
+    assert {name for name in GENERIC_ROLES if not (ROLES / name / "meta" / "argument_specs.yml").is_file()} == set()
 
 
 @pytest.mark.parametrize(
@@ -98,22 +108,6 @@ def test_longest_role_name_owns_the_variable():
 
 def test_nothing_declared_finds_nothing():
     assert find_unknown(["base_x"], {}) == []
-
-
-def test_hosts_are_summarized_by_group_or_first_names():
-    groups = {"all": ["a", "b", "c", "d", "e"], "gpu_nodes": ["a", "b"], "ungrouped": []}
-    assert summarize_hosts({"a", "b"}, groups) == "group gpu_nodes"
-    assert summarize_hosts({"a"}, groups) == "host a"
-    assert summarize_hosts({"a", "c"}, groups) == "hosts a, c"
-    assert summarize_hosts({"a", "c", "d", "e"}, groups) == "hosts a, c, d and 1 more"
-    assert summarize_hosts({"a", "b", "c", "d", "e"}, groups) == "group all"
-
-
-def test_sentence_says_what_where_and_what_instead():
-    near = Finding("base_prxy", "base", "base_proxy", True)
-    assert describe(near, "host a") == "Unknown variable base_prxy (host a): did you mean base_proxy?"
-    far = Finding("nvidia_driver_x", "nvidia_driver", None, True)
-    assert "role nvidia_driver has no such option" in describe(far, "host a")
 
 
 def test_thousands_of_distinct_names_take_no_noticeable_time():

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""check_variables in a real ansible-playbook run over an inventory without any reachable host."""
+"""preflight as a task in a play of the user's own, over an inventory without any reachable host."""
 
 import json
 import os
@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 ROOT = Path(__file__).resolve().parents[4]
 PLAY = """\
@@ -20,8 +21,8 @@ PLAY = """\
   gather_facts: false
   vars: {play_vars}
   tasks:
-    - name: Find misspelt role variables
-      allreduce.gpu.check_variables:
+    - name: Refuse input that cannot be meant
+      allreduce.gpu.preflight:
         ignore: [cluster_ssh_foreign]
       register: checked
     - name: Write what was found
@@ -41,12 +42,12 @@ def check(tmp_path):
     if not executable.exists():
         executable = shutil.which("ansible-playbook")
 
-    def run(inventory, play_vars="{}"):
-        (tmp_path / "hosts.ini").write_text(inventory, encoding="utf-8")
+    def run(inventory, play_vars="{}", name="hosts.ini"):
+        (tmp_path / name).write_text(inventory, encoding="utf-8")
         result = tmp_path / "result.json"
         (tmp_path / "play.yml").write_text(PLAY.format(play_vars=play_vars, result=result), encoding="utf-8")
         done = subprocess.run(
-            [str(executable), "-i", str(tmp_path / "hosts.ini"), str(tmp_path / "play.yml")],
+            [str(executable), "-i", str(tmp_path / name), str(tmp_path / "play.yml")],
             capture_output=True,
             text=True,
             check=False,
@@ -64,18 +65,33 @@ def test_right_and_foreign_names_pass_without_a_connection(check):
         "[gpu_nodes]\nno-such-host[1:3] cluster_ssh_user=mia cluster_ssh_foreign=1 my_thing=2\n"
     )
     assert code == 0, output
-    assert result["unknown"] == []
+    assert result["problems"] == []
     assert result["checked"] > 10
 
 
 def test_misspelt_group_variable_fails_with_one_sentence(check):
     code, output, _result = check("[gpu_nodes]\na\nb\n[other]\nc\n[gpu_nodes:vars]\ncluster_ssh_usr=mia\n")
     assert code == 2
-    expected = "Unknown variable cluster_ssh_usr (set for group gpu_nodes): did you mean cluster_ssh_user?"
+    expected = "Unknown variable cluster_ssh_usr (set for group gpu_nodes); did you mean cluster_ssh_user?"
     assert expected in " ".join(output.split())
 
 
 def test_play_variable_is_looked_at(check):
-    code, output, _result = check("a\n", play_vars="{python_env_noindex: true}")
+    code, output, _result = check("[gpu_nodes]\na\n", play_vars="{python_env_noindex: true}")
     assert code == 2
-    assert "(set in the play): did you mean python_env_no_index?" in " ".join(output.split())
+    assert "(set in the play); did you mean python_env_no_index?" in " ".join(output.split())
+
+
+def test_a_word_of_the_sites_own_is_only_warned_about(check):
+    code, output, _result = check("[gpu_nodes]\na base_image=x\n")
+    assert code == 0, output
+    assert "[WARNING]: Unknown variable base_image (set for host a); role base has no such" in " ".join(output.split())
+
+
+def test_an_encrypted_value_is_not_opened(check, tmp_path):
+    secret = "$ANSIBLE_VAULT;1.1;AES256\n" + "61" * 40
+    hosts = {"gpu_nodes": {"hosts": {"a": {"train_user": "VAULT", "train_variables": {"TOKEN": "VAULT"}}}}}
+    text = yaml.safe_dump(hosts).replace("VAULT", f"!vault {json.dumps(secret)}")
+    code, output, result = check(text, name="hosts.yml")
+    assert code == 0, output
+    assert result["problems"] == []

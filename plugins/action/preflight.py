@@ -1,0 +1,110 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Refuse input that cannot be meant; documented in plugins/modules/preflight.py. Opens no connection."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ansible import context
+from ansible.plugins.action import ActionBase
+from ansible.utils.vars import load_extra_vars
+
+from ..plugin_utils.preflight import check
+from ..plugin_utils.preflight.inventory import SPECIAL_TAGS, tag_problems
+from ..plugin_utils.preflight.playbook import tags_of
+from ..plugin_utils.preflight.problem import Problem
+from ..plugin_utils.preflight.text import describe, describe_all
+from ..plugin_utils.preflight.variables import declared_options
+
+COLLECTION = Path(__file__).absolute().parents[2]
+# What a template may be in. Other values are encrypted, or objects of Ansible's own.
+PLAIN = (str, int, float, list, tuple, dict)
+
+
+class ActionModule(ActionBase):
+    """Collect what the user wrote, have it checked, and make one message of the problems."""
+
+    TRANSFERS_FILES = False
+    BYPASS_HOST_LOOP = True
+    _requires_connection = False
+    _supports_check_mode = True
+    _supports_async = False
+
+    def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
+        """Make one pass over all hosts of the inventory."""
+        super().run(tmp, task_vars)
+        _validation, arguments = self.validate_argument_spec(
+            {
+                "ignore": {"type": "list", "elements": "str", "default": []},
+                "training": {"type": "bool", "default": False},
+            }
+        )
+        variables = task_vars or {}
+        world = _world(variables, load_extra_vars(self._loader))
+        roles = declared_options(self._specs())
+        resolve = self._resolver(world, variables)
+        problems, warnings = check.all_problems(world, roles, resolve, arguments["ignore"])
+        problems += self._tag_problems(variables.get("ansible_run_tags") or [])
+        if arguments["training"] and not problems:
+            places = [os.environ.get("PWD", "."), variables["playbook_dir"], str(COLLECTION)]
+            problems += check.training_problems(world, roles["train"], resolve, places, variables["ansible_forks"])
+        result: dict[str, Any] = {
+            "changed": False,
+            "problems": [{"code": one.code, "subject": one.subject} for one in problems],
+            "checked": len(world.names()),
+            "warnings": [describe(one) for one in warnings],
+        }
+        return {**result, "failed": True, "msg": describe_all(problems)} if problems else result
+
+    def _specs(self) -> dict[str, Any]:
+        paths = sorted((COLLECTION / "roles").glob("*/meta/argument_specs.yml"))
+        return {path.parts[-3]: self._loader.load_from_file(str(path)) or {} for path in paths}
+
+    def _tag_problems(self, tags: list[str]) -> list[Problem]:
+        """Read the playbooks again only where tags were asked for."""
+        if set(tags) <= SPECIAL_TAGS:
+            return []
+        return tag_problems(tags, tags_of(context.CLIARGS["args"], self._loader))
+
+    def _resolver(self, world: check.World, variables: Mapping[str, Any]) -> check.Resolve:
+        """Return a function that resolves the templates in a value for a host, or says that it cannot yet."""
+
+        def resolve(host: str | None, value: Any) -> Any:
+            if value is not None and not isinstance(value, PLAIN):
+                return check.UNRESOLVED
+            if not isinstance(value, (list, tuple, dict)) and not self._templar.is_template(value):
+                return value  # before the costly step, an address of a host as a rule
+            known = {**world.hosts[host], "hostvars": variables["hostvars"]} if host else variables
+            return _resolved(self._templar.copy_with_new_env(available_variables=known), value)
+
+        return resolve
+
+
+def _resolved(templar: Any, value: Any) -> Any:
+    """Resolve as much of a dictionary as can be."""
+    try:
+        return templar.template(value)
+    except Exception:  # whatever a filter or a lookup raises without facts
+        if not isinstance(value, dict):
+            return check.UNRESOLVED
+    parts = {key: _resolved(templar, one) for key, one in value.items()}
+    return {key: one for key, one in parts.items() if one is not check.UNRESOLVED}
+
+
+def _world(variables: Mapping[str, Any], command_line: Mapping[str, Any]) -> check.World:
+    hosts = {name: variables["hostvars"].raw_get(name) for name in variables["groups"]["all"]}
+    elsewhere = set(command_line).union(*hosts.values())
+    return check.World(
+        hosts=hosts,
+        groups=variables["groups"],
+        playing=variables.get("ansible_play_hosts_all") or [],
+        limit=variables.get("ansible_limit"),
+        sources=variables.get("ansible_inventory_sources") or [],
+        command_line=command_line,
+        play={name: value for name, value in variables.items() if name not in elsewhere},
+    )

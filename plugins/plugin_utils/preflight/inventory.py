@@ -1,0 +1,53 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is wrong with an inventory, a limit or tags, before any host is touched."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from ..cluster.address import address_problems, cluster_address
+from .problem import Problem
+
+# Tags that Ansible itself gives a meaning.
+SPECIAL_TAGS = frozenset({"all", "always", "never", "tagged", "untagged"})
+
+
+def group_problems(
+    nodes: Collection[str], playing: Collection[str], limit: str | None, sources: Sequence[str]
+) -> list[Problem]:
+    """Return why no GPU node would be worked on.
+
+    nodes: members of group gpu_nodes; playing: hosts of the play; sources: paths of the inventory
+    """
+    if not nodes:
+        return [Problem("no_gpu_nodes", "gpu_nodes", {"sources": list(sources)})]
+    if limit and not set(nodes) & set(playing):
+        return [Problem("limit_without_gpu_nodes", limit, {"nodes": list(nodes)})]
+    return []
+
+
+def known_address_problems(nodes: Mapping[str, Mapping[str, Any]]) -> list[Problem]:
+    """Return what is wrong with the cluster addresses that are known before a node is contacted.
+
+    nodes: variables of the nodes, with facts where a cache has them
+    """
+    addresses = {name: cluster_address(variables) for name, variables in nodes.items()}
+    return address_problems({name: one for name, one in addresses.items() if one or _is_measured(nodes[name])})
+
+
+def _is_measured(variables: Mapping[str, Any]) -> bool:
+    """Whether the facts would name an address if there were one."""
+    return "interfaces" in (variables.get("ansible_facts") or {})
+
+
+def tag_problems(requested: Collection[str], available: Collection[str]) -> list[Problem]:
+    """Return the requested tags that select nothing."""
+    choices = sorted(set(available) - SPECIAL_TAGS)
+    return [
+        Problem("unknown_tag", tag, {"tags": choices})
+        for tag in requested
+        if tag not in SPECIAL_TAGS and tag not in choices
+    ]

@@ -1,0 +1,65 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Compare the value of a role variable with its argument spec, down to the keys of dictionaries."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
+from ansible.module_utils.errors import ArgumentValueError
+
+from .problem import Problem
+
+# Ansible would turn a dictionary or a list into the text of its Python form.
+TEXTS = ("str", "path")
+
+
+def value_problems(path: str, value: Any, option: Mapping[str, Any]) -> Iterator[Problem]:
+    """Yield what is wrong with a value, about the variable, key or element at this path.
+
+    option: the variable's entry in an argument spec
+    """
+    if value is None and option.get("default") is None:
+        return
+    kind, choices = option.get("type", "str"), option.get("choices")
+    if kind in TEXTS and isinstance(value, (Mapping, list, tuple)):
+        yield Problem("wrong_type", path, {"type": kind, "value": value})
+        return
+    # With a default, null is a value; without, it says that nothing is set.
+    spec = {"type": kind, "default": option.get("default"), **({"choices": choices} if choices else {})}
+    result = ArgumentSpecValidator({"value": spec}).validate({"value": value})
+    if result.error_messages:
+        wrong_choice = any(isinstance(error, ArgumentValueError) for error in result.errors.errors)
+        yield (
+            Problem("wrong_choice", path, {"choices": list(choices), "value": value})
+            if wrong_choice and choices
+            else Problem("wrong_type", path, {"type": kind, "value": value})
+        )
+        return
+    yield from _parts(path, result.validated_parameters["value"], option)
+
+
+def _parts(path: str, value: Any, option: Mapping[str, Any]) -> Iterator[Problem]:
+    keys = option.get("options")
+    if isinstance(value, list):
+        element = {"type": option.get("elements", "raw"), "options": keys}
+        for number, one in enumerate(value):
+            yield from value_problems(f"{path}[{number}]", one, element)
+    elif isinstance(value, Mapping) and keys:
+        yield from _key_problems(path, value, keys)
+
+
+def _key_problems(path: str, value: Mapping[str, Any], keys: Mapping[str, Mapping[str, Any]]) -> Iterator[Problem]:
+    for key, one in value.items():
+        if key in keys:
+            yield from value_problems(f"{path}.{key}", one, keys[key])
+        else:
+            nearest = difflib.get_close_matches(str(key), keys, n=1)
+            yield Problem("unknown_key", f"{path}.{key}", {"keys": nearest or list(keys)})
+    for key, option in keys.items():
+        if option.get("required") and key not in value:
+            yield Problem("missing_key", path, {"key": key})

@@ -1,0 +1,158 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Bad input to each playbook as a user runs it: an exit status, a sentence, and no host contacted."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import yaml
+
+from tests.support.command import CHECKOUT, play, write_inventory
+
+PLAYBOOKS = ("plan", "site", "verify", "train", "report")
+each_playbook = pytest.mark.parametrize("playbook", PLAYBOOKS)
+
+
+def cluster(**variables):
+    """An inventory of two GPU nodes and a login node, with these variables for the GPU nodes."""
+    nodes = {"gpu-1": {"gpu_cluster_address": "10.0.0.1"}, "gpu-2": {"gpu_cluster_address": "10.0.0.2"}}
+    return {"gpu_nodes": {"hosts": nodes, "vars": variables}, "controllers": {"hosts": {"login": {}}}}
+
+
+def refused(run, *sentences):
+    """The run failed before a host was contacted or changed, and said SENTENCES."""
+    assert run.status != 0, run.output
+    assert [sentence for sentence in sentences if sentence not in run.words] == [], run.output
+    assert not run.contacted
+    assert "changed=1" not in run.output
+    assert run.lock is None
+    assert "Traceback" not in run.output
+
+
+@each_playbook
+@pytest.mark.parametrize("options", [[], ["--limit", "gpu-1"]], ids=["all", "limited"])
+def test_a_wrong_group(tmp_path, playbook, options):
+    inventory = cluster()
+    write_inventory(tmp_path, {"gpu_servers": inventory["gpu_nodes"]})
+    source = tmp_path / "inventory"
+    refused(
+        play(tmp_path, playbook, *options),
+        f"The inventory ({source}) has no hosts in the group gpu_nodes; list the hosts with GPUs there.",
+    )
+
+
+@each_playbook
+def test_every_problem_at_once_with_a_limit(tmp_path, playbook):
+    inventory = cluster(
+        nvidia_driver_reboot_alowed=True,
+        train_port="high",
+        gpu_stack_host={"os": "debian 12", "nvswitches": "six"},
+        gpu_stack_request={"drivr": "535"},
+    )
+    inventory["gpu_nodes"]["hosts"] = {
+        "gpu-1": {"gpu_cluster_address": "10.0.0.1"},
+        "gpu-2": {"gpu_cluster_address": "10.0.0.1"},
+        "gpu-3": {"gpu_cluster_address": "gpu-3"},
+    }
+    write_inventory(tmp_path, inventory)
+    refused(
+        play(tmp_path, playbook, "--limit", "gpu-2", "--tags", "nosuch", "-e", "train_scrpit=x -e plan_mesure=true"),
+        "Unknown variable nvidia_driver_reboot_alowed (set for group gpu_nodes); did you mean nvidia_driver_reboot_allowed?",
+        "Unknown variable train_scrpit (set on the command line); did you mean train_script?",
+        "train_port (set for group gpu_nodes) is 'high'; set it to a whole number.",
+        "gpu_stack_host.nvswitches (set for group gpu_nodes) is 'six'; set it to a whole number.",
+        "gpu_stack_request.drivr (set for group gpu_nodes) is no known key; did you mean driver?",
+        "gpu-1, gpu-2 have the same cluster address 10.0.0.1;",
+        "gpu_cluster_address of gpu-3 is 'gpu-3'; set it to an IP address.",
+        "No task has the tag nosuch; choose from",
+    )
+
+
+@pytest.mark.parametrize(
+    ("playbook", "variables", "options", "sentence"),
+    [
+        ("train", {}, ["-e", "train_nodse=1"], "Unknown variable train_nodse (set on the command line); did you mean train_nodes?"),
+        ("train", {}, ["-e", "train_epochs=1"], "Unknown variable train_epochs (set on the command line); role train has no such option."),
+        ("plan", {}, ["-e", "plan_mesure=true"], "Unknown variable plan_mesure (set on the command line); did you mean plan_measure?"),
+        ("report", {}, ["-e", "report_direktory=x"], "did you mean report_directory?"),
+        ("verify", {"verify_colectives": False}, [], "did you mean verify_collectives?"),
+        ("site", {}, ["-e", "base_dpkg_lock_timeout=soon"], "base_dpkg_lock_timeout (set on the command line) is 'soon'"),
+        ("plan", {}, ["-e", '{"gpu_stack_request": "latest"}'], "gpu_stack_request (set on the command line) is 'latest'; set it to a dictionary."),
+        ("verify", {"gpu_cluster_address": "10.0.0.9"}, ["-e", "gpu_cluster_address=10.0.0.9"], "gpu-1, gpu-2 have the same cluster address 10.0.0.9"),
+        ("plan", {}, ["--limit", "login"], "The limit login leaves no host of the group gpu_nodes; choose from gpu-1, gpu-2."),
+        ("train", {}, ["--limit", "gpu-1"], "gpu-2 should train but take no part in this play"),
+        ("train", {}, ["-f", "1"], "Training on 2 nodes needs as many forks, but Ansible runs with 1; add '-f 2'"),
+        ("train", {}, ["-e", "train_script=no/such.py"], "train_script names no/such.py, which does not exist in"),
+        ("site", {}, ["--tags", "nccl,ncll"], "No task has the tag ncll; choose from base, cluster_ssh, cuda_repository,"),
+    ],
+)  # fmt: skip
+def test_one_problem_is_one_sentence(tmp_path, playbook, variables, options, sentence):
+    write_inventory(tmp_path, cluster(**variables))
+    run = play(tmp_path, playbook, *options)
+    refused(run, sentence)
+    assert run.words.count("subject:") == 1, run.output
+
+
+def test_no_inventory_at_all(tmp_path):
+    (tmp_path / "inventory").write_text("", encoding="utf-8")
+    refused(play(tmp_path, "site"), "has no hosts in the group gpu_nodes")
+
+
+def test_what_cannot_be_resolved_yet_is_left_to_the_roles(tmp_path):
+    variables = {
+        "gpu_stack_host": {"os": "debian 12", "gpus": []},
+        "gpu_stack_request": {"driver": "{{ ansible_facts.driver_branch }}", "pytorch": "none"},
+        "train_variables": "{{ lookup('ansible.builtin.file', '/no/such/file') }}",
+        "train_port": "{{ 29500 + 1 }}",
+        "verify_user": "{{ cluster_ssh_user | default('trainer') }}",
+    }
+    write_inventory(tmp_path, cluster(**variables))
+    run = play(tmp_path, "preflight")
+    assert run.status == 0, run.output
+    assert not run.contacted
+    assert "WARNING" not in run.output
+
+
+def test_a_template_with_a_wrong_result_is_refused(tmp_path):
+    write_inventory(tmp_path, cluster(train_port="{{ 'high' }}", gpu_cluster_address="{{ inventory_hostname }}"))
+    inventory = yaml.safe_load((tmp_path / "inventory" / "hosts.yml").read_text(encoding="utf-8"))
+    inventory["gpu_nodes"]["hosts"] = {"gpu-1": {}, "gpu-2": {}}
+    (tmp_path / "inventory" / "hosts.yml").write_text(yaml.safe_dump(inventory), encoding="utf-8")
+    refused(
+        play(tmp_path, "preflight"),
+        "train_port (set for group gpu_nodes) is 'high'",
+        "gpu_cluster_address of gpu-1 is 'gpu-1'",
+        "gpu_cluster_address of gpu-2 is 'gpu-2'",
+    )
+
+
+def test_tags_of_a_playbook_around_ours_are_known(tmp_path):
+    write_inventory(tmp_path, cluster())
+    book = [
+        {"import_playbook": "allreduce.gpu.preflight"},
+        {"hosts": "login", "gather_facts": False, "tags": ["app"], "tasks": []},
+    ]
+    book[1]["tasks"] = [{"name": "Say so", "ansible.builtin.debug": {"msg": "reached"}}]
+    path = tmp_path / "mine.yml"
+    path.write_text(json.dumps(book), encoding="utf-8")
+    run = play(tmp_path, path, "--tags", "app")
+    assert run.status == 0, run.output
+    assert "reached" in run.words
+    refused(play(tmp_path, path, "--tags", "ap"), "No task has the tag ap; choose from app.")
+
+
+@each_playbook
+def test_every_playbook_begins_with_preflight(playbook):
+    book = yaml.safe_load((CHECKOUT / "playbooks" / f"{playbook}.yml").read_text(encoding="utf-8"))
+    first = book[0]["ansible.builtin.import_playbook"]
+    assert first == ("plan.yml" if playbook == "site" else "preflight.yml")
+
+
+def test_every_role_of_site_has_its_tag():
+    book = yaml.safe_load((CHECKOUT / "playbooks" / "site.yml").read_text(encoding="utf-8"))
+    roles = [role for one in book for role in one.get("roles", [])]
+    assert len(roles) > 10
+    assert [role for role in roles if role.get("tags") != [role["role"].removeprefix("allreduce.gpu.")]] == []

@@ -1,0 +1,169 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Everything a user wrote, in one pass over the hosts."""
+
+import time
+
+import pytest
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.preflight.check import (
+    UNRESOLVED,
+    World,
+    all_problems,
+    training_problems,
+)
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.preflight.scope import COMMAND_LINE, PLAY, Scope
+
+TRAIN = {
+    "train_nodes": {"type": "raw", "default": ""},
+    "train_script": {"type": "path", "default": "train.py"},
+    "train_files": {"type": "list", "elements": "path", "default": []},
+    "train_nproc_per_node": {"type": "str", "default": "auto"},
+    "train_port": {"type": "int", "default": 29500},
+    "train_lease": {"type": "int", "default": 60},
+}
+ROLES = {
+    "base": {"base_lock_timeout": {"type": "int", "default": 600}},
+    "nvidia_driver": {"nvidia_driver_state": {"type": "str", "choices": ["present", "absent"]}},
+    "stack": {
+        "gpu_stack_host": {"type": "dict", "options": {"os": {"type": "str"}, "nvswitches": {"type": "int"}}},
+        "plan_measure": {"type": "bool", "default": False},
+    },
+    "train": TRAIN,
+}
+
+
+def as_written(host, value):
+    """A resolver for values without templates; what begins with a brace is one that is not known yet."""
+    return UNRESOLVED if isinstance(value, str) and value.startswith("{{") else value
+
+
+def world(hosts, **more):
+    groups = {"all": list(hosts), "gpu_nodes": [name for name in hosts if name.startswith("gpu")]}
+    return World(hosts=hosts, groups=groups, playing=["localhost", *hosts], **more)
+
+
+def found(*arguments, **more):
+    """[(code, subject)] and warnings alike."""
+    problems, warnings = all_problems(world(*arguments, **more), ROLES, as_written)
+    return [(one.code, one.subject) for one in problems], [(one.code, one.subject) for one in warnings]
+
+
+def test_what_is_right_passes():
+    hosts = {"gpu-1": {"base_lock_timeout": 5, "gpu_stack_host": {"os": "debian 12"}, "site_thing": 1}, "login": {}}
+    assert found(hosts, play={"plan_measure": True, "hostvars": {}}) == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("variables", "problem"),
+    [
+        ({"base_lock_timeuot": 5}, ("misspelt_variable", "base_lock_timeuot")),
+        ({"plan_mesure": True}, ("misspelt_variable", "plan_mesure")),
+        ({"train_scrpit": "x"}, ("misspelt_variable", "train_scrpit")),
+        ({"train_nodse": 2}, ("misspelt_variable", "train_nodse")),
+        ({"nvidia_driver_colour": "x"}, ("unknown_variable", "nvidia_driver_colour")),
+        ({"base_lock_timeout": "soon"}, ("wrong_type", "base_lock_timeout")),
+        ({"nvidia_driver_state": "gone"}, ("wrong_choice", "nvidia_driver_state")),
+        ({"gpu_stack_host": {"so": "debian 12"}}, ("unknown_key", "gpu_stack_host.so")),
+        ({"gpu_stack_host": {"nvswitches": "six"}}, ("wrong_type", "gpu_stack_host.nvswitches")),
+    ],
+)
+@pytest.mark.parametrize("place", ["host", "command_line", "play"])
+def test_a_problem_is_found_wherever_it_is_written(variables, problem, place):
+    problems, _warnings = found({"gpu-1": variables}) if place == "host" else found({"gpu-1": {}}, **{place: variables})
+    assert problems == [problem]
+
+
+def test_an_ordinary_word_is_warned_about_in_the_inventory_and_refused_on_the_command_line():
+    assert found({"gpu-1": {"train_station": "x"}}) == ([], [("unknown_variable", "train_station")])
+    assert found({"gpu-1": {}}, command_line={"train_epochs": 10}) == ([("unknown_variable", "train_epochs")], [])
+
+
+@pytest.mark.parametrize("value", [["nvidia_driver_skip_*"], "nvidia_driver_skip_reboot,x"])
+def test_what_belongs_to_somebody_else_is_left_alone(value):
+    hosts = {"gpu-1": {"nvidia_driver_skip_reboot": True}, "gpu-2": {"preflight_ignore": value}}
+    assert found(hosts) == ([], [])
+
+
+def test_where_it_is_set_is_told():
+    hosts = {"gpu-1": {"base_lock_timeout": "x"}, "gpu-2": {"base_lock_timeout": "x"}, "login": {}}
+    scopes = [
+        all_problems(world(*arguments), ROLES, as_written)[0][0].detail["scope"]
+        for arguments in [(hosts,), ({"gpu-1": {"base_lock_timeout": "x"}, "gpu-2": {}},)]
+    ]
+    assert scopes == [Scope("group", ("gpu_nodes",)), Scope("hosts", ("gpu-1",))]
+    for place, scope in (("command_line", COMMAND_LINE), ("play", PLAY)):
+        (problem,), _ = all_problems(world({"gpu-1": {}}, **{place: {"plan_measure": "x"}}), ROLES, as_written)
+        assert problem.detail["scope"] == scope
+
+
+def test_the_command_line_wins_over_the_inventory():
+    assert found({"gpu-1": {"base_lock_timeout": "x"}}, command_line={"base_lock_timeout": 5}) == ([], [])
+
+
+def test_each_distinct_wrong_value_is_told():
+    hosts = {f"gpu-{number}": {"base_lock_timeout": "soon" if number % 2 else "later"} for number in range(6)}
+    assert found(hosts)[0] == [("wrong_type", "base_lock_timeout")] * 2
+
+
+def test_what_is_not_known_yet_is_left_to_the_roles():
+    assert found({"gpu-1": {"base_lock_timeout": "{{ x }}", "gpu_cluster_address": "{{ y }}"}}) == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("hosts", "code"),
+    [
+        ({"login": {}}, "no_gpu_nodes"),
+        ({"gpu-1": {"gpu_cluster_address": "gpu-1"}}, "invalid_address"),
+        (
+            {"gpu-1": {"gpu_cluster_address": "10.0.0.1"}, "gpu-2": {"gpu_cluster_address": "10.0.0.1"}},
+            "shared_address",
+        ),
+    ],
+)
+def test_the_inventory_is_looked_at(hosts, code):
+    assert [one for one, _subject in found(hosts)[0]] == [code]
+
+
+@pytest.mark.parametrize(
+    ("values", "forks", "codes"),
+    [
+        ({}, 5, []),
+        ({"train_nodes": "2"}, 2, []),
+        ({"train_nodes": "{{ later }}"}, 1, []),
+        ({}, 1, ["too_few_forks"]),
+        ({"train_nodes": 3}, 5, ["training_count"]),
+        ({"train_script": "no.py"}, 5, ["missing_file"]),
+        ({"train_port": "70000"}, 5, ["wrong_port"]),
+        ({"train_nproc_per_node": 0}, 5, ["wrong_nproc"]),
+    ],
+)
+@pytest.mark.parametrize("place", ["host", "command_line"])
+def test_a_training_must_be_able_to_start(tmp_path, values, forks, codes, place):
+    (tmp_path / "train.py").touch()
+    one = values if place == "host" else {}
+    there = world({"gpu-1": one, "gpu-2": one}, command_line={} if place == "host" else values)
+    assert [p.code for p in training_problems(there, TRAIN, as_written, [str(tmp_path)], forks)] == codes
+
+
+def test_a_thousand_hosts_take_no_noticeable_time():
+    request = {"os": "debian 12", "nvswitches": 6}
+    names = {f"site_variable_{number}": number for number in range(50)}
+    hosts = {
+        f"gpu-{number}": {
+            **names,
+            "gpu_stack_host": dict(request),
+            "gpu_cluster_address": f"10.0.{number // 250}.{number % 250}",
+        }
+        for number in range(1000)
+    }
+    resolved = []
+
+    def count(host, value):
+        resolved.append(host)
+        return value
+
+    started = time.process_time()
+    assert all_problems(world(hosts), ROLES, count)[0] == []
+    assert time.process_time() - started < 2
+    assert len(resolved) == 1001, "an address for each host, and one of the equal values"
