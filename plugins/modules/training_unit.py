@@ -123,6 +123,10 @@ interface:
   description: Interface that carries O(address), V(null) where it cannot be told.
   returned: with O(state=started)
   type: str
+cause:
+  description: Code of what kept the run from starting, such as V(no_interpreter) or V(port_in_use).
+  returned: failure
+  type: str
 warnings:
   description: What would stop the run, in check mode.
   returned: in check mode
@@ -153,6 +157,7 @@ logs:
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.host.systemd_unit import SystemdError
+from ..module_utils.training.describe import describe
 from ..module_utils.training.run import RunError
 from ..module_utils.training.states import poll, refusals, start, stop
 
@@ -183,12 +188,15 @@ def main():
     state, call = module.params["state"], (module.params, module.run_command)
     try:
         if module.check_mode:
-            module.exit_json(changed=state != "polled", warnings=refusals(*call))
+            module.exit_json(changed=state != "polled", warnings=[describe(one) for one in refusals(*call)])
         module.exit_json(**actions[state](*call))
-    except (RunError, SystemdError) as error:
-        module.fail_json(msg=str(error))
+    except RunError as error:
+        module.fail_json(msg=str(error), cause=error.problem["code"])
+    except SystemdError as error:
+        module.fail_json(msg=str(error), cause="systemd_failed")
     except OSError as error:
-        module.fail_json(msg="The run directory below %s cannot be used: %s." % (module.params["directory"], error))
+        text = "The run directory below %s cannot be used: %s."
+        module.fail_json(msg=text % (module.params["directory"], error), cause="directory_unusable")
 
 
 if __name__ == "__main__":

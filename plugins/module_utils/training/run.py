@@ -20,6 +20,9 @@ import shutil
 import stat
 import tarfile
 
+from ..machine.problems import problem
+from .describe import describe
+
 _RANK_FILE = re.compile(r"^rank(\d+)\.json$")
 _LOG_FILE = re.compile(r"^(torchrun\.log|rank\d+\.(out|err))$")
 _TAIL_BYTES = 65536
@@ -27,7 +30,11 @@ _METRICS_BYTES = 1048576
 
 
 class RunError(Exception):
-    """One sentence for the user."""
+    """What keeps a run from starting. ``problem``: its record, which the text describes."""
+
+    def __init__(self, problem):
+        super(RunError, self).__init__(describe(problem))
+        self.problem = problem
 
 
 def create(path, archive, variables, uid, gid):
@@ -39,7 +46,7 @@ def create(path, archive, variables, uid, gid):
         os.makedirs(os.path.dirname(path), 0o755, exist_ok=True)
         os.mkdir(path, 0o750)
     except FileExistsError:
-        raise RunError("The run directory %s exists already; give every run a run_id of its own." % path)
+        raise RunError(problem("run_exists", path))
     unpack(archive, path)
     _add_variables(os.path.join(path, "launch.json"), variables)
     os.mkdir(os.path.join(path, "logs"), 0o750)
@@ -56,7 +63,7 @@ def unpack(archive, path):
     with tarfile.open(archive, "r:gz") as tar:
         for member in tar:
             if not (member.isdir() or member.isfile()) or member.name.startswith("/") or ".." in member.name.split("/"):
-                raise RunError("The archive of the run holds %r, which is no plain file or directory." % member.name)
+                raise RunError(problem("wrong_member", member.name))
             target = os.path.join(path, member.name)
             if member.isdir():
                 os.makedirs(target, 0o750, exist_ok=True)

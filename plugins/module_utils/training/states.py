@@ -16,6 +16,7 @@ import socket
 import time
 
 from ..host.systemd_unit import TransientService, describe_end
+from ..machine.problems import problem
 from . import run as training_run
 from .run import RunError
 
@@ -25,27 +26,21 @@ _FULL_BELOW = 65536
 
 
 def refusals(params, run):
-    """Sentences why a run could not start on this node; empty when nothing speaks against it."""
+    """Problems for which a run could not start on this node, as records."""
     if params["state"] != "started":
         return []
-    return [text for text in _refusals(params, run) if text]
+    return [one for one in _refusals(params, run) if one]
 
 
 def _refusals(params, run):
     if not _RUN_ID.match(params["run_id"]):
-        yield "The run_id %r is no file name of letters, digits, dots, dashes and underscores." % params["run_id"]
+        yield problem("wrong_run_id", params["run_id"])
     if os.geteuid() != 0:
-        yield "Starting a run needs root on the node; set become: true."
+        yield problem("not_root")
     if not os.path.isfile(params["python"]):
-        yield (
-            "The training environment's interpreter %s does not exist on this node; run playbook site.yml, or name "
-            "another environment." % params["python"]
-        )
+        yield problem("no_interpreter", params["python"])
     if not _user(params["user"]):
-        yield (
-            "The training user %r does not exist on this node; run playbook site.yml, or name another user."
-            % params["user"]
-        )
+        yield problem("no_user", params["user"])
     yield _address_refusal(params["address"], run)
     yield _port_refusal(params["address"], *_endpoint(params["rendezvous"]))
 
@@ -135,7 +130,7 @@ def _standing(params, shown):
 
 def _address_refusal(address, run):
     if _interfaces(address, run) == []:
-        return "No interface of this node has the cluster address %s; set gpu_cluster_address to one it has." % address
+        return problem("no_address", address)
     return None
 
 
@@ -150,7 +145,7 @@ def _port_refusal(address, host, port):
             probe.bind((host, port))
         except OSError as error:
             if error.errno == errno.EADDRINUSE:
-                return "The rendezvous port %d of this node is in use, perhaps by another run; choose another." % port
+                return problem("port_in_use", port)
     return None
 
 
@@ -191,5 +186,5 @@ def _path(params):
 
 def _service(params, run):
     if not _RUN_ID.match(params["run_id"]):
-        raise RunError("The run_id %r is no name of a run." % params["run_id"])
+        raise RunError(problem("wrong_run_id", params["run_id"]))
     return TransientService(run, "allreduce-train-%s.service" % params["run_id"])

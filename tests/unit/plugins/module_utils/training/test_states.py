@@ -8,12 +8,14 @@ import os
 import socket
 
 import pytest
+from ansible_collections.allreduce.gpu.plugins.module_utils.machine.problems import problem
 from ansible_collections.allreduce.gpu.plugins.module_utils.training import (
     run as training_run,
 )
 from ansible_collections.allreduce.gpu.plugins.module_utils.training import (
     states as training_states,
 )
+from ansible_collections.allreduce.gpu.plugins.module_utils.training.describe import describe
 from ansible_collections.allreduce.gpu.plugins.module_utils.training.run import RunError
 
 # What `ip -json address show to 127.0.0.1` prints on a host with two interfaces.
@@ -74,7 +76,7 @@ def test_nothing_speaks_against_a_good_request(params):
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"run_id": "../r1"}, "The run_id '../r1' is no file name"),
+        ({"run_id": "../r1"}, "The run_id '../r1' is not valid"),
         (
             {"python": "/nowhere/bin/python"},
             "interpreter /nowhere/bin/python does not exist on this node; run playbook",
@@ -85,19 +87,22 @@ def test_nothing_speaks_against_a_good_request(params):
 def test_what_is_missing_on_the_node_is_named(params, change, sentence):
     found = training_states.refusals(dict(params, **change), Node())
     assert len(found) == 1
-    assert sentence in found[0]
+    assert sentence in describe(found[0])
 
 
 def test_root_is_needed(params, monkeypatch):
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    assert training_states.refusals(params, Node()) == ["Starting a run needs root on the node; set become: true."]
+    assert training_states.refusals(params, Node()) == [problem("not_root")]
 
 
 def test_an_address_the_node_does_not_have_is_refused(params):
     found = training_states.refusals(dict(params, address="192.0.2.1"), Node(ip="[{},{}]"))
-    assert found == [
-        "No interface of this node has the cluster address 192.0.2.1; set gpu_cluster_address to one it has."
-    ]
+    assert found == [problem("no_address", "192.0.2.1")]
+
+
+@pytest.mark.parametrize("printed", ["no JSON", None])
+def test_an_address_that_ip_cannot_tell_of_is_left_to_the_libraries(params, printed):
+    assert training_states.refusals(dict(params, address="192.0.2.1"), Node(ip=printed)) == []
 
 
 def test_a_busy_rendezvous_port_is_refused(params):
@@ -106,7 +111,7 @@ def test_a_busy_rendezvous_port_is_refused(params):
         other.listen(1)
         port = other.getsockname()[1]
         found = training_states.refusals(dict(params, rendezvous=f"127.0.0.1:{port}"), Node())
-    assert found == [f"The rendezvous port {port} of this node is in use, perhaps by another run; choose another."]
+    assert found == [problem("port_in_use", port)]
 
 
 @pytest.mark.parametrize(
@@ -189,5 +194,5 @@ def test_stopping_a_run_that_never_was_changes_nothing(params):
 
 
 def test_a_run_id_never_leaves_the_directory(params):
-    with pytest.raises(RunError, match="no name of a run"):
+    with pytest.raises(RunError, match="is not valid; use letters"):
         training_states.stop(dict(params, run_id="../../etc"), Node())

@@ -1,0 +1,25 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The sentences for what keeps a training run from starting on a node; nothing is decided by them."""
+
+SENTENCES = {
+    "run_exists": "The run directory {subject} exists already; give every run a run_id of its own.",
+    "wrong_member": "The archive of the run holds {subject!r}, which is no plain file or directory.",
+    "wrong_run_id": "The run_id {subject!r} is not valid; use letters, digits, dots, dashes and underscores.",
+    "not_root": "Starting a run needs root on the node; set become: true.",
+    "no_interpreter": (
+        "The training environment's interpreter {subject} does not exist on this node; run playbook site.yml, or name "
+        "another environment."
+    ),
+    "no_user": "The training user {subject!r} does not exist on this node; run playbook site.yml, or name another user.",
+    "no_address": (
+        "No interface of this node has the cluster address {subject}; set gpu_cluster_address to one that it has."
+    ),
+    "port_in_use": "The rendezvous port {subject} of this node is in use, perhaps by another run; choose another.",
+}
+
+
+def describe(problem):
+    """Return the sentence for a problem."""
+    return SENTENCES[problem["code"]].format(subject=problem["subject"], **problem["detail"])
