@@ -130,10 +130,10 @@ counters:
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.health import reading as health_reading
-from ..module_utils.health.coherence import FABRIC_MANAGER
 from ..module_utils.health.verdict import APPLICATION_XIDS, judge
 from ..module_utils.host.ansible_module import program_output
 from ..module_utils.host.node_state import read_node_state
+from ..module_utils.host.services import FABRIC_MANAGER
 from ..module_utils.machine.files import FileTree
 from ..module_utils.machine.gpu_node import measure
 from ..module_utils.machine.nvml import open_nvml

@@ -91,9 +91,8 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.host.ansible_module import program_output
 from ..module_utils.host.node_state import read_node_state
+from ..module_utils.host.services import WATCHED
 from ..module_utils.machine.files import FileTree
-
-SERVICES = ["chrony", "chronyd", "nvidia-persistenced", "nvidia-fabricmanager", "allreduce-gpu-settings"]
 
 
 def main():
@@ -102,7 +101,7 @@ def main():
     module = AnsibleModule(
         argument_spec={
             "packages": dict(strings, default=["*"]),
-            "services": dict(strings, default=SERVICES),
+            "services": dict(strings, default=list(WATCHED)),
             "paths": {"type": "list", "elements": "path", "default": ["/", "/opt", "/var"]},
             "root": {"type": "path", "default": "/"},
         },

@@ -9,10 +9,10 @@ __metaclass__ = type
 
 import re
 
+from ..host.services import FABRIC_MANAGER
 from .findings import finding, judged
 
 CATEGORY = "coherence"
-FABRIC_MANAGER = "nvidia-fabricmanager"
 
 
 def judge_coherence(node, state, next_module):

@@ -13,6 +13,10 @@ import os
 import re
 import time
 
+FABRIC_MANAGER = "nvidia-fabricmanager"
+TIME_SERVICES = ("chrony", "chronyd")  # Debian's name and Red Hat's; either may be an alias of the other
+# What a node tells the state of, if not asked for others.
+WATCHED = TIME_SERVICES + ("nvidia-persistenced", FABRIC_MANAGER, "allreduce-gpu-settings")
 ENABLED = ("enabled", "enabled-runtime", "static", "indirect", "generated", "alias")
 SHOW = ["systemctl", "show", "--property=LoadState,ActiveState,UnitFileState"]
 

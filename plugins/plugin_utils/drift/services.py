@@ -5,14 +5,13 @@
 
 from __future__ import annotations
 
+from ...module_utils.host.services import FABRIC_MANAGER, TIME_SERVICES
 from ..documents.observed import Observed, Service
 from ..documents.stack import Component
 from .comparison import Comparison, Remedy, Status, compared
 from .names import FABRIC_MANAGER_PACKAGES
 from .packages import compare_packages, compare_unwanted, others
 
-FABRIC_MANAGER = "nvidia-fabricmanager"
-TIME_SERVICES = ("chrony", "chronyd")  # Debian's name and Red Hat's; either may be an alias of the other
 NODE = "node"
 
 

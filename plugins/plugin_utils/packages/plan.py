@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
+from ...module_utils.host.services import FABRIC_MANAGER
 from ..documents.observed import Observed
 from ..documents.stack import Package
 from ..drift.comparison import Comparison
@@ -105,7 +106,7 @@ def component_plan(name: str, desired: Desired, hold_kernel: bool = False) -> Pa
     driver = desired.stack.driver if name == "driver" else None
     if driver is None:
         held = _HELD.get(name, found.held)
-        services = ("nvidia-fabricmanager",) if name == "fabric-manager" else ()
+        services = (FABRIC_MANAGER,) if name == "fabric-manager" else ()
         return PackagePlan(name, found.packages, held=held, services=services, desired=desired)
     return PackagePlan(
         name,
