@@ -62,7 +62,7 @@ def test_a_reboot_is_pending_until_it_happened(tmp_path, since, pending):
         "/var/lib/allreduce/reboot-pending": json.dumps({"reason": "new driver", "since": since}),
     })  # fmt: skip
     found = services.read_reboot_pending(files)
-    assert found == ({"reason": "new driver", "since": since} if pending else None)
+    assert found == ({"reason": "new driver", "since": since, "by_role": True} if pending else None)
 
 
 def test_the_distributions_own_mark(tmp_path):
