@@ -13,8 +13,9 @@ from ansible.errors import AnsibleActionFail
 from ..plugin_utils.documents.observed import Observed
 from ..plugin_utils.documents.parsing import DocumentError
 from ..plugin_utils.documents.stack import Package
-from ..plugin_utils.node.action import NodeAction, StepFailed
+from ..plugin_utils.node.action import StepFailed
 from ..plugin_utils.node.diffs import difference
+from ..plugin_utils.packages.action import PackageAction
 from ..plugin_utils.packages.change import happened, hold_arguments, not_installed, predicted, release_arguments
 from ..plugin_utils.packages.managers import Apt, Call, Dnf, manager_of
 from ..plugin_utils.packages.plan import COMPONENTS, PackagePlan, Steps, absent_plan, component_plan, own_plan, steps
@@ -40,7 +41,7 @@ SPEC = {
 }
 
 
-class ActionModule(NodeAction):
+class ActionModule(PackageAction):
     """Brings packages to a plan, holds them there, and returns the node's new state."""
 
     def act(self) -> dict[str, Any]:

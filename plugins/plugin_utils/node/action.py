@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,11 +13,8 @@ from ansible.plugins.action import ActionBase
 from ..documents.observed import Observed
 from ..drift.desired import DEFAULTS, Desired, desired
 from ..drift.record import observe
-from ..packages.messages import compiler_log, explain, text_of
 from .diffs import merge
 from .module_defaults import with_defaults
-
-LOG_LINES = 15
 
 
 class StepFailed(Exception):
@@ -107,21 +103,12 @@ class NodeAction(ActionBase):
         """Return a variable of the node."""
         return self._templar.template(self._vars[name]) if name in self._vars else default
 
+    def explain(self, failed: Mapping[str, Any]) -> dict[str, Any]:
+        """Return ``cause``, ``remedy`` and ``text`` of a failed step, ``tail`` to follow it, and more for the result."""
+        message = " ".join(str(failed.get("msg") or "no message").split()).rstrip(".")
+        return {"cause": failed.get("cause", "unknown"), "remedy": failed.get("remedy", ""), "text": message}
+
     def _explained(self, failed: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a failure as one sentence with its cause; the lines of the compiler's log follow where there is one."""
-        log, lines = compiler_log(failed), ""
-        try:
-            holder = self.measure().get("package_manager_holder")
-            if log:
-                content = self.execute("ansible.builtin.slurp", {"src": log}, changes=False)["content"]
-                lines = "\n".join(base64.b64decode(content).decode("utf-8", "replace").splitlines()[-LOG_LINES:])
-        except StepFailed:
-            holder = None
-        known = explain(failed, holder)
-        tail = f". It ends with\n{lines}" if lines else "."
-        return {
-            **known,
-            "failed": True,
-            "msg": f"{self.what_failed()} on {self.host}: {known['text']}{tail}",
-            "output": text_of(failed),
-        }
+        known = self.explain(failed)
+        text, tail = known.pop("text"), known.pop("tail", "")
+        return {**known, "failed": True, "msg": f"{self.what_failed()} on {self.host}: {text}.{tail}"}

@@ -1,0 +1,54 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Controller side of allreduce.gpu.service: run systemd where the measured state is another one, and measure."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ansible.errors import AnsibleActionFail
+
+from ..plugin_utils.documents.observed import Service
+from ..plugin_utils.documents.parsing import DocumentError
+from ..plugin_utils.node.action import NodeAction
+from ..plugin_utils.node.diffs import difference
+
+SPEC = {
+    "name": {"type": "str", "required": True},
+    "enabled": {"type": "bool"},
+    "state": {"type": "str", "choices": ["started", "stopped"]},
+    "daemon_reload": {"type": "bool", "default": False},
+}
+
+
+class ActionModule(NodeAction):
+    """Brings a measured service to its state, and returns the node's new state."""
+
+    def act(self) -> dict[str, Any]:
+        _validation, options = self.validate_argument_spec(SPEC, required_one_of=[["enabled", "state"]])
+        self._name = options["name"]
+        try:
+            found = self.observed().services.get(self._name, Service())
+        except DocumentError as error:
+            raise AnsibleActionFail(f"The service {self._name} of {self.host}: {error}.") from None
+        active = None if options["state"] is None else options["state"] == "started"
+        before = {"enabled": bool(found.enabled), "active": bool(found.active)}
+        wanted = {
+            key: value for key, value in (("enabled", options["enabled"]), ("active", active)) if value is not None
+        }
+        if {**before, **wanted} == before:
+            return {}
+        if not self._task.check_mode:
+            given = {key: value for key, value in options.items() if value is not None}
+            self.execute("ansible.builtin.systemd_service", given, changes=False)
+            self.measure()
+        self.note_change(True, difference(f"service {self._name}", _lines(before), _lines({**before, **wanted})))
+        return {}
+
+    def what_failed(self) -> str:
+        return f"The service {self._name} could not be set"
+
+
+def _lines(state: dict[str, bool]) -> list[str]:
+    return [f"{key}: {'yes' if value else 'no'}" for key, value in state.items()]

@@ -1,0 +1,68 @@
+#!/usr/bin/python
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Documentation of the action plugin of the same name, which does the work on the controller."""
+
+DOCUMENTATION = r"""
+module: service
+short_description: Bring a service that node_state measures to its state
+version_added: 0.1.0
+author:
+  - The allreduce.gpu authors (@allreduce)
+description:
+  - Runs M(ansible.builtin.systemd_service) where the fact C(gpu_node_state) shows another state, and measures the node
+    again. Where the state is as wanted, nothing runs on the node.
+  - A service that is not there counts as disabled and stopped, so check mode works before its package is installed.
+options:
+  name:
+    description: Name of the service, one of those that M(allreduce.gpu.node_state) measures.
+    type: str
+    required: true
+  enabled:
+    description: Whether it starts at boot. Without it, that stays as it is.
+    type: bool
+  state:
+    description: Whether it runs. Without it, that stays as it is.
+    type: str
+    choices: [started, stopped]
+  daemon_reload:
+    description: Have systemd read its units again before.
+    type: bool
+    default: false
+attributes:
+  action:
+    description: Runs on the controller, and modules on the node.
+    support: full
+  async:
+    description: Runs in the background.
+    support: none
+  check_mode:
+    description: Predicts changes without making them.
+    support: full
+  diff_mode:
+    description: Shows the state before and after.
+    support: full
+  facts:
+    description: Returns the fact C(gpu_node_state) when it changed something.
+    support: full
+"""
+
+EXAMPLES = r"""
+- name: Enable and start the persistence daemon
+  allreduce.gpu.service:
+    name: nvidia-persistenced
+    enabled: true
+    state: started
+"""
+
+RETURN = r"""
+ansible_facts:
+  description: The state of the node after a change.
+  returned: changed
+  type: dict
+  contains:
+    gpu_node_state:
+      description: As M(allreduce.gpu.node_state) returns it.
+      type: dict
+"""

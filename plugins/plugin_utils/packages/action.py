@@ -1,0 +1,34 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Actions that work with a node's package manager, or with what its packages build."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from typing import Any
+
+from ..node.action import NodeAction, StepFailed
+from .messages import compiler_log, explain, text_of
+
+LOG_LINES = 15
+
+
+class PackageAction(NodeAction):
+    """Explains failures of package managers and of DKMS."""
+
+    def explain(self, failed: Mapping[str, Any]) -> dict[str, Any]:
+        """Return why a package manager or a build failed, with the last lines of the compiler's log where there is one."""
+        log, holder = compiler_log(failed), None
+        try:
+            holder = self.measure().get("package_manager_holder")
+            tail = self._last_lines(log) if log else ""
+        except StepFailed:
+            tail = ""
+        return {**explain(failed, holder), "tail": tail, "output": text_of(failed)}
+
+    def _last_lines(self, log: str) -> str:
+        content = self.execute("ansible.builtin.slurp", {"src": log}, changes=False)["content"]
+        lines = base64.b64decode(content).decode("utf-8", "replace").splitlines()
+        return " It ends with\n" + "\n".join(lines[-LOG_LINES:])

@@ -1,0 +1,82 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import pytest
+from ansible.errors import AnsibleError
+from ansible_collections.allreduce.gpu.plugins.action import service
+from ansible_collections.allreduce.gpu.tests.support.fake_node import FakeNode, act
+
+NAME = "nvidia-persistenced"
+OFF = {"enabled": False, "active": False}
+ON = {"enabled": True, "active": True}
+
+
+def run(one, check=False, **arguments):
+    return act(service, one, {}, check, name=NAME, **arguments)
+
+
+CHANGES = [
+    (OFF, {"enabled": True, "state": "started"}, ON),
+    (OFF, {"enabled": True}, {"enabled": True, "active": False}),
+    (ON, {"enabled": False, "state": "stopped"}, OFF),
+    ({"enabled": True, "active": False}, {"state": "started"}, ON),
+]
+
+
+@pytest.mark.parametrize(("before", "wanted", "after"), CHANGES)
+def test_change(before, wanted, after):
+    one = FakeNode(services={NAME: dict(before)})
+    result = run(one, **wanted)
+
+    assert result["changed"]
+    assert one.services[NAME] == after
+    assert one.modules() == ["systemd_service", "node_state"]
+    assert result["ansible_facts"]["gpu_node_state"]["services"][NAME] == after
+    assert not run(one, **wanted)["changed"]
+
+
+@pytest.mark.parametrize(("before", "wanted", "after"), CHANGES)
+def test_change_in_check_mode(before, wanted, after):
+    one = FakeNode(services={NAME: dict(before)})
+    result = run(one, check=True, **wanted)
+
+    assert result["changed"]
+    assert result["diff"][0]["before"] != result["diff"][0]["after"]
+    assert one.calls == []
+
+
+@pytest.mark.parametrize("check", [False, True])
+@pytest.mark.parametrize(("_before", "wanted", "after"), CHANGES)
+def test_no_change(_before, wanted, after, check):
+    one = FakeNode(services={NAME: dict(after)})
+    result = run(one, check, **wanted)
+
+    assert not result["changed"]
+    assert one.calls == []
+
+
+@pytest.mark.parametrize("check", [False, True])
+def test_a_service_that_is_not_there_is_off(check):
+    one = FakeNode()
+    assert not run(one, check, enabled=False, state="stopped")["changed"]
+    assert one.calls == []
+
+
+def test_a_service_to_come_is_predicted():
+    assert run(FakeNode(), check=True, enabled=True)["changed"]
+
+
+def test_systemds_words_are_told():
+    result = run(FakeNode(), enabled=True)
+
+    assert result["failed"]
+    assert result["msg"].startswith(
+        f"The service {NAME} could not be set on gpu-1: Could not find the requested service"
+    )
+
+
+def test_nothing_wanted_is_refused():
+    with pytest.raises(AnsibleError, match="enabled, state"):
+        run(FakeNode())
