@@ -10,11 +10,10 @@ from ansible.plugins.action import ActionBase
 from ansible.release import __version__ as ansible_version
 
 from ..plugin_utils.planning.decide import decide
-from ..plugin_utils.planning.lock import LockError
 from ..plugin_utils.planning.questions import question_from_facts
+from ..plugin_utils.preflight.problem import ProblemError
 from ..plugin_utils.preflight.text import describe_all
 from ..plugin_utils.stack.explain import conflict_message
-from ..plugin_utils.stack.inputs import InputError
 from ..plugin_utils.stack.tables import load
 
 load()  # here, so that the tables are read once before forks, not once in every fork
@@ -32,9 +31,7 @@ class ActionModule(ActionBase):
         question = question_from_facts(options, facts, ansible_version)
         try:
             answer = decide(question, lock=options["lock"], renew=options["renew"])
-        except InputError as error:
-            raise AnsibleActionFail(str(error)) from error
-        except LockError as error:
+        except ProblemError as error:
             raise AnsibleActionFail(describe_all(error.problems), result={"cause": error.problems[0].code}) from None
         if answer["stack"] is None and options["on_conflict"] == "fail":
             raise AnsibleActionFail(conflict_message(answer), result={"changed": False, **answer})

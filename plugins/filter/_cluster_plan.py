@@ -55,15 +55,16 @@ from ansible.errors import AnsibleFilterError
 from ansible.release import __version__
 
 from ..plugin_utils.planning.plan import plan
-from ..plugin_utils.stack.inputs import InputError
+from ..plugin_utils.preflight.problem import ProblemError
+from ..plugin_utils.preflight.text import describe_all
 
 
 def cluster_plan(hosts, hostvars, lock="", renew=False):
     """The plan of these hosts."""
     try:
         return plan({host: hostvars[host] for host in hosts}, __version__, lock or None, renew)
-    except InputError as error:
-        raise AnsibleFilterError(str(error)) from error
+    except ProblemError as error:
+        raise AnsibleFilterError(describe_all(error.problems)) from None
 
 
 class FilterModule:

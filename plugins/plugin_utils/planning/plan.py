@@ -8,12 +8,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 
+from ..preflight.problem import ProblemError
 from ..preflight.text import describe_all
 from ..stack.explain import conflict_line
 from ..stack.inputs import InputError
 from .decide import decide
 from .disk import disk_shortage
-from .lock import LockError, plain
+from .lock import plain
 from .questions import question_from_facts
 
 
@@ -31,10 +32,7 @@ def plan(hosts: Mapping[str, Mapping], version: str, lock: str | None = None, re
         question = json.loads(key)
         try:
             answer = decide(question, lock=lock, renew=renew)
-        except InputError as error:
-            found["refused"].append(_refused(names, question, [str(error)], None))
-            continue
-        except LockError as error:
+        except ProblemError as error:
             found["refused"].append(_refused(names, question, [describe_all(error.problems)], None))
             continue
         if answer["stack"] is None:
@@ -57,9 +55,7 @@ def host_question(variables: Mapping, version: str) -> dict:
         "request": variables.get("gpu_stack_request") or {},
     }
     if not isinstance(wishes["request"], Mapping):
-        raise InputError(
-            f"gpu_stack_request is '{wishes['request']}'; it must be a dictionary such as {{driver: '535'}}"
-        )
+        raise InputError("wrong_request", "gpu_stack_request", value=wishes["request"])
     return question_from_facts({**declared, **wishes}, facts, version)
 
 

@@ -56,6 +56,19 @@ SENTENCES = {
     "wrong_nproc": "nproc_per_node is '{subject}'; set it to auto or to a number from 1.",
     "wrong_port": "port is {subject}; set it to a number from 1 to 65535.",
     "short_lease": "lease is {subject} s; set it to {least} s or more.",
+    "wrong_request": "gpu_stack_request is {value}; set it to a dictionary such as {{driver: '535'}}.",
+    "unknown_request_key": "The request has no key '{subject}'; did you mean {nearest}?",
+    "unknown_profile": "There is no profile '{subject}'; the nearest ones are {nearest}.",
+    "unknown_architecture": "Architecture '{subject}' is not supported; choose x86_64 or aarch64.",
+    "unknown_os": "Operating system '{subject}' is not supported; the nearest supported ones are {nearest}.",
+    "no_os": "No operating system is given; set os to a name and a version such as 'ubuntu 22.04'.",
+    "unknown_gpu": "GPU '{subject}' is not known; the nearest known ones are {nearest}.",
+    "unknown_version": "{subject} {value} is not known; the nearest known ones are {nearest}.",
+    "wrong_version": (
+        "{subject} is {value}, which is no version; write a version (12.4), a prefix (12), a range ('>=12,<13') or "
+        "'latest'."
+    ),
+    "wrong_word": "{subject} is {value}; choose from {choices}.",
     "lock_unreadable": "{subject} is not a stack lock; restore it, or delete it to plan again.",
     "lock_format": (
         "{subject} has lock format {found}, but this collection reads format {supported}; delete the file to plan again."

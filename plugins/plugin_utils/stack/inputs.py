@@ -10,6 +10,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, cast
 
+from ..preflight.problem import Problem as InputProblem
+from ..preflight.problem import ProblemError
 from .candidates import candidates
 from .gpu_names import find_gpu
 from .model import FRAMEWORKS, Component, Environments, Gpu, Problem, Slot
@@ -38,8 +40,11 @@ OS_NAMES = {"redhat": "rhel", "alma": "almalinux", "rockylinux": "rocky", "oracl
 LOOKUPS: tuple[Component, ...] = ("driver", "cuda", "cudnn", "nccl", "pytorch", "tensorflow", "horovod", "cupy")
 
 
-class InputError(ValueError):
-    """Input nobody can work with; the message names the value and the nearest known ones."""
+class InputError(ProblemError):
+    """Input nobody can work with."""
+
+    def __init__(self, code: str, subject: object = "", **detail: object):
+        super().__init__(InputProblem(code, str(subject), detail))
 
 
 def nearest(value: object, known: Iterable[object], count: int = 3) -> str:
@@ -58,7 +63,7 @@ def make_problem(tables: Tables, question: Mapping[str, Any]) -> Problem:
     request = {name: value for name, value in request.items() if value is not None}
     unknown = sorted(set(request) - set(REQUEST_KEYS))
     if unknown:
-        raise InputError(f"the request has no key '{unknown[0]}'; did you mean {nearest(unknown[0], REQUEST_KEYS, 1)}?")
+        raise InputError("unknown_request_key", unknown[0], nearest=nearest(unknown[0], REQUEST_KEYS, 1))
     environments = _word("environments", request.pop("environments", None) or question.get("environments") or "one")
     excluded = {name for name in FRAMEWORKS if str(request.get(name, "")).lower() in ("none", "false")}
     request = {name: value for name, value in request.items() if name not in excluded}
@@ -94,7 +99,7 @@ def _profile(tables: Tables, name: str | None) -> Mapping[str, Any]:
     """The request a name stands for."""
     profiles = tables.subjects["profiles"]["profiles"]
     if name and name not in profiles:
-        raise InputError(f"there is no profile '{name}'; the nearest ones are {nearest(name, profiles)}")
+        raise InputError("unknown_profile", name, nearest=nearest(name, profiles))
     return profiles[name]["request"] if name else {}
 
 
@@ -106,15 +111,13 @@ def _wish(name: str, value: Any) -> str:
     try:
         wish = check_spec(value)
     except SpecError as error:
-        raise InputError(
-            f"{name}: {error}; write a version (12.4), a prefix (12), a range ('>=12,<13') or 'latest'"
-        ) from error
+        raise InputError("wrong_version", name, value=str(value)) from error
     return wish
 
 
 def _word(name: str, value: str) -> str:
     if value not in WORDS[name]:
-        raise InputError(f"{name} is '{value}'; it can be {', '.join(WORDS[name])}")
+        raise InputError("wrong_word", name, value=value, choices=list(WORDS[name]))
     return value
 
 
@@ -122,13 +125,13 @@ def _arch(value: object) -> Arch:
     try:
         return ARCHITECTURES[str(value or "x86_64").lower()]
     except KeyError:
-        raise InputError(f"architecture '{value}' is not supported; supported are x86_64 and aarch64") from None
+        raise InputError("unknown_architecture", value) from None
 
 
 def find_os(tables: Tables, value: object) -> DistroRow:
     """Return the row of an operating system: 'rocky 8.10' and {id: rocky, version: '8.10'} are rocky 8."""
     if not value:
-        raise InputError("no operating system is given; set os to a name and a version such as 'ubuntu 22.04'")
+        raise InputError("no_os")
     if isinstance(value, Mapping):
         value = f"{value.get('id', '')} {value.get('version', '')}"
     name, _space, number = str(value).strip().lower().partition(" ")
@@ -137,9 +140,7 @@ def find_os(tables: Tables, value: object) -> DistroRow:
         if row["id"] == name and number and starts_with(number, row["version"]):
             return row
     known = [f"{row['id']} {row['version']}" for row in tables.rows("distros")]
-    raise InputError(
-        f"operating system '{str(value).strip()}' is not supported; the nearest supported ones are {nearest(value, known)}"
-    )
+    raise InputError("unknown_os", str(value).strip(), nearest=nearest(value, known))
 
 
 def _gpus(tables: Tables, values: Iterable[object]) -> tuple[Gpu, ...]:
@@ -150,7 +151,7 @@ def _gpus(tables: Tables, values: Iterable[object]) -> tuple[Gpu, ...]:
         if row is None:
             shown = value.get("name") if isinstance(value, Mapping) else value
             known = [one["model"] for one in tables.rows("gpus")]
-            raise InputError(f"GPU '{shown}' is not known; the nearest known ones are {nearest(shown, known)}")
+            raise InputError("unknown_gpu", shown, nearest=nearest(shown, known))
         rows.setdefault(row["model"], []).append(row)
     return tuple(Gpu(row=found[0], model=model, count=len(found)) for model, found in sorted(rows.items()))
 
@@ -165,7 +166,7 @@ def _check_known(tables: Tables, problem: Problem) -> None:
         asked = replace(free, wishes={name: wish}, accelerator="cuda")
         if not candidates(tables, asked, Slot(name)):
             known = dict.fromkeys(one.version for one in candidates(tables, free, Slot(name)) if not one.absent)
-            raise InputError(f"{name} '{wish}' is not known; the nearest known versions are {nearest(wish, known)}")
+            raise InputError("unknown_version", name, value=wish, nearest=nearest(wish, known))
     _check_index(tables, problem.wishes.get("pytorch_index"))
 
 
@@ -173,4 +174,4 @@ def _check_index(tables: Tables, tag: str | None) -> None:
     never = tables.subjects["torch"]["never_existing_tags"]
     known = dict.fromkeys(build["tag"] for row in tables.rows("torch") for build in row["builds"])
     if tag and tag not in known and tag not in never:
-        raise InputError(f"pytorch_index '{tag}' is not known; the nearest known ones are {nearest(tag, known)}")
+        raise InputError("unknown_version", "pytorch_index", value=tag, nearest=nearest(tag, known))

@@ -65,9 +65,9 @@ def test_a_conflict_is_reported_when_asked_for():
     ("arguments", "message"),
     [
         ({"gpus": ["A99"]}, "GPU 'A99' is not known"),
-        ({"os": "slackware 15"}, "operating system 'slackware 15' is not supported"),
+        ({"os": "slackware 15"}, "Operating system 'slackware 15' is not supported"),
         ({"request": {"pytroch": "2"}}, "did you mean pytorch"),
-        ({"profile": "pytorch-stabel"}, "there is no profile 'pytorch-stabel'; the nearest ones are pytorch-stable"),
+        ({"profile": "pytorch-stabel"}, "There is no profile 'pytorch-stabel'; the nearest ones are pytorch-stable"),
     ],
 )
 def test_bad_input_is_one_sentence(arguments, message):

@@ -12,6 +12,7 @@ import yaml
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.planning import lock
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.planning.decide import decide
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.preflight.text import describe
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.inputs import InputError
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.resolve import resolve
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.tables import Tables, load
 
@@ -85,8 +86,10 @@ def test_a_locked_stack_the_tables_refuse_by_now_stays(path):
     for row in tables.subjects["drivers"]["rows"]:
         row["branch"] += 1000
     tables.subjects["archives"]["rows"].clear()
-    with pytest.raises(ValueError, match="driver '535' is not known"):
+    with pytest.raises(InputError) as error:
         decide(QUESTION, tables=tables, lock=path)
+    (problem,) = error.value.problems
+    assert (problem.code, problem.subject, problem.detail["value"]) == ("unknown_version", "driver", "535")
 
 
 def test_the_same_plan_gives_the_same_file(path):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import pytest
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.planning import lock
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.planning.plan import plan
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.preflight.text import describe
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.inputs import InputError
 
 DESCRIBED = {"gpu_stack_host": {"os": "ubuntu 22.04", "gpus": ["A40"]}, "gpu_stack_request": {"driver": "580"}}
@@ -54,7 +55,7 @@ def test_a_profile_and_a_wish_over_it():
         ({"gpu_stack_request": {"driver": "535", "pytorch": "2.15.0"}}, "needs driver 580.65.06 or newer", True),
         ({"gpu_stack_request": {"driver": "999"}}, "driver '999' is not known", False),
         ({"gpu_stack_host": {"os": "ubuntu 22.04", "gpus": ["A99"]}}, "GPU 'A99' is not known", False),
-        ({"gpu_stack_host": {}}, "no operating system is given", False),
+        ({"gpu_stack_host": {}}, "No operating system is given", False),
     ],
 )
 def test_what_is_refused_stops_nobody_else(variables, says, instead):
@@ -67,8 +68,9 @@ def test_what_is_refused_stops_nobody_else(variables, says, instead):
 
 
 def test_a_request_that_is_no_dictionary():
-    with pytest.raises(InputError, match="gpu_stack_request is 'latest'; it must be a dictionary"):
+    with pytest.raises(InputError, match="wrong_request") as error:
         planned(a={**DESCRIBED, "gpu_stack_request": "latest"})
+    assert describe(error.value.problems[0]).startswith("gpu_stack_request is 'latest'; set it to a dictionary")
 
 
 def test_a_disk_that_is_too_small_is_told_with_its_host():

@@ -3,11 +3,16 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Every problem has a sentence: what is wrong, the value, what to set instead."""
 
+import inspect
 import re
 
 import pytest
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.planning import decide, lock, plan
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.preflight.problem import Problem
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.preflight.text import SENTENCES, describe, describe_all
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.report import sources as sources_of_report
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.report import writing
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack import inputs
 
 
 @pytest.mark.parametrize("code", SENTENCES)
@@ -43,3 +48,18 @@ def test_a_thousand_hosts_are_not_all_named():
 def test_the_same_problem_is_told_once():
     problem = Problem("no_training_nodes", "gpu_nodes")
     assert describe_all([problem, problem]) == describe(problem)
+
+
+def test_every_problem_of_a_request_and_of_a_lock_has_a_sentence():
+    """Their codes stand where they are raised."""
+    sources = [inspect.getsource(module) for module in (inputs, plan, lock, decide, sources_of_report, writing)]
+    found = set(re.findall(r'(?:InputError\(|Problem\(|_failed\()"(\w+)"', "".join(sources)))
+    assert {
+        "unknown_gpu",
+        "wrong_request",
+        "lock_format",
+        "lock_outdated",
+        "no_verification",
+        "report_not_read",
+    } <= found
+    assert found <= set(SENTENCES)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.preflight.text import describe_all
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.inputs import InputError
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.judge import REGISTRY
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.resolve import resolve
@@ -52,7 +53,7 @@ def test_case(case):
     if "error" in case:
         with pytest.raises(InputError) as caught:
             resolve(question(case))
-        assert case["error"] in str(caught.value)
+        assert case["error"] in describe_all(caught.value.problems)
         return
     answer = resolve(question(case))
     if "refused" in case:
