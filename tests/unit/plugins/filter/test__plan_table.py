@@ -45,7 +45,7 @@ def test_cluster_plan():
 
 
 def test_a_request_of_the_wrong_kind_is_an_error_of_the_filter():
-    with pytest.raises(AnsibleFilterError, match="must be a dictionary"):
+    with pytest.raises(AnsibleFilterError, match="set it to a dictionary"):
         apply(cluster_plan, "cluster_plan", ["up"], {"up": {"gpu_stack_request": "535"}})
 
 
