@@ -37,13 +37,13 @@ class ActionModule(NodeAction):
         wanted = {
             key: value for key, value in (("enabled", options["enabled"]), ("active", active)) if value is not None
         }
-        if {**before, **wanted} == before:
-            return {}
-        if not self._task.check_mode:
+        differs = {**before, **wanted} != before
+        if not self._task.check_mode and (differs or options["daemon_reload"]):
             given = {key: value for key, value in options.items() if value is not None}
             self.execute("ansible.builtin.systemd_service", given, changes=False)
-            self.measure()
-        self.note_change(True, difference(f"service {self._name}", _lines(before), _lines({**before, **wanted})))
+            if differs:
+                self.measure()
+        self.note_change(differs, difference(f"service {self._name}", _lines(before), _lines({**before, **wanted})))
         return {}
 
     def what_failed(self) -> str:

@@ -27,7 +27,7 @@ options:
     type: str
     choices: [started, stopped]
   daemon_reload:
-    description: Have systemd read its units again before.
+    description: Have systemd read its units again before, also where the state is as wanted.
     type: bool
     default: false
 attributes:

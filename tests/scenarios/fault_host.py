@@ -11,15 +11,14 @@ import time
 from contextlib import contextmanager
 from pathlib import Path
 
+import yaml
 from cluster import Cluster
 
 from tests.lab.mirror import faults
 
 HERE = Path(__file__).parent / "faults"
 PLAY = str(HERE / "stack.yml")
-QUICK_LOCKS = dict.fromkeys(
-    ("base_dpkg_lock_timeout", "cuda_repository_dpkg_lock_timeout", "nvidia_driver_dpkg_lock_timeout"), 5
-)
+QUICK_LOCKS = {"gpu_package_lock_timeout": 5}
 
 
 class FaultHost(Cluster):
@@ -139,5 +138,6 @@ def stopped(run, *words):
 
 def last_message(run):
     """msg of the last failure, its lines joined."""
-    last = run.output.split("fatal: ")[-1].partition("PLAY RECAP")[0].partition("TASK [")[0]
-    return re.sub(r"\s+", " ", last.partition("msg:")[2]).replace("''", "'").strip()
+    last = run.output.split("fatal: ")[-1].partition("PLAY RECAP")[0].partition("TASK [")[0].partition("=>")[2]
+    lines = [line for line in last.splitlines() if line.startswith(" ") or not line]
+    return re.sub(r"\s+", " ", str(yaml.safe_load("\n".join(lines))["msg"])).strip()

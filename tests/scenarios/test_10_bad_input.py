@@ -62,7 +62,7 @@ def test_unreachable_host(cluster, tmp_path):
         (["-e", '{"gpu_stack_request": {"driver": "535", "pytorch": "9.9.9"}}'], ["9.9.9"]),
         (["-e", '{"gpu_stack_request": {"drivr": "535"}}'], ["drivr", "driver"]),
         (["-e", '{"gpu_stack_request": {"driver": "5x5"}}'], ["5x5"]),
-        (["-e", "base_dpkg_lock_timeout=soon"], ["base_dpkg_lock_timeout", "soon"]),
+        (["-e", "gpu_package_lock_timeout=soon"], ["gpu_package_lock_timeout", "soon"]),
     ],
     ids=["misspelt-variable", "no-such-driver", "no-such-pytorch", "misspelt-request", "version-syntax", "wrong-type"],
 )

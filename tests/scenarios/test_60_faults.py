@@ -39,7 +39,7 @@ class Repository:
     def refuses(self, host, fault, *words):
         with host.fault(fault):
             message = stopped(host.stack("repository"), "/compute/cuda/repos/", host.host, *words)
-        assert message.startswith("'The repository http"), message
+        assert message.startswith("The repository http"), message
         left = host.run("ls /etc/apt/sources.list.d /etc/yum.repos.d 2>/dev/null", check=False)
         assert "allreduce-cuda" not in left, left
         host.is_sound()
@@ -111,7 +111,7 @@ class TestUbuntu(Driver):
         host = without_driver
         host.run("apt-get -y -q purge 'linux-headers-*' >/dev/null 2>&1")
         run = host.stack("driver", base_kernel_headers=False)
-        stopped(run, "kernel module cannot be built", "no headers", "set base_kernel_headers to true")
+        stopped(run, "kernel module could not be built", "no headers", "set base_kernel_headers to true")
         assert host.built() == []
         host.converges()
 

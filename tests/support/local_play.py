@@ -22,8 +22,11 @@ class Run:
     executions: list
 
 
-def run_roles(place: Path, roles, facts) -> Run:
-    """Include ROLES one after another on a host with FACTS, then ping it, which shows that executions are seen."""
+def run_roles(place: Path, roles, facts, *options) -> Run:
+    """Include ROLES one after another on a host with FACTS, then ping it, which shows that executions are seen.
+
+    options: further words for ansible-playbook.
+    """
     tasks = [{"ansible.builtin.set_fact": {"cacheable": True, **facts}}]
     tasks += [{"ansible.builtin.include_role": {"name": f"allreduce.gpu.{role}"}} for role in roles]
     tasks.append({"ansible.builtin.ping": {}})
@@ -39,7 +42,7 @@ def run_roles(place: Path, roles, facts) -> Run:
         "ALLREDUCE_EXECUTIONS": str(place / "executions.jsonl"),
         "ANSIBLE_NOCOLOR": "1",
     }
-    command = [sys.executable, "-m", "ansible", "playbook", "-i", "hosts.json", "play.yml"]
+    command = [sys.executable, "-m", "ansible", "playbook", "-i", "hosts.json", "play.yml", *options]
     process = subprocess.run(command, cwd=place, env=environment, capture_output=True, text=True, check=False)
     record = place / "executions.jsonl"
     executions = [json.loads(line) for line in record.read_text("utf-8").splitlines()] if record.exists() else []

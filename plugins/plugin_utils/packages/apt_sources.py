@@ -23,12 +23,3 @@ def additional_sources(mirrors: list[dict], components: list[str]) -> list[dict]
         if mirror["suite"] not in source["suites"]:
             source["suites"].append(mirror["suite"])
     return list(sources.values())
-
-
-def lacking_components(mirrors: list[dict], components: list[str]) -> list[str]:
-    """Those of ``components`` that some suite of the archive is used without."""
-    enabled: dict[tuple, set] = {}
-    for mirror in mirrors:
-        enabled.setdefault((mirror["uri"], mirror["suite"]), set()).update(mirror["components"])
-    suites = [have for have in enabled.values() if "main" in have]
-    return [component for component in components if any(component not in have for have in suites)]

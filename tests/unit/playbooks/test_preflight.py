@@ -79,7 +79,7 @@ def test_every_problem_at_once_with_a_limit(tmp_path, playbook):
         ("plan", {}, ["-e", "plan_mesure=true"], "Unknown variable plan_mesure (set on the command line); did you mean plan_measure?"),
         ("report", {}, ["-e", "report_direktory=x"], "did you mean report_directory?"),
         ("verify", {"verify_colectives": False}, [], "did you mean verify_collectives?"),
-        ("site", {}, ["-e", "base_dpkg_lock_timeout=soon"], "base_dpkg_lock_timeout (set on the command line) is 'soon'"),
+        ("site", {}, ["-e", "gpu_package_lock_timeout=soon"], "gpu_package_lock_timeout (set on the command line) is 'soon'"),
         ("plan", {}, ["-e", '{"gpu_stack_request": "latest"}'], "gpu_stack_request (set on the command line) is 'latest'; set it to a dictionary."),
         ("verify", {"gpu_cluster_address": "10.0.0.9"}, ["-e", "gpu_cluster_address=10.0.0.9"], "gpu-1, gpu-2 have the same cluster address 10.0.0.9"),
         ("plan", {}, ["--limit", "login"], "The limit login leaves no host of the group gpu_nodes; choose from gpu-1, gpu-2."),

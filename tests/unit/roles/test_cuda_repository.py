@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 CHECKOUT = Path(__file__).resolve().parents[3]
-APT = CHECKOUT / "roles" / "cuda_repository" / "tasks" / "apt" / "index.yml"
+LEFTOVERS = CHECKOUT / "roles" / "cuda_repository" / "tasks" / "leftovers.yml"
 
 needs_gpg = pytest.mark.skipif(not shutil.which("gpg"), reason="needs gpg")
 needs_apt_key = pytest.mark.skipif(not shutil.which("apt-key"), reason="needs apt-key")
@@ -103,7 +103,7 @@ def test_a_key_is_accepted_by_its_fingerprint(refusals, case):
 
 def retired_key_tasks():
     """The tasks about keys in what runs before the index is read."""
-    tasks = yaml.safe_load(APT.read_text(encoding="utf-8"))
+    tasks = yaml.safe_load(LEFTOVERS.read_text(encoding="utf-8"))
     found = [task for task in tasks if "apt-key" in str(task.get("ansible.builtin.command"))]
     assert len(found) == 2
     return found
@@ -137,7 +137,7 @@ def trusted_keys(apt):
 def remove_retired(apt, number, **environment):
     """Whether the tasks changed something."""
     place = apt.parents[1]
-    hosts = {"node": {"__cuda_repository_plan": {"retired_keys": [number, "0" * 40]}}}
+    hosts = {"node": {"__cuda_repository_retired_keys": [number, "0" * 40]}}
     return "changed=1" in play(place, retired_key_tasks(), hosts, APT_CONFIG=str(place / "apt.conf"), **environment)
 
 

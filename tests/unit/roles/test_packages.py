@@ -7,6 +7,8 @@ import re
 from pathlib import Path
 
 import yaml
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.names import DRIVER_EXCLUDED, FABRIC_MANAGER_HELD
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.packages.plan import COMPONENTS
 
 ROLES = Path(__file__).resolve().parents[3] / "roles"
 
@@ -15,12 +17,13 @@ def holds():
     """{name of a hold: roles that use it}"""
     found = {}
     for path in ROLES.glob("*/tasks/*.yml"):
-        for name in re.findall(r"(?m)^\s+packages_name: (\S+)$", path.read_text(encoding="utf-8")):
+        for name in re.findall(r"(?m)^\s+allreduce\.gpu\.packages:\n\s+name: (\S+)$", path.read_text(encoding="utf-8")):
             found.setdefault(name, set()).add(path.parents[1].name)
     return found
 
 
 def test_every_hold_belongs_to_one_role():
+    assert set(COMPONENTS) <= set(holds())
     assert {name: roles for name, roles in holds().items() if len(roles) > 1} == {}
 
 
@@ -37,12 +40,23 @@ def test_no_role_writes_the_file_of_a_hold():
     assert not files & set(holds())
 
 
-def variables(role):
-    return yaml.safe_load((ROLES / role / "vars" / "main.yml").read_text(encoding="utf-8"))
-
-
 def test_what_the_driver_leaves_to_the_fabric_manager_is_held_there():
-    """The two patterns that no driver's hold covers are the fabric manager's alone."""
-    left = variables("nvidia_driver")["__nvidia_driver_other_packages"]
-    assert set(variables("fabric_manager")["__fabric_manager_held"]) - set(left) == {"nvlsm", "nvlink5*"}
-    assert set(left) <= set(variables("fabric_manager")["__fabric_manager_held"])
+    """The two patterns beside them are the fabric manager's alone."""
+    assert set(FABRIC_MANAGER_HELD) - set(DRIVER_EXCLUDED) == {"nvlsm", "nvlink5*"}
+    assert set(DRIVER_EXCLUDED) <= set(FABRIC_MANAGER_HELD)
+
+
+def test_only_one_variable_says_how_long_to_wait_for_a_lock():
+    named = {
+        name
+        for path in ROLES.glob("*/defaults/main.yml")
+        for name in yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+        if "lock_timeout" in name
+    }
+    assert named == {"gpu_package_lock_timeout"}
+    literal = [
+        path
+        for path in ROLES.glob("*/tasks/**/*.yml")
+        if re.search(r"lock_timeout: *\d", path.read_text(encoding="utf-8"))
+    ]
+    assert not literal, literal

@@ -28,7 +28,7 @@ def test_an_unknown_system_is_refused_with_one_sentence(role, tmp_path):
     assert run.status == 2, run.output
     said = re.sub(r"\s+", " ", run.output)
     assert (
-        "Role python_env cannot create Python environments on rocky 9 yet: set pytorch to none in the gpu_stack_request of node,"
+        "Role python_env does not know the operating system rocky 9: set pytorch to none in the gpu_stack_request of node,"
         " and name no other framework there, to install driver and libraries only."
     ) in said
     assert "Could not find" not in said

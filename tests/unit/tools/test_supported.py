@@ -215,13 +215,3 @@ def test_a_role_without_variables_and_refusal_is_found(tmp_path):
     assert supported.knows(role, DEBIAN_12)
     assert not supported.knows(role, rocky)
     assert not supported.refuses(role)
-
-
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row['id']}-{row['version']}")
-@pytest.mark.parametrize("role", sorted(supported.with_used(CHECKOUT, supported.site_roles(CHECKOUT))))
-def test_every_role_has_tasks_for_the_package_manager_or_refuses_the_system(role, row):
-    place = CHECKOUT / "roles" / role
-    managers = {path.name for path in (place / "tasks").iterdir() if path.is_dir()} & {"apt", "dnf"}
-    # Only distributions with drivers of their own have components to enable.
-    unneeded = role == "nvidia_driver" and row["drivers"] == ["nvidia"]
-    assert not managers or row["package_manager"] in managers or unneeded or not supported.knows(place, row)

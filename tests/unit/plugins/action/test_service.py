@@ -57,6 +57,15 @@ def test_no_change(_before, wanted, after, check):
     assert one.calls == []
 
 
+@pytest.mark.parametrize(("check", "modules"), [(False, ["systemd_service"]), (True, [])])
+def test_a_changed_unit_is_read_again(check, modules):
+    one = FakeNode(services={NAME: dict(ON)})
+    result = run(one, check, enabled=True, daemon_reload=True)
+
+    assert not result["changed"]
+    assert one.modules() == modules
+
+
 @pytest.mark.parametrize("check", [False, True])
 def test_a_service_that_is_not_there_is_off(check):
     one = FakeNode()

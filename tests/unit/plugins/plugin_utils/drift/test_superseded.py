@@ -6,11 +6,18 @@
 from __future__ import annotations
 
 import pytest
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.superseded import superseded_packages
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.observed import Observed
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.parsing import parse
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.stack import Driver
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.packages import superseded
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.resolve import resolve
 
 KEPT = {"nvidia-container-toolkit": "1.19.0-1", "libnvidia-container1": "1.19.0-1", "linux-image-generic": "5.15.0.101",
         "nvlsm": "2025.06.5-1", "libnvidia-egl-wayland1": "1:1.1.9-1.1", "cuda-compat-12-4": "550.54.15-1"}  # fmt: skip
+
+
+def superseded_packages(plan, host):
+    return superseded(parse(Driver, plan), Observed(packages=host))
 
 
 def driver(os, **request):

@@ -1,10 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.packages.apt_sources import (
-    additional_sources,
-    lacking_components,
-)
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.packages.apt_sources import additional_sources
 
 NONFREE = ["contrib", "non-free"]
 KEYRING = "/usr/share/keyrings/archive.gpg"
@@ -41,10 +38,3 @@ def test_only_what_an_entry_lacks_is_added():
 def test_mirrors_with_other_keyrings_stay_apart():
     security = entry("bookworm-security", "main", "http://mirror.example/security", None)
     assert [one["signed_by"] for one in additional_sources([*MAIN_ONLY, security], NONFREE)] == [KEYRING, None]
-
-
-def test_lacking_components():
-    assert lacking_components(MAIN_ONLY, NONFREE) == NONFREE
-    assert lacking_components(MAIN_ONLY + OURS, NONFREE) == []
-    assert lacking_components(MAIN_ONLY + OURS[:1], NONFREE) == NONFREE
-    assert lacking_components([], NONFREE) == []

@@ -8,6 +8,7 @@ from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.observed i
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.stack import Package
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.desired import desired
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.reconcile import drift
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.packages.managers import manager_of
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.packages.plan import (
     COMPONENTS,
     Steps,
@@ -86,6 +87,29 @@ def test_what_is_absent_is_removed_and_no_longer_held(stack, name):
     assert steps(plan, Observed(packages=installed)).remove
     assert not steps(plan, Observed(packages={"bash": "5"}))
     assert plan.held
+
+
+INSTALLED = {"nvidia-smi": "535.309.01-0+deb12u1", "bash": "1:5.2"}
+
+
+@pytest.mark.parametrize(
+    ("wanted", "specs"),
+    [
+        ([], []),
+        (["bash"], []),
+        (["chrony"], ["chrony"]),
+        ([{"name": "nvidia-smi", "version": "535.*"}], []),
+        ([{"name": "nvidia-smi", "version": "535.309.01-0+deb12u1"}], []),
+        ([{"name": "nvidia-smi", "version": "550.*"}], ["nvidia-smi=550.*"]),
+        ([{"name": "nvidia-smi", "version": None}], []),
+        ([{"name": "libcuda1", "version": None}], ["libcuda1"]),
+        ([{"name": "bash", "version": "5.*"}], []),
+        ([{"name": "bash", "version": "2:5.*"}], ["bash=2:5.*"]),
+    ],
+)
+def test_what_is_missing(wanted, specs):
+    todo = steps(own_plan("own", {"packages": wanted}), Observed(packages=INSTALLED))
+    assert manager_of("apt", 1, None).install(todo.install)[0].arguments["name"] == specs
 
 
 OWN = {

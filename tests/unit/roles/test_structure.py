@@ -1,0 +1,116 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How far it is from a role to what acts: chains of included files, and how much stands in one."""
+
+from pathlib import Path
+
+import yaml
+
+ROLES = Path(__file__).resolve().parents[3] / "roles"
+DEPTH, TASKS_PER_FILE, LINES = 3, 4, 60
+NESTED = ("block", "rescue", "always")
+
+
+def tasks_of(path):
+    """Every task of a file, those in blocks among them; a block itself is none."""
+    waiting, found = list(yaml.safe_load(path.read_text(encoding="utf-8")) or []), []
+    while waiting:
+        task = waiting.pop()
+        if "block" in task:
+            waiting += [inner for part in NESTED for inner in task.get(part, [])]
+        else:
+            found.append(task)
+    return found
+
+
+def module(task, *names):
+    """Arguments of the task where it is one of these modules, by its short or its full name."""
+    return next((task[key] for key in task for name in names if key in (name, f"ansible.builtin.{name}")), None)
+
+
+def files_included(path, task):
+    """Task files that a task continues in. A name that is decided at run time stands for every file it can be."""
+    given = module(task, "include_tasks", "import_tasks")
+    if given is not None:
+        name = given if isinstance(given, str) else given["file"]
+        pattern = "*" if "{{" in name else name
+        return sorted(path.parent.glob(pattern)) + (sorted(path.parent.glob("*/*.yml")) if "{{" in name else [])
+    role = module(task, "include_role", "import_role")
+    if role is None:
+        return []
+    name, entry = role["name"].removeprefix("allreduce.gpu."), role.get("tasks_from", "main").removesuffix(".yml")
+    return [ROLES / name / "tasks" / f"{entry}.yml"]
+
+
+def chains(path, before=()):
+    """Chains of files that begin with this one and go to an end."""
+    assert path not in before, f"{path} includes itself"
+    here = (*before, path)
+    included = [one for task in tasks_of(path) for one in files_included(path, task)]
+    return [chain for one in included for chain in chains(one, here)] or [here]
+
+
+def entry_points():
+    """Files that nobody of the same role includes: main.yml and what tasks_from names."""
+    for role in sorted(ROLES.iterdir()):
+        files = sorted((role / "tasks").rglob("*.yml"))
+        within = {one for path in files for task in tasks_of(path) for one in files_included(path, task)}
+        yield from (path for path in files if path not in within)
+
+
+def task_files():
+    return sorted(ROLES.glob("*/tasks/**/*.yml"))
+
+
+def test_a_chain_is_measured(tmp_path):
+    """A measure that finds nothing would let everything pass."""
+    names = ["main", "a", "b", "c"]
+    for name, following in zip(names, [*names[1:], None], strict=True):
+        task = (
+            {"ansible.builtin.include_tasks": {"file": f"{following}.yml"}}
+            if following
+            else {"ansible.builtin.ping": None}
+        )
+        (tmp_path / f"{name}.yml").write_text(yaml.safe_dump([{"block": [], "rescue": [task]}]))
+    assert [len(chain) for chain in chains(tmp_path / "main.yml")] == [4]
+
+
+def test_what_acts_is_at_most_two_files_away_from_an_entry_point():
+    found = [chain for path in entry_points() for chain in chains(path)]
+    assert len(found) > 20
+    long = [
+        " > ".join(f"{path.parents[1].name}/{path.stem}" for path in chain) for chain in found if len(chain) > DEPTH
+    ]
+    assert not long, long
+
+
+def test_a_file_is_worth_opening():
+    files = task_files()
+    assert sum(len(tasks_of(path)) for path in files) / len(files) >= TASKS_PER_FILE
+
+
+def test_a_file_is_read_at_a_glance():
+    long = [path for path in task_files() if len(path.read_text(encoding="utf-8").splitlines()) > LINES]
+    assert not long, long
+
+
+def test_no_file_is_left_that_nobody_includes():
+    named = {"main.yml", "facts.yml", "measure.yml", "plan.yml", "directory.yml"}
+    strays = [path for path in entry_points() if path.name not in named]
+    assert not strays, strays
+
+
+def test_actions_measure_what_they_change():
+    """A change that a role makes with a module of ansible-core notifies the handler of role stack."""
+    names = [task.get("name", "") for path in task_files() for task in tasks_of(path)]
+    assert names
+    assert not [name for name in names if "state again" in name]
+    measured = [path for path in task_files() for task in tasks_of(path) if "allreduce.gpu.node_state" in task]
+    assert {path.parents[1].name for path in measured} <= {"stack", "verify", "cuda_repository"}
+    assert len(measured) <= 3
+
+
+def test_tasks_do_not_stand_in_folders_of_package_managers():
+    """What differs between systems is in vars/, or in the actions: a task file for one manager leaves the other out."""
+    assert not [path for path in ROLES.glob("*/tasks/*") if path.is_dir()]
