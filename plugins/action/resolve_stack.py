@@ -9,7 +9,8 @@ from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 from ansible.release import __version__ as ansible_version
 
-from ..plugin_utils.planning.decide import decide
+from ..plugin_utils.planning.decide import answered, decide
+from ..plugin_utils.planning.plan import planned_stack
 from ..plugin_utils.planning.questions import question_from_facts
 from ..plugin_utils.preflight.problem import ProblemError
 from ..plugin_utils.preflight.text import describe_all
@@ -30,7 +31,9 @@ class ActionModule(ActionBase):
         facts = (task_vars or {}).get("ansible_facts") or {}
         question = question_from_facts(options, facts, ansible_version)
         try:
-            answer = decide(question, lock=options["lock"], renew=options["renew"])
+            answer = self._planned(options["plan"], question, task_vars or {}) or decide(
+                question, lock=options["lock"], renew=options["renew"]
+            )
         except ProblemError as error:
             raise AnsibleActionFail(describe_all(error.problems), result={"cause": error.problems[0].code}) from None
         if answer["stack"] is None and options["on_conflict"] == "fail":
@@ -39,6 +42,11 @@ class ActionModule(ActionBase):
         if options["publish"] and answer["stack"]:
             result["ansible_facts"] = {"gpu_stack": answer["stack"]}
         return result
+
+    @staticmethod
+    def _planned(plan, question, task_vars):
+        stack = planned_stack(plan, task_vars.get("inventory_hostname"), question)
+        return stack and answered(stack)
 
     def _options(self):
         _validation, options = self.validate_argument_spec(
@@ -55,6 +63,7 @@ class ActionModule(ActionBase):
                 "nvswitches": {"type": "int"},
                 "lock": {"type": "path"},
                 "renew": {"type": "bool", "default": False},
+                "plan": {"type": "dict", "default": {}},
                 "on_conflict": {"type": "str", "choices": ["fail", "report"], "default": "fail"},
                 "publish": {"type": "bool", "default": False},
             }

@@ -45,7 +45,7 @@ EXAMPLES = """
 RETURN = """
 _value:
   description:
-    - C(stacks), for every kind its C(hosts) and C(stack); C(refused), with C(hosts), C(system), C(gpus), C(reasons) and
+    - C(stacks), for every kind its C(hosts), C(stack) and the C(answers) that came to it; C(refused), with C(hosts), C(system), C(gpus), C(reasons) and
       what works C(instead); and C(shortages), sentences about disks that are too small.
   type: dict
 """

@@ -44,7 +44,8 @@ from ..plugin_utils.planning import lock
 
 def stack_lock(plan, path):
     """The lock file with the stacks of this plan."""
-    return lock.text(lock.renewed(lock.read(path), [one["stack"] for one in plan["stacks"]]))
+    stacks = [answer["stack"] for kind in plan["stacks"] for answer in kind["answers"]]
+    return lock.text(lock.renewed(lock.read(path), stacks))
 
 
 class FilterModule:

@@ -78,6 +78,13 @@ options:
     description: Whether to ignore the lock and resolve anew.
     type: bool
     default: false
+  plan:
+    description:
+      - Plan of many hosts that this run has shown, as role P(allreduce.gpu.stack#role) makes it for playbook plan.
+      - The stack it has for this host is taken and nothing is resolved, if the host was measured for that plan and
+        O(profile) and O(request) are still the same.
+    type: dict
+    default: {}
   on_conflict:
     description: Whether to fail when nothing fits, or to return the conflicts.
     type: str

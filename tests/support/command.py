@@ -32,10 +32,13 @@ class Played:
         return self.output.partition("PLAY RECAP")[0].splitlines()
 
 
-def play(directory, playbook, *options, collections=CHECKOUT / ".collections", ssh="echo no route >&2; exit 255"):
+def play(
+    directory, playbook, *options, collections=CHECKOUT / ".collections", ssh="echo no route >&2; exit 255", **more
+):
     """Run a playbook of the collection on the inventory in DIRECTORY, with an ssh that notes that it was called.
 
-    playbook: its name, or the path of one; ssh: shell commands that take the place of a connection
+    playbook: its name, or the path of one; ssh: shell commands that take the place of a connection; more: environment
+    variables
     """
     program = directory / "ssh"
     program.write_text(f"#!/bin/sh\ntouch {directory}/contacted\n{ssh}\n", encoding="utf-8")
@@ -47,6 +50,7 @@ def play(directory, playbook, *options, collections=CHECKOUT / ".collections", s
         "ANSIBLE_SSH_EXECUTABLE": str(program),
         "ANSIBLE_NOCOLOR": "1",
         "COLUMNS": "80",
+        **more,
     }
     if isinstance(playbook, str):
         playbook = collections / "ansible_collections" / "allreduce" / "gpu" / "playbooks" / f"{playbook}.yml"

@@ -32,4 +32,9 @@ def decide(question: Mapping, lock: str | None = None, renew: bool = False, tabl
         raise LockError(Problem("lock_outdated", str(lock), {"changes": changed_inputs(entries, inputs)}))
     elif entries:
         stack["update"] = differences(old or nearest_entry(entries, inputs), stack)
+    return answered(stack)
+
+
+def answered(stack: dict) -> Answer:
+    """Return the answer that is this stack."""
     return {"stack": stack, "conflicts": [], "suggestion": None, "warnings": stack["warnings"]}

@@ -19,10 +19,13 @@ from .questions import question_from_facts
 
 
 def plan(hosts: Mapping[str, Mapping], version: str, lock: str | None = None, renew: bool = False) -> dict:
-    """hosts: variables by name; version: the running ansible-core.
+    """Return the plan of these hosts: stacks, refused and shortages, in an order that does not depend on theirs.
 
-    Returns stacks: [{hosts, stack}], refused: [{hosts, system, gpus, reasons: [text], instead: text or None}] and
-    shortages: [text], each in an order that does not depend on that of the hosts.
+    hosts: variables by name; version: the running ansible-core
+
+    stacks: [{hosts, stack, answers}], one for each kind of host, with the answers that came to the same:
+    [{hosts, measured, wishes, stack}]; refused: [{hosts, system, gpus, reasons: [text], instead: text or None}];
+    shortages: [text]
     """
     asked: dict[str, list[str]] = {}
     for name in sorted(hosts):
@@ -41,7 +44,9 @@ def plan(hosts: Mapping[str, Mapping], version: str, lock: str | None = None, re
                 _refused(names, question, [conflict_line(one) for one in answer["conflicts"]], instead)
             )
             continue
-        found["stacks"].append({"hosts": names, "stack": answer["stack"]})
+        measured = [name for name in names if _is_measured(hosts[name])]
+        asked_for = {"hosts": names, "measured": measured, "wishes": wishes_of(question), "stack": answer["stack"]}
+        found["stacks"].append(asked_for)
         found["shortages"] += [f"{name}: {text}" for name in names for text in _shortage(hosts[name], answer["stack"])]
     return {**found, "stacks": _by_kind(found["stacks"])}
 
@@ -49,7 +54,7 @@ def plan(hosts: Mapping[str, Mapping], version: str, lock: str | None = None, re
 def host_question(variables: Mapping, version: str) -> dict:
     """What a host is: as measured, else as the inventory describes it."""
     facts = variables.get("ansible_facts") or {}
-    declared = {} if facts.get("distribution") else variables.get("gpu_stack_host") or {}
+    declared = {} if _is_measured(variables) else variables.get("gpu_stack_host") or {}
     wishes = {
         "profile": variables.get("gpu_stack_profile") or None,
         "request": variables.get("gpu_stack_request") or {},
@@ -57,6 +62,26 @@ def host_question(variables: Mapping, version: str) -> dict:
     if not isinstance(wishes["request"], Mapping):
         raise InputError("wrong_request", "gpu_stack_request", value=wishes["request"])
     return question_from_facts({**declared, **wishes}, facts, version)
+
+
+def _is_measured(variables: Mapping) -> bool:
+    return bool((variables.get("ansible_facts") or {}).get("distribution"))
+
+
+def wishes_of(question: Mapping) -> dict:
+    """Return what of a question is the user's wish, as plain values."""
+    return plain({name: question.get(name) for name in ("profile", "request", "environments")})
+
+
+def planned_stack(found: Mapping, host: str, question: Mapping) -> dict | None:
+    """Return the stack that a plan has for a host; None where it was not measured or asks for something else now.
+
+    found: what plan returned, also by way of Ansible's variables
+    """
+    answers = (answer for kind in found.get("stacks") or () for answer in kind["answers"])
+    wishes = wishes_of(question)
+    wanted = (answer for answer in answers if host in answer["measured"] and plain(answer["wishes"]) == wishes)
+    return next((plain(answer["stack"]) for answer in wanted), None)
 
 
 def _key(question: Mapping) -> str:
@@ -73,10 +98,11 @@ def _shortage(variables: Mapping, stack: Mapping) -> list[str]:
     return disk_shortage(stack, (variables.get("ansible_facts") or {}).get("gpu_node_state") or {})
 
 
-def _by_kind(stacks: Iterable[Mapping]) -> list[dict]:
+def _by_kind(answers: Iterable[Mapping]) -> list[dict]:
     """Questions that differ may have one answer."""
     kinds: dict[str, dict] = {}
-    for one in stacks:
-        known = kinds.setdefault(one["stack"]["kind"], {"hosts": [], "stack": one["stack"]})
-        known["hosts"] = sorted([*known["hosts"], *one["hosts"]])
-    return sorted(kinds.values(), key=lambda one: (-len(one["hosts"]), one["hosts"]))
+    for answer in answers:
+        kind = kinds.setdefault(answer["stack"]["kind"], {"hosts": [], "stack": answer["stack"], "answers": []})
+        kind["hosts"] = sorted([*kind["hosts"], *answer["hosts"]])
+        kind["answers"].append(answer)
+    return sorted(kinds.values(), key=lambda kind: (-len(kind["hosts"]), kind["hosts"]))

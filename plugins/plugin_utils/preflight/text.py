@@ -30,6 +30,15 @@ SENTENCES = {
     "wrong_choice": "{subject} ({scope}) is {value}; choose from {choices}.",
     "unknown_key": "{subject} ({scope}) is no known key; did you mean {keys}?",
     "missing_key": "{subject} ({scope}) lacks {key}; set that key, too.",
+    "unreachable": (
+        "{count} of {total} nodes cannot be reached, so nothing was touched: {lost}; check power, address, SSH user "
+        "and key, or take them out of the group gpu_nodes."
+    ),
+    "not_root": (
+        "{count} of {total} nodes do not let the SSH user become root, so nothing was touched: {lost}; allow it to "
+        "use sudo there, or give its password with -K."
+    ),
+    "no_facts": "Facts of {subject} cannot be gathered ({error}); correct that, or take it out of the group gpu_nodes.",
     "missing_address": "No default IPv4 address on {nodes}; set gpu_cluster_address there.",
     "invalid_address": "gpu_cluster_address of {subject} is '{address}'; set it to an IP address.",
     "shared_address": (

@@ -89,7 +89,7 @@ def test_nodes_that_are_not_described_are_reached(tmp_path):
     planned = run(tmp_path)
     assert planned.contacted
     assert planned.status != 0
-    assert "1 of 1 nodes cannot be reached, so nothing was touched: gpu-1." in planned.words
+    assert "1 of 1 nodes cannot be reached, so nothing was touched: gpu-1;" in planned.words
 
 
 def test_described_nodes_are_reached_when_asked_for(tmp_path):
@@ -97,6 +97,25 @@ def test_described_nodes_are_reached_when_asked_for(tmp_path):
     planned = run(tmp_path, "-e", "plan_measure=true")
     assert planned.contacted
     assert planned.status != 0
+
+
+@pytest.mark.parametrize("options", [[], ["--check"]], ids=["run", "check"])
+def test_nodes_without_sudo_are_named_together_with_those_that_are_lost(tmp_path, options):
+    sudo, nowhere = tmp_path / "sudo", tmp_path / "nowhere"
+    sudo.write_text("#!/bin/sh\necho 'sudo: a password is required' >&2; exit 1\n", encoding="utf-8")
+    nowhere.write_text("#!/bin/sh\nexit 255\n", encoding="utf-8")
+    sudo.chmod(0o755)
+    nowhere.chmod(0o755)
+    barred = {"ansible_become_exe": str(sudo)}
+    hosts = {"gpu-1": barred, "gpu-2": barred, "gpu-3": {"ansible_ssh_executable": str(nowhere)}}
+    write_inventory(tmp_path, {"gpu_nodes": {"hosts": hosts}})
+    planned = run(tmp_path, *options, ssh='for command; do :; done; exec sh -c "$command"')
+    assert planned.status != 0
+    assert "1 of 3 nodes cannot be reached, so nothing was touched: gpu-3;" in planned.words
+    assert (
+        "2 of 3 nodes do not let the SSH user become root, so nothing was touched: gpu-1, gpu-2; allow it to use sudo "
+        "there, or give its password with -K." in planned.words
+    )
 
 
 def described(*names):

@@ -11,18 +11,19 @@ from ansible.parsing.dataloader import DataLoader
 from ansible_collections.allreduce.gpu.plugins.action import resolve_stack
 from ansible_collections.allreduce.gpu.plugins.action.resolve_stack import ActionModule
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.planning import lock
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.planning.plan import plan
 
 FACTS = {"distribution": "Debian", "distribution_version": "12.11", "architecture": "x86_64"}
 
 
-def resolve(facts=None, check=False, **arguments):
+def resolve(facts=None, check=False, host="gpu-1", **arguments):
     task = SimpleNamespace(
         args=arguments, check_mode=check, async_val=0, diff=False, action="allreduce.gpu.resolve_stack"
     )
     connection = SimpleNamespace(_shell=SimpleNamespace(tmpdir="unused"))
     action = ActionModule(task, connection, None, DataLoader(), None, None)
     action._load_name = task.action
-    return action.run(task_vars={"ansible_facts": facts or FACTS})
+    return action.run(task_vars={"ansible_facts": facts or FACTS, "inventory_hostname": host})
 
 
 @pytest.mark.parametrize("check", [False, True])
@@ -100,3 +101,13 @@ def test_a_lock_that_does_not_fit(tmp_path):
     assert error.value.result["cause"] == "lock_outdated"
     assert str(error.value).endswith("take it over.")
     assert resolve(lock=str(path), request={"pytorch": "2.12"}, renew=True)["stack"]["update"]
+
+
+def test_a_plan_is_followed_where_it_was_shown_for_this_host():
+    hosts = {"gpu-1": {"ansible_facts": FACTS}}
+    shown = plan(hosts, "2.19.0")
+    result = resolve(plan=shown, publish=True, host="gpu-1")
+    assert result["ansible_facts"]["gpu_stack"] == resolve()["stack"]
+    assert (result["conflicts"], result["suggestion"], result["warnings"]) == ([], None, result["stack"]["warnings"])
+    other = resolve(plan=shown, request={"pytorch": "2.12"}, host="gpu-1")
+    assert other["stack"]["environments"][0]["frameworks"]["pytorch"].startswith("2.12")

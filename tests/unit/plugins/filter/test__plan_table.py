@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The adapters of playbook plan: who is measured, the plan, its table, its lock."""
+"""The adapters of playbook plan: who is lost, the plan, its table, its lock."""
 
 from __future__ import annotations
 
@@ -11,16 +11,13 @@ from ansible_collections.allreduce.gpu.plugins.filter import (
     _cluster_plan as cluster_plan,
 )
 from ansible_collections.allreduce.gpu.plugins.filter import (
-    _hosts_to_measure as hosts_to_measure,
+    _lost_hosts as lost_hosts,
 )
 from ansible_collections.allreduce.gpu.plugins.filter import (
     _plan_table as plan_table,
 )
 from ansible_collections.allreduce.gpu.plugins.filter import (
     _stack_lock as stack_lock,
-)
-from ansible_collections.allreduce.gpu.plugins.filter import (
-    _unreachable_hosts as unreachable_hosts,
 )
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.planning.lock import read
 
@@ -53,22 +50,9 @@ def test_plan_table():
     assert "described" in apply(plan_table, "plan_table", planned("described"))[0]
 
 
-@pytest.mark.parametrize(
-    ("hosts", "everyone", "expected"),
-    [
-        (["up", "described", "lost"], False, ["up", "lost"]),
-        (["up", "described"], True, ["up", "described"]),
-        (["described"], False, ["all:!all"]),
-        ([], False, ["all:!all"]),
-        (["unheard-of"], False, ["unheard-of"]),
-    ],
-)
-def test_hosts_to_measure(hosts, everyone, expected):
-    assert apply(hosts_to_measure, "hosts_to_measure", hosts, HOSTVARS, everyone) == expected
-
-
-def test_unreachable_hosts():
-    assert apply(unreachable_hosts, "unreachable_hosts", list(HOSTVARS), HOSTVARS) == ["lost"]
+def test_lost_hosts():
+    (sentence,) = apply(lost_hosts, "lost_hosts", list(HOSTVARS), HOSTVARS)
+    assert sentence.startswith("1 of 3 nodes cannot be reached, so nothing was touched: lost; check power")
 
 
 def test_stack_lock(tmp_path):

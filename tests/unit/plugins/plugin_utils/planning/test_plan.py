@@ -5,9 +5,15 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
+from ansible_collections.allreduce.gpu.plugins.filter._stack_lock import FilterModule
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.planning import lock
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.planning.plan import plan
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.planning import plan as planning
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.planning.decide import decide
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.planning.plan import plan, planned_stack
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.planning.questions import question_from_facts
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.preflight.text import describe
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.inputs import InputError
 
@@ -84,6 +90,54 @@ def test_a_lock_is_followed_and_its_refusal_told(tmp_path):
     assert plan({"a": DESCRIBED}, "2.19.0", str(path))["stacks"][0]["stack"]["update"] == []
     found = plan({"a": {**DESCRIBED, "gpu_stack_request": {"driver": "535"}}}, "2.19.0", str(path))
     assert "no longer fits this host" in found["refused"][0]["reasons"][0]
+
+
+def test_the_lock_has_every_request_whatever_it_came_to(tmp_path):
+    """Two requests with one answer had one entry, and the next plan was refused."""
+    path = tmp_path / "stack.lock.yml"
+    both = {"a": DESCRIBED, "b": {**DESCRIBED, "gpu_stack_request": {"driver": "580", "pytorch": "latest"}}}
+    first = plan(both, "2.19.0")
+    assert [kind["hosts"] for kind in first["stacks"]] == [["a", "b"]]
+    path.write_text(FilterModule().filters()["_stack_lock"](first, str(path)), encoding="utf-8")
+    again = plan(both, "2.19.0", str(path))
+    assert again["refused"] == []
+    assert [answer["stack"]["inputs"]["request"] for answer in again["stacks"][0]["answers"]] == [
+        {"driver": "580"},
+        {"driver": "580", "pytorch": "latest"},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("host", "request_now", "taken"),
+    [
+        ("b", {}, True),
+        ("a", {"driver": "580"}, False),
+        ("b", {"driver": "535"}, False),
+        ("c", {}, False),
+    ],
+)
+def test_a_host_takes_its_stack_from_the_plan_it_was_measured_for(host, request_now, taken):
+    """a is only described, c is not in the plan, and a request may differ from what was planned."""
+    found = planned(a=DESCRIBED, b=MEASURED)
+    question = question_from_facts({"request": request_now}, MEASURED["ansible_facts"], "2.19.0")
+    stack = planned_stack(found, host, question)
+    assert stack == (decide(question)["stack"] if taken else None)
+
+
+def test_each_kind_of_a_thousand_hosts_is_resolved_once_and_found_quickly(monkeypatch):
+    asked = []
+    monkeypatch.setattr(planning, "decide", lambda question, **options: asked.append(question) or decide(question))
+    hosts = {}
+    for number in range(1000):
+        facts = {**MEASURED["ansible_facts"], "distribution_version": f"{12 + number % 2}.1"}
+        hosts[f"gpu-{number}"] = {"ansible_facts": facts}
+    found = plan(hosts, "2.19.0")
+    assert len(asked) == 2
+    questions = {name: planning.host_question(variables, "2.19.0") for name, variables in hosts.items()}
+    started = time.process_time()
+    stacks = [planned_stack(found, name, question) for name, question in questions.items()]
+    assert time.process_time() - started < 2
+    assert {stack["os"]["version"] for stack in stacks} == {"12", "13"}
 
 
 def test_the_running_ansible_core_counts():

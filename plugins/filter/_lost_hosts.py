@@ -1,0 +1,58 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Filter: the hosts on which nothing can be done."""
+
+from __future__ import annotations
+
+DOCUMENTATION = """
+name: _lost_hosts
+short_description: The hosts that cannot be reached or on which nothing can be done
+version_added: 0.1.0
+author: The allreduce.gpu authors (@allreduce)
+description:
+  - Says which hosts did not answer when role stack made the first contact, and on which the user cannot become root.
+positional: hostvars
+options:
+  _input:
+    description: Names of the hosts.
+    type: list
+    elements: str
+    required: true
+  hostvars:
+    description: The variables of all hosts.
+    type: dict
+    required: true
+"""
+
+EXAMPLES = """
+- name: Show who cannot be worked on
+  ansible.builtin.debug:
+    msg: "{{ ansible_play_hosts_all | allreduce.gpu._lost_hosts(hostvars) }}"
+  run_once: true
+"""
+
+RETURN = """
+_value:
+  description: One sentence for each cause, none where all hosts answer.
+  type: list
+  elements: str
+"""
+
+# ruff: noqa: E402 (sanity wants the documentation first)
+from ..plugin_utils.preflight.contact import contact_problems
+from ..plugin_utils.preflight.text import describe
+
+
+def lost_hosts(hosts, hostvars):
+    """Return the sentences of what role stack registered at the first contact."""
+    tried = {host: hostvars[host].get("__stack_reached") or {} for host in hosts}
+    root = {host: hostvars[host].get("__stack_root") or {} for host in hosts}
+    return [describe(problem) for problem in contact_problems(tried, root)]
+
+
+class FilterModule:
+    """Adapter for Ansible."""
+
+    def filters(self):
+        return {"_lost_hosts": lost_hosts}

@@ -1,0 +1,37 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the first contact with hosts says about those on which nothing can be done."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from .problem import Problem
+
+
+def contact_problems(gathered: Mapping[str, Mapping[str, Any]], root: Mapping[str, Mapping[str, Any]]) -> list[Problem]:
+    """Return why hosts are lost: unreachable, not allowed to become root, or anything else about their facts.
+
+    gathered: what gathering facts registered, by host; root: what an attempt to become root did where that failed
+    """
+    unreachable = [host for host in gathered if _is_lost(gathered[host]) or _is_lost(root[host])]
+    failed = [host for host in gathered if gathered[host].get("failed") and host not in unreachable]
+    barred = [host for host in failed if root[host].get("rc") != 0]
+    others = [
+        Problem("no_facts", host, {"error": str(gathered[host].get("msg"))}) for host in failed if host not in barred
+    ]
+    return [
+        *([_lost("unreachable", unreachable, len(gathered))] if unreachable else []),
+        *([_lost("not_root", barred, len(gathered))] if barred else []),
+        *others,
+    ]
+
+
+def _lost(code: str, hosts: list[str], total: int) -> Problem:
+    return Problem(code, "gpu_nodes", {"count": len(hosts), "total": total, "lost": sorted(hosts)})
+
+
+def _is_lost(result: Mapping[str, Any]) -> bool:
+    return bool(result.get("unreachable"))

@@ -1,0 +1,176 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Playbook site on hosts whose facts are known and whose stack is empty: what is decided, how often, with which tags."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+
+import pytest
+from ansible.release import __version__
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.planning.decide import decide
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.planning.questions import question_from_facts
+
+from tests.support.command import CHECKOUT, play, write_inventory
+
+# What has nothing to do where no part of a stack is planned.
+IDLE = [
+    "cuda_repository", "nvidia_driver", "fabric_manager", "gpu_settings", "gpu_local_fact", "cuda_toolkit", "cudnn", "nccl",
+    "python_env", "frameworks",
+]  # fmt: skip
+SITE = "allreduce.gpu.site"
+REQUEST = {"pytorch": "none"}
+STATE = {"package_manager": "apt", "packages": {}, "leftover_packages": {}, "services": {}, "environments": {}}
+
+
+def facts(number, distribution, version):
+    """What role stack would gather and measure on a host without GPUs."""
+    return {
+        "distribution": distribution,
+        "distribution_version": version,
+        "architecture": "x86_64",
+        "default_ipv4": {"address": f"10.0.0.{number + 1}"},
+        "gpu_node": {"gpus": []},
+        "gpu_node_state": STATE,
+    }
+
+
+KEYS = ("distribution", "distribution_version", "architecture", "default_ipv4", "gpu_node", "gpu_node_state")
+# Facts come before site, which then has nothing to measure.
+KNOWN = {
+    "name": "Know the hosts",
+    "hosts": "gpu_nodes",
+    "gather_facts": False,
+    "tags": ["always"],
+    "tasks": [{"ansible.builtin.set_fact": {"cacheable": True, **{key: "{{ known." + key + " }}" for key in KEYS}}}],
+}
+
+
+class Site:
+    """Six hosts of two kinds whose facts are known."""
+
+    def __init__(self, directory):
+        self.directory = directory
+        systems = (("Debian", "12.11"), ("Ubuntu", "22.04"))
+        self.facts = {f"gpu-{number}": facts(number, *systems[number % 2]) for number in range(6)}
+        nodes = {name: {"known": known} for name, known in self.facts.items()}
+        write_inventory(directory, {"gpu_nodes": {"hosts": nodes, "vars": {"gpu_stack_request": REQUEST}}})
+
+    def play(self, book, *options):
+        """Run plays after one another, with a file of what was decided."""
+        path = self.directory / "book.yml"
+        path.write_text(json.dumps([{"import_playbook": one} if isinstance(one, str) else one for one in book]))
+        (self.directory / "decisions").write_text("")
+        return play(
+            self.directory,
+            path,
+            *options,
+            ANSIBLE_CALLBACK_PLUGINS=str(CHECKOUT / "tests" / "support" / "callback_plugins"),
+            ANSIBLE_CALLBACKS_ENABLED="decisions",
+            ALLREDUCE_DECISIONS=str(self.directory / "decisions"),
+        )
+
+    def decisions(self):
+        """(how often the resolver was asked, by system; the stacks that hosts were given)."""
+        rows = [json.loads(line) for line in (self.directory / "decisions").read_text(encoding="utf-8").splitlines()]
+        given = [(row["host"], row["stack"]) for row in rows if "host" in row]
+        assert len(dict(given)) == len(given), "a host is given a stack once"
+        return Counter(row["asked"] for row in rows if "asked" in row), dict(given)
+
+    def resolved(self):
+        """What resolve_stack publishes for every host without a lock."""
+        return {
+            name: decide(question_from_facts({"request": REQUEST}, known, __version__))["stack"]
+            for name, known in self.facts.items()
+        }
+
+
+@pytest.fixture
+def site(tmp_path):
+    return Site(tmp_path)
+
+
+def test_each_kind_is_resolved_once_and_every_host_gets_what_was_shown(site):
+    run = site.play([KNOWN, SITE], "--tags", ",".join(IDLE))
+    assert run.status == 0, run.output
+    assert not run.contacted
+    asked, given = site.decisions()
+    assert asked == {"debian 12.11": 1, "ubuntu 22.04": 1}
+    assert given == site.resolved()
+
+
+@pytest.mark.parametrize("role", ["cuda_repository", "nccl", "frameworks"])
+def test_a_role_can_be_selected_by_its_tag_and_has_its_plan(site, role):
+    run = site.play([KNOWN, SITE], "--tags", role, "--limit", "gpu-1,gpu-2")
+    assert run.status == 0, run.output
+    assert not run.contacted
+    asked, given = site.decisions()
+    assert asked == {"debian 12.11": 1, "ubuntu 22.04": 1}
+    assert given == {name: site.resolved()[name] for name in ("gpu-1", "gpu-2")}
+    assert run.words.count("kind") == 2, "the plan is shown"
+
+
+def test_check_mode_without_a_lock(site):
+    run = site.play([KNOWN, SITE], "--tags", "nccl", "--check")
+    assert run.status == 0, run.output
+    assert run.lock is None
+    asked, given = site.decisions()
+    assert sum(asked.values()) == 2
+    assert given == site.resolved()
+
+
+def test_a_renewed_plan_is_followed_in_the_same_run(site):
+    first = site.play([KNOWN, "allreduce.gpu.plan"])
+    assert first.status == 0, first.output
+    lock = site.directory / "inventory" / "stack.lock.yml"
+    lock.write_text(re.sub("table_version: .*", "table_version: old", first.lock), encoding="utf-8")
+    kept = site.play([KNOWN, SITE], "--tags", "nccl")
+    assert kept.status == 0, kept.output
+    assert {stack["table_version"] for stack in site.decisions()[1].values()} == {"old"}
+
+    renewed = site.play([KNOWN, SITE], "--tags", "nccl", "-e", "stack_lock_renew=true")
+    assert renewed.status == 0, renewed.output
+    current = {stack["table_version"] for stack in site.resolved().values()}
+    assert {stack["table_version"] for stack in site.decisions()[1].values()} == current
+    assert renewed.lock == first.lock
+
+
+def role_stack(**variables):
+    """A play of the user's own."""
+    return {
+        "hosts": "gpu_nodes",
+        "gather_facts": False,
+        "vars": {"stack_lock": "", **variables},
+        "roles": ["allreduce.gpu.stack"],
+    }
+
+
+@pytest.mark.parametrize("before", [[], ["allreduce.gpu.plan"]])
+def test_a_role_that_asks_for_something_else_resolves_for_itself(site, before):
+    run = site.play([KNOWN, *before, role_stack(gpu_stack_request={**REQUEST, "cuda": "12.4"})])
+    assert run.status == 0, run.output
+    _asked, given = site.decisions()
+    assert len(given) == 6
+    assert all(stack["cuda"]["version"].startswith("12.4") for stack in given.values())
+
+
+def test_a_role_follows_the_plan_that_the_run_has_shown(site):
+    run = site.play([KNOWN, "allreduce.gpu.plan", role_stack()])
+    assert run.status == 0, run.output
+    asked, given = site.decisions()
+    assert sum(asked.values()) == 2
+    assert given == site.resolved()
+
+
+def test_a_described_host_gets_what_it_turns_out_to_be(site):
+    nodes = {"gpu-0": {"known": site.facts["gpu-0"], "gpu_stack_host": {"os": "ubuntu 24.04", "gpus": []}}}
+    inventory = {"gpu_nodes": {"hosts": nodes, "vars": {"gpu_stack_request": REQUEST}}}
+    (site.directory / "inventory" / "hosts.yml").write_text(json.dumps(inventory), encoding="utf-8")
+    run = site.play(["allreduce.gpu.plan", KNOWN, role_stack()])
+    assert run.status == 0, run.output
+    asked, given = site.decisions()
+    assert asked == {"ubuntu 24.04": 1, "debian 12.11": 1}
+    assert given == {"gpu-0": site.resolved()["gpu-0"]}

@@ -1,0 +1,31 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Hosts on which nothing can be done, by cause."""
+
+import pytest
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.preflight.contact import contact_problems
+
+LOST = {"unreachable": True}
+FAILED = {"failed": True, "msg": "no python"}
+BARRED = {"failed": True, "msg": "Missing sudo password"}
+
+
+@pytest.mark.parametrize(
+    ("gathered", "root", "found"),
+    [
+        ({"a": {}, "b": {"skipped": True}}, {"a": {}, "b": {}}, []),
+        ({"b": LOST, "a": LOST, "c": {}}, {"a": {}, "b": {}, "c": {}}, [("unreachable", ["a", "b"])]),
+        ({"a": BARRED, "b": BARRED}, {"a": BARRED, "b": {"rc": 1, "failed": True}}, [("not_root", ["a", "b"])]),
+        ({"a": FAILED}, {"a": {"rc": 0}}, [("no_facts", "no python")]),
+        ({"a": FAILED}, {"a": LOST}, [("unreachable", ["a"])]),
+        (
+            {"a": LOST, "b": BARRED, "c": FAILED},
+            {"a": {}, "b": BARRED, "c": {"rc": 0}},
+            [("unreachable", ["a"]), ("not_root", ["b"]), ("no_facts", "no python")],
+        ),
+    ],
+)
+def test_every_lost_host_is_named_once_with_its_cause(gathered, root, found):
+    problems = contact_problems(gathered, root)
+    assert [(one.code, one.detail.get("lost", one.detail.get("error"))) for one in problems] == found
