@@ -36,12 +36,22 @@ def test_plan_shows_what_and_why(cluster):
     assert (cluster.inventory / "stack.lock.yml").exists()
 
 
-def test_no_host_in_the_group(cluster, tmp_path):
+@pytest.mark.parametrize("options", [[], ["--limit", "cluster-1"]], ids=["all", "limited"])
+def test_no_host_in_the_group(cluster, tmp_path, options):
     def rename(inventory):
         return {"gpu_servers": inventory["gpu_nodes"]}
 
     inventory = cluster.edit_inventory(tmp_path, rename)
-    refused(cluster.play("playbooks/site.yml", inventory=inventory), "gpu_nodes")
+    refused(cluster.play("playbooks/site.yml", *options, inventory=inventory), "gpu_nodes")
+
+
+def test_an_address_that_two_hosts_share(cluster, tmp_path):
+    def share(inventory):
+        for host in inventory["gpu_nodes"]["hosts"].values():
+            host["gpu_cluster_address"] = "192.0.2.1"
+
+    inventory = cluster.edit_inventory(tmp_path, share)
+    refused(cluster.play("playbooks/verify.yml", inventory=inventory), "192.0.2.1", "gpu_cluster_address")
 
 
 def test_unreachable_host(cluster, tmp_path):

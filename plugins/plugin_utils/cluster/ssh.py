@@ -9,6 +9,7 @@ import ipaddress
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from ..preflight.problem import refuse
 from .address import address_problems, cluster_address
@@ -19,7 +20,7 @@ __all__ = ["authorized_keys", "describe_cluster", "describe_node", "hosts_lines"
 _KEY_KINDS = ("ed25519", "ecdsa", "rsa")
 
 
-def _host_key(facts: Mapping) -> str | None:
+def _host_key(facts: Mapping[str, Any]) -> str | None:
     for kind in _KEY_KINDS:
         key = facts.get(f"ssh_host_key_{kind}_public")
         if key:
@@ -27,7 +28,7 @@ def _host_key(facts: Mapping) -> str | None:
     return None
 
 
-def describe_node(name: str, variables: Mapping, public_key: str | None) -> dict:
+def describe_node(name: str, variables: Mapping[str, Any], public_key: str | None) -> dict[str, Any]:
     """What the others must know of one node: its names, its addresses, its host key and its user's public key."""
     facts = variables.get("ansible_facts") or {}
     return {
@@ -40,7 +41,7 @@ def describe_node(name: str, variables: Mapping, public_key: str | None) -> dict
     }
 
 
-def _names(nodes: Iterable[Mapping]) -> dict[str, list[str]]:
+def _names(nodes: Iterable[Mapping[str, Any]]) -> dict[str, list[str]]:
     """Names each node is known by, without addresses and without those that several nodes claim."""
     claims = {node["name"]: list(dict.fromkeys(filter(None, (node["name"], node["nodename"])))) for node in nodes}
     counts = Counter(name for names in claims.values() for name in names)
@@ -60,7 +61,7 @@ def _is_name(text: str) -> bool:
     return False
 
 
-def authorized_keys(nodes: Iterable[Mapping], extra: Iterable[str] = ()) -> str:
+def authorized_keys(nodes: Iterable[Mapping[str, Any]], extra: Iterable[str] = ()) -> str:
     """Text of authorized_keys: each node's key from that node's addresses only, then the site's own lines.
 
     restrict switches off forwarding of every kind; a terminal gives nobody more than the commands they may run anyway.
@@ -73,7 +74,7 @@ def authorized_keys(nodes: Iterable[Mapping], extra: Iterable[str] = ()) -> str:
     return "\n".join([*lines, *extra]) + "\n"
 
 
-def known_hosts(nodes: Iterable[Mapping]) -> str:
+def known_hosts(nodes: Iterable[Mapping[str, Any]]) -> str:
     """Lines for known_hosts: each node's host key by its names and its address."""
     nodes = list(nodes)
     names = _names(nodes)
@@ -82,7 +83,7 @@ def known_hosts(nodes: Iterable[Mapping]) -> str:
     )
 
 
-def hosts_lines(nodes: Iterable[Mapping]) -> str:
+def hosts_lines(nodes: Iterable[Mapping[str, Any]]) -> str:
     """Lines for /etc/hosts: each node's address and names."""
     nodes = list(nodes)
     names = _names(nodes)
@@ -90,14 +91,14 @@ def hosts_lines(nodes: Iterable[Mapping]) -> str:
 
 
 def describe_cluster(
-    names: Iterable[str], present: Mapping[str, Mapping], kept: Iterable[str] = (), extra: Iterable[str] = ()
-) -> dict:
+    names: Iterable[str], present: Mapping[str, Mapping[str, Any]], kept: Iterable[str] = (), extra: Iterable[str] = ()
+) -> dict[str, Any]:
     """Texts for every node, and the names of nodes about which nothing is known.
 
     names: all nodes of the cluster; present: descriptions of those that take part in this run; kept: JSON texts of
     former runs, for the others: a run on a part of the nodes cuts nobody off; extra: lines for authorized_keys
     """
-    former: dict[str, Mapping] = {}
+    former: dict[str, Mapping[str, Any]] = {}
     for text in kept:
         for node in json.loads(text):
             former.setdefault(node["name"], node)

@@ -59,7 +59,11 @@ def _key_problems(path: str, value: Mapping[str, Any], keys: Mapping[str, Mappin
             yield from value_problems(f"{path}.{key}", one, keys[key])
         else:
             nearest = difflib.get_close_matches(str(key), keys, n=1)
-            yield Problem("unknown_key", f"{path}.{key}", {"keys": nearest or list(keys)})
+            yield (
+                Problem("misspelt_key", f"{path}.{key}", {"nearest": nearest[0]})
+                if nearest
+                else Problem("unknown_key", f"{path}.{key}", {"keys": list(keys)})
+            )
     for key, option in keys.items():
         if option.get("required") and key not in value:
             yield Problem("missing_key", path, {"key": key})

@@ -28,7 +28,8 @@ SENTENCES = {
     ),
     "wrong_type": "{subject} ({scope}) is {value}; set it to {type}.",
     "wrong_choice": "{subject} ({scope}) is {value}; choose from {choices}.",
-    "unknown_key": "{subject} ({scope}) is no known key; did you mean {keys}?",
+    "misspelt_key": "{subject} ({scope}) is not a known key; did you mean {nearest}?",
+    "unknown_key": "{subject} ({scope}) is not a known key; choose from {keys}.",
     "missing_key": "{subject} ({scope}) lacks {key}; set that key, too.",
     "unreachable": (
         "{count} of {total} nodes cannot be reached, so nothing was touched: {lost}; check power, address, SSH user "
@@ -140,7 +141,7 @@ def _words(name: str, value: Any) -> str:
     if isinstance(value, Scope):
         return _place(value)
     if name == "type":
-        return TYPES.get(value, value)
+        return TYPES.get(str(value), str(value))
     if name == "value":
         text = f"'{value}'" if isinstance(value, str) else json.dumps(value, default=str)
         return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"

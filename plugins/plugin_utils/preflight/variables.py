@@ -8,7 +8,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 __all__ = ["GENERIC_ROLES", "Finding", "declared_options", "find_unknown"]
 
@@ -33,7 +33,7 @@ class Finding(NamedTuple):
         return self.nearest is not None or self.role not in GENERIC_ROLES
 
 
-def declared_options(specs: Mapping[str, Mapping]) -> dict[str, dict[str, Mapping]]:
+def declared_options(specs: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Mapping[str, Any]]]:
     """Return the options of each role by name, over all its entry points.
 
     specs: role name -> content of its meta/argument_specs.yml

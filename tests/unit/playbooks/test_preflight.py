@@ -64,7 +64,7 @@ def test_every_problem_at_once_with_a_limit(tmp_path, playbook):
         "Unknown variable train_scrpit (set on the command line); did you mean train_script?",
         "train_port (set for group gpu_nodes) is 'high'; set it to a whole number.",
         "gpu_stack_host.nvswitches (set for group gpu_nodes) is 'six'; set it to a whole number.",
-        "gpu_stack_request.drivr (set for group gpu_nodes) is no known key; did you mean driver?",
+        "gpu_stack_request.drivr (set for group gpu_nodes) is not a known key; did you mean driver?",
         "gpu-1, gpu-2 have the same cluster address 10.0.0.1;",
         "gpu_cluster_address of gpu-3 is 'gpu-3'; set it to an IP address.",
         "No task has the tag nosuch; choose from",

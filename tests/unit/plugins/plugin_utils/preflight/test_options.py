@@ -60,7 +60,7 @@ def test_a_value_that_ansible_can_convert_passes(option, value):
             "gone",
             Problem("wrong_choice", "x", {"choices": ["present", "absent"], "value": "gone"}),
         ),
-        (REQUEST, {"drivr": "535"}, Problem("unknown_key", "x.drivr", {"keys": ["driver"]})),
+        (REQUEST, {"drivr": "535"}, Problem("misspelt_key", "x.drivr", {"nearest": "driver"})),
         (REQUEST, {"zzz": 1}, Problem("unknown_key", "x.zzz", {"keys": list(REQUEST["options"])})),
         (REQUEST, {"nvswitches": "six"}, Problem("wrong_type", "x.nvswitches", {"type": "int", "value": "six"})),
         (REQUEST, {"gpus": [["A40"]]}, Problem("wrong_type", "x.gpus[0]", {"type": "str", "value": ["A40"]})),
