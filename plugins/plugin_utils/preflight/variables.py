@@ -74,10 +74,12 @@ def _role_of(name: str, roles: Iterable[str]) -> str | None:
 
 def _judge(name: str, declared: Mapping[str, Iterable[str]], shared: set[str]) -> Finding | None:
     role = _role_of(name, declared)
+    everything = set().union(*declared.values())
     if role is not None:
-        return Finding(name, role, _nearest_role_option(name, role, declared[role]))
+        # Also those that another role declares: report_remark is an option of role verify.
+        options = {option for option in everything if option.startswith(role + "_")}
+        return Finding(name, role, _nearest_role_option(name, role, options))
     prefixes = {option.split("_")[0] + "_" for option in shared}
-    everything = set().union(*declared.values()) | shared
     # A name outside every role counts only when it nearly is a declared one: gpu_stack_reqest, pyton_env_no_index.
     candidates = shared if any(name.startswith(prefix) for prefix in prefixes) else everything - shared
     nearest = _nearest(name, candidates, cutoff=0.9)

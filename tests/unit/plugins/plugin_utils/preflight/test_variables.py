@@ -101,6 +101,11 @@ def test_ignored_names_and_patterns_pass():
     assert only("nvidia_driver_skip_reboot", ignore=["nvidia_driver_s*"]) is None
 
 
+def test_an_option_that_another_role_declares_is_near_too():
+    declared = {"report": {"report_title"}, "verify": {"report_remark"}}
+    assert find_unknown(["report_remrak"], declared) == [Finding("report_remrak", "report", "report_remark")]
+
+
 def test_longest_role_name_owns_the_variable():
     declared = {"nvidia": {"nvidia_a"}, "nvidia_driver": {"nvidia_driver_branch"}}
     assert find_unknown(["nvidia_driver_xyz"], declared)[0].role == "nvidia_driver"
