@@ -81,21 +81,29 @@ def test_a_misspelt_argument_is_refused(directory):
         report(directory=str(directory), heading="Cluster A")
 
 
-@pytest.mark.parametrize("where", ["inventory", "variable"])
-def test_the_playbook_finds_the_directory_of_the_nodes(tmp_path, where):
-    name = ".reports" if where == "inventory" else "elsewhere"
+@pytest.mark.parametrize(
+    ("name", "variables", "options"),
+    [
+        (".reports", {}, []),
+        (".reports", {}, ["--limit", "gpu-2"]),
+        ("elsewhere", {"report_directory": "{{ inventory_dir }}/elsewhere"}, []),
+        ("elsewhere", {}, ["-e", "report_directory=elsewhere"]),
+    ],
+    ids=["default", "limited", "inventory", "relative"],
+)
+def test_the_playbook_finds_the_directory_of_the_nodes(tmp_path, name, variables, options):
     directory = cluster.write(tmp_path / name, cluster.verification(), cluster.results())
-    variables = {} if where == "inventory" else {"report_directory": "{{ inventory_dir }}/elsewhere"}
     inventory = tmp_path / "hosts.yml"
-    inventory.write_text(json.dumps({"gpu_nodes": {"hosts": {"gpu-1": {}}, "vars": variables}}))
+    nodes = {"gpu-1": {}, "gpu-2": {}}
+    inventory.write_text(json.dumps({"gpu_nodes": {"hosts": nodes, "vars": variables}}))
     program = Path(sys.executable).with_name("ansible-playbook")
     done = subprocess.run(
-        [program, ROOT / "playbooks" / "report.yml", "-i", inventory],
+        [program, ROOT / "playbooks" / "report.yml", "-i", inventory, *options],
         capture_output=True,
         text=True,
         check=False,
         cwd=tmp_path,
-        env=os.environ | {"ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "ANSIBLE_NOCOLOR": "1"},
+        env=os.environ | {"ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "ANSIBLE_NOCOLOR": "1", "PWD": str(tmp_path)},
     )
 
     assert done.returncode == 0, done.stdout + done.stderr
