@@ -64,7 +64,7 @@ remedy:
   returned: failure
   type: str
 output:
-  description: What the step that failed printed.
+  description: The last lines that the step that failed printed.
   returned: failure
   type: str
 """

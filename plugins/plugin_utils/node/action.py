@@ -43,7 +43,7 @@ class NodeAction(ActionBase):
         except StepFailed as failure:
             result.update(self._explained(failure.result))
         result.update(changed=self._changed, diff=merge(self._diffs))
-        if self._facts:
+        if self._facts and not result.get("failed"):  # Ansible takes none from a failure, and would print them all
             result["ansible_facts"] = self._facts
         if self._warnings:
             result["warnings"] = [*result.get("warnings", []), *self._warnings]

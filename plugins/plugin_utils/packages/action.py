@@ -12,7 +12,7 @@ from typing import Any
 from ..node.action import NodeAction, StepFailed
 from .messages import compiler_log, explain, text_of
 
-LOG_LINES = 15
+LOG_LINES, OUTPUT_LINES = 15, 30
 
 
 class PackageAction(NodeAction):
@@ -26,7 +26,8 @@ class PackageAction(NodeAction):
             tail = self._last_lines(log) if log else ""
         except StepFailed:
             tail = ""
-        return {**explain(failed, holder), "tail": tail, "output": text_of(failed)}
+        output = text_of(failed).strip().splitlines()[-OUTPUT_LINES:]
+        return {**explain(failed, holder), "tail": tail, "output": "\n".join(output)}
 
     def _last_lines(self, log: str) -> str:
         content = self.execute("ansible.builtin.slurp", {"src": log}, changes=False)["content"]

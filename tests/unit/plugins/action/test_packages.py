@@ -175,7 +175,9 @@ def test_a_failure_is_explained_and_what_is_there_is_held(manager, cause):
     assert result["msg"].startswith("The cudnn packages could not be changed on gpu-1: ")
     assert words in result["msg"]
     assert one.held == {"cudnn": {"libcudnn9-cuda-12": OLD}}
-    assert result["ansible_facts"]["gpu_node_state"]["packages"]["libcudnn9-cuda-12"] == OLD
+    # Ansible takes no facts from a failure, and would print every package of the node.
+    assert "ansible_facts" not in result
+    assert 0 < len(result["output"].splitlines()) <= 30
 
 
 @pytest.mark.parametrize("manager", ["apt", "dnf"])
