@@ -22,8 +22,8 @@ def node(*builds, **more):
     return FakeNode(dkms=list(builds), kernel={**kernel, **more.pop("kernel", {})}, **more)
 
 
-def run(one, check=False, driver=DRIVER, **variables):
-    stack = {"gpus": [{"model": "A40", "count": 1}], "driver": driver}
+def run(one, check=False, **variables):
+    stack = {"gpus": [{"model": "A40", "count": 1}], "driver": variables.pop("driver", DRIVER)}
     return act(dkms, one, {"gpu_stack": stack}, check, variables)
 
 

@@ -42,8 +42,8 @@ def node(manager="apt", **more):
     return FakeNode(**{**common, **more})
 
 
-def run(one, check=False, stack=STACK, **arguments):
-    return act(packages, one, {"gpu_stack": stack}, check, **({"name": "cudnn"} | arguments))
+def run(one, check=False, stack=None, **arguments):
+    return act(packages, one, {"gpu_stack": stack or STACK}, check, **({"name": "cudnn"} | arguments))
 
 
 @pytest.mark.parametrize(("manager", "install"), [("apt", ["apt"]), ("dnf", ["command", "dnf"])])
