@@ -16,7 +16,7 @@ from .kernels import built_for, kernels_that_matter, module_version
 class Builds:
     """The module to build, and for which kernels; ``version`` None: DKMS does not know the planned one.
 
-    ``possible`` False: no kernel that must have the module has headers.
+    ``possible`` False: a build lacks, and no kernel that must have the module has headers.
     """
 
     module: str
@@ -42,5 +42,5 @@ def missing_builds(driver: Driver, observed: Observed) -> Builds | None:
         version,
         tuple(one for one in lacking if one in kernel.headers),
         tuple(one for one in lacking if one not in kernel.headers),
-        any(one in kernel.headers for one in matter),
+        not lacking or any(one in kernel.headers for one in matter),
     )

@@ -149,3 +149,9 @@ def test_the_compilers_last_lines_are_shown():
         "The driver's kernel module could not be built on gpu-1: a kernel module could not be built: "
     )
     assert result["msg"].endswith("nv.c:12: error: too few arguments")
+
+
+def test_without_headers_nothing_fails_where_nothing_lacks():
+    one = node(build(NEW, RUNNING), build(NEW, NEWEST), kernel={"headers": []})
+    assert not run(one)["changed"]
+    assert one.modules() == []
