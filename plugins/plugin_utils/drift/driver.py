@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from ..documents.observed import AptSource, Observed
-from ..documents.stack import Driver
+from ..documents.stack import Component, Driver
 from .comparison import Comparison, Remedy, Status, compared
 from .kernels import built_for, kernels_that_matter, module_version
 from .packages import compare_packages, compare_unwanted, named, superseded
@@ -14,12 +14,19 @@ from .packages import compare_packages, compare_unwanted, named, superseded
 COMPONENT = "driver"
 
 
-def compare_driver(driver: Driver, observed: Observed, has_gpu: bool) -> list[Comparison]:
-    """Return every comparison of the planned driver, in the order in which a role works."""
+def compare_driver(
+    driver: Driver, observed: Observed, has_gpu: bool, fabric_manager: Component | None = None
+) -> list[Comparison]:
+    """Return every comparison of the planned driver, in the order in which a role works.
+
+    fabric_manager: the planned one, whose packages stay although the driver's patterns name them.
+    """
+    kept = {package.name for package in fabric_manager.packages} if fabric_manager else set()
+    unwanted = [name for name in unwanted_packages(driver, observed) if name not in kept]
     return [
         *_sources(driver, observed),
         *compare_packages(COMPONENT, [*driver.pinning_packages, *driver.packages], observed),
-        *compare_unwanted(COMPONENT, unwanted_packages(driver, observed), observed),
+        *compare_unwanted(COMPONENT, unwanted, observed),
         *_version(driver, observed),
         *_modules(driver, observed),
         *(_loaded(driver, observed) if has_gpu else []),
@@ -108,7 +115,9 @@ def _dkms_modules(driver: Driver, module: str, kernels: list[str], observed: Obs
 
 def _loaded(driver: Driver, observed: Observed) -> list[Comparison]:
     """Compare the loaded module with the installed one; without an installed one other comparisons say enough."""
-    if observed.driver is None or observed.driver.installed is None:
+    if observed.driver is None:
+        return [compared(COMPONENT, "loaded module", driver.version_pattern, None, None, Remedy.MEASURE, "state")]
+    if observed.driver.installed is None:
         return []
     loaded, installed = observed.driver.loaded, observed.driver.installed
     remedy = Remedy.LOAD if loaded is None else Remedy.REBOOT

@@ -20,7 +20,7 @@ def compare(desired: Desired, observed: Observed) -> list[Comparison]:
     stack = desired.stack
     return [
         *compare_node(observed),
-        *(compare_driver(stack.driver, observed, bool(stack.gpus)) if stack.driver else []),
+        *(compare_driver(stack.driver, observed, bool(stack.gpus), stack.fabric_manager) if stack.driver else []),
         *(compare_absent(desired.driver_patterns, observed) if "driver" in desired.absent else []),
         *compare_fabric_manager(stack.fabric_manager, observed),
         *(compare_packages("cuda", stack.cuda.packages, observed) if stack.cuda else []),

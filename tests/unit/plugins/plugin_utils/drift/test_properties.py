@@ -1,0 +1,66 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Nothing differs from the plan exactly where no role has anything to do, and where nothing was mutated that matters."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.builds import missing_builds
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.comparison import Remedy, Status
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.desired import desired
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.reconcile import drift
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.record import observe
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.packages.plan import COMPONENTS, component_plan, steps
+from hypothesis import given, settings
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from states import as_planned, mutated, stacks, states  # noqa: E402 (a neighbour, found through the line above)
+
+EXAMPLES = max(250, settings().max_examples)
+# What roles look at in the differences, besides packages and builds.
+STEPS = {Remedy.SOURCES, Remedy.SERVICE, Remedy.LOAD, Remedy.REBOOT, Remedy.REPAIR, Remedy.ENVIRONMENT}
+
+
+def work(stack, state):
+    """Return what the roles would do, and what nobody knows."""
+    wanted, observed = desired(stack, {}), observe(state)
+    plans = [plan for plan in (component_plan(name, wanted) for name in COMPONENTS) if plan]
+    found = [(plan.name, steps(plan, observed)) for plan in plans if steps(plan, observed)]
+    builds = missing_builds(wanted.stack.driver, observed) if wanted.stack.driver else None
+    if builds and (builds.kernels or builds.without_headers or not builds.possible):
+        found.append(("build", builds))
+    differences = drift(wanted, observed)
+    found += [("step", one) for one in differences if one.remedy in STEPS or one.status is Status.UNKNOWN]
+    # NVIDIA's installer runs where its version, or the module of a kernel, lacks; other modules come with packages.
+    return found + [("module", one) for one in differences if one.remedy is Remedy.INSTALL and one.kind != "package"]
+
+
+@settings(max_examples=EXAMPLES)
+@given(stacks())
+def test_a_node_that_is_as_planned_has_no_drift(stack):
+    state = as_planned(stack)
+    assert drift(desired(stack, {}), observe(state)) == []
+    assert work(stack, state) == []
+
+
+@settings(max_examples=EXAMPLES)
+@given(states())
+def test_there_is_drift_exactly_where_roles_have_something_to_do(found):
+    stack, state = found
+    assert (drift(desired(stack, {}), observe(state)) == []) == (work(stack, state) == [])
+
+
+@settings(max_examples=EXAMPLES)
+@given(mutated())
+def test_there_is_drift_exactly_where_a_mutation_matters(found):
+    stack, state, harm = found
+    assert (drift(desired(stack, {}), observe(state)) == []) == (harm == [])
+
+
+@given(stacks())
+def test_a_node_that_was_not_measured_is_never_as_planned(stack):
+    assert drift(desired(stack, {}), observe({}))
