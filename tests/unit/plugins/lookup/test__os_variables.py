@@ -6,13 +6,22 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import yaml
+from ansible import constants
 from ansible.errors import AnsibleError
-from ansible.plugins.loader import init_plugin_loader, lookup_loader
+from ansible_collections.allreduce.gpu.plugins.lookup._os_variables import DOCUMENTATION, LookupModule
+
+NAME = "allreduce.gpu._os_variables"
 
 
 def run(facts, **options):
-    init_plugin_loader([])
-    return lookup_loader.get("allreduce.gpu._os_variables").run([], facts, **options)
+    """Run the lookup as Ansible's loader prepares it; the loader itself finds nothing after other tests' imports."""
+    constants.config.initialize_plugin_configuration_definitions(
+        "lookup", NAME, yaml.safe_load(DOCUMENTATION)["options"]
+    )
+    lookup = LookupModule()
+    lookup._load_name = NAME
+    return lookup.run([], facts, **options)
 
 
 ROCKY = {"family": "el", "id": "rocky", "version": "8"}
