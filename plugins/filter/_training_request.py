@@ -60,15 +60,30 @@ _value:
 """
 
 # ruff: noqa: E402 (sanity wants the documentation first)
+from collections.abc import Sequence
+from typing import Any
+
 from ..plugin_utils.launch.request import plan_request
 from ..plugin_utils.preflight.problem import ProblemError
 from ..plugin_utils.preflight.text import describe_all
 
 
-def training_request(available, **arguments):
+def training_request(
+    available: Sequence[str],
+    *,
+    script: str,
+    directories: Sequence[str],
+    forks: int,
+    nodes: object = None,
+    playing: Sequence[str] | None = None,
+    files: Sequence[str] | str = (),
+) -> dict[str, Any]:
     """Return the request with refusal null, or an empty one with the sentence that says why."""
     try:
-        return {**plan_request(available, **arguments), "refusal": None}
+        found = plan_request(
+            available, nodes=nodes, script=script, directories=directories, forks=forks, playing=playing, files=files
+        )
+        return {**found, "refusal": None}
     except ProblemError as error:
         return {"nodes": [], "script": "", "files": [], "refusal": describe_all(error.problems)}
 
