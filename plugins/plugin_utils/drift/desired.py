@@ -93,6 +93,12 @@ def _patterns(driver: Driver | None) -> tuple[str, ...]:
 
 def component(wanted: Desired, name: str) -> Component | None:
     """Return a packaged component of the stack by its key, such as cudnn; None where it is not planned."""
-    found = getattr(wanted.stack, name)
-    assert found is None or isinstance(found, Component)
-    return found
+    stack = wanted.stack
+    packaged: dict[str, Component | None] = {
+        "driver": stack.driver,
+        "fabric_manager": stack.fabric_manager,
+        "cuda": stack.cuda,
+        "cudnn": stack.cudnn,
+        "nccl": stack.nccl,
+    }
+    return packaged[name]

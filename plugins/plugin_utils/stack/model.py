@@ -21,11 +21,11 @@ Kind = Literal[Component, Fact]
 Environments = Literal["one", "split"]
 NONE = "none"
 
-Row = TypeVar("Row", covariant=True)
+RowT_co = TypeVar("RowT_co", covariant=True)
 
 
 @dataclass(frozen=True, eq=False)
-class Candidate(Generic[Row]):
+class Candidate(Generic[RowT_co]):
     """One possible value of a component. Compared by identity, for speed.
 
     row: the row of the tables behind it, in the form that kinds.py names for its component; nothing stands behind
@@ -35,7 +35,7 @@ class Candidate(Generic[Row]):
     component: Kind
     version: str
     variant: str = ""
-    row: Row = field(default=None, repr=False)  # type: ignore[assignment]
+    row: RowT_co = field(default=None, repr=False)  # type: ignore[assignment]
 
     def __str__(self) -> str:
         return f"{self.component} {self.version}" + (f" ({self.variant})" if self.variant else "")

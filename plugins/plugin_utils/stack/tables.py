@@ -80,6 +80,7 @@ class Tables:
     def rows(self, subject: Literal["tensorflow"]) -> list[TensorflowRow]: ...
     @overload
     def rows(self, subject: Literal["torch"]) -> list[TorchRow]: ...
+
     def rows(self, subject: str) -> Any:
         """Return the rows of a subject."""
         return self._rows(subject)
@@ -88,6 +89,7 @@ class Tables:
     def find(self, subject: Literal["ansible_core"], *, version: str) -> AnsibleCoreRow | None: ...
     @overload
     def find(self, subject: Literal["cuda"], *, version: str) -> CudaRow | None: ...
+
     def find(self, subject: str, **keys: object) -> Any:
         """Return the first row whose columns have these values, or None."""
         return next((row for row in self._rows(subject) if all(row.get(k) == v for k, v in keys.items())), None)
@@ -98,6 +100,7 @@ class Tables:
     def known(self, subject: Literal["repositories"], *, slug: str) -> RepositoryRow: ...
     @overload
     def known(self, subject: Literal["sizes"], *, part: str) -> SizeRow: ...
+
     def known(self, subject: str, **keys: object) -> Any:
         """Return the row that another table refers to; raise LookupError when there is none."""
         for row in self._rows(subject):

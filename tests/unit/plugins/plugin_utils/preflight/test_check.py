@@ -93,7 +93,7 @@ def test_where_it_is_set_is_told():
     ]
     assert scopes == [Scope("group", ("gpu_nodes",)), Scope("hosts", ("gpu-1",))]
     for place, scope in (("command_line", COMMAND_LINE), ("play", PLAY)):
-        (problem,), _ = all_problems(world({"gpu-1": {}}, **{place: {"plan_measure": "x"}}), ROLES, as_written)
+        (problem,), _warnings = all_problems(world({"gpu-1": {}}, **{place: {"plan_measure": "x"}}), ROLES, as_written)
         assert problem.detail["scope"] == scope
 
 
