@@ -48,10 +48,6 @@ options:
     description: Where the kernel log is.
     type: path
     default: /dev/kmsg
-  root:
-    description: Where packages, kernels and DKMS modules are looked for; set it to examine a recorded machine.
-    type: path
-    default: /
 """
 
 EXAMPLES = r"""
@@ -131,9 +127,6 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.health import reading as health_reading
 from ..module_utils.health.verdict import APPLICATION_XIDS, judge
-from ..module_utils.host.ansible_module import program_output
-from ..module_utils.host.node_state import read_node_state
-from ..module_utils.host.services import FABRIC_MANAGER
 from ..module_utils.machine.files import FileTree
 from ..module_utils.machine.gpu_node import measure
 from ..module_utils.machine.nvml import open_nvml
@@ -149,7 +142,6 @@ def main():
             "ignored_xids": {"type": "list", "elements": "int", "default": list(APPLICATION_XIDS)},
             "persistence": {"type": "bool", "default": True},
             "kernel_log": {"type": "path", "default": "/dev/kmsg"},
-            "root": {"type": "path", "default": "/"},
             "sysfs_root": {"type": "path", "default": "/sys"},
             "procfs_root": {"type": "path", "default": "/proc"},
             "nvml_library": {"type": "str", "default": "libnvidia-ml.so.1"},
@@ -158,18 +150,15 @@ def main():
     )
     options = module.params
 
-    root, run = FileTree(options["root"]), program_output(module, options["root"])
     node = measure(FileTree(options["sysfs_root"]), FileTree(options["procfs_root"]), options["nvml_library"])
-    state = read_node_state(root, run, ["*nvidia*", "cuda-toolkit-*"], [FABRIC_MANAGER], [])
     log = health_reading.read_kernel_log(options["kernel_log"])
     with open_nvml(options["nvml_library"]) as (nvml, dummy_state):
         counters = health_reading.read_gpus(nvml) if nvml else {}
     readings = {
         "counters": counters,
         "xids": None if log is None else health_reading.find_xids(log),
-        "next_module": health_reading.read_next_module(root, state["kernel"]["newest"]),
     }
-    module.exit_json(changed=False, **judge(node, state, readings, options))
+    module.exit_json(changed=False, **judge(node, readings, options))
 
 
 if __name__ == "__main__":

@@ -69,7 +69,8 @@ ansible_facts:
       returned: success
       type: dict
       sample:
-        kernel: {running: 6.1.0-40-amd64, installed: [6.1.0-40-amd64], headers: [6.1.0-40-amd64], newest: 6.1.0-40-amd64}
+        kernel: {running: 6.1.0-40-amd64, installed: [6.1.0-40-amd64], headers: [6.1.0-40-amd64], newest: 6.1.0-40-amd64,
+                 driver_modules: {6.1.0-40-amd64: true}}
         container: false
         package_manager: apt
         packages: {nvidia-kernel-dkms: 535.261.03-1}
@@ -82,7 +83,8 @@ ansible_facts:
         driver: {loaded: null, installed: 535.261.03}
         services: {chrony: {enabled: true, active: true}}
         disk_free_mib: {/: 20480}
-        environments: {main: {python: 3.11.2, packages: {torch: 2.13.0+cpu}}}
+        environments: {main: {python: 3.11.2, packages: {torch: 2.13.0+cpu},
+                              lock: {request: 0123456789abcdef, packages: {torch: 2.13.0+cpu}}}}
         reboot_pending: null
         reboot_recorded: false
 """

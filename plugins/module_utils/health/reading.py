@@ -59,16 +59,6 @@ def clock_reasons(bits):
     return None if bits is None else [code for bit, code in CLOCK_REASONS if bits & bit]
 
 
-def read_next_module(tree, kernel):
-    """Whether modprobe will find the NVIDIA modules under this kernel; None where its list of modules is not there.
-
-    depmod lists what DKMS built and what packages brought alike, compressed or not. nvidia-uvm is asked for: CUDA needs
-    it, and nothing else has such a name (Debian says nvidia-current-uvm).
-    """
-    modules = tree.text("/lib/modules/%s/modules.dep" % kernel) if kernel else None
-    return None if modules is None else re.search(r"(?m)^[^:]*\bnvidia(-[\w-]+)?-uvm\.ko(\.\w+)?:", modules) is not None
-
-
 def read_kernel_log(path):
     """The kernel log's records, or None where it cannot be read. Reading /dev/kmsg takes nothing from it."""
     try:

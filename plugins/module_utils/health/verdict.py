@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Judge a node's GPUs: pure functions of gpu_node, gpu_node_state and what health_reading gave."""
+"""Judge a node's GPUs: pure functions of gpu_node and what health.reading gave."""
 
 from __future__ import absolute_import, division, print_function
 
@@ -22,7 +22,7 @@ APPLICATION_XIDS = (13, 31, 43, 45, 68, 69)
 # Which checks judge what gpu_node calls a problem; all else is among other_problems.
 JUDGES = {
     "driver_mismatch": ("driver_library",),
-    "fabric_not_ready": ("fabric_manager",),
+    "fabric_not_ready": ("fabric",),
     "gpu_not_in_nvml": ("gpu_answers",),
     "gpu_not_opened": ("gpu_answers",),
     "nvlinks_inactive": ("nvlinks",),
@@ -33,13 +33,12 @@ JUDGES = {
 THROTTLING = ("hardware_slowdown", "software_thermal", "hardware_thermal", "power_brake")
 
 
-def judge(node, state, readings, limits):
+def judge(node, readings, limits):
     """{``verdict``, ``findings``, ``judged``, ``counters``}.
 
-    ``state``: a gpu_node_state, may be empty. ``readings``: ``counters`` {pci_bus_id: …}, ``xids`` or None,
-    ``next_module``; see health_reading. ``limits``: the module's options.
+    ``readings``: ``counters`` {pci_bus_id: …} and ``xids`` or None, see health.reading. ``limits``: the module's options.
     """
-    entries = judge_coherence(node, state, readings["next_module"])
+    entries = judge_coherence(node)
     if node["gpus"] or limits["gpu_count"]:
         entries += presence(node, limits)
     if node["gpus"]:

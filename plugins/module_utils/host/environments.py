@@ -10,6 +10,7 @@ __metaclass__ = type
 import re
 
 ENVIRONMENTS = "/opt/allreduce/envs"
+LOCKS = "/etc/allreduce/locks"
 
 
 def normalise(name):
@@ -18,13 +19,30 @@ def normalise(name):
 
 
 def read_environments(tree, directory=ENVIRONMENTS):
-    """{name: {python, packages: {name: version}}}; an environment without an interpreter is left out."""
+    """{name: {python, packages: {name: version}, lock}}; an environment without an interpreter is left out."""
     environments = {}
     for name in tree.names(directory):
         base = "%s/%s" % (directory, name)
         if tree.exists(base + "/bin/python"):
-            environments[name] = {"python": _python_version(tree, base), "packages": _packages(tree, base)}
+            environments[name] = {
+                "python": _python_version(tree, base),
+                "packages": _packages(tree, base),
+                "lock": parse_lock(tree.text("%s/%s.txt" % (LOCKS, name))),
+            }
     return environments
+
+
+def parse_lock(text):
+    """{request, packages: {name: version}} of a lock that role frameworks wrote; None of no text.
+
+    A version is None where a URL is pinned. ``request`` is the digest of what was asked for, None where it is missing.
+    """
+    if not text:
+        return None
+    request = re.search(r"(?m)^# request: ([0-9a-f]{16})$", text)
+    pins = re.findall(r"(?m)^([A-Za-z0-9][A-Za-z0-9._-]*)(?:\[[^]]*\])?\s*(?:==\s*([^\s;\\]+)|@\s)", text)
+    packages = {normalise(name): version or None for name, version in pins}
+    return {"request": request.group(1) if request else None, "packages": packages}
 
 
 def _python_version(tree, base):

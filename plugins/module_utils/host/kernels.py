@@ -40,7 +40,18 @@ def read_kernels(tree, running=None):
         "installed": ordered,
         "headers": sorted(headers, key=version_key),
         "newest": ordered[-1] if ordered else None,
+        "driver_modules": {name: has_driver_module(tree, name) for name in ordered},
     }
+
+
+def has_driver_module(tree, kernel):
+    """Whether modprobe finds the NVIDIA modules under this kernel; None where its list of modules is not there.
+
+    depmod lists what DKMS built and what packages brought alike, compressed or not. nvidia-uvm is asked for: CUDA needs
+    it, and nothing else has such a name (Debian says nvidia-current-uvm).
+    """
+    modules = tree.text("/lib/modules/%s/modules.dep" % kernel)
+    return None if modules is None else re.search(r"(?m)^[^:]*\bnvidia(-[\w-]+)?-uvm\.ko(\.\w+)?:", modules) is not None
 
 
 def read_dkms(tree):

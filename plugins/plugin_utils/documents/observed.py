@@ -21,7 +21,7 @@ class Kernel:
     headers: tuple[str, ...] = ()
     newest: str | None = None
     next_boot: str | None = None  # None where the boot loader was not asked: then it is the newest
-    with_driver: tuple[str, ...] | None = None  # kernels under which modprobe finds the NVIDIA modules
+    driver_modules: dict[str, bool | None] = field(default_factory=dict)  # whether modprobe finds NVIDIA's under a kernel
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ class Observed:
     """A node as it is. ``measured`` is False where nothing is known about it."""
 
     measured: bool = True
-    kernel: Kernel = Kernel()
+    kernel: Kernel = field(default_factory=Kernel)
     container: bool | None = None
     package_manager: str | None = None
     packages: dict[str, str | None] | None = None

@@ -52,27 +52,3 @@ def test_what_a_gpu_does_not_count_is_none(counters):
 
 def test_a_lost_gpu_has_no_counters(counters):
     assert "0000:98:00.0" not in counters(machines.a40_pcie().change(2, lost=True))
-
-
-@pytest.mark.parametrize(
-    ("modules", "expected"),
-    [
-        ("updates/dkms/nvidia-uvm.ko: updates/dkms/nvidia.ko\nupdates/dkms/nvidia.ko:\n", True),
-        ("updates/dkms/nvidia-current-uvm.ko.xz: updates/dkms/nvidia-current.ko.xz\n", True),
-        ("kernel/nvidia-535srv/nvidia-uvm.ko.zst: kernel/nvidia-535srv/nvidia.ko.zst\n", True),
-        ("kernel/drivers/platform/x86/nvidia-wmi-ec-backlight.ko:\n", False),
-        ("kernel/other.ko: updates/nvidia-uvm.ko\n", False),
-        ("", False),
-        (None, None),
-    ],
-)
-def test_modules_of_a_kernel_are_those_that_depmod_lists(tmp_path, modules, expected):
-    place = tmp_path / "lib" / "modules" / "6.1.0-41"
-    place.mkdir(parents=True)
-    if modules is not None:
-        (place / "modules.dep").write_text(modules)
-    assert health_reading.read_next_module(FileTree(str(tmp_path)), "6.1.0-41") is expected
-
-
-def test_no_kernel_no_answer(tmp_path):
-    assert health_reading.read_next_module(FileTree(str(tmp_path)), None) is None

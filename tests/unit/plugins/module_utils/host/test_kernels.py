@@ -127,3 +127,24 @@ def test_modules_of_packages_are_found_whatever_their_branch_and_packing(tmp_pat
     module.parent.mkdir(parents=True)
     module.write_bytes(content)
     assert kernels.read_driver(tree(tmp_path, {}), KERNEL, []) == {"loaded": None, "installed": version}
+
+
+@pytest.mark.parametrize(
+    ("modules", "expected"),
+    [
+        ("updates/dkms/nvidia-uvm.ko: updates/dkms/nvidia.ko\nupdates/dkms/nvidia.ko:\n", True),
+        ("updates/dkms/nvidia-current-uvm.ko.xz: updates/dkms/nvidia-current.ko.xz\n", True),
+        ("kernel/nvidia-535srv/nvidia-uvm.ko.zst: kernel/nvidia-535srv/nvidia.ko.zst\n", True),
+        ("kernel/drivers/platform/x86/nvidia-wmi-ec-backlight.ko:\n", False),
+        ("kernel/other.ko: updates/nvidia-uvm.ko\n", False),
+        ("", False),
+        (None, None),
+    ],
+)
+def test_modules_of_a_kernel_are_those_that_depmod_lists(tmp_path, modules, expected):
+    place = tmp_path / "lib" / "modules" / "6.1.0-41"
+    place.mkdir(parents=True)
+    if modules is not None:
+        (place / "modules.dep").write_text(modules)
+    assert kernels.has_driver_module(FileTree(str(tmp_path)), "6.1.0-41") is expected
+
