@@ -10,6 +10,10 @@ import json
 from pathlib import Path
 from typing import Any
 
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks import drift
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks.check import on_node
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.record import node_comparisons, record
+
 HOSTILE = "<script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">"
 DRIVER = "535.261.03"
 KERNEL = "6.1.0-40-amd64"
@@ -20,6 +24,7 @@ def verification() -> dict[str, Any]:
     first, second = node("gpu-1", "10.77.0.11"), node("gpu-2", "10.77.0.12")
     second["gpu_node_state"]["packages"]["nvidia-driver"] = "530.41.03-1"
     second["gpu_node_state"]["reboot_pending"] = {"reason": "new kernel module", "since": "2026-11-21T15:01:00Z"}
+    second["comparisons"] = comparisons(second["gpu_stack"], second["gpu_node_state"])
     second["gpu_stack"]["warnings"] = ["Debian 12 leaves its full support in 2026: plan for Debian 13."]
     second["checks"][0].update(status="failed", measured="535.247.01", reason="module and library differ")
     second["checks"][3].update(status="unknown", measured="", reason="fabric manager state could not be read")
@@ -112,6 +117,7 @@ def node(name: str, address: str) -> dict[str, Any]:
         "gpu_node": _gpu_node(),
         "gpu_stack": _stack(),
         "gpu_node_state": _state(),
+        "comparisons": comparisons(_stack(), _state()),
         "checks": [
             check("driver_version", name, "coherence", DRIVER, DRIVER),
             check("dkms_module", name, "coherence", f"{DRIVER} for {KERNEL}", f"{DRIVER} for {KERNEL}"),
@@ -124,6 +130,18 @@ def node(name: str, address: str) -> dict[str, Any]:
             check("training_step", name, "training", "loss falls", "2.303 to 0.413"),
         ],
     }
+
+
+def comparisons(stack: dict[str, Any], state: dict[str, Any]) -> list[dict[str, str]]:
+    """What verification writes of a plan and a node."""
+    return [record(one) for one in node_comparisons(stack, state, {})]
+
+
+def verify_again(node: dict[str, Any], name: str) -> None:
+    """Write the comparisons of a node anew, after its state changed, and the checks that come of them."""
+    found = node_comparisons(node["gpu_stack"], node["gpu_node_state"], {})
+    node["comparisons"] = [record(one) for one in found]
+    node["checks"] += on_node(name, drift.checks(found))
 
 
 def _gpu_node() -> dict[str, Any]:
@@ -186,6 +204,13 @@ def _state() -> dict[str, Any]:
         },
         "package_manager_interrupted": False,
         "apt_components": ["main", "contrib", "non-free", "non-free-firmware"],
+        "apt_mirrors": [
+            {
+                "uri": "http://archive.example/debian",
+                "suite": "bookworm",
+                "components": ["main", "contrib", "non-free", "non-free-firmware"],
+            }
+        ],
         "dkms": [
             {"module": "nvidia-current", "version": DRIVER, "kernel": KERNEL, "arch": "x86_64", "status": "installed"},
         ],
@@ -206,7 +231,9 @@ def many_nodes(count: int) -> dict[str, Any]:
         measured = f"{21 + number / count:.3f} GB/s"
         one["checks"].append(check("bus_bandwidth", f"gpu-{number}", "collectives", "at least 20 GB/s", measured))
     document["nodes"]["gpu-7"]["checks"][0].update(status="failed", measured="535.247.01")
-    document["nodes"]["gpu-7"]["gpu_node_state"]["driver"]["installed"] = "530.41.03"
+    state = document["nodes"]["gpu-7"]["gpu_node_state"]
+    state["driver"]["installed"] = "530.41.03"
+    document["nodes"]["gpu-7"]["comparisons"] = comparisons(_stack(), state)
     return document
 
 
@@ -215,7 +242,7 @@ def long_words(value: Any) -> Any:
     if isinstance(value, list):
         return [long_words(item) for item in value]
     if isinstance(value, dict):
-        kept = ("status", "category", "started", "finished", "result")
+        kept = ("status", "category", "kind", "remedy", "started", "finished", "result")
         return {key: item if key in kept else long_words(item) for key, item in value.items()}
     return value + "m" * 150 if isinstance(value, str) else value
 

@@ -67,14 +67,9 @@ def measured(name: str) -> dict[str, Any]:
             node = gpu_node.measure(FileTree(str(root / "sys")), FileTree(str(root / "proc")), library)
             with open_nvml(library) as (nvml, _state):
                 counters = health_reading.read_gpus(nvml)
-    state = {
-        "driver": {"installed": machine.driver},
-        "packages": {"nvidia-fabricmanager": machine.driver},
-        "services": {"nvidia-fabricmanager": {"enabled": True, "active": True}},
-    }
-    readings = {"counters": counters, "xids": [], "next_module": True}
-    judged = judge(node, state, readings, {**LIMITS, "gpu_count": len(machine.gpus)})
-    return {"gpu_node": node, "gpu_health": judged, "checks": list(health.checks({}, state, node, judged))}
+    readings = {"counters": counters, "xids": []}
+    judged = judge(node, readings, {**LIMITS, "gpu_count": len(machine.gpus)})
+    return {"gpu_node": node, "gpu_health": judged, "checks": list(health.checks({}, {}, node, judged))}
 
 
 def verification(**names: str) -> dict[str, Any]:

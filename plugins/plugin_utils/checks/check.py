@@ -5,11 +5,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
+from ..documents.check import STATUSES
+
 Check = dict[str, str]
-STATUSES = ("passed", "failed", "unknown", "skipped")
 
 
 def check(name: str, category: str, expected: Any, measured: Any, status: str, reason: str = "") -> Check:
@@ -37,14 +38,6 @@ def compared(name: str, category: str, expected: Any, measured: Any, agrees: boo
 
 def skipped(name: str, category: str, expected: Any, reason: str) -> Check:
     return check(name, category, expected, "", "skipped", reason)
-
-
-def service(name: str, category: str, found: Mapping | None) -> Check:
-    """A service that must be enabled and active."""
-    if not found or None in (found.get("enabled"), found.get("active")):
-        return compared(name, category, "enabled and active", None, None, "systemd could not be asked")
-    words = [word if found[word] else f"not {word}" for word in ("enabled", "active")]
-    return compared(name, category, "enabled and active", " and ".join(words), all(found.values()), "start the service")
 
 
 def on_node(node: str, checks: Iterable[Check]) -> list[Check]:

@@ -9,7 +9,11 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from .check import STATUSES, Check
+from ..documents.check import STATUSES
+from ..documents.check import verdict as verdict_of
+from ..drift.desired import DEFAULTS
+from ..drift.record import node_comparisons, record
+from .check import Check
 from .node import collective_checks, lost_node_checks, node_checks
 from .plan import cluster_address
 
@@ -37,6 +41,8 @@ def describe(name: str, variables: Mapping, present: bool) -> dict[str, Any]:
     probe, health = (variables.get(f"__verify_{key}") or {} for key in ("probe", "health"))
     judged = {key: health[key] for key in HEALTH} if present and "verdict" in health else None
     answers = (name, probe.get("node_probe"), judged)
+    chosen = {key: variables[key] for key in DEFAULTS if key in variables}
+    comparisons = node_comparisons(stack, state, chosen) if present else []
     return {
         "address": cluster_address(variables),
         "remark": str(variables.get("report_remark") or ""),
@@ -45,7 +51,8 @@ def describe(name: str, variables: Mapping, present: bool) -> dict[str, Any]:
         "gpu_stack": stack,
         "gpu_node_state": state,
         "gpu_health": judged,
-        "checks": node_checks(stack, state, gpu_node, *answers) if present else lost_node_checks(name),
+        "comparisons": [record(one) for one in comparisons],
+        "checks": node_checks(comparisons, stack, state, gpu_node, *answers) if present else lost_node_checks(name),
     }
 
 
@@ -65,17 +72,11 @@ def summary_lines(document: Mapping) -> list[str]:
     lines = []
     for name, found, health in [*groups, ("cluster", document["cluster_checks"], None)]:
         gpus = f", GPUs {health['verdict'].replace('_', ' ')}" if health else ""
-        lines.append(f"{name}: {outcome(found)}{gpus} ({counted(found)})")
+        lines.append(f"{name}: {verdict_of(one['status'] for one in found)}{gpus} ({counted(found)})")
         for entry in found:
             if entry["status"] in ("failed", "unknown"):
                 lines.append(f"  {entry['status']}: {entry['name']}: {sentence(entry)}")
     return lines
-
-
-def outcome(found: Iterable[Check]) -> str:
-    """The verdict over checks: what is unknown is no success."""
-    statuses = {entry["status"] for entry in found}
-    return "failed" if "failed" in statuses else "incomplete" if "unknown" in statuses else "passed"
 
 
 def counted(found: Iterable[Check]) -> str:

@@ -7,17 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from ...module_utils.host.services import TIME_SERVICES
-from .check import Check, compared, service, skipped, yes_no
+from .check import Check, compared, skipped, yes_no
 
 CATEGORY = "network"
 
 
 def checks(state: Mapping, probe: Mapping) -> Iterator[Check]:
-    services = state.get("services") or {}
-    found = [services[name] for name in TIME_SERVICES if name in services]
-    running = [entry for entry in found if entry.get("enabled") and entry.get("active")]
-    yield service("clock_service", CATEGORY, (running or found or [None])[0])
     yield clock(state, probe)
     yield names(probe.get("peers"))
     yield ssh(probe.get("peers"))

@@ -5,14 +5,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
-from . import coherence, environment, network
+from ..drift.comparison import Comparison
+from . import coherence, drift, environment, network
 from . import health as gpu_health
 from .check import Check, check, compared, on_node, skipped
 
 
 def node_checks(
+    comparisons: Iterable[Comparison],
     stack: Mapping,
     state: Mapping,
     gpu_node: Mapping,
@@ -20,20 +22,18 @@ def node_checks(
     probe: Mapping | None = None,
     health: Mapping | None = None,
 ) -> list[Check]:
-    """The node against its plan.
+    """Return the checks of a node.
 
-    stack, state, gpu_node: the facts gpu_stack, gpu_node_state and gpu_node; probe: what module node_probe returned;
-    health: what module gpu_health returned. None when one did not run (what depends on it is then unknown).
+    comparisons: of plan and node, see drift.reconcile; stack, state, gpu_node: the facts gpu_stack, gpu_node_state and
+    gpu_node; probe: what module node_probe returned; health: what module gpu_health returned. None when one did not run
+    (what depends on it is then unknown).
     """
     probe = probe or {}
-    planned = coherence.checks(stack, state, gpu_node, probe)
-    # A fabric manager of the loaded driver's version says more than one of the planned version.
-    if any(entry["check"] == "fabric_manager" for entry in (health or {}).get("judged") or []):
-        planned = (entry for entry in planned if entry["name"] != "fabric_manager_packages")
     return on_node(node, [
-        *planned,
+        *drift.checks(comparisons),
+        *coherence.checks(stack, state, gpu_node, probe),
         *gpu_health.checks(stack, state, gpu_node, health),
-        *environment.checks(stack, state, gpu_node, probe),
+        *environment.checks(stack, gpu_node, probe),
         *network.checks(state, probe),
     ])  # fmt: skip
 

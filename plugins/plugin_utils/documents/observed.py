@@ -21,7 +21,9 @@ class Kernel:
     headers: tuple[str, ...] = ()
     newest: str | None = None
     next_boot: str | None = None  # None where the boot loader was not asked: then it is the newest
-    driver_modules: dict[str, bool | None] = field(default_factory=dict)  # whether modprobe finds NVIDIA's under a kernel
+    driver_modules: dict[str, bool | None] = field(
+        default_factory=dict
+    )  # whether modprobe finds NVIDIA's under a kernel
 
 
 @dataclass(frozen=True)

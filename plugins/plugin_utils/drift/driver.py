@@ -81,10 +81,18 @@ def _modules(driver: Driver, observed: Observed) -> list[Comparison]:
     kernels = kernels_that_matter(observed.kernel)
     if driver.dkms_module and not driver.precompiled:
         return _dkms_modules(driver, driver.dkms_module, kernels, observed)
-    listed = {kernel: observed.kernel.driver_modules.get(kernel) for kernel in kernels if kernel in observed.kernel.installed}
+    listed = {
+        kernel: observed.kernel.driver_modules.get(kernel) for kernel in kernels if kernel in observed.kernel.installed
+    }
     return [
         compared(
-            COMPONENT, kernel, "a packaged module", "a packaged module" if there else None, there, Remedy.INSTALL, "module"
+            COMPONENT,
+            kernel,
+            "a packaged module",
+            "a packaged module" if there else None,
+            there,
+            Remedy.INSTALL,
+            "module",
         )
         for kernel, there in listed.items()
     ]

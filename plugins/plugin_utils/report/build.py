@@ -10,10 +10,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from ...module_utils.machine.topology import natural_key
+from ..documents.check import CATEGORIES, CLUSTER, STATUSES, Check, verdict
 from . import health, machine, training
+from .comparisons import differences
 from .description import describe
-from .model import CATEGORIES, CHECK_STATUSES, CLUSTER, Check, Node, Report, Run, Scaling, Verdict
-from .planned import AS_PLANNED, NOT_MEASURED
+from .model import Node, Report, Run, Scaling, Verdict
 from .text import clean, enumeration, mapping, mappings, plural, quantity
 
 
@@ -62,14 +63,14 @@ def _checks(checks: Any, node: str) -> tuple[Check, ...]:
     return tuple(
         sorted(
             found,
-            key=lambda check: (_rank(CATEGORIES, check.category), check.category, CHECK_STATUSES.index(check.status)),
+            key=lambda check: (_rank(CATEGORIES, check.category), check.category, STATUSES.index(check.status)),
         )
     )
 
 
 def _check(check: Mapping[str, Any], node: str) -> Check:
     status = clean(check.get("status"))
-    known = status in CHECK_STATUSES
+    known = status in STATUSES
     reason = clean(check.get("reason"))
     return Check(
         name=clean(check.get("name")),
@@ -92,22 +93,13 @@ def _verdict(
 ) -> Verdict:
     checks = [check for node in nodes for check in node.checks] + list(cluster)
     counted = Counter(check.status for check in checks)
-    counts = {status: counted[status] for status in CHECK_STATUSES}
+    counts = {status: counted[status] for status in STATUSES}
     current = [run for run in runs if run.counts]
-    differences = sum(_differences(node) for node in nodes)
-    if counts["failed"] or any(run.status == "failed" for run in current):
-        status = "failed"
-    elif counts["unknown"] or differences or not counts["passed"] or not current:
-        status = "incomplete"
-    else:
-        status = "passed"
+    statuses = ["failed" if run.status == "failed" else "passed" for run in current] or ["unknown"]
+    statuses += [*(check.status for check in checks), *(() if counts["passed"] else ("unknown",))]
     training_sentences = _training_sentences(current, scaling)
-    sentences = (_checks_sentence(nodes, counts), *_plan_sentence(nodes, differences), *training_sentences)
-    return Verdict(status, counts, sentences)
-
-
-def _differences(node: Node) -> int:
-    return sum(item.result not in (AS_PLANNED, NOT_MEASURED) for item in node.description.items)
+    sentences = (_checks_sentence(nodes, counts), *_plan_sentence(nodes), *training_sentences)
+    return Verdict(verdict(statuses), counts, sentences)
 
 
 def _checks_sentence(nodes: tuple[Node, ...], counts: Mapping[str, int]) -> str:
@@ -118,10 +110,11 @@ def _checks_sentence(nodes: tuple[Node, ...], counts: Mapping[str, int]) -> str:
     return f"{plural(len(nodes), 'node')}, {plural(sum(counts.values()), 'check')}: {enumeration(shown)}."
 
 
-def _plan_sentence(nodes: tuple[Node, ...], differences: int) -> Iterator[str]:
-    if differences:
-        affected = sum(_differences(node) > 0 for node in nodes)
-        yield f"{plural(differences, 'difference')} between plan and installation on {plural(affected, 'node')}."
+def _plan_sentence(nodes: tuple[Node, ...]) -> Iterator[str]:
+    counts = [differences(node.description.items) for node in nodes]
+    if any(counts):
+        affected = sum(count > 0 for count in counts)
+        yield f"{plural(sum(counts), 'difference')} between plan and installation on {plural(affected, 'node')}."
     elif any(node.description.items for node in nodes):
         yield "What was measured is installed as planned."
 

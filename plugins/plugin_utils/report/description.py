@@ -9,8 +9,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from .comparisons import items
 from .model import Description, Stack
-from .planned import compare
 from .text import clean, mapping, mappings, number, texts, whole
 
 
@@ -35,7 +35,7 @@ def describe(node: Mapping[str, Any]) -> Description:
         gpu_health=clean(mapping(node.get("gpu_health")).get("verdict")),
         problems=texts(gpu_node.get("problems")),
         stack=_stack(stack),
-        items=compare(stack, state),
+        items=items(node.get("comparisons")),
     )
 
 

@@ -12,11 +12,12 @@ from itertools import groupby
 from typing import Any, TypeVar
 
 from ...module_utils.machine.topology import natural_key
+from ..documents.check import CLUSTER, STATUSES, Check
+from .comparisons import differences
 from .health import Health
 from .machine import Machine
-from .model import CHECK_STATUSES, CLUSTER, Check, Description, Node, Report
+from .model import Description, Node, Report
 from .picture import Picture, draw
-from .planned import AS_PLANNED
 from .text import hostlist, plural
 
 _Value = TypeVar("_Value")
@@ -40,7 +41,7 @@ class Kind:
     @property
     def differences(self) -> int:
         """Items which are not as planned."""
-        return sum(item.result != AS_PLANNED for item in self.description.items)
+        return differences(self.description.items)
 
 
 @dataclass(frozen=True)
@@ -87,7 +88,7 @@ class CheckGroup:
     def counts(self) -> dict[str, int]:
         """Number of checks by status, only those that occur."""
         counted = Counter(check.status for check in self.checks)
-        return {status: counted[status] for status in CHECK_STATUSES if counted[status]}
+        return {status: counted[status] for status in STATUSES if counted[status]}
 
     @property
     def categories(self) -> list[tuple[str, list[Check]]]:
@@ -151,7 +152,7 @@ def by_category(report: Report) -> list[tuple[str, dict[str, int]]]:
     """Number of checks by category and status."""
     counted = Counter((check.category, check.status) for check in report.checks)
     categories = dict.fromkeys(check.category for check in report.checks)
-    return [(category, {status: counted[category, status] for status in CHECK_STATUSES}) for category in categories]
+    return [(category, {status: counted[category, status] for status in STATUSES}) for category in categories]
 
 
 def _badness(checks: Iterable[Check]) -> int:

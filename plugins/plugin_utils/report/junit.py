@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from .model import CLUSTER, Check, Report, Run
+from ..documents.check import CLUSTER, Check
+from .model import Report, Run
 
 
 def render(report: Report) -> str:

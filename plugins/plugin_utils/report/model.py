@@ -7,26 +7,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from ..documents.check import Check
 from .health import Health
 from .machine import Machine
 
 FORMAT = 1
-CLUSTER = "cluster"  # stands for the node in checks of all nodes together
-CHECK_STATUSES = ("failed", "unknown", "skipped", "passed")
-CATEGORIES = ("coherence", "health", "environment", "network", "collectives", "training")
-
-
-@dataclass(frozen=True)
-class Check:
-    """One claim about a node (or, with node "cluster", about all of them) and what was measured."""
-
-    name: str
-    node: str
-    category: str
-    expected: str
-    measured: str
-    status: str  # one of CHECK_STATUSES
-    reason: str
 
 
 @dataclass(frozen=True)
@@ -36,8 +21,8 @@ class Item:
     component: str  # driver, environment main, ...
     name: str
     planned: str
-    installed: str  # empty where nothing was found or nothing was measured
-    result: str  # as planned | differs | missing | not measured
+    installed: str  # empty where nothing was found or measured
+    result: str  # as planned | differs | missing | unwanted | not measured
 
 
 @dataclass(frozen=True)

@@ -20,13 +20,6 @@ WELL = {
     "performance_state": 0,
 }
 ADDRESS = "0000:07:00.0"
-STATE = {
-    "driver": {"loaded": "535.1.1", "installed": "535.1.1"},
-    "kernel": {"running": "6.1.0-40", "newest": "6.1.0-40"},
-    "dkms": [{"module": "nvidia-current", "kernel": "6.1.0-40", "status": "installed"}],
-    "packages": {"nvidia-fabricmanager": "535.1.1-1", "cuda-toolkit-12-2": "12.2.2-1"},
-    "services": {"nvidia-fabricmanager": {"enabled": True, "active": True}},
-}
 
 
 def node(gpu=None, fabric=None, findings=(), **driver):
@@ -51,13 +44,13 @@ def node(gpu=None, fabric=None, findings=(), **driver):
     }
 
 
-def answer(machine=None, state=None, counters=None, xids=(), next_module=True, **limits):
+def answer(machine=None, counters=None, xids=(), **limits):
     """All that judge says."""
-    readings = {"counters": {ADDRESS: {**WELL, **(counters or {})}}, "xids": xids, "next_module": next_module}
-    return judge(machine or node(), {**STATE, **(state or {})}, readings, {**LIMITS, **limits})
+    readings = {"counters": {ADDRESS: {**WELL, **(counters or {})}}, "xids": xids}
+    return judge(machine or node(), readings, {**LIMITS, **limits})
 
 
-def result(machine=None, state=None, **more):
+def result(machine=None, **more):
     """(verdict, [(check, severity) …])."""
-    found = answer(machine, state, **more)
+    found = answer(machine, **more)
     return found["verdict"], [(entry["check"], entry["severity"]) for entry in found["findings"]]

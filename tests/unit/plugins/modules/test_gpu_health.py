@@ -26,28 +26,18 @@ def library(tmp_path_factory):
 
 @pytest.fixture
 def judge(library, tmp_path):
-    """A function that records a machine and what is installed on it, and runs the module on it."""
+    """A function that records a machine and runs the module on it."""
 
-    def install(version):
-        status = tmp_path / "root" / "var" / "lib" / "dpkg" / "status"
-        status.parent.mkdir(parents=True, exist_ok=True)
-        text = "Package: nvidia-fabricmanager\nStatus: install ok installed\nVersion: {0}-1\n\n"
-        status.write_text(text.format(version) if version else "")
-        (tmp_path / "root" / "etc").mkdir(exist_ok=True)
-        (tmp_path / "root" / "etc" / "os-release").write_text("ID=debian\nVERSION_CODENAME=bookworm\n")
-        (tmp_path / "kmsg").touch()
-
-    def run(machine, check=False, fabric_manager=None, **options):
+    def run(machine, check=False, **options):
         for number, gpu in enumerate(machine.gpus):
             machine = machine.change(number, settings=gpu.settings + PERSISTENT)
         recording.record(machine, tmp_path)
-        install(fabric_manager)
+        (tmp_path / "kmsg").touch()
         return again(check, library=str(library) if machine.library else "libnone.so.1", **options)
 
     def again(check=False, library=str(library), **options):
         arguments = {
             "kernel_log": str(tmp_path / "kmsg"),
-            "root": str(tmp_path / "root"),
             "sysfs_root": str(tmp_path / "sys"),
             "procfs_root": str(tmp_path / "proc"),
             "nvml_library": library,
@@ -75,13 +65,10 @@ def told(answer):
 
 
 # What a recorded root cannot tell: no kernel module lies in it, and systemd is not asked.
-UNKNOWN_MODULE = ("module_loaded", None, "unknown")
-
-
 def test_the_same_in_check_mode_and_again(judge):
     first = judge(machines.a40_pcie(), gpu_count=4)
     assert first["changed"] is False
-    assert (first["verdict"], told(first)) == ("ok", [UNKNOWN_MODULE])
+    assert (first["verdict"], told(first)) == ("ok", [])
     for check in (True, False, True):
         again = judge.again(check, gpu_count=4)
         assert {key: again[key] for key in first if key != "invocation"} == {
@@ -107,17 +94,7 @@ def test_the_same_in_check_mode_and_again(judge):
 )
 def test_verdicts(judge, machine, options, verdict, findings):
     answer = judge(machine, **options)
-    assert (answer["verdict"], told(answer)) == (verdict, [UNKNOWN_MODULE, *findings])
-
-
-@pytest.mark.parametrize(
-    ("version", "measured", "severity"),
-    [("535.309.01", None, "unknown"), ("535.104.05", "535.104.05-1", "failed"), (None, "not installed", "failed")],
-)
-def test_the_fabric_manager_has_the_version_of_the_driver(judge, version, measured, severity):
-    answer = judge(machines.dgx_a100(), fabric_manager=version)
-    found = [entry for entry in answer["findings"] if entry["check"] == "fabric_manager"]
-    assert (found[0]["measured"], found[0]["severity"]) == (measured, severity)
+    assert (answer["verdict"], told(answer)) == (verdict, findings)
 
 
 def test_xids_in_the_kernel_log(judge):
@@ -125,7 +102,7 @@ def test_xids_in_the_kernel_log(judge):
     assert answer["verdict"] == "ok"
     log = "3,1,2,-;NVRM: Xid (PCI:0000:31:00): 79, GPU has fallen off the bus.\n"
     Path(answer["invocation"]["module_args"]["kernel_log"]).write_text(log)
-    assert told(judge.again()) == [UNKNOWN_MODULE, ("xid", "GPU1", "failed")]
+    assert told(judge.again()) == [("xid", "GPU1", "failed")]
     assert judge.again(ignored_xids=[79])["verdict"] == "ok"
 
 

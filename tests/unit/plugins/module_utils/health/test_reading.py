@@ -1,9 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-import pytest
 from ansible_collections.allreduce.gpu.plugins.module_utils.health import reading as health_reading
-from ansible_collections.allreduce.gpu.plugins.module_utils.machine.files import FileTree
 from ansible_collections.allreduce.gpu.tests.lab.nvml import machines
 
 # As /dev/kmsg gives them.

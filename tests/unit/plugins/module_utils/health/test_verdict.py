@@ -16,15 +16,14 @@ from ansible_collections.allreduce.gpu.tests.unit.plugins.module_utils.health_he
     result,
 )
 
-NOTHING = {"counters": {}, "xids": [], "next_module": None}
+NOTHING = {"counters": {}, "xids": []}
 
 
 def test_a_node_that_is_well_and_what_was_judged():
     found = answer(gpu_count=1)
     assert (found["verdict"], found["findings"]) == ("ok", [])
     assert [(entry["category"], entry["check"]) for entry in found["judged"]] == [
-        ("coherence", "next_kernel"), ("coherence", "module_loaded"), ("coherence", "driver_library"),
-        ("coherence", "nvml"), ("coherence", "fabric_manager"), ("coherence", "cuda_toolkit"),
+        ("coherence", "module_loaded"), ("coherence", "driver_library"), ("coherence", "nvml"),
         ("health", "gpu_count"), ("health", "gpu_answers"), ("health", "pcie_width"), ("health", "ecc_errors"),
         ("health", "row_remapping"), ("health", "xid"), ("health", "throttling"), ("health", "persistence_mode"),
         ("health", "pending_modes"), ("health", "other_problems"),
@@ -90,12 +89,12 @@ def test_a_gpu_that_nvml_cannot_open_and_that_is_not_on_the_bus_has_failed_too()
     [
         (problem("acs_redirect", "0000:16:02.0"), {}, {"other_problems"}),
         (problem("gpu_not_on_bus", "GPU0", pci_bus_id=ADDRESS), {}, {"other_problems"}),
-        (problem("fabric_not_ready", state="not_started"), {"fabric": {"state": "not_started"}}, {"fabric_manager"}),
-        # The manager of a fabric that spans a rack is not on the node, so that no check judges it here.
+        (problem("fabric_not_ready", state="not_started"), {"fabric": {"state": "not_started"}}, {"fabric"}),
+        # The manager of a fabric that spans a rack is not on the node; what is not set up is a fault all the same.
         (
             problem("fabric_not_ready", state="not_started"),
             {"fabric": {"state": "not_started", "manager_needed": False}},
-            {"other_problems"},
+            {"fabric"},
         ),
         (
             problem("driver_mismatch", loaded="535.1.1", library="550.1"),
@@ -150,8 +149,8 @@ def test_thresholds_are_options():
 
 def test_a_host_without_gpu_is_well_unless_some_were_declared():
     bare = {**node(), "gpus": []}
-    assert judge(bare, {}, NOTHING, LIMITS) == {"verdict": "ok", "findings": [], "judged": [], "counters": {}}
-    assert judge(bare, {}, NOTHING, {**LIMITS, "gpu_count": 4})["verdict"] == "failed"
+    assert judge(bare, NOTHING, LIMITS) == {"verdict": "ok", "findings": [], "judged": [], "counters": {}}
+    assert judge(bare, NOTHING, {**LIMITS, "gpu_count": 4})["verdict"] == "failed"
 
 
 # Imagined machines, measured through their trees and the simulated library.
@@ -189,7 +188,5 @@ def test_simulated_machines(measure, library, machine, findings):
     measured = measure(all_on(machine))
     with open_nvml(str(library)) as (nvml, dummy_state):
         counters = read_gpus(nvml)
-    state = {"driver": {"installed": "535.309.01"}, "packages": {"nvidia-fabricmanager": "535.309.01-1"},
-             "services": {"nvidia-fabricmanager": {"enabled": True, "active": True}}}  # fmt: skip
-    found = judge(measured, state, {**NOTHING, "counters": counters}, {**LIMITS, "gpu_count": len(machine.gpus)})
+    found = judge(measured, {**NOTHING, "counters": counters}, {**LIMITS, "gpu_count": len(machine.gpus)})
     assert [(entry["check"], entry["gpu"], entry["severity"]) for entry in found["findings"]] == findings

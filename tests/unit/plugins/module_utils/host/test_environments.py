@@ -16,9 +16,15 @@ def test_environments_of_uv_venv_and_conda(tmp_path):
         f"{ENVS}/venv/bin/python": "", f"{ENVS}/venv/pyvenv.cfg": "version = 3.9.2\n",
         f"{ENVS}/conda/bin/python": "", f"{ENVS}/conda/conda-meta/python-3.10.14-h955ad1f_0.json": "{}",
         f"{ENVS}/half/lib/x": "",
+        "/etc/allreduce/locks/main.txt": "# request: 0123456789abcdef\ntorch==2.13.0+cpu \\\n    --hash=sha256:00\n"
+        "nvidia_ml_py @ https://example.org/nvidia_ml_py.whl\n    # via main\n",
     })  # fmt: skip
     assert read_environments(files) == {
-        "main": {"python": "3.11.2", "packages": {"torch": "2.13.0+cpu", "nvidia-ml-py": "13.615.71"}},
-        "venv": {"python": "3.9.2", "packages": {}},
-        "conda": {"python": "3.10.14", "packages": {}},
+        "main": {
+            "python": "3.11.2",
+            "packages": {"torch": "2.13.0+cpu", "nvidia-ml-py": "13.615.71"},
+            "lock": {"request": "0123456789abcdef", "packages": {"torch": "2.13.0+cpu", "nvidia-ml-py": None}},
+        },
+        "venv": {"python": "3.9.2", "packages": {}, "lock": None},
+        "conda": {"python": "3.10.14", "packages": {}, "lock": None},
     }

@@ -5,6 +5,7 @@ import lzma
 
 import pytest
 from ansible_collections.allreduce.gpu.plugins.module_utils.host import kernels
+from ansible_collections.allreduce.gpu.plugins.module_utils.machine.files import FileTree
 from ansible_collections.allreduce.gpu.tests.unit.plugins.module_utils.files_helper import tree
 
 DKMS = "/var/lib/dkms/nvidia-current/535.309.01"
@@ -28,7 +29,9 @@ def test_a_debian_server(tmp_path):
     files = tree(tmp_path, {
         "/proc/sys/kernel/osrelease": "6.1.0-39-amd64\n",
         "/boot/vmlinuz-6.1.0-39-amd64": "", "/boot/vmlinuz-6.1.0-40-amd64": "",
-        "/lib/modules/6.1.0-39-amd64/modules.builtin": "", "/lib/modules/6.1.0-9-amd64/updates/dkms/left.ko": "",
+        "/lib/modules/6.1.0-39-amd64/modules.builtin": "",
+        "/lib/modules/6.1.0-39-amd64/modules.dep": "updates/dkms/nvidia-uvm.ko: updates/dkms/nvidia.ko\n",
+        "/lib/modules/6.1.0-9-amd64/updates/dkms/left.ko": "",
         "/lib/modules/6.1.0-40-amd64/build": ("link", "/usr/src/linux-headers-6.1.0-40-amd64"),
         "/usr/src/linux-headers-6.1.0-40-amd64/.config": "", "/usr/src/linux-headers-6.1.0-40-common/Makefile": "",
     })  # fmt: skip
@@ -37,6 +40,7 @@ def test_a_debian_server(tmp_path):
         "installed": ["6.1.0-39-amd64", "6.1.0-40-amd64"],
         "headers": ["6.1.0-40-amd64"],
         "newest": "6.1.0-40-amd64",
+        "driver_modules": {"6.1.0-39-amd64": True, "6.1.0-40-amd64": None},
     }
 
 
@@ -51,12 +55,15 @@ def test_a_rocky_server_has_its_headers_elsewhere_and_no_rescue_kernel(tmp_path)
         "installed": [kernel],
         "headers": [kernel],
         "newest": kernel,
+        "driver_modules": {kernel: None},
     }
 
 
 def test_a_container_has_no_kernel(tmp_path):
     files = tree(tmp_path, {"/proc/sys/kernel/osrelease": "6.18.44"})
-    assert kernels.read_kernels(files) == {"running": "6.18.44", "installed": [], "headers": [], "newest": None}
+    assert kernels.read_kernels(files) == {
+        "running": "6.18.44", "installed": [], "headers": [], "newest": None, "driver_modules": {},
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -147,4 +154,3 @@ def test_modules_of_a_kernel_are_those_that_depmod_lists(tmp_path, modules, expe
     if modules is not None:
         (place / "modules.dep").write_text(modules)
     assert kernels.has_driver_module(FileTree(str(tmp_path)), "6.1.0-41") is expected
-

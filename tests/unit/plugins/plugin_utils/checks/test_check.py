@@ -4,6 +4,7 @@
 import pytest
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks.check import check, compared
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks.node import node_checks
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.record import node_comparisons
 
 
 def test_unknown_is_never_passed():
@@ -26,5 +27,5 @@ def test_a_node_about_which_nothing_is_known_has_no_passed_check():
         "driver": {"branch": "535", "dkms_module": "nvidia-current", "packages": [{"name": "a", "version": None}]},
         "environments": [{"name": "main", "python": "3.11", "accelerator": "cuda", "frameworks": {"pytorch": "2"}}],
     }
-    checks = node_checks(stack, {}, {}, "gpu-1")
+    checks = node_checks(node_comparisons(stack, {}, {}), stack, {}, {}, "gpu-1")
     assert [c["name"] for c in checks if c["status"] == "passed"] == []

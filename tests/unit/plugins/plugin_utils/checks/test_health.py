@@ -5,6 +5,7 @@ import pytest
 from ansible_collections.allreduce.gpu.plugins.module_utils.health.findings import finding
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks import health
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks.node import node_checks
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.record import node_comparisons
 
 ENTRY = {"check": "ecc_errors", "category": "health", "expected": "at most 0", "measured": "at most 0 on 8 GPUs"}
 
@@ -56,19 +57,15 @@ def test_health_that_nobody_judged_is_not_passed(gpu_node, status):
 
 
 def test_every_fact_is_one_check():
-    judged = [{**ENTRY, "check": name} for name in ("module_loaded", "driver_library", "next_kernel", "gpu_count")]
-    stack = {"driver": {"branch": "535", "dkms_module": "nvidia-current", "packages": [{"name": "x"}]}, "gpus": []}
-    found = node_checks(stack, {}, {"gpus": [{}]}, "gpu-1", None, {"judged": judged, "findings": []})
+    judged = [{**ENTRY, "check": name} for name in ("module_loaded", "driver_library", "fabric", "gpu_count")]
+    packages = [{"name": "nvidia-fabricmanager", "version": "535.*"}]
+    stack = {
+        "driver": {"branch": "535", "dkms_module": "nvidia-current", "packages": [{"name": "x"}]},
+        "fabric_manager": {"packages": packages},
+        "gpus": [{"model": "A100"}],
+    }
+    comparisons = node_comparisons(stack, {}, {})
+    found = node_checks(comparisons, stack, {}, {"gpus": [{}]}, "gpu-1", None, {"judged": judged, "findings": []})
     names = [check["name"] for check in found]
     assert len(names) == len(set(names))
-    assert {entry["check"] for entry in judged} <= set(names)
-
-
-@pytest.mark.parametrize(
-    ("judged", "names"),
-    [([], ["fabric_manager_packages"]), ([{**ENTRY, "check": "fabric_manager"}], ["fabric_manager"])],
-)
-def test_the_fabric_manager_is_judged_in_one_place(judged, names):
-    stack = {"fabric_manager": {"packages": [{"name": "nvidia-fabricmanager", "version": "535.*"}]}}
-    found = node_checks(stack, {}, {"gpus": [{}]}, "gpu-1", None, {"judged": judged, "findings": []})
-    assert [check["name"] for check in found if "fabric_manager" in check["name"]] == names
+    assert {entry["check"] for entry in judged} | {"fabric_manager_packages", "fabric_manager_service"} <= set(names)

@@ -36,9 +36,3 @@ def test_reasons_name_each_peer():
 )
 def test_the_clock(container, synchronised, status):
     assert network.clock({"container": container}, {"clock_synchronised": synchronised})["status"] == status
-
-
-def test_either_name_of_chrony_will_do():
-    off = {"enabled": False, "active": False}
-    found = next(network.checks({"services": {"chrony": off, "chronyd": {"enabled": True, "active": True}}}, {}))
-    assert (found["name"], found["status"]) == ("clock_service", "passed")

@@ -51,11 +51,14 @@ def test_what_is_not_known_is_no_success(verification, results, status):
     assert report.verdict.checks["unknown"] == 1
 
 
-def test_a_difference_leaves_the_report_incomplete(verification, results):
-    verification["nodes"]["gpu-2"]["gpu_node_state"]["packages"].pop("nvidia-driver")
+def test_a_difference_fails_the_report_as_it_fails_the_verification(verification, results):
+    node = verification["nodes"]["gpu-2"]
+    node["gpu_node_state"]["packages"].pop("nvidia-driver")
+    cluster.verify_again(node, "gpu-2")
     verdict = build(verification, results, "A").verdict
 
-    assert verdict.status == "incomplete"
+    assert verdict.status == "failed"
+    assert verdict.checks["failed"] == 1
     assert verdict.sentences[1] == "1 difference between plan and installation on 1 node."
 
 

@@ -1,0 +1,105 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Render comparisons of plan and node as checks: one check for each kind of thing of a component."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from ..drift.comparison import Comparison, Remedy, Status
+from .check import Check, check
+
+ADVICE = {
+    Remedy.REPAIR: "a package installation was interrupted; run site again",
+    Remedy.SOURCES: "run site again",
+    Remedy.INSTALL: "run site again",
+    Remedy.REMOVE: "run site again",
+    Remedy.BUILD: "install the kernel's headers where they are missing, and run site again",
+    Remedy.SERVICE: "start the service, or run site again",
+    Remedy.LOAD: "load the kernel module, or reboot the node",
+    Remedy.REBOOT: "reboot the node, or let the roles do it (nvidia_driver_reboot_allowed: true)",
+    Remedy.ENVIRONMENT: "run site again",
+    Remedy.MEASURE: "the node could not be asked; the play's output says why",
+    Remedy.NONE: "",
+}
+_NAMES = {
+    ("driver", "module"): "dkms_module",
+    ("driver", "source"): "driver_sources",
+    ("driver", "version"): "driver_version",
+    ("driver", "state"): "driver_loaded",
+    ("node", "service"): "clock_service",
+}
+_NODE_STATES = {"package manager": "package_manager", "reboot": "reboot"}
+
+
+def checks(comparisons: Iterable[Comparison]) -> Iterator[Check]:
+    """Yield the checks, in the order of their first comparisons."""
+    groups: dict[str, list[Comparison]] = {}
+    for comparison in comparisons:
+        groups.setdefault(name(comparison), []).append(comparison)
+    for label, found in groups.items():
+        yield _check(label, found)
+
+
+def name(comparison: Comparison) -> str:
+    """Return the name of the check that a comparison belongs to."""
+    component, kind = comparison.component, comparison.kind
+    if component == "node" and kind == "state":
+        return _NODE_STATES[comparison.subject]
+    if (component, kind) in _NAMES:
+        return _NAMES[component, kind]
+    part = {"package": "packages", "requirement": "packages", "locked": "lock"}.get(kind, kind)
+    return f"{component.removeprefix('environment ')}_{part}"
+
+
+def _check(label: str, found: list[Comparison]) -> Check:
+    differing = [one for one in found if one.differs]
+    unknown = bool(differing) and all(one.status is Status.UNKNOWN for one in differing)
+    status = "unknown" if unknown else "failed" if differing else "passed"
+    return check(label, _category(found[0]), _expected(found), _measured(found, differing), status, _reason(differing))
+
+
+def _category(one: Comparison) -> str:
+    if one.component.startswith("environment "):
+        return "environment"
+    return "network" if (one.component, one.kind) == ("node", "service") else "coherence"
+
+
+def _expected(found: list[Comparison]) -> str:
+    planned = [one for one in found if one.status is not Status.UNWANTED]
+    if len(found) == 1:
+        return found[0].desired
+    if found[0].kind == "module":
+        return ", ".join(f"{one.desired} for {one.subject}" for one in planned)
+    return f"{len(planned)} as planned" if planned else "nothing in the way of the plan"
+
+
+def _measured(found: list[Comparison], differing: list[Comparison]) -> str:
+    if any(one.status is Status.UNKNOWN for one in differing):
+        return "not known"
+    if len(found) == 1:
+        return found[0].observed or "missing"
+    if found[0].kind == "module":
+        return ", ".join(f"{one.observed or 'none'} for {one.subject}" for one in found)
+    return f"{len(found) - len(differing)} as planned, {len(differing)} not" if differing else _expected(found)
+
+
+def _reason(differing: list[Comparison]) -> str:
+    """Return what differs, each once, and what to do."""
+    if not differing:
+        return ""
+    sentences = [sentence(one) for one in differing]
+    advice = [ADVICE[one.remedy] for one in differing]
+    return "; ".join(dict.fromkeys([*sentences, *filter(None, advice)]))
+
+
+def sentence(one: Comparison) -> str:
+    """Return a difference in words."""
+    if one.status is Status.MISSING:
+        return f"{one.subject}: {one.desired} is missing" if one.kind == "module" else f"{one.subject} is missing"
+    if one.status is Status.UNWANTED:
+        return f"{one.subject} ({one.observed}) is in the way of the plan"
+    if one.status is Status.DIFFERS:
+        return f"{one.subject} is {one.observed} instead of {one.desired}"
+    return f"{one.subject} could not be measured"

@@ -1,0 +1,34 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A check: one claim about a node, or about the cluster, and what was measured."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+CLUSTER = "cluster"  # stands for the node in checks of all nodes together
+STATUSES = ("failed", "unknown", "skipped", "passed")  # most urgent first
+CATEGORIES = ("coherence", "health", "environment", "network", "collectives", "training")
+
+
+@dataclass(frozen=True)
+class Check:
+    """status: one of STATUSES; reason: why it did not pass, and what to do; empty where it did."""
+
+    name: str
+    node: str
+    category: str
+    expected: str
+    measured: str
+    status: str
+    reason: str
+
+
+def verdict(statuses: Iterable[str]) -> str:
+    """Return failed, incomplete or passed: what is unknown is no success, and neither is nothing at all."""
+    found = set(statuses)
+    if "failed" in found:
+        return "failed"
+    return "passed" if "passed" in found and "unknown" not in found else "incomplete"

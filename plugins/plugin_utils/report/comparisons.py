@@ -1,0 +1,46 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the plan asks for beside what the node has, as verification compared them (plugin_utils/drift)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from ..drift.comparison import Status
+from .model import Item
+from .text import clean, mappings
+
+AS_PLANNED, NOT_MEASURED = "as planned", "not measured"
+_RESULTS = {
+    Status.MISSING.value: "missing",
+    Status.DIFFERS.value: "differs",
+    Status.UNWANTED.value: "unwanted",
+    Status.UNKNOWN.value: NOT_MEASURED,
+    Status.AS_PLANNED.value: AS_PLANNED,
+}
+
+
+def items(comparisons: Any) -> tuple[Item, ...]:
+    """Return the comparisons of one node of verify.json as rows: differences first, otherwise in the order of the roles."""
+    found = [_item(one) for one in mappings(comparisons)]
+    order = list(_RESULTS.values())
+    return tuple(sorted(found, key=lambda item: order.index(item.result)))
+
+
+def differences(found: Iterable[Item]) -> int:
+    """Count the rows that are not as planned."""
+    return sum(item.result != AS_PLANNED for item in found)
+
+
+def _item(one: Any) -> Item:
+    subject = clean(one.get("subject"))
+    return Item(
+        component=clean(one.get("component")).replace("_", " "),
+        name=f"kernel module for {subject}" if one.get("kind") == "module" else subject,
+        planned=clean(one.get("desired")),
+        installed=clean(one.get("observed")),
+        # What nobody can interpret is no success.
+        result=_RESULTS.get(clean(one.get("status")), NOT_MEASURED),
+    )

@@ -1,0 +1,110 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+import pytest
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks import drift
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.record import node_comparisons
+
+KERNEL = "6.1.0-40"
+STACK = {
+    "os": {"id": "debian", "version": "12", "arch": "x86_64", "family": "debian"},
+    "gpus": [{"model": "A40", "count": 1}],
+    "driver": {
+        "branch": "535", "version": "535.309.01", "source": "distribution", "dkms_module": "nvidia-current",
+        "components": ["non-free"], "held": ["nvidia-*"],
+        "packages": [{"name": "nvidia-smi", "version": "535.*"}, {"name": "libcuda1", "version": None}],
+    },
+    "environments": [{"name": "main", "python": "3.11", "requirements": ["torch==2.13.0", "numpy"]}],
+}  # fmt: skip
+RUNNING = {"enabled": True, "active": True}
+STATE = {
+    "kernel": {"running": KERNEL, "installed": [KERNEL], "headers": [KERNEL], "newest": KERNEL},
+    "packages": {"nvidia-smi": "535.309.01-1", "libcuda1": "535.309.01-1"},
+    "package_manager_interrupted": False,
+    "apt_mirrors": [{"uri": "http://a.example/debian", "suite": "bookworm", "components": ["main", "non-free"]}],
+    "dkms": [{"module": "nvidia-current", "version": "535.309.01", "kernel": KERNEL, "status": "installed"}],
+    "driver": {"loaded": "535.309.01", "installed": "535.309.01"},
+    "services": {"chrony": RUNNING},
+    "environments": {"main": {"python": "3.11.2", "packages": {"torch": "2.13.0+cpu", "numpy": "2.4.6"}}},
+    "reboot_pending": None,
+}
+
+
+def checks(stack=None, variables=None, **state):
+    found = node_comparisons({**STACK, **(stack or {})}, {**STATE, **state}, variables or {})
+    return {check["name"]: check for check in drift.checks(found)}
+
+
+def test_a_node_as_planned_passes_every_check():
+    found = checks()
+    assert {check["status"] for check in found.values()} == {"passed"}
+    assert list(found) == [
+        "package_manager", "clock_service", "reboot", "driver_sources", "driver_packages", "dkms_module", "driver_loaded",
+        "main_python", "main_packages",
+    ]  # fmt: skip
+    assert {check["category"] for check in found.values()} == {"coherence", "network", "environment"}
+    assert {check["reason"] for check in found.values()} == {""}
+
+
+@pytest.mark.parametrize(
+    ("state", "name", "status", "measured", "reason"),
+    [
+        ({"packages": {"nvidia-smi": "550.1", "libcuda1": "1"}}, "driver_packages", "failed", "1 as planned, 1 not",
+         "nvidia-smi is 550.1 instead of 535.*; run site again"),
+        ({"packages": {"libcuda1": "1"}}, "driver_packages", "failed", "1 as planned, 1 not",
+         "nvidia-smi is missing; run site again"),
+        ({"packages": {**STATE["packages"], "nvidia-driver-550": "550.1"}}, "driver_packages", "failed",
+         "2 as planned, 1 not", "nvidia-driver-550 (550.1) is in the way of the plan; run site again"),
+        ({"packages": None}, "driver_packages", "unknown", "not known",
+         "nvidia-smi could not be measured; libcuda1 could not be measured; "
+         "the node could not be asked; the play's output says why"),
+        ({"dkms": []}, "dkms_module", "failed", "missing",
+         "6.1.0-40: nvidia-current 535.* is missing; install the kernel's headers where they are missing, and run site again"),
+        ({"dkms": None}, "dkms_module", "unknown", "not known", None),
+        ({"apt_mirrors": [{**STATE["apt_mirrors"][0], "components": ["main"]}]}, "driver_sources", "failed", None, None),
+        ({"driver": {"loaded": None, "installed": "535.309.01"}}, "driver_loaded", "failed", "missing", None),
+        ({"driver": {"loaded": "470.1", "installed": "535.309.01"}}, "driver_loaded", "failed", "470.1", None),
+        ({"package_manager_interrupted": True}, "package_manager", "failed", "interrupted", None),
+        ({"package_manager_interrupted": None}, "package_manager", "unknown", "not known", None),
+        ({"reboot_pending": {"reason": "new driver", "by_role": True}}, "reboot", "failed", "new driver", None),
+        ({"reboot_pending": {"reason": "libc6", "by_role": False}}, "reboot", "passed", "libc6", ""),
+        ({"services": {"chrony": {"enabled": False, "active": False}, "chronyd": RUNNING}}, "clock_service", "passed", None, ""),
+        ({"services": {"chrony": {"enabled": True, "active": False}}}, "clock_service", "failed", "enabled and not active", None),
+        ({"services": {}}, "clock_service", "unknown", "not known", None),
+        ({"environments": {}}, "main_python", "failed", "missing", None),
+        ({"environments": {"main": {"python": "3.1.1"}}}, "main_python", "failed", "3.1.1",
+         "Python is 3.1.1 instead of 3.11; run site again"),
+        ({"environments": {"main": {"python": "3.11.2", "packages": {"torch": "2.12.0", "numpy": "1"}}}}, "main_packages",
+         "failed", "1 as planned, 1 not", "torch is 2.12.0 instead of 2.13.0; run site again"),
+    ],
+)  # fmt: skip
+def test_a_difference_is_one_check_that_did_not_pass(state, name, status, measured, reason):
+    found = checks(**state)
+    assert found[name]["status"] == status
+    assert measured is None or found[name]["measured"] == measured
+    assert reason is None or found[name]["reason"] == reason
+
+
+def test_every_kernel_that_matters_is_named():
+    kernels = {
+        "running": KERNEL,
+        "installed": [KERNEL, "6.1.0-41"],
+        "headers": [KERNEL, "6.1.0-41"],
+        "newest": "6.1.0-41",
+    }
+    check = checks(kernel=kernels)["dkms_module"]
+    assert (check["status"], check["measured"]) == (
+        "failed", "nvidia-current 535.309.01 for 6.1.0-40, none for 6.1.0-41",
+    )  # fmt: skip
+
+
+def test_a_package_that_somebody_changed_by_hand_is_named():
+    digest = "0" * 16
+    lock = {"request": digest, "packages": {"torch": "2.13.0+cpu", "numpy": "2.4.6"}}
+    environment = {**STATE["environments"]["main"], "lock": lock}
+    assert checks(environments={"main": environment})["main_lock"]["reason"].startswith("lock is solved for another")
+
+
+def test_a_driver_that_shall_be_absent_is_in_the_way():
+    check = checks(variables={"nvidia_driver_state": "absent"})["driver_packages"]
+    assert (check["status"], check["expected"]) == ("failed", "not installed")

@@ -1,0 +1,43 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+import pytest
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.comparison import Status
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.comparisons import differences, items
+from ansible_collections.allreduce.gpu.tests.report import cluster
+
+
+@pytest.fixture
+def node():
+    return cluster.node("gpu-1", "10.0.0.1")
+
+
+def test_a_node_as_planned_has_no_difference(node):
+    found = items(node["comparisons"])
+    assert differences(found) == 0
+    assert [item.name for item in found] == [
+        "package manager", "time service", "reboot", "archive components", "nvidia-kernel-dkms", "nvidia-driver",
+        "nvidia-persistenced", f"kernel module for {cluster.KERNEL}", "loaded module", "Python", "torch", "numpy",
+    ]  # fmt: skip
+
+
+def test_differences_stand_first(node):
+    node["gpu_node_state"]["packages"]["nvidia-persistenced"] = None
+    node["gpu_node_state"]["environments"]["main"]["packages"]["torch"] = "2.5.1"
+    found = items(cluster.comparisons(node["gpu_stack"], node["gpu_node_state"]))
+    assert [(item.name, item.result) for item in found][:2] == [
+        ("nvidia-persistenced", "missing"),
+        ("torch", "differs"),
+    ]
+    assert differences(found) == 2
+
+
+def test_what_was_not_measured_is_no_proof(node):
+    found = items(cluster.comparisons(node["gpu_stack"], {}))
+    assert {item.result for item in found} == {"not measured"}
+
+
+@pytest.mark.parametrize("status", list(Status))
+def test_every_status_has_its_words(status):
+    (found,) = items([{"component": "driver", "subject": "x", "status": status.value}])
+    assert (found.result == "as planned") == (status is Status.AS_PLANNED)
