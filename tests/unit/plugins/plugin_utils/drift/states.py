@@ -77,7 +77,7 @@ def as_planned(stack: dict[str, Any]) -> State:
     return {
         "kernel": {
             "running": RUNNING, "installed": list(KERNELS), "headers": list(KERNELS), "newest": NEWEST,
-            "next_boot": None, "with_driver": [RUNNING, NEWEST] if has_driver else [],
+            "next_boot": None, "driver_modules": {one: has_driver and one != OLD for one in KERNELS},
         },
         "container": False,
         "package_manager": "apt" if apt else "dnf",
@@ -202,10 +202,10 @@ def _kernels_and_builds(draw: st.DrawFn, plan: Stack, state: State) -> bool:
     kernel["next_boot"] = draw(st.sampled_from([None, *KERNELS]))
     kernel["headers"] = draw(st.sampled_from([list(KERNELS), [RUNNING], []]))
     has = draw(st.fixed_dictionaries({one: st.sampled_from([version, version, None, "1.2.3"]) for one in KERNELS}))
-    kernel["with_driver"] = [one for one in KERNELS if has[one] == version]
+    kernel["driver_modules"] = {one: has[one] == version for one in KERNELS}
     state["dkms"] = _builds(plan, has)
     matter = {kernel["running"], kernel["next_boot"] or NEWEST}
-    return plan.driver is not None and not matter <= set(kernel["with_driver"])
+    return plan.driver is not None and not all(kernel["driver_modules"][one] for one in matter)
 
 
 def _compiled_only(draw: st.DrawFn, plan: Stack, state: State) -> bool:
@@ -222,13 +222,13 @@ def _container(draw: st.DrawFn, plan: Stack, state: State) -> bool:
     built = draw(st.sampled_from(KERNELS))
     headers = draw(st.sampled_from([list(KERNELS), [OLD], []]))
     state["container"] = True
-    state["kernel"] = {"running": "6.8.0-host", "headers": headers, "with_driver": []}
+    state["kernel"] = {"running": "6.8.0-host", "headers": headers, "driver_modules": {}}
     state["dkms"] = _builds(plan, {built: _driver_version(plan)})
     return bool(plan.driver and plan.driver.dkms_module) and headers[-1:] != [built]
 
 
 def _unknown_modules(draw: st.DrawFn, plan: Stack, state: State) -> bool:
-    state["dkms"], state["kernel"]["with_driver"] = None, None
+    state["dkms"], state["kernel"]["driver_modules"] = None, dict.fromkeys(KERNELS)
     return plan.driver is not None
 
 

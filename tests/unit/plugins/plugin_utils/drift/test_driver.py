@@ -84,14 +84,15 @@ def test_only_of_the_runfile_the_version_is_that_of_the_module(driver, expected)
 @pytest.mark.parametrize(
     ("listed", "expected"),
     [
-        ((A, B), [(A, Status.AS_PLANNED, Remedy.NONE), (B, Status.AS_PLANNED, Remedy.NONE)]),
-        ((A,), [(A, Status.AS_PLANNED, Remedy.NONE), (B, Status.MISSING, Remedy.INSTALL)]),
-        ((), [(A, Status.MISSING, Remedy.INSTALL), (B, Status.MISSING, Remedy.INSTALL)]),
-        (None, [(A, Status.UNKNOWN, Remedy.MEASURE), (B, Status.UNKNOWN, Remedy.MEASURE)]),
+        ({A: True, B: True}, [(A, Status.AS_PLANNED, Remedy.NONE), (B, Status.AS_PLANNED, Remedy.NONE)]),
+        ({A: True, B: False}, [(A, Status.AS_PLANNED, Remedy.NONE), (B, Status.MISSING, Remedy.INSTALL)]),
+        ({A: False, B: False}, [(A, Status.MISSING, Remedy.INSTALL), (B, Status.MISSING, Remedy.INSTALL)]),
+        ({A: True}, [(A, Status.AS_PLANNED, Remedy.NONE), (B, Status.UNKNOWN, Remedy.MEASURE)]),
+        ({}, [(A, Status.UNKNOWN, Remedy.MEASURE), (B, Status.UNKNOWN, Remedy.MEASURE)]),
     ],
 )
 def test_modules_that_come_compiled(driver, listed, expected):
-    kernel = Kernel(running=A, installed=(A, B), newest=B, with_driver=listed)
+    kernel = Kernel(running=A, installed=(A, B), newest=B, driver_modules=listed)
     assert brief(found(driver, "module", kernel=kernel, dkms=(build(A), build(B)))) == expected
 
 

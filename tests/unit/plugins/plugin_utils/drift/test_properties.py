@@ -5,15 +5,18 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks import drift as checks
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.builds import missing_builds
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.comparison import Remedy, Status
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.desired import desired
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.reconcile import drift
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.record import observe
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.record import node_comparisons, observe, record
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.packages.plan import COMPONENTS, component_plan, steps
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.comparisons import differences, items
 from hypothesis import given, settings
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -52,6 +55,17 @@ def test_a_node_that_is_as_planned_has_no_drift(stack):
 def test_there_is_drift_exactly_where_roles_have_something_to_do(found):
     stack, state = found
     assert (drift(desired(stack, {}), observe(state)) == []) == (work(stack, state) == [])
+
+
+@settings(max_examples=EXAMPLES)
+@given(states())
+def test_roles_verify_and_report_give_one_answer(found):
+    """The roles would do nothing, verify passes, and the report says as planned: all or none."""
+    stack, state = found
+    comparisons = node_comparisons(stack, state, {})
+    passes = {check["status"] for check in checks.checks(comparisons)} <= {"passed"}
+    as_written = json.loads(json.dumps([record(one) for one in comparisons]))
+    assert (work(stack, state) == []) == passes == (differences(items(as_written)) == 0)
 
 
 @settings(max_examples=EXAMPLES)
