@@ -1,0 +1,141 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.observed import Environment as Found
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.observed import Lock, Observed
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.stack import Environment, Index, System
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.comparison import Remedy, Status
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.environments import (
+    compare_environments,
+    compare_with_lock,
+)
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.requests import request_digest
+
+SYSTEM = System("debian", "12", "x86_64", "debian")
+MAIN = Environment("main", "3.11", "cpu", ("torch==2.13.0", "numpy<2"), Index("cpu", "https://example.org/cpu"))
+PACKAGES = {"torch": "2.13.0+cpu", "numpy": "1.26.4", "filelock": "3.20.0"}
+LOCK = Lock(request_digest(MAIN, SYSTEM), PACKAGES)
+AS_PLANNED = Found("3.11.2", PACKAGES, LOCK)
+
+
+def differences(found, planned=MAIN):
+    """{subject: (kind, desired, observed, status)} of what differs; everything of an environment has one remedy."""
+    compared = compare_environments((planned,), SYSTEM, Observed(environments={"main": found, "theirs": Found("2.7")}))
+    assert {one.component for one in compared} == {"environment main"}
+    named = {one.subject: one for one in compared if one.differs}
+    assert len(named) == len([one for one in compared if one.differs])
+    assert {one.remedy for one in named.values()} <= {Remedy.ENVIRONMENT}
+    return {subject: (one.kind, one.desired, one.observed, one.status) for subject, one in named.items()}
+
+
+LOCKED, ASKED = "locked", "requirement"
+CASES = {
+    "as planned": (AS_PLANNED, {}),
+    "without a lock": (replace(AS_PLANNED, lock=None), {}),
+    "another interpreter": (
+        replace(AS_PLANNED, python="3.12.1"),
+        {"Python": ("python", "3.11", "3.12.1", Status.DIFFERS)},
+    ),
+    "an interpreter that does not run": (
+        replace(AS_PLANNED, python=None),
+        {"Python": ("python", "3.11", "", Status.MISSING)},
+    ),
+    "a lock of another request": (
+        replace(AS_PLANNED, lock=Lock("0123456789abcdef", {})),
+        {"lock": ("lock", "solved for this request", "solved for another", Status.DIFFERS)},
+    ),
+    "a lock that names no request": (
+        replace(AS_PLANNED, lock=Lock(None, PACKAGES)),
+        {"lock": ("lock", "solved for this request", "solved for another", Status.DIFFERS)},
+    ),
+    "changed by hand": (
+        replace(AS_PLANNED, packages={**PACKAGES, "filelock": "3.0.0"}),
+        {"filelock": (LOCKED, "3.20.0", "3.0.0", Status.DIFFERS)},
+    ),
+    "missing": (
+        replace(AS_PLANNED, packages={name: PACKAGES[name] for name in ("torch", "numpy")}),
+        {"filelock": (LOCKED, "3.20.0", "", Status.MISSING)},
+    ),
+    "extra": (
+        replace(AS_PLANNED, packages={**PACKAGES, "attrs": "25.1"}),
+        {"attrs": (LOCKED, "not installed", "25.1", Status.UNWANTED)},
+    ),
+    "another version of the request, without a lock": (
+        Found("3.11.2", {"torch": "2.12.0", "numpy": "1.26.4"}),
+        {"torch": (ASKED, "2.13.0", "2.12.0", Status.DIFFERS)},
+    ),
+    "nothing of the request": (
+        Found("3.11.2"),
+        {
+            "torch": (ASKED, "2.13.0", "", Status.MISSING),
+            "numpy": (ASKED, "<2", "", Status.MISSING),
+        },
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_an_environment(case):
+    found, expected = CASES[case]
+    assert differences(found) == expected
+
+
+def test_an_absent_environment_lacks_everything():
+    compared = compare_environments((MAIN,), SYSTEM, Observed(environments={}))
+    assert [(one.subject, one.status) for one in compared] == [
+        (subject, Status.MISSING) for subject in ("Python", "torch", "numpy")
+    ]
+
+
+@pytest.mark.parametrize("observed", [Observed(environments=None), Observed(measured=False, environments={})])
+def test_an_environment_that_was_not_measured_is_unknown(observed):
+    compared = compare_environments((MAIN,), SYSTEM, observed)
+    assert {(one.status, one.remedy) for one in compared} == {(Status.UNKNOWN, Remedy.MEASURE)}
+    assert len(compared) == 3
+
+
+def test_a_requirement_without_a_name_is_unknown():
+    planned = replace(MAIN, requirements=("https://example.org/horovod.whl",))
+    (one,) = compare_environments((planned,), SYSTEM, Observed(environments={"main": AS_PLANNED}))[1:2]
+    assert (one.subject, one.status) == ("https://example.org/horovod.whl", Status.UNKNOWN)
+
+
+@pytest.mark.parametrize(
+    ("locked", "installed", "expected"),
+    [
+        ({"a": None}, {"a": "1"}, []),
+        ({"a": None}, {}, [("a", "any version", "", Status.MISSING)]),
+        ({"a": "1"}, {"a": None}, [("a", "1", "", Status.DIFFERS)]),
+        ({"a": "1.0"}, {"a": "1"}, [("a", "1.0", "1", Status.DIFFERS)]),
+        ({}, {"b": "1", "a": None},
+         [("a", "not installed", "", Status.UNWANTED), ("b", "not installed", "1", Status.UNWANTED)]),
+    ],
+)  # fmt: skip
+def test_packages_are_exactly_those_of_the_lock(locked, installed, expected):
+    found = compare_with_lock("environment main", locked, installed)
+    assert [(one.subject, one.desired, one.observed, one.status) for one in found] == expected
+
+
+CHANGED = [
+    (replace(MAIN, requirements=("torch==2.13.0",)), SYSTEM, False),
+    (replace(MAIN, python="3.12"), SYSTEM, False),
+    (replace(MAIN, accelerator=""), SYSTEM, False),
+    (replace(MAIN, index=None), SYSTEM, False),
+    (replace(MAIN, index=Index("cu126", "https://example.org/cpu")), SYSTEM, False),
+    (MAIN, replace(SYSTEM, version="13"), False),
+    (MAIN, replace(SYSTEM, arch="aarch64"), False),
+    (MAIN, SYSTEM, True),
+    (replace(MAIN, requirements=MAIN.requirements[::-1]), SYSTEM, True),
+    (replace(MAIN, index=Index("cpu", "https://mirror.example/cpu")), SYSTEM, True),
+    (replace(MAIN, name="other", frameworks={"pytorch": "2.13.0"}), SYSTEM, True),
+]
+
+
+@pytest.mark.parametrize(("environment", "system", "same"), CHANGED)
+def test_the_digest_is_over_what_a_solution_depends_on(environment, system, same):
+    assert (request_digest(environment, system) == request_digest(MAIN, SYSTEM)) is same

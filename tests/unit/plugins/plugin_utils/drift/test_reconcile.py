@@ -1,0 +1,114 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The one judge: states of DKMS about which role, verification, report and health check once disagreed."""
+
+from __future__ import annotations
+
+import pytest
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.observed import (
+    DkmsBuild,
+    InstalledDriver,
+    Kernel,
+    Observed,
+    Service,
+)
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.stack import (
+    Component,
+    Driver,
+    Environment,
+    Gpus,
+    Package,
+    Stack,
+    Toolkit,
+)
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.builds import missing_builds
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.comparison import Remedy, Status
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.desired import Desired
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.reconcile import compare, drift
+
+THIRD, A, B = "6.1.0-37-amd64", "6.1.0-39-amd64", "6.1.0-40-amd64"
+NEW, OLD = "535.309.01", "535.261.03"
+NVIDIA = Driver(version=NEW, branch="535", dkms_module="nvidia", packages=(Package("nvidia-driver", f"{NEW}-*"),))
+# The version of a distribution's archive is that of its packages, so that the older build is of the planned branch, too.
+ARCHIVE = Driver(version=NEW, branch="535", source="distribution", dkms_module="nvidia",
+                 packages=(Package("nvidia-driver", "535.*"),))  # fmt: skip
+
+
+def observed(builds):
+    return Observed(
+        kernel=Kernel(running=A, installed=(THIRD, A, B), headers=(THIRD, A, B), newest=B),
+        packages={"nvidia-driver": f"{NEW}-1"},
+        package_manager_interrupted=False,
+        dkms=tuple(DkmsBuild("nvidia", version, kernel, "x86_64", "installed") for kernel, version in builds.items()),
+        driver=InstalledDriver(NEW, NEW),
+        services={"chrony": Service(True, True)},
+    )
+
+
+@pytest.mark.parametrize("driver", [NVIDIA, ARCHIVE], ids=["nvidia", "distribution"])
+@pytest.mark.parametrize(
+    ("builds", "kernels"),
+    [
+        ({A: NEW}, [B]),
+        ({B: NEW}, [A]),
+        ({A: OLD, B: NEW}, [A]),
+        ({THIRD: NEW}, [A, B]),
+        ({A: NEW, B: NEW}, []),
+    ],
+    ids=["built for A", "built for B", "A has an older version", "built for a third kernel", "built for both"],
+)
+def test_one_answer_for_each_state_of_dkms(driver, builds, kernels):
+    """What the role builds is what differs, and nothing else does."""
+    state, stack = observed(builds), Stack(gpus=(Gpus("A40"),), driver=driver)
+    differences = drift(Desired(stack), state)
+    assert [(one.subject, one.remedy) for one in differences] == [(kernel, Remedy.BUILD) for kernel in kernels]
+    assert list(missing_builds(driver, state).kernels) == kernels
+    assert [one.status for one in differences] == [Status.DIFFERS if kernel in builds else Status.MISSING
+                                                   for kernel in kernels]  # fmt: skip
+
+
+EVERYTHING = Stack(
+    gpus=(Gpus("A40"),),
+    driver=NVIDIA,
+    fabric_manager=Component(packages=(Package("nvidia-fabricmanager"),)),
+    cuda=Toolkit(packages=(Package("cuda-toolkit"),)),
+    cudnn=Component(packages=(Package("libcudnn9"),)),
+    nccl=Component(packages=(Package("libnccl2"),)),
+    environments=(Environment("main", "3.11"), Environment("other", "3.12")),
+)
+
+
+def components(comparisons):
+    return list(dict.fromkeys(one.component for one in comparisons))
+
+
+def test_comparisons_are_in_the_order_in_which_roles_work():
+    expected = ["node", "driver", "fabric_manager", "cuda", "cudnn", "nccl", "environment main", "environment other"]
+    assert components(compare(Desired(EVERYTHING), Observed())) == expected
+    assert components(compare(Desired(Stack()), Observed())) == ["node"]
+
+
+def test_of_a_node_that_was_not_measured_everything_is_unknown():
+    differences = drift(Desired(EVERYTHING), Observed(measured=False))
+    assert differences == compare(Desired(EVERYTHING), Observed(measured=False))
+    assert {one.status for one in differences} == {Status.UNKNOWN}
+
+
+PRESENT = {"nvidia-driver": "535.1", "libcudnn8": "8", "libcudnn9": "9", "bash": "5"}
+
+
+@pytest.mark.parametrize(
+    ("desired", "removed"),
+    [
+        (Desired(Stack()), []),
+        (Desired(Stack(), frozenset({"cudnn"})), ["libcudnn8", "libcudnn9"]),
+        (Desired(Stack(), frozenset({"driver"})), ["nvidia-driver"]),
+        (Desired(Stack(), frozenset({"driver"}), ("nvidia-open*",)), []),
+        (Desired(Stack(cudnn=EVERYTHING.cudnn)), ["libcudnn8"]),
+    ],
+)
+def test_what_is_unwanted(desired, removed):
+    found = drift(desired, Observed(packages=PRESENT))
+    assert [one.subject for one in found if one.remedy is Remedy.REMOVE] == removed
+    assert not any(one.kind == "package" for one in found if one.remedy is not Remedy.REMOVE)

@@ -1,0 +1,134 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import pytest
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.observed import (
+    InstalledDriver,
+    Observed,
+    Reboot,
+    Service,
+)
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.stack import Component, Package
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.comparison import Remedy, Status
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.services import compare_fabric_manager, compare_node
+
+NAME = "nvidia-fabricmanager"
+ON, OFF, UNKNOWN = Service(True, True), Service(False, False), Service()
+LOADED, WAITING = InstalledDriver("1", "1"), InstalledDriver("0", "1")
+AS_PLANNED, ASKED = (Status.AS_PLANNED, Remedy.NONE), (Status.UNKNOWN, Remedy.MEASURE)
+MISSING, DIFFERS = (Status.MISSING, Remedy.SERVICE), (Status.DIFFERS, Remedy.SERVICE)
+
+
+def node(subject, **state):
+    (found,) = [one for one in compare_node(Observed(**state)) if one.subject == subject]
+    return found
+
+
+def verdict(comparison):
+    return comparison.status, comparison.remedy
+
+
+@pytest.mark.parametrize(
+    ("services", "expected", "observed"),
+    [
+        ({"chrony": ON}, AS_PLANNED, "enabled and active"),
+        ({"chronyd": ON}, AS_PLANNED, "enabled and active"),
+        ({"chrony": OFF, "chronyd": ON}, AS_PLANNED, "enabled and active"),
+        ({"chrony": UNKNOWN, "chronyd": ON}, AS_PLANNED, "enabled and active"),
+        ({"chrony": ON, "chronyd": OFF}, AS_PLANNED, "enabled and active"),
+        ({"chrony": OFF, "chronyd": OFF}, DIFFERS, "not enabled and not active"),
+        ({"chrony": Service(True, False)}, DIFFERS, "enabled and not active"),
+        ({"chrony": Service(False, True)}, DIFFERS, "not enabled and active"),
+        ({"chrony": UNKNOWN, "chronyd": UNKNOWN}, ASKED, ""),
+        ({"chrony": Service(True, None)}, ASKED, ""),
+        ({NAME: ON}, ASKED, ""),
+        ({}, ASKED, ""),
+    ],
+)
+def test_a_time_service_runs_by_either_name(services, expected, observed):
+    found = node("time service", services=services)
+    assert (verdict(found), found.observed) == (expected, observed)
+
+
+@pytest.mark.parametrize(
+    ("interrupted", "expected", "observed"),
+    [
+        (False, AS_PLANNED, "consistent"),
+        (True, (Status.DIFFERS, Remedy.REPAIR), "interrupted"),
+        (None, ASKED, ""),
+    ],
+)
+def test_an_interrupted_package_manager(interrupted, expected, observed):
+    found = node("package manager", package_manager_interrupted=interrupted)
+    assert (verdict(found), found.observed) == (expected, observed)
+
+
+@pytest.mark.parametrize(
+    ("pending", "measured", "expected", "observed"),
+    [
+        (None, True, AS_PLANNED, "none"),
+        (Reboot("driver 1 is loaded", True), True, (Status.DIFFERS, Remedy.REBOOT), "driver 1 is loaded"),
+        (Reboot(None, True), True, (Status.DIFFERS, Remedy.REBOOT), "yes"),
+        (Reboot("linux-base", False), True, AS_PLANNED, "linux-base"),
+        (None, False, ASKED, "none"),
+    ],
+)
+def test_only_a_reboot_that_a_role_recorded_is_a_difference(pending, measured, expected, observed):
+    found = node("reboot", reboot_pending=pending, measured=measured)
+    assert (verdict(found), found.observed) == (expected, observed)
+
+
+@pytest.mark.parametrize(
+    ("service", "driver", "expected"),
+    [
+        (ON, LOADED, AS_PLANNED),
+        (Service(True, False), LOADED, DIFFERS),
+        (Service(False, True), LOADED, DIFFERS),
+        (OFF, LOADED, DIFFERS),
+        (UNKNOWN, LOADED, ASKED),
+        (None, LOADED, ASKED),
+        # It starts with no other driver than its own version: until a reboot it is only enabled.
+        (Service(True, False), WAITING, AS_PLANNED),
+        (Service(True, False), InstalledDriver(None, "1"), AS_PLANNED),
+        (Service(True, False), InstalledDriver(None, None), AS_PLANNED),
+        (Service(True, False), None, AS_PLANNED),
+        (Service(False, True), WAITING, DIFFERS),
+        (Service(True, None), WAITING, ASKED),
+    ],
+)
+def test_a_planned_fabric_manager_runs_once_its_driver_is_loaded(service, driver, expected):
+    services = {NAME: service} if service else {}
+    (found,) = compare_fabric_manager(Component(), Observed(packages={}, services=services, driver=driver))
+    assert (found.subject, found.kind, verdict(found)) == (NAME, "service", expected)
+    assert found.desired == ("enabled and active" if driver is LOADED else "enabled")
+
+
+@pytest.mark.parametrize(
+    ("service", "state"),
+    [
+        (ON, "enabled and active"),
+        (Service(True, False), "enabled and not active"),
+        (Service(False, True), "not enabled and active"),
+        (Service(None, True), "not enabled and active"),
+        (OFF, None),
+        (UNKNOWN, None),
+    ],
+)
+def test_without_a_plan_the_fabric_manager_must_not_run(service, state):
+    found = compare_fabric_manager(None, Observed(services={NAME: service}))
+    expected = [(NAME, "disabled and stopped", state, Status.UNWANTED, Remedy.SERVICE)] if state else []
+    assert [(one.subject, one.desired, one.observed, one.status, one.remedy) for one in found] == expected
+    assert compare_fabric_manager(None, Observed()) == []
+
+
+def test_a_fabric_manager_of_another_version_goes():
+    planned = Component(packages=(Package("nvidia-fabricmanager-580", "580.1-1"),))
+    present = {"nvidia-fabricmanager-535": "535.1-1", "nvidia-fabricmanager-580": "580.1-1",
+               "nvidia-fabricmanager-dev-535": "535.1-1"}  # fmt: skip
+    left = {"nvidia-fabric-manager": "535.1-1"}
+    found = compare_fabric_manager(planned, Observed(packages=present, leftover_packages=left, services={NAME: ON}))
+    gone = [one.subject for one in found if one.remedy is Remedy.REMOVE]
+    assert gone == ["nvidia-fabric-manager", "nvidia-fabricmanager-535"]
+    assert [one.subject for one in found if one.differs] == gone
