@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import hashlib
-import json
 import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -17,25 +15,16 @@ with suppress(ImportError):  # ansible-core depends on it; only ansible-test's i
     from packaging.requirements import Requirement
     from packaging.utils import canonicalize_name
 
-__all__ = ["assign", "describe_environments", "locked_packages", "request_digest"]
+from ..documents.parsing import parse
+from ..documents.stack import Environment, System
+from ..drift.environments import compare_with_lock
+from ..drift.requests import request_digest
+from ..drift.versions import python_satisfies
+
+__all__ = ["assign", "describe_environments", "locked_packages"]
 
 _NO_REQUIREMENT = re.compile(r"\s+(?:--|#)")  # an option or a comment after it
 _DIGEST = re.compile(r"^# request: (?P<digest>[0-9a-f]{16})$", re.MULTILINE)
-
-
-def request_digest(environment: Mapping, platform: Mapping, index: Mapping | None) -> str:
-    """Sixteen hex digits over everything a solution depends on.
-
-    Where wheels are fetched from is left out: the lock's hashes say what they are, so a moved mirror solves nothing anew.
-    """
-    request = {
-        "requirements": sorted(environment["requirements"]),
-        "python": environment["python"],
-        "accelerator": environment.get("accelerator"),
-        "index": (index or {}).get("name"),
-        "platform": [platform.get(key) for key in ("id", "version", "arch")],
-    }
-    return hashlib.sha256(json.dumps(request, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def locked_packages(text: str) -> dict[str, str | None]:
@@ -68,13 +57,13 @@ def _is_lock_of(text: str, digest: str) -> bool:
 
 
 def _is_installed(lock: str, python: str, found: Mapping | None) -> bool:
-    """Return whether the environment holds exactly what the lock says."""
-    if not lock or not found or not f"{found.get('python') or ''}.".startswith(python + "."):
+    """Return whether the environment holds exactly what the lock says: drift names no difference."""
+    if not lock or not found or not python_satisfies(found.get("python"), python):
         return False
-    packages: Mapping[str, str] = found.get("packages") or {}
-    installed: dict[str, str] = {canonicalize_name(name): version for name, version in packages.items()}
-    wanted = locked_packages(lock)
-    return installed.keys() == wanted.keys() and all(wanted[name] in (None, installed[name]) for name in wanted)
+    installed: dict[str, str | None] = {
+        str(canonicalize_name(name)): version for name, version in (found.get("packages") or {}).items()
+    }
+    return not compare_with_lock("environment", locked_packages(lock), installed)
 
 
 def _wheel_index(environment: Mapping, override: str | None, no_index: bool) -> dict | None:
@@ -117,7 +106,7 @@ def describe_environments(
     described = {}
     for environment in environments:
         index = _wheel_index(environment, index_url, no_index)
-        digest = request_digest(environment, platform, environment.get("index"))
+        digest = request_digest(parse(Environment, environment), parse(System, platform))
         text = texts.get(environment["name"], "")
         lock = text if _is_lock_of(text, digest) and not relock else ""
         described[environment["name"]] = {

@@ -12,14 +12,23 @@ from types import SimpleNamespace
 import jinja2
 import pytest
 import yaml
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.parsing import parse
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.stack import Environment, System
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift import requests
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.environments.locks import (
     describe_environments,
-    request_digest,
 )
 
 ROOT = Path(__file__).resolve().parents[3]
 ROLE = ROOT / "roles" / "frameworks"
 INDEX = {"name": "cpu", "url": "https://wheels.example/cpu"}
+
+
+def request_digest(environment, platform, index):
+    """The digest of an environment with another index."""
+    return requests.request_digest(parse(Environment, {**environment, "index": index}), parse(System, platform))
+
+
 MAIN = {"name": "main", "python": "3.11", "accelerator": "cpu", "requirements": ["torch==2.13.0", "numpy"]}
 PLATFORM = {"id": "debian", "version": "12", "arch": "x86_64"}
 

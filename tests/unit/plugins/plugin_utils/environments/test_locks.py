@@ -7,17 +7,26 @@ import base64
 
 import pytest
 from ansible_collections.allreduce.gpu.plugins.module_utils.host.environments import normalise
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.parsing import parse
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.stack import Environment, System
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift import requests
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.environments.locks import (
     assign,
     describe_environments,
     locked_packages,
-    request_digest,
 )
 from hypothesis import example, given
 from hypothesis import strategies as st
 from packaging.utils import canonicalize_name
 
 PLATFORM = {"id": "debian", "version": "12", "arch": "x86_64", "family": "debian"}
+
+
+def request_digest(environment, platform, index):
+    """The digest of an environment with another index."""
+    return requests.request_digest(parse(Environment, {**environment, "index": index}), parse(System, platform))
+
+
 MAIN = {
     "name": "main",
     "python": "3.11",
