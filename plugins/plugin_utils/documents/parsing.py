@@ -85,7 +85,7 @@ def _scalar(kind: type, value: object, path: str) -> Any:
     if kind is str and isinstance(value, str):
         return str(value)
     number = value if isinstance(value, (int, float)) and not isinstance(value, bool) else None
-    if number is not None and (kind is float or (kind is int and number == int(number))):
+    if number is not None and (kind is float or (kind is int and (isinstance(number, int) or number.is_integer()))):
         return kind(number)
     raise DocumentError(path, value, _words(kind))
 
