@@ -1,0 +1,149 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import yaml
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.parsing import DocumentError
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.stack import (
+    Component,
+    Driver,
+    Gpus,
+    Package,
+    Precompiled,
+    Stack,
+    Toolkit,
+)
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.desired import DEFAULTS, component, desired
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.names import DRIVER_PACKAGES
+
+ROLES = Path(__file__).resolve().parents[5] / "roles"
+GPUS = (Gpus("A40"),)
+DRIVER = Driver(
+    version="535.309.01",
+    branch="535",
+    held=("nvidia-*",),
+    conflicting=("nvidia-dkms",),
+    packages=(Package("nvidia-driver", "535.309.01-1"), Package("kmod-dkms", "535.309.01-1")),
+    dkms_module="nvidia",
+    module_stream="535-dkms",
+    precompiled=Precompiled((Package("kmod-nvidia-535"),), ("kmod-dkms",), "535"),
+)
+PLAIN = replace(DRIVER, precompiled=None)
+CUDA = Toolkit(packages=(Package("cuda-toolkit-12-4", "12.4.1-1"),), held=("cuda-*-12-4",))
+CUDNN = Component(packages=(Package("libcudnn9"),))
+STACK = Stack(gpus=GPUS, driver=DRIVER, cuda=CUDA, cudnn=CUDNN, python="3.11")
+
+
+@pytest.mark.parametrize("role", ["nvidia_driver", "cuda_toolkit", "cudnn"])
+def test_the_defaults_are_those_of_the_roles(role):
+    text = (ROLES / role / "defaults" / "main.yml").read_text(encoding="utf-8")
+    ours = {name: value for name, value in DEFAULTS.items() if name.startswith(f"{role}_")}
+    assert ours
+    assert {name: yaml.safe_load(text)[name] for name in ours} == ours
+
+
+def test_every_default_is_that_of_a_role():
+    assert all(name.startswith(("nvidia_driver_", "cuda_toolkit_", "cudnn_")) for name in DEFAULTS)
+
+
+def test_without_variables_only_the_prebuilt_modules_are_left_out():
+    found = desired(STACK, {"pytorch_state": "absent"})
+    assert found.stack == replace(STACK, driver=PLAIN)
+    assert (found.absent, found.driver_patterns) == (frozenset(), ("nvidia-*",))
+
+
+@pytest.mark.parametrize(
+    ("variables", "driver", "cudnn", "absent"),
+    [
+        ({"nvidia_driver_state": "absent"}, None, CUDNN, {"driver"}),
+        ({"cudnn_state": "absent"}, PLAIN, None, {"cudnn"}),
+        ({"nvidia_driver_state": "absent", "cudnn_state": "absent"}, None, None, {"driver", "cudnn"}),
+        # The archive takes the packages' place: they are not planned, and nobody removes what is there.
+        ({"cudnn_archive": "/srv/cudnn.tar.xz"}, PLAIN, None, set()),
+        ({"cudnn_archive": "/srv/cudnn.tar.xz", "cudnn_state": "absent"}, PLAIN, None, {"cudnn"}),
+    ],
+)
+def test_what_is_absent(variables, driver, cudnn, absent):
+    found = desired(STACK, variables)
+    assert (found.stack.driver, found.stack.cudnn, found.absent) == (driver, cudnn, absent)
+
+
+@pytest.mark.parametrize(
+    ("driver", "patterns"),
+    [
+        (None, DRIVER_PACKAGES),
+        (DRIVER, ("nvidia-*",)),
+        (replace(DRIVER, held=()), ("nvidia-dkms",)),
+    ],
+)
+def test_an_absent_driver_is_found_by_the_patterns_of_the_plan(driver, patterns):
+    found = desired(replace(STACK, driver=driver), {"nvidia_driver_state": "absent"})
+    assert (found.driver_patterns, found.absent, found.stack.driver) == (patterns, {"driver"}, None)
+
+
+@pytest.mark.parametrize(
+    ("gpus", "value", "planned"),
+    [
+        (GPUS, False, True),
+        ((), False, False),
+        ((), True, True),
+        ((), "yes", True),
+        ((), "True", True),
+        ((), "no", False),
+        ((), "", False),
+        ((), None, False),
+    ],
+)
+def test_a_node_without_a_gpu_is_not_touched_unless_asked(gpus, value, planned):
+    found = desired(replace(STACK, gpus=gpus), {"nvidia_driver_without_gpu": value})
+    assert found.stack.driver == (PLAIN if planned else None)
+    assert found.absent == frozenset()
+
+
+COMPILED = replace(
+    DRIVER,
+    packages=(Package("nvidia-driver", "535.309.01-1"), Package("kmod-nvidia-535")),
+    module_stream="535",
+)
+
+
+@pytest.mark.parametrize(
+    ("driver", "value", "expected"),
+    [
+        (DRIVER, True, COMPILED),
+        (DRIVER, "true", COMPILED),
+        (DRIVER, False, PLAIN),
+        (PLAIN, True, PLAIN),
+    ],
+)
+def test_prebuilt_modules_replace_packages_where_asked_and_published(driver, value, expected):
+    found = desired(replace(STACK, driver=driver), {"nvidia_driver_precompiled": value})
+    assert found.stack.driver == expected
+
+
+def test_more_toolkits_lie_beside_the_planned_one():
+    found = desired(STACK, {"cuda_toolkit_also": ["11.8", 12.1]}).stack.cuda
+    assert found.packages == (*CUDA.packages, Package("cuda-toolkit-11-8"), Package("cuda-toolkit-12-1"))
+    assert found.held == (*CUDA.held, "cuda-*-11-8", "cuda-*-12-1", "lib*-11-8", "lib*-12-1")
+    assert desired(replace(STACK, cuda=None), {"cuda_toolkit_also": ["11.8"]}).stack.cuda is None
+
+
+def test_a_fact_is_parsed_and_a_wrong_one_refused():
+    found = desired({"gpus": [{"model": "A40", "count": 8}], "driver": {"branch": "535"}, "kind": "x"}, {})
+    assert (found.stack.gpu_count, found.stack.driver) == (8, Driver(branch="535"))
+    with pytest.raises(DocumentError) as raised:
+        desired({"driver": {"packages": [{"version": "1"}]}}, {})
+    assert raised.value.path == "gpu_stack.driver.packages[0].name"
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("driver", PLAIN), ("cuda", CUDA), ("cudnn", CUDNN), ("nccl", None), ("fabric_manager", None)],
+)
+def test_a_component_by_its_key(name, expected):
+    assert component(desired(STACK, {}), name) == expected
