@@ -69,7 +69,7 @@ def measured(name: str) -> dict[str, Any]:
                 counters = health_reading.read_gpus(nvml)
     readings = {"counters": counters, "xids": []}
     judged = judge(node, readings, {**LIMITS, "gpu_count": len(machine.gpus)})
-    return {"gpu_node": node, "gpu_health": judged, "checks": list(health.checks({}, {}, node, judged))}
+    return {"gpu_node": node, "gpu_health": judged, "checks": list(health.checks({}, node, judged))}
 
 
 def verification(**names: str) -> dict[str, Any]:

@@ -10,21 +10,20 @@ from collections.abc import Iterable, Iterator, Mapping
 from .check import Check, check, compared, skipped
 
 
-def is_wanted(stack: Mapping, state: Mapping, gpu_node: Mapping) -> bool:
-    """Whether there is anything to judge: a GPU, a driver, or GPUs that the plan counts."""
-    driver = state.get("driver") or {}
-    return bool(gpu_node.get("gpus") or driver.get("installed") or driver.get("loaded") or planned_gpus(stack))
+def is_wanted(stack: Mapping, gpu_node: Mapping) -> bool:
+    """Return whether there is anything to judge: a GPU, or GPUs that the plan counts."""
+    return bool(gpu_node.get("gpus") or planned_gpus(stack))
 
 
 def planned_gpus(stack: Mapping) -> int:
     return sum(int(gpu.get("count", 1)) for gpu in stack.get("gpus") or [])
 
 
-def checks(stack: Mapping, state: Mapping, gpu_node: Mapping, health: Mapping | None) -> Iterator[Check]:
-    """One check for each thing that was judged, over all GPUs. health: the result of module gpu_health, if it ran."""
+def checks(stack: Mapping, gpu_node: Mapping, health: Mapping | None) -> Iterator[Check]:
+    """Yield one check for each thing that was judged, over all GPUs; health: what module gpu_health returned, if it ran."""
     if health is None:
-        wanted = is_wanted(stack, state, gpu_node)
-        reason = "module gpu_health did not run" if wanted else "no GPU and no driver on this host"
+        wanted = is_wanted(stack, gpu_node)
+        reason = "module gpu_health did not run" if wanted else "no GPU on this node"
         yield (
             compared("gpu_health", "health", "ok", None, None, reason)
             if wanted

@@ -32,7 +32,7 @@ def node_checks(
     return on_node(node, [
         *drift.checks(comparisons),
         *coherence.checks(stack, state, gpu_node, probe),
-        *gpu_health.checks(stack, state, gpu_node, health),
+        *gpu_health.checks(stack, gpu_node, health),
         *environment.checks(stack, gpu_node, probe),
         *network.checks(state, probe),
     ])  # fmt: skip

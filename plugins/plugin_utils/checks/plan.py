@@ -24,7 +24,7 @@ def verification_plan(
     environments = stack.get("environments") or []
     frameworks = {planned["name"]: planned.get("frameworks") or {} for planned in environments}
     return {
-        "gpu_health": is_wanted(stack, facts.get("gpu_node_state") or {}, facts.get("gpu_node") or {}),
+        "gpu_health": is_wanted(stack, facts.get("gpu_node") or {}),
         "gpu_count": planned_gpus(stack),
         "nvidia_smi": bool(stack.get("driver")),
         "environments": {

@@ -73,7 +73,7 @@ def test_the_summary_shows_what_did_not_pass():
     ],
 )
 def test_one_line_names_the_verdict_of_a_node(verdict, findings, line):
-    checks = list(health.checks({}, {}, {}, {"judged": [JUDGED], "findings": findings}))
+    checks = list(health.checks({}, {}, {"judged": [JUDGED], "findings": findings}))
     node = {"checks": checks, "gpu_health": {"verdict": verdict}}
     assert summary({"nodes": {"gpu-1": node}, "cluster_checks": []})["lines"][0] == line
 
@@ -141,7 +141,7 @@ def test_the_plan_names_modules_peers_and_the_environment_of_pytorch():
     [
         ({"gpus": [{"model": "A40", "count": 2}, {"model": "A100", "count": 1}]}, {}, True, 3),
         ({}, {"gpu_node": {"gpus": [{}]}}, True, 0),
-        ({}, {"gpu_node_state": {"driver": {"installed": "535.1", "loaded": None}}}, True, 0),
+        ({}, {"gpu_node_state": {"driver": {"installed": "535.1", "loaded": None}}}, False, 0),
         ({}, {"gpu_node_state": {"driver": {"installed": None, "loaded": None}}}, False, 0),
     ],
 )

@@ -15,7 +15,7 @@ def ecc(gpu, measured, severity="failed", action="drain and reset the GPU"):
 
 
 def one(*findings):
-    (check,) = health.checks({}, {}, {}, {"judged": [ENTRY], "findings": list(findings)})
+    (check,) = health.checks({}, {}, {"judged": [ENTRY], "findings": list(findings)})
     return check
 
 
@@ -51,7 +51,7 @@ def test_a_known_fault_counts_more_than_an_unknown_one_and_both_are_told():
     ("gpu_node", "status"), [({"gpus": []}, "skipped"), ({"gpus": [{"seen_by": ["pci"]}]}, "unknown")]
 )
 def test_health_that_nobody_judged_is_not_passed(gpu_node, status):
-    (check,) = health.checks({}, {}, gpu_node, None)
+    (check,) = health.checks({}, gpu_node, None)
     assert (check["name"], check["status"]) == ("gpu_health", status)
     assert check["reason"]
 
