@@ -201,7 +201,8 @@ def _kernels_and_builds(draw: st.DrawFn, plan: Stack, state: State) -> bool:
     kernel["running"] = draw(st.sampled_from(KERNELS))
     kernel["next_boot"] = draw(st.sampled_from([None, *KERNELS]))
     kernel["headers"] = draw(st.sampled_from([list(KERNELS), [RUNNING], []]))
-    has = draw(st.fixed_dictionaries({one: st.sampled_from([version, version, None, "1.2.3"]) for one in KERNELS}))
+    older = f"{plan.driver.branch}.100.01" if plan.driver else None
+    has = draw(st.fixed_dictionaries({one: st.sampled_from([version, version, None, older]) for one in KERNELS}))
     kernel["driver_modules"] = {one: has[one] == version for one in KERNELS}
     state["dkms"] = _builds(plan, has)
     matter = {kernel["running"], kernel["next_boot"] or NEWEST}
@@ -349,14 +350,18 @@ PARTS: dict[str, list[Mutation]] = {
     "environments": [_environment_changed, _harmless_environment, _unknown_environments],
 }  # fmt: skip
 
+# Mutations with most outcomes are drawn most often.
+CHOICES = [(part, mutation) for part, mutations in PARTS.items() for mutation in mutations]
+CHOICES += [("modules", _kernels_and_builds)] * 6 + [("packages", _other_epoch)] * 3
+
 
 @st.composite
 def mutated(draw: st.DrawFn) -> tuple[dict[str, Any], State, list[str]]:
     """Return a stack, a state, and the names of the mutations that brought the state away from the plan."""
     stack = draw(stacks())
     plan, state = planned(stack), copy.deepcopy(as_planned(stack))
-    parts = draw(st.lists(st.sampled_from(sorted(PARTS)), unique=True, max_size=3))
-    mutations = [draw(st.sampled_from(PARTS[part])) for part in parts]
+    chosen = draw(st.lists(st.sampled_from(CHOICES), unique_by=lambda choice: choice[0], max_size=2))
+    mutations = [mutation for _part, mutation in chosen]
     return stack, state, [mutation.__name__ for mutation in mutations if mutation(draw, plan, state)]
 
 
