@@ -12,7 +12,10 @@ from typing import Any
 
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks import drift
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks.check import on_node
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.parsing import parse
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.stack import Stack
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.record import node_comparisons, record
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.requests import request_digest
 
 HOSTILE = "<script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">"
 DRIVER = "535.261.03"
@@ -193,6 +196,9 @@ def _stack() -> dict[str, Any]:
 
 
 def _state() -> dict[str, Any]:
+    stack = parse(Stack, _stack())
+    installed = {"torch": "2.6.0+cu124", "numpy": "2.2.4"}
+    lock = {"request": request_digest(stack.environments[0], stack.os), "packages": dict(installed)}
     return {
         "kernel": {"running": KERNEL, "installed": [KERNEL], "headers": [KERNEL], "newest": KERNEL},
         "container": False,
@@ -216,7 +222,7 @@ def _state() -> dict[str, Any]:
         ],
         "driver": {"loaded": DRIVER, "installed": DRIVER},
         "services": {"chrony": {"enabled": True, "active": True}},
-        "environments": {"main": {"python": "3.11.2", "packages": {"torch": "2.6.0+cu124", "numpy": "2.2.4"}}},
+        "environments": {"main": {"python": "3.11.2", "packages": installed, "lock": lock}},
         "reboot_pending": None,
     }
 

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from ..documents.observed import Environment as Found
-from ..documents.observed import Lock, Observed
+from ..documents.observed import Observed
 from ..documents.stack import Environment, System
 from .comparison import Comparison, Remedy, Status, compared
 from .requests import request_digest
@@ -34,7 +34,7 @@ def _compare(
     return [
         interpreter,
         *(_requirement(label, line, found, known) for line in planned.requirements),
-        *(_lock(label, planned, system, found.lock, found) if known and found and found.lock else []),
+        *(_lock(label, planned, system, found) if known and found else []),
     ]
 
 
@@ -49,11 +49,12 @@ def _requirement(label: str, line: str, found: Found | None, known: bool) -> Com
     return compared(label, name, desired, version, agrees, Remedy.ENVIRONMENT, "requirement")
 
 
-def _lock(label: str, planned: Environment, system: System, lock: Lock, found: Found) -> list[Comparison]:
+def _lock(label: str, planned: Environment, system: System, found: Found) -> list[Comparison]:
     """Return only differences: what answers the request exactly has dozens of packages nobody asked for by name."""
-    if lock.request != request_digest(planned, system):
-        desired = "solved for this request"
-        return [Comparison(label, "lock", desired, "solved for another", Status.DIFFERS, Remedy.ENVIRONMENT, "lock")]
+    lock = found.lock
+    if lock is None or lock.request != request_digest(planned, system):
+        status, observed = (Status.DIFFERS, "solved for another") if lock else (Status.MISSING, "")
+        return [Comparison(label, "lock", "solved for this request", observed, status, Remedy.ENVIRONMENT, "lock")]
     return compare_with_lock(label, lock.packages, found.packages)
 
 

@@ -3,7 +3,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 import pytest
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks import drift
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.parsing import parse
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.stack import Stack
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.record import node_comparisons
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.requests import request_digest
 
 KERNEL = "6.1.0-40"
 STACK = {
@@ -16,6 +19,9 @@ STACK = {
     },
     "environments": [{"name": "main", "python": "3.11", "requirements": ["torch==2.13.0", "numpy"]}],
 }  # fmt: skip
+PLANNED = parse(Stack, STACK)
+DIGEST = request_digest(PLANNED.environments[0], PLANNED.os)
+PACKAGES = {"torch": "2.13.0+cpu", "numpy": "2.4.6"}
 RUNNING = {"enabled": True, "active": True}
 STATE = {
     "kernel": {"running": KERNEL, "installed": [KERNEL], "headers": [KERNEL], "newest": KERNEL},
@@ -25,7 +31,9 @@ STATE = {
     "dkms": [{"module": "nvidia-current", "version": "535.309.01", "kernel": KERNEL, "status": "installed"}],
     "driver": {"loaded": "535.309.01", "installed": "535.309.01"},
     "services": {"chrony": RUNNING},
-    "environments": {"main": {"python": "3.11.2", "packages": {"torch": "2.13.0+cpu", "numpy": "2.4.6"}}},
+    "environments": {
+        "main": {"python": "3.11.2", "packages": PACKAGES, "lock": {"request": DIGEST, "packages": PACKAGES}}
+    },
     "reboot_pending": None,
 }
 
@@ -98,11 +106,18 @@ def test_every_kernel_that_matters_is_named():
     )  # fmt: skip
 
 
-def test_a_package_that_somebody_changed_by_hand_is_named():
-    digest = "0" * 16
-    lock = {"request": digest, "packages": {"torch": "2.13.0+cpu", "numpy": "2.4.6"}}
-    environment = {**STATE["environments"]["main"], "lock": lock}
-    assert checks(environments={"main": environment})["main_lock"]["reason"].startswith("lock is solved for another")
+@pytest.mark.parametrize(
+    ("lock", "reason"),
+    [
+        ({"request": DIGEST, "packages": {**PACKAGES, "numpy": "2.4.5"}}, "numpy is 2.4.6 instead of 2.4.5; run site again"),
+        ({"request": "0" * 16, "packages": PACKAGES},
+         "lock is solved for another instead of solved for this request; run site again"),
+        (None, "lock is missing; run site again"),
+    ],
+)  # fmt: skip
+def test_an_environment_that_is_not_that_of_its_lock(lock, reason):
+    found = checks(environments={"main": {**STATE["environments"]["main"], "lock": lock}})
+    assert (found["main_lock"]["status"], found["main_lock"]["reason"]) == ("failed", reason)
 
 
 def test_a_driver_that_shall_be_absent_is_in_the_way():

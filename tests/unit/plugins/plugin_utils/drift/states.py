@@ -300,17 +300,21 @@ def _busy(draw: st.DrawFn, plan: Stack, state: State) -> bool:
 
 
 def _environment_changed(draw: st.DrawFn, plan: Stack, state: State) -> bool:
-    """Another interpreter, a lock of another request, or packages that are not those of the lock."""
+    """Another interpreter, no lock or one of another request, or packages that are not those of the lock."""
     name = draw(st.sampled_from(sorted(state["environments"]) or [""]))
     if not name:
         return False
     found = state["environments"][name]
-    change = draw(st.sampled_from(["python", "no python", "request", "drop", "extra", "alter", "locked", "absent"]))
+    change = draw(
+        st.sampled_from(["python", "no python", "request", "no lock", "drop", "extra", "alter", "locked", "absent"])
+    )
     package = draw(st.sampled_from(sorted(found["packages"])))
     if change in ("python", "no python"):
         found["python"] = "3.99.1" if change == "python" else None
     elif change == "request":
         found["lock"]["request"] = "0123456789abcdef"
+    elif change == "no lock":
+        found["lock"] = None
     elif change == "drop":
         del found["packages"][package]
     elif change == "absent":

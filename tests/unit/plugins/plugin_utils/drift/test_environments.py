@@ -36,7 +36,10 @@ def differences(found, planned=MAIN):
 LOCKED, ASKED = "locked", "requirement"
 CASES = {
     "as planned": (AS_PLANNED, {}),
-    "without a lock": (replace(AS_PLANNED, lock=None), {}),
+    "without a lock": (
+        replace(AS_PLANNED, lock=None),
+        {"lock": ("lock", "solved for this request", "", Status.MISSING)},
+    ),
     "another interpreter": (
         replace(AS_PLANNED, python="3.12.1"),
         {"Python": ("python", "3.11", "3.12.1", Status.DIFFERS)},
@@ -67,13 +70,17 @@ CASES = {
     ),
     "another version of the request, without a lock": (
         Found("3.11.2", {"torch": "2.12.0", "numpy": "1.26.4"}),
-        {"torch": (ASKED, "2.13.0", "2.12.0", Status.DIFFERS)},
+        {
+            "torch": (ASKED, "2.13.0", "2.12.0", Status.DIFFERS),
+            "lock": ("lock", "solved for this request", "", Status.MISSING),
+        },
     ),
     "nothing of the request": (
         Found("3.11.2"),
         {
             "torch": (ASKED, "2.13.0", "", Status.MISSING),
             "numpy": (ASKED, "<2", "", Status.MISSING),
+            "lock": ("lock", "solved for this request", "", Status.MISSING),
         },
     ),
 }
