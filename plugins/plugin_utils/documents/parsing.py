@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import math
 import types
 import typing
 from collections.abc import Mapping
@@ -84,9 +85,13 @@ def _scalar(kind: type, value: object, path: str) -> Any:
         return value
     if kind is str and isinstance(value, str):
         return str(value)
-    number = value if isinstance(value, (int, float)) and not isinstance(value, bool) else None
-    if number is not None and (kind is float or (kind is int and (isinstance(number, int) or number.is_integer()))):
-        return kind(number)
+    if kind in (int, float) and isinstance(value, (int, float)) and not isinstance(value, bool):
+        try:
+            number = kind(value)
+        except (OverflowError, ValueError):  # not finite, or too large for a float
+            number = None
+        if number is not None and math.isfinite(value) and (kind is float or number == value):
+            return number
     raise DocumentError(path, value, _words(kind))
 
 

@@ -147,6 +147,12 @@ def test_what_is_no_whole_number_is_refused(value):
         parse(Document, {"text": "a", "number": value})
 
 
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf"), 10**400])
+def test_what_is_no_finite_number_is_refused(value):
+    with pytest.raises(DocumentError, match="it must be a number"):
+        parse(Document, {"text": "a", "share": value})
+
+
 def test_the_facts_of_a_node():
     state = {
         "kernel": {"running": "6.1", "installed": None, "headers": ["6.1"]},
