@@ -14,8 +14,12 @@ from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks import drift
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks.check import on_node
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.parsing import parse
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.stack import Stack
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.training import TrainingResult
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.verification import Verification
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.record import node_comparisons, record
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.requests import request_digest
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.report import build, sources
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.model import Report
 
 HOSTILE = "<script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">"
 DRIVER = "535.261.03"
@@ -251,6 +255,12 @@ def long_words(value: Any) -> Any:
         kept = ("status", "category", "kind", "remedy", "started", "finished", "result")
         return {key: item if key in kept else long_words(item) for key, item in value.items()}
     return value + "m" * 150 if isinstance(value, str) else value
+
+
+def build_report(verification: Any, results: list[Any], title: str) -> Report:
+    """The report of documents that come through its door, as if they stood in files."""
+    runs = [sources.parsed(TrainingResult, one, Path("result.json")) for one in results]
+    return build.build(sources.parsed(Verification, verification, Path("verify.json")), runs, title)
 
 
 def write(directory: Path, document: dict[str, Any], found: list[dict[str, Any]]) -> Path:

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.report import html
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.build import build
 from ansible_collections.allreduce.gpu.tests.report import cluster, simulated
 from ansible_collections.allreduce.gpu.tests.report.page import Page
 
@@ -54,7 +53,7 @@ def browser(tmp_path_factory) -> Iterator:
 @pytest.fixture(scope="session")
 def report_file(tmp_path_factory) -> Path:
     """A report with a failed check, an unknown one, runs on one and two nodes, and a failed run with hostile text."""
-    report = build(cluster.verification(), cluster.results(), title="Acceptance of cluster A")
+    report = cluster.build_report(cluster.verification(), cluster.results(), title="Acceptance of cluster A")
     path = tmp_path_factory.mktemp("report") / "report.html"
     path.write_text(html.render(report), encoding="utf-8")
     return path
@@ -63,7 +62,7 @@ def report_file(tmp_path_factory) -> Path:
 @pytest.fixture(scope="session")
 def large_report_file(tmp_path_factory) -> Path:
     """The same for a thousand nodes."""
-    report = build(cluster.many_nodes(1000), cluster.results(), title="Acceptance of a large cluster")
+    report = cluster.build_report(cluster.many_nodes(1000), cluster.results(), title="Acceptance of a large cluster")
     path = tmp_path_factory.mktemp("large") / "report.html"
     path.write_text(html.render(report), encoding="utf-8")
     return path
@@ -74,7 +73,7 @@ def crowded_report_file(tmp_path_factory) -> Path:
     """The same with words that fit no screen."""
     verification, results = cluster.long_words(cluster.verification()), cluster.long_words(cluster.results())
     path = tmp_path_factory.mktemp("crowded") / "report.html"
-    path.write_text(html.render(build(verification, results, title="m" * 150)), encoding="utf-8")
+    path.write_text(html.render(cluster.build_report(verification, results, title="m" * 150)), encoding="utf-8")
     return path
 
 
@@ -84,7 +83,9 @@ def machines_file(tmp_path_factory) -> Path:
     names = {f"dgx-{number}": "dgx" for number in (1, 2, 3)}
     names |= {"broken-1": "broken", "a40-1": "a40", "desk-1": "workstation", "cube-1": "cube"}
     path = tmp_path_factory.mktemp("machines") / "report.html"
-    path.write_text(html.render(build(simulated.verification(**names), [], title="Machines")), encoding="utf-8")
+    path.write_text(
+        html.render(cluster.build_report(simulated.verification(**names), [], title="Machines")), encoding="utf-8"
+    )
     return path
 
 

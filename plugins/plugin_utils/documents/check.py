@@ -17,13 +17,13 @@ CATEGORIES = ("coherence", "health", "environment", "network", "collectives", "t
 class Check:
     """status: one of STATUSES; reason: why it did not pass, and what to do; empty where it did."""
 
-    name: str
-    node: str
-    category: str
-    expected: str
-    measured: str
-    status: str
-    reason: str
+    name: str = ""
+    node: str = ""
+    category: str = ""
+    expected: str = ""
+    measured: str = ""
+    status: str = ""
+    reason: str = ""
 
 
 def verdict(statuses: Iterable[str]) -> str:

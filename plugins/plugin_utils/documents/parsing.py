@@ -90,7 +90,7 @@ def _scalar(kind: type, value: object, path: str) -> Any:
             number = kind(value)
         except (OverflowError, ValueError):  # not finite, or too large for a float
             number = None
-        if number is not None and math.isfinite(value) and (kind is float or number == value):
+        if number is not None and (math.isfinite(number) if kind is float else number == value):
             return number
     raise DocumentError(path, value, _words(kind))
 

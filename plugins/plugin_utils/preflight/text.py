@@ -99,6 +99,9 @@ SENTENCES = {
     "verification_format": (
         "{subject} has format {found}, but this collection reads format {supported}; run the verify playbook again."
     ),
+    "verification_wrong_value": (
+        "In {subject}, {place} is {value}, but it must be {expected}; run the verify playbook again."
+    ),
     "result_unreadable": (
         "{subject} cannot be read ({error}); run the train playbook again, or delete {directory} to report without "
         "that run."
@@ -106,6 +109,10 @@ SENTENCES = {
     "result_format": (
         "{subject} has format {found}, but this collection reads format {supported}; run the train playbook again, or "
         "delete {directory} to report without that run."
+    ),
+    "result_wrong_value": (
+        "In {subject}, {place} is {value}, but it must be {expected}; run the train playbook again, or delete "
+        "{directory} to report without that run."
     ),
     "report_not_read": "{subject} cannot be read ({error}); correct its permissions, or set another report_directory.",
     "report_not_written": (

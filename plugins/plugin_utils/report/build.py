@@ -1,28 +1,30 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Builds the report from what verification and training left behind: a pure function of parsed JSON."""
+"""Builds the report from what verification and training left behind: a pure function of their documents."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from dataclasses import replace
 
 from ...module_utils.machine.topology import natural_key
 from ..documents.check import CATEGORIES, CLUSTER, STATUSES, Check, verdict
+from ..documents.training import TrainingResult
+from ..documents.verification import NodeVerification, Verification
 from . import health, machine, training
 from .comparisons import differences
 from .description import describe
 from .model import Node, Report, Run, Scaling, Verdict
-from .text import clean, enumeration, mapping, mappings, plural, quantity
+from .text import clean, enumeration, plural, quantity
 
 
-def build(verification: Mapping[str, Any], results: Iterable[Mapping[str, Any]], title: str) -> Report:
+def build(verification: Verification, results: Iterable[TrainingResult], title: str) -> Report:
     """The report of one verification (verify.json) and any number of training runs (result.json)."""
-    found = mapping(verification.get("nodes"))
-    nodes = tuple(_node(name, mapping(found[name])) for name in sorted(found, key=natural_key))
-    cluster = _checks(verification.get("cluster_checks"), CLUSTER)
+    found = verification.nodes
+    nodes = tuple(_node(name, found[name]) for name in sorted(found, key=natural_key))
+    cluster = _checks(verification.cluster_checks, CLUSTER)
     runs = training.runs(results)
     scaling = training.scaling(runs)
     return Report(
@@ -36,52 +38,41 @@ def build(verification: Mapping[str, Any], results: Iterable[Mapping[str, Any]],
     )
 
 
-def _finished(verification: Mapping[str, Any], runs: Iterable[Run]) -> str:
+def _finished(verification: Verification, runs: Iterable[Run]) -> str:
     """The latest moment in the inputs, as it was written: the report says nothing about when it was rendered."""
-    times = [clean(verification.get("finished")), *(run.finished for run in runs)]
+    times = [verification.finished, *(run.finished for run in runs)]
     known = [(moment, text) for moment, text in ((training.instant(text), text) for text in times) if moment]
     return max(known)[1] if known else times[0]
 
 
-def _node(name: str, node: Mapping[str, Any]) -> Node:
-    label = clean(name)
-    checks = [{**check, "node": label} for check in mappings(node.get("checks"))]
-    gpu_node, judged = mapping(node.get("gpu_node")), mapping(node.get("gpu_health"))
+def _node(name: str, node: NodeVerification) -> Node:
     return Node(
-        name=label,
-        address=clean(node.get("address")),
+        name=name,
+        address=node.address,
         description=describe(node),
-        checks=_checks(checks, label),
-        machine=machine.build(gpu_node, health.faults(judged)),
-        health=health.build(gpu_node, judged),
+        checks=_checks((replace(check, node=name) for check in node.checks), name),
+        machine=machine.build(node.gpu_node, health.faults(node.gpu_health)),
+        health=health.build(node.gpu_node, node.gpu_health),
     )
 
 
-def _checks(checks: Any, node: str) -> tuple[Check, ...]:
+def _checks(checks: Iterable[Check], node: str) -> tuple[Check, ...]:
     """Checks by category; within one, failed first, otherwise in the order they were made."""
-    found = [_check(check, node) for check in mappings(checks)]
     return tuple(
         sorted(
-            found,
+            (_check(check, node) for check in checks),
             key=lambda check: (_rank(CATEGORIES, check.category), check.category, STATUSES.index(check.status)),
         )
     )
 
 
-def _check(check: Mapping[str, Any], node: str) -> Check:
-    status = clean(check.get("status"))
-    known = status in STATUSES
-    reason = clean(check.get("reason"))
-    return Check(
-        name=clean(check.get("name")),
-        node=clean(check.get("node")) or node,
-        category=clean(check.get("category")) or "other",
-        expected=clean(check.get("expected")),
-        measured=clean(check.get("measured")),
-        # What nobody can interpret is no success.
-        status=status if known else "unknown",
-        reason=reason if known else f"{reason} (status was {status or 'absent'})".strip(),
-    )
+def _check(check: Check, node: str) -> Check:
+    found = replace(check, node=check.node or node, category=check.category or "other")
+    if check.status in STATUSES:
+        return found
+    # What nobody can interpret is no success.
+    reason = f"{check.reason} (status was {check.status or 'absent'})".strip()
+    return replace(found, status="unknown", reason=reason)
 
 
 def _rank(order: tuple[str, ...], value: str) -> int:

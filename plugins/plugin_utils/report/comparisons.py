@@ -6,11 +6,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
+from ..documents.verification import ComparisonRecord
 from ..drift.comparison import Status
 from .model import Item
-from .text import clean, mappings
 
 AS_PLANNED, NOT_MEASURED = "as planned", "not measured"
 _RESULTS = {
@@ -22,9 +21,9 @@ _RESULTS = {
 }
 
 
-def items(comparisons: Any) -> tuple[Item, ...]:
+def items(comparisons: Iterable[ComparisonRecord]) -> tuple[Item, ...]:
     """Return the comparisons of one node of verify.json as rows: differences first, otherwise in the order of the roles."""
-    found = [_item(one) for one in mappings(comparisons)]
+    found = [_item(one) for one in comparisons]
     order = list(_RESULTS.values())
     return tuple(sorted(found, key=lambda item: order.index(item.result)))
 
@@ -34,13 +33,12 @@ def differences(found: Iterable[Item]) -> int:
     return sum(item.result != AS_PLANNED for item in found)
 
 
-def _item(one: Any) -> Item:
-    subject = clean(one.get("subject"))
+def _item(one: ComparisonRecord) -> Item:
     return Item(
-        component=clean(one.get("component")).replace("_", " "),
-        name=f"kernel module for {subject}" if one.get("kind") == "module" else subject,
-        planned=clean(one.get("desired")),
-        installed=clean(one.get("observed")),
+        component=one.component.replace("_", " "),
+        name=f"kernel module for {one.subject}" if one.kind == "module" else one.subject,
+        planned=one.desired,
+        installed=one.observed,
         # What nobody can interpret is no success.
-        result=_RESULTS.get(clean(one.get("status")), NOT_MEASURED),
+        result=_RESULTS.get(one.status, NOT_MEASURED),
     )

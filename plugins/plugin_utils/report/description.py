@@ -6,72 +6,74 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
+from ..documents.gpu_node import Gpu, GpuNode, MeasuredDriver
+from ..documents.observed import InstalledDriver, Kernel, Reboot
+from ..documents.stack import Environment, System
+from ..documents.stack import Stack as DesiredStack
+from ..documents.verification import Facts, NodeVerification
 from .comparisons import items
 from .model import Description, Stack
-from .text import clean, mapping, mappings, number, texts, whole
 
 
-def describe(node: Mapping[str, Any]) -> Description:
-    """The description of one node of verify.json."""
-    facts, gpu_node = mapping(node.get("facts")), mapping(node.get("gpu_node"))
-    stack, state = mapping(node.get("gpu_stack")), mapping(node.get("gpu_node_state"))
-    memory = number(facts.get("memtotal_mb"))
-    distribution = " ".join(filter(None, [clean(facts.get("distribution")), clean(facts.get("distribution_version"))]))
+def describe(node: NodeVerification) -> Description:
+    """Return the description of one node of verify.json."""
+    facts, stack, state = node.facts, node.gpu_stack, node.gpu_node_state
+    memory = facts.memtotal_mb
     return Description(
-        remark=clean(node.get("remark")),
-        distribution=distribution or _os(mapping(stack.get("os"))),
-        kernel=_kernel(facts, mapping(state.get("kernel"))),
-        architecture=clean(facts.get("architecture")),
-        processors=whole(facts.get("processor_vcpus")),
+        remark=node.remark,
+        distribution=_joined(facts.distribution, facts.distribution_version) or _os(stack.os),
+        kernel=_kernel(facts, state.kernel),
+        architecture=facts.architecture or "",
+        processors=facts.processor_vcpus,
         # Equal machines differ by some MiB that firmware keeps for itself.
         memory_gib=None if memory is None else round(memory / 1024, 1 if memory < 16384 else 0),
-        gpus=_gpus(gpu_node, stack),
-        driver=_driver(mapping(gpu_node.get("driver")), mapping(state.get("driver"))),
-        container=state.get("container") is True,
-        reboot_pending=_reboot(state.get("reboot_pending")),
-        gpu_health=clean(mapping(node.get("gpu_health")).get("verdict")),
-        problems=texts(gpu_node.get("problems")),
+        gpus=_gpus(node.gpu_node, stack),
+        driver=_driver(node.gpu_node.driver, state.driver or InstalledDriver()),
+        container=state.container is True,
+        reboot_pending=_reboot(state.reboot_pending),
+        gpu_health=node.gpu_health.verdict if node.gpu_health else "",
+        problems=node.gpu_node.problems,
         stack=_stack(stack),
-        items=items(node.get("comparisons")),
+        items=items(node.comparisons),
     )
 
 
-def _os(decided: Mapping[str, Any]) -> str:
-    return " ".join(filter(None, [clean(decided.get("id")).capitalize(), clean(decided.get("version"))]))
+def _joined(*words: str | None) -> str:
+    return " ".join(filter(None, words))
 
 
-def _kernel(facts: Mapping[str, Any], kernel: Mapping[str, Any]) -> str:
-    running = clean(facts.get("kernel") or kernel.get("running"))
-    newest = clean(kernel.get("newest"))
-    return f"{running}, installed {newest}" if newest and newest != running else running
+def _os(decided: System) -> str:
+    return _joined(decided.id.capitalize(), decided.version)
 
 
-def _gpus(gpu_node: Mapping[str, Any], stack: Mapping[str, Any]) -> tuple[str, ...]:
+def _kernel(facts: Facts, kernel: Kernel) -> str:
+    running = facts.kernel or kernel.running or ""
+    return f"{running}, installed {kernel.newest}" if kernel.newest and kernel.newest != running else running
+
+
+def _gpus(gpu_node: GpuNode, stack: DesiredStack) -> tuple[str, ...]:
     """Equal GPUs counted: measured ones, else those the stack was decided for."""
-    measured = Counter(_gpu(gpu) for gpu in mappings(gpu_node.get("gpus")))
+    measured = Counter(_gpu(gpu) for gpu in gpu_node.gpus)
     if measured:
         return tuple(f"{count} × {name}" for name, count in measured.items())
-    declared = mappings(stack.get("gpus"))
-    return tuple(f"{clean(gpu.get('count') or 1)} × {clean(gpu.get('model'))}, not measured" for gpu in declared)
+    return tuple(f"{gpus.count or 1} × {gpus.model}, not measured" for gpus in stack.gpus)
 
 
-def _gpu(gpu: Mapping[str, Any]) -> str:
-    memory = number(gpu.get("memory_total_mib"))
+def _gpu(gpu: Gpu) -> str:
     details = [
-        f"{memory / 1024:.0f} GiB" if memory else "",
-        f"compute capability {clean(gpu['compute_capability'])}" if gpu.get("compute_capability") else "",
+        f"{gpu.memory_total_mib / 1024:.0f} GiB" if gpu.memory_total_mib else "",
+        f"compute capability {gpu.compute_capability}" if gpu.compute_capability else "",
     ]
     shown = ", ".join(filter(None, details))
-    name = clean(gpu.get("name") or gpu.get("pci_device_id") or "unknown GPU")
+    name = gpu.name or gpu.pci_device_id or "unknown GPU"
     return f"{name} ({shown})" if shown else name
 
 
-def _driver(measured: Mapping[str, Any], state: Mapping[str, Any]) -> str:
-    loaded = clean(measured.get("loaded_version") or state.get("loaded"))
-    installed = clean(state.get("installed") or measured.get("library_version"))
+def _driver(measured: MeasuredDriver, state: InstalledDriver) -> str:
+    loaded = measured.loaded_version or state.loaded
+    installed = state.installed or measured.library_version
     if loaded and installed and loaded != installed:
         return f"{loaded} loaded, {installed} installed"
     if loaded:
@@ -79,47 +81,44 @@ def _driver(measured: Mapping[str, Any], state: Mapping[str, Any]) -> str:
     return f"{installed} installed, not loaded" if installed else "none"
 
 
-def _reboot(pending: Any) -> str:
+def _reboot(pending: Reboot | None) -> str:
     """Why a reboot is due; empty where none is."""
-    if not pending:
+    if pending is None:
         return ""
-    if not isinstance(pending, Mapping):
-        return "yes" if pending is True else clean(pending)
-    since = clean(pending.get("since"))
-    reason = clean(pending.get("reason")) or "yes"
-    return f"{reason} (since {since})" if since else reason
+    reason = pending.reason or "yes"
+    return reason if pending.since in (None, "") else f"{reason} (since {pending.since})"
 
 
-def _stack(stack: Mapping[str, Any]) -> Stack:
-    reasons = mappings(stack.get("reasons"))
+def _stack(stack: DesiredStack) -> Stack:
     return Stack(
         summary=tuple(_summary(stack)),
-        reasons=tuple((clean(row.get("component")), clean(row.get("text"))) for row in reasons),
-        warnings=texts(stack.get("warnings")),
-        table_version=clean(stack.get("table_version")),
+        reasons=tuple((reason.component, reason.text) for reason in stack.reasons),
+        warnings=stack.warnings,
+        table_version=stack.table_version,
     )
 
 
-def _summary(stack: Mapping[str, Any]) -> Iterator[str]:
-    driver = mapping(stack.get("driver"))
+def _summary(stack: DesiredStack) -> Iterator[str]:
+    driver = stack.driver
     if driver:
-        version = clean(driver.get("version") or driver.get("branch"))
-        details = [f"from {clean(driver['source'])}" if driver.get("source") else ""]
-        details += [f"{clean(driver['kernel_modules'])} kernel modules" if driver.get("kernel_modules") else ""]
-        yield f"driver {version} ({', '.join(filter(None, details))})" if any(details) else f"driver {version}"
-    for key, label in (("fabric_manager", "fabric manager"), ("cuda", "CUDA"), ("cudnn", "cuDNN"), ("nccl", "NCCL")):
-        decided = stack.get(key)
-        if decided:
-            shown = decided.get("version") if isinstance(decided, Mapping) else decided
-            yield f"{label} {clean(shown)}".strip()
-    for environment in mappings(stack.get("environments")):
+        details = [f"from {driver.source}" if driver.source else ""]
+        details += [f"{driver.kernel_modules} kernel modules" if driver.kernel_modules else ""]
+        shown = ", ".join(filter(None, details))
+        version = driver.version or driver.branch
+        yield f"driver {version} ({shown})" if shown else f"driver {version}"
+    packaged = {
+        "fabric manager": stack.fabric_manager, "CUDA": stack.cuda, "cuDNN": stack.cudnn, "NCCL": stack.nccl,
+    }  # fmt: skip
+    for label, component in packaged.items():
+        if component:
+            yield _joined(label, component.version)
+    for environment in stack.environments:
         yield _environment(environment)
 
 
-def _environment(environment: Mapping[str, Any]) -> str:
-    python = clean(environment.get("python"))
-    frameworks = [f"{clean(name)} {clean(version)}" for name, version in mapping(environment.get("frameworks")).items()]
-    parts = [f"Python {python}" if python else "", *frameworks]
-    accelerator = clean(environment.get("accelerator")).upper()
+def _environment(environment: Environment) -> str:
+    frameworks = [f"{name} {version}" for name, version in environment.frameworks.items()]
+    parts = [f"Python {environment.python}" if environment.python else "", *frameworks]
+    accelerator = environment.accelerator.upper()
     shown = ", ".join(filter(None, parts)) + (f", for {accelerator}" if accelerator else "")
-    return f"environment {clean(environment.get('name'))}: {shown}"
+    return f"environment {environment.name}: {shown}"

@@ -5,13 +5,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
-from ...module_utils.machine.topology import gpu_label
+from ..documents.gpu_node import Gpu, GpuNode, Mode, PcieLink
+from ..documents.health import Counters, Finding, Judgement
 from .machine import Fault, measured_gpus
-from .text import clean, hostlist, mapping, mappings, quantity, texts
+from .text import clean, hostlist, quantity
 
 NOT_JUDGED = "not_judged"
 # A fault in as few words as a box of the picture has room for; others go by the name of their check.
@@ -67,101 +66,102 @@ def _rank(verdict: str) -> int:
     return _SEVERITIES.index(verdict) if verdict in _SEVERITIES else len(_SEVERITIES)
 
 
-def build(gpu_node: Mapping[str, Any], judged: Mapping[str, Any]) -> Health:
-    """gpu_node beside the result of module gpu_health, which is empty where it did not run."""
-    findings, counters = mappings(judged.get("findings")), mapping(judged.get("counters"))
+def build(gpu_node: GpuNode, judged: Judgement | None) -> Health:
+    """gpu_node beside the result of module gpu_health, which is None where it did not run."""
+    found = judged or Judgement()
     gpus = measured_gpus(gpu_node)
-    names = {gpu_label(gpu) for gpu in gpus}
+    names = {gpu.label for gpu in gpus}
     return Health(
-        verdict=clean(judged.get("verdict")) or NOT_JUDGED,
-        findings=tuple(sentence(found) for found in findings if clean(found.get("gpu")) not in names),
-        gpus=tuple(_gpu(gpu, judged, findings, mapping(counters.get(gpu_label(gpu)))) for gpu in gpus),
+        verdict=found.verdict or NOT_JUDGED,
+        findings=tuple(sentence(finding) for finding in found.findings if finding.gpu not in names),
+        gpus=tuple(_gpu(gpu, judged, found.counters.get(gpu.label)) for gpu in gpus),
     )
 
 
-def faults(judged: Mapping[str, Any]) -> dict[str, Fault]:
+def faults(judged: Judgement | None) -> dict[str, Fault]:
     """Return {GPU: its worst fault}; what is unknown is none."""
     found: dict[str, Fault] = {}
     for severity in _SEVERITIES[:3]:
-        for finding in mappings(judged.get("findings")):
-            if finding.get("gpu") and finding.get("severity") == severity:
-                words = {key: clean(finding.get(key)) for key in ("measured", "expected")}
-                check = clean(finding.get("check"))
-                short = _SHORT.get(check, _name(finding))
-                found.setdefault(clean(finding["gpu"]), Fault(check, short.format(**words)))
+        for finding in judged.findings if judged else ():
+            if finding.gpu and finding.severity == severity:
+                found.setdefault(finding.gpu, Fault(finding.check, _short(finding)))
     return found
 
 
-def sentence(finding: Mapping[str, Any]) -> str:
-    measured = "not known" if finding.get("measured") is None else clean(finding["measured"])
-    expected, action = clean(finding.get("expected")), clean(finding.get("action"))
-    return f"{_name(finding)}: {measured}, expected: {expected}. {action[:1].upper()}{action[1:]}."
+def _short(finding: Finding) -> str:
+    if finding.check not in _SHORT:
+        return _name(finding)
+    return _SHORT[finding.check].format(measured=clean(finding.measured), expected=clean(finding.expected))
 
 
-def _name(finding: Mapping[str, Any]) -> str:
-    return clean(finding.get("check")).replace("_", " ")
+def sentence(finding: Finding) -> str:
+    """Say what was found, what was expected, and what to do."""
+    measured = "not known" if finding.measured is None else clean(finding.measured)
+    action = f"{finding.action[:1].upper()}{finding.action[1:]}"
+    return f"{_name(finding)}: {measured}, expected: {clean(finding.expected)}. {action}."
 
 
-def _gpu(
-    gpu: Mapping[str, Any],
-    judged: Mapping[str, Any],
-    findings: list[Mapping[str, Any]],
-    counters: Mapping[str, Any],
-) -> GpuHealth:
-    name, pcie, power = gpu_label(gpu), mapping(gpu.get("pcie")), mapping(gpu.get("power_limit_watts"))
-    own = [found for found in findings if clean(found.get("gpu")) == name]
-    worst = next((one for one in _SEVERITIES if any(found.get("severity") == one for found in own)), "ok")
-    links = mappings(gpu.get("nvlinks"))
-    active = len([link for link in links if link.get("active")])
+def _name(finding: Finding) -> str:
+    return finding.check.replace("_", " ")
+
+
+def _gpu(gpu: Gpu, judged: Judgement | None, counters: Counters | None) -> GpuHealth:
+    own = [finding for finding in judged.findings if finding.gpu == gpu.label] if judged else []
+    worst = next((one for one in _SEVERITIES if any(finding.severity == one for finding in own)), "ok")
+    active = sum(link.active for link in gpu.nvlinks)
+    reasons = (counters.clock_reasons if counters else None) or ()
     return GpuHealth(
-        name=name,
+        name=gpu.label,
         verdict=worst if judged else NOT_JUDGED,
-        findings=tuple(sentence(found) for found in own),
-        pcie=_of(pcie, "generation", "gen ") + _of(pcie, "width", ", x" if pcie.get("generation") else "x"),
-        nvlinks=f"{active} of {len(links)} active" if links else "",
-        memory="; ".join(_memory(mapping(gpu.get("ecc")), counters)),
-        clocks=", ".join(reason.replace("_", " ") for reason in texts(counters.get("clock_reasons"))),
-        persistence=_on(gpu.get("persistence_mode")),
+        findings=tuple(sentence(finding) for finding in own),
+        pcie=_pcie(gpu.pcie),
+        nvlinks=f"{active} of {len(gpu.nvlinks)} active" if gpu.nvlinks else "",
+        memory="; ".join(_memory(gpu.ecc, counters)),
+        clocks=", ".join(reason.replace("_", " ") for reason in reasons),
+        persistence=_on(gpu.persistence_mode),
         modes="; ".join(_modes(gpu)),
-        power=_watts(power.get("current"), power.get("default")),
+        power=_watts(gpu.power_limit_watts.current, gpu.power_limit_watts.default),
     )
 
 
-def _of(pcie: Mapping[str, Any], key: str, prefix: str) -> str:
-    value, most = pcie.get(key), pcie.get(f"max_{key}")
+def _pcie(link: PcieLink) -> str:
+    generation = _of(link.generation, link.max_generation, "gen ")
+    return generation + _of(link.width, link.max_width, ", x" if generation else "x")
+
+
+def _of(value: int | None, most: int | None, prefix: str) -> str:
     if not value:
         return ""
-    return f"{prefix}{clean(value)}" + (f" of {clean(most)}" if most and most != value else "")
+    return f"{prefix}{value}" + (f" of {most}" if most and most != value else "")
 
 
-def _memory(ecc: Mapping[str, Any], counters: Mapping[str, Any]) -> list[str]:
-    rows, errors = mapping(counters.get("remapped_rows")), counters.get("uncorrected_errors")
-    found = [] if errors is None else [f"{clean(errors)} uncorrected"]
+def _memory(ecc: Mode, counters: Counters | None) -> list[str]:
+    if counters is None:
+        return []
+    rows, errors = counters.remapped_rows, counters.uncorrected_errors
+    found = [] if errors is None else [f"{errors} uncorrected"]
     if rows:
-        remapped = sum(int(rows.get(kind) or 0) for kind in ("correctable", "uncorrectable"))
-        found += [f"{remapped} rows remapped"]
-        found += [f"remapping {word}" for word in ("pending", "failed") if rows.get(word)]
-    if counters.get("retired_pages_pending"):
+        found += [f"{(rows.correctable or 0) + (rows.uncorrectable or 0)} rows remapped"]
+        found += ["remapping pending"] if rows.pending else []
+        found += ["remapping failed"] if rows.failed else []
+    if counters.retired_pages_pending:
         found.append("page retirement pending")
-    return found or (["no ECC"] if counters and ecc.get("current") is None else [])
+    return found or (["no ECC"] if ecc.current is None else [])
 
 
-def _modes(gpu: Mapping[str, Any]) -> list[str]:
+def _modes(gpu: Gpu) -> list[str]:
     found = []
-    for mode in ("ecc", "mig"):
-        values = mapping(gpu.get(mode))
-        if values.get("current") is not None:
-            waits = (
-                "" if values.get("pending") in (None, values["current"]) else f", {_on(values['pending'])} after reset"
-            )
-            found.append(f"{mode.upper()} {_on(values['current'])}{waits}")
+    for name, mode in (("ECC", gpu.ecc), ("MIG", gpu.mig)):
+        if mode.current is not None:
+            waits = "" if mode.pending in (None, mode.current) else f", {_on(mode.pending)} after reset"
+            found.append(f"{name} {_on(mode.current)}{waits}")
     return found
 
 
-def _on(value: Any) -> str:
+def _on(value: bool | None) -> str:
     return "" if value is None else "on" if value else "off"
 
 
-def _watts(current: Any, default: Any) -> str:
+def _watts(current: float | None, default: float | None) -> str:
     usual = f", {quantity(default)} W by default" if default and default != current else ""
     return f"{quantity(current)} W{usual}" if current else ""

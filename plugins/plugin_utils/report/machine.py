@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from ...module_utils.machine.topology import gpu_label
-from ..topology.islands import connected, nvlink_islands
-from .text import clean, mapping, mappings, plural, texts
+from ..documents.gpu_node import Gpu, GpuNode, Nic, NvLink, PcieLink, Port
+from ..topology.islands import connected, linked
+from .text import plural
 
 # What each code of "nvidia-smi topo -m" says of two devices, nearest first.
 CODES = {
@@ -22,6 +21,7 @@ CODES = {
     "SYS": "between NUMA nodes",
 }
 _NESTED = ("PHB", "PXB", "PIX")
+Topology = Mapping[str, Mapping[str, str | None]]
 
 
 @dataclass(frozen=True)
@@ -104,105 +104,115 @@ def devices(item: Device | Group) -> list[Device]:
     return [item] if isinstance(item, Device) else [one for member in item.members for one in devices(member)]
 
 
-def build(gpu_node: Mapping[str, Any], faults: Mapping[str, Fault]) -> Machine | None:
+def build(gpu_node: GpuNode, faults: Mapping[str, Fault]) -> Machine | None:
     """The machine, None where no GPU was measured. faults: {GPU: its worst finding}, as health.faults gives them."""
-    gpus = measured_gpus(gpu_node)
+    gpus, topology = measured_gpus(gpu_node), gpu_node.topology
     if not gpus:
         return None
-    topology = {clean(name): mapping(row) for name, row in mapping(gpu_node.get("topology")).items()}
-    found = [(_gpu(gpu, gpus, faults), gpu.get("numa_node"), gpu.get("cpu_affinity")) for gpu in gpus]
-    found += [(_nic(nic), nic.get("numa_node"), None) for nic in mappings(gpu_node.get("nics"))]
-    names = tuple(device.name for device, _numa, _cpus in found)
-    islands = nvlink_islands({"gpus": gpus, "topology": topology})
-    switches = mapping(gpu_node.get("nvswitches")).get("count")
+    found = [_Placed(_gpu(gpu, gpus, faults), gpu.numa_node, gpu.cpu_affinity) for gpu in gpus]
+    found += [_Placed(_nic(nic), nic.numa_node, None) for nic in gpu_node.nics]
+    names = tuple(one.device.name for one in found)
+    switches = gpu_node.nvswitches.count
     return Machine(
         groups=tuple(_numa_nodes(found, topology)),
         links=tuple(_links(gpus)),
-        switches=switches if isinstance(switches, int) else 0,
+        switches=switches,
         fabric=bool(switches) or any(_switched(gpu) for gpu in gpus),
-        islands=tuple(tuple(island) for island in islands if len(island) > 1),
+        islands=tuple(tuple(island) for island in linked([gpu.label for gpu in gpus], topology) if len(island) > 1),
         names=names,
-        matrix=tuple(tuple(clean(topology.get(one, {}).get(two)) or "?" for two in names) for one in names),
-        problems=texts(gpu_node.get("problems")),
+        matrix=tuple(tuple(topology.get(one, {}).get(two) or "?" for two in names) for one in names),
+        problems=gpu_node.problems,
     )
 
 
-def measured_gpus(gpu_node: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return the GPUs that have an address, each with what gpu_label needs."""
-    found = [gpu for gpu in mappings(gpu_node.get("gpus")) if "pci_bus_id" in gpu]
-    return [{**gpu, "index": gpu.get("index"), "pci_bus_id": clean(gpu["pci_bus_id"])} for gpu in found]
+@dataclass(frozen=True)
+class _Placed:
+    """A device and where it is."""
+
+    device: Device
+    numa_node: int | None
+    cpus: str | None
 
 
-def _gpu(gpu: Mapping[str, Any], gpus: list[Mapping[str, Any]], faults: Mapping[str, Fault]) -> Device:
-    pcie, name = mapping(gpu.get("pcie")), gpu_label(gpu)
-    width, full = pcie.get("width"), pcie.get("max_width")
-    narrow = bool(width and full and width < full)
-    silent = "nvml" not in texts(gpu.get("seen_by"))
-    mig = mappings(mapping(gpu.get("mig")).get("instances"))
-    model = clean(gpu.get("name"))
-    for maker in ("NVIDIA ", "GeForce ", "Tesla "):
-        model = model.removeprefix(maker)
-    lanes = f"PCIe x{clean(width)}" + (f" of x{clean(full)}" if narrow else "") if width else ""
-    slices = plural(len(mig), "MIG instance") if mig else ""
-    known = faults.get(name)
-    if narrow and known and known.check == "pcie_width":
-        lanes = ""
+def measured_gpus(gpu_node: GpuNode) -> list[Gpu]:
+    """Return the GPUs that have an address."""
+    return [gpu for gpu in gpu_node.gpus if gpu.pci_bus_id is not None]
+
+
+def _gpu(gpu: Gpu, gpus: list[Gpu], faults: Mapping[str, Fault]) -> Device:
+    name, known = gpu.label, faults.get(gpu.label)
+    narrow = _narrow(gpu.pcie)
+    silent = "nvml" not in gpu.seen_by
+    told = narrow and known is not None and known.check == "pcie_width"
+    slices = plural(len(gpu.mig.instances), "MIG instance") if gpu.mig.instances else ""
     fault = "does not answer" if silent else known.text if known else "narrow PCIe link" if narrow else ""
     active, most = len(_switched(gpu)), max(len(_switched(one)) for one in gpus)
+    unnamed = gpu.index is None
     return Device(
         "gpu",
         name,
-        "GPU" if gpu.get("index") is None else name,
-        tuple(filter(None, [name if gpu.get("index") is None else "", model, lanes, slices])),
+        "GPU" if unnamed else name,
+        tuple(filter(None, [name if unnamed else "", _model(gpu), "" if told else _lanes(gpu.pcie), slices])),
         fault,
         active,
         f"{active}/{most}" if active < most and not silent else "",
     )
 
 
-def _switched(gpu: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    links = mappings(gpu.get("nvlinks"))
-    return [link for link in links if link.get("active") and link.get("remote_type") == "nvswitch"]
+def _model(gpu: Gpu) -> str:
+    model = gpu.name or ""
+    for maker in ("NVIDIA ", "GeForce ", "Tesla "):
+        model = model.removeprefix(maker)
+    return model
 
 
-def _nic(nic: Mapping[str, Any]) -> Device:
-    ports, name = mappings(nic.get("ports")), clean(nic.get("name"))
-    up = [port for port in ports if port.get("state") == "ACTIVE"]
-    fault = "" if up or not ports else "down" if len(ports) == 1 else "all ports down"
-    if len(ports) > 1:
-        details = [" ".join(_port(port)) + ("" if port in up or fault else ", down") for port in ports]
+def _narrow(link: PcieLink) -> bool:
+    return bool(link.width and link.max_width and link.width < link.max_width)
+
+
+def _lanes(link: PcieLink) -> str:
+    return f"PCIe x{link.width}" + (f" of x{link.max_width}" if _narrow(link) else "") if link.width else ""
+
+
+def _switched(gpu: Gpu) -> list[NvLink]:
+    return [link for link in gpu.nvlinks if link.active and link.remote_type == "nvswitch"]
+
+
+def _nic(nic: Nic) -> Device:
+    up = [port for port in nic.ports if port.state == "ACTIVE"]
+    fault = "" if up or not nic.ports else "down" if len(nic.ports) == 1 else "all ports down"
+    if len(nic.ports) > 1:
+        details = [" ".join(_port(port)) + ("" if port in up or fault else ", down") for port in nic.ports]
     else:
-        details = [part for port in ports for part in _port(port)]
-    return Device("nic", name, name, tuple(details), fault)
+        details = [part for port in nic.ports for part in _port(port)]
+    return Device("nic", nic.name, nic.name, tuple(details), fault)
 
 
-def _port(port: Mapping[str, Any]) -> list[str]:
-    rate = clean(port.get("rate_gbps"))
-    return [part for part in (clean(port.get("link_layer")), f"{rate} Gb/s" if rate else "") if part]
+def _port(port: Port) -> list[str]:
+    rate = "" if port.rate_gbps is None else f"{port.rate_gbps:g} Gb/s"
+    return [part for part in (port.link_layer, rate) if part]
 
 
-def _links(gpus: list[Mapping[str, Any]]) -> Iterable[Link]:
+def _links(gpus: list[Gpu]) -> Iterable[Link]:
     """Direct links between two GPUs, as the first of them counts them."""
     for position, one in enumerate(gpus):
         for two in gpus[position + 1 :]:
-            ends = [link for link in mappings(one.get("nvlinks")) if link.get("active")]
-            count = len([link for link in ends if link.get("remote_pci_bus_id") == two["pci_bus_id"]])
+            count = sum(link.active and link.remote_pci_bus_id == two.pci_bus_id for link in one.nvlinks)
             if count:
-                yield Link(gpu_label(one), gpu_label(two), count)
+                yield Link(one.label, two.label, count)
 
 
-def _numa_nodes(found: list[tuple[Device, Any, Any]], topology: Mapping[str, Mapping[str, Any]]) -> Iterable[Group]:
+def _numa_nodes(found: list[_Placed], topology: Topology) -> Iterable[Group]:
     """One group for each NUMA node that has a device."""
-    for node in dict.fromkeys(numa for _device, numa, _cpus in found):
-        here = [device for device, numa, _cpus in found if numa == node]
-        cpus = next((clean(cpus) for _device, numa, cpus in found if numa == node and cpus), "")
-        name = "NUMA node not known" if node is None else f"NUMA node {clean(node)}"
-        yield Group("NUMA", name, f"CPUs {cpus}" if cpus else "", tuple(_nest(here, topology, _NESTED)))
+    for node in dict.fromkeys(one.numa_node for one in found):
+        here = [one for one in found if one.numa_node == node]
+        cpus = next((one.cpus for one in here if one.cpus), "")
+        name = "NUMA node not known" if node is None else f"NUMA node {node}"
+        members = _nest([one.device for one in here], topology, _NESTED)
+        yield Group("NUMA", name, f"CPUs {cpus}" if cpus else "", tuple(members))
 
 
-def _nest(
-    members: list[Device], topology: Mapping[str, Mapping[str, Any]], levels: tuple[str, ...]
-) -> list[Device | Group]:
+def _nest(members: list[Device], topology: Topology, levels: tuple[str, ...]) -> list[Device | Group]:
     """Devices that are joined by a code of the first level or a nearer one are a group; inside, the nearer levels."""
     if not levels:
         return list(members)
@@ -215,6 +225,6 @@ def _nest(
     return result
 
 
-def _codes(members: list[Device], topology: Mapping[str, Mapping[str, Any]]) -> set[Any]:
+def _codes(members: list[Device], topology: Topology) -> set[str | None]:
     names = [device.name for device in members]
     return {topology.get(one, {}).get(two) for one in names for two in names if one != two}

@@ -1,47 +1,73 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Reads what verification and training left in the report directory."""
+"""Read what verification and training left in the report directory: the one door through which it enters the report."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+from ..documents.parsing import DocumentError, parse
+from ..documents.training import TrainingResult
+from ..documents.verification import Verification
 from ..preflight.problem import Problem, ProblemError
+from .text import clean
 
 FORMAT = 1
+T = TypeVar("T", Verification, TrainingResult)
+_CODES = {Verification: "verification", TrainingResult: "result"}  # how the codes of their problems begin
 
 
 class ReportError(ProblemError):
     """A report that cannot be made of what is there, or not be written."""
 
 
-def read(directory: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """The verification and the training results below the directory."""
+def read(directory: Path) -> tuple[Verification, list[TrainingResult]]:
+    """Return the verification and the training results below the directory; raise ReportError."""
     if not directory.is_dir():
         raise ReportError(Problem("no_report_directory", str(directory)))
     verification = directory / "verify.json"
     if not verification.is_file():
         raise ReportError(Problem("no_verification", str(directory)))
-    results = [_load(path, "result") for path in sorted(directory.glob("training/*/result.json"))]
-    return _load(verification, "verification"), results
+    results = [_load(TrainingResult, path) for path in sorted(directory.glob("training/*/result.json"))]
+    return _load(Verification, verification), results
 
 
-def _load(path: Path, kind: str) -> dict[str, Any]:
-    """Return a document; kind: verification | result, as the codes of its problems begin."""
-    directory = str(path.parent)
+def _load(cls: type[T], path: Path) -> T:
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
+        return parsed(cls, document, path)
+    except ReportError:
+        raise
     except (OSError, ValueError, RecursionError) as error:
-        detail = {"error": _reason(error), "directory": directory}
-        raise ReportError(Problem(f"{kind}_unreadable", str(path), detail)) from error
+        raise _problem(cls, "unreadable", path, {"error": _reason(error)}) from error
+
+
+def parsed(cls: type[T], document: Any, path: Path) -> T:
+    """Return the JSON document of a file as a value whose texts HTML, JSON and XML can hold; raise ReportError."""
     found = document.get("format") if isinstance(document, dict) else None
     if found != FORMAT:
-        versions = {"found": found, "supported": FORMAT, "directory": directory}
-        raise ReportError(Problem(f"{kind}_format", str(path), versions))
-    return document
+        raise _problem(cls, "format", path, {"found": found, "supported": FORMAT})
+    try:
+        return parse(cls, _harmless(document))
+    except DocumentError as error:
+        wrong = {"place": error.path, "value": error.value, "expected": error.expected}
+        raise _problem(cls, "wrong_value", path, wrong) from error
+
+
+def _harmless(value: Any) -> Any:
+    """Clean every text of a JSON value, the keys too."""
+    if isinstance(value, dict):
+        return {clean(key): _harmless(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_harmless(item) for item in value]
+    return clean(value) if isinstance(value, str) else value
+
+
+def _problem(cls: type[T], code: str, path: Path, detail: dict[str, Any]) -> ReportError:
+    return ReportError(Problem(f"{_CODES[cls]}_{code}", str(path), {**detail, "directory": str(path.parent)}))
 
 
 def _reason(error: Exception) -> str:

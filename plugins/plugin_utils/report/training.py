@@ -10,20 +10,21 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timezone
 from typing import Any
 
+from ..documents.training import TrainingFailure, TrainingResult
 from .model import Failure, Run, Scaling, Size
-from .text import clean, mapping, number, texts, whole
+from .text import clean, number, whole
 
 TAIL_LINES = 60
 TAIL_WIDTH = 1000
 
 
-def runs(results: Iterable[Mapping[str, Any]]) -> tuple[Run, ...]:
+def runs(results: Iterable[TrainingResult]) -> tuple[Run, ...]:
     """Training runs, newest first."""
-    ordered = sorted(results, key=lambda result: (_moment(result), clean(result.get("run_id"))), reverse=True)
+    ordered = sorted(results, key=lambda result: (_moment(result), result.run_id), reverse=True)
     seen: set[tuple[str, int]] = set()
     found = []
     for result in ordered:
-        size = (clean(result.get("script")), len(texts(result.get("nodes"))))
+        size = (result.script, len(result.nodes))
         found.append(_run(result, counts=size not in seen))
         seen.add(size)
     return tuple(found)
@@ -47,20 +48,19 @@ def _sizes(ordered: list[Run]) -> Iterator[Size]:
         yield Size(run.run_id, len(run.nodes), run.processes, run.samples_per_second or 0, speedup, efficiency)
 
 
-def _run(result: Mapping[str, Any], counts: bool) -> Run:
-    metrics = mapping(result.get("metrics"))
-    nodes = texts(result.get("nodes"))
+def _run(result: TrainingResult, counts: bool) -> Run:
+    metrics = result.metrics or {}  # the script's own: what it wrote is shown where it can be read
     throughput = number(metrics.get("samples_per_second"))
     return Run(
-        run_id=clean(result.get("run_id")),
-        script=clean(result.get("script")),
-        nodes=nodes,
-        processes=whole(result.get("world_size")) or 0,
-        started=clean(result.get("started")),
-        finished=clean(result.get("finished")),
+        run_id=result.run_id,
+        script=result.script,
+        nodes=result.nodes,
+        processes=result.world_size or 0,
+        started=result.started,
+        finished=result.finished,
         seconds=_seconds(result),
-        status="succeeded" if result.get("status") == "succeeded" else "failed",
-        failure=_failure(result.get("failure")),
+        status="succeeded" if result.status == "succeeded" else "failed",
+        failure=_failure(result.failure),
         samples_per_second=throughput if throughput and throughput > 0 else None,
         loss_first=number(metrics.get("loss_first")),
         loss_last=number(metrics.get("loss_last")),
@@ -80,36 +80,29 @@ def _remarks(metrics: Mapping[str, Any]) -> Iterator[str]:
         yield "the loss did not fall"
 
 
-def _failure(failure: Any) -> Failure | None:
-    if not isinstance(failure, Mapping):
+def _failure(failure: TrainingFailure | None) -> Failure | None:
+    if failure is None:
         return None
-    tail = failure.get("tail")
-    lines = clean(tail).split("\n") if isinstance(tail, str) else [line.rstrip("\n") for line in texts(tail)]
-    shown = tuple(line if len(line) <= TAIL_WIDTH else line[:TAIL_WIDTH] + "…" for line in lines[-TAIL_LINES:])
-    return Failure(
-        node=clean(failure.get("node")),
-        rank=whole(failure.get("rank")),
-        exit_code=whole(failure.get("exit_code")),
-        reason=clean(failure.get("reason")),
-        tail=shown,
-    )
+    lines = [line.rstrip("\n") for line in failure.tail[-TAIL_LINES:]]
+    shown = tuple(line if len(line) <= TAIL_WIDTH else line[:TAIL_WIDTH] + "…" for line in lines)
+    return Failure(failure.node, failure.rank, failure.exit_code, failure.reason, shown)
 
 
-def instant(text: Any) -> datetime | None:
+def instant(text: str) -> datetime | None:
     """An ISO 8601 time; one without a zone is UTC."""
     try:
         # Python 3.10 knows no "Z".
-        parsed = datetime.fromisoformat(str(text).replace("Z", "+00:00"))
+        parsed = datetime.fromisoformat(text.replace("Z", "+00:00"))
     except ValueError:
         return None
     return parsed if parsed.tzinfo else parsed.replace(tzinfo=timezone.utc)
 
 
-def _moment(result: Mapping[str, Any]) -> float:
-    when = instant(result.get("started")) or instant(result.get("finished"))
+def _moment(result: TrainingResult) -> float:
+    when = instant(result.started) or instant(result.finished)
     return when.timestamp() if when else 0.0
 
 
-def _seconds(result: Mapping[str, Any]) -> float | None:
-    started, finished = instant(result.get("started")), instant(result.get("finished"))
+def _seconds(result: TrainingResult) -> float | None:
+    started, finished = instant(result.started), instant(result.finished)
     return (finished - started).total_seconds() if started and finished else None

@@ -28,8 +28,12 @@ def connected(names: Iterable[str], topology: Mapping, near: Callable[[str | Non
 
 def nvlink_islands(gpu_node: Mapping) -> list[list[str]]:
     """Groups of GPUs that reach each other over NVLink alone; a GPU without NVLink is a group of its own."""
-    names = [gpu_label(gpu) for gpu in gpu_node["gpus"]]
-    return connected(names, gpu_node["topology"], lambda code: str(code).startswith("NV"))
+    return linked([gpu_label(gpu) for gpu in gpu_node["gpus"]], gpu_node["topology"])
+
+
+def linked(names: Iterable[str], topology: Mapping) -> list[list[str]]:
+    """Return the names in groups that NVLinks connect."""
+    return connected(names, topology, lambda code: str(code).startswith("NV"))
 
 
 def expected_bus_bandwidth(gpu_node: Mapping) -> float | None:

@@ -80,6 +80,7 @@ def test_keys_that_are_not_known_are_ignored():
         ("number", 3.0, 3),
         ("number", AnsibleNumber(3), 3),
         ("number", -1, -1),
+        ("number", 10**400, 10**400),
         ("share", 1, 1.0),
         ("share", AnsibleNumber(2), 2.0),
         ("text", AnsibleText("b"), "b"),

@@ -10,6 +10,8 @@ import sys
 from pathlib import Path
 
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks import drift as checks
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.parsing import parse
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.verification import NodeVerification
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.builds import missing_builds
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.comparison import Remedy, Status
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.desired import desired
@@ -64,8 +66,9 @@ def test_roles_verify_and_report_give_one_answer(found):
     stack, state = found
     comparisons = node_comparisons(stack, state, {})
     passes = {check["status"] for check in checks.checks(comparisons)} <= {"passed"}
-    as_written = json.loads(json.dumps([record(one) for one in comparisons]))
-    assert (work(stack, state) == []) == passes == (differences(items(as_written)) == 0)
+    as_written = json.loads(json.dumps({"comparisons": [record(one) for one in comparisons]}))
+    rows = items(parse(NodeVerification, as_written).comparisons)
+    assert (work(stack, state) == []) == passes == (differences(rows) == 0)
 
 
 @settings(max_examples=EXAMPLES)

@@ -6,17 +6,16 @@
 from __future__ import annotations
 
 import pytest
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.build import build
 from ansible_collections.allreduce.gpu.tests.report import cluster
 
 
 @pytest.fixture(scope="session")
 def report():
     """Two nodes: one check failed, one is unknown; four training runs."""
-    return build(cluster.verification(), cluster.results(), title="Cluster A")
+    return cluster.build_report(cluster.verification(), cluster.results(), title="Cluster A")
 
 
 @pytest.fixture(scope="session")
 def large_report():
     """A thousand nodes, equal but for one."""
-    return build(cluster.many_nodes(1000), [], title="Large")
+    return cluster.build_report(cluster.many_nodes(1000), [], title="Large")

@@ -3,12 +3,14 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 from __future__ import annotations
 
+import functools
 import json
 
 import pytest
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.preflight.text import describe_all
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.report import document, html, junit
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.build import build
-from ansible_collections.allreduce.gpu.tests.report import cluster
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.sources import ReportError
+from ansible_collections.allreduce.gpu.tests.report import cluster, simulated
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -26,7 +28,7 @@ def results():
 
 
 def test_all_well(verification, results):
-    verdict = build(verification, results, "A").verdict
+    verdict = cluster.build_report(verification, results, "A").verdict
 
     assert verdict.status == "passed"
     assert verdict.sentences == (
@@ -39,13 +41,13 @@ def test_all_well(verification, results):
 def test_a_failed_check_fails_the_report(verification, results):
     verification["nodes"]["gpu-2"]["checks"][0]["status"] = "failed"
 
-    assert build(verification, results, "A").verdict.status == "failed"
+    assert cluster.build_report(verification, results, "A").verdict.status == "failed"
 
 
 @pytest.mark.parametrize("status", ["unknown", "fine", None])
 def test_what_is_not_known_is_no_success(verification, results, status):
     verification["nodes"]["gpu-2"]["checks"][0]["status"] = status
-    report = build(verification, results, "A")
+    report = cluster.build_report(verification, results, "A")
 
     assert report.verdict.status == "incomplete"
     assert report.verdict.checks["unknown"] == 1
@@ -55,7 +57,7 @@ def test_a_difference_fails_the_report_as_it_fails_the_verification(verification
     node = verification["nodes"]["gpu-2"]
     node["gpu_node_state"]["packages"].pop("nvidia-driver")
     cluster.verify_again(node, "gpu-2")
-    verdict = build(verification, results, "A").verdict
+    verdict = cluster.build_report(verification, results, "A").verdict
 
     assert verdict.status == "failed"
     assert verdict.checks["failed"] == 1
@@ -66,12 +68,15 @@ def test_a_failed_run_fails_the_report_until_a_newer_one_succeeds(verification, 
     failed = cluster.failed_run()
     newer = cluster.run("20261121T160000-2n", ["gpu-1", "gpu-2"], "2026-11-21T16:00:00Z", "2026-11-21T16:01:00Z", 10)
 
-    assert build(verification, [*results, failed], "A").verdict.status == "failed"
-    assert build(verification, [*results, failed, newer | {"script": "finetune.py"}], "A").verdict.status == "passed"
+    assert cluster.build_report(verification, [*results, failed], "A").verdict.status == "failed"
+    assert (
+        cluster.build_report(verification, [*results, failed, newer | {"script": "finetune.py"}], "A").verdict.status
+        == "passed"
+    )
 
 
 def test_without_training_the_report_is_incomplete(verification):
-    verdict = build(verification, [], "A").verdict
+    verdict = cluster.build_report(verification, [], "A").verdict
 
     assert verdict.status == "incomplete"
     assert verdict.sentences[-1] == "No training run was found."
@@ -80,7 +85,7 @@ def test_without_training_the_report_is_incomplete(verification):
 def test_a_run_without_throughput_is_told(verification, results):
     results[0]["metrics"] = None
 
-    sentences = build(verification, results[:1], "A").verdict.sentences
+    sentences = cluster.build_report(verification, results[:1], "A").verdict.sentences
     assert sentences[-1] == "train_ddp.py trained on 1 node, without reporting its throughput."
 
 
@@ -88,7 +93,7 @@ def test_checks_stand_by_category_and_failed_first(verification):
     checks = verification["nodes"]["gpu-1"]["checks"]
     checks.reverse()
     checks[-2]["status"] = "failed"
-    found = build(verification, [], "A").nodes[0].checks
+    found = cluster.build_report(verification, [], "A").nodes[0].checks
 
     assert [check.category for check in found[:4]] == ["coherence", "coherence", "health", "health"]
     assert [check.status for check in found[:2]] == ["failed", "passed"]
@@ -97,14 +102,14 @@ def test_checks_stand_by_category_and_failed_first(verification):
 def test_the_time_is_the_newest_of_the_inputs(verification):
     late = cluster.failed_run()
 
-    assert build(verification, [], "A").finished == "2026-11-21T15:30:00Z"
-    assert build(verification, [late], "A").finished == late["finished"]
+    assert cluster.build_report(verification, [], "A").finished == "2026-11-21T15:30:00Z"
+    assert cluster.build_report(verification, [late], "A").finished == late["finished"]
 
 
 def test_nodes_stand_in_natural_order(verification):
     verification["nodes"] = {name: {} for name in ("gpu-10", "gpu-9", "gpu-1")}
 
-    assert [node.name for node in build(verification, [], "A").nodes] == ["gpu-1", "gpu-9", "gpu-10"]
+    assert [node.name for node in cluster.build_report(verification, [], "A").nodes] == ["gpu-1", "gpu-9", "gpu-10"]
 
 
 _JSON = st.recursive(
@@ -121,19 +126,45 @@ def _paths(value, path=()):
         yield from _paths(inner, (*path, key))
 
 
-_VALID = {"verification": cluster.verification(), "results": cluster.results()}
-_PLACES = [path for path in _paths(_VALID) if len(path) > 1 and path[:2] != ("results",)]
+@functools.cache
+def valid():
+    """Documents of a cluster that was set up, and of a simulated machine with findings of every kind."""
+    simulated_machines = simulated.verification(**{"gpu-1": "broken"})
+    return tuple(
+        {"verification": verification, "results": cluster.results()}
+        for verification in (cluster.verification(), simulated_machines)
+    )
 
 
-@given(st.sampled_from(_PLACES), _JSON)
-def test_nothing_in_the_inputs_can_break_the_report(path, value):
-    inputs = json.loads(json.dumps(_VALID))
-    place = inputs
+@functools.cache
+def places():
+    """[(number of the document, path)]; not the whole list of results, which is no document."""
+    found = ((number, path) for number, one in enumerate(valid()) for path in _paths(one))
+    return [(number, path) for number, path in found if path not in ((), ("results",))]
+
+
+@given(st.deferred(lambda: st.sampled_from(places())), _JSON)
+def test_nothing_in_the_inputs_can_break_the_report(place, value):
+    """Any input gives a report, or one sentence that says what to do."""
+    number, path = place
+    inputs = json.loads(json.dumps(valid()[number]))
+    around = inputs
     for key in path[:-1]:
-        place = place[key]
-    place[path[-1]] = value
-    found = [result for result in inputs["results"] if isinstance(result, dict)]
+        around = around[key]
+    around[path[-1]] = value
 
-    report = build(inputs["verification"], found, "A")
+    try:
+        report = cluster.build_report(inputs["verification"], inputs["results"], "A")
+    except ReportError as error:
+        assert describe_all(error.problems).endswith(("again.", "without that run."))
+        return
     for render in (html.render, document.render, junit.render):
         assert render(report).encode("utf-8")
+
+
+@pytest.mark.parametrize("number", range(2))
+def test_inputs_as_they_are_written_give_a_report(number):
+    """Otherwise the test above could pass by refusing everything."""
+    report = cluster.build_report(**valid()[number], title="A")
+    assert report.checks
+    assert len(report.runs) == len(cluster.results())

@@ -2,9 +2,16 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 import pytest
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.parsing import parse
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.verification import NodeVerification
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.comparison import Status
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.comparisons import differences, items
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.comparisons import differences
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.comparisons import items as rows
 from ansible_collections.allreduce.gpu.tests.report import cluster
+
+
+def items(comparisons):
+    return rows(parse(NodeVerification, {"comparisons": comparisons}).comparisons)
 
 
 @pytest.fixture

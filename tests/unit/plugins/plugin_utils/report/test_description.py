@@ -4,8 +4,14 @@
 from __future__ import annotations
 
 import pytest
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.description import describe
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.parsing import parse
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.verification import NodeVerification
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.report import description
 from ansible_collections.allreduce.gpu.tests.report import cluster
+
+
+def describe(node):
+    return description.describe(parse(NodeVerification, node))
 
 
 @pytest.fixture
@@ -81,7 +87,8 @@ def test_a_newer_kernel_that_waits_is_named(node):
     ("pending", "expected"),
     [
         (None, ""),
-        (True, "yes"),
+        ({"reason": None}, "yes"),
+        ({"reason": "kernel", "since": 1763740860}, "kernel (since 1763740860)"),
         ({"reason": "kernel"}, "kernel"),
         ({"reason": "kernel", "since": "now"}, "kernel (since now)"),
     ],

@@ -4,6 +4,9 @@
 from __future__ import annotations
 
 import pytest
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.gpu_node import GpuNode
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.health import Judgement
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.parsing import parse
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.report import health
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.machine import Fault
 from ansible_collections.allreduce.gpu.tests.report import simulated
@@ -11,7 +14,7 @@ from ansible_collections.allreduce.gpu.tests.report import simulated
 
 def built(name):
     found = simulated.measured(name)
-    return health.build(found["gpu_node"], found["gpu_health"])
+    return health.build(parse(GpuNode, found["gpu_node"]), parse(Judgement, found["gpu_health"]))
 
 
 def test_equal_gpus_are_one_row():
@@ -48,7 +51,7 @@ def test_a_gpu_that_does_not_answer_is_not_said_to_be_without_ecc():
 
 
 def test_what_nobody_judged_is_not_ok():
-    found = health.build(simulated.measured("a40")["gpu_node"], {})
+    found = health.build(parse(GpuNode, simulated.measured("a40")["gpu_node"]), None)
     assert found.verdict == "not_judged"
     assert {gpu.verdict for gpu in found.gpus} == {"not_judged"}
 
@@ -58,9 +61,14 @@ def test_findings_of_the_node_are_apart():
         "verdict": "reboot_required",
         "findings": [{"check": "driver_library", "gpu": None, "measured": None, "expected": "535", "action": "reboot"}],
     }
-    found = health.build({}, judged)
+    found = health.build(GpuNode(), parse(Judgement, judged))
     assert (found.verdict, found.gpus) == ("reboot_required", ())
     assert found.findings == ("driver library: not known, expected: 535. Reboot.",)
+
+
+def test_braces_in_the_name_of_a_check_are_text():
+    finding = {"check": "other_{thing}", "gpu": "GPU0", "measured": 2, "severity": "failed"}
+    assert health.faults(parse(Judgement, {"findings": [finding]})) == {"GPU0": Fault("other_{thing}", "other {thing}")}
 
 
 @pytest.mark.parametrize(
@@ -78,4 +86,4 @@ def test_the_worst_fault_is_the_one_in_the_picture(severities, expected):
         {"check": checks.get(severity, "other_thing"), "gpu": "GPU0", "measured": 2, "severity": severity}
         for severity in severities
     ]
-    assert health.faults({"findings": findings}) == expected
+    assert health.faults(parse(Judgement, {"findings": findings})) == expected

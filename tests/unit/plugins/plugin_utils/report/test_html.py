@@ -6,7 +6,6 @@ from __future__ import annotations
 from html.parser import HTMLParser
 
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.report import html
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.build import build
 from ansible_collections.allreduce.gpu.tests.report import cluster
 
 # How the page looks is tested in a browser: tests/report.
@@ -31,7 +30,7 @@ def test_text_from_everywhere_is_escaped():
     node["address"] = node["facts"]["kernel"] = node["gpu_stack"]["reasons"][0]["text"] = cluster.HOSTILE
     node["checks"][0].update(name=cluster.HOSTILE, reason=cluster.HOSTILE, measured=cluster.HOSTILE)
     verification["nodes"][cluster.HOSTILE] = verification["nodes"].pop("gpu-2")
-    tags = Tags(html.render(build(verification, cluster.results(), title=cluster.HOSTILE)))
+    tags = Tags(html.render(cluster.build_report(verification, cluster.results(), title=cluster.HOSTILE)))
 
     assert not tags.names & {"script", "img", "iframe"}
     assert not [name for name, _value in tags.attributes if name.startswith("on")]
@@ -44,13 +43,13 @@ def test_the_page_asks_nobody_for_anything(report):
 
 
 def test_the_same_input_gives_the_same_page(report):
-    again = build(cluster.verification(), cluster.results(), title="Cluster A")
+    again = cluster.build_report(cluster.verification(), cluster.results(), title="Cluster A")
 
     assert html.render(report) == html.render(again)
 
 
 def test_nothing_verified_and_nothing_trained_is_still_a_page():
-    page = html.render(build({"format": 1, "nodes": {}}, [], title="Empty"))
+    page = html.render(cluster.build_report({"format": 1, "nodes": {}}, [], title="Empty"))
 
     assert "No check was made." in page
     assert "No training run was found." in page

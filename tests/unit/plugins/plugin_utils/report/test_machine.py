@@ -4,14 +4,21 @@
 from __future__ import annotations
 
 import pytest
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.gpu_node import GpuNode
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.health import Judgement
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.parsing import parse
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.report import health, machine
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.machine import Device, Fault, Group, Link
 from ansible_collections.allreduce.gpu.tests.report import simulated
 
 
+def build(gpu_node, faults):
+    return machine.build(parse(GpuNode, gpu_node), faults)
+
+
 def built(name):
     found = simulated.measured(name)
-    return machine.build(found["gpu_node"], health.faults(found["gpu_health"]))
+    return build(found["gpu_node"], health.faults(parse(Judgement, found["gpu_health"])))
 
 
 def outline(item):
@@ -79,6 +86,8 @@ def test_what_is_wrong_is_said_at_its_device():
     [
         ([("ACTIVE", "InfiniBand", 200)], ("InfiniBand", "200 Gb/s"), ""),
         ([("DOWN", "Ethernet", 25)], ("Ethernet", "25 Gb/s"), "down"),
+        ([("ACTIVE", "InfiniBand", 2.5)], ("InfiniBand", "2.5 Gb/s"), ""),
+        ([("ACTIVE", None, None)], (), ""),
         ([("ACTIVE", "Ethernet", 25), ("DOWN", "Ethernet", 25)], ("Ethernet 25 Gb/s", "Ethernet 25 Gb/s, down"), ""),
         ([("DOWN", "Ethernet", 25)] * 2, ("Ethernet 25 Gb/s",) * 2, "all ports down"),
         ([], (), ""),
@@ -91,7 +100,7 @@ def test_adapters_have_state_and_rate(ports, details, fault):
             {"name": "ibp14s0", "ports": [{"state": s, "link_layer": layer, "rate_gbps": r} for s, layer, r in ports]}
         ],
     }
-    nic = machine.build(node, {}).groups[0].members[1]
+    nic = build(node, {}).groups[0].members[1]
     assert (nic.title, nic.details, nic.fault) == ("ibp14s0", details, fault)
 
 
@@ -101,12 +110,13 @@ def test_the_picture_in_words():
 
 
 def test_without_gpus_there_is_no_machine():
-    assert machine.build({}, {}) is None
-    assert machine.build({"gpus": None, "topology": "?"}, {}) is None
+    assert build({}, {}) is None
+    assert build({"gpus": None, "topology": None}, {}) is None
+    assert build({"gpus": [{"name": "NVIDIA A40"}]}, {}) is None
 
 
 def test_a_machine_of_which_little_is_known():
-    found = machine.build({"gpus": [{"pci_bus_id": "0000:07:00.0"}, {"pci_bus_id": "0000:08:00.0", "index": 0}]}, {})
+    found = build({"gpus": [{"pci_bus_id": "0000:07:00.0"}, {"pci_bus_id": "0000:08:00.0", "index": 0}]}, {})
     assert found.names == ("0000:07:00.0", "GPU0")
     assert found.matrix == (("?", "?"), ("?", "?"))
     assert isinstance(found.groups[0], Group)
@@ -117,6 +127,6 @@ def test_a_machine_of_which_little_is_known():
 def test_lanes_are_told_once(check, details):
     """Where the fault in the picture is the narrow link itself, whatever its words are."""
     gpu = {"index": 0, "pci_bus_id": "0000:07:00.0", "name": "NVIDIA A40", "pcie": {"width": 8, "max_width": 16}}
-    found = machine.build({"gpus": [{**gpu, "seen_by": ["pci", "nvml"]}]}, {"GPU0": Fault(check, "some words")})
+    found = build({"gpus": [{**gpu, "seen_by": ["pci", "nvml"]}]}, {"GPU0": Fault(check, "some words")})
     (device,) = found.groups[0].members
     assert (device.details, device.fault) == (details, "some words")

@@ -6,6 +6,9 @@ from __future__ import annotations
 import itertools
 
 import pytest
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.gpu_node import GpuNode
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.health import Judgement
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.parsing import parse
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.report import health, machine
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.lettering import width
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.picture import draw
@@ -29,9 +32,9 @@ def synthetic(gpus, nics=0, nodes=1, name="NVIDIA RTX PRO 6000 Blackwell Max-Q W
 
 def built(name):
     if isinstance(name, tuple):
-        return machine.build(synthetic(*name), {})
+        return machine.build(parse(GpuNode, synthetic(*name)), {})
     found = simulated.measured(name)
-    return machine.build(found["gpu_node"], health.faults(found["gpu_health"]))
+    return machine.build(parse(GpuNode, found["gpu_node"]), health.faults(parse(Judgement, found["gpu_health"])))
 
 
 MACHINES = [*simulated.MACHINES, (1,), (2, 9), (8, 0, 2), (10, 4, 4), (16, 8, 2)]

@@ -3,6 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 from __future__ import annotations
 
+import json
+
 import pytest
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.preflight.text import describe
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.sources import ReportError, read
@@ -25,7 +27,7 @@ def refused(directory):
 def test_verification_and_every_run_are_read(directory):
     verification, results = read(directory)
 
-    assert set(verification["nodes"]) == {"gpu-1", "gpu-2"}
+    assert set(verification.nodes) == {"gpu-1", "gpu-2"}
     assert len(results) == 4
 
 
@@ -95,3 +97,52 @@ def test_another_format_is_refused(directory, content, found):
     code, sentence = refused(directory)
     assert code == "verification_format"
     assert f"has format {found}, but this collection reads format 1" in sentence
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"nodes": []}, "nodes is [], but it must be a mapping"),
+        ({"nodes": {"gpu-1": {"checks": [{"status": 3}]}}}, "nodes.gpu-1.checks[0].status is 3, but it must be text"),
+        ({"nodes": {"gpu-1": {"gpu_node": {"gpus": [{"index": "\x1b[31mone\x1b[0m"}]}}}},
+         "nodes.gpu-1.gpu_node.gpus[0].index is 'one', but it must be a whole number"),
+        ({"nodes": {"gpu-1": {"gpu_node_state": {"reboot_pending": True}}}},
+         "nodes.gpu-1.gpu_node_state.reboot_pending is true, but it must be a mapping"),
+    ],
+)  # fmt: skip
+def test_a_value_of_the_wrong_type_is_named_with_its_place(directory, change, told):
+    (directory / "verify.json").write_text(json.dumps({"format": 1, **change}))
+
+    assert refused(directory) == (
+        "verification_wrong_value",
+        f"In {directory / 'verify.json'}, {told}; run the verify playbook again.",
+    )
+
+
+def test_a_run_with_a_value_of_the_wrong_type_can_be_left_out(directory):
+    wrong = directory / "training" / "20261121T150000-1n" / "result.json"
+    wrong.write_text('{"format": 1, "nodes": "gpu-1"}')
+
+    assert refused(directory) == (
+        "result_wrong_value",
+        f"In {wrong}, nodes is 'gpu-1', but it must be a list; run the train playbook again, or delete {wrong.parent} "
+        "to report without that run.",
+    )
+
+
+def test_metrics_are_the_users_and_refuse_nothing(directory):
+    changed = cluster.run("20261121T150000-1n", ["gpu-1"], "2026-11-21T15:00:00Z", "2026-11-21T15:01:30Z", 900.0)
+    cluster.write(directory, cluster.verification(), [changed | {"metrics": {"epochs": "many", "mine": [None, {}]}}])
+
+    assert {"epochs": "many", "mine": [None, {}]} in [result.metrics for result in read(directory)[1]]
+
+
+def test_every_text_is_made_harmless_at_the_door(directory):
+    document = cluster.verification()
+    document["nodes"]["gpu-1"].update(remark="\x1b[31mred\x1b[0m", address="10.0.0.1\x00")
+    document["nodes"]["\x1b[1mgpu-3"] = {"gpu_node": {"problems": ["a\r\nb"]}}
+    cluster.write(directory, document, [])
+    nodes = read(directory)[0].nodes
+
+    assert (nodes["gpu-1"].remark, nodes["gpu-1"].address) == ("red", "10.0.0.1\ufffd")
+    assert nodes["gpu-3"].gpu_node.problems == ("a\nb",)

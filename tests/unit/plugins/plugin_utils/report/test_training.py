@@ -4,10 +4,16 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import pytest
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.report import training
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.training import TrainingResult
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.report import sources, training
 from ansible_collections.allreduce.gpu.tests.report import cluster
+
+
+def runs(results):
+    return training.runs([sources.parsed(TrainingResult, one, Path("result.json")) for one in results])
 
 
 def run(nodes, throughput, minute=0, **changes):
@@ -17,13 +23,13 @@ def run(nodes, throughput, minute=0, **changes):
 
 
 def test_runs_come_newest_first_and_the_newest_of_a_size_counts():
-    found = training.runs([run(1, 900, 0), run(2, 1700, 1), run(1, 1000, 2)])
+    found = runs([run(1, 900, 0), run(2, 1700, 1), run(1, 1000, 2)])
 
     assert [(one.run_id, one.counts) for one in found] == [("02-1n", True), ("01-2n", True), ("00-1n", False)]
 
 
 def test_scaling_compares_with_the_smallest_size():
-    (series,) = training.scaling(training.runs([run(1, 450), run(2, 850, 1), run(8, 3400, 2)]))
+    (series,) = training.scaling(runs([run(1, 450), run(2, 850, 1), run(8, 3400, 2)]))
 
     assert [(size.nodes, round(size.speedup, 2), round(size.efficiency, 2)) for size in series.sizes] == [
         (1, 1.0, 1.0),
@@ -34,20 +40,20 @@ def test_scaling_compares_with_the_smallest_size():
 
 def test_efficiency_counts_processes_not_nodes():
     one, two = run(1, 100, world_size=1), run(2, 800, 1, world_size=8)
-    (series,) = training.scaling(training.runs([one, two]))
+    (series,) = training.scaling(runs([one, two]))
 
     assert series.sizes[1].efficiency == 1.0
 
 
 def test_a_failed_run_is_no_bar_and_an_earlier_success_stands():
-    found = training.runs([run(1, 900, 0), run(1, 0, 1, status="failed", metrics=None)])
+    found = runs([run(1, 900, 0), run(1, 0, 1, status="failed", metrics=None)])
 
     assert [size.samples_per_second for size in training.scaling(found)[0].sizes] == [900]
     assert [one.counts for one in found] == [True, False]
 
 
 def test_every_script_has_its_own_series():
-    found = training.scaling(training.runs([run(1, 900), run(1, 10, 1, script="vit.py")]))
+    found = training.scaling(runs([run(1, 900), run(1, 10, 1, script="vit.py")]))
 
     assert [series.script for series in found] == ["train_ddp.py", "vit.py"]
 
@@ -65,13 +71,13 @@ def test_remarks_on_the_loss(first, last, remarks):
     result = run(1, 900)
     result["metrics"].update(loss_first=first, loss_last=last)
 
-    assert training.runs([result])[0].remarks == remarks
+    assert runs([result])[0].remarks == remarks
 
 
 def test_a_failure_keeps_the_last_lines_short_and_clean():
     failed = cluster.failed_run()
     failed["failure"]["tail"] = [f"line {number}" for number in range(100)] + ["\x1b[31mred\x1b[0m\n", "y" * 5000]
-    failure = training.runs([failed])[0].failure
+    failure = runs([failed])[0].failure
 
     assert (failure.node, failure.rank, failure.exit_code) == ("gpu-2", 1, 3)
     assert failure.words == "rank 1 ended with exit code 3"
@@ -90,13 +96,13 @@ def test_a_failure_keeps_the_last_lines_short_and_clean():
     ],
 )
 def test_duration(started, finished, seconds):
-    assert training.runs([run(1, 900, started=started, finished=finished)])[0].seconds == seconds
+    assert runs([run(1, 900, started=started, finished=finished)])[0].seconds == seconds
 
 
 def test_a_run_that_never_started_has_no_processes_but_a_reason():
     failed = run(2, 0, status="failed", world_size=None, metrics=None)
     failed["failure"] = {"node": "gpu-2", "rank": None, "exit_code": None, "reason": "gpu-1 never joined", "tail": []}
-    found = training.runs([failed])[0]
+    found = runs([failed])[0]
 
     assert found.processes == 0
     assert found.failure.words == "gpu-1 never joined"

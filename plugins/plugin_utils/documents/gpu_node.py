@@ -1,0 +1,130 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The measured machine: fact gpu_node (module gpu_facts) as a value, as far as the controller reads it.
+
+None stands for what could not be measured, or what the device does not have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ...module_utils.machine.topology import gpu_label
+
+_label: Callable[[Mapping[str, object]], str] = gpu_label  # Python 3.6 on the nodes: it has no types of its own
+
+
+@dataclass(frozen=True)
+class MeasuredDriver:
+    """Versions of the loaded kernel module and of the library."""
+
+    loaded_version: str | None = None
+    library_version: str | None = None
+
+
+@dataclass(frozen=True)
+class PcieLink:
+    """What the link has now and what it could have."""
+
+    generation: int | None = None
+    max_generation: int | None = None
+    width: int | None = None
+    max_width: int | None = None
+
+
+@dataclass(frozen=True)
+class NvLink:
+    """One NVLink of a GPU."""
+
+    active: bool = False
+    remote_type: str | None = None  # gpu | npu | nvswitch
+    remote_pci_bus_id: str | None = None
+
+
+@dataclass(frozen=True)
+class Mode:
+    """A mode that changes with a reset."""
+
+    current: bool | None = None
+    pending: bool | None = None
+
+
+@dataclass(frozen=True)
+class Mig(Mode):
+    """Multi-instance mode, with the MIG devices that are set up."""
+
+    instances: tuple[dict[str, Any], ...] = ()
+
+
+@dataclass(frozen=True)
+class PowerLimit:
+    """Watts."""
+
+    current: float | None = None
+    default: float | None = None
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """One GPU; without an index NVML does not show it, and it goes by its PCI address."""
+
+    index: int | None = None
+    name: str | None = None
+    pci_bus_id: str | None = None
+    pci_device_id: str | None = None
+    compute_capability: str | None = None
+    memory_total_mib: float | None = None
+    numa_node: int | None = None
+    cpu_affinity: str | None = None
+    nvlinks: tuple[NvLink, ...] = ()
+    pcie: PcieLink = PcieLink()
+    persistence_mode: bool | None = None
+    ecc: Mode = Mode()
+    mig: Mig = Mig()
+    power_limit_watts: PowerLimit = PowerLimit()
+    seen_by: tuple[str, ...] = ()  # pci, nvml
+
+    @property
+    def label(self) -> str:
+        """Return its name in the topology."""
+        return _label({"index": self.index, "pci_bus_id": self.pci_bus_id})
+
+
+@dataclass(frozen=True)
+class Port:
+    """A port of a host channel adapter."""
+
+    state: str | None = None
+    link_layer: str | None = None
+    rate_gbps: float | None = None
+
+
+@dataclass(frozen=True)
+class Nic:
+    """A host channel adapter."""
+
+    name: str = ""
+    numa_node: int | None = None
+    ports: tuple[Port, ...] = ()
+
+
+@dataclass(frozen=True)
+class NvSwitches:
+    """The NVSwitches on the PCI bus."""
+
+    count: int = 0
+
+
+@dataclass(frozen=True)
+class GpuNode:
+    """The machine. topology: {device: {device: code of "nvidia-smi topo -m"}}."""
+
+    driver: MeasuredDriver = MeasuredDriver()
+    gpus: tuple[Gpu, ...] = ()
+    nvswitches: NvSwitches = NvSwitches()
+    nics: tuple[Nic, ...] = ()
+    topology: dict[str, dict[str, str | None]] = field(default_factory=dict)
+    problems: tuple[str, ...] = ()

@@ -1,0 +1,50 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What module gpu_health found, as a value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What is not as it should be, or not known. gpu: None where it is not about one."""
+
+    check: str = ""
+    gpu: str | None = None
+    expected: Any = None
+    measured: Any = None  # None where it is not known
+    severity: str = ""  # failed | reboot_required | degraded | unknown
+    action: str = ""
+
+
+@dataclass(frozen=True)
+class RemappedRows:
+    """Rows of a GPU's memory that were remapped; pending and failed: whether any are."""
+
+    correctable: int | None = None
+    uncorrectable: int | None = None
+    pending: int | None = None
+    failed: int | None = None
+
+
+@dataclass(frozen=True)
+class Counters:
+    """What a GPU counts; None where it does not have the counter."""
+
+    uncorrected_errors: int | None = None
+    remapped_rows: RemappedRows | None = None
+    retired_pages_pending: bool | None = None
+    clock_reasons: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """The verdict on a node's GPUs; counters by the GPU's name in the topology, None where it does not answer."""
+
+    verdict: str = ""  # ok, or the worst severity of the findings
+    findings: tuple[Finding, ...] = ()
+    counters: dict[str, Counters | None] = field(default_factory=dict)

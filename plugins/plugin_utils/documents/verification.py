@@ -1,0 +1,62 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What verification leaves for the report: verify.json (written by checks/document.py) as a value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from .check import Check
+from .gpu_node import GpuNode
+from .health import Judgement
+from .observed import Observed
+from .stack import Stack
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Ansible's facts of a node; None where they were not gathered."""
+
+    distribution: str | None = None
+    distribution_version: str | None = None
+    kernel: str | None = None
+    architecture: str | None = None
+    processor_vcpus: int | None = None
+    memtotal_mb: float | None = None
+
+
+@dataclass(frozen=True)
+class ComparisonRecord:
+    """A desired value beside the observed one: drift.comparison.Comparison in texts."""
+
+    component: str = ""
+    subject: str = ""
+    desired: str = ""
+    observed: str = ""
+    status: str = ""
+    kind: str = ""
+
+
+@dataclass(frozen=True)
+class NodeVerification:
+    """One node. gpu_health is None where module gpu_health did not run."""
+
+    address: str = ""
+    remark: str = ""
+    facts: Facts = Facts()
+    gpu_node: GpuNode = field(default_factory=GpuNode)
+    gpu_stack: Stack = field(default_factory=Stack)
+    gpu_node_state: Observed = field(default_factory=Observed)
+    gpu_health: Judgement | None = None
+    comparisons: tuple[ComparisonRecord, ...] = ()
+    checks: tuple[Check, ...] = ()
+
+
+@dataclass(frozen=True)
+class Verification:
+    """Every node, and what was checked of all together. finished: ISO 8601 text."""
+
+    finished: str = ""
+    nodes: dict[str, NodeVerification] = field(default_factory=dict)
+    cluster_checks: tuple[Check, ...] = ()
