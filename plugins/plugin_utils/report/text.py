@@ -37,31 +37,13 @@ def clean(value: Any) -> str:
     return _UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
-def texts(value: Any) -> tuple[str, ...]:
-    """A list of texts, whether one, many or none were given."""
-    if value is None or value == "":
-        return ()
-    items = value if isinstance(value, (list, tuple)) else [value]
-    return tuple(clean(item) for item in items)
-
-
-def mapping(value: Any) -> Mapping[str, Any]:
-    """The value where it is a mapping, else an empty one: what was not measured is absent."""
-    return value if isinstance(value, Mapping) else {}
-
-
-def mappings(value: Any) -> list[Mapping[str, Any]]:
-    """The mappings in a list; anything else in it is dropped."""
-    return [item for item in value if isinstance(item, Mapping)] if isinstance(value, (list, tuple)) else []
-
-
 def number(value: Any) -> float | None:
     """A finite number, or None."""
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
         return None
     try:
         result = float(value)
-    except ValueError:
+    except (OverflowError, ValueError):  # too large for a float, or no number
         return None
     return result if math.isfinite(result) else None
 
