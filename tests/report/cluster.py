@@ -30,7 +30,9 @@ def verification() -> dict[str, Any]:
     """Two nodes with two A40 each; gpu-2 has an older driver package, one failed and one unknown check."""
     first, second = node("gpu-1", "10.77.0.11"), node("gpu-2", "10.77.0.12")
     second["gpu_node_state"]["packages"]["nvidia-driver"] = "530.41.03-1"
-    second["gpu_node_state"]["reboot_pending"] = {"reason": "new kernel module", "since": "2026-11-21T15:01:00Z"}
+    # Asked for by the distribution: shown, and no difference from the plan.
+    pending = {"reason": "new kernel module", "since": "2026-11-21T15:01:00Z", "by_role": False}
+    second["gpu_node_state"]["reboot_pending"] = pending
     second["comparisons"] = comparisons(second["gpu_stack"], second["gpu_node_state"])
     second["gpu_stack"]["warnings"] = ["Debian 12 leaves its full support in 2026: plan for Debian 13."]
     second["checks"][0].update(status="failed", measured="535.247.01", reason="module and library differ")

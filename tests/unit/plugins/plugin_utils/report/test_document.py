@@ -18,7 +18,7 @@ def test_the_whole_model_is_there(report):
     assert found["format"] == FORMAT == 1
     assert set(found) == {field.name for field in fields(Report)}
     assert found["verdict"]["checks"] == {"failed": 1, "unknown": 1, "skipped": 2, "passed": 16}
-    assert found["nodes"][1]["description"]["items"][1]["name"] == "nvidia-driver"
+    assert found["nodes"][1]["description"]["items"][0]["name"] == "nvidia-driver"
     assert found["scaling"][0]["sizes"][1]["nodes"] == 2
 
 
