@@ -38,12 +38,14 @@ class ActionModule(NodeAction):
             key: value for key, value in (("enabled", options["enabled"]), ("active", active)) if value is not None
         }
         differs = {**before, **wanted} != before
+        changed = differs
         if not self._task.check_mode and (differs or options["daemon_reload"]):
             given = {key: value for key, value in options.items() if value is not None}
-            self.execute("ansible.builtin.systemd_service", given, changes=False)
+            changed = bool(self.execute("ansible.builtin.systemd_service", given, changes=False).get("changed"))
             if differs:
                 self.measure()
-        self.note_change(differs, difference(f"service {self._name}", _lines(before), _lines({**before, **wanted})))
+        shown = difference(f"service {self._name}", _lines(before), _lines({**before, **wanted})) if changed else None
+        self.note_change(changed, shown)
         return {}
 
     def what_failed(self) -> str:

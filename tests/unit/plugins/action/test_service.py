@@ -66,6 +66,15 @@ def test_a_changed_unit_is_read_again(check, modules):
     assert one.modules() == modules
 
 
+def test_a_service_that_came_up_since_it_was_measured_is_no_change():
+    one = FakeNode(services={NAME: dict(ON)})
+    result = act(service, one, {"gpu_node_state": {"services": {}}}, name=NAME, enabled=True, state="started")
+
+    assert not result["changed"]
+    assert result["diff"] == []
+    assert result["ansible_facts"]["gpu_node_state"]["services"][NAME] == ON
+
+
 @pytest.mark.parametrize("check", [False, True])
 def test_a_service_that_is_not_there_is_off(check):
     one = FakeNode()
