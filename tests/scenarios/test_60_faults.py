@@ -229,11 +229,17 @@ class TestRocky(Driver):
             ("truncated", ["do not fit together", "repeat its synchronisation"]),
             (f"wrong-signature:{OURS}", ["signature", "does not match its index"]),
             (f"unknown-key:{OURS}", ["another key", "cuda_repository_key_fingerprint"]),
+            ("missing:*/repomd.xml.asc", ["carries no signed metadata", "cuda_repository_signed_metadata: false"]),
         ],
         ids=lambda value: value.partition(":")[0] if isinstance(value, str) else "",
     )
     def test_repository(self, fresh, fault, words):
         self.refuses(fresh, fault, *words)
+
+    def test_mirror_without_signed_metadata(self, fresh):
+        with fresh.fault("missing:*/repomd.xml.asc"):
+            run = fresh.stack("repository", cuda_repository_signed_metadata=False)
+        assert run.status == 0, run.output[-4000:]
 
     def test_package_vanished_between_index_and_download(self, without_driver):
         host = without_driver

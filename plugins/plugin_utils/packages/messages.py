@@ -50,6 +50,12 @@ CAUSES = (
         _KEY,
     ),
     Cause(
+        "metadata_unsigned",
+        r"GPG signature is not available\..{0,200}?(?:Status code: 404|Curl error \(37\))",
+        "{source} carries no signed metadata",
+        "mirror repodata/repomd.xml.asc too, or set cuda_repository_signed_metadata: false (packages are still verified)",
+    ),
+    Cause(
         "bad_signature",
         r"Bad GPG signature|GPG signature verification error",  # dnf does not tell one from the other
         _INDEX + "is half copied or signed with another key than the one that is set",

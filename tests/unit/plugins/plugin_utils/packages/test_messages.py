@@ -40,6 +40,25 @@ FAILURES = {
         + UNSIGNED,
         ["another key (71860AA6D5C0E11A)", "cuda_repository_key_fingerprint"],
     ),
+    "dnf, no signature": (
+        "metadata_unsigned",
+        "Error: Failed to download metadata for repo 'allreduce-cuda': GPG verification is enabled, but GPG signature is not available. "
+        "This may be an error or the repository does not support GPG verification: Status code: 404 for "
+        "http://10.1.2.3/cuda/repodata/repomd.xml.asc (IP: 10.1.2.3)",
+        ["carries no signed metadata", "mirror repodata/repomd.xml.asc too", "cuda_repository_signed_metadata: false"],
+    ),
+    "dnf, no signature in a directory": (
+        "metadata_unsigned",
+        "GPG verification is enabled, but GPG signature is not available. This may be an error or the repository does not support GPG "
+        "verification: Curl error (37): Couldn't read a file:// file for file:///srv/cuda/repodata/repomd.xml.asc",
+        ["carries no signed metadata"],
+    ),
+    "dnf, the server fails before the signature": (
+        "server_error",
+        "GPG verification is enabled, but GPG signature is not available. This may be an error or the repository does not support GPG "
+        "verification: Status code: 503 for http://10.1.2.3/cuda/repodata/repomd.xml.asc (IP: 10.1.2.3)",
+        ["answers 503"],
+    ),
     "dnf, bad signature or unknown key": (
         "bad_signature",
         "Error: Failed to download metadata for repo 'cuda': repomd.xml GPG signature verification error: Bad GPG signature",
