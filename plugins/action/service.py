@@ -33,16 +33,18 @@ class ActionModule(NodeAction):
         except DocumentError as error:
             raise AnsibleActionFail(f"The service {self._name} of {self.host}: {error}.") from None
         active = None if options["state"] is None else options["state"] == "started"
-        before = {"enabled": bool(found.enabled), "active": bool(found.active)}
-        wanted = {
-            key: value for key, value in (("enabled", options["enabled"]), ("active", active)) if value is not None
-        }
-        differs = {**before, **wanted} != before
-        changed = differs
-        if not self._task.check_mode and (differs or options["daemon_reload"]):
-            given = {key: value for key, value in options.items() if value is not None}
-            changed = bool(self.execute("ansible.builtin.systemd_service", given, changes=False).get("changed"))
-            if differs:
+        reload = options["daemon_reload"] or bool(found.outdated)
+        # What runs goes on as its unit was: only a restart brings a changed one into use.
+        restart = reload and bool(active)
+        before = {"enabled": bool(found.enabled), "active": bool(found.active), "unit in use": not reload}
+        given = (("enabled", options["enabled"]), ("active", active), ("unit in use", restart or None))
+        wanted = {key: value for key, value in given if value is not None}
+        changed = differs = {**before, **wanted} != before
+        if not self._task.check_mode and (differs or reload):
+            arguments = {key: value for key, value in options.items() if value is not None}
+            arguments.update({"daemon_reload": reload, **({"state": "restarted"} if restart else {})})
+            changed = bool(self.execute("ansible.builtin.systemd_service", arguments, changes=False).get("changed"))
+            if differs or found.outdated:
                 self.measure()
         shown = difference(f"service {self._name}", _lines(before), _lines({**before, **wanted})) if changed else None
         self.note_change(changed, shown)

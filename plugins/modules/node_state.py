@@ -81,7 +81,7 @@ ansible_facts:
         apt_mirrors: [{uri: 'http://archive.example.org/debian', suite: bookworm, components: [main], signed_by: null}]
         dkms: [{module: nvidia-current, version: 535.261.03, kernel: 6.1.0-40-amd64, arch: x86_64, status: installed}]
         driver: {loaded: null, installed: 535.261.03}
-        services: {chrony: {enabled: true, active: true}}
+        services: {chrony: {enabled: true, active: true, outdated: false}}
         disk_free_mib: {/: 20480}
         environments: {main: {python: 3.11.2, packages: {torch: 2.13.0+cpu},
                               lock: {request: 0123456789abcdef, packages: {torch: 2.13.0+cpu}}}}

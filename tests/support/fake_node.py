@@ -299,10 +299,10 @@ class FakeNode:
         service = self.services[name]
         wanted = {
             **({} if enabled is None else {"enabled": enabled}),
-            **({} if state is None else {"active": state == "started"}),
+            **({} if state is None else {"active": state in ("started", "restarted")}),
         }
-        changed = any(service[key] != value for key, value in wanted.items())
-        service.update(wanted)
+        changed = state == "restarted" or any(service[key] != value for key, value in wanted.items())
+        service.update({**wanted, **({"outdated": False} if daemon_reload and "outdated" in service else {})})
         return {"changed": changed}
 
 

@@ -107,8 +107,13 @@ def test_fabric_manager_runs_only_where_it_belongs(host, stack):
 
 def test_persistence_daemon_runs(host):
     service = host.service("nvidia-persistenced")
-    assert service.is_enabled
+    assert host.check_output("systemctl is-enabled nvidia-persistenced") == "enabled"
     assert service.is_running
+    assert "--no-persistence-mode" not in host.check_output("systemctl show --property=ExecStart nvidia-persistenced")
+
+
+def test_gpus_stay_initialised(gpu_node):
+    assert {gpu["persistence_mode"] for gpu in gpu_node["gpus"]} == {True}
 
 
 def test_nouveau_is_kept_away(host):

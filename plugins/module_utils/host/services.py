@@ -17,12 +17,16 @@ FABRIC_MANAGER = "nvidia-fabricmanager"
 TIME_SERVICES = ("chrony", "chronyd")  # Debian's name and Red Hat's; either may be an alias of the other
 # What a node tells the state of, if not asked for others.
 WATCHED = TIME_SERVICES + ("nvidia-persistenced", FABRIC_MANAGER, "allreduce-gpu-settings")
-ENABLED = ("enabled", "enabled-runtime", "static", "indirect", "generated", "alias")
-SHOW = ["systemctl", "show", "--property=LoadState,ActiveState,UnitFileState"]
+# A static unit has nothing that could be enabled: it starts when something else asks for it.
+ENABLED = ("enabled", "enabled-runtime", "indirect", "generated", "alias")
+SHOW = ["systemctl", "show", "--property=LoadState,ActiveState,UnitFileState,NeedDaemonReload"]
 
 
 def parse_show(text, services):
-    """{service: {enabled, active}} from ``systemctl show`` of these services, in their order; no unit is False, False."""
+    """{service: {enabled, active, outdated}} from ``systemctl show`` of these services, in their order; no unit is False.
+
+    outdated: its unit's files have changed since systemd read them.
+    """
     blocks = [dict(re.findall(r"(?m)^(\w+)=(.*)$", block)) for block in re.split(r"\n\s*\n", text.strip())]
     if len(blocks) != len(services) or not services:
         return unknown_services(services)
@@ -31,13 +35,14 @@ def parse_show(text, services):
         states[service] = {
             "enabled": block.get("UnitFileState") in ENABLED,
             "active": block.get("ActiveState") in ("active", "reloading", "activating"),
+            "outdated": block.get("NeedDaemonReload") == "yes",
         }
     return states
 
 
 def unknown_services(services):
     """What is said where systemd cannot be asked."""
-    return {service: {"enabled": None, "active": None} for service in services}
+    return {service: {"enabled": None, "active": None, "outdated": None} for service in services}
 
 
 def is_container(tree):

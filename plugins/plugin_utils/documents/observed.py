@@ -51,6 +51,7 @@ class Service:
 
     enabled: bool | None = None
     active: bool | None = None
+    outdated: bool | None = None  # its files have changed since systemd read them
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from pathlib import Path
 from .. import paths
 from ..nvml import recording
 from ..progress import LabError, say
-from . import apt, catalogue, dnf, keys
+from . import apt, catalogue, dnf, keys, stub_driver
 from .payload import Builder
 
 HOME = paths.LAB / "mirror"
@@ -84,7 +84,7 @@ def _lock(name: str) -> Iterator[None]:
 
 def _digest(name: str) -> str:
     here = Path(__file__).parent
-    sources = [*sorted(here.glob("*.py")), *sorted(here.glob("data/*.yml")), recording.SOURCE]
+    sources = [*sorted(here.glob("*.py")), *sorted(here.glob("data/*.yml")), recording.SOURCE, stub_driver.DAEMON]
     state = hashlib.sha256(name.encode() + fingerprint().encode())
     for source in sources:
         state.update(source.read_bytes())

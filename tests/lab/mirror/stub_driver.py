@@ -5,8 +5,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from .elf import kernel_module
-from .model import Package, numbers
+from .model import Package, numbers, table
 from .stub import SERVICE, Maker, Payload
 
 # DKMS runs for real; what it calls has no compiler to wait for, but misses the headers as a compiler does.
@@ -26,6 +28,7 @@ for module in nvidia nvidia-uvm nvidia-modeset nvidia-drm nvidia-peermem; do
   cp "$module.stub" "$module.ko"
 done
 """
+DAEMON = Path(__file__).parents[1] / "hardware" / "files" / "persistenced"
 MODULES = ("nvidia", "nvidia-uvm", "nvidia-modeset", "nvidia-drm", "nvidia-peermem")
 
 
@@ -112,11 +115,20 @@ def _smi(_maker: Maker, package: Package, payload: Payload) -> None:
     payload.program("/usr/bin/nvidia-smi", SMI.format(version=package.upstream))
 
 
-def _persistenced(_maker: Maker, _package: Package, payload: Payload) -> None:
-    program = "/usr/bin/nvidia-persistenced"
-    payload.program(program, "#!/bin/sh\nexec sleep infinity\n")
-    unit = SERVICE.format(description="NVIDIA Persistence Daemon", program=program)
-    payload.files["/usr/lib/systemd/system/nvidia-persistenced.service"] = unit.encode()
+def _persistenced(maker: Maker, package: Package, payload: Payload) -> None:
+    """The daemon of a simulated machine, with the unit, the user and the udev rule of whoever packs it."""
+    packer = "el" if maker.manager == "dnf" else "debian" if package.name == "nvidia-persistenced" else "ubuntu"
+    row = table("persistenced")[packer]
+    payload.program("/usr/bin/nvidia-persistenced", DAEMON.read_text(encoding="utf-8"))
+    payload.files["/usr/lib/systemd/system/nvidia-persistenced.service"] = row["unit"].encode()
+    if "user" in row:
+        payload.scripts["postinst"] = (
+            f"id {row['user']} > /dev/null 2>&1 || useradd --system --user-group {row['user']}"
+        )
+
+
+def _udev(_maker: Maker, _package: Package, payload: Payload) -> None:
+    payload.files["/usr/lib/udev/rules.d/71-nvidia.rules"] = table("persistenced")["ubuntu"]["rule"].encode()
 
 
 FABRIC_MANAGER = """\
@@ -167,6 +179,7 @@ KINDS = {
     "persistenced": _persistenced,
     "fabricmanager": _fabricmanager,
     "modprobe": _modprobe,
+    "udev": _udev,
     "firmware": _firmware,
     "pinning": _pinning,
 }

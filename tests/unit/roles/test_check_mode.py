@@ -18,10 +18,10 @@ SYSTEMS = {"ubuntu 22.04": "libcudnn9-cuda-12 9.", "rocky 9.6": "libcudnn9-cuda-
 READING = {"config_files", "copy", "file", "stat", "package_hold", "command", "ping"}
 
 
-def facts(system):
+def facts(system, **request):
     """A host with eight A100 behind NVSwitch and its kernel's headers."""
     host = {"os": system, "gpus": ["NVIDIA A100-SXM4-80GB"] * 8, "nvswitches": 6, "ansible_core": "2.16"}
-    stack = resolve({**host, "request": REQUEST})["stack"]
+    stack = resolve({**host, "request": {**REQUEST, **request}})["stack"]
     state = {
         "package_manager": "apt" if stack["os"]["family"] == "debian" else "dnf",
         "packages": {"bash": "5.2"},
@@ -50,3 +50,22 @@ def test_what_would_be_done_is_shown(system, tmp_path):
     assert f"+{SYSTEMS[system]}" in run.output
     services = re.findall(r"(?m)^\+\+\+ after: service (\S+)", run.output)
     assert services[1:] == ["nvidia-persistenced", "nvidia-fabricmanager"]
+
+
+@pytest.mark.parametrize(
+    ("system", "driver", "needed"),
+    [
+        ("ubuntu 22.04", "570", True),  # the unit is in nvidia-compute-utils-570
+        ("ubuntu 22.04", "580", False),  # and here in a package nvidia-persistenced
+        ("debian 12", "570", False),
+        ("rocky 9.6", "570", False),
+    ],
+)
+def test_only_ubuntus_unit_gets_a_drop_in(system, driver, needed, tmp_path):
+    run = run_roles(tmp_path, ["nvidia_driver"], facts(system, driver=driver), "--check", "--diff")
+
+    assert run.status == 0, run.output
+    assert ("nvidia-persistenced.service.d/allreduce.conf" in run.output) == needed
+    assert (
+        "+ExecStart=/usr/bin/nvidia-persistenced --user nvidia-persistenced --persistence-mode" in run.output
+    ) == needed

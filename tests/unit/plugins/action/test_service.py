@@ -66,6 +66,28 @@ def test_a_changed_unit_is_read_again(check, modules):
     assert one.modules() == modules
 
 
+@pytest.mark.parametrize("active", [False, True])
+@pytest.mark.parametrize(("outdated", "arguments"), [(False, {"daemon_reload": True}), (True, {})])
+def test_a_service_that_shall_run_is_restarted_with_its_changed_unit(outdated, arguments, active):
+    one = FakeNode(services={NAME: {"enabled": True, "active": active, "outdated": outdated}})
+    result = run(one, enabled=True, state="started", **arguments)
+
+    assert result["changed"]
+    assert "unit in use: no" in result["diff"][0]["before"]
+    (_name, given), _measured = one.calls
+    assert (given["state"], given["daemon_reload"]) == ("restarted", True)
+    assert one.services[NAME] == {**ON, "outdated": False}
+    assert not run(one, enabled=True, state="started")["changed"]
+
+
+def test_a_service_that_shall_run_with_its_changed_unit_in_check_mode():
+    one = FakeNode(services={NAME: {**ON, "outdated": True}})
+    result = run(one, check=True, enabled=True, state="started")
+
+    assert result["changed"]
+    assert one.calls == []
+
+
 def test_a_service_that_came_up_since_it_was_measured_is_no_change():
     one = FakeNode(services={NAME: dict(ON)})
     result = act(service, one, {"gpu_node_state": {"services": {}}}, name=NAME, enabled=True, state="started")

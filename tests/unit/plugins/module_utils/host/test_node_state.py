@@ -14,7 +14,7 @@ def test_an_empty_root_gives_every_key_and_no_program_runs(tmp_path):
     asked = []
     state = node_state.read_node_state(tree(tmp_path, {}), asked.append, ["*"], ["chrony"], ["/"])
     assert set(state) == KEYS
-    assert state["services"] == {"chrony": {"enabled": None, "active": None}}
+    assert state["services"] == {"chrony": {"enabled": None, "active": None, "outdated": None}}
     assert (state["packages"], state["apt_mirrors"], state["package_manager"]) == ({}, None, None)
     assert len(asked) == 1
 

@@ -10,18 +10,26 @@ from ansible_collections.allreduce.gpu.tests.unit.plugins.module_utils.files_hel
 SHOWN = """LoadState=loaded
 ActiveState=active
 UnitFileState=enabled
+NeedDaemonReload=yes
+
+LoadState=loaded
+ActiveState=active
+UnitFileState=static
+NeedDaemonReload=no
 
 LoadState=not-found
 ActiveState=inactive
 UnitFileState=
+NeedDaemonReload=no
 """
 STAT = "1 (systemd) S " + " ".join(["0"] * 18) + " 100 0\n"
 
 
 def test_show_is_read_in_order():
-    assert services.parse_show(SHOWN, ["chrony", "nvidia-persistenced"]) == {
-        "chrony": {"enabled": True, "active": True},
-        "nvidia-persistenced": {"enabled": False, "active": False},
+    assert services.parse_show(SHOWN, ["chrony", "nvidia-persistenced", "chronyd"]) == {
+        "chrony": {"enabled": True, "active": True, "outdated": True},
+        "nvidia-persistenced": {"enabled": False, "active": True, "outdated": False},  # it cannot be enabled
+        "chronyd": {"enabled": False, "active": False, "outdated": False},
     }
 
 
