@@ -55,6 +55,7 @@ class ActionModule(ActionBase):
                 "arch": {"type": "str"},
                 "gpus": {"type": "list", "elements": "raw"},
                 "python": {"type": "str"},
+                "interpreter": {"type": "str"},
                 "profile": {"type": "str"},
                 "request": {"type": "dict", "default": {}},
                 "environments": {"type": "str", "choices": ["one", "split"]},

@@ -35,6 +35,13 @@ options:
   python:
     description: The interpreter the environments must have, as a version, prefix or range.
     type: str
+  interpreter:
+    description:
+      - Where the interpreter of the environments comes from, V(auto), V(distribution), V(standalone) (a build that uv
+        installs) or the absolute path of one that is there; variable C(python_env_python) of a host.
+      - V(auto) takes the distribution's where it has one that the frameworks accept, its system Python first, else a
+        standalone build.
+    type: str
   profile:
     description:
       - Name of a request that comes with the collection, such as V(pytorch-stable); O(request) is laid over it.
@@ -82,7 +89,7 @@ options:
     description:
       - Plan of many hosts that this run has shown, as role P(allreduce.gpu.stack#role) makes it for playbook plan.
       - The stack it has for this host is taken and nothing is resolved, if the host was measured for that plan and
-        O(profile) and O(request) are still the same.
+        O(profile), O(request) and O(interpreter) are still the same.
     type: dict
     default: {}
   on_conflict:
@@ -279,6 +286,20 @@ stack:
         python:
           description: Its Python.
           type: str
+        interpreter:
+          description: Where its interpreter comes from.
+          type: dict
+          contains:
+            source:
+              description: V(distribution), V(standalone) or V(path).
+              type: str
+            path:
+              description: The interpreter; null for a standalone build.
+              type: str
+            packages:
+              description: The distribution's packages that bring it.
+              type: list
+              elements: str
         accelerator:
           description: V(cuda) or V(cpu).
           type: str

@@ -91,8 +91,17 @@ class Index:
 
 
 @dataclass(frozen=True)
+class Interpreter:
+    """Where an environment's interpreter comes from; path: None for a standalone build, which uv puts in its own place."""
+
+    source: str = "distribution"  # distribution | standalone | path
+    path: str | None = None
+    packages: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Environment:
-    """A Python environment."""
+    """A Python environment; interpreter: None in a lock of an older collection."""
 
     name: str
     python: str = ""
@@ -100,6 +109,7 @@ class Environment:
     requirements: tuple[str, ...] = ()
     index: Index | None = None
     frameworks: dict[str, str] = field(default_factory=dict)
+    interpreter: Interpreter | None = None
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,8 @@ from collections.abc import Mapping
 
 from ..preflight.problem import Problem
 from ..stack.answer import Answer
+from ..stack.inputs import find_os
+from ..stack.interpreters import default_interpreter
 from ..stack.resolve import choose, refuse
 from ..stack.tables import Tables, load
 from .lock import LockError, changed_inputs, differences, entry_for, locked_stack, nearest_entry, read
@@ -25,7 +27,7 @@ def decide(question: Mapping, lock: str | None = None, renew: bool = False, tabl
     stack, inputs = choose(question, tables)
     old = entry_for(entries, inputs)
     if old is not None and not renew:
-        stack = locked_stack(old, stack)
+        stack = completed(locked_stack(old, stack), tables)
     elif stack is None:
         return refuse(question, tables)
     elif entries is not None and not renew:
@@ -33,6 +35,18 @@ def decide(question: Mapping, lock: str | None = None, renew: bool = False, tabl
     elif entries:
         stack["update"] = differences(old or nearest_entry(entries, inputs), stack)
     return answered(stack)
+
+
+def completed(stack: dict, tables: Tables) -> dict:
+    """Return a stack with what a lock of an older collection lacks: where its interpreters come from."""
+    os = find_os(tables, stack["os"])
+    return {
+        **stack,
+        "environments": [
+            one if "interpreter" in one else {**one, "interpreter": default_interpreter(os, one["python"])}
+            for one in stack["environments"]
+        ],
+    }
 
 
 def answered(stack: dict) -> Answer:

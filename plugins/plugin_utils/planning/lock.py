@@ -33,11 +33,15 @@ FOLLOWS = (
     ("driver", "installer_options"), ("fabric_manager", "packages"), ("repository",), ("cuda", "packages"),
     ("cuda", "home"), ("cuda", "held"), ("cudnn", "packages"), ("nccl", "packages"),
     ("environments", "*", "requirements"), ("environments", "*", "index", "url"), ("environments", "*", "conda"),
-    ("environments", "*", "build"),
+    ("environments", "*", "build"), ("environments", "*", "interpreter", "path"),
+    ("environments", "*", "interpreter", "packages"),
 )  # fmt: skip
 
 # Of a stack: what nothing read, and is planned no more; a lock may still have it.
 DROPPED = (("repository", "key_sha1"), ("repository", "pin_priority"), ("repository", "module_hotfixes"))
+
+# Of a stack: what a lock of an older collection does not have, which is no difference. * is any name.
+ADDED = (("environments", "*", "interpreter"),)
 
 
 class LockError(ProblemError):
@@ -77,13 +81,29 @@ def plain(value):
 
 
 def renewed(entries: Sequence[Mapping] | None, stacks: Iterable[Mapping]) -> list[dict]:
-    """The entries with the stacks of these hosts put in; entries of hosts that were not planned stay."""
+    """The entries with the stacks of these hosts put in; entries of hosts that were not planned stay.
+
+    So do entries of an older collection that only lack what was not planned then (ADDED).
+    """
     by_inputs = {_key(entry["inputs"]): plain(entry) for entry in entries or ()}
     for stack in stacks:
         stack = plain({name: value for name, value in stack.items() if name != "update"})
         inputs = stack.pop("inputs")
-        by_inputs[_key(inputs)] = {"inputs": inputs, "stack": stack}
+        old = by_inputs.get(_key(inputs))
+        if old is None or old["stack"] != _as_known_to(old["stack"], stack):
+            by_inputs[_key(inputs)] = {"inputs": inputs, "stack": stack}
     return list(by_inputs.values())
+
+
+def _as_known_to(old: Mapping, stack: Mapping) -> dict:
+    """The stack without what the old one, by name, does not plan in its environments (ADDED)."""
+    known = {one["name"]: one for one in old["environments"]}
+    added = {rule[-1] for rule in ADDED}
+    environments = [
+        {key: value for key, value in one.items() if key not in added or key in known.get(one["name"], one)}
+        for one in stack["environments"]
+    ]
+    return {**stack, "environments": environments}
 
 
 def _key(inputs: Mapping) -> str:
@@ -139,17 +159,28 @@ def differences(entry: Mapping, new: Mapping) -> list[str]:
         for stack in (entry["stack"], new)
     )
     paths = [path for path in {**before, **after} if before.get(path, "") != after.get(path, "")]
-    paths = [path for path in paths if path not in DROPPED]
+    paths = [path for path in paths if path not in DROPPED and not _unheard_of(path, before)]
     told = [path for path in paths if not follows(path)] or paths
     return [f"{'.'.join(path)}: {before.get(path) or 'none'} -> {after.get(path) or 'none'}" for path in told]
 
 
 def follows(path: Keys) -> bool:
     """Tell whether a part of a stack follows from the rest."""
+    return _under(path, FOLLOWS)
+
+
+def _under(path: Keys, rules: Iterable[Keys]) -> bool:
     return any(
         len(path) >= len(rule) and all(key in ("*", part) for key, part in zip(rule, path, strict=False))
-        for rule in FOLLOWS
+        for rule in rules
     )
+
+
+def _unheard_of(path: Keys, before: Mapping[Keys, str]) -> bool:
+    """Whether the lock is of a collection that did not plan this part yet, for an environment it has."""
+    if not _under(path, ADDED) or path[:2] not in {one[:2] for one in before}:
+        return False
+    return not any(one[:3] == path[:3] for one in before)
 
 
 def _flat(value, path: Keys = ()) -> dict[Keys, str]:

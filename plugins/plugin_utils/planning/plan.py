@@ -12,6 +12,7 @@ from ..preflight.problem import ProblemError
 from ..preflight.text import describe_all
 from ..stack.explain import conflict_line
 from ..stack.inputs import InputError
+from ..stack.interpreters import VARIABLE as INTERPRETER
 from .decide import decide
 from .disk import disk_shortage
 from .lock import plain
@@ -57,6 +58,7 @@ def host_question(variables: Mapping, version: str) -> dict:
     declared = {} if _is_measured(variables) else variables.get("gpu_stack_host") or {}
     wishes = {
         "profile": variables.get("gpu_stack_profile") or None,
+        "interpreter": variables.get(INTERPRETER) or None,
         "request": variables.get("gpu_stack_request") or {},
     }
     if not isinstance(wishes["request"], Mapping):
@@ -70,7 +72,7 @@ def _is_measured(variables: Mapping) -> bool:
 
 def wishes_of(question: Mapping) -> dict:
     """Return what of a question is the user's wish, as plain values."""
-    return plain({name: question.get(name) for name in ("profile", "request", "environments")})
+    return plain({name: question.get(name) for name in ("profile", "request", "environments", "interpreter")})
 
 
 def planned_stack(found: Mapping, host: str, question: Mapping) -> dict | None:

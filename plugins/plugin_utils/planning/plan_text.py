@@ -53,7 +53,7 @@ def _rows(stack: Mapping) -> Iterable[tuple[str, str]]:
         if stack[name]:
             yield name.replace("_", " "), stack[name]["version"]
     for one in stack["environments"]:
-        yield f"env {one['name']}", f"Python {one['python']}, {_frameworks(one)}"
+        yield f"env {one['name']}", f"{_python(one)}, {_frameworks(one)}"
 
 
 def _driver(driver: Mapping | None) -> str:
@@ -61,6 +61,15 @@ def _driver(driver: Mapping | None) -> str:
         return "none"
     source = {"nvidia": "NVIDIA's repository", "distribution": "distribution", "runfile": "NVIDIA's installer"}
     return f"{driver['version']} ({source[driver['source']]}, {driver['kernel_modules']} kernel modules)"
+
+
+def _python(environment: Mapping) -> str:
+    number, interpreter = environment["python"], environment["interpreter"]
+    return {
+        "distribution": f"Python {number} from the distribution",
+        "standalone": f"standalone build of CPython {number}, installed by uv",
+        "path": f"Python {number} at {interpreter['path']}",
+    }[interpreter["source"]]
 
 
 def _frameworks(environment: Mapping) -> str:

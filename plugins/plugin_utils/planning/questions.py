@@ -18,6 +18,7 @@ def question_from_facts(options: Mapping, facts: Mapping, ansible_version: str) 
         "arch": options.get("arch") or facts.get("architecture"),
         "gpus": options["gpus"] if options.get("gpus") is not None else list(node.get("gpus") or []),
         "python": options.get("python"),
+        "interpreter": options.get("interpreter"),
         "profile": options.get("profile"),
         "request": options.get("request") or {},
         "environments": options.get("environments"),

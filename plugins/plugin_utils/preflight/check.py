@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from ..launch.request import check_numbers, plan_request
+from ..stack.interpreters import VARIABLE as INTERPRETER
+from ..stack.interpreters import interpreter_problem
 from .inventory import group_problems, known_address_problems
 from .options import value_problems
 from .problem import Problem, ProblemError
@@ -68,7 +70,8 @@ def all_problems(
     """
     options = {name: option for role in roles.values() for name, option in role.items()}
     misspelt, warnings = name_problems(world, roles, [*ignore, *ignored(world)])
-    return inventory_problems(world, resolve) + misspelt + type_problems(world, options, resolve), warnings
+    found = inventory_problems(world, resolve) + misspelt + type_problems(world, options, resolve)
+    return found + interpreter_problems(world, resolve), warnings
 
 
 def ignored(world: World) -> set[str]:
@@ -123,6 +126,13 @@ def type_problems(world: World, options: Mapping[str, Mapping[str, Any]], resolv
                 for one in value_problems(name, resolved, options[name])
             ]
     return problems
+
+
+def interpreter_problems(world: World, resolve: Resolve) -> list[Problem]:
+    """Return values of python_env_python that say no place; whether a host has such a Python is the plan's to say."""
+    values = [resolve(one.hosts[0] if one.hosts else None, one.value) for one in settings(world, [INTERPRETER])]
+    found = [interpreter_problem(value) for value in values if value not in (UNRESOLVED, None, "")]
+    return [problem for problem in found if problem]
 
 
 def settings(world: World, names: Iterable[str]) -> Iterator[Setting]:

@@ -78,6 +78,20 @@ SENTENCES = {
         "{subject} is {value}, which is no version; write a version (12.4), a prefix (12), a range ('>=12,<13') or "
         "'latest'."
     ),
+    "interpreter_unknown": (
+        "{subject} is {value}; choose auto, distribution or standalone, or set it to the absolute path of an interpreter."
+    ),
+    "interpreter_relative": (
+        "{subject} is {value}; set it to the absolute path of an interpreter, such as /usr/bin/python3.10."
+    ),
+    "interpreter_conda": (
+        "{subject} is conda, which this collection does not install yet; set it to standalone, or to the absolute path of "
+        "the Python of a conda environment."
+    ),
+    "interpreter_version": (
+        "{subject} is {value}, whose name does not tell its version; name one that does, such as /usr/bin/python3.10, or "
+        "set python in gpu_stack_request to its version, such as '3.10'."
+    ),
     "wrong_word": "{subject} is {value}; choose from {choices}.",
     "lock_unreadable": "{subject} is not a stack lock; restore it, or delete it to plan again.",
     "lock_format": (

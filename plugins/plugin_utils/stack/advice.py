@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from .interpreters import offered
 from .kinds import Driver, Library, Python, Tensorflow, Torch
 from .model import AnyCandidate, Component, Problem, Solution
 from .rows import Source
@@ -52,9 +53,19 @@ def _pytorch(tables: Tables, problem: Problem, one: Torch) -> str:
 
 
 def _python(tables: Tables, problem: Problem, one: Python) -> str:
-    own = problem.system["python"]
-    why = "the system's own interpreter" if own == one.version else f"no wheels for the system's Python {own}"
-    return _asked(problem, "python") or why
+    os, origin = problem.system, one.row["source"]
+    where = {
+        "distribution": "from the distribution",
+        "standalone": "a standalone build, installed by uv",
+        "path": f"the interpreter {one.row['path']}",
+    }[origin]
+    if _asked(problem, "python"):
+        return f"{_asked(problem, 'python')}; {where}"
+    if origin == "distribution":
+        own = os["python"] == one.version
+        return "the system's own interpreter" if own else f"no wheels for the system's Python {os['python']}; {where}"
+    short = origin == "standalone" and one.version not in os["pythons"]
+    return f"no wheels for the distribution's Python {offered(os)}; {where}" if short else where
 
 
 def _tensorflow(tables: Tables, problem: Problem, one: Tensorflow) -> str:

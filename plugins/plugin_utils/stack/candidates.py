@@ -9,6 +9,8 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Literal
 
+from .interpreters import VARIABLE as INTERPRETER
+from .interpreters import choices
 from .kinds import Cupy, Driver, DriverRow, Horovod, Library, Origin, Python, Tensorflow, Toolkit, Torch
 from .model import NONE, ORDER, AnyCandidate, Candidate, Component, Problem, Slot
 from .rows import ArchiveRow, BranchRow, DistroRow, Flavour, LibraryRow, Source, SuiteRow
@@ -19,8 +21,6 @@ from .versions import major, matches, minor, starts_with, version
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-# 3.12 is the interpreter most wheels exist for; the others follow by distance, the system's own goes before all.
-PYTHONS = ("3.12", "3.11", "3.13", "3.10", "3.14", "3.9", "3.15", "3.8", "3.7", "3.6")
 STATUS = ("supported", "unknown", "eol")
 LONG_LIVED = ("LTSB", "PB")
 SOURCES: tuple[Source, ...] = ("nvidia", "distribution")
@@ -196,10 +196,10 @@ def _horovod(tables: Tables, problem: Problem) -> list[Horovod]:
 
 
 def _pythons(tables: Tables, problem: Problem) -> list[Python]:
-    order = ([problem.os["python"]] if problem.os else []) + list(PYTHONS)
     wish = _wish(problem, "python")
     wish = minor(wish) if wish[0].isdigit() else wish
-    return [Candidate("python", number) for number in dict.fromkeys(order) if matches(number, wish)]
+    found = choices(problem.os, _wish(problem, INTERPRETER))
+    return [Candidate("python", number, row["source"], row) for number, row in found if matches(number, wish)]
 
 
 def _cuda(tables: Tables, problem: Problem) -> list[Toolkit]:
@@ -243,6 +243,7 @@ READS: dict[Component, tuple[str, ...]] = {
     **{name: (name,) for name in ORDER},
     "driver": ("driver", "driver_source", "kernel_modules"),
     "pytorch": ("pytorch", "pytorch_index"),
+    "python": ("python", INTERPRETER),
 }
 MAKERS: dict[Component, Callable[[Tables, Problem], list[AnyCandidate]]] = {
     "driver": _drivers, "pytorch": _torch, "tensorflow": _tensorflow, "cupy": _cupy, "horovod": _horovod,

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from .interpreters import interpreter
 from .kinds import Environment, Torch, inside
 from .model import Part, Problem, Solution
 from .rows import CondaRow
@@ -26,6 +27,7 @@ def environment(tables: Tables, problem: Problem, chosen: Solution, name: str, c
     return {
         "name": name,
         "python": parts["python"].version,
+        "interpreter": interpreter(problem.system, parts["python"].version, parts["python"].row),
         "accelerator": accelerator,
         "requirements": requirements,
         "index": _index(tables, torch),

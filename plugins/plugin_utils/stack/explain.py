@@ -10,11 +10,14 @@ from dataclasses import replace
 from itertools import product
 
 from .answer import Answer, Conflict
+from .interpreters import PYTHONS
+from .interpreters import VARIABLE as INTERPRETER
 from .judge import Judge, Session
 from .model import Problem, Slot, Solution
 from .rule import REGISTRY, Rule
 from .search import solve
 from .suggest import instead
+from .versions import version
 
 # What a user can give up on is a wish; what only can be looked at is a fact. Facts are taken away first while looking
 # for the smallest set, so that a fact is blamed only when no set of wishes clashes by itself.
@@ -149,9 +152,19 @@ def _no_candidate(session: Session, problem: Problem, slot: Slot) -> str:
         if tag in never:
             return f"PyTorch never had an index {tag}; the builds are {have}"
         return f"PyTorch {problem.wishes.get('pytorch', '')} has no build {tag}; its builds are {have}"
+    if slot.component == "python":
+        return _no_python(problem)
     wishes = ", ".join(f"{name} {wish}" for name, wish in sorted(problem.wishes.items()))
     host = f" for {problem.os['id']} {problem.os['version']}" if problem.os else ""
     return f"there is no {slot.component}{host} with {wishes}"
+
+
+def _no_python(problem: Problem) -> str:
+    wish, path = problem.wishes.get("python"), problem.wishes.get(INTERPRETER, "")
+    if path.startswith("/"):
+        return f"{path} is not Python {wish}" if wish else f"{path} is no Python that environments are made with"
+    have = sorted(PYTHONS, key=version)
+    return f"environments are made with Python {have[0]} to {have[-1]}, not with {wish}"
 
 
 def reasons_of(session: Session, problem: Problem, rule: Rule, rules: Sequence[Rule]) -> list[str]:

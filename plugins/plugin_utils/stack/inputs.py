@@ -14,6 +14,8 @@ from ..preflight.problem import Problem as InputProblem
 from ..preflight.problem import ProblemError
 from .candidates import candidates
 from .gpu_names import find_gpu
+from .interpreters import AUTO, interpreter_problem, version_of
+from .interpreters import VARIABLE as INTERPRETER
 from .model import FRAMEWORKS, Component, Environments, Gpu, Problem, Slot
 from .rows import Arch, DistroRow, GpuRow
 from .tables import Tables
@@ -57,7 +59,8 @@ def nearest(value: object, known: Iterable[object], count: int = 3) -> str:
 def make_problem(tables: Tables, question: Mapping[str, Any]) -> Problem:
     """Return the problem that a question poses; raise InputError for one nobody can work with.
 
-    question: os, arch, gpus, python, profile, request, environments, ansible_core, suites, nvswitches; all may be absent.
+    question: os, arch, gpus, python, interpreter, profile, request, environments, ansible_core, suites, nvswitches; all
+    may be absent.
     """
     request = {**_profile(tables, question.get("profile")), **(question.get("request") or {})}
     request = {name: value for name, value in request.items() if value is not None}
@@ -70,6 +73,7 @@ def make_problem(tables: Tables, question: Mapping[str, Any]) -> Problem:
     if question.get("python") and "python" not in request:
         request["python"] = question["python"]
     wishes = {name: wish for name, value in request.items() if (wish := _wish(name, value)) != "auto"}
+    wishes.update(_interpreter(question.get("interpreter") or AUTO, wishes.get("python", "")))
     named = {"pytorch" if name == "pytorch_index" else name for name in wishes}
     if "pytorch" not in excluded and not {"pytorch", "tensorflow", "cupy"} & named:
         named.add("pytorch")
@@ -119,6 +123,17 @@ def _word(name: str, value: str) -> str:
     if value not in WORDS[name]:
         raise InputError("wrong_word", name, value=value, choices=list(WORDS[name]))
     return value
+
+
+def _interpreter(value: object, python: str) -> Mapping[str, str]:
+    """The wish that python_env_python is; python: the version wished for."""
+    problem = interpreter_problem(value)
+    if problem:
+        raise InputError(problem.code, problem.subject, **problem.detail)
+    path = str(value)
+    if path.startswith("/") and version_of(path) is None and not (python[:1].isdigit() and "." in python):
+        raise InputError("interpreter_version", INTERPRETER, value=path)
+    return {} if value == AUTO else {INTERPRETER: path}
 
 
 def _arch(value: object) -> Arch:

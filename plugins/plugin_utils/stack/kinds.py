@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypedDict, cast
 
+from .interpreters import PythonChoice
 from .model import Candidate, Solution
 from .rows import (
     ArchiveRow,
@@ -70,7 +71,7 @@ Torch = Candidate[TorchChoice]
 Tensorflow = Candidate[TensorflowRow]
 Cupy = Candidate[CupyChoice]
 Horovod = Candidate[HorovodRow]
-Python = Candidate[None]
+Python = Candidate[PythonChoice]
 System = Candidate[DistroRow]
 GpuModel = Candidate[GpuRow]
 Machine = Candidate[None]

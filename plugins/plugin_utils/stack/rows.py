@@ -28,6 +28,7 @@ class DistroRow(TypedDict):
     family: Literal["debian", "el"]
     package_manager: Literal["apt", "dnf"]
     python: str
+    pythons: dict[str, list[str]]  # the packages of each interpreter for environments
     glibc: str | None
     gcc: str | None
     repository: str

@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 from .candidates import in_archive_of
-from .kinds import AnsibleCore, Cudnn, Driver, GpuModel, Library, Machine, System, Toolkit
+from .interpreters import offered
+from .kinds import AnsibleCore, Cudnn, Driver, GpuModel, Library, Machine, Python, System, Toolkit
 from .rule import Context, rule
 from .versions import at_least, major, minor
 
@@ -163,6 +164,14 @@ def nccl_cuda(context: Context, nccl: Library, cuda: Toolkit) -> str | None:
     if major(build) != major(cuda.version) or not at_least(minor(cuda.version), build):
         return f"NCCL {nccl.version} (built for CUDA {build}) does not fit CUDA {minor(cuda.version)}"
     return None
+
+
+@rule("python-os", "python", "os", sources=("S30", "E1", "U3", "D1"))
+def python_os(context: Context, python: Python, os: System) -> str | None:
+    """A distribution has some Pythons only; what it lacks is a standalone build."""
+    if python.row["source"] != "distribution" or python.version in os.row["pythons"]:
+        return None
+    return f"{os.version} has Python {offered(os.row)} for environments, not {python.version}"
 
 
 @rule(

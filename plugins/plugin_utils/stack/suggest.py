@@ -10,6 +10,7 @@ from dataclasses import replace
 from itertools import combinations
 
 from .answer import Conflict, Suggestion
+from .interpreters import VARIABLE as INTERPRETER
 from .judge import Session
 from .kinds import on_host
 from .libraries import Version
@@ -30,6 +31,7 @@ def suggestion(session: Session, problem: Problem, found: Sequence[Conflict]) ->
     request = dict(left.wishes)
     changes = {name: instead(solution, name) for name in given_up}
     request.update({name: value for name, value in changes.items() if value and name != "environments"})
+    request.pop(INTERPRETER, None)  # a variable beside the request
     if left.environments != problem.environments:
         request["environments"] = changes["environments"] = left.environments
     if left.frameworks != problem.frameworks:
@@ -78,7 +80,7 @@ def _newness(solution: Solution) -> tuple[Version, ...]:
 
 def _value(solution: Solution, name: str) -> str | None:
     """The version a solution has for a wish; None for wishes that are no version, or when environments differ."""
-    slot_name = {"pytorch_index": "pytorch"}.get(name, name)
+    slot_name = {"pytorch_index": "pytorch", INTERPRETER: "python"}.get(name, name)
     values = {_shown(one, name) for slot, one in solution.items() if slot.component == slot_name and not one.absent}
     return values.pop() if len(values) == 1 else None
 
@@ -86,7 +88,7 @@ def _value(solution: Solution, name: str) -> str | None:
 def _shown(one: AnyCandidate, name: str) -> str:
     if name == "driver":
         return str(one.row["branch"]["branch"])
-    return one.variant if name == "pytorch_index" else one.version
+    return one.variant if name in ("pytorch_index", INTERPRETER) else one.version
 
 
 def instead(solution: Solution, name: str) -> str | None:

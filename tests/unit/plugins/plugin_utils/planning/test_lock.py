@@ -119,6 +119,55 @@ def test_hosts_that_were_not_planned_stay_in_it(path, tmp_path):
     assert len(lock.read(path)) == 2
 
 
+def test_a_lock_of_a_collection_that_did_not_plan_interpreters_stays_quiet(tmp_path):
+    """Its environments get the interpreter that would be planned for their Python, and the file stays as it is."""
+    path = tmp_path / "stack.lock.yml"
+    old = resolve(QUESTION)["stack"]
+    planned = old["environments"][0].pop("interpreter")
+    path.write_text(lock.text(lock.renewed(None, [old])), encoding="utf-8")
+    before = path.read_text(encoding="utf-8")
+
+    locked = decide(QUESTION, lock=str(path))["stack"]
+    assert locked["update"] == []
+    assert locked["environments"][0]["interpreter"] == planned
+    assert planned == {
+        "source": "distribution",
+        "path": "/usr/bin/python3.11",
+        "packages": ["python3.11", "python3.11-venv"],
+    }
+    assert lock.text(lock.renewed(lock.read(str(path)), [locked])) == before
+    [line] = decide(QUESTION | {"request": {"driver": "550"}}, lock=str(path), renew=True)["stack"]["update"][:1]
+    assert line.startswith("driver")
+
+
+def test_an_old_lock_with_a_python_that_the_distribution_lacks_gets_a_standalone_build(tmp_path):
+    path = tmp_path / "stack.lock.yml"
+    question = {**QUESTION, "python": "3.10"}
+    old = resolve(question)["stack"]
+    del old["environments"][0]["interpreter"]
+    path.write_text(lock.text(lock.renewed(None, [old])), encoding="utf-8")
+    found = decide(question, lock=str(path))["stack"]["environments"][0]["interpreter"]
+    assert found == {"source": "standalone", "path": None, "packages": []}
+
+
+def test_the_lock_carries_the_choice_of_the_interpreter(path):
+    question = {**QUESTION, "interpreter": "standalone"}
+    with pytest.raises(lock.LockError) as caught:
+        decide(question, lock=path)
+    assert "python_env_python standalone" in caught.value.problems[0].detail["changes"]
+    renewed = decide(question, lock=path, renew=True)["stack"]
+    assert "environments.main.interpreter.source: distribution -> standalone" in renewed["update"]
+    with open(path, "w", encoding="utf-8") as stream:
+        stream.write(lock.text(lock.renewed(None, [renewed])))
+    locked = decide(question, lock=path)["stack"]
+    assert (locked["update"], locked["environments"][0]["interpreter"]["source"]) == ([], "standalone")
+
+
+@pytest.mark.parametrize("rule", lock.ADDED, ids=".".join)
+def test_each_part_that_is_new_exists(rule):
+    assert any(path[:1] == rule[:1] and path[2:3] == rule[2:] for path in paths())
+
+
 @pytest.mark.parametrize(
     ("change", "says"),
     [

@@ -62,6 +62,12 @@ def test_a_profile_and_a_wish_over_it():
         ({"gpu_stack_request": {"driver": "999"}}, "driver '999' is not known", False),
         ({"gpu_stack_host": {"os": "ubuntu 22.04", "gpus": ["A99"]}}, "GPU 'A99' is not known", False),
         ({"gpu_stack_host": {}}, "No operating system is given", False),
+        ({"python_env_python": "conda"}, "python_env_python is conda, which", False),
+        (
+            {"python_env_python": "distribution", "gpu_stack_request": {"python": "3.12"}},
+            "ubuntu 22.04 has Python 3.10 for environments, not 3.12",
+            True,
+        ),
     ],
 )
 def test_what_is_refused_stops_nobody_else(variables, says, instead):
@@ -105,6 +111,19 @@ def test_the_lock_has_every_request_whatever_it_came_to(tmp_path):
         {"driver": "580"},
         {"driver": "580", "pytorch": "latest"},
     ]
+
+
+def test_each_host_says_where_its_interpreter_comes_from():
+    found = planned(a=DESCRIBED, b={**DESCRIBED, "python_env_python": "standalone"})
+    sources = {kind["hosts"][0]: kind["stack"]["environments"][0]["interpreter"]["source"] for kind in found["stacks"]}
+    assert sources == {"a": "distribution", "b": "standalone"}
+
+
+def test_a_host_that_asks_for_another_interpreter_by_now_does_not_take_its_stack_from_the_plan():
+    found = planned(b=MEASURED)
+    facts = MEASURED["ansible_facts"]
+    assert planned_stack(found, "b", question_from_facts({}, facts, "2.19.0"))
+    assert planned_stack(found, "b", question_from_facts({"interpreter": "standalone"}, facts, "2.19.0")) is None
 
 
 @pytest.mark.parametrize(

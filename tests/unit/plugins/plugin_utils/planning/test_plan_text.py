@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import pytest
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.planning.plan import plan
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.planning.plan_text import plan_table
 
@@ -46,12 +47,27 @@ def test_what_is_shown():
         "8 x A100 SXM4 80GB",
         "fabric manager 595.91.07",
         "nccl",
-        "Python 3.10",
+        "Python 3.10 from the distribution, horovod",
         "pytorch 2.0.1",
         "why driver",
         "GPUs           none",
     ):
         assert part in text
+
+
+@pytest.mark.parametrize(
+    ("python", "says"),
+    [
+        ("auto", "Python 3.10 from the distribution, "),
+        ("standalone", "standalone build of CPython 3.12, installed by uv, "),
+        ("/opt/python3.11", "Python 3.11 at /opt/python3.11, "),
+    ],
+)
+def test_the_interpreter_of_an_environment_is_shown_with_its_source(python, says):
+    lines = " ".join(
+        line.strip() for line in table({"gpu-1": {**BOARD, "gpu_stack_request": {}, "python_env_python": python}})
+    )
+    assert f"env main       {says}pytorch" in lines
 
 
 def test_the_order_of_hosts_does_not_matter():

@@ -24,6 +24,7 @@ TRAIN = {
 }
 ROLES = {
     "base": {"base_lock_timeout": {"type": "int", "default": 600}},
+    "python_env": {"python_env_python": {"type": "str", "default": "auto"}},
     "nvidia_driver": {"nvidia_driver_state": {"type": "str", "choices": ["present", "absent"]}},
     "stack": {
         "gpu_stack_host": {"type": "dict", "options": {"os": {"type": "str"}, "nvswitches": {"type": "int"}}},
@@ -55,6 +56,13 @@ def test_what_is_right_passes():
 
 
 @pytest.mark.parametrize(
+    "value", ["auto", "distribution", "standalone", "/usr/bin/python3.10", "", None, "{{ later }}"]
+)
+def test_a_place_of_the_interpreter_passes(value):
+    assert found({"gpu-1": {"python_env_python": value}}) == ([], [])
+
+
+@pytest.mark.parametrize(
     ("variables", "problem"),
     [
         ({"base_lock_timeuot": 5}, ("misspelt_variable", "base_lock_timeuot")),
@@ -64,6 +72,10 @@ def test_what_is_right_passes():
         ({"nvidia_driver_colour": "x"}, ("unknown_variable", "nvidia_driver_colour")),
         ({"base_lock_timeout": "soon"}, ("wrong_type", "base_lock_timeout")),
         ({"nvidia_driver_state": "gone"}, ("wrong_choice", "nvidia_driver_state")),
+        ({"python_env_python": "uv"}, ("interpreter_unknown", "python_env_python")),
+        ({"python_env_python": "conda"}, ("interpreter_conda", "python_env_python")),
+        ({"python_env_python": "./python3.10"}, ("interpreter_relative", "python_env_python")),
+        ({"python_env_python": "/opt/python/"}, ("interpreter_relative", "python_env_python")),
         ({"gpu_stack_host": {"so": "debian 12"}}, ("unknown_key", "gpu_stack_host.so")),
         ({"gpu_stack_host": {"nvswitches": "six"}}, ("wrong_type", "gpu_stack_host.nvswitches")),
     ],

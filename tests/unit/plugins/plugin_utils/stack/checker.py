@@ -78,6 +78,7 @@ def check(stack):
     return [
         *check_host(stack),
         *check_libraries(stack),
+        *(text for one in stack["environments"] for text in check_interpreter(stack["os"], one)),
         *(text for one in stack["environments"] for text in check_environment(stack, one)),
     ]
 
@@ -182,6 +183,25 @@ def check_environment(stack, environment):
     if len(cuda_majors) > 1:
         wrong.append(f"CUDA majors {sorted(cuda_majors)} in one environment")
     return wrong
+
+
+def check_interpreter(os, environment):
+    """The distribution's own by its packages; standalone builds exist from 3.8 on; what is there has its place."""
+    interpreter, number = environment["interpreter"], environment["python"]
+    offered = DISTROS[os["id"], os["version"]]["pythons"]
+    if interpreter["source"] == "distribution":
+        right = number in offered and interpreter["packages"] == offered[number]
+        return (
+            []
+            if right and interpreter["path"] == f"/usr/bin/python{number}"
+            else ["the distribution lacks this Python"]
+        )
+    if interpreter["source"] == "standalone":
+        right = interpreter["path"] is None and not interpreter["packages"] and n("3.8") <= n(number) <= n("3.15")
+        return [] if right else ["no such standalone build"]
+    return (
+        [] if interpreter["path"].startswith("/") and not interpreter["packages"] else ["the interpreter has no place"]
+    )
 
 
 def check_cupy(stack, frameworks, row):

@@ -98,4 +98,6 @@ def test_suggestions_resolve():
                     "environments": offered["request"].get("environments"),
                 }
                 again.pop("python", None)
+                if "python_env_python" in offered["changes"]:
+                    again["interpreter"] = offered["changes"]["python_env_python"]
                 assert resolve(again)["stack"] is not None, case["name"]

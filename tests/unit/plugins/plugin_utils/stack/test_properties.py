@@ -50,6 +50,7 @@ QUESTIONS = st.fixed_dictionaries(
         "arch": st.sampled_from(["x86_64", "x86_64", "aarch64"]),
         "gpus": st.lists(st.sampled_from(MODELS), max_size=3),
         "environments": st.sampled_from(["one", "split"]),
+        "interpreter": st.sampled_from([None, None, "distribution", "standalone", "/usr/bin/python3.10"]),
         "request": requests(),
     }
 )
@@ -151,6 +152,11 @@ def test_suggestions_work(question):
     if found and found["suggestion"]:
         request = found["suggestion"]["request"]
         again = resolve(
-            {**question, "environments": request.get("environments", question["environments"]), "request": request}
+            {
+                **question,
+                "environments": request.get("environments", question["environments"]),
+                "interpreter": found["suggestion"]["changes"].get("python_env_python", question.get("interpreter")),
+                "request": request,
+            }
         )
         assert again["stack"] is not None

@@ -30,6 +30,7 @@ def test_shape():
     assert set(stack()["environments"][0]) == {
         "name",
         "python",
+        "interpreter",
         "accelerator",
         "requirements",
         "index",

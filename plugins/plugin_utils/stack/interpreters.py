@@ -1,0 +1,81 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Where the interpreter of an environment comes from: variable python_env_python, and what a stack says of it."""
+
+from __future__ import annotations
+
+import re
+from typing import Literal, TypedDict, cast, get_args
+
+from ..preflight.problem import Problem as InputProblem
+from .model import Part
+from .rows import DistroRow
+
+VARIABLE = "python_env_python"
+AUTO = "auto"
+Origin = Literal["distribution", "standalone", "path"]
+ORIGINS: tuple[Origin, ...] = get_args(Origin)
+CHOICES = (AUTO, "distribution", "standalone")
+# 3.12 is the interpreter most wheels exist for; the others follow by distance. uv has standalone builds of all of them.
+PYTHONS = ("3.12", "3.11", "3.13", "3.10", "3.14", "3.9", "3.15", "3.8")
+
+
+class PythonChoice(TypedDict):
+    """Where a Python comes from; path: of one the user names."""
+
+    source: Origin
+    path: str | None
+
+
+def interpreter_problem(value: object) -> InputProblem | None:
+    """Return what is wrong with a value of python_env_python."""
+    if value in CHOICES or (isinstance(value, str) and value.startswith("/") and not value.endswith("/")):
+        return None
+    code = "interpreter_relative" if "/" in str(value) else "interpreter_unknown"
+    return InputProblem("interpreter_conda" if value == "conda" else code, VARIABLE, {"value": value})
+
+
+def version_of(path: str) -> str | None:
+    """Return the version that the name of an interpreter tells: 3.10 of /usr/bin/python3.10."""
+    found = re.search(r"/python(3\.[0-9]+)$", path)
+    return found.group(1) if found else None
+
+
+def choices(os: DistroRow | None, wish: str) -> list[tuple[str, PythonChoice]]:
+    """Return the Pythons of the origins that a wish allows, the preferred first; a rule says what a distribution lacks.
+
+    The system's own goes first, then what else the distribution has, then standalone builds.
+    """
+    if wish.startswith("/"):
+        named = version_of(wish)
+        return [(number, {"source": "path", "path": wish}) for number in PYTHONS if named in (None, number)]
+    own = [os["python"]] if os and os["python"] in os["pythons"] else []
+    numbers: dict[Origin, dict[str, None]] = {
+        "distribution": dict.fromkeys([*own, *PYTHONS]),
+        "standalone": dict.fromkeys(PYTHONS),
+    }
+    allowed = cast(tuple[Origin, ...], (wish,)) if wish in ORIGINS else ORIGINS
+    return [(number, {"source": origin, "path": None}) for origin in allowed for number in numbers.get(origin, ())]
+
+
+def interpreter(os: DistroRow, version: str, choice: PythonChoice) -> Part:
+    """Return what role python_env needs to know of an environment's interpreter."""
+    if choice["source"] == "distribution":
+        return {
+            "source": "distribution",
+            "path": f"/usr/bin/python{version}",
+            "packages": os["pythons"].get(version, []),
+        }
+    return {"source": choice["source"], "path": choice["path"], "packages": []}
+
+
+def default_interpreter(os: DistroRow, version: str) -> Part:
+    """Return the interpreter of an environment whose stack says nothing of it: an older collection locked it."""
+    origin: Origin = "distribution" if version in os["pythons"] else "standalone"
+    return interpreter(os, version, {"source": origin, "path": None})
+
+
+def offered(os: DistroRow) -> str:
+    """Return the Pythons of a distribution as words."""
+    return " and ".join(filter(None, [", ".join(list(os["pythons"])[:-1]), list(os["pythons"])[-1]]))
