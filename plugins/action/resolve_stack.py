@@ -54,6 +54,7 @@ class ActionModule(ActionBase):
                 "os": {"type": "raw"},
                 "arch": {"type": "str"},
                 "gpus": {"type": "list", "elements": "raw"},
+                "gpu_models": {"type": "dict", "default": {}},
                 "python": {"type": "str"},
                 "interpreter": {"type": "str"},
                 "profile": {"type": "str"},

@@ -26,6 +26,13 @@ attributes:
     description: Returns a fact.
     support: full
 options:
+  pci_databases:
+    description:
+      - Copies of the public PCI ID database on the node. The first that is there says what the GPUs are called
+        (C(pci_name)) before any driver does.
+    type: list
+    elements: path
+    default: [/usr/share/misc/pci.ids, /usr/share/hwdata/pci.ids]
   filter:
     description: Accepted and ignored; the setup action passes it to every facts module.
     type: list
@@ -73,7 +80,10 @@ ansible_facts:
           sample: {loaded_version: 535.261.03, library_version: 535.261.03, cuda_driver_version: "12.2",
                    kernel_modules: proprietary, nvml: ok, nvml_state: ok}
         gpus:
-          description: GPUs in the order of NVML, then those that NVML does not show.
+          description:
+            - GPUs in the order of NVML, then those that NVML does not show.
+            - C(name) is NVML's, C(pci_name) what the node's PCI ID database says, such as C(GA102GL [A40]).
+            - C(vgpu) is whether a hypervisor's vGPU software made the GPU; null where the user may not know it.
           type: list
           elements: dict
           returned: success
@@ -121,6 +131,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.machine.files import FileTree
 from ..module_utils.machine.gpu_node import measure
+from ..module_utils.machine.pci_names import DATABASES
 
 
 def main():
@@ -130,6 +141,7 @@ def main():
             "sysfs_root": {"type": "path", "default": "/sys"},
             "procfs_root": {"type": "path", "default": "/proc"},
             "nvml_library": {"type": "str", "default": "libnvidia-ml.so.1"},
+            "pci_databases": {"type": "list", "elements": "path", "default": list(DATABASES)},
             "filter": {"type": "list", "elements": "str"},
             "gather_subset": {"type": "list", "elements": "str"},
             "gather_timeout": {"type": "int"},
@@ -138,7 +150,8 @@ def main():
         supports_check_mode=True,
     )
     parameters = module.params
-    node = measure(FileTree(parameters["sysfs_root"]), FileTree(parameters["procfs_root"]), parameters["nvml_library"])
+    trees = FileTree(parameters["sysfs_root"]), FileTree(parameters["procfs_root"])
+    node = measure(trees[0], trees[1], parameters["nvml_library"], parameters["pci_databases"])
     module.exit_json(changed=False, ansible_facts={"gpu_node": node})
 
 

@@ -32,6 +32,12 @@ options:
       - Defaults to C(ansible_facts.gpu_node.gpus). An empty list is a host without GPU.
     type: list
     elements: raw
+  gpu_models:
+    description:
+      - Model for each PCI device id that the tables do not know, or that they take for another GPU, such as
+        C(2909) and C(B200). It goes before the tables for GPUs that were measured.
+    type: dict
+    default: {}
   python:
     description: The interpreter the environments must have, as a version, prefix or range.
     type: str

@@ -7,7 +7,7 @@ from __future__ import absolute_import, division, print_function
 
 __metaclass__ = type
 
-from . import nvml_gpus, procfs, sysfs
+from . import nvml_gpus, pci_names, procfs, sysfs
 from .describe import describe
 from .nvml import library_version, open_nvml
 from .problems import find_problems
@@ -16,14 +16,15 @@ from .topology import build_affinity, build_topology
 NO_NVML = {"system": {"cuda_driver_version": None, "driver_version": None}, "gpus": [], "levels": {}}
 
 
-def measure(sys_tree, proc_tree, nvml_library):
-    """Read the machine through its three doors and build the model."""
+def measure(sys_tree, proc_tree, nvml_library, pci_databases=pci_names.DATABASES):
+    """Read the machine through its three doors, and what a PCI ID database calls its GPUs, and build the model."""
     with open_nvml(nvml_library) as (nvml, unavailable):
         measured = nvml_gpus.read_all(nvml) if nvml else NO_NVML
     devices = sysfs.read_pci_devices(sys_tree)
+    names = pci_names.read_names({device["device_id"] for device in devices.values()}, pci_databases)
     bridges = sorted({part for device in devices.values() for part in device["path"][1:-1]})
     return build(
-        devices=devices,
+        devices={address: dict(device, name=names.get(device["device_id"])) for address, device in devices.items()},
         nics=sysfs.read_nics(sys_tree),
         acs_bridges=[address for address in bridges if sysfs.read_acs_redirect(sys_tree, address)],
         numa_nodes=sysfs.read_numa_nodes(sys_tree),
@@ -88,6 +89,9 @@ def merge_gpu(address, device, module_gpu, seen):
     gpu.update(
         pci_bus_id=address,
         pci_device_id="0x%04x" % device["device_id"] if device and device["device_id"] is not None else None,
+        pci_subsystem_id=device["subsystem_id"] if device else None,
+        pci_name=device["name"] if device else None,
+        vgpu=device["vgpu"] if device else None,
         numa_node=device["numa_node"] if device else None,
         cpu_affinity=device["cpu_affinity"] if device else None,
         nvlinks=[],

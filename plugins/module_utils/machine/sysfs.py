@@ -30,8 +30,9 @@ def normalise_address(address):
 def read_pci_devices(tree):
     """{address: device} of NVIDIA's GPUs and NVSwitches. A device has
 
-    ``kind`` (gpu|nvswitch), ``device_id`` (int), ``numa_node``, ``cpu_affinity``, ``path`` (host bridge first, then
-    the bridges, then the device itself), ``link`` ({width, max_width, generation, max_generation}), ``driver``.
+    ``kind`` (gpu|nvswitch), ``device_id`` (int), ``subsystem_id`` (``10de:1463``), ``vgpu``, ``numa_node``,
+    ``cpu_affinity``, ``path`` (host bridge first, then the bridges, then the device itself), ``link`` ({width,
+    max_width, generation, max_generation}), ``driver``.
     """
     devices = {}
     for address in tree.names("/bus/pci/devices"):
@@ -39,7 +40,8 @@ def read_pci_devices(tree):
         if tree.number(base + "/vendor") == NVIDIA:
             kind = _kind(tree.number(base + "/class"))
             if kind:
-                devices[address] = dict(read_pci_device(tree, address), kind=kind)
+                vgpu = read_vgpu(tree, address) if kind == "gpu" else None
+                devices[address] = dict(read_pci_device(tree, address), kind=kind, vgpu=vgpu)
     return devices
 
 
@@ -55,6 +57,7 @@ def read_pci_device(tree, address):
     driver = tree.link(base + "/driver")
     return {
         "device_id": tree.number(base + "/device"),
+        "subsystem_id": _subsystem(tree, base),
         "numa_node": _numa(tree, numa),
         "cpu_affinity": tree.text(base + "/local_cpulist") or None,
         "path": read_path(tree, address),
@@ -66,6 +69,11 @@ def read_pci_device(tree, address):
             "max_generation": _generation(tree.text(base + "/max_link_speed")),
         },
     }
+
+
+def _subsystem(tree, base):
+    parts = tree.number(base + "/subsystem_vendor"), tree.number(base + "/subsystem_device")
+    return None if None in parts else "%04x:%04x" % parts
 
 
 def read_path(tree, address):
@@ -176,10 +184,8 @@ def read_acs_redirect(tree, address):
 
     PCIe extended capabilities begin at 0x100 of the configuration space, which only root reads in full.
     """
-    try:
-        with open(tree.path("/bus/pci/devices/%s/config" % address), "rb") as stream:
-            config = stream.read(4096)
-    except (IOError, OSError):
+    config = _configuration(tree, address)
+    if config is None:
         return None
     offset = 0x100
     while 0x100 <= offset <= len(config) - 8:
@@ -191,6 +197,33 @@ def read_acs_redirect(tree, address):
             return False
         offset = following
     return None if len(config) <= 0x100 else False
+
+
+def read_vgpu(tree, address):
+    """Whether a hypervisor's vGPU software made this GPU; None when unreadable.
+
+    Such a GPU has the signature VF in its vendor-specific capability (0x09), by which NVIDIA's GPU feature discovery
+    knows it, too. Capabilities lie beyond the first 64 bytes, which only root reads.
+    """
+    config = _configuration(tree, address)
+    if config is None or len(config) <= 0x40:
+        return None
+    offset, seen = bytearray(config)[0x34], set()
+    while 0x40 <= offset <= len(config) - 5 and offset not in seen:
+        seen.add(offset)
+        if config[offset : offset + 1] == b"\x09" and config[offset + 3 : offset + 5] == b"VF":
+            return True
+        offset = bytearray(config)[offset + 1]
+    return False
+
+
+def _configuration(tree, address):
+    """The PCI configuration space, as far as this user reads it; None without any."""
+    try:
+        with open(tree.path("/bus/pci/devices/%s/config" % address), "rb") as stream:
+            return stream.read(4096)
+    except (IOError, OSError):
+        return None
 
 
 def _little(data):

@@ -75,6 +75,7 @@ class Gpu:
     name: str | None = None
     pci_bus_id: str | None = None
     pci_device_id: str | None = None
+    pci_name: str | None = None  # of the node's PCI ID database
     compute_capability: str | None = None
     memory_total_mib: float | None = None
     numa_node: int | None = None

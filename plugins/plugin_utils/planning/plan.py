@@ -60,6 +60,7 @@ def host_question(variables: Mapping, version: str) -> dict:
         "profile": variables.get("gpu_stack_profile") or None,
         "interpreter": variables.get(INTERPRETER) or None,
         "request": variables.get("gpu_stack_request") or {},
+        "gpu_models": variables.get("gpu_stack_gpu_models") or {},
     }
     if not isinstance(wishes["request"], Mapping):
         raise InputError("wrong_request", "gpu_stack_request", value=wishes["request"])
@@ -72,7 +73,8 @@ def _is_measured(variables: Mapping) -> bool:
 
 def wishes_of(question: Mapping) -> dict:
     """Return what of a question is the user's wish, as plain values."""
-    return plain({name: question.get(name) for name in ("profile", "request", "environments", "interpreter")})
+    names = ("profile", "request", "environments", "interpreter", "gpu_models")
+    return plain({name: question.get(name) for name in names})
 
 
 def planned_stack(found: Mapping, host: str, question: Mapping) -> dict | None:
@@ -91,9 +93,14 @@ def _key(question: Mapping) -> str:
 
 
 def _refused(hosts: list[str], question: Mapping, reasons: list[str], instead: str | None) -> dict:
-    gpus = [one.get("name") if isinstance(one, Mapping) else str(one) for one in question["gpus"]]
+    gpus = [_gpu(one) if isinstance(one, Mapping) else str(one) for one in question["gpus"]]
     shown = {"system": question["os"] or "unknown", "gpus": gpus}
     return {"hosts": hosts, **shown, "reasons": reasons, "instead": instead}
+
+
+def _gpu(gpu: Mapping) -> str:
+    """What a measured GPU is called, with or without a driver."""
+    return gpu.get("name") or gpu.get("pci_name") or f"PCI device id {gpu.get('pci_device_id')}"
 
 
 def _shortage(variables: Mapping, stack: Mapping) -> list[str]:

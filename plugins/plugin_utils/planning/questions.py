@@ -17,6 +17,7 @@ def question_from_facts(options: Mapping, facts: Mapping, ansible_version: str) 
         "os": options.get("os") or _os(facts),
         "arch": options.get("arch") or facts.get("architecture"),
         "gpus": options["gpus"] if options.get("gpus") is not None else list(node.get("gpus") or []),
+        "gpu_models": options.get("gpu_models") or {},
         "python": options.get("python"),
         "interpreter": options.get("interpreter"),
         "profile": options.get("profile"),

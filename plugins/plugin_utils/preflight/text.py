@@ -73,6 +73,14 @@ SENTENCES = {
     "unknown_os": "Operating system '{subject}' is not supported; the nearest supported ones are {nearest}.",
     "no_os": "No operating system is given; set os to a name and a version such as 'ubuntu 22.04'.",
     "unknown_gpu": "GPU '{subject}' is not known; the nearest known ones are {nearest}.",
+    "unknown_gpu_id": (
+        "The GPU at {address} with PCI device id {subject} ({name}) is not in the tables; set gpu_stack_gpu_models to a "
+        "known model for it, such as {{'{subject}': B200}}."
+    ),
+    "wrong_pci_id": (
+        "gpu_stack_gpu_models names '{subject}', which is no PCI device id; write its four hexadecimal digits in "
+        "quotes, such as '2901'."
+    ),
     "unknown_version": "{subject} {value} is not known; the nearest known ones are {nearest}.",
     "wrong_version": (
         "{subject} is {value}, which is no version; write a version (12.4), a prefix (12), a range ('>=12,<13') or "

@@ -67,7 +67,7 @@ def _gpu(gpu: Gpu) -> str:
         f"compute capability {gpu.compute_capability}" if gpu.compute_capability else "",
     ]
     shown = ", ".join(filter(None, details))
-    name = gpu.name or gpu.pci_device_id or "unknown GPU"
+    name = gpu.name or gpu.pci_name or gpu.pci_device_id or "unknown GPU"
     return f"{name} ({shown})" if shown else name
 
 

@@ -117,10 +117,16 @@ def _os_warnings(problem: Problem) -> list[str]:
 
 
 def _gpu_warnings(problem: Problem) -> list[str]:
-    return [
+    found = [
         f"'{gpu.model}' can be {' or '.join(gpu.row['ambiguous'])}; the strictest of them was assumed"
         for gpu in problem.gpus
         if gpu.row.get("ambiguous")
+    ]
+    return found + [
+        f"{gpu.model} has no row of its own in the tables; it was planned for as {gpu.row['architecture']} (chip "
+        f"{gpu.row['chip']}, compute capability {gpu.row['compute_capability']})"
+        for gpu in problem.gpus
+        if gpu.row.get("chip")
     ]
 
 

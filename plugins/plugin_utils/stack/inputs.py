@@ -17,6 +17,7 @@ from .gpu_names import find_gpu
 from .interpreters import AUTO, interpreter_problem, version_of
 from .interpreters import VARIABLE as INTERPRETER
 from .model import FRAMEWORKS, Component, Environments, Gpu, Problem, Slot
+from .pci_ids import pci_id
 from .rows import Arch, DistroRow, GpuRow
 from .tables import Tables
 from .versions import SpecError, check_spec, starts_with
@@ -59,8 +60,8 @@ def nearest(value: object, known: Iterable[object], count: int = 3) -> str:
 def make_problem(tables: Tables, question: Mapping[str, Any]) -> Problem:
     """Return the problem that a question poses; raise InputError for one nobody can work with.
 
-    question: os, arch, gpus, python, interpreter, profile, request, environments, ansible_core, suites, nvswitches; all
-    may be absent.
+    question: os, arch, gpus, gpu_models, python, interpreter, profile, request, environments, ansible_core, suites,
+    nvswitches; all may be absent.
     """
     request = {**_profile(tables, question.get("profile")), **(question.get("request") or {})}
     request = {name: value for name, value in request.items() if value is not None}
@@ -78,7 +79,7 @@ def make_problem(tables: Tables, question: Mapping[str, Any]) -> Problem:
     if "pytorch" not in excluded and not {"pytorch", "tensorflow", "cupy"} & named:
         named.add("pytorch")
     frameworks = tuple(name for name in FRAMEWORKS if name in named)
-    gpus = _gpus(tables, question.get("gpus") or [])
+    gpus = _gpus(tables, question.get("gpus") or [], _gpu_models(question.get("gpu_models") or {}))
     problem = Problem(
         os=find_os(tables, question.get("os")),
         arch=_arch(question.get("arch")),
@@ -158,17 +159,34 @@ def find_os(tables: Tables, value: object) -> DistroRow:
     raise InputError("unknown_os", str(value).strip(), nearest=nearest(value, known))
 
 
-def _gpus(tables: Tables, values: Iterable[object]) -> tuple[Gpu, ...]:
-    """The GPUs by model, counted, in an order that does not depend on theirs."""
-    rows: dict[str, list[GpuRow]] = {}
+def _gpu_models(values: Mapping[object, object]) -> dict[str, str]:
+    """{PCI device id: model} of the GPUs that the user names."""
     for value in values:
-        row = find_gpu(tables, value)
-        if row is None:
-            shown = value.get("name") if isinstance(value, Mapping) else value
-            known = [one["model"] for one in tables.rows("gpus")]
-            raise InputError("unknown_gpu", shown, nearest=nearest(shown, known))
-        rows.setdefault(row["model"], []).append(row)
-    return tuple(Gpu(row=found[0], model=model, count=len(found)) for model, found in sorted(rows.items()))
+        if pci_id(value) is None:
+            raise InputError("wrong_pci_id", value)
+    return {str(pci_id(value)): str(model) for value, model in values.items()}
+
+
+def _gpus(tables: Tables, values: Iterable[object], models: Mapping[str, str]) -> tuple[Gpu, ...]:
+    """The GPUs by model, counted, in an order that does not depend on theirs."""
+    rows: dict[tuple[str, str], list[GpuRow]] = {}
+    for value in values:
+        row = _gpu(tables, value, models)
+        rows.setdefault((row["model"], row["compute_capability"]), []).append(row)
+    return tuple(Gpu(row=found[0], model=key[0], count=len(found)) for key, found in sorted(rows.items()))
+
+
+def _gpu(tables: Tables, value: object, models: Mapping[str, str]) -> GpuRow:
+    number = pci_id(value.get("pci_device_id")) if isinstance(value, Mapping) else None
+    named = models.get(number or "")
+    row = find_gpu(tables, named or value)
+    if row is not None:
+        return row
+    if isinstance(value, Mapping) and not named and number:
+        name = value.get("name") or value.get("pci_name") or "a name that its PCI ID database does not have"
+        raise InputError("unknown_gpu_id", number, address=value.get("pci_bus_id"), name=name)
+    shown = named or (value.get("name") if isinstance(value, Mapping) else value)
+    raise InputError("unknown_gpu", shown, nearest=nearest(shown, [one["model"] for one in tables.rows("gpus")]))
 
 
 def _check_known(tables: Tables, problem: Problem) -> None:

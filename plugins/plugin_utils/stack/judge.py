@@ -25,7 +25,7 @@ class Session:
     def __init__(self, tables: Tables) -> None:
         self.tables = tables
         self._candidates: dict[tuple[object, ...], list[AnyCandidate]] = {}
-        self._facts: dict[tuple[Kind, str], AnyCandidate] = {}
+        self._facts: dict[tuple[Kind, str, str], AnyCandidate] = {}
         # Keys: the name of a rule and what it looked at; what the rules hold for and look at.
         self.verdicts: dict[Context, dict[tuple[str | AnyCandidate, ...], str | None]] = {}
         self.pairs: dict[tuple[object, ...], dict[tuple[AnyCandidate, ...], bool]] = {}
@@ -41,7 +41,7 @@ class Session:
     def facts(self, problem: Problem) -> dict[Kind, list[AnyCandidate]]:
         """Return the facts of a problem; equal facts of other problems are the same candidates."""
         return {
-            kind: [self._facts.setdefault((kind, one.version), one) for one in found]
+            kind: [self._facts.setdefault((kind, one.version, _generation(one)), one) for one in found]
             for kind, found in problem.facts().items()
         }
 
@@ -50,6 +50,11 @@ class Session:
         asked = frozenset(problem.wishes) & {"cuda"}
         nvswitch = problem.needs_fabric_manager
         return Context(self.tables, problem.accelerator, problem.wheels, asked, problem.forward_compat, nvswitch)
+
+
+def _generation(one: AnyCandidate) -> str:
+    """What tells GPUs apart that are sold under one name."""
+    return str(one.row["compute_capability"]) if one.component == "gpus" else ""
 
 
 class Judge:

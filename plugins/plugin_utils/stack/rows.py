@@ -54,7 +54,30 @@ class GpuRow(TypedDict):
     max_driver_branch: int | None
     kernel_modules: list[Flavour]
     pci_ids: list[str]
-    ambiguous: NotRequired[list[str]]  # in no table: the models that a name with several meanings may stand for
+    # In no table: the models that a name with several meanings may stand for; the chip whose generation is all that is
+    # known of a GPU; whether it is a vGPU.
+    ambiguous: NotRequired[list[str]]
+    chip: NotRequired[str]
+    vgpu: NotRequired[bool]
+
+
+class ArchitectureRow(TypedDict):
+    """A GPU generation, for GPUs without a row of their own."""
+
+    architecture: str
+    chips: list[str]
+    compute_capability: str
+    min_cuda: str
+    max_driver_branch: int | None
+    kernel_modules: list[Flavour]
+
+
+class ChipRow(TypedDict):
+    """What is made of a chip: device ids with names, and of some of them the vGPUs by subsystem id."""
+
+    chip: str
+    devices: dict[str, str]
+    vgpus: NotRequired[dict[str, dict[str, str]]]
 
 
 class BranchRow(TypedDict):

@@ -39,6 +39,16 @@ def kernel_modules_gpu(context: Context, driver: Driver, gpu: GpuModel) -> str |
     return None
 
 
+@rule("driver-vgpu", "driver", "gpus", sources=("S35",))
+def driver_vgpu(context: Context, driver: Driver, gpu: GpuModel) -> str | None:
+    """A vGPU runs on the guest driver of the vGPU software on its hypervisor, which no public repository has."""
+    if gpu.row.get("vgpu"):
+        return (
+            f"{gpu.version} is a vGPU: its driver comes with the vGPU software of the hypervisor, not from a repository"
+        )
+    return None
+
+
 @rule("fabric-manager-packaged", "driver", "gpus", sources=("S22", "D1", "K1"))
 def fabric_manager_packaged(context: Context, driver: Driver, gpu: GpuModel) -> str | None:
     """GPUs behind NVSwitch need a fabric manager; not every distribution's archive has one, and none has nvlsm."""

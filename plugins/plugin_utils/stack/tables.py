@@ -15,8 +15,10 @@ import yaml
 
 from .rows import (
     AnsibleCoreRow,
+    ArchitectureRow,
     ArchiveRow,
     BranchRow,
+    ChipRow,
     CondaRow,
     CudaRow,
     CudnnRow,
@@ -36,8 +38,8 @@ from .versions import minor
 
 DIRECTORY = Path(__file__).resolve().parents[3] / "data" / "stack"
 SUBJECTS = (
-    "ansible_core", "archives", "conda", "cuda", "cudnn", "cupy", "distros", "driver_packages", "drivers",
-    "gpus", "horovod", "nccl", "repositories", "sizes", "tensorflow", "torch",
+    "ansible_core", "architectures", "archives", "conda", "cuda", "cudnn", "cupy", "distros", "driver_packages", "drivers",
+    "gpus", "horovod", "nccl", "pci_ids", "repositories", "sizes", "tensorflow", "torch",
 )  # fmt: skip
 
 
@@ -50,6 +52,8 @@ class Tables:
 
     @overload
     def rows(self, subject: Literal["ansible_core"]) -> list[AnsibleCoreRow]: ...
+    @overload
+    def rows(self, subject: Literal["architectures"]) -> list[ArchitectureRow]: ...
     @overload
     def rows(self, subject: Literal["archives"]) -> list[ArchiveRow]: ...
     @overload
@@ -72,6 +76,8 @@ class Tables:
     def rows(self, subject: Literal["horovod"]) -> list[HorovodRow]: ...
     @overload
     def rows(self, subject: Literal["nccl"]) -> list[LibraryRow]: ...
+    @overload
+    def rows(self, subject: Literal["pci_ids"]) -> list[ChipRow]: ...
     @overload
     def rows(self, subject: Literal["repositories"]) -> list[RepositoryRow]: ...
     @overload

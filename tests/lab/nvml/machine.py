@@ -21,6 +21,8 @@ class Model:
     mig: bool = False
     nvlink_version: int = 0
     nvlinks: int = 0
+    subsystem: int = 0  # of NVIDIA; every board has its own
+    vgpu: bool = False  # made by a hypervisor's vGPU software
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@
 
 from .machine import Gpu, Machine, Mig, Model, Nic
 
-A40 = Model("NVIDIA A40", 0x2235, 7, "8.6", 46068, (300, 100, 300), nvlink_version=5, nvlinks=4)
+A40 = Model("NVIDIA A40", 0x2235, 7, "8.6", 46068, (300, 100, 300), nvlink_version=5, nvlinks=4, subsystem=0x145A)
 A100_40 = Model(
     "NVIDIA A100-SXM4-40GB", 0x20B0, 7, "8.0", 40960, (400, 100, 400), mig=True, nvlink_version=4, nvlinks=12
 )

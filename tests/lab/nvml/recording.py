@@ -39,14 +39,28 @@ def gpu_files(machine: Machine, gpu: Gpu) -> "dict[str, str]":
     generation, width = gpu.model.pcie
     return {
         "vendor": "0x10de", "device": f"0x{gpu.model.device_id:04x}", "class": "0x030200", "numa_node": str(gpu.numa),
+        "subsystem_vendor": "0x10de", "subsystem_device": f"0x{gpu.model.subsystem:04x}",
         "local_cpulist": machine.numa[gpu.numa], "current_link_width": str(gpu.width or width), "max_link_width": str(width),
         "current_link_speed": SPEEDS[1], "max_link_speed": SPEEDS[generation],
     }  # fmt: skip
 
 
+def configuration(gpu: Gpu) -> bytes:
+    """The configuration space of a GPU as root reads it: a power management capability, and a vendor's own one.
+
+    That of a vGPU begins with the signature VF (NVIDIA/k8s-device-plugin internal/vgpu).
+    """
+    space = bytearray(256)
+    space[0x34] = 0x60
+    space[0x60:0x63] = bytes((0x01, 0x78, 0x03))
+    space[0x78:0x7D] = bytes((0x09, 0x00, 0x14)) + (b"VF" if gpu.model.vgpu else b"\x01\x00")
+    return bytes(space)
+
+
 def write_sysfs(machine: Machine, sys: Path) -> None:
     for gpu in machine.gpus:
         write_device(sys, gpu.path, gpu_files(machine, gpu))
+        (sys / "devices" / Path(*gpu.path) / "config").write_bytes(configuration(gpu))
     for path in machine.nvswitches:
         write_device(sys, path, {"vendor": "0x10de", "device": "0x1af1", "class": "0x068000", "numa_node": "0"})
     for nic in machine.nics:

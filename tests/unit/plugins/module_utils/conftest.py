@@ -26,11 +26,11 @@ def library(tmp_path_factory):
 def measure(library, tmp_path, monkeypatch):
     """A function that records a machine and measures it as gpu_facts does."""
 
-    def measured(machine: Machine, levels=None) -> dict:
+    def measured(machine: Machine, levels=None, databases=()) -> dict:
         recording.record(machine, tmp_path, levels)
         monkeypatch.setenv("SIMULATED_NVML", str(tmp_path / "profile"))
         name = str(library) if machine.library else str(tmp_path / "libnvidia-ml.so.1")
-        return gpu_node.measure(FileTree(str(tmp_path / "sys")), FileTree(str(tmp_path / "proc")), name)
+        return gpu_node.measure(FileTree(str(tmp_path / "sys")), FileTree(str(tmp_path / "proc")), name, databases)
 
     return measured
 

@@ -3,10 +3,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The model on imagined machines, measured through their trees and, by the real pynvml, through the simulated library."""
 
+import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from ansible_collections.allreduce.gpu.plugins.module_utils.machine import gpu_node
+from ansible_collections.allreduce.gpu.plugins.module_utils.machine import gpu_node, sysfs
 from ansible_collections.allreduce.gpu.plugins.module_utils.machine.files import FileTree
 from ansible_collections.allreduce.gpu.tests.lab.nvml import machines
 
@@ -151,6 +153,7 @@ def test_one_gpu_in_full(measure):
         "persistence_mode": False, "compute_mode": "default", "ecc": {"current": True, "pending": True},
         "mig": {"current": None, "pending": None, "instances": []},
         "power_limit_watts": {"current": 300, "default": 300, "min": 100, "max": 300}, "seen_by": ["pci", "nvml"],
+        "pci_subsystem_id": "10de:145a", "pci_name": None, "vgpu": False,
     }  # fmt: skip
     assert gpu["uuid"].startswith("GPU-")
     assert [link["active"] for link in gpu["nvlinks"]] == [False] * 4
@@ -218,6 +221,41 @@ def test_without_a_driver_the_bus_still_tells(measure):
     assert node["topology"]["0000:17:00.0"]["mlx5_0"] == "PHB"
     assert node["fabric"]["manager_needed"] is None
     assert node["problems"] == []
+
+
+def test_without_a_driver_the_nodes_own_database_names_the_gpus(measure, tmp_path):
+    (tmp_path / "pci.ids").write_text("10de  NVIDIA Corporation\n\t2235  GA102GL [A40]\n")
+    databases = [str(tmp_path / name) for name in ("absent", "pci.ids")]
+    for machine in (machines.a40_pcie().without_driver(), machines.a40_pcie()):
+        assert {gpu["pci_name"] for gpu in measure(machine, databases=databases)["gpus"]} == {"GA102GL [A40]"}
+        shutil.rmtree(tmp_path / "sys")
+
+
+@pytest.mark.parametrize("vgpu", [False, True])
+def test_a_vgpu_has_a_capability_of_its_own(measure, vgpu):
+    machine = machines.a40_pcie().without_driver()
+    model = replace(machine.gpus[0].model, vgpu=vgpu)
+    assert [gpu["vgpu"] for gpu in measure(machine.change(0, model=model))["gpus"]] == [vgpu, False, False, False]
+
+
+@pytest.mark.parametrize(
+    "space", [None, bytes(64), b"\xff" * 256, bytes(0x34) + b"\x40" + bytes(11) + b"\x09\x40\x14V"]
+)
+def test_a_configuration_space_that_does_not_tell(tmp_path, space):
+    """Absent, as others than root read it, of a device that fell off the bus, and cut off."""
+    device = tmp_path / "bus/pci/devices/0000:17:00.0"
+    device.mkdir(parents=True)
+    if space is not None:
+        (device / "config").write_bytes(space)
+    known = space is not None and len(space) > 64
+    assert sysfs.read_vgpu(FileTree(str(tmp_path)), "0000:17:00.0") is (False if known else None)
+
+
+def test_capabilities_that_go_round_in_a_circle(tmp_path):
+    device = tmp_path / "bus/pci/devices/0000:17:00.0"
+    device.mkdir(parents=True)
+    (device / "config").write_bytes(bytes(0x34) + b"\x40" + bytes(11) + b"\x01\x40" + bytes(190))
+    assert sysfs.read_vgpu(FileTree(str(tmp_path)), "0000:17:00.0") is False
 
 
 def test_a_driver_without_its_library_names_the_gpus(measure):

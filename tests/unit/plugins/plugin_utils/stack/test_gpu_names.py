@@ -29,6 +29,22 @@ def test_every_row_is_found_by_its_own_names(row):
         ("RTX A6000", "RTX A6000"),
         ({"name": None, "pci_device_id": "0x2235"}, "A40"),
         ({"name": "NVIDIA A40", "pci_device_id": "ffff"}, "A40"),
+        # GPUs without a row: by id, by a name of the PCI ID database, by a newer database of the node, by capability.
+        ({"name": None, "pci_device_id": "0x2c02"}, "GeForce RTX 5080"),
+        ("NVIDIA GeForce RTX 5080", "GeForce RTX 5080"),
+        ("2C02", "GeForce RTX 5080"),
+        (
+            {"name": None, "pci_device_id": "0x2bff", "pci_name": "GB202GL [RTX PRO 9000 Blackwell]"},
+            "RTX PRO 9000 Blackwell",
+        ),
+        ({"name": None, "pci_device_id": "0x2bff", "pci_name": "GB202"}, "GB202"),
+        ({"name": "NVIDIA X900", "pci_device_id": "0x2bff", "compute_capability": "12.0"}, "compute capability 12.0"),
+        # Ids and names that the database knows of GPUs with a row.
+        ({"name": None, "pci_device_id": "0x2216"}, "GeForce RTX 3080"),
+        ({"name": None, "pci_device_id": "0xffff", "pci_name": "GA102GL [A40]"}, "A40"),
+        # A part goes by the whole.
+        ("NVIDIA A100-SXM4-40GB MIG 1g.5gb", "A100 SXM4 40GB"),
+        ({"name": "NVIDIA H100 80GB HBM3 MIG 3g.40gb", "pci_device_id": None}, "H100 SXM5 80GB"),
     ],
 )
 def test_names(name, model):
@@ -39,6 +55,71 @@ def test_a_short_name_takes_the_strictest_of_all_it_can_mean():
     row = find_gpu(TABLES, "V100")
     assert row["ambiguous"] == ["Tesla V100 SXM2 16GB", "Tesla V100 SXM2 32GB", "Tesla V100 PCIe"]
     assert row["kernel_modules"] == ["proprietary"]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ({"pci_device_id": "0x2c02"}, {"name": "NVIDIA GeForce RTX 5080", "compute_capability": "12.0"}),
+        ({"pci_device_id": "0x20b3"}, {"name": "NVIDIA A100-SXM-64GB", "compute_capability": "8.0"}),
+        ({"pci_device_id": "0x2235"}, {"name": "NVIDIA A40", "compute_capability": "8.6"}),
+        (
+            {"pci_device_id": "0x2bff", "pci_name": "GB202GL [RTX PRO 9000 Blackwell]"},
+            {"name": "NVIDIA RTX PRO 9000 Blackwell Max", "compute_capability": "12.0"},
+        ),
+    ],
+    ids=lambda one: one.get("name", ""),
+)
+def test_a_gpu_is_the_same_before_and_after_there_is_a_driver(before, after):
+    assert find_gpu(TABLES, before) == find_gpu(TABLES, {**before, **after})
+
+
+@pytest.mark.parametrize(
+    ("gpu", "model"),
+    [
+        ({"pci_device_id": "0x2235", "vgpu": True}, "A40 (vGPU)"),
+        ({"pci_device_id": "0x2235", "vgpu": True, "name": "NVIDIA A40-8Q"}, "A40-8Q"),
+        ({"pci_device_id": "0x13f2", "pci_subsystem_id": "10de:114d"}, "Tesla M60 (vGPU)"),
+        ({"pci_device_id": "0x2330", "name": "NVIDIA H100XM-40C"}, "H100XM-40C"),
+        ("GRID T4-16C", "GRID T4-16C"),
+        ("NVIDIA A40-48Q", "A40-48Q"),
+        ("A30-1-6CME", "A30-1-6CME"),
+    ],
+    ids=str,
+)
+def test_a_vgpu_is_not_its_board(gpu, model):
+    row = find_gpu(TABLES, gpu)
+    assert (row["model"], row["vgpu"], row["fabric_manager"]) == (model, True, False)
+
+
+@pytest.mark.parametrize(
+    "gpu",
+    [
+        {"pci_device_id": "0x2235", "vgpu": False, "name": "NVIDIA A40"},
+        {"pci_device_id": "0x13f2", "pci_subsystem_id": "10de:113a", "vgpu": None},
+        "NVIDIA A100-SXM4-40GB",
+        "NVIDIA RTX PRO 6000 Blackwell Max-Q Workstation Edition",
+        "Tesla V100-SXM2-16GB",
+    ],
+    ids=str,
+)
+def test_a_board_is_no_vgpu(gpu):
+    assert not find_gpu(TABLES, gpu).get("vgpu")
+
+
+@pytest.mark.parametrize(
+    ("number", "generation"),
+    [
+        ("0FE0", ("Kepler", "3.0", 470)), ("102D", ("Kepler", "3.7", 470)), ("17FD", ("Maxwell", "5.2", 580)),
+        ("1B80", ("Pascal", "6.1", 580)), ("1DB2", ("Volta", "7.0", 580)), ("1E82", ("Turing", "7.5", None)),
+        ("20B3", ("Ampere", "8.0", None)), ("25B6", ("Ampere", "8.6", None)), ("26B7", ("Ada", "8.9", None)),
+        ("232C", ("Hopper", "9.0", None)), ("29BC", ("Blackwell", "10.0", None)), ("31A1", ("Blackwell", "10.3", None)),
+        ("2F04", ("Blackwell", "12.0", None)), ("2E03", ("Blackwell", "12.1", None)),
+    ],
+)  # fmt: skip
+def test_a_chip_tells_the_generation(number, generation):
+    row = find_gpu(TABLES, {"pci_device_id": number})
+    assert (row["architecture"], row["compute_capability"], row["max_driver_branch"]) == generation
 
 
 @pytest.mark.parametrize("name", ["", "RTX", "Radeon Instinct MI250", "9.9", "ffff", "NVIDIA"])

@@ -18,7 +18,7 @@ from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.tables import 
 TABLES = load()
 SCHEMA = json.loads((DIRECTORY / "schema.json").read_text(encoding="utf-8"))["$defs"]
 # In no table: merged rows have it.
-MADE = {"ambiguous"}
+MADE = {"ambiguous", "chip", "vgpu"}
 OPTIONAL = {"NotRequired": typing.NotRequired}  # the files of the resolver name it for type checkers only
 
 

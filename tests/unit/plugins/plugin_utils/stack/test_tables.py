@@ -155,6 +155,37 @@ def test_gpu_names_and_pci_ids_are_unique():
     assert len(set(ids)) == len(ids)
 
 
+def test_pci_ids_are_unique_and_of_a_known_generation():
+    chips = [chip for row in rows("architectures") for chip in row["chips"]]
+    ids = [number for row in rows("pci_ids") for number in row["devices"]]
+    assert len(set(chips)) == len(chips)
+    assert len(set(ids)) == len(ids) > 800
+    for row in rows("pci_ids"):
+        assert sum(row["chip"].startswith(chip) for chip in chips) == 1, row["chip"]
+        assert set(row.get("vgpus", ())) <= set(row["devices"])
+
+
+def test_gpus_agree_with_the_generation_of_their_chip():
+    """What a row says of a GPU must be what its chip says, and every GPU must be found by an id."""
+    chips = {number: row["chip"] for row in rows("pci_ids") for number in row["devices"]}
+    columns = ("architecture", "compute_capability", "min_cuda", "max_driver_branch")
+    for row in rows("gpus"):
+        assert row["pci_ids"], row["model"]
+        for number in set(row["pci_ids"]) & set(chips):
+            generation = next(one for one in rows("architectures") if chips[number].startswith(tuple(one["chips"])))
+            assert {name: row[name] for name in columns} == {name: generation[name] for name in columns}, row["model"]
+            assert set(row["kernel_modules"]) <= set(generation["kernel_modules"])
+
+
+def test_ids_that_the_pci_id_database_lacks_are_few():
+    known = {number for row in rows("pci_ids") for number in row["devices"]}
+    assert {number for row in rows("gpus") for number in row["pci_ids"]} - known == set()
+
+
+def test_the_source_names_the_pci_id_database():
+    assert RAW["pci_ids"]["database"] in TABLES.subjects["sources"]["sources"]["P2"]
+
+
 def test_gpus_refer_to_known_branches_and_toolkits():
     branches = {row["branch"] for row in rows("drivers")}
     toolkits = {row["version"] for row in rows("cuda")}
