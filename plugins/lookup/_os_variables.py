@@ -11,8 +11,9 @@ short_description: Files with the variables of an operating system
 version_added: 0.1.0
 author: The allreduce.gpu authors (@allreduce)
 description:
-  - Files in C(vars) of the role of the task that are named after the family, the distribution and the release in the
-    fact C(gpu_stack), such as C(debian.yml), C(ubuntu.yml) and C(ubuntu-22.04.yml), from the general to the particular.
+  - Files in C(vars) of the role of the task that are named after the family, its release, the distribution and its release
+    in the fact C(gpu_stack), such as C(el.yml), C(el-8.yml), C(centos.yml) and C(centos-8.yml), from the general to the
+    particular.
   - Clones need no file of their own. An operating system for which the role has none is refused.
 options:
   advice:
@@ -43,7 +44,9 @@ from ansible.plugins.lookup import LookupBase
 
 def variable_files(role, system):
     """Return the paths of the files that ROLE, a directory, has for a system, ``{family, id, version}``."""
-    names = dict.fromkeys([system["family"], system["id"], f"{system['id']}-{system['version']}"])
+    names = dict.fromkeys(
+        name for name in (system["family"], system["id"]) for name in (name, f"{name}-{system['version']}")
+    )
     paths = [Path(role) / "vars" / f"{name}.yml" for name in names]
     return [str(path) for path in paths if path.is_file()]
 

@@ -83,7 +83,7 @@ ansible_facts:
         driver: {loaded: null, installed: 535.261.03}
         services: {chrony: {enabled: true, active: true, outdated: false}}
         disk_free_mib: {/: 20480}
-        environments: {main: {python: 3.11.2, packages: {torch: 2.13.0+cpu},
+        environments: {main: {python: 3.11.2, home: /usr/bin, packages: {torch: 2.13.0+cpu},
                               lock: {request: 0123456789abcdef, packages: {torch: 2.13.0+cpu}}}}
         reboot_pending: null
         reboot_recorded: false

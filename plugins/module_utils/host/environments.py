@@ -19,13 +19,14 @@ def normalise(name):
 
 
 def read_environments(tree, directory=ENVIRONMENTS):
-    """{name: {python, packages: {name: version}, lock}}; an environment without an interpreter is left out."""
+    """{name: {python, home, packages: {name: version}, lock}}; an environment whose interpreter is gone is left out."""
     environments = {}
     for name in tree.names(directory):
         base = "%s/%s" % (directory, name)
-        if tree.exists(base + "/bin/python"):
+        if tree.exists(tree.resolve(base + "/bin/python")):
             environments[name] = {
                 "python": _python_version(tree, base),
+                "home": _home(tree, base),
                 "packages": _packages(tree, base),
                 "lock": parse_lock(tree.text("%s/%s.txt" % (LOCKS, name))),
             }
@@ -54,6 +55,12 @@ def _python_version(tree, base):
         if found:
             return found.group(1)
     return None
+
+
+def _home(tree, base):
+    """Directory of the interpreter that a virtual environment was made with; None where conda made it."""
+    found = re.search(r"(?m)^home\s*=\s*(/.*?)\s*$", tree.text(base + "/pyvenv.cfg") or "")
+    return found.group(1) if found else None
 
 
 def _packages(tree, base):

@@ -69,6 +69,7 @@ class Environment:
     python: str | None = None
     packages: dict[str, str | None] = field(default_factory=dict)
     lock: Lock | None = None
+    home: str | None = None  # directory of the interpreter that it was made with; None for one that conda made
 
 
 @dataclass(frozen=True)

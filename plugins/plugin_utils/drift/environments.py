@@ -9,6 +9,7 @@ from ..documents.observed import Environment as Found
 from ..documents.observed import Observed
 from ..documents.stack import Environment, System
 from .comparison import Comparison, Remedy, Status, compared
+from .interpreters import home_satisfies, planned_home
 from .requests import request_digest
 from .versions import meets, python_satisfies, requirement
 
@@ -28,14 +29,23 @@ def _compare(
     label = f"environment {planned.name}"
     known = measured and environments is not None
     found = (environments or {}).get(planned.name)
-    python = found.python if found else None
-    agrees = python_satisfies(python, planned.python) if known else None
-    interpreter = compared(label, "Python", planned.python, python, agrees, Remedy.ENVIRONMENT, "python")
     return [
-        interpreter,
+        *compare_interpreter(label, planned, found, known),
         *(_requirement(label, line, found, known) for line in planned.requirements),
         *(_lock(label, planned, system, found) if known and found else []),
     ]
+
+
+def compare_interpreter(label: str, planned: Environment, found: Found | None, known: bool) -> list[Comparison]:
+    """Return the comparisons on which depends whether an environment is made anew: of Python's version, and where it is from."""
+    python = found.python if found else None
+    agrees = python_satisfies(python, planned.python) if known else None
+    version = compared(label, "Python", planned.python, python, agrees, Remedy.ENVIRONMENT, "python")
+    if found is None or planned.interpreter is None:
+        return [version]
+    agrees = home_satisfies(found.home, planned.interpreter) if known else None
+    desired = planned_home(planned.interpreter)
+    return [version, compared(label, "interpreter", desired, found.home, agrees, Remedy.ENVIRONMENT, "python")]
 
 
 def _requirement(label: str, line: str, found: Found | None, known: bool) -> Comparison:

@@ -15,11 +15,11 @@ with suppress(ImportError):  # ansible-core depends on it; only ansible-test's i
     from packaging.requirements import Requirement
     from packaging.utils import canonicalize_name
 
+from ..documents.observed import Environment as Found
 from ..documents.parsing import parse
 from ..documents.stack import Environment, System
-from ..drift.environments import compare_with_lock
+from ..drift.environments import compare_interpreter, compare_with_lock
 from ..drift.requests import request_digest
-from ..drift.versions import python_satisfies
 
 __all__ = ["assign", "describe_environments", "locked_packages"]
 
@@ -56,14 +56,21 @@ def _is_lock_of(text: str, digest: str) -> bool:
     return True
 
 
-def _is_installed(lock: str, python: str, found: Mapping | None) -> bool:
-    """Return whether the environment holds exactly what the lock says: drift names no difference."""
-    if not lock or not found or not python_satisfies(found.get("python"), python):
+def _is_installed(lock: str, planned: Environment, found: Mapping | None) -> bool:
+    """Return whether the environment holds exactly what the lock says: drift names no difference.
+
+    One that role python_env has to make anew is none, whatever was measured in it before.
+    """
+    if not lock or not found:
         return False
+    observed = parse(Found, found)
     installed: dict[str, str | None] = {
-        str(canonicalize_name(name)): version for name, version in (found.get("packages") or {}).items()
+        str(canonicalize_name(name)): version for name, version in observed.packages.items()
     }
-    return not compare_with_lock("environment", locked_packages(lock), installed)
+    comparisons = compare_interpreter("environment", planned, observed, known=True)
+    return not any(one.differs for one in comparisons) and not compare_with_lock(
+        "environment", locked_packages(lock), installed
+    )
 
 
 def _wheel_index(environment: Mapping, override: str | None, no_index: bool) -> dict | None:
@@ -106,7 +113,8 @@ def describe_environments(
     described = {}
     for environment in environments:
         index = _wheel_index(environment, index_url, no_index)
-        digest = request_digest(parse(Environment, environment), parse(System, platform))
+        planned = parse(Environment, environment)
+        digest = request_digest(planned, parse(System, platform))
         text = texts.get(environment["name"], "")
         lock = text if _is_lock_of(text, digest) and not relock else ""
         described[environment["name"]] = {
@@ -116,7 +124,7 @@ def describe_environments(
             "index": index,
             "digest": digest,
             "lock": lock,
-            "installed": _is_installed(lock, environment["python"], (installed or {}).get(environment["name"])),
+            "installed": _is_installed(lock, planned, (installed or {}).get(environment["name"])),
         }
     return described
 

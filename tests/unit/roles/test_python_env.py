@@ -1,35 +1,122 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Where role python_env cannot create environments, it says so before it asks the node for anything."""
+"""What role python_env does with the interpreters that the plan names, and that it refuses systems it does not know."""
 
 import re
+import sys
+from pathlib import Path
 
 import pytest
+import yaml
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.interpreters import STANDALONE
 
 from tests.support.local_play import run_roles
 
+ROLE = Path(__file__).resolve().parents[3] / "roles" / "python_env"
 ENVIRONMENT = {"name": "main", "python": "3.9", "accelerator": "cpu", "requirements": ["torch==2.8.0"], "index": None}
+OWN = f"{sys.version_info.major}.{sys.version_info.minor}"
 
 
-def facts(environments):
-    """An Enterprise Linux host that is planned to have ENVIRONMENTS."""
-    system = {"id": "rocky", "version": "9", "family": "el", "arch": "x86_64"}
+def interpreter(source, path=None, packages=()):
+    """The interpreter of a planned environment."""
+    return {"source": source, "path": path, "packages": list(packages)}
+
+
+def facts(environments, system=("rocky", "9", "el")):
+    """A host that is planned to have ENVIRONMENTS, and has nothing yet."""
+    names = dict(zip(("id", "version", "family"), system, strict=True))
+    apt = system[2] == "debian"
     return {
-        "gpu_stack": {"os": system, "gpus": [], "environments": environments},
+        "gpu_stack": {"os": {**names, "arch": "x86_64"}, "gpus": [], "environments": environments},
         "gpu_node": {"gpus": []},
-        "gpu_node_state": {"package_manager": "dnf"},
-    }
+        "gpu_node_state": {
+            "package_manager": "apt" if apt else "dnf", "packages": {"bash": "5.2"}, "environments": {}, "container": False,
+        },
+    }  # fmt: skip
+
+
+def flat(output):
+    """Return the output with single spaces."""
+    return re.sub(r"\s+", " ", output)
 
 
 @pytest.mark.parametrize("role", ["python_env", "frameworks"])
 def test_an_unknown_system_is_refused_with_one_sentence(role, tmp_path):
-    run = run_roles(tmp_path, [role], facts([ENVIRONMENT]))
+    run = run_roles(tmp_path, [role], facts([ENVIRONMENT], ("sles", "15", "suse")))
     assert run.status == 2, run.output
-    said = re.sub(r"\s+", " ", run.output)
+    said = flat(run.output)
     assert (
-        "Role python_env does not know the operating system rocky 9: set pytorch to none in the gpu_stack_request of node,"
+        "Role python_env does not know the operating system sles 15: set pytorch to none in the gpu_stack_request of node,"
         " and name no other framework there, to install driver and libraries only."
     ) in said
     assert "Could not find" not in said
     assert run.executions == []
+
+
+SYSTEMS = [
+    (("debian", "12", "debian"), interpreter("distribution", "/usr/bin/python3.9", ["python3.9"]),
+     ["ca-certificates", "python3-venv", "python3.9"]),
+    (("rocky", "9", "el"), interpreter("distribution", "/usr/bin/python3.11", ["python3.11"]),
+     ["ca-certificates", "python3", "python3.11"]),
+    (("rocky", "10", "el"), interpreter("standalone"), ["ca-certificates", "python3"]),
+    (("almalinux", "8", "el"), interpreter("distribution", "/usr/bin/python3.8", ["python38"]),
+     ["ca-certificates", "python38"]),
+    (("almalinux", "8", "el"), interpreter("standalone"), ["ca-certificates", "python3.11"]),
+    (("centos", "8", "el"), interpreter("standalone"), ["ca-certificates", "python39"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("system", "planned", "packages"), SYSTEMS)
+def test_packages_of_interpreters_and_of_uv(system, planned, packages, tmp_path):
+    """Check mode names them, in one transaction, and what is made after it."""
+    run = run_roles(
+        tmp_path, ["python_env"], facts([{**ENVIRONMENT, "interpreter": planned}], system), "--check", "--diff"
+    )
+    assert run.status == 0, run.output
+    assert re.findall(r"(?m)^\+(?!\+)(\S+)", run.output) == packages
+    changed = re.findall(
+        r"(?m)^TASK \[allreduce.gpu.python_env : ([^]]*)\] \**\n(?:---.*\n(?:.*\n)*?)?changed:", run.output
+    )
+    standalone = ["Install Python 3.9"] if planned and planned["source"] == "standalone" else []
+    assert [name for name in changed if name.startswith(("Install uv 0", "Install Python", "Create env"))] == [
+        next(name for name in changed if name.startswith("Install uv 0")), *standalone, "Create environment main",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("path", "python", "said"),
+    [
+        (sys.executable, OWN, None),
+        (sys.executable, "3.6", f"{sys.executable} is Python {OWN}, and Python 3.6 is planned;"),
+        (
+            "/nowhere/bin/python3.6",
+            "3.6",
+            "/nowhere/bin/python3.6 is missing or does not run, and Python 3.6 is planned;",
+        ),
+    ],
+)
+def test_only_the_interpreter_that_was_named_is_used(path, python, said, tmp_path):
+    environment = {**ENVIRONMENT, "python": python, "interpreter": interpreter("path", path)}
+    run = run_roles(tmp_path, ["python_env"], facts([environment]), "--check")
+    if said is None:
+        assert run.status == 0, run.output
+        return
+    assert run.status == 2, run.output
+    sentence = f"Cannot create environment main: {said} name such an interpreter with python_env_python, or set gpu_stack_request.python."
+    assert sentence in flat(run.output)
+    assert "Create environment main]" not in run.output
+
+
+def test_an_environment_as_planned_is_left_alone(tmp_path):
+    given = facts([{**ENVIRONMENT, "interpreter": interpreter("distribution", "/usr/bin/python3.9", ["python3"])}])
+    given["gpu_node_state"]["packages"] = {"python3": "3.9.18-1.el9", "ca-certificates": "2024-1.el9"}
+    given["gpu_node_state"]["environments"] = {"main": {"python": "3.9.18", "home": "/usr/bin"}}
+    run = run_roles(tmp_path, ["python_env"], given, "--check")
+    assert run.status == 0, run.output
+    assert "Create environment main]" not in run.output
+
+
+def test_standalone_interpreters_have_one_place():
+    variables = yaml.safe_load((ROLE / "vars" / "main.yml").read_text(encoding="utf-8"))
+    assert variables["__python_env_interpreters"] == STANDALONE

@@ -30,7 +30,7 @@ UBUNTU = {"family": "debian", "id": "ubuntu", "version": "22.04"}
 
 @pytest.fixture
 def role(tmp_path):
-    for name in ("main", "debian", "ubuntu", "ubuntu-22.04", "el", "rhel"):
+    for name in ("main", "debian", "ubuntu", "ubuntu-22.04", "el", "el-8", "rhel", "centos-8"):
         path = tmp_path / "driver" / "vars" / f"{name}.yml"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("---\n")
@@ -43,7 +43,9 @@ def role(tmp_path):
         (UBUNTU, ["debian", "ubuntu", "ubuntu-22.04"]),
         ({**UBUNTU, "version": "24.04"}, ["debian", "ubuntu"]),
         ({"family": "debian", "id": "debian", "version": "12"}, ["debian"]),
-        (ROCKY, ["el"]),
+        (ROCKY, ["el", "el-8"]),
+        ({**ROCKY, "version": "9"}, ["el"]),
+        ({**ROCKY, "id": "centos"}, ["el", "el-8", "centos-8"]),
     ],
 )
 def test_files_from_the_general_to_the_particular(role, system, names):

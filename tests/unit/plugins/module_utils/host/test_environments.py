@@ -10,21 +10,24 @@ SITE = f"{ENVS}/main/lib/python3.11/site-packages"
 
 def test_environments_of_uv_venv_and_conda(tmp_path):
     files = tree(tmp_path, {
-        f"{ENVS}/main/bin/python": "", f"{ENVS}/main/pyvenv.cfg": "home = /usr/bin\nuv = 0.13\nversion_info = 3.11.2\n",
+        "/usr/bin/python3.11": "", f"{ENVS}/main/bin/python": ("link", "/usr/bin/python3.11"),
+        f"{ENVS}/main/bin/python3": ("link", "python"), f"{ENVS}/main/pyvenv.cfg": "home = /usr/bin\nuv = 0.13\nversion_info = 3.11.2\n",
         f"{SITE}/torch-2.13.0+cpu.dist-info/RECORD": "", f"{SITE}/nvidia_ml_py-13.615.71.dist-info/RECORD": "",
         f"{SITE}/numpy-2.4.6.dist-info/METADATA": "the installer was killed before it wrote RECORD",
         f"{ENVS}/venv/bin/python": "", f"{ENVS}/venv/pyvenv.cfg": "version = 3.9.2\n",
         f"{ENVS}/conda/bin/python": "", f"{ENVS}/conda/conda-meta/python-3.10.14-h955ad1f_0.json": "{}",
         f"{ENVS}/half/lib/x": "",
+        f"{ENVS}/orphan/bin/python": ("link", "/usr/bin/python3.8"), f"{ENVS}/orphan/pyvenv.cfg": "version_info = 3.8.10\n",
         "/etc/allreduce/locks/main.txt": "# request: 0123456789abcdef\ntorch==2.13.0+cpu \\\n    --hash=sha256:00\n"
         "nvidia_ml_py @ https://example.org/nvidia_ml_py.whl\n    # via main\n",
     })  # fmt: skip
     assert read_environments(files) == {
         "main": {
             "python": "3.11.2",
+            "home": "/usr/bin",
             "packages": {"torch": "2.13.0+cpu", "nvidia-ml-py": "13.615.71"},
             "lock": {"request": "0123456789abcdef", "packages": {"torch": "2.13.0+cpu", "nvidia-ml-py": None}},
         },
-        "venv": {"python": "3.9.2", "packages": {}, "lock": None},
-        "conda": {"python": "3.10.14", "packages": {}, "lock": None},
+        "venv": {"python": "3.9.2", "home": None, "packages": {}, "lock": None},
+        "conda": {"python": "3.10.14", "home": None, "packages": {}, "lock": None},
     }

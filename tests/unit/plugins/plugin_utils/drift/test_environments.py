@@ -8,7 +8,12 @@ from dataclasses import replace
 import pytest
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.observed import Environment as Found
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.observed import Lock, Observed
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.stack import Environment, Index, System
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.stack import (
+    Environment,
+    Index,
+    Interpreter,
+    System,
+)
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.comparison import Remedy, Status
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.environments import (
     compare_environments,
@@ -17,7 +22,8 @@ from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.environments i
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.requests import request_digest
 
 SYSTEM = System("debian", "12", "x86_64", "debian")
-MAIN = Environment("main", "3.11", "cpu", ("torch==2.13.0", "numpy<2"), Index("cpu", "https://example.org/cpu"))
+INDEX = Index("cpu", "https://example.org/cpu")
+MAIN = Environment("main", "3.11", accelerator="cpu", requirements=("torch==2.13.0", "numpy<2"), index=INDEX)
 PACKAGES = {"torch": "2.13.0+cpu", "numpy": "1.26.4", "filelock": "3.20.0"}
 LOCK = Lock(request_digest(MAIN, SYSTEM), PACKAGES)
 AS_PLANNED = Found("3.11.2", PACKAGES, LOCK)
@@ -90,6 +96,40 @@ CASES = {
 def test_an_environment(case):
     found, expected = CASES[case]
     assert differences(found) == expected
+
+
+STANDALONE = "/opt/allreduce/python/cpython-3.11-linux-x86_64-gnu/bin"
+DISTRIBUTION, ANYWHERE = Interpreter(path="/usr/bin/python3.11"), Interpreter()
+MANAGED, NAMED = Interpreter("standalone"), Interpreter("path", "/srv/venv/bin/python")
+ANY = "any but /opt/allreduce/python"
+
+
+@pytest.mark.parametrize(
+    ("interpreter", "home", "expected"),
+    [
+        (DISTRIBUTION, "/usr/bin", None),
+        (DISTRIBUTION, "/bin", None),
+        (DISTRIBUTION, "/usr/local/bin", ("/usr/bin", Status.DIFFERS)),
+        (DISTRIBUTION, STANDALONE, ("/usr/bin", Status.DIFFERS)),
+        (DISTRIBUTION, None, ("/usr/bin", Status.MISSING)),
+        (ANYWHERE, "/usr/local/bin", None),
+        (ANYWHERE, STANDALONE, (ANY, Status.DIFFERS)),
+        (MANAGED, STANDALONE, None),
+        (MANAGED, "/usr/bin", ("/opt/allreduce/python", Status.DIFFERS)),
+        (MANAGED, "/opt/allreduce/python-of-others/bin", ("/opt/allreduce/python", Status.DIFFERS)),
+        # The interpreter of a virtual environment makes environments whose home is that of its own interpreter.
+        (NAMED, "/usr/bin", None),
+        (NAMED, "/srv/venv/bin", None),
+        (NAMED, STANDALONE, ("/srv/venv/bin", Status.DIFFERS)),
+    ],
+)
+def test_the_interpreter_of_an_environment(interpreter, home, expected):
+    found = differences(replace(AS_PLANNED, home=home), replace(MAIN, interpreter=interpreter))
+    assert found == ({"interpreter": ("python", expected[0], home or "", expected[1])} if expected else {})
+
+
+def test_an_interpreter_that_no_plan_names_is_not_compared():
+    assert differences(replace(AS_PLANNED, home="/srv/bin"), replace(MAIN, interpreter=None)) == {}
 
 
 def test_an_absent_environment_lacks_everything():

@@ -56,6 +56,14 @@ def described(text=LOCK, installed=INSTALLED, environment=MAIN, **more):  # pyli
     return describe_environments([environment], PLATFORM, [slurped(text)], installed, **more)["main"]
 
 
+def test_an_environment_that_is_made_anew_is_not_installed():
+    """Role python_env has replaced it since its packages were measured."""
+    environment = {**MAIN, "interpreter": {"source": "standalone", "path": None, "packages": []}}
+    for home, installed in (("/opt/allreduce/python/cpython-3.11-linux-x86_64-gnu/bin", True), ("/usr/bin", False)):
+        found = {"main": {**INSTALLED["main"], "home": home}}
+        assert described(installed=found, environment=environment)["installed"] is installed
+
+
 def test_packages_of_a_lock_are_canonical_names_with_versions():
     text = BODY + (
         "My_Pkg[extra]==1 ; python_version > '3'  # via torch\nlocal @ https://x/y.whl \\\n    --hash=sha256:dd\n"
