@@ -105,7 +105,6 @@ class Environment:
 
     name: str
     python: str = ""
-    interpreter: Interpreter | None = None
     accelerator: str = ""
     requirements: tuple[str, ...] = ()
     index: Index | None = None

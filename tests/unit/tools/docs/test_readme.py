@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.tables import Tables, load
 
-from tools.docs import readme
+from tools.docs import proof, readme
 from tools.supported import scenarios
 
 CHECKOUT = Path(__file__).resolve().parents[4]
@@ -53,7 +53,12 @@ def test_the_table_says_how_much_ran_and_where(system, columns, said):
 
 def test_what_is_left_out_is_named():
     assert "`gpu_local_fact`, `python_env`, `frameworks` and `cluster_ssh`" in TEXT
-    assert "Role `python_env` refuses Red Hat Enterprise Linux 8, 9 and 10; Rocky Linux" in " ".join(TEXT.split())
+    assert " refuses " not in TEXT
+
+
+def test_a_distribution_that_a_role_refuses_is_named():
+    said = " ".join(proof.remarks(with_row("oraclelinux 9", family="suse"), CHECKOUT).split())
+    assert "Role `python_env` refuses Oracle Linux 9: `site` ends there" in said
 
 
 def test_every_replica_is_called_one():
