@@ -1,10 +1,11 @@
 # The commands a person types. Each says what it does as it does it.
 NODES ?= 2
+SYSTEM ?= a100-ubuntu2204
 BIN := .venv/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export ANSIBLE_CONFIG := $(CURDIR)/ansible.cfg
 
-.PHONY: help bootstrap demo demo-down test test-all bench requirements build clean
+.PHONY: help bootstrap demo demo-down reference test test-all bench requirements build clean
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -14,6 +15,9 @@ bootstrap: ## Install what demo needs (system packages when root, Python tools i
 
 demo: bootstrap ## Hosts on this machine, from bare to trained: plan, site, verify, train, report (NODES=2)
 	@$(BIN)/python -m tests.lab demo --nodes $(NODES)
+
+reference: bootstrap ## The same for a system of inventories/, on hosts that answer like it (SYSTEM=a100-el8)
+	@$(BIN)/nox --session reference -- $(SYSTEM) --keep
 
 demo-down: ## Remove the demo: hosts, network, images, keys, reports; downloads stay in .cache (make clean)
 	@if [ -x $(BIN)/python ]; then $(BIN)/python -m tests.lab purge; fi

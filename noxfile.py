@@ -182,7 +182,7 @@ def _molecule(session, names, old=False):
 
 @nox.session
 def molecule(session):
-    """converge, idempotence, check, testinfra on a host of some distributions."""
+    """The whole main job, from two bare hosts to the report, on some distributions."""
     _molecule(session, MOLECULE)
 
 
@@ -197,6 +197,34 @@ def molecule_all(session):
 def molecule_216(session):
     """Debian and Ubuntu under ansible-core 2.16 too."""
     _molecule(session, ("debian12", "ubuntu2204"), old=True)
+
+
+def _reference_systems():
+    """Inventories that describe their hosts, and so need none to be planned for."""
+    found = {path.parent.name: path.read_text(encoding="utf-8") for path in ROOT.glob("inventories/*/hosts.yml")}
+    return {name: text for name, text in sorted(found.items()) if "gpu_stack_host" in text}
+
+
+@nox.session(tags=["all"])
+def reference(session):
+    """The whole main job of every reference system on hosts that answer like it, or of those named; --keep keeps the hosts."""
+    systems = _reference_systems()
+    named = [name for name in session.posargs if name != "--keep"]
+    unknown = [name for name in named if name not in systems]
+    if unknown:
+        session.error(f"{', '.join(unknown)}: there is no such reference system, use one of {', '.join(systems)}")
+    failed = []
+    for name in named or systems:
+        path = f"{_core_216(session)}:" if 'ansible_core: "2.16"' in systems[name] else ""
+        options = [] if "--keep" in session.posargs else ["--down"]
+        try:
+            session.run(
+                sys.executable, "-m", "tests.lab", "reference", name, *options, env={"PATH": path + os.environ["PATH"]}
+            )
+        except nox.command.CommandFailed:
+            failed.append(name)
+    if failed:
+        session.error(f"these reference systems failed: {', '.join(failed)}")
 
 
 @nox.session

@@ -14,19 +14,34 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / ".collections"))
 
 
+SCENARIO = yaml.safe_load(Path(os.environ["MOLECULE_FILE"]).read_text(encoding="utf-8"))
+
+
 def _variables():
-    """Variables of the scenario's host, else those of every lab host."""
-    scenario = yaml.safe_load(Path(os.environ["MOLECULE_FILE"]).read_text(encoding="utf-8"))
-    declared = scenario["provisioner"]["inventory"].get("host_vars") or {}
-    common = yaml.safe_load((ROOT / "inventories/lab/group_vars/gpu_nodes.yml").read_text(encoding="utf-8"))
-    return next(iter(declared.values()), common)
+    """Variables of the scenario's hosts."""
+    inventory = SCENARIO["provisioner"]["inventory"]
+    if "gpu_nodes" in inventory["group_vars"]:
+        return inventory["group_vars"]["gpu_nodes"]
+    return yaml.safe_load((Path(inventory["links"]["group_vars"]) / "gpu_nodes.yml").read_text(encoding="utf-8"))
 
 
-@pytest.fixture(autouse=True)
-def root(host):
-    """Look as root: a login user sees neither keys nor the package state of others."""
+@pytest.fixture
+def host(host):
+    """The host as root: a login user sees neither keys nor the package state of others."""
     with host.sudo():
-        yield
+        yield host
+
+
+@pytest.fixture(scope="session")
+def names():
+    """The names of the scenario's hosts."""
+    return [platform["name"] for platform in SCENARIO["platforms"]]
+
+
+@pytest.fixture(scope="session")
+def reports():
+    """Where the scenario's playbooks leave their reports, see .config/molecule/config.yml."""
+    return ROOT / "tests" / "output" / f"molecule-{SCENARIO['scenario']['name']}"
 
 
 @pytest.fixture

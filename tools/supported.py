@@ -13,26 +13,43 @@ from pathlib import Path
 import yaml
 
 COLLECTION = "allreduce.gpu."
+# What the whole main job is, in this order; another step may stand between two of them.
+WHOLE = (
+    "converge", "idempotence", "check",
+    "side_effect playbooks/verify.yml", "side_effect playbooks/train.yml", "side_effect playbooks/report.yml", "verify",
+)  # fmt: skip
+PART = ("converge", "idempotence", "check", "verify")
 # Options of ansible-playbook that leave out something of a playbook.
 NARROWING = {"tags", "t", "skip-tags", "limit", "l", "start-at-task", "step", "check", "C"}
 
 
 @dataclass(frozen=True)
 class Scenario:
-    """A Molecule scenario: the system of its host, as the table names it, and what it converges there."""
+    """A Molecule scenario: the system of its hosts, as the table names it, and what is done there."""
 
     name: str
     system: str
     replica: bool
+    hosts: int
     converges: str
     sequence: tuple[str, ...]
 
     @property
     def proof(self) -> str:
         """Return what a row may claim that names this scenario."""
-        if self.converges != "site":
+        if self.converges != "site" or self.hosts < 2 or self.left_out(WHOLE):
             return "none"
         return "replica" if self.replica else "real"
+
+    def left_out(self, steps: Iterable[str]) -> list[str]:
+        """Return those of these steps that the scenario does not take, or takes before an earlier one."""
+        missing, rest = [], list(self.sequence)
+        for step in steps:
+            if step in rest:
+                rest = rest[rest.index(step) + 1 :]
+            else:
+                missing.append(step)
+        return missing
 
 
 def scenarios(checkout: Path) -> dict[str, Scenario]:
@@ -108,13 +125,15 @@ def _wrong(row: Mapping, known: Mapping[str, Scenario]) -> list[str]:
     ]
     if scenario.system != system:
         wrong.append(f"{system}: the host of {scenario.name} is a {scenario.system}")
-    missing = [step for step in ("converge", "idempotence", "verify") if step not in scenario.sequence]
+    if row["proof"] != "none" and scenario.hosts < 2:
+        wrong.append(f"{system}: {scenario.name} trains on {scenario.hosts} host")
+    missing = scenario.left_out(WHOLE if row["proof"] != "none" else PART)
     return wrong + [f"{system}: {scenario.name} leaves out {step}" for step in missing]
 
 
 def _scenario(checkout: Path, path: Path, shared: Mapping, hosts: Mapping) -> Scenario:
     own = _read(path)
-    host = hosts[own["platforms"][0].get("distribution", "debian12")]
+    host = hosts[own["driver"].get("distribution", "debian12")]
     provisioners = [one.get("provisioner", {}) for one in (shared, own)]
     playbook = [one["playbooks"]["converge"] for one in provisioners if "converge" in one.get("playbooks", {})][-1]
     sequences = [one.get("scenario", {}).get("test_sequence") for one in (own, shared)]
@@ -122,9 +141,16 @@ def _scenario(checkout: Path, path: Path, shared: Mapping, hosts: Mapping) -> Sc
         name=path.parent.name,
         system=_system(host),
         replica="os_release" in host,
+        hosts=len(own.get("platforms", shared["platforms"])),
         converges=_converges(checkout, (path.parent / playbook).resolve(), provisioners),
-        sequence=tuple(next(one for one in sequences if one)),
+        sequence=tuple(_step(checkout, path.parent, step) for step in next(one for one in sequences if one)),
     )
+
+
+def _step(checkout: Path, scenario: Path, text: str) -> str:
+    """Return a step with the playbooks that it names as seen from the checkout."""
+    name, *playbooks = text.split()
+    return " ".join([name, *(str((scenario / one).resolve().relative_to(checkout.resolve())) for one in playbooks)])
 
 
 def _system(host: Mapping) -> str:
@@ -137,16 +163,12 @@ def _system(host: Mapping) -> str:
 
 
 def _converges(checkout: Path, playbook: Path, provisioners: Iterable[Mapping]) -> str:
-    """Return site where the playbook imports site.yml as a whole and no option narrows it; else the playbook's name."""
-    site = (checkout / "playbooks" / "site.yml").resolve()
+    """Return site where the playbook is site.yml and no option narrows it; else what it is."""
     options = [re.split("[= ]", text.lstrip("-"))[0] for one in provisioners for text in one.get("ansible_args", [])]
     options += [name for one in provisioners for name in one.get("options", {})]
-    whole = any(
-        set(play) == {"name", "ansible.builtin.import_playbook"}
-        and (playbook.parent / play["ansible.builtin.import_playbook"]).resolve() == site
-        for play in _read(playbook)
-    )
-    return "site" if whole and not NARROWING & set(options) else playbook.stem
+    narrowed = "part of " if NARROWING & set(options) else ""
+    name = playbook.relative_to(checkout.resolve()).as_posix()
+    return narrowed + {"playbooks/site.yml": "site", "molecule/shared/stack.yml": "stack"}.get(name, name)
 
 
 def _used(role: Path) -> set[str]:

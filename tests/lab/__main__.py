@@ -10,9 +10,9 @@ import shutil
 import sys
 from contextlib import contextmanager
 
-from . import demo, hosts, leftovers, paths, podman, replicas
+from . import demo, hosts, leftovers, paths, podman, reference, replicas
 from .mirror import build, faults
-from .progress import LabError
+from .progress import LabError, say
 
 TOOLS = ("podman", "runc", "mmdebstrap", "nsenter", "ip", "ssh-keygen")
 
@@ -42,6 +42,10 @@ def _parser():
     one = commands.add_parser("demo", help="bring hosts up and run plan, site, verify, train, report")
     one.add_argument("--nodes", type=_positive, default=2)
     one.set_defaults(run=_demo)
+    one = commands.add_parser("reference", help="the same for a reference system, on replicas, and site once more")
+    one.add_argument("system", help=f"one of {', '.join(reference.names())}")
+    one.add_argument("--down", action="store_true", help="remove the hosts afterwards")
+    one.set_defaults(run=_reference)
     one = commands.add_parser("down", help="remove the hosts of one lab")
     one.add_argument("--name", default="gpu")
     one.set_defaults(run=_down)
@@ -96,8 +100,22 @@ def _up(args):
 def _demo(args):
     with _alone():
         hosts.ensure_ssh_key()
-        hosts.up("gpu", args.nodes, demo.INVENTORY / "hosts.yml", demo.MACHINE)
-    demo.run(args.nodes)
+        demo.up(args.nodes)
+    demo.job(args.nodes).run()
+
+
+def _reference(args):
+    system = reference.get(args.system)
+    with _alone():
+        hosts.ensure_ssh_key()
+        system.up()
+    say(reference.REMARK)
+    try:
+        system.job().run()
+    finally:
+        if args.down:
+            with _alone():
+                hosts.down(system.lab)
 
 
 def _down(args):

@@ -45,10 +45,11 @@ cat /etc/ssh/ssh_host_ed25519_key.pub
 """
 
 
-def up(name, count, inventory=None, machine=None, distribution=replicas.DEFAULT, use_mirror=False):
+def up(name, count, inventory=None, machine=None, distribution=replicas.DEFAULT, use_mirror=False, variables=None):
     """Bring hosts NAME-1 … NAME-COUNT up (those missing) and write their inventory; its path.
 
-    ``machine`` names the simulated machine that new hosts are; None: this one, as containers see it.
+    ``machine`` names the simulated machine that new hosts are, or one for each; None: this one, as containers see it.
+    ``variables``: more for the inventory.
     ``use_mirror``: Debian hosts, too, take NVIDIA's packages from the stub mirror (replicas always do).
     """
     kind = replicas.get(distribution)
@@ -63,6 +64,9 @@ def up(name, count, inventory=None, machine=None, distribution=replicas.DEFAULT,
     surplus = [host for host in existing if int(host.rpartition("-")[2]) > count]
     _remove(surplus)
     wanted = [f"{name}-{i}" for i in range(1, count + 1)]
+    machines = dict(
+        zip(wanted, [machine] * count if machine is None or isinstance(machine, str) else machine, strict=True)
+    )
     missing = [host for host in wanted if host not in existing]
     if missing:
         say(f"starting {', '.join(missing)}")
@@ -70,17 +74,20 @@ def up(name, count, inventory=None, machine=None, distribution=replicas.DEFAULT,
     addresses = {host: existing[host]["address"] for host in wanted if host in existing}
     addresses.update(zip(missing, network.free_addresses(len(missing), taken), strict=True))
     for host in missing:
-        services.start(base, host, addresses[host], {"allreduce.lab": name}, *hardware.record(name, host, machine))
+        services.start(
+            base, host, addresses[host], {"allreduce.lab": name}, *hardware.record(name, host, machines[host])
+        )
     with ThreadPoolExecutor() as pool:
         keys = dict(zip(wanted, pool.map(lambda host: _provision(host, _setup(name, kind)), wanted), strict=True))
-    if machine:
-        for host in missing:
+    for host in missing:
+        if machines[host]:
             hardware.install(host)
     for host in wanted:
         _wait_for_ssh(host, addresses[host])
     path = inventory or paths.LAB / name / "hosts.yml"
-    variables = {"report_remark": _remark(kind, machine), **_mirror_variables(name, kind, use_mirror)}
-    _write_inventory(path, addresses, keys, variables)
+    each = {host: {"report_remark": _remark(kind, machines[host])} for host in wanted}
+    common = {**_mirror_variables(name, kind, use_mirror), **(variables or {})}
+    _write_inventory(path, addresses, keys, each, common)
     say(f"{count} host{'s' if count > 1 else ''} up: {', '.join(f'{h} ({addresses[h]})' for h in wanted)}")
     return path
 
@@ -201,14 +208,14 @@ def ensure_ssh_key():
         subprocess.run(argv, check=True)
 
 
-def _write_inventory(path, addresses, keys, variables):
+def _write_inventory(path, addresses, keys, each, variables):
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     known = path.with_name(".known_hosts")  # a dot: Ansible would parse it as inventory
     known.write_text("".join(f"{addresses[h]} {' '.join(keys[h].split()[:2])}\n" for h in addresses), encoding="utf-8")
     inventory = {
         "gpu_nodes": {
-            "hosts": {host: {"ansible_host": address} for host, address in addresses.items()},
+            "hosts": {host: {"ansible_host": address, **each[host]} for host, address in addresses.items()},
             "vars": {
                 "ansible_user": "ansible",
                 "ansible_ssh_private_key_file": str(paths.SSH_KEY),

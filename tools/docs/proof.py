@@ -44,7 +44,8 @@ def meaning(checkout: Path) -> str:
     without = [name for name in site_roles(checkout) if name not in stack_roles(checkout)]
     return "\n".join(
         [
-            f"* *{EXTENT['site']}*: a Molecule scenario runs `playbooks/site.yml` on a bare host, then once more without a change;",
+            f"* *{EXTENT['site']}*: a Molecule scenario runs `site.yml` on two bare hosts, once more without a change and in check mode,",
+            "  then `verify.yml`, a training over both hosts and `report.yml`;",
             f"* *{EXTENT['stack']}*: the scenario leaves out the roles {_listed(map(code, without))};",
             "* *on a replica*: a host that answers like the distribution, with its package manager and stub packages",
             "  ([docs/lab.md](docs/lab.md)); elsewhere it is the distribution itself, with the real driver of its archive.",

@@ -45,6 +45,9 @@ def archive(suite: str) -> list[Package]:
             found += drivers.ubuntu_set(values, 0)
             found.append(expand(data["archive"]["fabric_manager"], values, version, "apt"))
             found += drivers.precompiled(values, kernels)
+    for row in data["archive"]["transitional"]:
+        if row["suite"] == suite:
+            found += drivers.transitional(row)
     for kernel in kernels:
         found += _ubuntu_kernel(kernel)
     return list({(p.name, p.version): p for p in found}.values())

@@ -45,6 +45,17 @@ def ubuntu_driver(driver: dict, _row: dict) -> Iterator[Package]:
             yield expand(entry, values, entry.get("version", "{v}").format(**values), "apt")
 
 
+def transitional(row: dict) -> Iterator[Package]:
+    """Empty packages of one branch, each of which brings the same of another."""
+    version = version_of(row)
+    values = {"s": row["suffix"], "f": "", "firmware": ""}
+    for entry in table("driver_ubuntu")["packages"]:
+        if happened(entry, 0) and entry["name"] != "{firmware}":
+            name = entry["name"].format(**values)
+            other = name.replace(row["suffix"], row["to"])
+            yield Package(name, version, entry.get("architecture", "amd64"), depends=(other,))
+
+
 def debian_driver(driver: dict, _row: dict) -> Iterator[Package]:
     upstream = version_of(driver)
     values = {"u": upstream, "v": f"{upstream}-1", "b": numbers(upstream)[0]}

@@ -25,7 +25,11 @@ def cuda(row: dict) -> Iterator[Package]:
         driver = release.get("driver")
         values = {"x": f"{major}-{minor}", "major": major, "r": number, "d": driver}
         entries = data["packages"] + (data["unversioned"] if number in newest.values() else [])
+        later = {entry["name"] for entry in entries if numbers(entry.get("since", "0")) > [major, minor]}
         for entry in entries:
+            if entry["name"] in later:
+                continue
+            entry = {**entry, "depends": [d for d in entry.get("depends", ()) if d not in later]}  # noqa: PLW2901
             if "{d}" in str(entry) and not driver:
                 entry = {**entry, "depends": [d for d in entry.get("depends", ()) if "{d}" not in d]}  # noqa: PLW2901
                 if "version" in entry:

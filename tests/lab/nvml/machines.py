@@ -18,10 +18,15 @@ H100 = Model(
 RTX_3090 = Model(
     "NVIDIA GeForce RTX 3090", 0x2204, 7, "8.6", 24576, (350, 100, 366), ecc=False, nvlink_version=5, nvlinks=4
 )
+RTX_3080 = Model("NVIDIA GeForce RTX 3080", 0x2206, 7, "8.6", 10240, (320, 100, 370), ecc=False)
 A30 = Model("NVIDIA A30", 0x20B7, 7, "8.0", 24576, (165, 100, 165), mig=True, nvlink_version=4, nvlinks=4)
 GB200 = Model(
     "NVIDIA GB200", 0x2941, 10, "10.0", 189471, (1200, 200, 1200), (5, 16), mig=True, nvlink_version=7, nvlinks=18
 )
+A100_PCIE = Model(
+    "NVIDIA A100-PCIE-40GB", 0x20F1, 7, "8.0", 40960, (250, 150, 250), mig=True, nvlink_version=4, nvlinks=12
+)
+V100_PCIE = Model("Tesla V100-PCIE-32GB", 0x1DB6, 5, "7.0", 32768, (250, 100, 250), (3, 16))
 V100 = Model("Tesla V100-SXM2-32GB", 0x1DB5, 5, "7.0", 32768, (300, 150, 300), (3, 16), nvlink_version=2, nvlinks=6)
 
 
@@ -111,11 +116,10 @@ def hgx_h100() -> Machine:
     return _switched("hgx-h100", H100, 4, 2, numa, [0, 0, 1, 1], **more)
 
 
-def a100_nvlink() -> Machine:
-    """4×A100 40 GB, every pair joined by four NVLinks, one HCA for two GPUs."""
+def _four_a100(name: str, model: Model) -> Machine:
     gpus = [
         Gpu(
-            A100_40,
+            model,
             below_root(f"pci0000:{host:02x}", f"0000:{host:02x}:01.1", f"0000:{host + 1:02x}:00.0"),
             number,
             number,
@@ -132,15 +136,46 @@ def a100_nvlink() -> Machine:
         for number, host in enumerate((0x00, 0x80))
     )
     numa = {node: f"{16 * node}-{16 * node + 15}" for node in range(4)}
-    return Machine("a100-nvlink", direct(gpus, pairs), nics, numa=numa)
+    return Machine(name, direct(gpus, pairs), nics, numa=numa)
+
+
+def a100_nvlink() -> Machine:
+    """4×A100 40 GB, every pair joined by four NVLinks, one HCA for two GPUs."""
+    return _four_a100("a100-nvlink", A100_40)
+
+
+def a100_80_nvlink() -> Machine:
+    """The same with 80 GB each."""
+    return _four_a100("a100-80-nvlink", A100_80)
+
+
+def _workstation(name: str, models: "tuple[Model, Model]", links: int) -> Machine:
+    """Two GPUs in one socket, no HCA."""
+    gpus = [
+        Gpu(model, below_root("pci0000:00", f"0000:00:0{n + 1}.1", f"0000:0{n + 1}:00.0"), 0, n)
+        for n, model in enumerate(models)
+    ]
+    return Machine(name, direct(gpus, {(0, 1): links} if links else {}), numa={0: "0-31"})
 
 
 def rtx_3090() -> Machine:
     """A workstation: 2×RTX 3090 with an NVLink bridge, one socket."""
-    gpus = [
-        Gpu(RTX_3090, below_root("pci0000:00", f"0000:00:0{n + 1}.1", f"0000:0{n + 1}:00.0"), 0, n) for n in range(2)
-    ]
-    return Machine("rtx-3090", direct(gpus, {(0, 1): 4}), numa={0: "0-31"})
+    return _workstation("rtx-3090", (RTX_3090, RTX_3090), 4)
+
+
+def rtx_3090_3080() -> Machine:
+    """A workstation with two GPUs that have nothing but PCIe in common."""
+    return _workstation("rtx-3090-3080", (RTX_3090, RTX_3080), 0)
+
+
+def v100_pcie() -> Machine:
+    """A server with 2×V100 in the PCIe form, which has no NVLink."""
+    return _workstation("v100-pcie", (V100_PCIE, V100_PCIE), 0)
+
+
+def a100_pcie() -> Machine:
+    """2×A100 in the PCIe form, all three bridges between them."""
+    return _workstation("a100-pcie", (A100_PCIE, A100_PCIE), 12)
 
 
 def v100_cube_mesh() -> Machine:
@@ -216,9 +251,17 @@ MACHINES = (
     dgx_a100,
     hgx_h100,
     a100_nvlink,
+    a100_80_nvlink,
     rtx_3090,
+    rtx_3090_3080,
+    v100_pcie,
+    a100_pcie,
     v100_cube_mesh,
     a30_pairs,
     gb200_tray,
     a100_mig,
 )
+
+
+def named(name: str) -> Machine:
+    return next(machine for machine in (make() for make in MACHINES) if machine.name == name)

@@ -20,6 +20,7 @@ CHECKOUT = Path(__file__).resolve().parents[3]
 ROWS = load().rows("distros")
 KNOWN = supported.scenarios(CHECKOUT)
 MADE_UP = {"id": "ubuntu", "version": "18.04", "proof": "none", "scenario": None, "converges": None}
+WHOLE = supported.WHOLE
 DEBIAN_12 = next(row for row in ROWS if row["scenario"] == "debian12")
 
 
@@ -64,7 +65,13 @@ def test_a_scenario_without_a_row_is_a_problem(name):
         ({}, {"replica": True}, "debian 12: proof is real, debian12 shows replica"),
         ({}, {"converges": "stack"}, "debian 12: proof is real, debian12 shows none"),
         ({"proof": "none"}, {"converges": "stack"}, "debian 12: converges is site, debian12 shows stack"),
-        ({}, {"sequence": ("create", "converge", "verify")}, "debian 12: debian12 leaves out idempotence"),
+        ({}, {"hosts": 1}, "debian 12: debian12 trains on 1 host"),
+        *[
+            ({}, {"sequence": tuple(one for one in WHOLE if one != step)}, f"debian 12: debian12 leaves out {step}")
+            for step in WHOLE
+        ],
+        # What is verified after the training, or idempotent only after it, is another job.
+        ({}, {"sequence": (*WHOLE[:1], *WHOLE[2:], WHOLE[1])}, "debian 12: debian12 leaves out check"),
     ],
 )
 def test_a_claim_beyond_its_scenario_is_a_problem(row, scenario, problem):
@@ -80,7 +87,7 @@ class Checkout:
         self.place = place
         for name in (
             ".config/molecule/config.yml", "tests/lab/replicas/distributions.yml", "playbooks/site.yml",
-            "molecule/debian12/molecule.yml", "molecule/shared/converge.yml", "molecule/shared/stack.yml",
+            "molecule/debian12/molecule.yml", "molecule/shared/stack.yml",
         ):  # fmt: skip
             (place / name).parent.mkdir(parents=True, exist_ok=True)
             (place / name).write_text((CHECKOUT / name).read_text(encoding="utf-8"), encoding="utf-8")
@@ -118,22 +125,26 @@ def test_a_part_of_site_is_no_proof(checkout, provisioner):
     assert (checkout.scenario.converges == "site", checkout.scenario.proof) == (False, "none")
 
 
-@pytest.mark.parametrize(
-    "play",
-    [
-        {"name": "Plan", "ansible.builtin.import_playbook": "../../playbooks/plan.yml"},
-        {"name": "Site", "ansible.builtin.import_playbook": "../../playbooks/site.yml", "when": "false"},
-        {"name": "Site", "hosts": "gpu_nodes", "roles": [{"role": "allreduce.gpu.base"}]},
-    ],
-    ids=["plan", "condition", "roles"],
-)
-def test_another_playbook_is_no_proof(checkout, play):
-    (checkout.place / "molecule/shared/converge.yml").write_text(yaml.safe_dump([play]), encoding="utf-8")
-    assert checkout.scenario.proof == "none"
+@pytest.mark.parametrize("playbook", ["../../playbooks/plan.yml", "../shared/site.yml", "../shared/stack.yml"])
+def test_another_playbook_is_no_proof(checkout, playbook):
+    checkout.change("molecule/debian12/molecule.yml", provisioner={"playbooks": {"converge": playbook}})
+    assert (checkout.scenario.converges == "site", checkout.scenario.proof) == (False, "none")
+
+
+@pytest.mark.parametrize("place", [".config/molecule/config.yml", "molecule/debian12/molecule.yml"])
+def test_a_scenario_that_does_not_train_is_no_proof(checkout, place):
+    steps = ["converge", "idempotence", "check", "side_effect ../../playbooks/verify.yml", "verify"]
+    checkout.change(place, scenario={"test_sequence": steps})
+    assert (checkout.scenario.converges, checkout.scenario.proof) == ("site", "none")
+
+
+def test_one_host_is_no_proof(checkout):
+    checkout.change("molecule/debian12/molecule.yml", platforms=[{"name": "one"}])
+    assert (checkout.scenario.hosts, checkout.scenario.proof) == (1, "none")
 
 
 def test_a_replica_is_no_real_host(checkout):
-    checkout.change("molecule/debian12/molecule.yml", platforms=[{"name": "one", "distribution": "rocky8"}])
+    checkout.change("molecule/debian12/molecule.yml", driver={"distribution": "rocky8"})
     assert (checkout.scenario.system, checkout.scenario.proof) == ("rocky 8", "replica")
 
 

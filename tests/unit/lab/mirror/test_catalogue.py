@@ -14,7 +14,7 @@ from functools import cache
 import pytest
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.resolve import resolve
 
-from tests.lab import replicas
+from tests.lab import reference, replicas
 from tests.lab.mirror import catalogue, deb
 
 BOARD = ["A100 SXM4 80GB"] * 8  # a board with a fabric manager
@@ -81,6 +81,38 @@ def test_every_package_of_a_plan_is_there(distribution, system, branch, source):
             assert any(fnmatchcase(version, package["version"] or "*") for version in versions), package
 
 
+@pytest.mark.parametrize("name", reference.names())
+def test_every_package_of_a_reference_system_is_there(name):
+    system = reference.get(name)
+    distribution = replicas.get(system.distribution)
+    available = _versions(distribution.nvidia, "nvidia")
+    group = system.content["gpu_nodes"]
+    for host in system.hosts:
+        variables = {**group["vars"], **(group["hosts"][host] or {})}
+        question = {**variables["gpu_stack_host"], "profile": variables["gpu_stack_profile"]}
+        stack = resolve({"ansible_core": "2.19", **question})["stack"]
+        parts = [part for part in ("driver", "fabric_manager", "cuda", "cudnn", "nccl") if stack[part]]
+        for package in _wanted(stack, parts):
+            versions = available.get(package["name"], [])
+            assert any(fnmatchcase(version, package["version"] or "*") for version in versions), package
+
+
+def test_a_name_that_goes_on_is_empty_and_brings_the_next_branch():
+    archive = {package.name: package for package in catalogue.archive("focal")}
+    assert archive["nvidia-headless-460"].depends == ("nvidia-headless-470",)
+    assert archive["nvidia-headless-470"].depends == ("nvidia-headless-535",)
+    assert archive["nvidia-headless-460"].files == ()
+    assert {relation for package in archive.values() if "-460" in package.name for relation in package.depends} <= set(
+        archive
+    )
+
+
+def test_the_first_toolkits_have_no_package_that_is_common_to_all():
+    names = {package.name for package in catalogue.packages("ubuntu2004")}
+    assert {"cuda-toolkit-11-2", "cuda-cudart-11-2", "cuda-toolkit-11-7-config-common"} <= names
+    assert "cuda-toolkit-11-2-config-common" not in names
+
+
 def _names(relation):
     """Package names of a relation with alternatives; nothing for a rich one."""
     if relation.startswith("("):
@@ -109,7 +141,8 @@ def test_every_dependency_can_be_met(slug):
         for distribution in ("ubuntu2004", "ubuntu2204", "ubuntu2404", "debian12")
         for branch in ("535", "550", "580")
         if (distribution, branch) != ("ubuntu2004", "580")  # NVIDIA's repository for it ends before
-    ],
+    ]
+    + [("ubuntu2004", "460")],
 )
 def test_apt_installs_a_plan(distribution, branch, tmp_path):
     """The real solver, over the index alone, with the pins of the hold: without them names without a branch go to the newest."""
@@ -117,7 +150,9 @@ def test_apt_installs_a_plan(distribution, branch, tmp_path):
     stack = _stack(f"{kind.os_release.get('ID', 'debian')} {_number(kind)}", branch, "nvidia")
     driver = stack["driver"]
     pin = f"Package: {' '.join(driver['held'])}\nPin: version {driver['version']}-*\nPin-Priority: 1001\n"
-    simulated = Apt(tmp_path, catalogue.packages(kind.nvidia), pin)
+    # As in Ubuntu's archive, where 460 goes on as an empty name for 470, and 470 for 535.
+    beside = catalogue.archive(kind.archive) if branch == "460" else []
+    simulated = Apt(tmp_path, [*catalogue.packages(kind.nvidia), *beside], pin)
     chosen = [*_wanted(stack, ["driver", "fabric_manager", "cuda", "cudnn", "nccl"])]
     installed = simulated.install(*(f"{p['name']}={p['version']}" if p["version"] else p["name"] for p in chosen))
     assert {package["name"] for package in chosen} <= set(installed)

@@ -70,6 +70,30 @@ MATRICES = {
         mlx5_0  PHB    SYS    SYS    SYS    X      SYS
         mlx5_1  SYS    SYS    PHB    SYS    SYS    X
     """,
+    "a100-80-nvlink": """
+                GPU0   GPU1   GPU2   GPU3   mlx5_0 mlx5_1
+        GPU0    X      NV4    NV4    NV4    PHB    SYS
+        GPU1    NV4    X      NV4    NV4    SYS    SYS
+        GPU2    NV4    NV4    X      NV4    SYS    PHB
+        GPU3    NV4    NV4    NV4    X      SYS    SYS
+        mlx5_0  PHB    SYS    SYS    SYS    X      SYS
+        mlx5_1  SYS    SYS    PHB    SYS    SYS    X
+    """,
+    "rtx-3090-3080": """
+                GPU0   GPU1
+        GPU0    X      PHB
+        GPU1    PHB    X
+    """,
+    "v100-pcie": """
+                GPU0   GPU1
+        GPU0    X      PHB
+        GPU1    PHB    X
+    """,
+    "a100-pcie": """
+                GPU0   GPU1
+        GPU0    X      NV12
+        GPU1    NV12   X
+    """,
     "rtx-3090": """
                 GPU0   GPU1
         GPU0    X      NV4

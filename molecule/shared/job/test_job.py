@@ -1,0 +1,74 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the whole main job leaves: environments and keys on the hosts; a verdict, a training and a report on the controller."""
+
+import json
+
+import pytest
+
+# What a lab host has nothing for: its GPUs, if any, compute nothing.
+MAY_BE_SKIPPED = set()
+PROGRAM = "import sys, torch; print(*sys.version_info[:2], torch.__version__, (torch.ones(3) @ torch.ones(3)).item())"
+
+
+@pytest.fixture(scope="module")
+def verification(reports):
+    return json.loads((reports / "verify.json").read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="module")
+def training(reports):
+    (path,) = (reports / "training").glob("*/result.json")
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def test_every_planned_environment_computes(host, stack):
+    assert stack["environments"]
+    for environment in stack["environments"]:
+        said = host.check_output(f"/opt/allreduce/envs/{environment['name']}/bin/python -c '{PROGRAM}'")
+        major, minor, torch, result = said.split()
+        assert f"{major}.{minor}" == environment["python"]
+        assert torch.partition("+")[0] == environment["frameworks"]["pytorch"]
+        assert torch.partition("+")[2] == environment["index"]["name"]
+        assert result == "3.0"
+
+
+def test_every_node_reaches_every_other_one(host, names):
+    own = host.check_output("hostname")
+    reached = [
+        host.check_output(f"sudo -H -u trainer ssh -o BatchMode=yes -o StrictHostKeyChecking=yes {name} hostname")
+        for name in names
+        if name != own
+    ]
+    assert reached == [name for name in names if name != own]
+    assert reached
+
+
+def test_all_was_verified_and_found_right(verification, names):
+    assert set(verification["nodes"]) == set(names)
+    checks = [check for node in verification["nodes"].values() for check in node["checks"]]
+    checks += verification["cluster_checks"]
+    assert [check for check in checks if check["status"] not in ("passed", "skipped")] == []
+    assert {check["name"] for check in checks if check["status"] == "skipped"} == MAY_BE_SKIPPED
+    assert {check["category"] for check in checks if check["status"] == "passed"} >= {
+        "coherence", "health", "environment", "network", "collectives",
+    }  # fmt: skip
+
+
+def test_all_hosts_trained_together(training, names):
+    assert training["status"] == "succeeded"
+    assert training["failure"] is None
+    assert training["nodes"] == names
+    assert training["world_size"] == len(names)
+    assert training["metrics"]["backend"] == "gloo"
+    assert training["metrics"]["loss_last"] < training["metrics"]["loss_first"]
+    assert training["metrics"]["samples_per_second"] > 0
+
+
+def test_the_report_tells_of_all(reports, training, names):
+    report = json.loads((reports / "report.json").read_text(encoding="utf-8"))
+    assert report["verdict"]["sentences"]
+    page = (reports / "report.html").read_text(encoding="utf-8")
+    assert [name for name in [*names, training["run_id"]] if name not in page] == []
+    assert (reports / "junit.xml").exists()

@@ -1,0 +1,116 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The main job of a reference system: its inventory, on hosts that answer like its systems and have the GPUs it describes."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+from . import hosts, paths, replicas
+from .job import Job, Step, steps
+from .nvml import machines
+from .progress import LabError
+
+INVENTORIES = paths.CHECKOUT / "inventories"
+NODES = 2  # of an inventory with more: two train over a network as many do
+# What a lab host cannot have as a real one has it. PyTorch's own index is out of the lab's reach; the plain package index
+# has builds for CUDA, too.
+VARIABLES = {
+    "gpu_stack_request": {"pytorch_index": "pypi"},
+    "nvidia_driver_boot_time_command": "stat -c %Y /proc/1",  # containers see the boot id of the machine they run on
+}
+REMARK = (
+    "reference: PyTorch comes from the plain package index, which has one CUDA build of each release, not from the index"
+    " that the profile names; everything else is what the inventory asks for"
+)
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A reference system in the lab: host names, the replica they are and the simulated machine of each."""
+
+    name: str
+    hosts: tuple[str, ...]
+    distribution: str
+    machines: tuple[str, ...]
+    content: Mapping
+
+    @property
+    def lab(self) -> str:
+        return self.hosts[0].rpartition("-")[0]
+
+    @property
+    def inventory(self) -> Path:
+        return paths.CHECKOUT / "tests" / "output" / f"reference-{self.name}"
+
+    def up(self) -> None:
+        """Bring the hosts up, and write their inventory: the system's own, the lab's connection laid over it."""
+        shutil.copytree(INVENTORIES / self.name, self.inventory, dirs_exist_ok=True, ignore=_left)
+        text = yaml.safe_dump(dict(self.content), sort_keys=False)
+        (self.inventory / "hosts.yml").write_text(text, encoding="utf-8")
+        hosts.up(
+            self.lab, len(self.hosts), self.inventory / "lab.yml", self.machines, self.distribution, variables=VARIABLES
+        )
+
+    def job(self) -> Job:
+        """Return what is done on them; a host alone trains with a rank for each of its GPUs."""
+        ranks = () if len(self.hosts) > 1 else ("-e", f"train_nproc_per_node={self.gpus}")
+        again = Step("site", "once more: nothing is left to change", still=True)
+        return Job(self.inventory, (*steps(len(self.hosts), *ranks), again), f"make reference SYSTEM={self.name}")
+
+    @property
+    def gpus(self) -> int:
+        """How many the first host has."""
+        return len(machines.named(self.machines[0]).gpus)
+
+
+def names() -> list[str]:
+    """Return the inventories that describe their hosts."""
+    described = (path.parent.name for path in INVENTORIES.glob("*/hosts.yml") if "gpu_stack_host" in path.read_text())
+    return sorted(described)
+
+
+def get(name: str) -> Reference:
+    """Return a reference system by the name of its inventory; LabError where there is none, or the lab cannot be it."""
+    if name not in names():
+        raise LabError(f"there is no reference system {name!r}: use one of {', '.join(names())}")
+    content = yaml.safe_load((INVENTORIES / name / "hosts.yml").read_text(encoding="utf-8"))
+    group = content["gpu_nodes"]
+    kept = dict(list(group["hosts"].items())[:NODES])
+    described = [{**group["vars"], **(own or {})}["gpu_stack_host"] for own in kept.values()]
+    systems = {host["os"] for host in described}
+    if len(systems) > 1:
+        raise LabError(f"the hosts of {name} have several systems ({', '.join(sorted(systems))}): a lab has one")
+    return Reference(
+        name, tuple(kept), _distribution(systems.pop()), tuple(_machine(host["gpus"]) for host in described),
+        {"gpu_nodes": {**group, "hosts": kept}},
+    )  # fmt: skip
+
+
+def _distribution(system: str) -> str:
+    """Return the lab's distribution for a system as an inventory names it (`rocky 8.10`)."""
+    found, version = system.split()
+    for name in replicas.names():
+        release = replicas.get(name).os_release
+        if release and (release["ID"], release["VERSION_ID"]) == (found, version):
+            return name
+    raise LabError(f"the lab has no {system}: it has {', '.join(replicas.names())}")
+
+
+def _machine(gpus: list[str]) -> str:
+    """Return the name of the simulated machine with these GPUs and no NVSwitch."""
+    for machine in (make() for make in machines.MACHINES):
+        if sorted(gpu.model.name for gpu in machine.gpus) == sorted(gpus) and not machine.nvswitches:
+            return machine.name
+    raise LabError(f"no simulated machine has {', '.join(gpus)}: add one to tests/lab/nvml/machines.py")
+
+
+def _left(_directory: str, found: list[str]) -> set[str]:
+    """Return what of an inventory stays where it is: what former runs left there."""
+    return {name for name in found if name.startswith(".") or name == "stack.lock.yml"}
