@@ -11,7 +11,7 @@ from pathlib import Path
 
 import yaml
 
-from . import hardware, image, leftovers, network, paths, podman, replicas, services, wheels
+from . import hardware, image, interpreters, leftovers, network, paths, podman, replicas, services, wheels
 from .mirror import build as mirror
 from .progress import LabError, say
 
@@ -60,6 +60,7 @@ def up(name, count, inventory=None, machine=None, distribution=replicas.DEFAULT,
     services.ensure(base if distribution == replicas.DEFAULT else image.ensure(replicas.get(replicas.DEFAULT)))
     if use_mirror or kind.archive:
         mirror.ensure(kind.nvidia, *([kind.archive] if kind.archive else []))
+    interpreters.publish(mirror.SERVED / "interpreters", _interpreters_url(name), f"{name}.json")
     existing = {host["name"]: host for host in podman.containers(f"allreduce.lab={name}") if _runs(host["name"])}
     surplus = [host for host in existing if int(host.rpartition("-")[2]) > count]
     _remove(surplus)
@@ -87,6 +88,7 @@ def up(name, count, inventory=None, machine=None, distribution=replicas.DEFAULT,
     path = inventory or paths.LAB / name / "hosts.yml"
     each = {host: {"report_remark": _remark(kind, machines[host])} for host in wanted}
     common = {**_mirror_variables(name, kind, use_mirror), **(variables or {})}
+    common["python_env_python_downloads"] = f"{_interpreters_url(name)}/{name}.json"
     _write_inventory(path, addresses, keys, each, common)
     say(f"{count} host{'s' if count > 1 else ''} up: {', '.join(f'{h} ({addresses[h]})' for h in wanted)}")
     return path
@@ -153,6 +155,11 @@ def _setup(lab, kind):
         return ""
     url = f"{services.mirror_url(lab)}/{mirror.place(kind.archive)}"
     return replicas.sources(kind, url, mirror.key("archive").read_text(encoding="utf-8"))
+
+
+def _interpreters_url(lab):
+    """Where hosts find the packed interpreters and the list of them, NAME.json."""
+    return f"{services.mirror_url(lab)}/interpreters"
 
 
 def _mirror_variables(lab, kind, use_mirror):

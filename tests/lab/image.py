@@ -8,6 +8,8 @@ import os
 import subprocess
 
 from . import paths
+from .interpreters import elf
+from .mirror import system
 from .podman import podman
 from .progress import LabError, say
 
@@ -32,10 +34,10 @@ PACKAGES = [
     "needrestart",
 ]
 
-# Runs in the new root ($1) and, for an image from a registry, in the container (root is /).
+# Runs in the new root ($1; / in the container of an image from a registry), with files of the build machine below $2.
 CUSTOMIZE = r"""
 set -eu
-root=${1%/}
+root=${1%/} aside=$2
 # Host keys belong to a host, not to an image; so does the machine id.
 rm -f "$root"/etc/ssh/ssh_host_*
 : > "$root/etc/machine-id"
@@ -48,6 +50,15 @@ chmod 440 "$root/etc/sudoers.d/ansible"
 mkdir -p "$root/etc/systemd/system/chrony.service.d"
 printf '[Service]\nExecStart=\nExecStart=!/usr/sbin/chronyd $DAEMON_OPTS -x\n' \
   > "$root/etc/systemd/system/chrony.service.d/lab.conf"
+# Interpreters (interpreters/elf.py) need the build machine's glibc or a newer one: a copy of it aside where the host's is older.
+mkdir -p "$root{aside}"
+own=$(chroot "$root/" ldd --version | sed -n '1s/.* //p')
+if [ "$(printf '%s\n' "$own" {glibc} | sort -V | head -n 1)" = {glibc} ]; then
+  ln -sf /lib64/ld-linux-x86-64.so.2 "$root{loader}"
+else
+  mkdir -p "$root{copy}" && cp "$aside"/glibc/* "$root{copy}/"
+  ln -sf {copy}/ld-linux-x86-64.so.2 "$root{loader}"
+fi
 # The timers would take the package lock at a moment of their own.
 [ ! -e "$root/usr/bin/apt-get" ] || chroot "$root/" systemctl mask -q apt-daily.timer apt-daily-upgrade.timer
 """
@@ -62,11 +73,35 @@ INSTALL = {
 
 
 def _customize(distribution):
-    return CUSTOMIZE + distribution.disguise()
+    text = CUSTOMIZE
+    for mark, value in {
+        "{aside}": elf.ASIDE, "{copy}": elf.GLIBC, "{loader}": elf.LOADER, "{glibc}": elf.glibc_version()
+    }.items():  # fmt: skip
+        text = text.replace(mark, value)
+    return text + distribution.disguise() + _install(distribution)
+
+
+def _install(distribution):
+    """Shell lines that install the packages of _prepare()."""
+    if not system.packages(distribution):
+        return ""
+    install = 'rpm -i' if distribution.family == "el" else 'apt-get -qq install -y --no-install-recommends'
+    return f"""
+mkdir "$root/tmp/lab" && cp "$aside"/packages/{distribution.archive}/* "$root/tmp/lab/"
+chroot "$root/" sh -c 'DEBIAN_FRONTEND=noninteractive {install} /tmp/lab/*' && rm -r "$root/tmp/lab"
+"""
+
+
+def _prepare(distribution):
+    """The files of the build machine for customize: its glibc, and packages of the distribution; their directory."""
+    place = paths.LAB / "aside"
+    elf.copy_glibc(place / "glibc")
+    system.write(distribution, place / "packages")
+    return place
 
 
 def _recipe(distribution):
-    parts = [distribution.suite, *PACKAGES, *distribution.packages, _customize(distribution)]
+    parts = [distribution.suite, *PACKAGES, *distribution.packages, _customize(distribution), system.recipe(distribution)]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:12]
 
 
@@ -111,7 +146,7 @@ def _from_archive(distribution, tag):
         made = subprocess.run(
             [
                 "mmdebstrap", "--quiet", "--variant=apt", f"--include={','.join(PACKAGES + distribution.packages)}",
-                f"--customize-hook=sh {hook} \"$1\"", distribution.suite, str(part), *mirror,
+                f"--customize-hook=sh {hook} \"$1\" {_prepare(distribution)}", distribution.suite, str(part), *mirror,
             ],
             capture_output=True, text=True, check=False,
         )  # fmt: skip
@@ -129,7 +164,8 @@ def _from_registry(distribution, tag):
     recipe.write_text(
         f"FROM {distribution.image}\n"
         f"RUN {INSTALL[distribution.family]}\n"
-        "COPY customize.sh /tmp/customize.sh\nRUN sh /tmp/customize.sh / && rm /tmp/customize.sh\n",
+        f"COPY customize.sh /tmp/customize.sh\nCOPY {_prepare(distribution).name} /tmp/aside\n"
+        "RUN sh /tmp/customize.sh / /tmp/aside && rm -r /tmp/customize.sh /tmp/aside\n",
         encoding="utf-8",
     )
     podman("build", "--quiet", "--tag", tag, "--file", recipe, paths.LAB)

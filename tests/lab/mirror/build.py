@@ -15,10 +15,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from .. import paths
+from .. import interpreters, paths
 from ..nvml import recording
 from ..progress import LabError, say
 from . import apt, catalogue, dnf, keys, stub_driver
+from .model import Package
 from .payload import Builder
 
 HOME = paths.LAB / "mirror"
@@ -82,10 +83,19 @@ def _lock(name: str) -> Iterator[None]:
         yield
 
 
+def _others(name: str) -> list[Package]:
+    """Packages of a stand-in for a distribution's archive."""
+    if name in catalogue.repositories():
+        return []
+    return catalogue.archive(name) if name in apt.UBUNTU else catalogue.distribution(name)
+
+
 def _digest(name: str) -> str:
     here = Path(__file__).parent
     sources = [*sorted(here.glob("*.py")), *sorted(here.glob("data/*.yml")), recording.SOURCE, stub_driver.DAEMON]
     state = hashlib.sha256(name.encode() + fingerprint().encode())
+    for version in sorted({package.python for package in _others(name)} - {""}):
+        state.update(interpreters.recipe(version).encode())
     for source in sources:
         state.update(source.read_bytes())
     return state.hexdigest()[:12]
@@ -119,7 +129,7 @@ def _build(name: str, tree: Path) -> None:
     elif manager == "apt":
         apt.build_archive(name, catalogue.archive(name), builder, tree, KEYS)
     else:
-        dnf.build_distribution(catalogue.distribution(name), builder, tree, KEYS)
+        dnf.build_distribution(name, catalogue.distribution(name), builder, tree, KEYS)
 
 
 def _libraries(work: Path) -> dict[str, bytes]:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from . import drivers, toolkits
+from . import drivers, pythons, toolkits
 from .model import Package, expand, numbers, table, version_of
 
 
@@ -50,6 +50,7 @@ def archive(suite: str) -> list[Package]:
             found += drivers.transitional(row)
     for kernel in kernels:
         found += _ubuntu_kernel(kernel)
+    found += pythons.ubuntu(suite)
     return list({(p.name, p.version): p for p in found}.values())
 
 
@@ -67,7 +68,7 @@ def _ubuntu_kernel(kernel: str) -> list[Package]:
 def distribution(dist: str) -> list[Package]:
     """What the lab's stand-in for an Enterprise Linux and EPEL has."""
     data, found = table("distribution_el"), []
-    for entry in data["packages"]:
+    for entry in (one for one in data["packages"] if dist in one.get("dists", [dist])):
         epoch, dummy, version = str(
             entry.get("el9", entry["version"]) if dist == "el9" else entry["version"]
         ).rpartition(":")
@@ -85,4 +86,4 @@ def distribution(dist: str) -> list[Package]:
             ),
             Package("kernel-headers", kernel, "x86_64"),
         ]
-    return found
+    return [*found, *pythons.el(dist)]

@@ -12,7 +12,7 @@ from pathlib import Path
 import yaml
 
 from ..progress import LabError
-from . import keys
+from . import keys, pythons
 from .apt import VARIANTS
 from .catalogue import repositories
 from .model import Package, numbers, table
@@ -40,12 +40,12 @@ def build_nvidia(slug: str, packages: list[Package], builder: Builder, place: Pa
     (place / VARIANTS / "sha1-key" / row["key"]).write_text(sha1, encoding="utf-8")
 
 
-def build_distribution(packages: list[Package], builder: Builder, place: Path, key_place: Path) -> None:
+def build_distribution(dist: str, packages: list[Package], builder: Builder, place: Path, key_place: Path) -> None:
     """What stands in for the distribution and EPEL."""
     build_packages(packages, builder, place)
     with keys.signer(key_place, "archive") as signature:
         _sign_packages(place, signature)
-        _metadata(place, None)
+        _metadata(place, python_modules(dist))
         _sign_metadata(place, place, signature)
 
 
@@ -103,8 +103,7 @@ def modules(packages: list[Package], dist: str) -> list[dict]:
     streams += [(f"{branch}-open", branch, "open") for branch in reversed(with_open)]
     documents = [_stream(packages, name, branch, kind, dist) for name, branch, kind in streams]
     profiles = {name: ["default"] for name, *rest in streams}
-    default = {"module": data["name"], "stream": data["default_stream"], "profiles": profiles}
-    return [*documents, {"document": "modulemd-defaults", "version": 1, "data": default}]
+    return [*documents, _defaults(data["name"], data["default_stream"], profiles)]
 
 
 def _stream(packages: list[Package], name: str, branch: int, kind: str, dist: str) -> dict:
@@ -118,24 +117,49 @@ def _stream(packages: list[Package], name: str, branch: int, kind: str, dist: st
     names = {package.name for package in chosen}
     foreign = "cuda-drivers" if kind == "open" else "nvidia-open"
     default = [n for n in data["packages"] if n in names and n != foreign] + ([kmod] if kmod else [])
-    context = hashlib.md5(f"{data['name']}{name}{MODULE_VERSION}{dist}".encode()).hexdigest()[:10]  # noqa: S324
+    profiles = {
+        "default": {"rpms": default},
+        "ks": {"rpms": [n for n in default if n != "cuda-drivers"]},
+        "fm": {"rpms": [*default, *[n for n in data["optional"] if n in names]]},
+    }
+    return _document(data["name"], name, f"Nvidia driver for {name} branch", profiles, chosen, dist)
+
+
+def python_modules(dist: str) -> list[dict]:
+    """The streams of Python, each the default of its module, as the distribution has them."""
+    documents = []
+    for name, stream, packages in pythons.streams(dist):
+        summary = f"Python programming language, version {stream}"
+        documents += [
+            _document(name, stream, summary, {"common": {"rpms": [name]}}, packages, dist),
+            _defaults(name, stream, {stream: ["common"]}),
+        ]
+    return documents
+
+
+def _defaults(module: str, stream: str, profiles: dict) -> dict:
+    return {
+        "document": "modulemd-defaults",
+        "version": 1,
+        "data": {"module": module, "stream": stream, "profiles": profiles},
+    }
+
+
+def _document(module: str, stream: str, summary: str, profiles: dict, packages: list[Package], dist: str) -> dict:
+    context = hashlib.md5(f"{module}{stream}{MODULE_VERSION}{dist}".encode()).hexdigest()[:10]  # noqa: S324
     return {
         "document": "modulemd",
         "version": 2,
         "data": {
-            "name": data["name"],
-            "stream": name,
+            "name": module,
+            "stream": stream,
             "version": MODULE_VERSION,
             "context": context,
             "arch": "x86_64",
-            "summary": f"Nvidia driver for {name} branch",
-            "description": f"Nvidia driver for {name} branch (stub of the lab's mirror)",
+            "summary": summary,
+            "description": f"{summary} (stub of the lab's mirror)",
             "license": {"module": ["MIT"]},
-            "profiles": {
-                "default": {"rpms": default},
-                "ks": {"rpms": [n for n in default if n != "cuda-drivers"]},
-                "fm": {"rpms": [*default, *[n for n in data["optional"] if n in names]]},
-            },
-            "artifacts": {"rpms": [f"{p.name}-{p.epoch}:{p.version}.{p.architecture}" for p in chosen]},
+            "profiles": profiles,
+            "artifacts": {"rpms": [f"{p.name}-{p.epoch}:{p.version}.{p.architecture}" for p in packages]},
         },
     }

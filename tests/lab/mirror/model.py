@@ -28,6 +28,7 @@ class Package:
     replaces: tuple[str, ...] = ()
     obsoletes: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
+    python: str = ""  # whose files: an interpreter of tests/lab/interpreters
 
     @property
     def upstream(self) -> str:
@@ -76,4 +77,5 @@ def expand(entry: dict, values: dict, version: str, manager: str) -> Package:
         tuple(filled("replaces") + owned),
         tuple(filled("obsoletes")),
         tuple(entry.get("files", ())),
+        entry.get("python", ""),
     )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from . import stub_cuda, stub_driver, stub_kernel
+from . import stub_cuda, stub_driver, stub_kernel, stub_python
 from .model import Package
 from .stub import Maker, Payload
 
@@ -15,6 +15,7 @@ KINDS: dict[str, Callable[[Maker, Package, Payload], None]] = {
     **stub_driver.KINDS,
     **stub_kernel.KINDS,
     **stub_cuda.KINDS,
+    **stub_python.KINDS,
 }
 
 

@@ -20,6 +20,11 @@ echo /usr/lib64 > "$root/etc/ld.so.conf.d/lib64.conf"
 mkdir -p "$root/etc/yum.repos.d" "$root/etc/dnf/vars" "$root/usr/libexec/lab" "$root/etc/pki/rpm-gpg"
 # The package dkms brings it back (tests/lab/mirror/data/distribution_el.yml).
 mv "$root/usr/sbin/dkms" "$root/usr/libexec/lab/dkms"
+# Debian's Python serves dnf and Ansible's modules, as /usr/bin/python3; its own name is left to the distribution's packages.
+for program in "$root"/usr/bin/python3.[0-9]*; do
+  case $program in *-*) rm "$program" ;; *) mv "$program" "$root/usr/libexec/lab/" && name=${{program##*/}} ;; esac
+done
+ln -sf "../libexec/lab/$name" "$root/usr/bin/python3"
 ln -sf /usr/bin/update-alternatives "$root/usr/sbin/alternatives"
 ln -sf dnf "$root/usr/bin/yum"
 # Debian's rpm keeps the database in the home directory, dnf finds no release there, and a plugin wants a repository.
