@@ -10,7 +10,7 @@ import shutil
 import sys
 from contextlib import contextmanager
 
-from . import demo, hosts, leftovers, paths, podman, reference, replicas
+from . import demo, hosts, leftovers, paths, podman, reference, replicas, wheels
 from .mirror import build, faults
 from .progress import LabError, say
 
@@ -37,6 +37,7 @@ def _parser():
     one.add_argument("--machine", help="simulated machine that new hosts are, e.g. a100-nvlink (default: none)")
     one.add_argument("--distribution", default=replicas.DEFAULT, help=f"one of {', '.join(replicas.names())}")
     one.add_argument("--mirror", action="store_true", help="NVIDIA's packages from the stub mirror on Debian, too")
+    one.add_argument("--wheels", default=wheels.DEFAULT, help="what hosts install from, a name in tests/lab/wheels.yml")
     one.add_argument("--inventory", help="file to write (default .cache/lab/NAME/hosts.yml)")
     one.set_defaults(run=_up)
     one = commands.add_parser("demo", help="bring hosts up and run plan, site, verify, train, report")
@@ -57,6 +58,9 @@ def _parser():
     one.set_defaults(
         run=lambda a: hosts.execute(a.host, [word for i, word in enumerate(a.command) if i or word != "--"])
     )
+    one = commands.add_parser("wheels", help="collect wheels")
+    one.add_argument("sets", nargs="+", help="names in tests/lab/wheels.yml")
+    one.set_defaults(run=_wheels)
     one = commands.add_parser("mirror", help="build stub repositories, or make them misbehave for one lab")
     one.add_argument("repositories", nargs="*", help="what to build, e.g. ubuntu2204 jammy rhel8 el8")
     one.add_argument("--name", help="the lab whose hosts see the faults")
@@ -94,7 +98,17 @@ def _alone():
 def _up(args):
     with _alone():
         hosts.ensure_ssh_key()
-        print(hosts.up(args.name, args.nodes, args.inventory, args.machine, args.distribution, args.mirror))
+        print(
+            hosts.up(
+                args.name,
+                args.nodes,
+                args.inventory,
+                args.machine,
+                args.distribution,
+                args.mirror,
+                wheel_set=args.wheels,
+            )
+        )
 
 
 def _demo(args):
@@ -122,6 +136,12 @@ def _down(args):
     with _alone():
         podman.prepare()
         hosts.down(args.name)
+
+
+def _wheels(args):
+    with _alone():
+        for name in args.sets:
+            wheels.ensure(name)
 
 
 def _mirror(args):

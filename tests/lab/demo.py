@@ -12,7 +12,7 @@ MACHINE = "a100-nvlink"  # what its hosts are: 4 x A100 40 GB, simulated
 
 def up(nodes: int) -> None:
     """Bring the hosts up."""
-    hosts.up("gpu", nodes, INVENTORY / "hosts.yml", MACHINE)
+    hosts.up("gpu", nodes, INVENTORY / "hosts.yml", MACHINE, pythons=False)
 
 
 def job(nodes: int) -> Job:

@@ -15,11 +15,6 @@ from . import hardware, image, interpreters, leftovers, network, paths, podman, 
 from .mirror import build as mirror
 from .progress import LabError, say
 
-# What the hosts install, by name and version (see inventories/lab/group_vars for the request).
-TORCH = "torch==2.13.0"
-TORCH_CPU_INDEX = "https://download.pytorch.org/whl/cpu"
-OTHER_WHEELS = ("numpy", "uv==0.13.9")
-
 # What make demo leaves in the lab's inventory.
 GENERATED = [
     paths.CHECKOUT / "inventories" / "lab" / name
@@ -45,22 +40,35 @@ cat /etc/ssh/ssh_host_ed25519_key.pub
 """
 
 
-def up(name, count, inventory=None, machine=None, distribution=replicas.DEFAULT, use_mirror=False, variables=None):
+def up(
+    name,
+    count,
+    inventory=None,
+    machine=None,
+    distribution=replicas.DEFAULT,
+    use_mirror=False,
+    variables=None,
+    pythons=True,
+    wheel_set=wheels.DEFAULT,
+):
     """Bring hosts NAME-1 … NAME-COUNT up (those missing) and write their inventory; its path.
 
     ``machine`` names the simulated machine that new hosts are, or one for each; None: this one, as containers see it.
     ``variables``: more for the inventory.
     ``use_mirror``: Debian hosts, too, take NVIDIA's packages from the stub mirror (replicas always do).
+    ``pythons``: offer them real interpreters beside their own, which takes a minute to pack once.
+    ``wheel_set``: what they install from, a name in wheels.yml.
     """
     kind = replicas.get(distribution)
     podman.prepare()
-    wheels.ensure(TORCH, TORCH_CPU_INDEX, OTHER_WHEELS)
+    wheels.ensure(wheel_set)
     network.ensure()
     base = image.ensure(kind)
     services.ensure(base if distribution == replicas.DEFAULT else image.ensure(replicas.get(replicas.DEFAULT)))
     if use_mirror or kind.archive:
         mirror.ensure(kind.nvidia, *([kind.archive] if kind.archive else []))
-    interpreters.publish(mirror.SERVED / "interpreters", _interpreters_url(name), f"{name}.json")
+    if pythons:
+        interpreters.publish(mirror.SERVED / "interpreters", _interpreters_url(name), f"{name}.json")
     existing = {host["name"]: host for host in podman.containers(f"allreduce.lab={name}") if _runs(host["name"])}
     surplus = [host for host in existing if int(host.rpartition("-")[2]) > count]
     _remove(surplus)
@@ -87,8 +95,12 @@ def up(name, count, inventory=None, machine=None, distribution=replicas.DEFAULT,
         _wait_for_ssh(host, addresses[host])
     path = inventory or paths.LAB / name / "hosts.yml"
     each = {host: {"report_remark": _remark(kind, machines[host])} for host in wanted}
-    common = {**_mirror_variables(name, kind, use_mirror), **(variables or {})}
-    common["python_env_python_downloads"] = f"{_interpreters_url(name)}/{name}.json"
+    common = {
+        "python_env_find_links": [services.wheels_url(wheels.get(wheel_set).view)],
+        **({"python_env_python_downloads": f"{_interpreters_url(name)}/{name}.json"} if pythons else {}),
+        **_mirror_variables(name, kind, use_mirror),
+        **(variables or {}),
+    }
     _write_inventory(path, addresses, keys, each, common)
     say(f"{count} host{'s' if count > 1 else ''} up: {', '.join(f'{h} ({addresses[h]})' for h in wanted)}")
     return path
@@ -228,7 +240,6 @@ def _write_inventory(path, addresses, keys, each, variables):
                 "ansible_ssh_private_key_file": str(paths.SSH_KEY),
                 "ansible_ssh_common_args": f"-o UserKnownHostsFile={known} -o StrictHostKeyChecking=yes",
                 "base_ca_certificates": _authorities(),
-                "python_env_find_links": [services.wheels_url()],
                 "python_env_no_index": True,
                 **variables,
             },

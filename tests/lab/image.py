@@ -85,7 +85,7 @@ def _install(distribution):
     """Shell lines that install the packages of _prepare()."""
     if not system.packages(distribution):
         return ""
-    install = 'rpm -i' if distribution.family == "el" else 'apt-get -qq install -y --no-install-recommends'
+    install = "rpm -i" if distribution.family == "el" else "apt-get -qq install -y --no-install-recommends"
     return f"""
 mkdir "$root/tmp/lab" && cp "$aside"/packages/{distribution.archive}/* "$root/tmp/lab/"
 chroot "$root/" sh -c 'DEBIAN_FRONTEND=noninteractive {install} /tmp/lab/*' && rm -r "$root/tmp/lab"
@@ -101,7 +101,13 @@ def _prepare(distribution):
 
 
 def _recipe(distribution):
-    parts = [distribution.suite, *PACKAGES, *distribution.packages, _customize(distribution), system.recipe(distribution)]
+    parts = [
+        distribution.suite,
+        *PACKAGES,
+        *distribution.packages,
+        _customize(distribution),
+        system.recipe(distribution),
+    ]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:12]
 
 

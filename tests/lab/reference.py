@@ -55,8 +55,9 @@ class Reference:
         text = yaml.safe_dump(dict(self.content), sort_keys=False)
         (self.inventory / "hosts.yml").write_text(text, encoding="utf-8")
         hosts.up(
-            self.lab, len(self.hosts), self.inventory / "lab.yml", self.machines, self.distribution, variables=VARIABLES
-        )
+            self.lab, len(self.hosts), self.inventory / "lab.yml", self.machines, self.distribution, variables=VARIABLES,
+            wheel_set=self.name,
+        )  # fmt: skip
 
     def job(self) -> Job:
         """Return what is done on them; a host alone trains with a rank for each of its GPUs."""

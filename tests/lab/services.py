@@ -41,9 +41,9 @@ def apt_proxy():
     return f"http://{network.services_address()}:{APT_PORT}"
 
 
-def wheels_url():
-    """URL of the wheel directory as lab hosts reach it."""
-    return f"http://{network.services_address()}:{WHEELS_PORT}/"
+def wheels_url(view):
+    """URL of the wheels of a view (wheels.yml) as lab hosts reach them."""
+    return f"http://{network.services_address()}:{WHEELS_PORT}/{view}/"
 
 
 def mirror_url(view):

@@ -3,70 +3,122 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The wheels lab hosts install from, collected once on the build machine.
 
-The plain index serves the CUDA build of PyTorch (several GB), which no lab host can use. So its CPU
-build is looked for, in order, in LAB_WHEELS (a directory), in pip's own find-links, and in PyTorch's
-CPU index.
+The sets of wheels.yml lie in one directory for each index that they come from (its view). PyTorch's CPU builds are looked
+for, in order, in LAB_WHEELS (a directory), in pip's own find-links, and in PyTorch's CPU index: the plain index serves CUDA
+builds of several GB.
 """
 
+from __future__ import annotations
+
 import os
-import shutil
 import subprocess
 import sys
+from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
+
+import yaml
 
 from . import paths
 from .progress import LabError, say
 
-# What a lab host runs: Debian 12's Python. manylinux_2_28 is the glibc floor of PyTorch's wheels.
-TARGET = [
-    "--only-binary=:all:", "--implementation=cp", "--python-version=3.11", "--abi=cp311", "--abi=abi3", "--abi=none",
-    "--platform=manylinux_2_28_x86_64", "--platform=manylinux_2_27_x86_64", "--platform=manylinux_2_17_x86_64",
-    "--platform=manylinux2014_x86_64",
-]  # fmt: skip
+CPU_INDEX = "https://download.pytorch.org/whl/cpu"
+DEFAULT = "demo"
+# Every tag that a glibc of 2.28 or newer takes: the floor of PyTorch's wheels.
+PLATFORMS = ("manylinux_2_28", "manylinux_2_27", "manylinux_2_24", "manylinux_2_17", "manylinux2014", "manylinux_2_12",
+             "manylinux2010", "manylinux_2_5", "manylinux1", "linux")  # fmt: skip
 
 
-def ensure(torch, index, others):
-    """Fill the wheel directory with TORCH (`torch==2.13.0`), its CPU build from INDEX, and OTHERS."""
-    paths.WHEELS.mkdir(parents=True, exist_ok=True)
-    wanted = "\n".join([torch, *others])
-    stamp = paths.WHEELS / ".complete"
-    if stamp.exists() and stamp.read_text(encoding="utf-8") == wanted:
+@dataclass(frozen=True)
+class Wheels:
+    name: str
+    view: str
+    python: str
+    requirements: list[str] = field(hash=False)
+    sources: list[str] = field(default_factory=list, hash=False)
+
+    @property
+    def directory(self) -> Path:
+        return paths.WHEELS / self.view
+
+    @property
+    def wanted(self) -> str:
+        """What the stamp of a complete set says."""
+        return "\n".join([self.python, *self.requirements, *self.sources])
+
+
+@cache
+def _table() -> dict[str, Wheels]:
+    rows = yaml.safe_load(Path(__file__).with_name("wheels.yml").read_text(encoding="utf-8"))
+    return {name: Wheels(name, **row) for name, row in rows.items()}
+
+
+def get(name: str) -> Wheels:
+    if name not in _table():
+        raise LabError(f"the lab has no wheels {name!r}: use one of {', '.join(_table())}")
+    return _table()[name]
+
+
+def ensure(name: str) -> None:
+    """Fill the directory of a set's view with the set."""
+    wheels = get(name)
+    stamp = wheels.directory / f".{name}"
+    if stamp.exists() and stamp.read_text(encoding="utf-8") == wheels.wanted:
         return
-    say(f"collecting wheels for the hosts: {', '.join([torch, *others])}")
-    if not list(paths.WHEELS.glob(f"torch-{torch.partition('==')[2]}*cpu*.whl")):
-        _torch(torch, index)
-    _download("--find-links", paths.WHEELS, torch, *others)
-    stamp.write_text(wanted, encoding="utf-8")
+    wheels.directory.mkdir(parents=True, exist_ok=True)
+    large = "" if wheels.view == "cpu" else " (CUDA builds are several GB)"
+    say(f"collecting wheels of Python {wheels.python}{large}: {', '.join(wheels.requirements + wheels.sources)}")
+    before = _size(wheels.directory)
+    if wheels.view == "cpu":
+        for torch in (one for one in wheels.requirements if one.startswith("torch==")):
+            _torch(wheels, torch)
+    _download(wheels, *target(wheels.python), "--find-links", str(wheels.directory), *wheels.requirements)
+    if wheels.sources:
+        _download(wheels, "--no-deps", "--no-binary=:all:", "--no-build-isolation", *wheels.sources)
+    say(f"{(_size(wheels.directory) - before) >> 20} MiB came")
+    stamp.write_text(wheels.wanted, encoding="utf-8")
 
 
-def _torch(torch, index):
+def _size(directory: Path) -> int:
+    return sum(path.stat().st_size for path in directory.iterdir())
+
+
+def target(python: str) -> list[str]:
+    """pip's options for a host with a Python (`3.10`)."""
+    tag = "cp" + python.replace(".", "")
+    return [
+        "--only-binary=:all:", "--implementation=cp", f"--python-version={python}", f"--abi={tag}", "--abi=abi3",
+        "--abi=none", *[f"--platform={platform}_x86_64" for platform in PLATFORMS],
+    ]  # fmt: skip
+
+
+def _torch(wheels: Wheels, torch: str) -> None:
     given = os.environ.get("LAB_WHEELS")
+    tag = "cp" + wheels.python.replace(".", "")
+    if list(wheels.directory.glob(f"torch-{torch.partition('==')[2]}*cpu*-{tag}-*.whl")):
+        return
     sources = [["--no-index", "--find-links", given]] if given else []
-    sources += [["--no-index"], ["--index-url", index]]
+    sources += [["--no-index"], ["--index-url", CPU_INDEX]]
     for source in sources:
-        if _pip("--no-deps", *source, torch).returncode == 0:
+        if _pip(wheels, *target(wheels.python), "--no-deps", *source, torch).returncode == 0:
             return
-    looked = f"LAB_WHEELS ({given or 'not set'}), pip's find-links, {index}"
+    looked = f"LAB_WHEELS ({given or 'not set'}), pip's find-links, {CPU_INDEX}"
     raise LabError(f"no CPU wheel for {torch}, looked in {looked}: download one and set LAB_WHEELS to its directory")
 
 
-def _download(*args):
-    done = _pip(*args)
+def _download(wheels: Wheels, *args: str) -> None:
+    done = _pip(wheels, *args)
     if done.returncode:
-        raise LabError(f"pip could not download {' '.join(map(str, args[2:]))}: {done.stderr.strip().splitlines()[-1]}")
+        words = done.stderr.strip().splitlines() or [f"status {done.returncode}"]
+        raise LabError(f"pip could not download the wheels {wheels.name}: {words[-1]}")
 
 
-def _pip(*args):
-    argv = [sys.executable, "-m", "pip", "download", "--quiet", "--dest", str(paths.WHEELS), *TARGET]
-    return subprocess.run([*argv, *map(str, args)], capture_output=True, text=True, check=False)
+def _pip(wheels: Wheels, *args: str) -> subprocess.CompletedProcess[str]:
+    argv = [sys.executable, "-m", "pip", "download", "--quiet", "--no-cache-dir", "--dest", str(wheels.directory)]
+    return subprocess.run([*argv, *args], capture_output=True, text=True, check=False)
 
 
-def local_directory():
+def local_directory() -> Path:
     """The directory that is served (created when missing)."""
-    Path(paths.WHEELS).mkdir(parents=True, exist_ok=True)
+    paths.WHEELS.mkdir(parents=True, exist_ok=True)
     return paths.WHEELS
-
-
-def remove():
-    """Forget all wheels."""
-    shutil.rmtree(paths.WHEELS, ignore_errors=True)

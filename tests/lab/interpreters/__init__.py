@@ -97,7 +97,7 @@ def _download(version: str, work: Path) -> Path:
     )
     if done.returncode:
         raise LabError(
-            f"this machine has no Python {version} and uv cannot download one ({done.stderr.strip()[-200:]}):"
+            f"this machine has no Python {version} and uv cannot download one ({' '.join(done.stderr.split())[-200:]}):"
             f" install one with pyenv"
         )
     return next(path for path in (work / "uv").glob(f"cpython-{version}.*") if not path.is_symlink())
@@ -111,11 +111,14 @@ def write_archive(root: Path, target: Path) -> None:
         info.uname = info.gname = ""
         return info
 
-    with target.open("wb") as file, gzip.GzipFile("", "wb", 6, file, mtime=0) as packed:
-        with tarfile.open(fileobj=packed, mode="w", format=tarfile.GNU_FORMAT) as archive:
-            for path in [root, *sorted(root.rglob("*"))]:
-                name = Path(root.name) / path.relative_to(root)
-                archive.add(path, str(name), recursive=False, filter=plain)
+    with (
+        target.open("wb") as file,
+        gzip.GzipFile("", "wb", 6, file, mtime=0) as packed,
+        tarfile.open(fileobj=packed, mode="w", format=tarfile.GNU_FORMAT) as archive,
+    ):
+        for path in [root, *sorted(root.rglob("*"))]:
+            name = Path(root.name) / path.relative_to(root)
+            archive.add(path, str(name), recursive=False, filter=plain)
 
 
 @cache

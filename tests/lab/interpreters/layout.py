@@ -3,10 +3,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The standalone layout: what an installed Python has, less tests, caches and Tk, with its libraries beside it.
 
-    python/bin/python3.10, python3, python
-    python/include/python3.10
-    python/lib/python3.10              the standard library; of site-packages only pip
-    python/lib/python3.10/lab          libpython and all libraries that are not glibc's
+python/bin/python3.10, python3, python
+python/include/python3.10
+python/lib/python3.10              the standard library; of site-packages only pip
+python/lib/python3.10/lab          libpython and all libraries that are not glibc's
 """
 
 from __future__ import annotations
