@@ -14,6 +14,8 @@ __all__ = ["explain", "without_credentials"]
 
 _SOURCES_HINT = "set python_env_index_url, python_env_find_links or gpu_stack_request"
 _SOLVE = "or solve anew with frameworks_relock=true"
+_LIST_HINT = "check proxy and network, or repair what python_env_python_downloads names"
+_MIRROR_HINT = "check proxy and network, or set python_env_python_mirror"
 # {sources}, {last} and the pattern's groups are filled in.
 CAUSES = (
     Cause(
@@ -35,6 +37,49 @@ CAUSES = (
         "install it from the distribution, or set gpu_stack_request.python to a version it has",
     ),
     Cause(
+        "untrusted_certificate",
+        r"invalid peer certificate|CERTIFICATE_VERIFY_FAILED|certificate verify failed",
+        "the certificate of {sources} is not trusted",
+        "add its authority with base_ca_certificates",
+    ),
+    Cause(
+        "no_interpreter",
+        r"No interpreter found at path `(?P<path>[^`]+)`",
+        "this host has no {path}",
+        "repair the package it comes from, or set python_env_python",
+    ),
+    Cause(
+        "interpreter_mismatch",
+        r"Hash mismatch for `(?P<build>cpython-[^`]+)`",
+        "the download of {build} does not have the checksum of the list",
+        "repair the source ({sources})",
+    ),
+    Cause(
+        "interpreter_not_listed",
+        r"No download found for request: (?P<build>\S+)",
+        "the list of downloads has no {build}",
+        "set gpu_stack_request.python to a version it has, or name another list with python_env_python_downloads",
+    ),
+    Cause(
+        "interpreter_list",
+        r"(?:Error while fetching remote python downloads json from|Unable to parse the JSON Python download list at"
+        r"|error: failed to open file) `(?P<list>[^`]+)`",
+        "the list of downloads {list} cannot be read ({last})",
+        _LIST_HINT,
+    ),
+    Cause(
+        "interpreter_unreachable",
+        r"Failed to install cpython-\S+\n(?:.*\n)*?.*(?:Failed to download|failed to query metadata of file) `(?P<url>[^`]+)`",
+        "{url} cannot be downloaded ({last})",
+        _MIRROR_HINT,
+    ),
+    Cause(
+        "interpreter_unreachable",
+        r"Failed to install (?P<build>cpython-\S+)\n",
+        "{build} cannot be downloaded from {sources} ({last})",
+        _MIRROR_HINT,
+    ),
+    Cause(
         "hash_mismatch",
         r"ash mismatch for `?(?P<package>[^`\s]+)`?",
         "the file found for {package} is not the one that was locked",
@@ -45,12 +90,6 @@ CAUSES = (
         r"THESE PACKAGES DO NOT MATCH THE HASHES",
         "a file found in {sources} does not have the expected SHA-256",
         "repair that source",
-    ),
-    Cause(
-        "untrusted_certificate",
-        r"invalid peer certificate|CERTIFICATE_VERIFY_FAILED|certificate verify failed",
-        "the certificate of {sources} is not trusted",
-        "add its authority with base_ca_certificates",
     ),
     Cause(
         "unreachable",
@@ -73,8 +112,8 @@ CAUSES = (
     Cause(
         "no_venv",
         r"ensurepip is not available|No module named '?venv",
-        "the distribution's venv package is missing",
-        "install python3-venv and run again",
+        "the Python that shall make uv's environment lacks its modules venv and ensurepip",
+        "install the distribution's package that has them, as python3-venv on Debian, and run again",
     ),
 )
 
@@ -104,7 +143,8 @@ def explain(
     output: its standard error; what: the beginning of the sentence; the rest: where wheels were looked for.
     """
     lines = [line.strip() for line in output.splitlines() if line.strip()]
-    last = re.sub(r"^(error|cause): ", "", lines[-1]) if lines else "no output"
+    # Two things that only repeat what stands elsewhere in the sentence.
+    last = re.sub(r"^(error|cause): | for url \(\S+\)$", "", lines[-1]) if lines else "no output"
     known = recognize(CAUSES, output)
     if known is None:
         return {"cause": UNKNOWN, "remedy": "", "text": without_credentials(f"{what}: {last}.")}

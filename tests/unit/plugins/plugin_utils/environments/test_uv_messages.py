@@ -3,6 +3,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Recorded output of uv 0.13 and pip 23, and the sentence a user gets for it."""
 
+import json
+import random
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
 import pytest
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.environments.uv_messages import (
     CAUSES,
@@ -12,6 +19,8 @@ from ansible_collections.allreduce.gpu.plugins.plugin_utils.environments.uv_mess
 
 LINKS = ["http://10.0.0.1:8000/"]
 HINT = "set python_env_index_url, python_env_find_links or gpu_stack_request."
+MIRROR = "check proxy and network, or set python_env_python_mirror."
+LIST = "check proxy and network, or repair what python_env_python_downloads names."
 RECORDED = {
     "wheel not found": (
         "no_solution",
@@ -82,7 +91,90 @@ RECORDED = {
     "no venv": (
         "no_venv",
         "The virtual environment was not created successfully because ensurepip is not available.\n",
-        "X: the distribution's venv package is missing; install python3-venv and run again.",
+        "X: the Python that shall make uv's environment lacks its modules venv and ensurepip; install the distribution's "
+        "package that has them, as python3-venv on Debian, and run again.",
+    ),
+    "no interpreter at a path": (
+        "no_interpreter",
+        "error: No interpreter found at path `/usr/bin/python3.8`\n",
+        "X: this host has no /usr/bin/python3.8; repair the package it comes from, or set python_env_python.",
+    ),
+    "an interpreter with another checksum": (
+        "interpreter_mismatch",
+        "Downloading cpython-3.10.13-linux-x86_64-gnu (download) (18.7MiB)\n"
+        " Downloaded cpython-3.10.13-linux-x86_64-gnu (download)\n"
+        "error: Failed to install cpython-3.10.13-linux-x86_64-gnu\n"
+        "  cause: Hash mismatch for `cpython-3.10.13-linux-x86_64-gnu`\n\n         Expected:\n         0000\n\n"
+        "         Computed:\n         76bf\n",
+        "X: the download of cpython-3.10.13-linux-x86_64-gnu does not have the checksum of the list; repair the source "
+        "(http://10.0.0.1:8000/).",
+    ),
+    "an interpreter that the mirror lacks": (
+        "interpreter_unreachable",
+        "error: Failed to install cpython-3.10.13-linux-x86_64-gnu\n"
+        "  cause: Failed to download `http://mia:secret@10.0.0.1:8000/20240224/cpython.tar.gz`\n"
+        "  cause: HTTP status client error (404 File not found) for url (http://mia:secret@10.0.0.1:8000/20240224/cpython.tar.gz)\n",
+        "X: http://10.0.0.1:8000/20240224/cpython.tar.gz cannot be downloaded (HTTP status client error (404 File not found)); "
+        + MIRROR,
+    ),
+    "a mirror of interpreters that does not answer": (
+        "interpreter_unreachable",
+        "error: Failed to install cpython-3.10.13-linux-x86_64-gnu\n  cause: Request failed after 3 retries in 5.5s\n"
+        "  cause: Failed to download `http://10.0.0.1:1/cpython.tar.gz`\n"
+        "  cause: error sending request for url (http://10.0.0.1:1/cpython.tar.gz)\n  cause: client error (Connect)\n"
+        "  cause: tcp connect error\n  cause: Connection refused (os error 111)\n",
+        f"X: http://10.0.0.1:1/cpython.tar.gz cannot be downloaded (Connection refused (os error 111)); {MIRROR}",
+    ),
+    "a mirror in a directory that lacks the file": (
+        "interpreter_unreachable",
+        "error: Failed to install cpython-3.10.13-linux-x86_64-gnu\n  cause: failed to query metadata of file "
+        "`/srv/python/20240224/cpython.tar.gz`: No such file or directory (os error 2)\n",
+        "X: /srv/python/20240224/cpython.tar.gz cannot be downloaded (failed to query metadata of file "
+        f"`/srv/python/20240224/cpython.tar.gz`: No such file or directory (os error 2)); {MIRROR}",
+    ),
+    "an interpreter that is cut off": (
+        "interpreter_unreachable",
+        "Downloading cpython-3.10.13-linux-x86_64-gnu (download) (18.7MiB)\n"
+        "error: Failed to install cpython-3.10.13-linux-x86_64-gnu\n  cause: Request failed after 3 retries in 11.6s\n"
+        "  cause: Failed to extract archive: cpython.tar.gz\n  cause: Invalid tar file\n"
+        "  cause: end of file before message length reached\n",
+        "X: cpython-3.10.13-linux-x86_64-gnu cannot be downloaded from http://10.0.0.1:8000/ (end of file before message "
+        f"length reached); {MIRROR}",
+    ),
+    "a mirror whose certificate is unknown": (
+        "untrusted_certificate",
+        "error: Failed to install cpython-3.10.13-linux-x86_64-gnu\n"
+        "  cause: Failed to download `https://10.0.0.1:8766/cpython.tar.gz`\n"
+        "  cause: error sending request for url (https://10.0.0.1:8766/cpython.tar.gz)\n"
+        "  cause: client error (Connect)\n  cause: invalid peer certificate: UnknownIssuer\n",
+        "X: the certificate of http://10.0.0.1:8000/ is not trusted; add its authority with base_ca_certificates.",
+    ),
+    "a Python that the list does not have": (
+        "interpreter_not_listed",
+        "error: No download found for request: cpython-3.6-linux-x86_64-gnu\n",
+        "X: the list of downloads has no cpython-3.6-linux-x86_64-gnu; set gpu_stack_request.python to a version it has, or "
+        "name another list with python_env_python_downloads.",
+    ),
+    "a list that is not there": (
+        "interpreter_list",
+        "error: Error while fetching remote python downloads json from `http://10.0.0.1:8000/x.json`\n"
+        "  cause: Failed to fetch: http://10.0.0.1:8000/x.json\n"
+        "  cause: HTTP status client error (404 File not found) for url (http://10.0.0.1:8000/x.json)\n",
+        "X: the list of downloads http://10.0.0.1:8000/x.json cannot be read (HTTP status client error (404 File not "
+        f"found)); {LIST}",
+    ),
+    "a list that is none": (
+        "interpreter_list",
+        "error: Unable to parse the JSON Python download list at `http://10.0.0.1:8000/x.json`\n"
+        "  cause: expected value at line 1 column 1\n",
+        "X: the list of downloads http://10.0.0.1:8000/x.json cannot be read (expected value at line 1 column 1); "
+        + LIST,
+    ),
+    "a list in a file that is not there": (
+        "interpreter_list",
+        "error: failed to open file `/srv/x.json`: No such file or directory (os error 2)\n",
+        "X: the list of downloads /srv/x.json cannot be read (failed to open file `/srv/x.json`: No such file or directory "
+        f"(os error 2)); {LIST}",
     ),
     "anything else": ("unknown", "warning: x\nerror: something new went wrong\n", "X: something new went wrong."),
     "nothing": ("unknown", "", "X: no output."),
@@ -111,3 +203,52 @@ def test_credentials_are_left_out():
     assert without_credentials("see https://user:pass@host/x and http://token@h") == "see https://host/x and http://h"
     found = explain("No matching distribution found for a", "X", index_url="https://u:secret@i.example")
     assert "secret" not in str(found)
+
+
+BUILD = "cpython-3.10.13-linux-x86_64-gnu"
+# What the list says, the version that is asked for, the mirror, and the cause that this uv's own words are recognized as.
+REAL = {
+    "another checksum": ({"sha256": "0" * 64}, "3.10", {}, "interpreter_mismatch"),
+    "not on the mirror": ({}, "3.10", {"UV_PYTHON_INSTALL_MIRROR": "file:///nowhere"}, "interpreter_unreachable"),
+    "no archive": ({"url": "file:///nowhere/20240224/cpython.tar.gz"}, "3.10", {}, "interpreter_unreachable"),
+    "broken off": ({"url": "{truncated}", "sha256": None}, "3.10", {}, "interpreter_unreachable"),
+    "not in the list": ({}, "3.6", {}, "interpreter_not_listed"),
+    "no list": ({}, "3.10", {"UV_PYTHON_DOWNLOADS_JSON_URL": "/nowhere/list.json"}, "interpreter_list"),
+    "a list that is none": ({}, "3.10", {"UV_PYTHON_DOWNLOADS_JSON_URL": __file__}, "interpreter_list"),
+}
+
+
+def archive(place):
+    """Write an archive in the layout of a standalone build; return the addresses of it and of its first half."""
+    (place / "python" / "bin").mkdir(parents=True)
+    (place / "python" / "bin" / "python3.10").write_bytes(random.Random(1).randbytes(4000))
+    with tarfile.open(place / "cpython.tar.gz", "w:gz") as tar:
+        tar.add(place / "python", "python")
+    (place / "half.tar.gz").write_bytes((place / "cpython.tar.gz").read_bytes()[:2000])
+    return f"file://{place}/cpython.tar.gz", f"file://{place}/half.tar.gz"
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_what_the_pinned_uv_says_of_an_interpreter_is_recognized(name, tmp_path):
+    uv = Path(sys.executable).parent / "uv"
+    if not uv.exists():
+        pytest.skip("uv is not installed beside this Python")
+    changes, version, variables, cause = REAL[name]
+    whole, half = archive(tmp_path)
+    entry = {
+        "name": "cpython", "arch": {"family": "x86_64", "variant": None}, "os": "linux", "libc": "gnu", "major": 3, "minor": 10,
+        "patch": 13, "prerelease": "", "variant": None, "build": "20240224", "sha256": "1" * 64, "url": whole, **changes,
+    }  # fmt: skip
+    if "UV_PYTHON_INSTALL_MIRROR" in variables:
+        entry["url"] = "https://github.com/astral-sh/python-build-standalone/releases/download/20240224/cpython.tar.gz"
+    entry["url"] = entry["url"].replace("{truncated}", half)
+    (tmp_path / "list.json").write_text(json.dumps({BUILD: entry}))
+    environment = {
+        "UV_NO_CONFIG": "1", "UV_NO_PROGRESS": "1", "UV_CACHE_DIR": str(tmp_path / "cache"), "UV_PYTHON_DOWNLOADS": "manual",
+        "UV_PYTHON_INSTALL_DIR": str(tmp_path / "installed"), "UV_PYTHON_DOWNLOADS_JSON_URL": str(tmp_path / "list.json"),
+        **variables,
+    }  # fmt: skip
+    command = [uv, "python", "install", "--no-bin", "--reinstall", f"cpython-{version}-linux-x86_64-gnu"]
+    process = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert process.returncode != 0
+    assert explain(process.stderr, "X")["cause"] == cause, process.stderr
