@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What role python_env does with the interpreters that the plan names, and that it refuses systems it does not know."""
 
+import json
 import re
 import sys
 from pathlib import Path
@@ -115,6 +116,40 @@ def test_an_environment_as_planned_is_left_alone(tmp_path):
     run = run_roles(tmp_path, ["python_env"], given, "--check")
     assert run.status == 0, run.output
     assert "Create environment main]" not in run.output
+
+
+@pytest.mark.parametrize(
+    ("build", "said"),
+    [
+        (None, "the list that python_env_python_downloads names cannot be fetched: "),
+        (
+            {},
+            "the list that python_env_python_downloads names has no sha256 for cpython-3.9.18-linux-x86_64-gnu; add it.",
+        ),
+        ({"sha256": "1" * 64}, "Cannot install Python 3.9: /nowhere/cpython.tar.gz cannot be downloaded ("),
+    ],
+)
+def test_a_list_of_interpreters_is_refused_with_one_sentence(build, said, tmp_path):
+    uv = Path(sys.executable).parent / "uv"
+    if not uv.exists():
+        pytest.skip("uv is not installed beside this Python")
+    given = facts([{**ENVIRONMENT, "interpreter": interpreter("standalone")}])
+    entry = {
+        "name": "cpython", "arch": {"family": "x86_64", "variant": None}, "os": "linux", "libc": "gnu", "major": 3, "minor": 9,
+        "patch": 18, "prerelease": "", "variant": None, "build": "1", "url": "file:///nowhere/cpython.tar.gz",
+    }  # fmt: skip
+    if build is not None:
+        (tmp_path / "list.json").write_text(json.dumps({"cpython-3.9.18-linux-x86_64-gnu": {**entry, **build}}))
+    variables = {
+        "python_env_python_downloads": str(tmp_path / "list.json"), "__python_env_uv": str(uv),
+        "__python_env_list": str(tmp_path / "fetched.json"), "__python_env_interpreters": str(tmp_path / "python"),
+        "python_env_environment": {"UV_CACHE_DIR": str(tmp_path / "cache")},
+    }  # fmt: skip
+    run = run_roles(tmp_path, ["python_env"], given, "--extra-vars", json.dumps(variables))
+    assert run.status == 2, run.output
+    assert "Cannot install Python 3.9" in flat(run.output)
+    assert said in flat(run.output)
+    assert not list((tmp_path / "python").glob("cpython*"))
 
 
 def test_standalone_interpreters_have_one_place():
