@@ -70,6 +70,7 @@ def _system(row: Mapping, extent: str) -> str:
         ("tested", extent),
         ("package manager", row["package_manager"]),
         ("Python of the system", row["python"]),
+        ("Python for environments", _pythons(row["pythons"])),
         ("glibc, GCC", f"{row['glibc']}, {row['gcc']}"),
         ("state", "end of life" if row["status"] == "eol" else "supported"),
         ("drivers from", ", ".join({"nvidia": "NVIDIA's repository", "distribution": "its own archive"}[one] for one in row["drivers"])),
@@ -77,6 +78,12 @@ def _system(row: Mapping, extent: str) -> str:
     ]  # fmt: skip
     notes = [row[name] for name in ("advice", "note") if row.get(name)]
     return table(("", ""), facts) + "".join(f"\n\n{note[0].upper()}{note[1:]}." for note in notes)
+
+
+def _pythons(packages: Mapping[str, list[str]]) -> str:
+    """Return which interpreters the distribution's archive has, with their packages, and where others come from."""
+    own = ", ".join(f"{number} ({codes(names)})" for number, names in packages.items())
+    return f"{own}; others as standalone builds through uv"
 
 
 def _warnings_without_driver(tables: Tables, row: Mapping) -> list[str]:
