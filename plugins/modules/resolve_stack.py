@@ -59,6 +59,8 @@ options:
         V(runfile)), C(kernel_modules) (V(auto), V(open), V(proprietary)), C(cuda), C(cudnn), C(nccl), C(pytorch),
         C(pytorch_index), C(tensorflow), C(horovod), C(cupy), C(python), C(environments).
       - Each version is a full version, a prefix such as V(12), a range such as V(">=12,<13"), or V(latest).
+      - V(pypi) as C(pytorch_index) is the build that the general package index itself has, for sites with a mirror of that
+        index only; its CUDA depends on the release.
       - What is absent the resolver chooses. Without any framework PyTorch is planned. Say C(pytorch=none) to leave it out.
     type: dict
     default: {}
@@ -315,6 +317,9 @@ stack:
           elements: str
         index:
           description: C(name) and C(url) of the index the framework's wheels come from; null for the usual one.
+          type: dict
+        libraries:
+          description: The C(cuda), C(cudnn) and C(nccl) that PyTorch's build brings, each null where it is not known; null without CUDA.
           type: dict
         conda:
           description: The same for conda, as C(channels), C(specs) and the C(wheels) that go on top.

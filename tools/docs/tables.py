@@ -20,7 +20,7 @@ def supported(tables: Tables, known: Mapping[str, Scenario]) -> str:
         (
             "Operating systems",
             table(
-                ("system", "Python", "glibc", "driver from", "CUDA", "tested"),
+                ("system", "Python", "for environments", "glibc", "driver from", "CUDA", "tested"),
                 [(*_os(row), tested(row, known)) for row in tables.rows("distros")],
             ),
         ),
@@ -45,7 +45,8 @@ def supported(tables: Tables, known: Mapping[str, Scenario]) -> str:
 def _os(row: dict) -> tuple:
     cuda = f"{row['cuda_first'] or '?'} – {row['cuda_last'] or 'newest'}"
     state = " (end of life)" if row["status"] == "eol" else ""
-    return f"{row['id']} {row['version']}{state}", row["python"], row["glibc"] or "?", ", ".join(row["drivers"]), cuda
+    name, pythons, glibc = f"{row['id']} {row['version']}{state}", ", ".join(row["pythons"]), row["glibc"] or "?"
+    return name, row["python"], pythons, glibc, ", ".join(row["drivers"]), cuda
 
 
 def _gpu(row: dict) -> tuple:

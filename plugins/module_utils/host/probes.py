@@ -32,6 +32,18 @@ SSH = [
 # Runs in an environment's own interpreter; prints one JSON object, which other packages' chatter may precede.
 IMPORTS = """
 import importlib, json, sys
+def answer(ask):
+    try:
+        return ask()
+    except Exception:
+        return None
+def libraries(torch):
+    nccl = answer(lambda: torch.cuda.nccl.version())
+    return {
+        "cuda": torch.version.cuda,
+        "cudnn": answer(torch.backends.cudnn.version),
+        "nccl": list(nccl) if isinstance(nccl, tuple) else None,
+    }
 answers = {}
 for name in sys.argv[1:]:
     try:
@@ -39,6 +51,7 @@ for name in sys.argv[1:]:
         answers[name] = {"version": str(getattr(module, "__version__", ""))}
         if name == "torch":
             answers[name].update(cuda_available=module.cuda.is_available(), device_count=module.cuda.device_count())
+            answers[name]["libraries"] = libraries(module)
     except BaseException as error:
         answers[name] = {"error": "%s: %s" % (type(error).__name__, error)}
 print("\\n" + json.dumps(answers))

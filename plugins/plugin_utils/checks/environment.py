@@ -22,6 +22,8 @@ def checks(stack: Mapping, gpu_node: Mapping, probe: Mapping) -> Iterator[Check]
                 yield imports(name, MODULES[framework], answer)
         if "pytorch" in (planned.get("frameworks") or {}):
             yield cuda(planned, len(gpu_node.get("gpus") or []), answer)
+            if known_libraries(planned):
+                yield libraries(planned, answer)
 
 
 def imports(name: str, module: str, answer: Mapping | None) -> Check:
@@ -35,6 +37,39 @@ def imports(name: str, module: str, answer: Mapping | None) -> Check:
     if found.get("error"):
         return compared(label, CATEGORY, expected, "cannot be imported", False, found["error"])
     return compared(label, CATEGORY, expected, f"{module} {found['version']}", True)
+
+
+def known_libraries(planned: Mapping) -> dict[str, str]:
+    """Return the versions that the plan knows of what PyTorch's build brings."""
+    return {name: version for name, version in (planned.get("libraries") or {}).items() if version}
+
+
+def libraries(planned: Mapping, answer: Mapping | None) -> Check:
+    """PyTorch was built for the planned CUDA and loads the planned cuDNN and NCCL."""
+    known, found = known_libraries(planned), (answer or {}).get("torch") or {}
+    wanted = {name: version_parts(name, version) for name, version in known.items()}
+    label, expected = f"{planned['name']}_libraries", _named(wanted)
+    have = found.get("libraries")
+    if have is None:
+        return compared(label, CATEGORY, expected, None, None, found.get("error") or "PyTorch could not be asked")
+    measured = {name: version_parts(name, have.get(name)) for name in known}
+    return compared(
+        label, CATEGORY, expected, _named(measured), measured == wanted, "PyTorch's libraries are not those of the plan"
+    )
+
+
+def version_parts(name: str, version: object) -> str | None:
+    """Return a version as PyTorch tells it: CUDA 12.1, cuDNN 8.9.2 (which it numbers 8902, from 9 on 90100), NCCL 2.20.5."""
+    if isinstance(version, int):  # of cuDNN: major, then two digits of minor and of patch, of an 8 one digit of minor
+        unit = 10000 if version >= 90000 else 1000
+        return f"{version // unit}.{version % unit // 100}.{version % 100}"
+    parts = [str(part) for part in version] if isinstance(version, (list, tuple)) else str(version or "").split(".")
+    return ".".join(parts[: 2 if name == "cuda" else 3]) or None
+
+
+def _named(versions: Mapping[str, str | None]) -> str:
+    names = {"cuda": "CUDA", "cudnn": "cuDNN", "nccl": "NCCL"}
+    return ", ".join(f"{names[name]} {version or 'none'}" for name, version in versions.items())
 
 
 def cuda(planned: Mapping, gpus: int, answer: Mapping | None) -> Check:

@@ -100,6 +100,15 @@ class Interpreter:
 
 
 @dataclass(frozen=True)
+class Libraries:
+    """What PyTorch's build brings, as far as it is known."""
+
+    cuda: str | None = None
+    cudnn: str | None = None
+    nccl: str | None = None
+
+
+@dataclass(frozen=True)
 class Environment:
     """A Python environment; interpreter: None in a lock of an older collection."""
 
@@ -110,6 +119,7 @@ class Environment:
     index: Index | None = None
     frameworks: dict[str, str] = field(default_factory=dict)
     interpreter: Interpreter | None = None
+    libraries: Libraries | None = None
 
 
 @dataclass(frozen=True)

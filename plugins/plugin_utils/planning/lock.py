@@ -33,7 +33,7 @@ FOLLOWS = (
     ("driver", "installer_options"), ("fabric_manager", "packages"), ("repository",), ("cuda", "packages"),
     ("cuda", "home"), ("cuda", "held"), ("cudnn", "packages"), ("nccl", "packages"),
     ("environments", "*", "requirements"), ("environments", "*", "index", "url"), ("environments", "*", "conda"),
-    ("environments", "*", "build"), ("environments", "*", "interpreter", "path"),
+    ("environments", "*", "build"), ("environments", "*", "libraries"), ("environments", "*", "interpreter", "path"),
     ("environments", "*", "interpreter", "packages"),
 )  # fmt: skip
 
@@ -41,7 +41,7 @@ FOLLOWS = (
 DROPPED = (("repository", "key_sha1"), ("repository", "pin_priority"), ("repository", "module_hotfixes"))
 
 # Of a stack: what a lock of an older collection does not have, which is no difference. * is any name.
-ADDED = (("environments", "*", "interpreter"),)
+ADDED = (("environments", "*", "interpreter"), ("environments", "*", "libraries"))
 
 
 class LockError(ProblemError):

@@ -73,9 +73,12 @@ def _python(environment: Mapping) -> str:
 
 
 def _frameworks(environment: Mapping) -> str:
-    index = environment["index"]
+    index, libraries = environment["index"], environment.get("libraries") or {}
     named = [f"{name} {version}" for name, version in environment["frameworks"].items()]
-    return ", ".join(named) + (f" ({index['name']} wheels)" if index else "")
+    if index:
+        return f"{', '.join(named)} ({index['name']} wheels)"
+    plain = f" (CUDA {libraries['cuda']} wheels of the general package index)" if libraries.get("cuda") else ""
+    return ", ".join(named) + plain
 
 
 def wrap(label: str, text: str) -> list[str]:

@@ -49,7 +49,8 @@ def _pytorch(tables: Tables, problem: Problem, one: Torch) -> str:
     why = _asked(problem, "pytorch") or "newest release with verified wheels that fits"
     if one.variant == "cpu":
         return f"{why}; CPU build" + (", as the host has no GPU" if problem.accelerator == "cpu" else "")
-    return f"{why}; build {one.variant} runs from driver {tables.driver_floor(one.row['cuda'])} on"
+    build = f"build {one.variant}" + (", which the general package index has," if one.row["plain"] else "")
+    return f"{why}; {build} runs from driver {tables.driver_floor(one.row['cuda'])} on"
 
 
 def _python(tables: Tables, problem: Problem, one: Python) -> str:

@@ -31,6 +31,7 @@ def environment(tables: Tables, problem: Problem, chosen: Solution, name: str, c
         "accelerator": accelerator,
         "requirements": requirements,
         "index": _index(tables, torch),
+        "libraries": _libraries(torch),
         "conda": _conda(tables, problem, parts, requirements),
         "frameworks": dict(sorted(frameworks.items())),
         "build": _build(tables, problem, parts, cuda_home) if "horovod" in parts else None,
@@ -51,16 +52,25 @@ def _requirements(problem: Problem, parts: Environment) -> list[str]:
 
 
 def _index(tables: Tables, torch: Torch | None) -> Part | None:
-    if torch is None:
+    if torch is None or torch.row["plain"]:
         return None
     return {"name": torch.variant, "url": tables.subjects["torch"]["index_url"] + torch.variant}
+
+
+def _libraries(torch: Torch | None) -> Part | None:
+    """The CUDA, cuDNN and NCCL that PyTorch's build brings, as far as they were verified."""
+    if torch is None or torch.variant == "cpu":
+        return None
+    row, doubtful = torch.row, torch.row.get("unverified", ())
+    known = {"cuda": row.get("cuda"), "cudnn": row.get("cudnn"), "nccl": row.get("nccl")}
+    return {name: None if name in doubtful else value for name, value in known.items()}
 
 
 def _conda(tables: Tables, problem: Problem, parts: Environment, requirements: list[str]) -> Part:
     """The same environment for conda: its channels and specs, and the wheels that go on top (pip; the index is the same)."""
     channels, specs, wheels = [tables.subjects["conda"]["base_channel"]], [f"python={parts['python'].version}"], []
     torch = parts.get("pytorch")
-    row = _conda_row(tables, problem, torch) if torch else None
+    row = _conda_row(tables, problem, torch) if torch and not torch.row["plain"] else None
     if torch and row:
         channels = list(row["channels"])
         specs += [f"{row['package']}={torch.version}", row["builds"][torch.variant]]

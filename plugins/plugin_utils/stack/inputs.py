@@ -16,7 +16,7 @@ from .candidates import candidates
 from .gpu_names import find_gpu
 from .interpreters import AUTO, interpreter_problem, version_of
 from .interpreters import VARIABLE as INTERPRETER
-from .model import FRAMEWORKS, Component, Environments, Gpu, Problem, Slot
+from .model import FRAMEWORKS, PLAIN, Component, Environments, Gpu, Problem, Slot
 from .pci_ids import pci_id
 from .rows import Arch, DistroRow, GpuRow
 from .tables import Tables
@@ -206,5 +206,5 @@ def _check_known(tables: Tables, problem: Problem) -> None:
 def _check_index(tables: Tables, tag: str | None) -> None:
     never = tables.subjects["torch"]["never_existing_tags"]
     known = dict.fromkeys(build["tag"] for row in tables.rows("torch") for build in row["builds"])
-    if tag and tag not in known and tag not in never:
-        raise InputError("unknown_version", "pytorch_index", value=tag, nearest=nearest(tag, known))
+    if tag and tag != PLAIN and tag not in known and tag not in never:
+        raise InputError("unknown_version", "pytorch_index", value=tag, nearest=nearest(tag, [*known, PLAIN]))

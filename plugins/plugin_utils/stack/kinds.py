@@ -52,9 +52,10 @@ class DriverRow(Origin):
 
 
 class TorchChoice(TorchBuild):
-    """A build of PyTorch, with the release it belongs to."""
+    """A build of PyTorch, with the release it belongs to; plain: taken from the general package index."""
 
     release: TorchRow
+    plain: bool
 
 
 class CupyChoice(CupyRow):

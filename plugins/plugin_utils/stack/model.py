@@ -55,6 +55,9 @@ class Slot(NamedTuple):
     environment: str = ""
 
 
+# The word for the build that the general package index serves, where a wheel index is named.
+PLAIN = "pypi"
+
 # What fills each slot, and what is made of it for the stack, whose shape documents/stack.py says.
 Solution = Mapping[Slot, AnyCandidate]
 Part = dict[str, Any]

@@ -61,6 +61,9 @@ def _glibc(name: str, floor: str, os: System) -> str | None:
 def pytorch_arch(context: Context, torch: Torch, arch: Machine) -> str | None:
     """CUDA wheels for aarch64 exist for a few builds only."""
     builds = context.tables.subjects["torch"]["aarch64_sass"]
+    first = context.tables.subjects["torch"]["plain_aarch64_first"]
+    if arch.version == "aarch64" and torch.row["plain"] and not at_least(torch.version, first):
+        return f"the general package index has PyTorch with CUDA for aarch64 from {first} on, not {torch.version}"
     if arch.version == "aarch64" and torch.variant != "cpu" and torch.variant not in builds:
         return f"PyTorch {torch.version}+{torch.variant} is not known to exist for aarch64; builds seen there: {', '.join(builds)}"
     return None

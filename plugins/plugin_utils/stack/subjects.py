@@ -55,6 +55,7 @@ class Torch(TypedDict):
     index_url: str
     never_existing_tags: list[str]
     aarch64_sass: dict[str, list[str]]
+    plain_aarch64_first: str
 
 
 class Profile(TypedDict):

@@ -33,6 +33,44 @@ def test_imports_answer_for_each_module(tmp_path, monkeypatch):
     assert answer["no_such_module"]["error"].startswith("ModuleNotFoundError")
 
 
+TORCH = """
+__version__ = "2.3.1"
+class version: cuda = "12.1"
+class cuda:
+    is_available = staticmethod(lambda: False)
+    device_count = staticmethod(lambda: 0)
+    class nccl: version = staticmethod(lambda: (2, 20, 5))
+class backends:
+    class cudnn: version = staticmethod(lambda: 8902)
+"""
+WITHOUT_CUDA = """
+__version__ = "2.3.1+cpu"
+class version: cuda = None
+class cuda:
+    is_available = staticmethod(lambda: False)
+    device_count = staticmethod(lambda: 0)
+class backends:
+    class cudnn: version = staticmethod(lambda: None)
+"""
+
+
+@pytest.mark.parametrize(
+    ("source", "libraries"),
+    [
+        (TORCH, {"cuda": "12.1", "cudnn": 8902, "nccl": [2, 20, 5]}),
+        (WITHOUT_CUDA, {"cuda": None, "cudnn": None, "nccl": None}),
+    ],
+)
+def test_pytorch_tells_what_it_brings(tmp_path, monkeypatch, source, libraries):
+    monkeypatch.setattr(probes, "ENVIRONMENTS", str(tmp_path))
+    (tmp_path / "main" / "bin").mkdir(parents=True)
+    (tmp_path / "main" / "bin" / "python").symlink_to(sys.executable)
+    (tmp_path / "torch.py").write_text(source, encoding="utf-8")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    answer = probes.probe_environment("main", ["torch"], None)["torch"]
+    assert (answer["libraries"], answer["cuda_available"]) == (libraries, False)
+
+
 @pytest.mark.parametrize("name", ["gone", "silent"])
 def test_an_environment_that_cannot_answer_says_why(tmp_path, monkeypatch, name):
     monkeypatch.setattr(probes, "ENVIRONMENTS", str(tmp_path))

@@ -30,6 +30,50 @@ def test_cuda_matches_the_accelerator(accelerator, gpus, torch, status):
     assert environment.cuda(dict(PLANNED, accelerator=accelerator), gpus, answer)["status"] == status
 
 
+# What the wheels of the general package index say on a machine without a driver; 2.0.1 and 2.4.1 were recorded.
+OF_2_0_1 = {"cuda": "11.7", "cudnn": 8500, "nccl": [2, 14, 3]}
+OF_2_3_1 = {"cuda": "12.1", "cudnn": 8902, "nccl": [2, 20, 5]}
+OF_2_4_1 = {"cuda": "12.1", "cudnn": 90100, "nccl": [2, 20, 5]}
+
+
+@pytest.mark.parametrize(
+    ("planned", "found", "status"),
+    [
+        ({"cuda": "11.7", "cudnn": "8.5.0.96", "nccl": "2.14.3"}, OF_2_0_1, "passed"),
+        ({"cuda": "12.1", "cudnn": "8.9.2.26", "nccl": "2.20.5"}, OF_2_3_1, "passed"),
+        ({"cuda": "12.1", "cudnn": "9.1.0.70", "nccl": "2.20.5"}, OF_2_4_1, "passed"),
+        (
+            {"cuda": "12.8", "cudnn": "9.10.2.21", "nccl": None},
+            {"cuda": "12.8", "cudnn": 91002, "nccl": None},
+            "passed",
+        ),
+        ({"cuda": "13.0.2", "cudnn": None, "nccl": None}, {"cuda": "13.0", "cudnn": None, "nccl": None}, "passed"),
+        ({"cuda": "11.8", "cudnn": None, "nccl": None}, OF_2_3_1, "failed"),
+        ({"cuda": "12.1", "cudnn": "9.1.0.70", "nccl": "2.20.5"}, OF_2_3_1, "failed"),
+        ({"cuda": "12.1", "cudnn": None, "nccl": "2.21.5"}, OF_2_3_1, "failed"),
+        ({"cuda": "12.1", "cudnn": None, "nccl": None}, {"cuda": None, "cudnn": None, "nccl": None}, "failed"),
+        ({"cuda": "12.1", "cudnn": None, "nccl": None}, None, "unknown"),
+    ],
+)
+def test_what_pytorch_brings_is_what_is_planned(planned, found, status):
+    answer = {"torch": {"version": "2.3.1", "libraries": found} if found else {"error": "ImportError: libc10"}}
+    check = environment.libraries(dict(PLANNED, libraries=planned), answer)
+    assert (check["name"], check["status"]) == ("main_libraries", status)
+
+
+def test_what_pytorch_brings_is_named():
+    planned = dict(PLANNED, libraries={"cuda": "12.1", "cudnn": "9.1.0.70", "nccl": None})
+    check = environment.libraries(planned, {"torch": {"libraries": OF_2_3_1}})
+    assert (check["expected"], check["measured"]) == ("CUDA 12.1, cuDNN 9.1.0", "CUDA 12.1, cuDNN 8.9.2")
+
+
+@pytest.mark.parametrize("libraries", [None, {}, {"cuda": None, "cudnn": None, "nccl": None}])
+def test_what_the_plan_does_not_know_is_not_compared(libraries):
+    stack = {"environments": [dict(PLANNED, libraries=libraries)]}
+    answer = {"environments": {"main": {"torch": {"version": "2.13.0", "libraries": OF_2_3_1}}}}
+    assert [one["name"] for one in environment.checks(stack, {}, answer)] == ["main_torch", "main_cuda"]
+
+
 @pytest.mark.parametrize(
     ("answer", "status"),
     [

@@ -217,8 +217,8 @@ def check_cupy(stack, frameworks, row):
 
 def check_pins(environment):
     """Both bring nvidia-* wheels: exact pins need the same CUDA release, ranges must hold PyTorch's versions."""
-    row, tag = TENSORFLOW[environment["frameworks"]["tensorflow"]], environment["index"]["name"]
     release = environment["frameworks"]["pytorch"]
+    row, tag = TENSORFLOW[environment["frameworks"]["tensorflow"]], tag_of(environment)
     if tag == "cpu" or not row["pins"] or (tag == "cu118" and n(release) < n("2.1")):
         return []
     build = next(one for one in TORCH[release]["builds"] if one["tag"] == tag)
@@ -232,12 +232,32 @@ def check_pins(environment):
     return wrong
 
 
+def tag_of(environment):
+    """The build of PyTorch: of its own index, or the one that the general package index has."""
+    if environment["index"]:
+        return environment["index"]["name"]
+    return next(one["tag"] for one in TORCH[environment["frameworks"]["pytorch"]]["builds"] if one.get("default"))
+
+
+def check_torch_libraries(stack, environment, build):
+    """What is said of the wheel is what the tables say; on aarch64 the general package index had CPU builds until 2.10."""
+    release, libraries = environment["frameworks"]["pytorch"], environment["libraries"]
+    if build["tag"] == "cpu":
+        return [] if libraries is None else ["libraries of a build without CUDA"]
+    known = {name: None if name in build.get("unverified", []) else build[name] for name in ("cuda", "cudnn", "nccl")}
+    wrong = [] if libraries == known else ["other libraries than the build's"]
+    if stack["os"]["arch"] == "aarch64" and not environment["index"] and n(release) < n("2.11"):
+        wrong.append("no CUDA in this build for aarch64")
+    return wrong
+
+
 def check_torch(stack, environment, cuda_majors):
-    row, tag = TORCH[environment["frameworks"]["pytorch"]], environment["index"]["name"]
+    row, tag = TORCH[environment["frameworks"]["pytorch"]], tag_of(environment)
     build = next((one for one in row["builds"] if one["tag"] == tag), None)
     if build is None:
         return ["PyTorch has no such build"]
     wrong = [] if environment["python"] in row["python"] else ["PyTorch has no wheel for this Python"]
+    wrong += check_torch_libraries(stack, environment, build)
     if stack["os"]["arch"] == "aarch64" and tag != "cpu" and tag not in AARCH64:
         wrong.append("PyTorch has no such build for aarch64")
     glibc = DISTROS[stack["os"]["id"], stack["os"]["version"]]["glibc"]
@@ -301,7 +321,7 @@ def check_horovod(stack, environment):
         if not stack["nccl"] or not stack["cuda"]:
             return [*wrong, "Horovod lacks toolkit or NCCL"]
         if "pytorch" in frameworks:
-            tag = environment["index"]["name"]
+            tag = tag_of(environment)
             build = next(one for one in TORCH[frameworks["pytorch"]]["builds"] if one["tag"] == tag)
             if mm(build.get("cuda", "none")) != mm(stack["cuda"]["version"]):
                 wrong.append("Horovod's CUDA is not PyTorch's")

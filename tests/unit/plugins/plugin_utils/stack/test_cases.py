@@ -29,7 +29,7 @@ def at(stack, path):
     """A value of the stack by dotted path; torch is the first PyTorch with its build."""
     if path == "torch":
         environment = next(one for one in stack["environments"] if "pytorch" in one["frameworks"])
-        return f"{environment['frameworks']['pytorch']}+{environment['index']['name']}"
+        return f"{environment['frameworks']['pytorch']}+{(environment['index'] or {'name': 'pypi'})['name']}"
     value = stack
     for step in path.split("."):
         value = value[int(step)] if isinstance(value, list) else value[step]

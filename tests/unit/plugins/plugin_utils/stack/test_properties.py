@@ -31,7 +31,7 @@ WISHES = {
     "cudnn": ["latest", "8.9", "9", "9.1"],
     "nccl": ["latest", "2.18", "2.21", "2.27"],
     "pytorch": ["latest", "2.0", "2.1", "2.4", "2.7", "2.11", "2.15", "<2.6"],
-    "pytorch_index": ["cu118", "cu121", "cu126", "cu128", "cu130", "cpu", "cu120"],
+    "pytorch_index": ["cu118", "cu121", "cu126", "cu128", "cu130", "cpu", "cu120", "pypi"],
     "tensorflow": ["latest", "2.12", "2.15", "2.18", "2.20", "<2.16"],
     "horovod": ["latest", "0.28.1"],
     "cupy": ["latest", "12", "13.6", "14"],

@@ -42,6 +42,44 @@ def profile(name, **more):
     return resolve({**SYSTEMS[name], "profile": name, **more})
 
 
+PLAIN = {"pytorch_index": "pypi"}
+
+
+@pytest.mark.parametrize(
+    ("name", "more", "frameworks", "libraries", "python"),
+    [
+        ("a40-ubuntu2004", {"horovod": "none"}, {"pytorch": "2.0.1", "tensorflow": "2.12.0", "cupy": "13.6.0"}, ("11.7", "8.5.0.96", "2.14.3"), "3.10"),
+        ("a100-ubuntu2204", {}, {"pytorch": "2.4.1"}, ("12.1", "9.1.0.70", "2.20.5"), "3.10"),
+        ("a100-el8", {}, {"pytorch": "2.4.1"}, ("12.1", "9.1.0.70", "2.20.5"), "3.8"),
+        ("multi-gpu-workstation", {}, {"pytorch": "2.0.1"}, ("11.7", "8.5.0.96", "2.14.3"), "3.8"),
+    ],
+)  # fmt: skip
+def test_every_reference_system_resolves_from_the_general_package_index(name, more, frameworks, libraries, python):
+    """The request is laid over the profile: where that names an index of PyTorch's own, it is given up."""
+    stack = profile(name, request={**PLAIN, **more})["stack"]
+    (environment,) = stack["environments"]
+    assert (environment["index"], environment["frameworks"], environment["python"]) == (None, frameworks, python)
+    assert environment["libraries"] == dict(zip(("cuda", "cudnn", "nccl"), libraries, strict=True))
+    assert check(stack) == []
+
+
+def test_s0_with_horovod_has_no_build_on_the_general_package_index():
+    """Horovod is compiled for one CUDA: there PyTorch 2.0.1 is for 11.7, and TensorFlow 2.12 is for 11.8 everywhere."""
+    found = profile("a40-ubuntu2004", request=PLAIN)
+    assert found["stack"] is None
+    assert found["suggestion"]["changes"] == {"pytorch_index": "cu118"}
+
+
+def test_interpreters_of_the_reference_systems():
+    sources = {name: profile(name)["stack"]["environments"][0]["interpreter"] for name in SYSTEMS}
+    assert {name: (one["source"], one["path"]) for name, one in sources.items()} == {
+        "a40-ubuntu2004": ("standalone", None),
+        "a100-ubuntu2204": ("distribution", "/usr/bin/python3.10"),
+        "a100-el8": ("distribution", "/usr/bin/python3.8"),
+        "multi-gpu-workstation": ("distribution", "/usr/bin/python3.9"),
+    }
+
+
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_every_profile_of_a_reference_system_resolves(name):
     assert check(profile(name)["stack"]) == []

@@ -34,6 +34,7 @@ def test_shape():
         "accelerator",
         "requirements",
         "index",
+        "libraries",
         "conda",
         "frameworks",
         "build",
