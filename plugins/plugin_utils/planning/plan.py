@@ -12,7 +12,7 @@ from ..preflight.problem import ProblemError
 from ..preflight.text import describe_all
 from ..stack.explain import conflict_line
 from ..stack.inputs import InputError
-from ..stack.interpreters import VARIABLE as INTERPRETER
+from ..stack.interpreters import INTERPRETER
 from .decide import decide
 from .disk import disk_shortage
 from .lock import plain

@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from ..launch.request import check_numbers, plan_request
-from ..stack.interpreters import VARIABLE as INTERPRETER
-from ..stack.interpreters import interpreter_problem
+from ..stack.interpreters import INTERPRETER, interpreter_problem
 from .inventory import group_problems, known_address_problems
 from .options import value_problems
 from .problem import Problem, ProblemError

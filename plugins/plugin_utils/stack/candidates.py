@@ -9,9 +9,8 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Literal
 
-from .interpreters import VARIABLE as INTERPRETER
-from .interpreters import choices
-from .kinds import Cupy, Driver, DriverRow, Horovod, Library, Origin, Python, Tensorflow, Toolkit, Torch, TorchChoice
+from .interpreters import INTERPRETER, choices
+from .kinds import Cupy, Driver, DriverRow, Horovod, Library, Origin, Python, Tensorflow, Toolkit, Torch
 from .model import NONE, ORDER, PLAIN, AnyCandidate, Candidate, Component, Problem, Slot
 from .rows import ArchiveRow, BranchRow, DistroRow, Flavour, LibraryRow, Source, SuiteRow
 from .subjects import Transition
@@ -155,8 +154,9 @@ def _torch(tables: Tables, problem: Problem) -> list[Torch]:
             names = (build["tag"], PLAIN) if build.get("default") else (build["tag"],)
             fits = (build["tag"] == "cpu") == (problem.accelerator == "cpu") or problem.permitted_build in names
             if tag in names or (tag == "latest" and fits):
-                choice: TorchChoice = {**build, "release": row, "plain": plain}
-                found.append(Candidate("pytorch", row["version"], build["tag"], choice))
+                found.append(
+                    Candidate("pytorch", row["version"], build["tag"], {**build, "release": row, "plain": plain})
+                )
     return sorted(found, key=_torch_preference)
 
 

@@ -10,8 +10,7 @@ from dataclasses import replace
 from itertools import product
 
 from .answer import Answer, Conflict
-from .interpreters import PYTHONS
-from .interpreters import VARIABLE as INTERPRETER
+from .interpreters import INTERPRETER, PYTHONS
 from .judge import Judge, Session
 from .model import Problem, Slot, Solution
 from .rule import REGISTRY, Rule

@@ -14,8 +14,7 @@ from ..preflight.problem import Problem as InputProblem
 from ..preflight.problem import ProblemError
 from .candidates import candidates
 from .gpu_names import find_gpu
-from .interpreters import AUTO, interpreter_problem, version_of
-from .interpreters import VARIABLE as INTERPRETER
+from .interpreters import AUTO, INTERPRETER, interpreter_problem, version_of
 from .model import FRAMEWORKS, PLAIN, Component, Environments, Gpu, Problem, Slot
 from .pci_ids import pci_id
 from .rows import Arch, DistroRow, GpuRow

@@ -12,7 +12,7 @@ from ..preflight.problem import Problem as InputProblem
 from .model import Part
 from .rows import DistroRow
 
-VARIABLE = "python_env_python"
+INTERPRETER = "python_env_python"
 AUTO = "auto"
 Origin = Literal["distribution", "standalone", "path"]
 ORIGINS: tuple[Origin, ...] = get_args(Origin)
@@ -33,7 +33,7 @@ def interpreter_problem(value: object) -> InputProblem | None:
     if value in CHOICES or (isinstance(value, str) and value.startswith("/") and not value.endswith("/")):
         return None
     code = "interpreter_relative" if "/" in str(value) else "interpreter_unknown"
-    return InputProblem("interpreter_conda" if value == "conda" else code, VARIABLE, {"value": value})
+    return InputProblem("interpreter_conda" if value == "conda" else code, INTERPRETER, {"value": value})
 
 
 def version_of(path: str) -> str | None:

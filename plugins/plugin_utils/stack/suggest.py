@@ -10,7 +10,7 @@ from dataclasses import replace
 from itertools import combinations
 
 from .answer import Conflict, Suggestion
-from .interpreters import VARIABLE as INTERPRETER
+from .interpreters import INTERPRETER
 from .judge import Session
 from .kinds import on_host
 from .libraries import Version

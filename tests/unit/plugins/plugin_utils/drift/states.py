@@ -137,7 +137,15 @@ def _environment(environment: Environment, plan: Stack) -> dict[str, Any]:
     asked = [Requirement(line) for line in environment.requirements]
     named = {one.name.lower(): next((pin.version for pin in one.specifier), "2.1.0") for one in asked}
     lock = {"request": request_digest(environment, plan.os), "packages": {**named, **TRANSITIVE}}
-    return {"python": f"{environment.python}.2", "packages": {**named, **TRANSITIVE}, "lock": lock}
+    python = f"{environment.python}.2"
+    return {"python": python, "home": _home(environment), "packages": {**named, **TRANSITIVE}, "lock": lock}
+
+
+def _home(environment: Environment) -> str:
+    """Return where the interpreter that an environment was made with lies."""
+    assert environment.interpreter
+    path = environment.interpreter.path or f"/opt/allreduce/python/cpython-{environment.python}.2/bin/python"
+    return path.rpartition("/")[0]
 
 
 # Packages
@@ -306,11 +314,15 @@ def _environment_changed(draw: st.DrawFn, plan: Stack, state: State) -> bool:
         return False
     found = state["environments"][name]
     change = draw(
-        st.sampled_from(["python", "no python", "request", "no lock", "drop", "extra", "alter", "locked", "absent"])
+        st.sampled_from(
+            ["python", "no python", "home", "request", "no lock", "drop", "extra", "alter", "locked", "absent"]
+        )
     )
     package = draw(st.sampled_from(sorted(found["packages"])))
     if change in ("python", "no python"):
         found["python"] = "3.99.1" if change == "python" else None
+    elif change == "home":
+        found["home"] = "/opt/conda/bin"
     elif change == "request":
         found["lock"]["request"] = "0123456789abcdef"
     elif change == "no lock":
