@@ -37,14 +37,14 @@ def packages(slug: str) -> list[Package]:
 def archive(suite: str) -> list[Package]:
     """What the lab's stand-in for Ubuntu's archive has."""
     data, found = table("driver_ubuntu"), []
-    kernels = [row["kernel"] for row in data["archive"]["kernels"] if row["suite"] == suite]
+    kernels = [row for row in data["archive"]["kernels"] if row["suite"] == suite]
     for row in data["archive"]["rows"]:
         if row["suite"] == suite:
             version = version_of(row)
             values = drivers.ubuntu_values(version.partition("-")[0], row["suffix"], version, version)
             found += drivers.ubuntu_set(values, 0)
             found.append(expand(data["archive"]["fabric_manager"], values, version, "apt"))
-            found += drivers.precompiled(values, kernels)
+            found += drivers.precompiled(values, [row["kernel"] for row in kernels if "meta" not in row])
     for row in data["archive"]["transitional"]:
         if row["suite"] == suite:
             found += drivers.transitional(row)
@@ -54,36 +54,38 @@ def archive(suite: str) -> list[Package]:
     return list({(p.name, p.version): p for p in found}.values())
 
 
-def _ubuntu_kernel(kernel: str) -> list[Package]:
+def _ubuntu_kernel(row: dict) -> list[Package]:
+    """A kernel, and the metapackages that follow its series; what Ubuntu calls hwe has metapackages of its own."""
+    kernel, meta = row["kernel"], row.get("meta", "generic")
     abi = kernel.removesuffix("-generic")
-    version = f"{abi.replace('-', '.')}.{abi.rpartition('-')[2]}"
+    version = f"{abi}.{abi.rpartition('-')[2]}" + ("~22.04.1" if meta != "generic" else "")
+    newest = version if meta != "generic" else version.replace("-", ".", 1)
     return [
-        Package(f"linux-image-{kernel}", f"{abi}.{abi.rpartition('-')[2]}", files=("kernel",)),
-        Package(f"linux-headers-{kernel}", f"{abi}.{abi.rpartition('-')[2]}", files=("headers",)),
-        Package("linux-image-generic", version, depends=(f"linux-image-{kernel}",)),
-        Package("linux-headers-generic", version, depends=(f"linux-headers-{kernel}",)),
+        Package(f"linux-modules-{kernel}", version, files=("kernel_modules",)),
+        Package(f"linux-modules-extra-{kernel}", version, depends=(f"linux-modules-{kernel}",)),
+        Package(f"linux-image-{kernel}", version, depends=(f"linux-modules-{kernel}",), files=("kernel",)),
+        Package(f"linux-headers-{kernel}", version, files=("headers",)),
+        Package(f"linux-image-{meta}", newest, depends=(f"linux-image-{kernel}", f"linux-modules-extra-{kernel}")),
+        Package(f"linux-headers-{meta}", newest, depends=(f"linux-headers-{kernel}",)),
+        Package(
+            f"linux-{meta}", newest, depends=(f"linux-image-{meta} (= {newest})", f"linux-headers-{meta} (= {newest})")
+        ),
     ]
 
 
 def distribution(dist: str) -> list[Package]:
     """What the lab's stand-in for an Enterprise Linux and EPEL has."""
     data, found = table("distribution_el"), []
-    for entry in (one for one in data["packages"] if dist in one.get("dists", [dist])):
+    for entry in _of(dist, data["packages"]):
         epoch, dummy, version = str(
             entry.get("el9", entry["version"]) if dist == "el9" else entry["version"]
         ).rpartition(":")
         found.append(expand({**entry, "epoch": int(epoch or 0)}, {}, f"{version}.{dist}", "dnf"))
     for kernel in data["kernels"][dist]:
-        found += [
-            Package("kernel", kernel, "x86_64", depends=(f"kernel-core = {kernel}",)),
-            Package("kernel-core", kernel, "x86_64", files=("kernel",)),
-            Package(
-                "kernel-devel",
-                kernel,
-                "x86_64",
-                provides=(f"kernel-devel-uname-r = {kernel}.x86_64",),
-                files=("headers",),
-            ),
-            Package("kernel-headers", kernel, "x86_64"),
-        ]
+        values = {"v": kernel, "r": f"{kernel}.x86_64"}
+        found += [expand(entry, values, kernel, "dnf") for entry in _of(dist, data["kernel_packages"])]
     return [*found, *pythons.el(dist)]
+
+
+def _of(dist: str, entries: list[dict]) -> list[dict]:
+    return [entry for entry in entries if dist in entry.get("dists", [dist])]

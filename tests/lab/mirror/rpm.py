@@ -32,7 +32,7 @@ Stubs.
 cp -a {files}/. %{{buildroot}}/
 
 """
-SCRIPTS = {"postinst": "post", "prerm": "preun", "postrm": "postun"}
+SCRIPTS = {"postinst": "post", "prerm": "preun", "postrm": "postun", "posttrans": "posttrans"}
 
 
 def build(packages: list[Package], builder: Builder, place: Path) -> None:

@@ -16,11 +16,44 @@ def _kernel_release(package: Package) -> str:
     return package.name.partition("-")[2].partition("-")[2]  # linux-image-RELEASE
 
 
-def _kernel(_maker: Maker, package: Package, payload: Payload) -> None:
+# What kernel-install of an Enterprise Linux does: an entry of the boot loader, which is the default from then on.
+KERNEL_INSTALL = """\
+mkdir -p /boot/loader/entries /boot/grub2
+id=$(cat /etc/machine-id)-{release}
+printf 'title Linux ({release})\\nversion {release}\\nlinux /vmlinuz-{release}\\n' > /boot/loader/entries/$id.conf
+printf '# GRUB Environment Block\\nsaved_entry=%s\\n' $id > /boot/grub2/grubenv
+[ -e /boot/grub2/grub.cfg ] || printf 'set default="${{saved_entry}}"\\ninsmod blscfg\\nblscfg\\n' > /boot/grub2/grub.cfg
+depmod {release}
+[ ! -x /usr/sbin/dkms ] || dkms autoinstall -k {release} || :"""
+
+
+def _kernel(maker: Maker, package: Package, payload: Payload) -> None:
     release = _kernel_release(package)
     payload.files[f"/boot/vmlinuz-{release}"] = b"stub\n"
-    for name in ("modules.builtin", "modules.order"):
-        payload.files[f"/usr/lib/modules/{release}/{name}"] = b""
+    payload.files[f"/usr/lib/modules/{release}/modules.builtin"] = b""
+    if maker.manager == "dnf":
+        payload.scripts["posttrans"] = KERNEL_INSTALL.format(release=release)
+        payload.scripts["postrm"] = f"rm -f /boot/loader/entries/*-{release}.conf"
+    else:  # dkms and the boot loader have hooks there
+        hooks = "/etc/kernel/postinst.d"
+        payload.scripts["postinst"] = (
+            f"depmod {release}\n[ ! -d {hooks} ] || run-parts --arg={release} --arg=/boot/vmlinuz-{release} {hooks}"
+        )
+
+
+def _kernel_modules(maker: Maker, package: Package, payload: Payload) -> None:
+    release = package.name.removeprefix("linux-modules-") if maker.manager == "apt" else _kernel_release(package)
+    if maker.manager == "apt":
+        payload.files[f"/usr/lib/modules/{release}/modules.order"] = b""
+    module = kernel_module("e1000e", "lab", "GPL v2")
+    payload.files[f"/usr/lib/modules/{release}/kernel/drivers/net/e1000e.ko"] = module
+
+
+def _kernel_build(_maker: Maker, package: Package, payload: Payload) -> None:
+    """The directory that modules are compiled in: a link to what kernel-devel brings."""
+    release = _kernel_release(package)
+    payload.files[f"/usr/lib/modules/{release}/build"] = f"/usr/src/kernels/{release}"
+    payload.files[f"/usr/lib/modules/{release}/modules.order"] = b""
 
 
 def _headers(maker: Maker, package: Package, payload: Payload) -> None:
@@ -29,13 +62,11 @@ def _headers(maker: Maker, package: Package, payload: Payload) -> None:
     payload.files[f"{tree}/Makefile"] = b"# stub\n"
     payload.files[f"{tree}/include/config/auto.conf"] = b""  # dkms takes a tree without include for missing
     payload.files[f"{tree}/.config"] = b'CONFIG_CC_VERSION_TEXT=""\n'
-    payload.files[f"/usr/lib/modules/{release}/build"] = tree
-    # What came before the headers is compiled now: Ubuntu's packages call such hooks, dkms of EPEL brings one.
     if maker.manager == "apt":
+        payload.files[f"/usr/lib/modules/{release}/build"] = tree
+        # What came before the headers is compiled now: Ubuntu's packages call such hooks.
         hooks = "/etc/kernel/header_postinst.d"
         payload.scripts["postinst"] = f"[ ! -d {hooks} ] || run-parts --arg={release} {hooks}"
-    else:
-        payload.scripts["postinst"] = f"[ ! -x /usr/sbin/dkms ] || dkms autoinstall -k {release} || :"
 
 
 def _dkms_program(_maker: Maker, _package: Package, payload: Payload) -> None:
@@ -51,8 +82,7 @@ def _prebuilt(maker: Maker, package: Package, payload: Payload) -> None:
     """linux-modules-nvidia-580-server-open-KERNEL, whose version ends in +DRIVER; kmod-nvidia-DRIVER-KERNEL."""
     if maker.manager == "dnf":
         kernel = f"{package.name.split('-', 3)[3]}.{package.version.partition('-')[2].partition('.')[2]}.x86_64"
-        place = f"/usr/lib/modules/{kernel}/extra/drivers/video/nvidia/nvidia.ko"
-        payload.files[place] = kernel_module("nvidia", package.upstream, "NVIDIA")
+        _modules(payload, kernel, "extra/drivers/video/nvidia", package.upstream, "NVIDIA")
         return
     flavour, dummy, kernel = package.name.removeprefix("linux-modules-nvidia-").partition("-open-")
     is_open = bool(kernel)
@@ -61,12 +91,21 @@ def _prebuilt(maker: Maker, package: Package, payload: Payload) -> None:
     branch = flavour.removesuffix("-server").partition("-")
     kernel = kernel or branch[2]
     folder = f"nvidia-{branch[0]}{'srv' if '-server' in package.name else ''}{'-open' if is_open else ''}"
-    content = kernel_module("nvidia", package.version.partition("+")[2], "Dual MIT/GPL" if is_open else "NVIDIA")
-    payload.files[f"/usr/lib/modules/{kernel}/kernel/{folder}/nvidia.ko"] = content
+    licence = "Dual MIT/GPL" if is_open else "NVIDIA"
+    _modules(payload, kernel, f"kernel/{folder}", package.version.partition("+")[2], licence)
+
+
+def _modules(payload: Payload, kernel: str, folder: str, version: str, licence: str) -> None:
+    for name in ("nvidia", "nvidia-uvm"):
+        content = kernel_module(name.replace("-", "_"), version, licence)
+        payload.files[f"/usr/lib/modules/{kernel}/{folder}/{name}.ko"] = content
+    payload.scripts["postinst"] = f"depmod {kernel}"
 
 
 KINDS = {
     "kernel": _kernel,
+    "kernel_modules": _kernel_modules,
+    "kernel_build": _kernel_build,
     "headers": _headers,
     "prebuilt": _prebuilt,
     "dkms_program": _dkms_program,

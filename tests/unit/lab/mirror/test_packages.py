@@ -10,8 +10,6 @@ import shutil
 import subprocess
 
 import pytest
-from ansible_collections.allreduce.gpu.plugins.module_utils.host.kernels import _module_file_version
-from ansible_collections.allreduce.gpu.plugins.module_utils.machine.files import FileTree
 
 from tests.lab.mirror import apt, catalogue, deb, dnf, keys, rpm
 from tests.lab.mirror.elf import kernel_module
@@ -49,13 +47,6 @@ def test_dpkg_reads_what_we_write(tmp_path):
     assert (failed.returncode, "No such file or directory" in failed.stderr) == (2, True)
 
 
-def test_our_own_reading_finds_the_version_of_a_module(tmp_path):
-    place = tmp_path / "lib/modules/6.1/extra/nvidia.ko"
-    place.parent.mkdir(parents=True)
-    place.write_bytes(kernel_module("nvidia", "535.54.03", "NVIDIA"))
-    assert _module_file_version(FileTree(str(tmp_path)), "6.1") == "535.54.03"
-
-
 @needs("modinfo")
 def test_modinfo_reads_a_module(tmp_path):
     (tmp_path / "nvidia.ko").write_bytes(kernel_module("nvidia", "580.65.06", "Dual MIT/GPL"))
@@ -79,6 +70,40 @@ def test_modinfo_reads_a_module(tmp_path):
 def test_files_lie_where_the_real_ones_do(slug, name, upstream, expected):
     manager = catalogue.repositories()[slug]["manager"]
     assert expected in Builder(manager, LIBRARIES).build(package(slug, name, upstream)).files
+
+
+@pytest.mark.parametrize(
+    ("dist", "kernel", "owner"),
+    [("el8", "4.18.0-553.el8_10", "kernel-core"), ("el9", "5.14.0-570.12.1.el9_6", "kernel-modules-core")],
+)
+def test_the_directory_that_modules_are_compiled_in_belongs_to_the_kernel(dist, kernel, owner):
+    """Headers alone are not enough on Enterprise Linux, and a kernel's core is not a whole kernel."""
+    builder, found = Builder("dnf", LIBRARIES), catalogue.distribution(dist)
+    files = {p.name: builder.build(p).files for p in found if p.version == kernel}
+    assert [name for name in files if f"/usr/lib/modules/{kernel}.x86_64/build" in files[name]] == [owner]
+    assert [name for name in files if f"/boot/vmlinuz-{kernel}.x86_64" in files[name]] == ["kernel-core"]
+    drivers = [name for name in files if any("/kernel/drivers/" in path for path in files[name])]
+    assert drivers == ["kernel-modules"]
+    needed = {name for p in found if p.name == "kernel-core" and p.version == kernel for name in p.depends}
+    assert not [relation for relation in needed if relation.startswith("kernel-modules-uname-r")]
+
+
+@pytest.mark.parametrize(
+    ("dist", "relation"), [("el8", "kernel-devel-uname-r"), ("el9", "(kernel-devel-matched if kernel-core)")]
+)
+def test_dkms_brings_headers(dist, relation):
+    (dkms,) = [package for package in catalogue.distribution(dist) if package.name == "dkms"]
+    assert relation in dkms.depends
+
+
+def test_the_kernels_of_a_series_have_metapackages_of_their_own():
+    found = {(p.name, p.version): p for p in catalogue.archive("jammy")}
+    newest = found["linux-generic-hwe-22.04", "6.8.0-84.84~22.04.1"]
+    assert "linux-headers-generic-hwe-22.04 (= 6.8.0-84.84~22.04.1)" in newest.depends
+    assert found["linux-headers-generic-hwe-22.04", "6.8.0-84.84~22.04.1"].depends == (
+        "linux-headers-6.8.0-84-generic",
+    )
+    assert found["linux-headers-generic", "5.15.0.151.151"].depends == ("linux-headers-5.15.0-151-generic",)
 
 
 @needs("rpmbuild")
