@@ -13,7 +13,8 @@ short_description: Measure what the GPU stack of a node really consists of
 version_added: 0.1.0
 description:
   - Reads kernels, packages, DKMS modules, driver, services, disk space and Python environments of a node.
-  - Files are read first; systemd is asked once, and on RPM systems C(rpm) is asked once.
+  - Files are read first; systemd is asked once, on RPM systems C(rpm) once, and C(grubby) or C(modinfo) only for what files do
+    not tell.
   - Never changes the node. What cannot be known is null, never a guess.
 author: "The allreduce.gpu authors (@allreduce)"
 attributes:
@@ -70,7 +71,7 @@ ansible_facts:
       type: dict
       sample:
         kernel: {running: 6.1.0-40-amd64, installed: [6.1.0-40-amd64], headers: [6.1.0-40-amd64], newest: 6.1.0-40-amd64,
-                 driver_modules: {6.1.0-40-amd64: true}}
+                 next_boot: 6.1.0-40-amd64, partial: [], driver_modules: {6.1.0-40-amd64: true}}
         container: false
         package_manager: apt
         packages: {nvidia-kernel-dkms: 535.261.03-1}

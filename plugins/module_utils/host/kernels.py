@@ -7,19 +7,18 @@ from __future__ import absolute_import, division, print_function
 
 __metaclass__ = type
 
-import fnmatch
-import lzma
-import os
 import re
 
-
-def version_key(version):
-    """Sort key of kernel versions: numbers compare as numbers (6.1.0-9 < 6.1.0-40), and words come before them."""
-    return [(1, int(part), "") if part.isdigit() else (0, 0, part) for part in re.findall(r"\d+|[a-zA-Z]+", version)]
+from .boot import next_boot, version_key
 
 
-def read_kernels(tree, running=None):
-    """The contract's ``kernel`` mapping; ``installed`` are kernels that can be booted, not directories of leftovers."""
+def read_kernels(tree, run, listed=""):
+    """The contract's ``kernel`` mapping; ``installed`` are kernels that can be booted, not directories of leftovers.
+
+    A kernel has ``headers`` where a module can be compiled for it: on Enterprise Linux the directory to do it in comes
+    with the kernel, so kernel-devel alone is not enough. ``run`` takes an argument list and returns the program's output;
+    ``listed`` is what rpm says is installed.
+    """
     installed = {name[len("vmlinuz-") :] for name in tree.names("/boot") if name.startswith("vmlinuz-")}
     installed = {name for name in installed if "rescue" not in name}
     headers = set()
@@ -28,20 +27,27 @@ def read_kernels(tree, running=None):
             installed.add(name)
         if tree.is_directory("/lib/modules/%s/build" % name):
             headers.add(name)
-    headers.update(
-        name for name in tree.names("/usr/src/kernels") if tree.exists("/usr/src/kernels/%s/Makefile" % name)
-    )
-    for name in tree.names("/usr/src"):
-        if name.startswith("linux-headers-") and tree.exists("/usr/src/%s/.config" % name):
-            headers.add(name[len("linux-headers-") :])
     ordered = sorted(installed, key=version_key)
     return {
-        "running": running or tree.text("/proc/sys/kernel/osrelease"),
+        "running": tree.text("/proc/sys/kernel/osrelease"),
         "installed": ordered,
         "headers": sorted(headers, key=version_key),
         "newest": ordered[-1] if ordered else None,
+        "next_boot": next_boot(tree, run) if ordered else None,
+        "partial": [name for name in ordered if is_partial(name, listed)],
         "driver_modules": {name: has_driver_module(tree, name) for name in ordered},
     }
+
+
+def is_partial(kernel, listed):
+    """Whether rpm has the core of a kernel and not its modules: the disks, and not the network, for example.
+
+    ``listed``: lines of NAME EPOCH:VERSION-RELEASE. A flavour is told by what follows '+' in the release (64k, rt).
+    """
+    release, dummy, flavour = kernel.partition("+")
+    name, version = "kernel-" + (flavour + "-" if flavour else ""), release.rpartition(".")[0]
+    lines = listed.splitlines()
+    return "%score 0:%s" % (name, version) in lines and "%smodules 0:%s" % (name, version) not in lines
 
 
 def has_driver_module(tree, kernel):
@@ -84,17 +90,18 @@ def _entry(module, version, kernel, arch, status):
     return {"module": module, "version": version, "kernel": kernel, "arch": arch, "status": status}
 
 
-def read_driver(tree, kernels, dkms):
+def read_driver(tree, run, kernels, dkms):
     """Version of the NVIDIA kernel module that is loaded, and of the one that the next boot would load."""
     loaded = loaded_driver_version(tree)
-    candidates = [kernels["running"]] + kernels["installed"][::-1] + kernels["headers"][::-1]
-    for kernel in candidates:
+    candidates = [kernels["next_boot"], kernels["running"]] + kernels["installed"][::-1] + kernels["headers"][::-1]
+    for kernel in [name for name in candidates if name]:
         for entry in dkms:
             if entry["status"] == "installed" and entry["kernel"] == kernel and entry["module"].startswith("nvidia"):
                 return {"loaded": loaded, "installed": entry["version"]}
-        version = _module_file_version(tree, kernel)
-        if version:
-            return {"loaded": loaded, "installed": version}
+        if kernels["driver_modules"].get(kernel):
+            # Packages compress a module as the distribution's kernel reads it, and modinfo as well.
+            version = run(["modinfo", "-k", kernel, "-F", "version", "nvidia"])
+            return {"loaded": loaded, "installed": (version or "").strip() or None}
     return {"loaded": loaded, "installed": None}
 
 
@@ -104,43 +111,3 @@ def loaded_driver_version(tree):
         r"NVRM version:.*?\s(\d+\.\d+(?:\.\d+)?)\s", (tree.text("/proc/driver/nvidia/version") or "") + "\n"
     )
     return found.group(1) if found else tree.text("/sys/module/nvidia/version")
-
-
-# Where packages put a module that they do not build with DKMS; Ubuntu's linux-modules-nvidia name a folder by branch.
-MODULE_FOLDERS = (
-    "updates",
-    "updates/dkms",
-    "extra",
-    "extra/drivers/video/nvidia",
-    "kernel/nvidia-*",
-    "weak-updates/nvidia",
-)
-# The standard library below 3.14 cannot read zstd: the module is there, its version unknown.
-MODULE_FILES = (("nvidia.ko", bytes), ("nvidia.ko.xz", lzma.decompress), ("nvidia.ko.zst", lambda data: b""))
-
-
-def _module_file_version(tree, kernel):
-    """``version=`` of an nvidia.ko that a package brought (no DKMS); None where it is not there or cannot be read."""
-    for folder in _folders(tree, "/lib/modules/%s" % kernel):
-        for name, unpack in MODULE_FILES:
-            path = tree.path(tree.resolve("%s/%s" % (folder, name)))
-            if os.path.isfile(path):
-                return _version_in(path, unpack)
-    return None
-
-
-def _folders(tree, base):
-    for folder in MODULE_FOLDERS:
-        parent, dummy, last = ("%s/%s" % (base, folder)).rpartition("/")
-        for name in fnmatch.filter(tree.names(parent), last):
-            yield "%s/%s" % (parent, name)
-
-
-def _version_in(path, unpack):
-    with open(path, "rb") as stream:
-        data = stream.read()
-    try:
-        found = re.search(rb"\0version=(\d+\.[\d.]+)\0", unpack(data))
-    except lzma.LZMAError:
-        return None
-    return found.group(1).decode("ascii") if found else None

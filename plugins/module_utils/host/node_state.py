@@ -18,9 +18,10 @@ def read_node_state(tree, run, package_patterns, service_names, paths):
     """The whole state. ``run`` takes an argument list and returns the program's output, or None where it cannot run."""
     release = installed_packages.os_release(tree)
     manager = installed_packages.package_manager(tree, release)
-    installed, interrupted = _installed(tree, run, manager, package_patterns)
+    listed = (run(RPM_QUERY) or "") if manager == "dnf" else ""
+    installed, interrupted = _installed(tree, listed, manager, package_patterns)
     mirrors = installed_packages.read_apt_mirrors(tree, release) if manager == "apt" else None
-    kernel = kernels.read_kernels(tree)
+    kernel = kernels.read_kernels(tree, run, listed)
     dkms = kernels.read_dkms(tree)
     shown = run(services.SHOW + service_names) if service_names else None
     return {
@@ -34,7 +35,7 @@ def read_node_state(tree, run, package_patterns, service_names, paths):
         "apt_components": installed_packages.enabled_components(mirrors, release) if mirrors is not None else None,
         "apt_mirrors": mirrors,
         "dkms": dkms,
-        "driver": kernels.read_driver(tree, kernel, dkms),
+        "driver": kernels.read_driver(tree, run, kernel, dkms),
         "services": services.parse_show(shown, service_names) if shown else services.unknown_services(service_names),
         "disk_free_mib": services.disk_free_mib(tree, paths),
         "environments": environments.read_environments(tree),
@@ -43,10 +44,9 @@ def read_node_state(tree, run, package_patterns, service_names, paths):
     }
 
 
-def _installed(tree, run, manager, patterns):
+def _installed(tree, listed, manager, patterns):
     if manager == "apt":
         return installed_packages.read_dpkg(tree, patterns)
     if manager == "dnf":
-        listed = run(RPM_QUERY) or ""
         return installed_packages.parse_rpm(listed, patterns), bool(installed_packages.rpm_duplicates(listed))
     return {}, False

@@ -20,7 +20,8 @@ class Kernel:
     installed: tuple[str, ...] = ()  # empty in a container
     headers: tuple[str, ...] = ()
     newest: str | None = None
-    next_boot: str | None = None  # None where the boot loader was not asked: then it is the newest
+    next_boot: str | None = None  # what the boot loader starts next; None where it does not tell: then it is the newest
+    partial: tuple[str, ...] = ()  # without their packages of modules, such as the network's
     driver_modules: dict[str, bool | None] = field(
         default_factory=dict
     )  # whether modprobe finds NVIDIA's under a kernel

@@ -11,14 +11,24 @@ from ..documents.observed import DkmsBuild, Kernel
 from .versions import satisfies
 
 
+def next_kernel(kernel: Kernel) -> str | None:
+    """Return the release that the next boot takes; None where no kernel is installed, as in a container."""
+    return next((release for release in (kernel.next_boot, kernel.newest) if release in kernel.installed), None)
+
+
 def kernels_that_matter(kernel: Kernel) -> list[str]:
     """Return the releases that must have the module: what runs and what the next boot takes.
 
     A container runs its host's kernel and has none installed: there, it is the newest one with headers.
     """
-    wanted = dict.fromkeys([kernel.running, kernel.next_boot or kernel.newest])
-    present = [release for release in wanted if release in kernel.installed]
-    return [release for release in present if release] or list(kernel.headers[-1:])
+    wanted = dict.fromkeys([kernel.running, next_kernel(kernel)])
+    return [release for release in wanted if release in kernel.installed] or list(kernel.headers[-1:])
+
+
+def kernels_built_for(kernel: Kernel) -> list[str]:
+    """Return the releases that DKMS builds for when a driver is installed: those that must have it, and all with headers."""
+    others = [release for release in kernel.installed if release in kernel.headers]
+    return list(dict.fromkeys([*kernels_that_matter(kernel), *others]))
 
 
 def module_version(builds: tuple[DkmsBuild, ...], module: str, planned: str) -> str | None:

@@ -1,28 +1,22 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-import lzma
+import shutil
+import subprocess
 
 import pytest
 from ansible_collections.allreduce.gpu.plugins.module_utils.host import kernels
 from ansible_collections.allreduce.gpu.plugins.module_utils.machine.files import FileTree
 from ansible_collections.allreduce.gpu.tests.unit.plugins.module_utils.files_helper import tree
 
+from tests.lab.mirror.elf import kernel_module
+
 DKMS = "/var/lib/dkms/nvidia-current/535.309.01"
 BUILT = f"{DKMS}/6.1.0-40-amd64/x86_64/module/nvidia-current.ko"
 
 
-def test_versions_sort_as_numbers():
-    names = [
-        "6.1.0-40-amd64",
-        "6.1.0-9-amd64",
-        "5.10.0-30-amd64",
-        "4.18.0-553.el8_10.x86_64",
-        "4.18.0-553.5.1.el8_10.x86_64",
-    ]
-    assert sorted(names, key=kernels.version_key) == [
-        "4.18.0-553.el8_10.x86_64", "4.18.0-553.5.1.el8_10.x86_64", "5.10.0-30-amd64", "6.1.0-9-amd64", "6.1.0-40-amd64",
-    ]  # fmt: skip
+def nothing(arguments):
+    """No program runs."""
 
 
 def test_a_debian_server(tmp_path):
@@ -35,35 +29,76 @@ def test_a_debian_server(tmp_path):
         "/lib/modules/6.1.0-40-amd64/build": ("link", "/usr/src/linux-headers-6.1.0-40-amd64"),
         "/usr/src/linux-headers-6.1.0-40-amd64/.config": "", "/usr/src/linux-headers-6.1.0-40-common/Makefile": "",
     })  # fmt: skip
-    assert kernels.read_kernels(files) == {
+    assert kernels.read_kernels(files, nothing) == {
         "running": "6.1.0-39-amd64",
         "installed": ["6.1.0-39-amd64", "6.1.0-40-amd64"],
         "headers": ["6.1.0-40-amd64"],
         "newest": "6.1.0-40-amd64",
+        "next_boot": None,
+        "partial": [],
         "driver_modules": {"6.1.0-39-amd64": True, "6.1.0-40-amd64": None},
     }
 
 
-def test_a_rocky_server_has_its_headers_elsewhere_and_no_rescue_kernel(tmp_path):
-    kernel = "4.18.0-553.el8_10.x86_64"
-    files = tree(tmp_path, {
-        "/proc/sys/kernel/osrelease": kernel, f"/boot/vmlinuz-{kernel}": "", "/boot/vmlinuz-0-rescue-abc": "",
-        f"/usr/src/kernels/{kernel}/Makefile": "",
-    })  # fmt: skip
-    assert kernels.read_kernels(files) == {
-        "running": kernel,
-        "installed": [kernel],
-        "headers": [kernel],
-        "newest": kernel,
-        "driver_modules": {kernel: None},
+EL = "4.18.0-553.el8_10.x86_64"
+ROCKY = {"/proc/sys/kernel/osrelease": EL, f"/boot/vmlinuz-{EL}": "", "/boot/vmlinuz-0-rescue-abc": ""}
+BUILD = {f"/lib/modules/{EL}/build": ("link", f"/usr/src/kernels/{EL}")}  # belongs to the kernel
+DEVEL = {f"/usr/src/kernels/{EL}/Makefile": "", "/usr/src/kernels/4.18.0-555.el8_10.x86_64/Makefile": ""}
+
+
+@pytest.mark.parametrize(
+    ("files", "headers"), [({**BUILD, **DEVEL}, [EL]), (BUILD, []), (DEVEL, [])], ids=["both", "kernel", "kernel-devel"]
+)
+def test_a_rocky_server_builds_for_a_kernel_with_its_directory_and_its_headers(tmp_path, files, headers):
+    assert kernels.read_kernels(tree(tmp_path, {**ROCKY, **files}), nothing) == {
+        "running": EL,
+        "installed": [EL],
+        "headers": headers,
+        "newest": EL,
+        "next_boot": None,
+        "partial": [],
+        "driver_modules": {EL: None},
     }
 
 
-def test_a_container_has_no_kernel(tmp_path):
+def test_a_container_has_no_kernel_and_no_boot_loader(tmp_path):
     files = tree(tmp_path, {"/proc/sys/kernel/osrelease": "6.18.44"})
-    assert kernels.read_kernels(files) == {
-        "running": "6.18.44", "installed": [], "headers": [], "newest": None, "driver_modules": {},
+    asked = []
+    assert kernels.read_kernels(files, asked.append) == {
+        "running": "6.18.44", "installed": [], "headers": [], "newest": None, "next_boot": None, "partial": [],
+        "driver_modules": {},
     }  # fmt: skip
+    assert asked == []
+
+
+def test_the_next_boot_is_what_the_boot_loader_says(tmp_path):
+    files = tree(tmp_path, {"/boot/vmlinuz-5.14.0-1.el9.x86_64": "", "/boot/vmlinuz-5.14.0-2.el9.x86_64": ""})
+    found = kernels.read_kernels(files, _grubby)
+    assert (found["newest"], found["next_boot"]) == ("5.14.0-2.el9.x86_64", "5.14.0-1.el9.x86_64")
+
+
+def _grubby(arguments):
+    return "/boot/vmlinuz-5.14.0-1.el9.x86_64\n" if arguments[0] == "grubby" else None
+
+
+CORE, MODULES = "kernel-core 0:5.14.0-570.el9", "kernel-modules 0:5.14.0-570.el9"
+
+
+@pytest.mark.parametrize(
+    ("kernel", "lines", "expected"),
+    [
+        ("5.14.0-570.el9.x86_64", [CORE, MODULES], False),
+        ("5.14.0-570.el9.x86_64", [CORE], True),
+        ("5.14.0-570.el9.x86_64", [CORE, "kernel-modules 0:5.14.0-503.el9", "kernel-modules-core 0:5.14.0-570.el9"], True),
+        ("5.14.0-570.el9.aarch64+64k", [CORE, MODULES], False),  # of another flavour
+        ("5.14.0-570.el9.aarch64+64k", ["kernel-64k-core 0:5.14.0-570.el9", MODULES], True),
+        ("5.14.0-570.el9.aarch64+64k", ["kernel-64k-core 0:5.14.0-570.el9", "kernel-64k-modules 0:5.14.0-570.el9"], False),
+        ("5.15.0-300.el9uek.x86_64", ["kernel-uek 0:5.15.0-300.el9uek"], False),
+        ("6.1.0-40-amd64", [], False),
+    ],
+)  # fmt: skip
+def test_a_kernel_without_its_modules(kernel, lines, expected):
+    assert kernels.is_partial(kernel, "\n".join(lines)) is expected
 
 
 @pytest.mark.parametrize(
@@ -85,7 +120,9 @@ def test_dkms(tmp_path, files, status):
     ]
 
 
-KERNEL = {"running": "a", "installed": ["a", "b"], "headers": ["c"], "newest": "b"}
+KERNEL = {
+    "running": "a", "installed": ["a", "b"], "headers": ["c"], "newest": "b", "next_boot": None, "driver_modules": {},
+}  # fmt: skip
 
 
 def _entry(kernel, version, module="nvidia-current"):
@@ -93,47 +130,67 @@ def _entry(kernel, version, module="nvidia-current"):
 
 
 @pytest.mark.parametrize(
-    ("dkms", "installed"),
+    ("dkms", "next_boot", "installed"),
     [
-        ([_entry("a", "535.1"), _entry("b", "550.1")], "535.1"),
-        ([_entry("b", "550.1")], "550.1"),
-        ([_entry("c", "470.1")], "470.1"),
-        ([_entry("a", "2.1", module="zfs")], None),
-        ([], None),
+        ([_entry("a", "535.1"), _entry("b", "550.1")], None, "535.1"),
+        ([_entry("a", "535.1"), _entry("b", "550.1")], "a", "535.1"),
+        ([_entry("a", "535.1"), _entry("b", "550.1")], "b", "550.1"),
+        ([_entry("a", "535.1")], "b", "535.1"),
+        ([_entry("b", "550.1")], None, "550.1"),
+        ([_entry("c", "470.1")], None, "470.1"),
+        ([_entry("a", "2.1", module="zfs")], None, None),
+        ([], None, None),
     ],
 )
-def test_the_installed_driver_is_what_the_next_boot_loads(tmp_path, dkms, installed):
-    assert kernels.read_driver(tree(tmp_path, {}), KERNEL, dkms) == {"loaded": None, "installed": installed}
+def test_the_installed_driver_is_what_the_next_boot_loads(tmp_path, dkms, next_boot, installed):
+    found = kernels.read_driver(tree(tmp_path, {}), nothing, {**KERNEL, "next_boot": next_boot}, dkms)
+    assert found == {"loaded": None, "installed": installed}
 
 
 def test_the_loaded_driver_and_a_module_from_a_package(tmp_path):
     files = tree(tmp_path, {
         "/proc/driver/nvidia/version": "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.261.03  Thu Jul 10 2025\nGCC version: 12\n",
     })  # fmt: skip
-    module = tmp_path / "lib/modules/a/extra/nvidia.ko"
-    module.parent.mkdir(parents=True)
-    module.write_bytes(b"\x7fELF\0license=NVIDIA\0version=535.309.01\0supported=external\0")
-    assert kernels.read_driver(files, KERNEL, []) == {"loaded": "535.261.03", "installed": "535.309.01"}
+    asked = []
+
+    def run(arguments):
+        asked.append(arguments)
+        return "535.309.01\n"
+
+    found = kernels.read_driver(files, run, {**KERNEL, "driver_modules": {"a": None, "b": True}}, [])
+    assert found == {"loaded": "535.261.03", "installed": "535.309.01"}
+    assert asked == [["modinfo", "-k", "b", "-F", "version", "nvidia"]]
 
 
-INFO = b"\x7fELF\0license=NVIDIA\0version=535.309.01\0supported=external\0"
+PACKERS = {"": None, ".xz": ["xz", "--check=crc32"], ".zst": ["zstd", "-q", "--rm"], ".gz": ["gzip"]}
 
 
-@pytest.mark.parametrize(
-    ("path", "content", "version"),
-    [
-        ("extra/nvidia.ko.xz", lzma.compress(INFO), "535.309.01"),
-        ("extra/nvidia.ko.xz", b"cut off", None),
-        ("kernel/nvidia-570-open/nvidia.ko", INFO, "535.309.01"),
-        ("kernel/nvidia-570/nvidia.ko.zst", b"\x28\xb5\x2f\xfd", None),
-        ("kernel/elsewhere/nvidia.ko", INFO, None),
-    ],
-)
-def test_modules_of_packages_are_found_whatever_their_branch_and_packing(tmp_path, path, content, version):
-    module = tmp_path / "lib/modules/a" / path
-    module.parent.mkdir(parents=True)
-    module.write_bytes(content)
-    assert kernels.read_driver(tree(tmp_path, {}), KERNEL, []) == {"loaded": None, "installed": version}
+@pytest.mark.parametrize("folder", ["extra", "updates/dkms", "kernel/nvidia-570-open", "extra/drivers/video/nvidia"])
+@pytest.mark.parametrize("suffix", PACKERS)
+def test_modules_of_packages_are_read_whatever_their_branch_and_packing(tmp_path, folder, suffix):
+    """As the distribution's own modinfo reads them, which knows what the distribution compresses its modules with."""
+    missing = [tool for tool in ("depmod", "modinfo", *(PACKERS[suffix] or [])[:1]) if not shutil.which(tool)]
+    able = suffix in ("", ".xz") or {".zst": "+ZSTD", ".gz": "+ZLIB"}[suffix] in _run(["modinfo", "--version"])
+    if missing or not able:
+        pytest.skip(f"needs {', '.join(missing) or 'a modinfo that reads ' + suffix}")
+    place = tmp_path / "lib" / "modules" / "6.1" / folder
+    place.mkdir(parents=True)
+    for name in ("nvidia", "nvidia-uvm"):
+        (place / f"{name}.ko").write_bytes(kernel_module(name, "535.309.01", "NVIDIA"))
+        if PACKERS[suffix]:
+            _run([*PACKERS[suffix], str(place / f"{name}.ko")])
+    _run(["depmod", "-b", str(tmp_path), "6.1"])
+    files = FileTree(str(tmp_path))
+    there = {**KERNEL, "installed": ["6.1"], "driver_modules": {"6.1": kernels.has_driver_module(files, "6.1")}}
+
+    def run(arguments):
+        return _run([arguments[0], "-b", str(tmp_path), *arguments[1:]])
+
+    assert kernels.read_driver(files, run, there, []) == {"loaded": None, "installed": "535.309.01"}
+
+
+def _run(argv):
+    return subprocess.run(argv, capture_output=True, text=True, check=True).stdout
 
 
 @pytest.mark.parametrize(
