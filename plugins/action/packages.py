@@ -16,9 +16,25 @@ from ..plugin_utils.documents.stack import Package
 from ..plugin_utils.node.action import StepFailed
 from ..plugin_utils.node.diffs import difference
 from ..plugin_utils.packages.action import PackageAction
-from ..plugin_utils.packages.change import happened, hold_arguments, not_installed, predicted, release_arguments
+from ..plugin_utils.packages.change import (
+    happened,
+    hold_arguments,
+    not_installed,
+    not_offered,
+    predicted,
+    release_arguments,
+)
 from ..plugin_utils.packages.managers import Apt, Call, Dnf, manager_of
-from ..plugin_utils.packages.plan import COMPONENTS, PackagePlan, Steps, absent_plan, component_plan, own_plan, steps
+from ..plugin_utils.packages.plan import (
+    COMPONENTS,
+    PackagePlan,
+    Steps,
+    absent_plan,
+    component_plan,
+    own_plan,
+    steps,
+    with_headers,
+)
 
 HOLD = "allreduce.gpu.package_hold"
 NAMES = {"type": "list", "elements": "str"}
@@ -29,7 +45,7 @@ PLAN = {
     **dict.fromkeys(["optional", "unwanted", "unpinning", "held", "excluded", "services"], NAMES),
     "version": {"type": "str"},
     "module_stream": {"type": "str"},
-    "hold_kernel": {"type": "bool"},
+    **dict.fromkeys(["hold_kernel", "kernel_headers"], {"type": "bool"}),
 }
 SPEC = {
     "name": {"type": "str", "required": True},
@@ -52,6 +68,8 @@ class ActionModule(PackageAction):
             if plan is None:
                 return {"skipped": True, "skip_reason": f"The stack of {self.host} has no {self._name}."}
             observed = self.observed()
+            if (options["plan"] or {}).get("kernel_headers"):
+                plan = with_headers(plan, self.desired(), observed)
             self._manager = self._manager_of(observed, options)
         except (DocumentError, ValueError) as error:
             raise AnsibleActionFail(f"The {self._name} packages of {self.host}: {error}.") from None
@@ -110,7 +128,10 @@ class ActionModule(PackageAction):
 
     def _change(self, plan: PackagePlan, todo: Steps, observed: Observed) -> Observed:
         """Take the steps and return what is there then. What goes, goes after an installation that succeeded."""
-        manager, offered = self._manager, self._offered(todo.optional)
+        manager, offered = self._manager, self._offered((*todo.required, *todo.optional))
+        missing = [name for name in todo.required if name in self._unavailable]
+        if missing:
+            raise StepFailed(not_offered(missing, self.host))
         if not (todo or offered):
             return observed
         if plan.held is not None:
@@ -120,6 +141,7 @@ class ActionModule(PackageAction):
         if todo.install or offered:
             self._run(manager.pin(plan.name, plan.held or (), plan.version) if plan.version else [])
             self._run(manager.install([*todo.install, *offered]))
+            self.note_change(bool(offered))  # beside others of the same name, these do not show in the state
         left = steps(plan, self._measured())
         if left.remove:
             self._run(manager.remove(left.remove))
@@ -133,7 +155,7 @@ class ActionModule(PackageAction):
         return self.observed()
 
     def _offered(self, names: tuple[str, ...]) -> list[Package]:
-        """Return the optional packages that a repository of the node has."""
+        """Return which of these packages a repository of the node has."""
         if not names:
             return []
         self._run(self._manager.refresh())

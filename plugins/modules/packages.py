@@ -46,6 +46,13 @@ options:
           - Names of packages to install where a repository has them. Nobody is asked in check mode.
         type: list
         elements: str
+      kernel_headers:
+        description:
+          - Install the headers of the kernels that must have the driver's module, too. These are the running kernel and the one
+            that the boot loader starts next; metapackages of headers follow those of the kernels that are installed.
+          - Where the driver's module is compiled on the node and no repository has the headers of the next boot's kernel, the
+            task fails with C(cause=not_offered) before it installs anything.
+        type: bool
       unwanted:
         description: Patterns of packages to remove after the installation.
         type: list
@@ -141,7 +148,7 @@ removed:
   type: list
   elements: str
 unavailable:
-  description: Packages of O(plan.optional) that no repository has.
+  description: Packages that no repository has, of O(plan.optional) and of the headers that are not indispensable.
   returned: when the plan names packages
   type: list
   elements: str

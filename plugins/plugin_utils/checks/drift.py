@@ -12,6 +12,7 @@ from .check import Check, check
 
 ADVICE = {
     Remedy.REPAIR: "a package installation was interrupted; run site again",
+    Remedy.KERNEL: "install package kernel in that version, or run site again (base_kernel_headers: true)",
     Remedy.SOURCES: "run site again",
     Remedy.INSTALL: "run site again",
     Remedy.REMOVE: "run site again",
@@ -30,7 +31,7 @@ _NAMES = {
     ("driver", "state"): "driver_loaded",
     ("node", "service"): "clock_service",
 }
-_NODE_STATES = {"package manager": "package_manager", "reboot": "reboot"}
+_NODE_STATES = {"package manager": "package_manager", "reboot": "reboot", "kernel": "next_kernel"}
 
 
 def checks(comparisons: Iterable[Comparison]) -> Iterator[Check]:

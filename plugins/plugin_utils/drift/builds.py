@@ -26,6 +26,11 @@ class Builds:
     possible: bool
 
 
+def is_built(driver: Driver | None) -> bool:
+    """Return whether DKMS builds the driver's module on the node."""
+    return driver is not None and bool(driver.dkms_module) and not driver.precompiled
+
+
 def missing_builds(driver: Driver, observed: Observed) -> Builds | None:
     """Return the builds that lack, or have another version than DKMS was given last; None where DKMS builds nothing.
 

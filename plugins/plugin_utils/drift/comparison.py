@@ -24,6 +24,7 @@ class Remedy(str, Enum):
     """Who mends a difference: a step of a role, or (SITE) nothing but another run or a person."""
 
     NONE = "none"
+    KERNEL = "kernel"  # base: install what the kernel of the next boot lacks
     REPAIR = "repair"  # base: finish what the package manager was interrupted in
     SOURCES = "sources"  # nvidia_driver: enable components of the distribution's archive
     INSTALL = "install"  # the component's role

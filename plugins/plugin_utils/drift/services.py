@@ -9,6 +9,7 @@ from ...module_utils.host.services import FABRIC_MANAGER, TIME_SERVICES
 from ..documents.observed import Observed, Service
 from ..documents.stack import Component
 from .comparison import Comparison, Remedy, Status, compared
+from .kernels import next_kernel
 from .names import FABRIC_MANAGER_PACKAGES
 from .packages import compare_packages, compare_unwanted, others
 
@@ -57,7 +58,18 @@ def compare_node(observed: Observed) -> list[Comparison]:
             NODE, "reboot", "none", reboot, (pending is None or not pending.by_role) if observed.measured else None,
             Remedy.REBOOT, "state",
         ),
+        *_kernel(observed),
     ]  # fmt: skip
+
+
+def _kernel(observed: Observed) -> list[Comparison]:
+    """The kernel of the next boot has all its packages, where they are several; a container has no kernel."""
+    release = next_kernel(observed.kernel)
+    if release is None or observed.package_manager != "dnf":
+        return []
+    whole = release not in observed.kernel.partial
+    state = f"{release} with its modules" if whole else f"{release} without its modules"
+    return [compared(NODE, "kernel", f"{release} with its modules", state, whole, Remedy.KERNEL, "state")]
 
 
 def _can_start(observed: Observed) -> bool:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,6 +53,7 @@ def predicted(todo: Steps, observed: Observed) -> Change:
     after: dict[str, str | None] = {}
     for package in (*todo.first, *todo.install):
         after[package.name] = package.version or "any version"
+    after.update(dict.fromkeys(todo.required, "this version"))
     after.update(dict.fromkeys((*todo.unpin, *todo.remove)))
     leftover = dict.fromkeys(observed.leftover_packages, "(configuration)")
     return Change({name: installed.get(name) or leftover.get(name) for name in after}, after)
@@ -81,6 +82,16 @@ def _shared_arguments(plan: PackagePlan, lock_timeout: int) -> dict[str, Any]:
         "lock_timeout": lock_timeout,
         **stream,
     }
+
+
+def not_offered(names: Iterable[str], host: str) -> dict[str, str]:
+    """Return the failure of a plan whose required packages no repository has; nothing was installed."""
+    remedy = (
+        "enable a repository that still has them, such as the distribution's vault or a snapshot of its archive, or install "
+        "the newest kernel, restart the host and run this again"
+    )
+    text = f"no repository of {host} has {', '.join(names)}: {remedy}; nothing was installed"
+    return {"cause": "not_offered", "remedy": remedy, "msg": text}
 
 
 def not_installed(left: Steps, host: str) -> dict[str, str]:

@@ -6,18 +6,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Any
 
 from ...module_utils.host.services import FABRIC_MANAGER
 from ..documents.observed import Observed
 from ..documents.stack import Package
+from ..drift.builds import is_built
 from ..drift.comparison import Comparison
 from ..drift.desired import Desired, component
 from ..drift.names import CUDNN_PACKAGES, DRIVER_EXCLUDED, FABRIC_MANAGER_HELD, NCCL_PACKAGES
 from ..drift.packages import changes, compare_packages, compare_unwanted, named
 from ..drift.reconcile import compare
+from .kernel_headers import header_packages
 
 # Name of a hold: the component of the stack that it is for.
 COMPONENTS = {
@@ -42,6 +44,7 @@ class PackagePlan:
     name: str
     packages: tuple[Package, ...] = ()
     first: tuple[Package, ...] = ()  # in a transaction of their own: they pin the others or bring their repository
+    required: tuple[str, ...] = ()  # full names; nothing is installed where no repository has one of them
     optional: tuple[str, ...] = ()  # names; installed where a repository has them
     unwanted: tuple[str, ...] = ()  # patterns; removed after the installation
     unpinning: tuple[str, ...] = ()  # patterns; of what is unwanted, removed before the installation
@@ -61,11 +64,12 @@ class Steps:
     unpin: tuple[str, ...] = ()
     first: tuple[Package, ...] = ()
     install: tuple[Package, ...] = ()
+    required: tuple[str, ...] = ()
     optional: tuple[str, ...] = ()
     remove: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
-        return bool(self.install or self.first or self.remove or self.unpin)
+        return bool(self.install or self.required or self.first or self.remove or self.unpin)
 
 
 def steps(plan: PackagePlan, observed: Observed) -> Steps:
@@ -76,6 +80,7 @@ def steps(plan: PackagePlan, observed: Observed) -> Steps:
         unpin=tuple(name for name in wanted.remove if _fits(name, plan.unpinning)),
         first=tuple(package for package in wanted.install if package.name in before),
         install=tuple(package for package in wanted.install if package.name not in before),
+        required=plan.required,
         optional=tuple(name for name in plan.optional if name not in (observed.packages or {})),
         remove=tuple(name for name in wanted.remove if not _fits(name, plan.unpinning)),
     )
@@ -129,6 +134,18 @@ def absent_plan(name: str, desired: Desired) -> PackagePlan:
     patterns = desired.driver_patterns if name == "driver" else _HELD.get(name, found.held if found else ())
     judged = desired if COMPONENTS[name] in desired.absent else None
     return PackagePlan(name, unwanted=patterns, held=patterns, desired=judged)
+
+
+def with_headers(plan: PackagePlan, desired: Desired, observed: Observed) -> PackagePlan:
+    """Return the plan with the headers of the kernels that must have the driver's module."""
+    headers = header_packages(desired.stack, observed, is_built(desired.stack.driver))
+    packages = {package.name: package for package in (*headers.packages, *plan.packages)}
+    return replace(
+        plan,
+        packages=tuple(packages.values()),
+        required=(*plan.required, *headers.required),
+        optional=(*plan.optional, *headers.optional),
+    )
 
 
 def own_plan(name: str, options: Mapping[str, Any], absent: bool = False) -> PackagePlan:

@@ -294,6 +294,44 @@ def test_packages_of_ones_own_are_not_held(manager):
     assert one.modules()[-1] == "node_state"
 
 
+KERNEL = {"running": "6.8.0-84", "installed": ["6.8.0-84"], "headers": [], "newest": "6.8.0-84"}
+HEADERS = {"packages": ["git"], "kernel_headers": True}
+
+
+def test_headers_of_the_next_boot_that_no_repository_has_stop_everything():
+    one = node(packages={}, repository={"git": ["2.3"]}, kernel=KERNEL)
+    result = run(one, stack={**STACK, "driver": DRIVER}, name="base", plan=HEADERS)
+
+    assert (result["failed"], result["cause"]) == (True, "not_offered")
+    assert "no repository of gpu-1 has linux-headers-6.8.0-84" in result["msg"]
+    assert one.packages == {}
+    assert not result["changed"]
+
+
+def test_headers_of_the_next_boot_are_installed():
+    one = node(packages={}, repository={"git": ["2.3"], "linux-headers-6.8.0-84": ["1"]}, kernel=KERNEL)
+    result = run(one, stack={**STACK, "driver": DRIVER}, name="base", plan=HEADERS)
+
+    assert result["installed"] == {"git": "2.3", "linux-headers-6.8.0-84": "1"}
+    assert result["changed"]
+
+
+def test_headers_are_no_condition_where_no_module_is_compiled():
+    one = node(packages={}, repository={"git": ["2.3"]}, kernel=KERNEL)
+    result = run(one, stack={**STACK, "driver": None}, name="base", plan=HEADERS)
+
+    assert result["installed"] == {"git": "2.3"}
+    assert result["unavailable"] == ["linux-headers-6.8.0-84"]
+
+
+def test_headers_are_predicted_without_asking():
+    one = node(packages={}, repository={"git": ["2.3"]}, kernel=KERNEL)
+    result = run(one, check=True, stack={**STACK, "driver": DRIVER}, name="base", plan=HEADERS)
+
+    assert result["installed"] == {"git": "any version", "linux-headers-6.8.0-84": "this version"}
+    assert one.calls == []
+
+
 def test_optional_packages_alone_change_nothing_where_no_repository_has_them():
     one = node(packages={"git": "2.3", "make": "4.1"})
     result = run(one, name="base", plan=OWN)

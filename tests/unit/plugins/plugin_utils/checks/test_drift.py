@@ -79,6 +79,9 @@ def test_a_node_as_planned_passes_every_check():
         ({"services": {"chrony": {"enabled": False, "active": False}, "chronyd": RUNNING}}, "clock_service", "passed", None, ""),
         ({"services": {"chrony": {"enabled": True, "active": False}}}, "clock_service", "failed", "enabled and not active", None),
         ({"services": {}}, "clock_service", "unknown", "not known", None),
+        ({"package_manager": "dnf", "kernel": {**STATE["kernel"], "partial": [KERNEL]}}, "next_kernel", "failed",
+         "6.1.0-40 without its modules", "kernel is 6.1.0-40 without its modules instead of 6.1.0-40 with its modules; "
+         "install package kernel in that version, or run site again (base_kernel_headers: true)"),
         ({"environments": {}}, "main_python", "failed", "missing", None),
         ({"environments": {"main": {"python": "3.1.1"}}}, "main_python", "failed", "3.1.1",
          "Python is 3.1.1 instead of 3.11; run site again"),

@@ -6,6 +6,7 @@ from __future__ import annotations
 import pytest
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.observed import (
     InstalledDriver,
+    Kernel,
     Observed,
     Reboot,
     Service,
@@ -132,3 +133,30 @@ def test_a_fabric_manager_of_another_version_goes():
     gone = [one.subject for one in found if one.remedy is Remedy.REMOVE]
     assert gone == ["nvidia-fabric-manager", "nvidia-fabricmanager-535"]
     assert [one.subject for one in found if one.differs] == gone
+
+
+@pytest.mark.parametrize(
+    ("partial", "next_boot", "expected"),
+    [
+        ((), None, AS_PLANNED),
+        (("a",), None, AS_PLANNED),
+        (("a",), "a", (Status.DIFFERS, Remedy.KERNEL)),
+        (("b",), None, (Status.DIFFERS, Remedy.KERNEL)),
+        (("b",), "a", AS_PLANNED),
+    ],
+)
+def test_the_kernel_of_the_next_boot_is_whole(partial, next_boot, expected):
+    kernel = Kernel(running="a", installed=("a", "b"), newest="b", next_boot=next_boot, partial=partial)
+    found = node("kernel", kernel=kernel, package_manager="dnf")
+    assert verdict(found) == expected
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        {"package_manager": "apt", "kernel": Kernel(installed=("a",), newest="a")},
+        {"package_manager": "dnf", "kernel": Kernel(running="host")},
+    ],
+)
+def test_one_package_is_a_whole_kernel_and_a_container_has_none(state):
+    assert "kernel" not in [one.subject for one in compare_node(Observed(**state))]
