@@ -63,6 +63,7 @@ class ActionModule(ActionBase):
                 "ansible_core": {"type": "str"},
                 "suites": {"type": "list", "elements": "str"},
                 "nvswitches": {"type": "int"},
+                "kernels": {"type": "list", "elements": "str"},
                 "lock": {"type": "path"},
                 "renew": {"type": "bool", "default": False},
                 "plan": {"type": "dict", "default": {}},

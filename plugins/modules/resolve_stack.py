@@ -84,6 +84,13 @@ options:
       - How many NVSwitches the host has; more than none makes the fabric manager part of the stack.
       - Defaults to C(ansible_facts.gpu_node.nvswitches), else boards of eight and more GPUs are taken to have them.
     type: int
+  kernels:
+    description:
+      - Releases of the kernels that the driver's module is built for; a driver that was seen not to build on one of them is
+        refused. A distribution patches the drivers of its own archive, which are not.
+      - Defaults to those of C(ansible_facts.gpu_node_state.kernel) that are installed and run, are booted next or have headers.
+    type: list
+    elements: str
   lock:
     description:
       - Path of a lock file on the controller. Where it exists, the stack comes from it, whatever newer tables would

@@ -7,6 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from ..documents.observed import Kernel
+from ..documents.parsing import parse
+from ..drift.kernels import kernels_built_for
+
 # How setup names distributions, where that differs from os-release.
 DISTRIBUTIONS = {"redhat": "rhel", "almalinux": "almalinux", "oraclelinux": "oraclelinux", "rocky": "rocky"}
 
@@ -26,6 +30,7 @@ def question_from_facts(options: Mapping, facts: Mapping, ansible_version: str) 
         "ansible_core": options.get("ansible_core") or ".".join(ansible_version.split(".")[:2]),
         "suites": options.get("suites") or _suites(facts.get("gpu_node_state") or {}),
         "nvswitches": options["nvswitches"] if options.get("nvswitches") is not None else _nvswitches(node),
+        "kernels": options["kernels"] if options.get("kernels") is not None else _kernels(facts),
     }
 
 
@@ -40,6 +45,12 @@ def _suites(state: Mapping) -> list[str] | None:
     """The suites apt takes packages from; None where that is not known."""
     suites = {mirror.get("suite") for mirror in state.get("apt_mirrors") or []}
     return sorted(suite for suite in suites if suite) or None
+
+
+def _kernels(facts: Mapping) -> list[str]:
+    """The kernels that the driver's module is built for; a container's are none of the host's."""
+    state = facts.get("gpu_node_state") or {}
+    return kernels_built_for(parse(Kernel, state.get("kernel") or {}, "gpu_node_state.kernel"))
 
 
 def _nvswitches(node: Mapping) -> int | None:

@@ -26,7 +26,8 @@ MOST = 5
 
 def parts_of(problem: Problem) -> list[Part]:
     """Return everything that could be part of a conflict, facts first."""
-    facts = [("gpus", gpu.model) for gpu in problem.gpus] + [("os", ""), ("arch", ""), ("ansible_core", "")]
+    facts = [("gpus", gpu.model) for gpu in problem.gpus] + [("kernels", release) for release in problem.kernels]
+    facts += [("os", ""), ("arch", ""), ("ansible_core", "")]
     shared = [("environments", "one")] if problem.environments == "one" and len(problem.frameworks) > 1 else []
     return facts + shared + sorted(problem.wishes.items())
 
@@ -43,6 +44,7 @@ def keep(problem: Problem, parts: Iterable[Part]) -> Problem:
         os=problem.os if "os" in names else None,
         arch=problem.arch if "arch" in names else None,
         gpus=tuple(gpu for gpu in problem.gpus if ("gpus", gpu.model) in parts),
+        kernels=tuple(release for release in problem.kernels if ("kernels", release) in parts),
         ansible_core=problem.ansible_core if "ansible_core" in names else None,
         wishes=wishes,
         frameworks=frameworks,

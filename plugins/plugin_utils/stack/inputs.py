@@ -15,6 +15,7 @@ from ..preflight.problem import ProblemError
 from .candidates import candidates
 from .gpu_names import find_gpu
 from .interpreters import AUTO, INTERPRETER, interpreter_problem, version_of
+from .kernels import is_limited
 from .model import FRAMEWORKS, PLAIN, Component, Environments, Gpu, Problem, Slot
 from .pci_ids import pci_id
 from .rows import Arch, DistroRow, GpuRow
@@ -60,7 +61,7 @@ def make_problem(tables: Tables, question: Mapping[str, Any]) -> Problem:
     """Return the problem that a question poses; raise InputError for one nobody can work with.
 
     question: os, arch, gpus, gpu_models, python, interpreter, profile, request, environments, ansible_core, suites,
-    nvswitches; all may be absent.
+    nvswitches, kernels; all may be absent.
     """
     request = {**_profile(tables, question.get("profile")), **(question.get("request") or {})}
     request = {name: value for name, value in request.items() if value is not None}
@@ -94,6 +95,7 @@ def make_problem(tables: Tables, question: Mapping[str, Any]) -> Problem:
         ansible_core=question.get("ansible_core"),
         suites=tuple(question["suites"]) if question.get("suites") else None,
         nvswitches=question.get("nvswitches"),
+        kernels=tuple(release for release in question.get("kernels") or () if is_limited(tables, release)),
     )
     _check_known(tables, problem)
     return problem

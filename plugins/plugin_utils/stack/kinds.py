@@ -77,6 +77,7 @@ System = Candidate[DistroRow]
 GpuModel = Candidate[GpuRow]
 Machine = Candidate[None]
 AnsibleCore = Candidate[None]
+Kernel = Candidate[None]
 
 
 class Host(TypedDict, total=False):

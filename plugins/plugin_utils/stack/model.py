@@ -16,7 +16,7 @@ FRAMEWORKS: tuple[Framework, ...] = get_args(Framework)
 Component = Literal["driver", "horovod", "tensorflow", "pytorch", "cupy", "python", "cuda", "cudnn", "nccl"]
 # The order slots are decided in: what comes first gets its newest version first.
 ORDER: tuple[Component, ...] = get_args(Component)
-Fact = Literal["os", "arch", "gpus", "ansible_core"]
+Fact = Literal["os", "arch", "gpus", "ansible_core", "kernels"]
 Kind = Literal[Component, Fact]
 Environments = Literal["one", "split"]
 NONE = "none"
@@ -96,6 +96,7 @@ class Problem:
     ansible_core: str | None = None
     suites: tuple[str, ...] | None = None
     nvswitches: int | None = None
+    kernels: tuple[str, ...] = ()  # that the module is built for, as far as some driver does not build on them
 
     def without_wishes(self, *names: str) -> Problem:
         """Return the problem without some of its wishes."""
@@ -144,4 +145,5 @@ class Problem:
             facts["arch"] = [Candidate("arch", self.arch)]
         if self.ansible_core:
             facts["ansible_core"] = [Candidate("ansible_core", self.ansible_core)]
+        facts["kernels"] = [Candidate("kernels", release) for release in self.kernels]
         return facts

@@ -92,6 +92,20 @@ class BranchRow(TypedDict):
     kernel_modules: list[Flavour]
 
 
+class KernelRow(TypedDict):
+    """A driver that was seen not to build from a kernel on.
+
+    contains: what the releases of these kernels have in them; older: older branches do not, either.
+    """
+
+    branch: int
+    driver: str
+    older: NotRequired[bool]
+    kernel: str
+    contains: NotRequired[str]
+    kernel_modules: list[Flavour]
+
+
 class NamesByFlavour(TypedDict):
     common: list[str]
     open: list[str]

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from .candidates import in_archive_of
 from .interpreters import offered
-from .kinds import AnsibleCore, Cudnn, Driver, GpuModel, Library, Machine, Python, System, Toolkit
+from .kernels import limit
+from .kinds import AnsibleCore, Cudnn, Driver, GpuModel, Kernel, Library, Machine, Python, System, Toolkit
 from .rule import Context, rule
 from .versions import at_least, major, minor
 
@@ -94,6 +95,18 @@ def driver_arch(context: Context, driver: Driver, arch: Machine) -> str | None:
     if arch.version == "aarch64" and driver.row["branch"]["branch"] < 470:
         return f"driver branch {driver.row['branch']['branch']} has no packages for aarch64 servers"
     return None
+
+
+@rule(
+    "driver-kernel", "driver", "kernels", sources=("N1", "N2", "N3", "N4", "N5", "N6", "N7"),
+    hint="boot a kernel that the driver builds on, and remove newer ones or their headers",
+)  # fmt: skip
+def driver_kernel(context: Context, driver: Driver, kernel: Kernel) -> str | None:
+    """A branch is not adapted to new kernels any more when it has ended, and its older releases never were."""
+    row = limit(context.tables, driver, kernel.version)
+    if row is None:
+        return None
+    return f"the modules of driver {driver.version} do not build on kernel {kernel.version}, nor on others from {row['kernel']} on"
 
 
 @rule("cuda-driver-floor", "cuda", "driver", sources=("S1", "S2"))

@@ -27,6 +27,7 @@ from .rows import (
     DriverPackagesRow,
     GpuRow,
     HorovodRow,
+    KernelRow,
     LibraryRow,
     RepositoryRow,
     SizeRow,
@@ -39,7 +40,7 @@ from .versions import minor
 DIRECTORY = Path(__file__).resolve().parents[3] / "data" / "stack"
 SUBJECTS = (
     "ansible_core", "architectures", "archives", "conda", "cuda", "cudnn", "cupy", "distros", "driver_packages", "drivers",
-    "gpus", "horovod", "nccl", "pci_ids", "repositories", "sizes", "tensorflow", "torch",
+    "gpus", "horovod", "kernels", "nccl", "pci_ids", "repositories", "sizes", "tensorflow", "torch",
 )  # fmt: skip
 
 
@@ -74,6 +75,8 @@ class Tables:
     def rows(self, subject: Literal["gpus"]) -> list[GpuRow]: ...
     @overload
     def rows(self, subject: Literal["horovod"]) -> list[HorovodRow]: ...
+    @overload
+    def rows(self, subject: Literal["kernels"]) -> list[KernelRow]: ...
     @overload
     def rows(self, subject: Literal["nccl"]) -> list[LibraryRow]: ...
     @overload

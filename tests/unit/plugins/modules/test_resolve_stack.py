@@ -24,6 +24,7 @@ QUESTION = (
     "ansible_core",
     "suites",
     "nvswitches",
+    "kernels",
 )
 ANSWERED = [one for one in EXAMPLES if "os" in one["allreduce.gpu.resolve_stack"]]
 

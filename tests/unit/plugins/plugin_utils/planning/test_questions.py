@@ -63,3 +63,24 @@ def test_names_of_distributions(name, expected):
 @pytest.mark.parametrize(("switches", "expected"), [({"count": 6}, 6), (["0000:01:00.0"], 1), (None, None), (2, 2)])
 def test_nvswitches_in_any_shape(switches, expected):
     assert ask(facts={"gpu_node": {"nvswitches": switches}})["nvswitches"] == expected
+
+
+@pytest.mark.parametrize(
+    ("kernel", "expected"),
+    [
+        ({"running": "6.8.0-60", "installed": ["6.8.0-60", "6.8.0-84"], "newest": "6.8.0-84"}, ["6.8.0-60", "6.8.0-84"]),
+        ({"running": "6.8.0-60", "installed": ["6.8.0-60", "6.8.0-84"], "newest": "6.8.0-84", "next_boot": "6.8.0-60"},
+         ["6.8.0-60"]),
+        # DKMS builds for what has headers, and one failure breaks the installation.
+        ({"running": "b", "installed": ["a", "b", "c"], "newest": "c", "next_boot": "b", "headers": ["b", "c"]}, ["b", "c"]),
+        ({"running": "host"}, []),
+        ({}, []),
+    ],
+)  # fmt: skip
+def test_kernels_that_the_module_is_built_for(kernel, expected):
+    assert ask(facts={**FACTS, "gpu_node_state": {"kernel": kernel}})["kernels"] == expected
+    assert ask({"kernels": ["x"]}, {**FACTS, "gpu_node_state": {"kernel": kernel}})["kernels"] == ["x"]
+
+
+def test_a_host_that_was_not_measured_has_no_kernels():
+    assert ask()["kernels"] == []

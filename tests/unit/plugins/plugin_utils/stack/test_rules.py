@@ -94,7 +94,7 @@ FORMS = {
     "driver": kinds.Driver, "gpus": kinds.GpuModel, "os": kinds.System, "arch": kinds.Machine,
     "ansible_core": kinds.AnsibleCore, "python": kinds.Python, "cuda": kinds.Toolkit, "cudnn": kinds.Cudnn,
     "nccl": kinds.Library, "pytorch": kinds.Torch, "tensorflow": kinds.Tensorflow, "cupy": kinds.Cupy,
-    "horovod": kinds.Horovod,
+    "horovod": kinds.Horovod, "kernels": kinds.Kernel,
 }  # fmt: skip
 
 

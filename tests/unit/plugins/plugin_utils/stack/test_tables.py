@@ -105,6 +105,14 @@ def test_driver_branches_rise():
     assert branches == sorted(set(branches))
 
 
+def test_kernel_limits_are_about_branches_and_flavours_that_there_are():
+    branches = {row["branch"]: row for row in rows("drivers")}
+    for row in rows("kernels"):
+        assert row["driver"].startswith(f"{row['branch']}.")
+        assert set(row["kernel_modules"]) <= set(branches[row["branch"]]["kernel_modules"]), row
+    assert [row["branch"] for row in rows("kernels")] == sorted(row["branch"] for row in rows("kernels"))
+
+
 def test_only_cuda_that_was_never_released_is_missing():
     known = [row["version"] for row in rows("cuda")]
     wanted = [f"11.{minor}" for minor in range(9)] + [f"12.{minor}" for minor in range(10)]
