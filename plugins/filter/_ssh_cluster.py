@@ -51,7 +51,7 @@ _value:
 
 import base64  # noqa: E402
 
-from ..plugin_utils.cluster.ssh import describe_cluster, describe_node  # noqa: E402
+from ..plugin_utils.cluster.ssh import describe_cluster, describe_node, key_kind  # noqa: E402
 from ..plugin_utils.preflight.problem import ProblemError  # noqa: E402
 from ..plugin_utils.preflight.text import describe_all  # noqa: E402
 
@@ -59,9 +59,12 @@ from ..plugin_utils.preflight.text import describe_all  # noqa: E402
 def ssh_cluster(names, hostvars, present, extra=()):
     """Collect what the role learned on each node; a user's mistake comes back as a sentence."""
     taking_part = [name for name in names if name in set(present)]
+    kind = key_kind(hostvars[name] for name in names if name in hostvars)
     try:
         nodes = {
-            name: describe_node(name, hostvars[name], hostvars[name]["__cluster_ssh_account"].get("ssh_public_key"))
+            name: describe_node(
+                name, hostvars[name], hostvars[name]["__cluster_ssh_account"].get("ssh_public_key"), kind
+            )
             for name in taking_part
         }
         records = [hostvars[name].get("__cluster_ssh_record") or {} for name in taking_part]

@@ -53,6 +53,12 @@ def is_container(tree):
     return vz or "\0container=" in environment or any(tree.exists(mark) for mark in marks)
 
 
+def is_fips(tree):
+    """Whether only algorithms that FIPS 140 approves are accepted: by the kernel, or by the system-wide crypto policy."""
+    policy = (tree.text("/etc/crypto-policies/state/current") or "").split(":")[0]
+    return tree.text("/proc/sys/crypto/fips_enabled") == "1" or policy == "FIPS"
+
+
 def boot_time(tree):
     """When the node's first process started, in seconds since the epoch; right for containers too. None if unreadable."""
     booted = re.search(r"(?m)^btime (\d+)$", tree.text("/proc/stat") or "")

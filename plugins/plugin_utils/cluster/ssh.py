@@ -13,30 +13,51 @@ from typing import Any
 
 from ..preflight.problem import refuse
 from .address import address_problems, cluster_address
+from .hosts import is_own_name
 
 __all__ = ["authorized_keys", "describe_cluster", "describe_node", "hosts_lines", "known_hosts"]
 
 # The first that a node has is enough: ssh asks a host for the kind of key it knows.
 _KEY_KINDS = ("ed25519", "ecdsa", "rsa")
+# FIPS 140-2 and the policies that follow it do not know Ed25519: such a node neither takes nor checks a key of that kind.
+_FIPS_KEY_KINDS = ("ecdsa", "rsa")
 
 
-def _host_key(facts: Mapping[str, Any]) -> str | None:
-    for kind in _KEY_KINDS:
+def key_kind(hosts: Iterable[Mapping[str, Any]]) -> str:
+    """Return the kind of the users' keys that every node takes. hosts: the nodes' variables with their facts."""
+    return _kinds(any(_is_fips(variables) for variables in hosts))[0]
+
+
+def _is_fips(variables: Mapping[str, Any]) -> bool:
+    return bool(((variables.get("ansible_facts") or {}).get("gpu_node_state") or {}).get("fips"))
+
+
+def _kinds(fips: bool) -> tuple[str, ...]:
+    return _FIPS_KEY_KINDS if fips else _KEY_KINDS
+
+
+def _host_key(facts: Mapping[str, Any], kinds: Iterable[str]) -> str | None:
+    for kind in kinds:
         key = facts.get(f"ssh_host_key_{kind}_public")
         if key:
             return f"{facts.get(f'ssh_host_key_{kind}_public_keytype', 'ssh-' + kind)} {key}"
     return None
 
 
-def describe_node(name: str, variables: Mapping[str, Any], public_key: str | None) -> dict[str, Any]:
-    """What the others must know of one node: its names, its addresses, its host key and its user's public key."""
+def describe_node(
+    name: str, variables: Mapping[str, Any], public_key: str | None, kind: str = _KEY_KINDS[0]
+) -> dict[str, Any]:
+    """What the others must know of one node: its names, its addresses, its host key and its user's public key.
+
+    kind: of the keys that every node takes, see key_kind
+    """
     facts = variables.get("ansible_facts") or {}
     return {
         "name": name,
         "address": cluster_address(variables),
         "nodename": facts.get("nodename") or facts.get("hostname"),
         "sources": [str(source) for source in variables.get("cluster_ssh_extra_addresses") or []],
-        "host_key": _host_key(facts),
+        "host_key": _host_key(facts, _kinds(kind != _KEY_KINDS[0])),
         "public_key": " ".join(public_key.split()[:2]) if public_key else None,
     }
 
@@ -52,7 +73,7 @@ def _names(nodes: Iterable[Mapping[str, Any]]) -> dict[str, list[str]]:
 
 
 def _is_name(text: str) -> bool:
-    if text.split(".")[0] == "localhost":
+    if not is_own_name(text):
         return False
     try:
         ipaddress.ip_address(text)

@@ -46,6 +46,13 @@ SENTENCES = {
         "{nodes} have the same cluster address {subject}; set gpu_cluster_address of each to the address "
         "at which the others reach it."
     ),
+    "no_host_name": (
+        "The host name of {nodes} is '{subject}', as of a host that nobody has named; give each a name of its own with "
+        "'hostnamectl set-hostname'."
+    ),
+    "shared_host_name": (
+        "{nodes} have the same host name {subject}; give each a name of its own with 'hostnamectl set-hostname'."
+    ),
     "no_training_nodes": "Group gpu_nodes has no hosts; list the nodes to train on there.",
     "training_count": (
         "train_nodes is {subject}, but group gpu_nodes has {available} hosts; set a number from 1 to {available}, or names."

@@ -88,3 +88,18 @@ def test_no_mark_no_reboot(tmp_path):
 def test_free_space_of_a_directory_to_come(tmp_path):
     free = services.disk_free_mib(tree(tmp_path, {}), ["/", "/opt/allreduce/envs"])
     assert free["/"] == free["/opt/allreduce/envs"] > 0
+
+
+@pytest.mark.parametrize(
+    ("files", "fips"),
+    [
+        ({}, False),
+        ({"/proc/sys/crypto/fips_enabled": "0\n"}, False),
+        ({"/proc/sys/crypto/fips_enabled": "1\n"}, True),
+        ({"/etc/crypto-policies/state/current": "FIPS\n"}, True),
+        ({"/etc/crypto-policies/state/current": "FIPS:OSPP\n"}, True),
+        ({"/etc/crypto-policies/state/current": "DEFAULT\n"}, False),
+    ],
+)
+def test_fips(files, fips, tmp_path):
+    assert services.is_fips(tree(tmp_path, files)) is fips

@@ -12,6 +12,7 @@ from ansible_collections.allreduce.gpu.plugins.plugin_utils.cluster.ssh import (
     describe_cluster,
     describe_node,
     hosts_lines,
+    key_kind,
     known_hosts,
 )
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.preflight.problem import ProblemError
@@ -139,3 +140,27 @@ def test_filter_says_a_mistake_in_one_sentence():
     assert ssh_cluster(["a"], hostvars, ["a"]) == {
         "problem": "No default IPv4 address on a; set gpu_cluster_address there."
     }
+
+
+@pytest.mark.parametrize(
+    ("states", "kind"),
+    [
+        ([], "ed25519"),
+        ([{"fips": False}, {}, None], "ed25519"),
+        ([{"fips": False}, {"fips": True}], "ecdsa"),  # it would take none of the other nodes' keys
+    ],
+)
+def test_one_node_in_fips_mode_decides_the_kind_of_all_keys(states, kind):
+    assert key_kind({"ansible_facts": {"gpu_node_state": state}} for state in states) == kind
+    assert key_kind([{}]) == "ed25519"
+
+
+def test_where_a_node_is_in_fips_mode_no_host_is_known_by_an_ed25519_key():
+    facts = {
+        **variables()["ansible_facts"],
+        "ssh_host_key_ecdsa_public": "EC",
+        "ssh_host_key_ecdsa_public_keytype": "ecdsa-sha2-nistp256",
+    }
+    assert describe_node("a", {"ansible_facts": facts}, None, "ecdsa")["host_key"] == "ecdsa-sha2-nistp256 EC"
+    assert describe_node("a", variables(), None, "ecdsa")["host_key"] == "ssh-rsa RSA"
+    assert describe_node("a", {"ansible_facts": facts}, None)["host_key"] == "ssh-ed25519 HOSTKEY"
