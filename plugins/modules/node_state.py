@@ -76,10 +76,12 @@ ansible_facts:
         package_manager: apt
         packages: {nvidia-kernel-dkms: 535.261.03-1}
         leftover_packages: {nvidia-tesla-470-alternative: 470.256.02-1}
+        fips: false
         package_manager_interrupted: false
         package_manager_holder: null
         apt_components: [main, contrib, non-free, non-free-firmware]
         apt_mirrors: [{uri: 'http://archive.example.org/debian', suite: bookworm, components: [main], signed_by: null}]
+        dnf_repositories: null
         dkms: [{module: nvidia-current, version: 535.261.03, kernel: 6.1.0-40-amd64, arch: x86_64, status: installed}]
         driver: {loaded: null, installed: 535.261.03}
         services: {chrony: {enabled: true, active: true, outdated: false}}

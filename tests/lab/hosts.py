@@ -177,6 +177,13 @@ def _interpreters_url(lab):
 def _mirror_variables(lab, kind, use_mirror):
     """Inventory variables of hosts that take NVIDIA's packages from the stub mirror."""
     variables = {"lab_distribution": kind.name, "lab_replica": kind.is_replica}
+    if kind.retired and kind.is_replica:
+        variables["base_dnf_mirror"] = f"{services.mirror_url(lab)}/{mirror.place(kind.archive)}"
+    if kind.name.startswith("rhel") and kind.is_replica:
+        epel = f"{services.mirror_url(lab)}/{mirror.place(kind.archive)}/epel"
+        variables["base_epel_release"] = f"{epel}/epel-release-latest.noarch.rpm"
+        variables["base_epel_key"] = f"{epel}/RPM-GPG-KEY-EPEL"
+        variables["base_epel_key_fingerprint"] = mirror.fingerprint("archive")
     if use_mirror or kind.archive:
         variables["cuda_repository_mirror"] = f"{services.mirror_url(lab)}/{mirror.REPOSITORIES}"
         variables["cuda_repository_key"] = str(mirror.key())

@@ -27,7 +27,7 @@ class FaultHost(Cluster):
     def __init__(self, name, distribution, machine, request):
         super().__init__(name, 1, "--distribution", distribution, "--machine", machine)
         self.host, self.request = self.hosts[0], request
-        self.manager = "dnf" if distribution.startswith(("rocky", "alma", "centos")) else "apt"
+        self.manager = "dnf" if distribution.startswith(("rocky", "alma", "centos", "rhel")) else "apt"
         self.behave()
 
     def run(self, command, check=True):

@@ -9,6 +9,7 @@ __metaclass__ = type
 
 from ..packages import installed as installed_packages
 from ..packages import locks as package_locks
+from ..packages import repositories
 from . import environments, kernels, services
 
 RPM_QUERY = ["rpm", "-qa", "--qf", "%{NAME} %{EPOCHNUM}:%{VERSION}-%{RELEASE}\\n"]
@@ -27,6 +28,7 @@ def read_node_state(tree, run, package_patterns, service_names, paths):
     return {
         "kernel": kernel,
         "container": services.is_container(tree),
+        "fips": services.is_fips(tree),
         "package_manager": manager,
         "packages": installed,
         "leftover_packages": installed_packages.read_dpkg_leftovers(tree, package_patterns) if manager == "apt" else {},
@@ -34,6 +36,7 @@ def read_node_state(tree, run, package_patterns, service_names, paths):
         "package_manager_holder": package_locks.lock_holder(tree),
         "apt_components": installed_packages.enabled_components(mirrors, release) if mirrors is not None else None,
         "apt_mirrors": mirrors,
+        "dnf_repositories": repositories.read_dnf_repositories(tree) if manager == "dnf" else None,
         "dkms": dkms,
         "driver": kernels.read_driver(tree, run, kernel, dkms),
         "services": services.parse_show(shown, service_names) if shown else services.unknown_services(service_names),

@@ -6,7 +6,9 @@
 from __future__ import annotations
 
 import hashlib
+import shutil
 import subprocess
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 import yaml
@@ -45,8 +47,27 @@ def build_distribution(dist: str, packages: list[Package], builder: Builder, pla
     build_packages(packages, builder, place)
     with keys.signer(key_place, "archive") as signature:
         _sign_packages(place, signature)
-        _metadata(place, python_modules(dist))
-        _sign_metadata(place, place, signature)
+        for name, directory in table("distribution_el")["directories"].items():
+            repository = place / directory
+            repository.mkdir(parents=True)
+            for file in _packages_of(name, place):
+                file.rename(repository / file.name)
+            _metadata(repository, python_modules(dist) if name == "appstream" else None)
+            _sign_metadata(repository, repository, signature)
+    public = (key_place / "archive.pub").read_text(encoding="utf-8")
+    (place / "epel" / "RPM-GPG-KEY-EPEL").write_text(public, encoding="utf-8")
+    for release in place.glob("*/*/*/epel-release-*.rpm"):
+        shutil.copy(release, place / "epel" / "epel-release-latest.noarch.rpm")
+
+
+def _packages_of(repository: str, place: Path) -> list[Path]:
+    """Files of the packages of a repository; what the table puts in none is in the last one."""
+    patterns = table("distribution_el")["placed"].get(repository, ["*"])
+    return [
+        file
+        for file in sorted(place.glob("*.rpm"))
+        if any(fnmatchcase(file.name.rsplit("-", 2)[0], one) for one in patterns)
+    ]
 
 
 def _sign_packages(place: Path, signature: keys.Signer) -> None:

@@ -78,6 +78,21 @@ def _chronyd(_maker: Maker, _package: Package, payload: Payload) -> None:
     payload.files["/usr/lib/systemd/system/chronyd.service"] = unit.encode()
 
 
+# The real one takes a list of mirrors, and its key comes with it. $lab: see replicas/el.py.
+EPEL = """\
+[epel]
+name=Extra Packages for Enterprise Linux $releasever - $basearch
+baseurl=$lab/epel/Everything/$basearch
+enabled=1
+gpgcheck=1
+gpgkey=file:///etc/pki/rpm-gpg/RPM-GPG-KEY-lab
+"""
+
+
+def _epel(_maker: Maker, _package: Package, payload: Payload) -> None:
+    payload.files["/etc/yum.repos.d/epel.repo"] = EPEL.encode()
+
+
 def _prebuilt(maker: Maker, package: Package, payload: Payload) -> None:
     """linux-modules-nvidia-580-server-open-KERNEL, whose version ends in +DRIVER; kmod-nvidia-DRIVER-KERNEL."""
     if maker.manager == "dnf":
@@ -110,4 +125,5 @@ KINDS = {
     "prebuilt": _prebuilt,
     "dkms_program": _dkms_program,
     "chronyd": _chronyd,
+    "epel": _epel,
 }

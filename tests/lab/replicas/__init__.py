@@ -26,6 +26,7 @@ class Distribution:
     nvidia: str
     archive: str | None = None
     release: str | None = None
+    retired: bool = False
     os_release: dict = field(default_factory=dict, hash=False)
 
     @property

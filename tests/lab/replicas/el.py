@@ -5,11 +5,35 @@
 
 from pathlib import Path
 
+import yaml
+
+from ..mirror.model import table
+
 # dkms is set aside, see SCRIPT.
-PACKAGES = ["dnf", "rpm", "python3-dnf", "python3-rpm", "dnf-plugins-core", "dkms"]
+PACKAGES = ["dnf", "rpm", "python3-dnf", "python3-rpm", "dnf-plugins-core", "dkms", "gnupg"]
 
 # EL8's modules run on this Python; it is copied from where pyenv has one.
 PYTHON36 = Path.home() / ".pyenv" / "versions"
+
+REPOSITORIES = Path(__file__).with_name("el_repositories.yml")
+
+# Of a registered host: switches repositories in the file that is its own, and refuses others.
+SUBSCRIPTION = """\
+cat > /usr/sbin/subscription-manager <<'END'
+#!/bin/sh
+set -e
+file=/etc/yum.repos.d/redhat.repo
+[ "$1" = repos ] || exit 64
+shift
+for option; do
+  id=${option#--enable=}
+  grep -qxF "[$id]" $file || { echo "Error: '$id' does not match a valid repository ID." >&2; exit 1; }
+  sed -i "/^\\[$id\\]/,/^enabled=/s/^enabled=.*/enabled=1/" $file
+  echo "Repository '$id' is enabled for this system."
+done
+END
+chmod 755 /usr/sbin/subscription-manager
+"""
 
 SCRIPT = """\
 printf '%s\\n' '{release}' > "$root/etc/redhat-release"
@@ -70,10 +94,26 @@ def _python36(is_el8: bool) -> str:
 
 
 def sources(distribution, url: str, key: str) -> str:
-    """Shell lines, see replicas.sources."""
-    return (
-        f"cat > /etc/pki/rpm-gpg/RPM-GPG-KEY-lab <<'END'\n{key}END\n"
-        "cat > /etc/yum.repos.d/lab.repo <<'END'\n"
-        f"[baseos]\nname=BaseOS, AppStream and EPEL, as far as the lab has them\nbaseurl={url}\nenabled=1\n"
-        "gpgcheck=1\ngpgkey=file:///etc/pki/rpm-gpg/RPM-GPG-KEY-lab\nEND\n"
+    """Shell lines, see replicas.sources: files and repositories as the distribution ships them, with the lab's packages.
+
+    What exists is left alone: roles may have changed it.
+    """
+    row = yaml.safe_load(REPOSITORIES.read_text(encoding="utf-8"))[distribution.name]
+    lines = (
+        f"cat > /etc/pki/rpm-gpg/{row['key']} <<'END'\n{key}END\nln -sf {row['key']} /etc/pki/rpm-gpg/RPM-GPG-KEY-lab\n"
     )
+    lines += f"echo '{url}' > /etc/dnf/vars/lab\n"
+    for file, repositories in row["files"].items():
+        text = "".join(_repository(row, name, repositories) for name in repositories)
+        lines += f"[ -e /etc/yum.repos.d/{file}.repo ] || cat > /etc/yum.repos.d/{file}.repo <<'END'\n{text}END\n"
+    return lines + (SUBSCRIPTION if "redhat" in row["files"] else "")
+
+
+def _repository(row: dict, name: str, repositories: dict | list) -> str:
+    kind = repositories[name] if isinstance(repositories, dict) else name
+    directory = table("distribution_el")["directories"][kind].partition("/")[0]
+    listed = f"mirrorlist={row['mirrorlist'].format(directory)}" if "mirrorlist" in row else None
+    place = listed or f"baseurl=$lab/{directory}/$basearch/os/"
+    enabled = 0 if kind in ("powertools", "crb") else 1
+    key = f"gpgkey=file:///etc/pki/rpm-gpg/{row['key']}"
+    return f"[{name}]\nname={directory}\n{place}\ngpgcheck=1\nenabled={enabled}\n{key}\n\n"

@@ -12,6 +12,9 @@ from pathlib import Path
 
 import pytest
 import yaml
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.resolve import resolve
+
+from tests.support.local_play import run_roles
 
 CHECKOUT = Path(__file__).resolve().parents[3]
 LEFTOVERS = CHECKOUT / "roles" / "cuda_repository" / "tasks" / "leftovers.yml"
@@ -99,6 +102,26 @@ def test_a_key_is_accepted_by_its_fingerprint(refusals, case):
         assert refusals[case] is None
     else:
         assert CASES[case] in refusals[case]
+
+
+@needs_gpg
+@pytest.mark.parametrize(("system", "hotfixes"), [("rocky 10", True), ("rocky 9", False)])
+def test_without_module_streams_no_module_metadata_hides_packages(system, hotfixes, tmp_path):
+    gpg(tmp_path / "gpg", "--quick-generate-key", "good", "rsa2048", "sign")
+    (tmp_path / "key.asc").write_bytes(gpg(tmp_path / "gpg", "--armor", "--export", "good"))
+    stack = resolve({"os": system, "gpus": ["NVIDIA A40"], "request": {"pytorch": "none"}})["stack"]
+    facts = {
+        "gpu_stack": stack,
+        "gpu_node": {"gpus": [{}]},
+        "gpu_node_state": {"package_manager": "dnf", "packages": {}},
+        "cuda_repository_key": str(tmp_path / "key.asc"),
+        "cuda_repository_key_fingerprint": fingerprint(tmp_path / "gpg", "good"),
+    }
+    run = run_roles(tmp_path, ["cuda_repository"], facts, "--check", "--diff")
+
+    assert run.status == 0, run.output
+    assert "+baseurl=" in run.output
+    assert ("+module_hotfixes=1" in run.output) == hotfixes
 
 
 def retired_key_tasks():

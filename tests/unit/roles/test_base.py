@@ -1,0 +1,81 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Role base and dnf's repositories: those of a server that is gone, and those that a mirror replaces."""
+
+import re
+
+import pytest
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.resolve import resolve
+
+from tests.support.local_play import run_roles
+
+KEY = "file:///etc/pki/rpm-gpg/RPM-GPG-KEY-centosofficial"
+DIRECTORY = "/etc/yum.repos.d/"
+VAULT = "https://vault.centos.org/8.5.2111"
+DEAD = "http://mirrorlist.centos.org/?release=$releasever&arch=$basearch&repo="
+
+
+def repository(name, file, enabled=True, source=f"{DEAD}x"):
+    return {"id": name, "path": DIRECTORY + file, "enabled": enabled, "source": source, "key": KEY}
+
+
+CENTOS = [
+    repository("appstream", "CentOS-Linux-AppStream.repo"),
+    repository("baseos", "CentOS-Linux-BaseOS.repo"),
+    repository("powertools", "CentOS-Linux-PowerTools.repo", enabled=False),
+    repository("site", "site.repo", source="http://site.example/"),
+]
+SITE = [repository("rhel-8-baseos", "redhat.repo", source="https://cdn.example/")]
+
+
+def base(tmp_path, system, repositories, mirror):
+    stack = resolve({"os": system, "gpus": ["NVIDIA A40"], "ansible_core": "2.16", "request": {"pytorch": "none"}})[
+        "stack"
+    ]
+    state = {
+        "package_manager": "dnf",
+        "packages": {"epel-release": "8-11"},
+        "kernel": {"running": "4.18.0-348.el8.x86_64", "newest": None, "installed": [], "headers": []},
+        "container": True,
+        "package_manager_interrupted": False,
+        "dnf_repositories": repositories,
+    }
+    facts = {"gpu_stack": stack, "gpu_node": {"gpus": [{}]}, "gpu_node_state": state, "base_dnf_mirror": mirror}
+    return run_roles(tmp_path, ["base"], facts, "--check", "--diff")
+
+
+@pytest.mark.parametrize(
+    ("system", "repositories", "mirror", "words"),
+    [
+        (
+            "centos 8",
+            CENTOS,
+            "",
+            ["appstream, baseos of node are at mirrorlist.centos.org", f"set base_dnf_mirror to {VAULT}"],
+        ),
+        (
+            "rhel 8",
+            SITE,
+            VAULT,
+            ["base_dnf_mirror takes the place of the repositories baseos, appstream", "node has none"],
+        ),
+    ],
+)
+def test_sources_that_cannot_work_are_refused(system, repositories, mirror, words, tmp_path):
+    run = base(tmp_path, system, repositories, mirror)
+
+    assert run.status == 2, run.output
+    said = re.sub(r"\s+", " ", run.output)
+    assert all(word in said for word in words), run.output
+    assert run.executions == []
+
+
+def test_a_mirror_takes_the_place_of_the_distributions_repositories(tmp_path):
+    run = base(tmp_path, "centos 8", CENTOS, VAULT)
+
+    for name in ("BaseOS", "AppStream", "PowerTools"):
+        assert f"+baseurl={VAULT}/{name}/$basearch/os/\n+enabled=1\n+gpgcheck=1\n+gpgkey={KEY}" in run.output
+        assert f"+++ after: {DIRECTORY}CentOS-Linux-{name}.repo" in run.output
+    assert "extras" not in run.output
+    assert "site.repo" not in run.output
