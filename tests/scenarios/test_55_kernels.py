@@ -57,12 +57,12 @@ class EnterpriseLinux:
 
     def test_headers_that_no_repository_has_stop_the_run_before_it_installs_anything(self, host):
         host.run(f"dnf -y -q remove kernel-devel-{self.release(self.old)}")
-        host.run(f"echo excludepkgs=kernel-devel-{self.release(self.old)} >> /etc/yum.repos.d/lab.repo")
+        host.run(f"echo excludepkgs=kernel-devel-{self.release(self.old)} >> /etc/dnf/dnf.conf")
         before = host.run("rpm -qa | sort")
         run = host.stack("base", base_packages=["linux-firmware"])
         stopped(run, f"no repository of {host.host} has kernel-devel-{self.old}", "vault", "nothing was installed")
         assert host.run("rpm -qa | sort") == before
-        host.run("sed -i /excludepkgs/d /etc/yum.repos.d/lab.repo")
+        host.run("sed -i /excludepkgs/d /etc/dnf/dnf.conf")
         converged(host)
         assert list(modules(host)) == [self.old]
 
