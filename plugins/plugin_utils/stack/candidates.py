@@ -10,7 +10,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Literal
 
 from .interpreters import INTERPRETER, choices
-from .kinds import Cupy, Driver, DriverRow, Horovod, Library, Origin, Python, Tensorflow, Toolkit, Torch
+from .kinds import Cupy, Driver, DriverRow, Horovod, Library, Origin, Python, Tensorflow, Toolkit, Torch, TorchChoice
 from .model import NONE, ORDER, PLAIN, AnyCandidate, Candidate, Component, Problem, Slot
 from .rows import ArchiveRow, BranchRow, DistroRow, Flavour, LibraryRow, Source, SuiteRow
 from .subjects import Transition
@@ -145,18 +145,14 @@ def known_versions(tables: Tables, branch: BranchRow) -> list[str]:
 def _torch(tables: Tables, problem: Problem) -> list[Torch]:
     """Builds for the host's accelerator; what the resolver may choose freely is best backed by verified values."""
     wish, tag = _wish(problem, "pytorch"), _wish(problem, "pytorch_index")
-    plain = tag == PLAIN
     found: list[Torch] = []
-    for row in reversed(tables.rows("torch")):
-        if not matches(row["version"], wish):
-            continue
+    for row in [row for row in reversed(tables.rows("torch")) if matches(row["version"], wish)]:
         for build in row["builds"]:
             names = (build["tag"], PLAIN) if build.get("default") else (build["tag"],)
             fits = (build["tag"] == "cpu") == (problem.accelerator == "cpu") or problem.permitted_build in names
             if tag in names or (tag == "latest" and fits):
-                found.append(
-                    Candidate("pytorch", row["version"], build["tag"], {**build, "release": row, "plain": plain})
-                )
+                choice: TorchChoice = {**build, "release": row, "plain": tag == PLAIN}
+                found.append(Candidate("pytorch", row["version"], build["tag"], choice))
     return sorted(found, key=_torch_preference)
 
 
