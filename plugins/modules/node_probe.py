@@ -55,7 +55,7 @@ node_probe:
   sample:
     nvidia_smi: {state: listed, count: 1, exit_code: 0, lines: ["GPU 0: NVIDIA A40 (UUID: GPU-f7a8d1c2)"]}
     clock_synchronised: true
-    environments: {main: {torch: {version: 2.13.0+cpu, cuda_available: false, device_count: 0}}}
+    environments: {main: {torch: {version: 2.13.0+cpu, cuda_available: false, device_count: 0, libraries: {cuda: null, cudnn: null, nccl: null}}}}
     peers: {gpu-2: {address: 10.0.0.12, resolved: [10.0.0.12], ssh: null}}
 """
 

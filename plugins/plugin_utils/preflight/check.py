@@ -129,9 +129,13 @@ def type_problems(world: World, options: Mapping[str, Mapping[str, Any]], resolv
 
 def interpreter_problems(world: World, resolve: Resolve) -> list[Problem]:
     """Return values of python_env_python that say no place; whether a host has such a Python is the plan's to say."""
-    values = [resolve(one.hosts[0] if one.hosts else None, one.value) for one in settings(world, [INTERPRETER])]
-    found = [interpreter_problem(value) for value in values if value not in (UNRESOLVED, None, "")]
-    return [problem for problem in found if problem]
+    problems = []
+    for name, value, hosts in settings(world, [INTERPRETER]):
+        resolved = resolve(hosts[0] if hosts else None, value)
+        one = interpreter_problem(resolved) if resolved not in (UNRESOLVED, None, "") else None
+        if one:
+            problems.append(Problem(one.code, one.subject, {**one.detail, "scope": world.scope(name, hosts)}))
+    return problems
 
 
 def settings(world: World, names: Iterable[str]) -> Iterator[Setting]:

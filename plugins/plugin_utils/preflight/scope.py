@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Scope:
-    """kind: command_line, play, group (names has one) or hosts."""
+    """kind: command_line, play, group (names has one), hosts, or here for the one host that is asked about."""
 
     kind: str
     names: tuple[str, ...] = ()
@@ -19,6 +19,7 @@ class Scope:
 
 COMMAND_LINE = Scope("command_line")
 PLAY = Scope("play")
+HERE = Scope("here")
 
 
 def scope_of(hosts: Iterable[str], groups: Mapping[str, Iterable[str]]) -> Scope:

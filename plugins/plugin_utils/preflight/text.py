@@ -94,17 +94,18 @@ SENTENCES = {
         "'latest'."
     ),
     "interpreter_unknown": (
-        "{subject} is {value}; choose auto, distribution or standalone, or set it to the absolute path of an interpreter."
+        "{subject} ({scope}) is {value}; choose auto, distribution or standalone, or set it to the absolute path of an "
+        "interpreter."
     ),
     "interpreter_relative": (
-        "{subject} is {value}; set it to the absolute path of an interpreter, such as /usr/bin/python3.10."
+        "{subject} ({scope}) is {value}; set it to the absolute path of an interpreter, such as /usr/bin/python3.10."
     ),
     "interpreter_conda": (
-        "{subject} is conda, which this collection does not install yet; set it to standalone, or to the absolute path of "
+        "{subject} ({scope}) is conda, which this collection does not install yet; set it to standalone, or to the absolute path of "
         "the Python of a conda environment."
     ),
     "interpreter_version": (
-        "{subject} is {value}, whose name does not tell its version; name one that does, such as /usr/bin/python3.10, or "
+        "{subject} ({scope}) is {value}, whose name does not tell its version; name one that does, such as /usr/bin/python3.10, or "
         "set python in gpu_stack_request to its version, such as '3.10'."
     ),
     "wrong_word": "{subject} is {value}; choose from {choices}.",
@@ -189,7 +190,7 @@ def _words(name: str, value: Any) -> str:
 def _place(scope: Scope) -> str:
     if scope.kind == "hosts":
         return f"set for host{'s' if len(scope.names) > 1 else ''} {_some(scope.names)}"
-    words = {"command_line": "set on the command line", "play": "set in the play"}
+    words = {"command_line": "set on the command line", "play": "set in the play", "here": "set for this host"}
     return words.get(scope.kind) or f"set for group {scope.names[0]}"
 
 

@@ -12,6 +12,7 @@ from typing import Any, cast
 
 from ..preflight.problem import Problem as InputProblem
 from ..preflight.problem import ProblemError
+from ..preflight.scope import HERE
 from .candidates import candidates
 from .gpu_names import find_gpu
 from .interpreters import AUTO, INTERPRETER, interpreter_problem, version_of
@@ -131,10 +132,10 @@ def _interpreter(value: object, python: str) -> Mapping[str, str]:
     """The wish that python_env_python is; python: the version wished for."""
     problem = interpreter_problem(value)
     if problem:
-        raise InputError(problem.code, problem.subject, **problem.detail)
+        raise InputError(problem.code, problem.subject, **problem.detail, scope=HERE)
     path = str(value)
     if path.startswith("/") and version_of(path) is None and not (python[:1].isdigit() and "." in python):
-        raise InputError("interpreter_version", INTERPRETER, value=path)
+        raise InputError("interpreter_version", INTERPRETER, value=path, scope=HERE)
     return {} if value == AUTO else {INTERPRETER: path}
 
 

@@ -13,6 +13,7 @@ from ansible_collections.allreduce.gpu.plugins.plugin_utils.preflight.check impo
     training_problems,
 )
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.preflight.scope import COMMAND_LINE, PLAY, Scope
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.preflight.text import describe
 
 TRAIN = {
     "train_nodes": {"type": "raw", "default": ""},
@@ -60,6 +61,14 @@ def test_what_is_right_passes():
 )
 def test_a_place_of_the_interpreter_passes(value):
     assert found({"gpu-1": {"python_env_python": value}}) == ([], [])
+
+
+def test_a_wrong_place_of_the_interpreter_names_where_it_is_set():
+    hosts = {"gpu-1": {"python_env_python": "conda"}, "gpu-2": {}}
+    (problem,), _warnings = all_problems(world(hosts), ROLES, as_written)
+    assert describe(problem).startswith(
+        "python_env_python (set for host gpu-1) is conda, which this collection does not"
+    )
 
 
 @pytest.mark.parametrize(
