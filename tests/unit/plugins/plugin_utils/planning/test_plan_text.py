@@ -70,5 +70,11 @@ def test_the_interpreter_of_an_environment_is_shown_with_its_source(python, says
     assert f"env main       {says}pytorch" in lines
 
 
+def test_the_cuda_of_wheels_that_the_general_package_index_has_is_shown():
+    host = {**BOARD, "gpu_stack_request": {"pytorch": "2.4.1", "pytorch_index": "pypi"}}
+    lines = " ".join(line.strip() for line in table({"gpu-1": host}))
+    assert "pytorch 2.4.1 (CUDA 12.1 wheels of the general package index)" in lines
+
+
 def test_the_order_of_hosts_does_not_matter():
     assert table(HOSTS) == table(dict(reversed(HOSTS.items())))
