@@ -40,7 +40,7 @@ def fingerprint(name: str = "lab") -> str:
 
 
 def place(name: str) -> str:
-    """Path of a repository on the server, after the view: an NVIDIA slug, an Ubuntu suite, or el8, el9."""
+    """Path of a repository on the server, after the view: an NVIDIA slug, an Ubuntu suite, or el8, el9, el10."""
     if name in catalogue.repositories():
         return f"{REPOSITORIES}/{name}/x86_64"
     return f"ubuntu/{name}" if name in apt.UBUNTU else f"el/{name}"
@@ -54,7 +54,7 @@ TOOLS = {
 
 def _manager(name: str) -> str:
     known = catalogue.repositories()
-    others = {**dict.fromkeys(apt.UBUNTU, "apt"), "el8": "dnf", "el9": "dnf"}
+    others = {**dict.fromkeys(apt.UBUNTU, "apt"), **dict.fromkeys(dnf.EL, "dnf")}
     if name not in known and name not in others:
         raise LabError(f"the mirror has no repository {name!r}: use one of {', '.join((*known, *others))}")
     return known[name]["manager"] if name in known else others[name]

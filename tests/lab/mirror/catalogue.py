@@ -77,9 +77,7 @@ def distribution(dist: str) -> list[Package]:
     """What the lab's stand-in for an Enterprise Linux and EPEL has."""
     data, found = table("distribution_el"), []
     for entry in _of(dist, data["packages"]):
-        epoch, dummy, version = str(
-            entry.get("el9", entry["version"]) if dist == "el9" else entry["version"]
-        ).rpartition(":")
+        epoch, dummy, version = str(entry.get(dist, entry["version"])).rpartition(":")
         found.append(expand({**entry, "epoch": int(epoch or 0)}, {}, f"{version}.{dist}", "dnf"))
     for kernel in data["kernels"][dist]:
         values = {"v": kernel, "r": f"{kernel}.x86_64"}

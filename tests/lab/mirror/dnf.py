@@ -21,6 +21,7 @@ from .model import Package, numbers, table
 from .payload import Builder
 from .rpm import build as build_packages
 
+EL = ("el8", "el9", "el10")
 MODULE_VERSION = 20260901000000
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 from tests.lab import replicas
-from tests.lab.mirror import apt, catalogue
+from tests.lab.mirror import apt, catalogue, dnf
 from tests.lab.progress import LabError
 
 
@@ -16,7 +16,7 @@ from tests.lab.progress import LabError
 def test_the_repositories_of_a_distribution_exist(name):
     distribution = replicas.get(name)
     assert distribution.nvidia in catalogue.repositories()
-    assert distribution.archive in (None, *apt.UBUNTU, "el8", "el9")
+    assert distribution.archive in (None, *apt.UBUNTU, *dnf.EL)
     assert distribution.is_replica == (not name.startswith("debian"))
     assert bool(distribution.disguise()) == distribution.is_replica
 

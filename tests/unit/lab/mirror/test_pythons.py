@@ -81,7 +81,7 @@ def test_python_38_cannot_be_told_where_its_library_is():
     assert stub_python.library_directory("apt", "3.11") == "lib"
 
 
-@pytest.mark.parametrize("dist", ["el8", "el9"])
+@pytest.mark.parametrize("dist", dnf.EL)
 def test_dependencies_of_an_enterprise_linux_can_be_met(dist):
     packages = catalogue.distribution(dist)
     provided = {package.name for package in packages}
