@@ -93,10 +93,11 @@ ansible_facts:
           returned: success
           sample: {count: 0, pci_bus_ids: []}
         fabric:
-          description: Whether a fabric manager is needed, and how far the NVLink fabric is.
+          description:
+            - Whether a fabric manager is needed, how far the NVLink fabric is, and where it spans a rack, its identity.
           type: dict
           returned: success
-          sample: {manager_needed: false, state: null}
+          sample: {manager_needed: false, state: null, domain: null}
         nics:
           description: Host channel adapters with their ports.
           type: list

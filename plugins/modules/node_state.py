@@ -36,7 +36,7 @@ options:
     description: Names of the systemd services to report.
     type: list
     elements: str
-    default: [chrony, chronyd, nvidia-persistenced, nvidia-fabricmanager, allreduce-gpu-settings]
+    default: [chrony, chronyd, nvidia-persistenced, nvidia-fabricmanager, nvidia-imex, allreduce-gpu-settings]
   paths:
     description: Directories whose free space is reported.
     type: list
@@ -85,6 +85,7 @@ ansible_facts:
         dkms: [{module: nvidia-current, version: 535.261.03, kernel: 6.1.0-40-amd64, arch: x86_64, status: installed}]
         driver: {loaded: null, installed: 535.261.03}
         services: {chrony: {enabled: true, active: true, outdated: false}}
+        kernel_modules: {ib_umad: {loaded: false, at_boot: false}}
         disk_free_mib: {/: 20480}
         environments: {main: {python: 3.11.2, home: /usr/bin, packages: {torch: 2.13.0+cpu},
                               lock: {request: 0123456789abcdef, packages: {torch: 2.13.0+cpu}}}}

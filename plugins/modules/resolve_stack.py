@@ -81,8 +81,9 @@ options:
     elements: str
   nvswitches:
     description:
-      - How many NVSwitches the host has; more than none makes the fabric manager part of the stack.
-      - Defaults to C(ansible_facts.gpu_node.nvswitches), else boards of eight and more GPUs are taken to have them.
+      - How many NVSwitches the host has on PCI; more than none makes the fabric manager part of the stack.
+      - Defaults to C(ansible_facts.gpu_node.nvswitches), else full boards of GPUs that have them are taken to have them.
+        NVSwitches of NVLink 5 are not on PCI, so there the GPUs alone decide.
     type: int
   kernels:
     description:
@@ -273,7 +274,14 @@ stack:
           type: list
           elements: str
     fabric_manager:
-      description: C(version) and C(packages) of the fabric manager; null where the GPUs need none.
+      description:
+        - C(version) and C(packages) of the fabric manager, with NVLink 5 also those of the subnet manager, and the
+          C(kernel_modules) that these need; null where the GPUs need none.
+      type: dict
+    imex:
+      description:
+        - C(version) and C(packages) of the service by which nodes of one rack export GPU memory to each other.
+      returned: where the NVSwitches of the GPUs are in other trays of the rack
       type: dict
     repository:
       description: NVIDIA's repository, its address, key and origin, when anything comes from it.

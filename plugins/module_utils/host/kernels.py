@@ -60,6 +60,21 @@ def has_driver_module(tree, kernel):
     return None if modules is None else re.search(r"(?m)^[^:]*\bnvidia(-[\w-]+)?-uvm\.ko(\.\w+)?:", modules) is not None
 
 
+# Modules beside the driver's that a service of ours may need.
+WATCHED = ("ib_umad",)
+BOOT_FOLDERS = ("/etc/modules-load.d", "/run/modules-load.d", "/usr/lib/modules-load.d", "/lib/modules-load.d")
+
+
+def read_modules(tree, names=WATCHED):
+    """{module: {``loaded``, ``at_boot``: whether systemd loads it then}}."""
+    boot = set()
+    for folder in BOOT_FOLDERS:
+        for name in tree.names(folder):
+            text = tree.text("%s/%s" % (folder, name)) if name.endswith(".conf") else None
+            boot.update(line.strip().replace("-", "_") for line in (text or "").splitlines())
+    return {name: {"loaded": tree.exists("/sys/module/" + name), "at_boot": name in boot} for name in names}
+
+
 def read_dkms(tree):
     """What ``dkms status`` would print, read from its tree.
 

@@ -40,6 +40,7 @@ def read_node_state(tree, run, package_patterns, service_names, paths):
         "dkms": dkms,
         "driver": kernels.read_driver(tree, run, kernel, dkms),
         "services": services.parse_show(shown, service_names) if shown else services.unknown_services(service_names),
+        "kernel_modules": kernels.read_modules(tree),
         "disk_free_mib": services.disk_free_mib(tree, paths),
         "environments": environments.read_environments(tree),
         "reboot_pending": services.read_reboot_pending(tree),

@@ -111,7 +111,8 @@ def merge_gpu(address, device, module_gpu, seen):
 
 
 def read_fabric(nvml, switches, has_gpus):
-    """Whether the node needs a fabric manager (None: cannot be known without NVML), and how far the worst GPU is.
+    """Whether the node needs a fabric manager (None: cannot be known without NVML), how far the worst GPU is, and which
+    part of which rack's fabric its GPUs are in.
 
     Where the fabric spans a rack, the manager runs on the rack's switches and not on the node.
     """
@@ -121,4 +122,9 @@ def read_fabric(nvml, switches, has_gpus):
     needed = bool(switches) or any(not fabric["rack"] for fabric in fabrics)
     states = [fabric["state"] for fabric in fabrics]
     worst = next((state for state in ("not_started", "in_progress", "completed") if state in states), None)
-    return {"manager_needed": True if needed else False if known else None, "state": worst}
+    domains = {fabric["domain"] for fabric in fabrics}
+    return {
+        "manager_needed": True if needed else False if known else None,
+        "state": worst,
+        "domain": domains.pop() if len(domains) == 1 else None,
+    }

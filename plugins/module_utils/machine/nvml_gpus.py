@@ -7,6 +7,8 @@ from __future__ import absolute_import, division, print_function
 
 __metaclass__ = type
 
+import uuid
+
 from .sysfs import normalise_address
 
 COMPUTE_MODES = {0: "default", 1: "exclusive_thread", 2: "prohibited", 3: "exclusive_process"}
@@ -153,14 +155,17 @@ def read_mig_instances(nvml, handle):
 
 def read_fabric(nvml, handle):
     """{``state``: how far the GPU's registration with the NVLink fabric is, ``rack``: whether the fabric is larger than
-    the node, so that it has a cluster's identity}; None where NVML does not say."""
+    the node, so that it has a cluster's identity, ``domain``: that and the partition in it, as Kubernetes' label
+    nvidia.com/gpu.clique has them}; None where NVML does not say."""
     structure = getattr(nvml.pynvml, "c_nvmlGpuFabricInfo_t", None)
     if structure is None:
         return None
     info = structure()
     if nvml.call("DeviceGetGpuFabricInfo", handle, nvml.pynvml.byref(info)) is None:
         return None
-    return {"state": FABRIC_STATES.get(info.state), "rack": any(bytearray(info)[:16])}
+    cluster = bytes(bytearray(info)[:16])
+    domain = "%s.%d" % (uuid.UUID(bytes=cluster), info.cliqueId) if any(bytearray(cluster)) else None
+    return {"state": FABRIC_STATES.get(info.state), "rack": domain is not None, "domain": domain}
 
 
 def read_levels(nvml, gpus):

@@ -56,6 +56,14 @@ class Service:
 
 
 @dataclass(frozen=True)
+class KernelModule:
+    """A module of the kernel: whether it is loaded, and whether systemd loads it at boot."""
+
+    loaded: bool = False
+    at_boot: bool = False
+
+
+@dataclass(frozen=True)
 class Lock:
     """What role frameworks installed: the digest of what was asked for, and every package with its version."""
 
@@ -117,6 +125,7 @@ class Observed:
     dkms: tuple[DkmsBuild, ...] | None = None
     driver: InstalledDriver | None = None
     services: dict[str, Service] = field(default_factory=dict)
+    kernel_modules: dict[str, KernelModule] | None = None  # those that a service of ours may need
     disk_free_mib: dict[str, int] = field(default_factory=dict)
     environments: dict[str, Environment] | None = None
     reboot_pending: Reboot | None = None

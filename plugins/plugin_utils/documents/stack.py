@@ -54,6 +54,13 @@ class Component:
 
 
 @dataclass(frozen=True)
+class FabricManager(Component):
+    """The fabric manager; kernel_modules: those beside the driver's that it needs."""
+
+    kernel_modules: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Driver(Component):
     """The NVIDIA driver."""
 
@@ -137,7 +144,8 @@ class Stack:
     os: System = System()
     gpus: tuple[Gpus, ...] = ()
     driver: Driver | None = None
-    fabric_manager: Component | None = None
+    fabric_manager: FabricManager | None = None
+    imex: Component | None = None
     cuda: Toolkit | None = None
     cudnn: Component | None = None
     nccl: Component | None = None

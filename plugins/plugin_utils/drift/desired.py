@@ -97,6 +97,7 @@ def component(wanted: Desired, name: str) -> Component | None:
     packaged: dict[str, Component | None] = {
         "driver": stack.driver,
         "fabric_manager": stack.fabric_manager,
+        "imex": stack.imex,
         "cuda": stack.cuda,
         "cudnn": stack.cudnn,
         "nccl": stack.nccl,

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from ..documents.observed import AptSource, Observed
 from ..documents.stack import Component, Driver
 from .comparison import Comparison, Remedy, Status, compared
@@ -15,13 +17,13 @@ COMPONENT = "driver"
 
 
 def compare_driver(
-    driver: Driver, observed: Observed, has_gpu: bool, fabric_manager: Component | None = None
+    driver: Driver, observed: Observed, has_gpu: bool, fabric: Iterable[Component | None] = ()
 ) -> list[Comparison]:
     """Return every comparison of the planned driver, in the order in which a role works.
 
-    fabric_manager: the planned one, whose packages stay although the driver's patterns name them.
+    fabric: what is planned for the NVLink fabric, whose packages stay although the driver's patterns name them.
     """
-    kept = {package.name for package in fabric_manager.packages} if fabric_manager else set()
+    kept = {package.name for component in fabric if component for package in component.packages}
     unwanted = [name for name in unwanted_packages(driver, observed) if name not in kept]
     return [
         *_sources(driver, observed),

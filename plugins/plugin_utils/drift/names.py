@@ -8,6 +8,7 @@ from __future__ import annotations
 # Of another version, or by NVIDIA's other spelling: NVIDIA's repositories name it nvidia-fabricmanager-BRANCH on
 # Ubuntu, nvidia-fabricmanager or nvidia-fabric-manager elsewhere.
 FABRIC_MANAGER_PACKAGES = ("nvidia-fabricmanager", "nvidia-fabricmanager-[0-9]*", "nvidia-fabric-manager")
+IMEX_PACKAGES = ("nvidia-imex", "nvidia-imex-[0-9]*")
 # They move with the fabric manager, so its role holds them, although the driver's patterns name them, too.
 DRIVER_EXCLUDED = ("*fabricmanager*", "*fabric-manager*", "libnvidia-nscq*", "nvidia-imex*", "libnvsdm*")
 # Everything that must have the driver's version.

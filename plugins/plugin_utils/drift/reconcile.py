@@ -12,17 +12,19 @@ from .driver import compare_absent, compare_driver
 from .environments import compare_environments
 from .names import CUDNN_PACKAGES
 from .packages import compare_packages, compare_unwanted, named, others
-from .services import compare_fabric_manager, compare_node
+from .services import compare_fabric_manager, compare_imex, compare_node
 
 
 def compare(desired: Desired, observed: Observed) -> list[Comparison]:
     """Return a comparison for everything the plan asks for, in the order in which roles work."""
     stack = desired.stack
+    fabric = (stack.fabric_manager, stack.imex)
     return [
         *compare_node(observed),
-        *(compare_driver(stack.driver, observed, bool(stack.gpus), stack.fabric_manager) if stack.driver else []),
+        *(compare_driver(stack.driver, observed, bool(stack.gpus), fabric) if stack.driver else []),
         *(compare_absent(desired.driver_patterns, observed) if "driver" in desired.absent else []),
         *compare_fabric_manager(stack.fabric_manager, observed),
+        *compare_imex(stack.imex, observed),
         *(compare_packages("cuda", stack.cuda.packages, observed) if stack.cuda else []),
         *_cudnn(desired, observed),
         *(compare_packages("nccl", stack.nccl.packages, observed) if stack.nccl else []),

@@ -1,44 +1,65 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Compare what runs on a node: the fabric manager, the time service, the package manager, a reboot that is due."""
+"""Compare what runs on a node: the services of the NVLink fabric, the time service, the package manager, a reboot that is due."""
 
 from __future__ import annotations
 
-from ...module_utils.host.services import FABRIC_MANAGER, TIME_SERVICES
-from ..documents.observed import Observed, Service
-from ..documents.stack import Component
+from collections.abc import Sequence
+
+from ...module_utils.host.services import FABRIC_MANAGER, IMEX, TIME_SERVICES
+from ..documents.observed import KernelModule, Observed, Service
+from ..documents.stack import Component, FabricManager
 from .comparison import Comparison, Remedy, Status, compared
 from .kernels import next_kernel
-from .names import FABRIC_MANAGER_PACKAGES
+from .names import FABRIC_MANAGER_PACKAGES, IMEX_PACKAGES
 from .packages import compare_packages, compare_unwanted, others
 
 NODE = "node"
 
 
-def compare_fabric_manager(planned: Component | None, observed: Observed) -> list[Comparison]:
-    """Compare packages and service; without a plan the service must not run."""
-    service = observed.services.get(FABRIC_MANAGER, Service())
+def compare_fabric_manager(planned: FabricManager | None, observed: Observed) -> list[Comparison]:
+    """Compare packages, kernel modules and service; without a plan the service must not run."""
+    modules = planned.kernel_modules if planned else ()
+    return [
+        *_compare_service("fabric_manager", FABRIC_MANAGER, FABRIC_MANAGER_PACKAGES, planned, observed),
+        *(_module(name, observed) for name in modules),
+    ]
+
+
+def compare_imex(planned: Component | None, observed: Observed) -> list[Comparison]:
+    """Compare packages and service of IMEX; without a plan the service must not run."""
+    return _compare_service("imex", IMEX, IMEX_PACKAGES, planned, observed)
+
+
+def _compare_service(
+    component: str, name: str, patterns: Sequence[str], planned: Component | None, observed: Observed
+) -> list[Comparison]:
+    service = observed.services.get(name, Service())
     if planned is None:
         if not (service.enabled or service.active):
             return []
         state = _words(service)
-        return [
-            Comparison(
-                "fabric_manager",
-                FABRIC_MANAGER,
-                "disabled and stopped",
-                state,
-                Status.UNWANTED,
-                Remedy.SERVICE,
-                "service",
-            )
-        ]
+        unwanted = Comparison(
+            component, name, "disabled and stopped", state, Status.UNWANTED, Remedy.SERVICE, "service"
+        )
+        return [unwanted]
     return [
-        *compare_packages("fabric_manager", planned.packages, observed),
-        *compare_unwanted("fabric_manager", others(planned, FABRIC_MANAGER_PACKAGES, observed), observed),
-        _service("fabric_manager", FABRIC_MANAGER, service, must_run=_can_start(observed)),
+        *compare_packages(component, planned.packages, observed),
+        *compare_unwanted(component, others(planned, patterns, observed), observed),
+        _service(component, name, service, must_run=_can_start(observed)),
     ]
+
+
+def _module(name: str, observed: Observed) -> Comparison:
+    """A kernel module must be loaded, and by the next boot, too."""
+    known = observed.kernel_modules
+    state = None if known is None else known.get(name, KernelModule())
+    words = (
+        None if state is None else f"{'' if state.loaded else 'not '}loaded, {'' if state.at_boot else 'not '}at boot"
+    )
+    agrees = None if state is None else state.loaded and state.at_boot
+    return compared("fabric_manager", name, "loaded, at boot", words, agrees, Remedy.SERVICE, "state")
 
 
 def compare_node(observed: Observed) -> list[Comparison]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Any
 
-from ...module_utils.host.services import FABRIC_MANAGER
+from ...module_utils.host.services import FABRIC_MANAGER, IMEX
 from ..documents.observed import Observed
 from ..documents.stack import Package
 from ..drift.builds import is_built
@@ -25,11 +25,18 @@ from .kernel_headers import header_packages
 COMPONENTS = {
     "driver": "driver",
     "fabric-manager": "fabric_manager",
+    "imex": "imex",
     "cuda-toolkit": "cuda",
     "cudnn": "cudnn",
     "nccl": "nccl",
 }
-_HELD = {"fabric-manager": FABRIC_MANAGER_HELD, "cudnn": CUDNN_PACKAGES, "nccl": NCCL_PACKAGES}
+_HELD = {
+    "fabric-manager": FABRIC_MANAGER_HELD,
+    "imex": FABRIC_MANAGER_HELD,
+    "cudnn": CUDNN_PACKAGES,
+    "nccl": NCCL_PACKAGES,
+}
+_SERVICES = {"fabric-manager": (FABRIC_MANAGER,), "imex": (IMEX,)}
 _UNPINNING = ("nvidia-driver-pinning*",)
 
 
@@ -111,8 +118,7 @@ def component_plan(name: str, desired: Desired, hold_kernel: bool = False) -> Pa
     driver = desired.stack.driver if name == "driver" else None
     if driver is None:
         held = _HELD.get(name, found.held)
-        services = (FABRIC_MANAGER,) if name == "fabric-manager" else ()
-        return PackagePlan(name, found.packages, held=held, services=services, desired=desired)
+        return PackagePlan(name, found.packages, held=held, services=_SERVICES.get(name, ()), desired=desired)
     return PackagePlan(
         name,
         driver.packages,

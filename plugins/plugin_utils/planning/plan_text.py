@@ -49,8 +49,8 @@ def _rows(stack: Mapping) -> Iterable[tuple[str, str]]:
     yield "system", f"{os['id']} {os['version']} ({os['arch']})"
     yield "GPUs", ", ".join(f"{gpu['count']} x {gpu['model']}" for gpu in gpus) or "none"
     yield "driver", _driver(stack["driver"])
-    for name in ("fabric_manager", "cuda", "cudnn", "nccl"):
-        if stack[name]:
+    for name in ("fabric_manager", "imex", "cuda", "cudnn", "nccl"):
+        if stack.get(name):
             yield name.replace("_", " "), stack[name]["version"]
     for one in stack["environments"]:
         yield f"env {one['name']}", f"{_python(one)}, {_frameworks(one)}"

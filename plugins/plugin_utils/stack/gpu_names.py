@@ -54,7 +54,7 @@ def is_vgpu(tables: Tables, gpu: Mapping[str, object]) -> bool:
 def _as_vgpu(row: GpuRow, gpu: Mapping[str, object]) -> GpuRow:
     name = str(gpu.get("name") or "")
     model = name.removeprefix("NVIDIA ") if VGPU.match(name) else f"{row['model']} (vGPU)"
-    return {**row, "model": model, "vgpu": True, "fabric_manager": False}
+    return {**row, "model": model, "vgpu": True}
 
 
 def _by_text(tables: Tables, text: str) -> GpuRow | None:
@@ -126,7 +126,6 @@ def _merge(name: str, rows: Sequence[GpuRow]) -> GpuRow | None:
         "min_cuda": next(
             row["min_cuda"] for row in rows if all(at_least(row["min_cuda"], one["min_cuda"]) for one in rows)
         ),
-        "fabric_manager": any(row["fabric_manager"] for row in rows),
         "forward_compat": all(row["forward_compat"] for row in rows),
         "kernel_modules": [
             flavour for flavour in rows[0]["kernel_modules"] if all(flavour in row["kernel_modules"] for row in rows)

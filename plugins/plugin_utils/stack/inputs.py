@@ -13,6 +13,7 @@ from typing import Any, cast
 from ..preflight.problem import Problem as InputProblem
 from ..preflight.problem import ProblemError
 from ..preflight.scope import HERE
+from .boards import fabric_services
 from .candidates import candidates
 from .gpu_names import find_gpu
 from .interpreters import AUTO, INTERPRETER, interpreter_problem, version_of
@@ -95,7 +96,7 @@ def make_problem(tables: Tables, question: Mapping[str, Any]) -> Problem:
         has_driver=bool(gpus) or bool({"driver", "driver_source", "kernel_modules"} & set(wishes)),
         ansible_core=question.get("ansible_core"),
         suites=tuple(question["suites"]) if question.get("suites") else None,
-        nvswitches=question.get("nvswitches"),
+        fabric=fabric_services(tables, gpus, question.get("nvswitches")),
         kernels=tuple(release for release in question.get("kernels") or () if is_limited(tables, release)),
     )
     _check_known(tables, problem)

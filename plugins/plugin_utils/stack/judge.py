@@ -48,8 +48,7 @@ class Session:
     def context(self, problem: Problem) -> Context:
         """Return what rules may look at beside candidates."""
         asked = frozenset(problem.wishes) & {"cuda"}
-        nvswitch = problem.needs_fabric_manager
-        return Context(self.tables, problem.accelerator, problem.wheels, asked, problem.forward_compat, nvswitch)
+        return Context(self.tables, problem.accelerator, problem.wheels, asked, problem.forward_compat, problem.fabric)
 
 
 def _generation(one: AnyCandidate) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, Literal, NamedTuple, TypeVar, get_args
 
-from .rows import Accelerator, Arch, DistroRow, GpuRow
+from .rows import Accelerator, Arch, DistroRow, GpuRow, Service
 
 Framework = Literal["pytorch", "tensorflow", "cupy", "horovod"]
 FRAMEWORKS: tuple[Framework, ...] = get_args(Framework)
@@ -76,10 +76,11 @@ class Gpu:
 class Problem:
     """Facts of a host and the wishes of its user; explain.py takes parts of both away.
 
-    Five things are decided once from the whole question, so that taking a fact away while looking for the smallest
+    Six things are decided once from the whole question, so that taking a fact away while looking for the smallest
     conflict leaves the rest of the question as it was: accelerator, has_driver, forward_compat (whether every GPU may
-    run the cuda-compat package), wheels (the architecture wheels are looked at for) and permitted_build (the build of
-    PyTorch that is asked for: it may be one that would not be taken unasked, such as the CPU's on a host with GPUs).
+    run the cuda-compat package), wheels (the architecture wheels are looked at for), permitted_build (the build of
+    PyTorch that is asked for: it may be one that would not be taken unasked, such as the CPU's on a host with GPUs) and
+    fabric (the services that GPUs behind NVSwitches need).
     """
 
     os: DistroRow | None
@@ -95,7 +96,7 @@ class Problem:
     permitted_build: str | None = None
     ansible_core: str | None = None
     suites: tuple[str, ...] | None = None
-    nvswitches: int | None = None
+    fabric: frozenset[Service] = frozenset()
     kernels: tuple[str, ...] = ()  # that the module is built for, as far as some driver does not build on them
 
     def without_wishes(self, *names: str) -> Problem:
@@ -108,12 +109,6 @@ class Problem:
         if self.os is None:
             raise ValueError("the operating system has been taken away from this problem")
         return self.os
-
-    @property
-    def needs_fabric_manager(self) -> bool:
-        """Behind NVSwitch: as counted on the host, else for boards of eight and more GPUs of a kind that has it."""
-        able = sum(gpu.count for gpu in self.gpus if gpu.row["fabric_manager"])
-        return bool(able) and (self.nvswitches > 0 if self.nvswitches is not None else able >= 8)
 
     def environment_of(self, framework: Framework) -> str:
         """Return the environment a framework lives in; Horovod lives beside what it is built for."""

@@ -185,17 +185,32 @@ SOURCES: dict[Source, Callable[[Tables, Problem, Driver], Part]] = {
 }
 
 
-def fabric_manager_packages(tables: Tables, problem: Problem, driver: Driver) -> list[Package]:
-    """Return the fabric manager in exactly the driver's version; with NVLink 5 also what manages its subnet."""
+# The NVLink subnet manager's version line is its own. It and the fabric manager speak to the switches as InfiniBand
+# management does, through this module of the kernel.
+SUBNET_MANAGER: list[Package] = [{"name": "nvlsm", "version": None}, {"name": "infiniband-diags", "version": None}]
+SUBNET_MODULES = ["ib_umad"]
+
+
+def fabric_manager_result(tables: Tables, problem: Problem, driver: Driver) -> Part | None:
+    """Return the fabric manager, which must be of exactly the driver's version; with NVLink 5 also what manages its subnet."""
+    if "fabric_manager" not in problem.fabric:
+        return None
     if driver.row["source"] == "distribution":
         name, version = driver.row["archive"].get("fabric_manager"), archive_version(driver)
     else:
         name = package_row(tables, problem, row_branch(driver))["fabric_manager"]
         version = nvidia_version(tables, problem, driver, "addon")
+    subnet = "subnet_manager" in problem.fabric
     packages: list[Package] = [{"name": _filled([name], driver)[0], "version": version}] if name else []
-    if any(gpu.row["architecture"] == "Blackwell" for gpu in problem.gpus):
-        packages += [{"name": "nvlsm", "version": None}, {"name": "infiniband-diags", "version": None}]
-    return packages
+    found: Part = {"version": driver.version, "packages": packages}
+    return {**found, "packages": packages + SUBNET_MANAGER, "kernel_modules": SUBNET_MODULES} if subnet else found
+
+
+def imex_result(tables: Tables, problem: Problem, driver: Driver) -> Part:
+    """Return the service by which GPUs of a rack's nodes reach each other's memory, in exactly the driver's version."""
+    name = package_row(tables, problem, row_branch(driver))["imex"]
+    version = nvidia_version(tables, problem, driver, "addon")
+    return {"version": driver.version, "packages": [{"name": _filled([name], driver)[0], "version": version}]}
 
 
 def repository_result(tables: Tables, problem: Problem) -> Part:

@@ -64,7 +64,6 @@ def device_row(tables: Tables, device: Device) -> GpuRow | None:
                 "model": device.name,
                 "architecture": row["architecture"],
                 "compute_capability": row["compute_capability"],
-                "fabric_manager": None,
                 "forward_compat": None,
                 "min_driver": None,
                 "min_cuda": row["min_cuda"],

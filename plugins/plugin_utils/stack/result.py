@@ -12,9 +12,9 @@ from typing import Any
 
 from .advice import reasons, warnings
 from .environments import environment
-from .kinds import Driver, Host, Library, on_host
+from .kinds import Host, Library, on_host
 from .model import Part, Problem, Solution
-from .packages import Package, driver_result, fabric_manager_packages, repository_result
+from .packages import Package, driver_result, fabric_manager_result, imex_result, repository_result
 from .tables import Tables
 from .versions import at_least, major, minor
 
@@ -34,7 +34,7 @@ def build_stack(tables: Tables, problem: Problem, chosen: Solution) -> Part:
             for gpu in problem.gpus
         ],
         "driver": driver,
-        "fabric_manager": fabric_manager(tables, problem, host.get("driver")),
+        "fabric_manager": fabric_manager_result(tables, problem, host["driver"]) if "driver" in host else None,
         "repository": None,
         "cuda": cuda,
         "cudnn": _library(problem, host.get("cudnn"), _cudnn_packages),
@@ -42,7 +42,11 @@ def build_stack(tables: Tables, problem: Problem, chosen: Solution) -> Part:
         "python": environments[0]["python"] if environments else None,
         "environments": environments,
     }
-    if any(name in host for name in ("cuda", "cudnn", "nccl")) or (driver and driver["source"] == "nvidia"):
+    if "driver" in host and "imex" in problem.fabric:
+        stack["imex"] = imex_result(tables, problem, host["driver"])
+    # Its installer brings the driver alone.
+    fabric = driver and driver["source"] == "runfile" and problem.fabric
+    if any(name in host for name in ("cuda", "cudnn", "nccl")) or (driver and driver["source"] == "nvidia") or fabric:
         stack["repository"] = repository_result(tables, problem)
     stack["inputs"] = inputs_of(problem)
     stack["disk_mib"] = _disk(tables, stack)
@@ -77,13 +81,6 @@ def inputs_of(problem: Problem) -> Part:
 def _os(problem: Problem) -> Part:
     row = problem.system
     return {"id": row["id"], "version": row["version"], "arch": problem.arch, "family": row["family"]}
-
-
-def fabric_manager(tables: Tables, problem: Problem, driver: Driver | None) -> Part | None:
-    """Return the fabric manager, which must be of exactly the driver's version."""
-    if driver is None or not problem.needs_fabric_manager:
-        return None
-    return {"version": driver.version, "packages": fabric_manager_packages(tables, problem, driver)}
 
 
 def _cuda(tables: Tables, problem: Problem, host: Host) -> Part | None:

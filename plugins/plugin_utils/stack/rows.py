@@ -14,6 +14,7 @@ Arch = Literal["x86_64", "aarch64"]
 Accelerator = Literal["cuda", "cpu"]
 Flavour = Literal["open", "proprietary"]
 Source = Literal["nvidia", "distribution", "runfile"]
+Service = Literal["fabric_manager", "subnet_manager", "imex"]
 Naming = Literal["ubuntu", "debian", "el"]
 
 
@@ -47,7 +48,6 @@ class GpuRow(TypedDict):
     names: NotRequired[list[str]]
     architecture: str
     compute_capability: str
-    fabric_manager: bool | None
     forward_compat: bool | None
     min_driver: str | None
     min_cuda: str
@@ -78,6 +78,16 @@ class ChipRow(TypedDict):
     chip: str
     devices: dict[str, str]
     vgpus: NotRequired[dict[str, dict[str, str]]]
+
+
+class BoardRow(TypedDict):
+    """GPUs behind NVSwitches; switches: pci (counted on the node), hidden, or rack (in other trays)."""
+
+    board: str
+    gpus: list[str]
+    switches: Literal["pci", "hidden", "rack"]
+    full: int
+    services: list[Service]
 
 
 class BranchRow(TypedDict):
@@ -146,6 +156,7 @@ class DriverPackagesRow(TypedDict):
     last: int | None
     packages: NamesByFlavour
     fabric_manager: str
+    imex: str
     pinning: list[str]
     other_sources: list[str]
     module_stream: NotRequired[dict[Flavour, str]]

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import TypeVar, get_args
 
 from .model import Component, Fact, Kind
-from .rows import Accelerator, Arch
+from .rows import Accelerator, Arch, Service
 from .tables import Tables
 
 FACTS: tuple[Fact, ...] = get_args(Fact)
@@ -24,8 +24,8 @@ class Context:
     """What rules may look at beside the candidates they judge.
 
     accelerator: cuda or cpu; arch: which wheels are looked at; asked: the components the user named, of those it
-    matters for; forward_compat: whether every GPU of the host may run the cuda-compat package; nvswitch: whether the
-    host needs a fabric manager.
+    matters for; forward_compat: whether every GPU of the host may run the cuda-compat package; fabric: the services
+    that the host needs for GPUs behind NVSwitches.
     """
 
     tables: Tables
@@ -33,7 +33,7 @@ class Context:
     arch: Arch = "x86_64"
     asked: frozenset[str] = frozenset()
     forward_compat: bool = False
-    nvswitch: bool = False
+    fabric: frozenset[Service] = frozenset()
 
 
 @dataclass(frozen=True)

@@ -52,16 +52,17 @@ def driver_vgpu(context: Context, driver: Driver, gpu: GpuModel) -> str | None:
 
 @rule("fabric-manager-packaged", "driver", "gpus", sources=("S22", "D1", "K1"))
 def fabric_manager_packaged(context: Context, driver: Driver, gpu: GpuModel) -> str | None:
-    """GPUs behind NVSwitch need a fabric manager; not every distribution's archive has one, and none has nvlsm."""
-    if driver.row["source"] != "distribution" or not gpu.row["fabric_manager"]:
+    """GPUs behind NVSwitch need more than a driver, and in its version; not every distribution's archive has that."""
+    if not context.fabric or driver.row["source"] != "distribution":
         return None
-    if gpu.row["architecture"] == "Blackwell":
-        return (
-            f"{gpu.version} needs nvlsm beside the fabric manager, which the distribution's own archive does not carry"
-        )
-    if context.nvswitch and "fabric_manager" not in driver.row["archive"]:
-        return f"{gpu.version} behind NVSwitch needs the fabric manager, which the distribution's own archive does not carry"
-    return None
+    has = {"fabric_manager"} if "fabric_manager" in driver.row["archive"] else set()
+    names = {"fabric_manager": "the fabric manager", "subnet_manager": "nvlsm", "imex": "nvidia-imex"}
+    lacking = " and ".join(name for service, name in names.items() if service in context.fabric - has)
+    return (
+        f"{gpu.version} behind NVSwitch needs {lacking}, not carried by the distribution's own archive"
+        if lacking
+        else None
+    )
 
 
 @rule("driver-os", "driver", "os", sources=("S8", "S23", "D1", "K1"))

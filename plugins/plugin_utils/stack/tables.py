@@ -17,6 +17,7 @@ from .rows import (
     AnsibleCoreRow,
     ArchitectureRow,
     ArchiveRow,
+    BoardRow,
     BranchRow,
     ChipRow,
     CondaRow,
@@ -39,8 +40,8 @@ from .versions import minor
 
 DIRECTORY = Path(__file__).resolve().parents[3] / "data" / "stack"
 SUBJECTS = (
-    "ansible_core", "architectures", "archives", "conda", "cuda", "cudnn", "cupy", "distros", "driver_packages", "drivers",
-    "gpus", "horovod", "kernels", "nccl", "pci_ids", "repositories", "sizes", "tensorflow", "torch",
+    "ansible_core", "architectures", "archives", "boards", "conda", "cuda", "cudnn", "cupy", "distros", "driver_packages",
+    "drivers", "gpus", "horovod", "kernels", "nccl", "pci_ids", "repositories", "sizes", "tensorflow", "torch",
 )  # fmt: skip
 
 
@@ -57,6 +58,8 @@ class Tables:
     def rows(self, subject: Literal["architectures"]) -> list[ArchitectureRow]: ...
     @overload
     def rows(self, subject: Literal["archives"]) -> list[ArchiveRow]: ...
+    @overload
+    def rows(self, subject: Literal["boards"]) -> list[BoardRow]: ...
     @overload
     def rows(self, subject: Literal["conda"]) -> list[CondaRow]: ...
     @overload

@@ -153,6 +153,31 @@ def _fabricmanager(_maker: Maker, package: Package, payload: Payload) -> None:
     payload.files["/usr/lib/systemd/system/nvidia-fabricmanager.service"] = unit.encode()
 
 
+def _nvlsm(_maker: Maker, package: Package, payload: Payload) -> None:
+    """The program alone: the fabric manager's service starts it."""
+    payload.program("/opt/nvidia/nvlsm/sbin/nvlsm", f'#!/bin/sh\necho "NVLSM {package.upstream}"\n')
+
+
+IMEX = """\
+#!/bin/sh
+# Refuses a driver of another version, and waits for no peers where none are named (imex-guide).
+[ "$1" != --version ] || {{ echo "IMEX version is: {version}"; exit 0; }}
+loaded=$(sed -n 's/^NVRM version:.* \\([0-9.]*\\) .*Release Build.*/\\1/p' /proc/driver/nvidia/version 2>/dev/null)
+[ "$loaded" = {version} ] || {{ echo "driver version ${{loaded:-none}} is not compatible with {version}" >&2; exit 1; }}
+[ -s /etc/nvidia-imex/nodes_config.cfg ] || {{ echo "no nodes in /etc/nvidia-imex/nodes_config.cfg" >&2; exit 1; }}
+exec sleep infinity
+"""
+
+
+def _imex(_maker: Maker, package: Package, payload: Payload) -> None:
+    program = "/usr/bin/nvidia-imex"
+    payload.program(program, IMEX.format(version=package.upstream))
+    payload.program("/usr/bin/nvidia-imex-ctl", "#!/bin/sh\nexec systemctl is-active nvidia-imex\n")
+    payload.files["/etc/nvidia-imex/config.cfg"] = b"IMEX_NODE_CONFIG_FILE=/etc/nvidia-imex/nodes_config.cfg\n"
+    unit = SERVICE.format(description="NVIDIA IMEX service", program=program)
+    payload.files["/usr/lib/systemd/system/nvidia-imex.service"] = unit.encode()
+
+
 def _modprobe(maker: Maker, _package: Package, payload: Payload) -> None:
     name = "nvidia-graphics-drivers" if maker.manager == "apt" else "nvidia"
     payload.files[f"/usr/lib/modprobe.d/{name}.conf"] = b"blacklist nouveau\noptions nouveau modeset=0\n"
@@ -178,6 +203,8 @@ KINDS = {
     "smi": _smi,
     "persistenced": _persistenced,
     "fabricmanager": _fabricmanager,
+    "nvlsm": _nvlsm,
+    "imex": _imex,
     "modprobe": _modprobe,
     "udev": _udev,
     "firmware": _firmware,

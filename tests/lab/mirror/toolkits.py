@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Packages of the toolkit, of cuDNN and NCCL."""
+"""Packages of the toolkit, of cuDNN, NCCL and the NVLink subnet manager."""
 
 from __future__ import annotations
 
@@ -68,6 +68,8 @@ def libraries(row: dict) -> Iterator[Package]:
             version, name = f"{version_of(entry)}-1+cuda{entry['cuda']}", "libnccl" if dnf else "libnccl2"
             yield Package(name, version, arch, files=("nccl",))
             yield Package(f"libnccl-{dev}", version, arch, depends=(_exactly(name, version, dnf),), files=("nccl_dev",))
+    for entry in data["nvlsm"]["rows"] if _in_range(row, data["nvlsm"]["cuda"]) else ():
+        yield Package("nvlsm", f"{version_of(entry)}-1", arch, files=("nvlsm",))
 
 
 def _exactly(name: str, version: str, dnf: bool) -> str:

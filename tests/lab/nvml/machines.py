@@ -27,6 +27,9 @@ A100_PCIE = Model(
     "NVIDIA A100-PCIE-40GB", 0x20F1, 7, "8.0", 40960, (250, 150, 250), mig=True, nvlink_version=4, nvlinks=12
 )
 V100_PCIE = Model("Tesla V100-PCIE-32GB", 0x1DB6, 5, "7.0", 32768, (250, 100, 250), (3, 16))
+B200 = Model(
+    "NVIDIA B200", 0x2901, 10, "10.0", 183359, (1000, 200, 1000), (5, 16), mig=True, nvlink_version=7, nvlinks=18
+)
 V100 = Model("Tesla V100-SXM2-32GB", 0x1DB5, 5, "7.0", 32768, (300, 150, 300), (3, 16), nvlink_version=2, nvlinks=6)
 
 
@@ -84,7 +87,7 @@ def a40_pcie() -> Machine:
 def _switched(
     name: str, model: Model, switches: int, nics_per_pair: int, numa: "dict[int, str]", nodes: "list[int]", **more
 ) -> Machine:
-    """8 GPUs behind NVSwitches, in pairs below PCIe switches with their HCAs."""
+    """8 GPUs behind NVSwitches (0: such as are not on PCI), in pairs below PCIe switches with their HCAs."""
     fabric = tuple(
         (f"pci0000:{0xE0:02x}", f"0000:e0:{slot:02x}.0", f"0000:e{slot:x}:00.0") for slot in range(1, switches + 1)
     )
@@ -92,9 +95,11 @@ def _switched(
     for pair, node in enumerate(nodes):
         host = 0x10 + 0x30 * pair
         for half in range(2):
-            links = tuple(("nvswitch", fabric[link % switches][-1]) for link in range(model.nvlinks))
+            ends = [path[-1] for path in fabric] or [None]
+            links = tuple(("nvswitch", ends[link % len(ends)]) for link in range(model.nvlinks))
             path = below_switch(host, f"0000:{host:02x}:01.1", host + 1, half, host + 4 + half)
-            gpus.append(Gpu(model, path, node, 2 * pair + half, links))
+            settings = () if switches else (("fabric_state", "3"),)
+            gpus.append(Gpu(model, path, node, 2 * pair + half, links, settings=settings))
         for number in range(nics_per_pair):
             # The HCAs hang from a second switch below the first one: more than one bridge away from the GPUs.
             above = below_switch(host, f"0000:{host:02x}:01.1", host + 1, 2 + number, host + 8 + 4 * number)
@@ -114,6 +119,13 @@ def hgx_h100() -> Machine:
     numa = {0: "0-55,112-167", 1: "56-111,168-223"}
     more = {"driver": "580.95.05", "library": "580.95.05", "kernel_modules": "open", "cuda": 13000}
     return _switched("hgx-h100", H100, 4, 2, numa, [0, 0, 1, 1], **more)
+
+
+def hgx_b200() -> Machine:
+    """8×B200 behind NVSwitches of NVLink 5, which are not on PCI; otherwise placed as on hgx_h100."""
+    numa = {0: "0-55,112-167", 1: "56-111,168-223"}
+    more = {"driver": "580.105.08", "library": "580.105.08", "kernel_modules": "open", "cuda": 13000}
+    return _switched("hgx-b200", B200, 0, 2, numa, [0, 0, 1, 1], **more)
 
 
 def _four_a100(name: str, model: Model) -> Machine:
@@ -250,6 +262,7 @@ MACHINES = (
     a40_pcie,
     dgx_a100,
     hgx_h100,
+    hgx_b200,
     a100_nvlink,
     a100_80_nvlink,
     rtx_3090,

@@ -113,6 +113,27 @@ def test_the_first_toolkits_have_no_package_that_is_common_to_all():
     assert "cuda-toolkit-11-2-config-common" not in names
 
 
+@pytest.mark.parametrize("distribution", ["ubuntu2204", "ubuntu2404", "debian12", "rhel8", "rhel9"])
+@pytest.mark.parametrize("branch", ["570", "580", "595"])
+@pytest.mark.parametrize("gpus", [["B200"] * 8, ["GB200"] * 4], ids=["b200", "gb200"])
+def test_what_newer_boards_need_is_there(distribution, branch, gpus):
+    system = {"rhel8": "rocky 8", "rhel9": "rocky 9"}.get(distribution) or re.sub(
+        r"(\d\d)(\d\d)$", r"\1.\2", distribution
+    )
+    system = re.sub(r"(?<=[a-z])(?=\d)", " ", system)
+    request = {"pytorch": "none", "driver": branch, "driver_source": "nvidia"}
+    question = {"os": system, "arch": "x86_64", "gpus": gpus, "request": request, "ansible_core": "2.16"}
+    stack = resolve(question)["stack"]
+    planned = [*_wanted(stack, ["fabric_manager"]), *stack.get("imex", {"packages": []})["packages"]]
+    available = _versions(distribution, "nvidia")
+    own = [package for package in planned if package["name"] != "infiniband-diags"]
+    assert {package["name"].split("-")[0] for package in own} <= {"nvlsm", "nvidia"} and own
+    for package in own:
+        assert any(fnmatchcase(version, package["version"] or "*") for version in available.get(package["name"], [])), (
+            package
+        )
+
+
 def _names(relation):
     """Package names of a relation with alternatives; nothing for a rich one."""
     if relation.startswith("("):

@@ -211,3 +211,21 @@ def test_modules_of_a_kernel_are_those_that_depmod_lists(tmp_path, modules, expe
     if modules is not None:
         (place / "modules.dep").write_text(modules)
     assert kernels.has_driver_module(FileTree(str(tmp_path)), "6.1.0-41") is expected
+
+
+@pytest.mark.parametrize(
+    ("files", "loaded", "at_boot"),
+    [
+        ({}, False, False),
+        ({"/sys/module/ib_umad/refcnt": "0\n"}, True, False),
+        ({"/etc/modules-load.d/allreduce-fabric.conf": "ib_umad\n"}, False, True),
+        ({"/usr/lib/modules-load.d/rdma.conf": "# a comment\nib_core\n ib-umad\n"}, False, True),
+        (
+            {"/etc/modules-load.d/off.conf": "# ib_umad\nib_umadx\n", "/etc/modules-load.d/README": "ib_umad\n"},
+            False,
+            False,
+        ),
+    ],
+)
+def test_a_module_beside_the_drivers(tmp_path, files, loaded, at_boot):
+    assert kernels.read_modules(tree(tmp_path, files)) == {"ib_umad": {"loaded": loaded, "at_boot": at_boot}}

@@ -142,6 +142,9 @@ def parse(matrix: str) -> dict:
     return {row[0]: dict(zip(lines[0], row[1:])) for row in lines[1:]}  # noqa: B905 - runs on Python 3.6, too
 
 
+MATRICES["hgx-b200"] = MATRICES["hgx-h100"]
+
+
 def test_every_machine_has_its_matrix():
     assert {machine().name for machine in machines.MACHINES} == set(MATRICES)
 
@@ -157,7 +160,7 @@ def test_a_host_without_gpu(measure):
     node = measure(machines.no_gpu())
     assert (node["gpus"], node["nics"], node["topology"], node["affinity"]) == ([], [], {}, {})
     assert node["nvswitches"] == {"count": 0, "pci_bus_ids": []}
-    assert node["fabric"] == {"manager_needed": False, "state": None}
+    assert node["fabric"] == {"manager_needed": False, "state": None, "domain": None}
     assert node["driver"] == {
         "loaded_version": None,
         "library_version": None,
@@ -193,8 +196,15 @@ def test_links_name_their_other_end(measure):
 def test_switches_and_fabric(measure):
     node = measure(machines.hgx_h100())
     assert node["nvswitches"]["count"] == 4
-    assert node["fabric"] == {"manager_needed": True, "state": "completed"}
+    assert node["fabric"] == {"manager_needed": True, "state": "completed", "domain": None}
     assert node["driver"]["kernel_modules"] == "open"
+    assert {link["remote_type"] for link in node["gpus"][0]["nvlinks"]} == {"nvswitch"}
+
+
+def test_switches_of_nvlink_5_are_not_on_pci(measure):
+    node = measure(machines.hgx_b200())
+    assert node["nvswitches"]["count"] == 0
+    assert node["fabric"] == {"manager_needed": True, "state": "completed", "domain": None}
     assert {link["remote_type"] for link in node["gpus"][0]["nvlinks"]} == {"nvswitch"}
 
 
@@ -208,7 +218,11 @@ def test_a_fabric_that_is_not_set_up_is_a_problem(measure):
 def test_a_fabric_of_a_rack_has_its_manager_elsewhere(measure):
     node = measure(machines.gb200_tray())
     assert node["nvswitches"]["count"] == 0
-    assert node["fabric"] == {"manager_needed": False, "state": "completed"}
+    assert node["fabric"] == {
+        "manager_needed": False,
+        "state": "completed",
+        "domain": "abababab-abab-abab-abab-abababababab.0",
+    }
     assert [gpu["pci_bus_id"] for gpu in node["gpus"]] == [f"{d}:01:00.0" for d in ("0008", "0009", "0018", "0019")]
     assert {link["remote_pci_bus_id"] for gpu in node["gpus"] for link in gpu["nvlinks"]} == {None}
 

@@ -48,7 +48,7 @@ BYSTANDERS = {"nvidia-container-toolkit": "1.19.0-1", "libnvidia-container1": "1
 TRANSITIVE = {"filelock": "3.20.0", "typing-extensions": "4.15.0"}
 ARCHIVE = {"uri": "http://archive.example.org/debian", "suite": "stable", "signed_by": None}
 ON, OFF, UNKNOWN = ({"enabled": value, "active": value} for value in (True, False, None))
-COMPONENTS = ("driver", "fabric_manager", "cuda", "cudnn", "nccl")
+COMPONENTS = ("driver", "fabric_manager", "imex", "cuda", "cudnn", "nccl")
 
 
 @functools.cache
@@ -91,8 +91,10 @@ def as_planned(stack: dict[str, Any]) -> State:
         "driver": {"loaded": version, "installed": version},
         "services": {
             "chrony": ON if apt else OFF, "chronyd": ON, "nvidia-persistenced": ON if has_driver else OFF,
-            "nvidia-fabricmanager": ON if plan.fabric_manager else OFF, "allreduce-gpu-settings": OFF,
+            "nvidia-fabricmanager": ON if plan.fabric_manager else OFF, "nvidia-imex": ON if plan.imex else OFF,
+            "allreduce-gpu-settings": OFF,
         },
+        "kernel_modules": {"ib_umad": {"loaded": True, "at_boot": True}},
         "disk_free_mib": {"/": 20480, "/opt": 20480, "/var": 20480},
         "environments": {environment.name: _environment(environment, plan) for environment in plan.environments},
         "reboot_pending": None,

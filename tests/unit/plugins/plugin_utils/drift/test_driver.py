@@ -144,7 +144,7 @@ def test_the_planned_fabric_manager_stays_although_the_patterns_of_the_driver_na
     observed = Observed(packages={name: "595.1"})
 
     def removed(fabric_manager):
-        compared = compare_driver(driver, observed, True, fabric_manager)
+        compared = compare_driver(driver, observed, True, (None, fabric_manager))
         return [one.subject for one in compared if one.remedy is Remedy.REMOVE]
 
     assert removed(Component(packages=(Package(name, "595.*"),))) == []

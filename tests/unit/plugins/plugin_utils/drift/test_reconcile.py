@@ -17,6 +17,7 @@ from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.stack impo
     Component,
     Driver,
     Environment,
+    FabricManager,
     Gpus,
     Package,
     Stack,
@@ -71,7 +72,8 @@ def test_one_answer_for_each_state_of_dkms(driver, builds, kernels):
 EVERYTHING = Stack(
     gpus=(Gpus("A40"),),
     driver=NVIDIA,
-    fabric_manager=Component(packages=(Package("nvidia-fabricmanager"),)),
+    fabric_manager=FabricManager(packages=(Package("nvidia-fabricmanager"),)),
+    imex=Component(packages=(Package("nvidia-imex"),)),
     cuda=Toolkit(packages=(Package("cuda-toolkit"),)),
     cudnn=Component(packages=(Package("libcudnn9"),)),
     nccl=Component(packages=(Package("libnccl2"),)),
@@ -84,7 +86,17 @@ def components(comparisons):
 
 
 def test_comparisons_are_in_the_order_in_which_roles_work():
-    expected = ["node", "driver", "fabric_manager", "cuda", "cudnn", "nccl", "environment main", "environment other"]
+    expected = [
+        "node",
+        "driver",
+        "fabric_manager",
+        "imex",
+        "cuda",
+        "cudnn",
+        "nccl",
+        "environment main",
+        "environment other",
+    ]
     assert components(compare(Desired(EVERYTHING), Observed())) == expected
     assert components(compare(Desired(Stack()), Observed())) == ["node"]
 

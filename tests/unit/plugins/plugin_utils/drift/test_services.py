@@ -7,13 +7,18 @@ import pytest
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.observed import (
     InstalledDriver,
     Kernel,
+    KernelModule,
     Observed,
     Reboot,
     Service,
 )
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.stack import Component, Package
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.stack import Component, FabricManager, Package
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.comparison import Remedy, Status
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.services import compare_fabric_manager, compare_node
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.services import (
+    compare_fabric_manager,
+    compare_imex,
+    compare_node,
+)
 
 NAME = "nvidia-fabricmanager"
 ON, OFF, UNKNOWN = Service(True, True), Service(False, False), Service()
@@ -101,7 +106,7 @@ def test_only_a_reboot_that_a_role_recorded_is_a_difference(pending, measured, e
 )
 def test_a_planned_fabric_manager_runs_once_its_driver_is_loaded(service, driver, expected):
     services = {NAME: service} if service else {}
-    (found,) = compare_fabric_manager(Component(), Observed(packages={}, services=services, driver=driver))
+    (found,) = compare_fabric_manager(FabricManager(), Observed(packages={}, services=services, driver=driver))
     assert (found.subject, found.kind, verdict(found)) == (NAME, "service", expected)
     assert found.desired == ("enabled and active" if driver is LOADED else "enabled")
 
@@ -125,7 +130,7 @@ def test_without_a_plan_the_fabric_manager_must_not_run(service, state):
 
 
 def test_a_fabric_manager_of_another_version_goes():
-    planned = Component(packages=(Package("nvidia-fabricmanager-580", "580.1-1"),))
+    planned = FabricManager(packages=(Package("nvidia-fabricmanager-580", "580.1-1"),))
     present = {"nvidia-fabricmanager-535": "535.1-1", "nvidia-fabricmanager-580": "580.1-1",
                "nvidia-fabricmanager-dev-535": "535.1-1"}  # fmt: skip
     left = {"nvidia-fabric-manager": "535.1-1"}
@@ -160,3 +165,52 @@ def test_the_kernel_of_the_next_boot_is_whole(partial, next_boot, expected):
 )
 def test_one_package_is_a_whole_kernel_and_a_container_has_none(state):
     assert "kernel" not in [one.subject for one in compare_node(Observed(**state))]
+
+
+@pytest.mark.parametrize(
+    ("modules", "expected", "observed"),
+    [
+        ({"ib_umad": KernelModule(True, True)}, AS_PLANNED, "loaded, at boot"),
+        ({"ib_umad": KernelModule(True, False)}, DIFFERS, "loaded, not at boot"),
+        ({"ib_umad": KernelModule(False, True)}, DIFFERS, "not loaded, at boot"),
+        ({}, DIFFERS, "not loaded, not at boot"),
+        (None, ASKED, ""),
+    ],
+)
+def test_nvlink_5_is_managed_through_a_kernel_module(modules, expected, observed):
+    planned = FabricManager(version="1", kernel_modules=("ib_umad",))
+    found = compare_fabric_manager(planned, Observed(services={NAME: ON}, driver=LOADED, kernel_modules=modules))[-1]
+    assert (found.subject, verdict(found), found.observed) == ("ib_umad", expected, observed)
+
+
+def test_no_kernel_module_is_asked_for_where_none_is_planned():
+    found = compare_fabric_manager(FabricManager(version="1"), Observed(services={NAME: ON}, driver=LOADED))
+    assert [one.subject for one in found] == [NAME]
+
+
+@pytest.mark.parametrize(
+    ("planned", "service", "driver", "expected"),
+    [
+        (True, ON, LOADED, AS_PLANNED),
+        (True, Service(True, False), LOADED, DIFFERS),
+        (True, Service(True, False), WAITING, AS_PLANNED),
+        (True, OFF, WAITING, DIFFERS),
+        (True, UNKNOWN, LOADED, ASKED),
+        (False, ON, LOADED, (Status.UNWANTED, Remedy.SERVICE)),
+        (False, Service(False, True), LOADED, (Status.UNWANTED, Remedy.SERVICE)),
+        (False, OFF, LOADED, None),
+        (False, UNKNOWN, None, None),
+    ],
+)
+def test_imex_runs_where_it_is_planned_and_nowhere_else(planned, service, driver, expected):
+    observed = Observed(services={"nvidia-imex": service}, driver=driver)
+    found = compare_imex(Component(version="1") if planned else None, observed)
+    assert [(one.component, verdict(one)) for one in found] == ([("imex", expected)] if expected else [])
+
+
+def test_imex_of_another_branch_is_unwanted():
+    planned = Component("580.1", (Package("nvidia-imex", "580.1-*"),))
+    observed = Observed(packages={"nvidia-imex": "580.1-1", "nvidia-imex-570": "570.1-1", "nvidia-imexoid": "1"})
+    found = {one.subject: one.status for one in compare_imex(planned, observed)}
+    assert found["nvidia-imex-570"] is Status.UNWANTED
+    assert "nvidia-imexoid" not in found

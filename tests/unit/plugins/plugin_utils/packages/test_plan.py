@@ -21,8 +21,8 @@ from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.resolve import
 
 REQUEST = {"driver": "570", "cuda": "12.8", "cudnn": "9", "nccl": "2"}
 HOSTS = {
-    "ubuntu 22.04": {"os": "ubuntu 22.04", "gpus": ["NVIDIA A100-SXM4-80GB"] * 8, "nvswitches": 6},
-    "rocky 9.6": {"os": "rocky 9.6", "gpus": ["NVIDIA A100-SXM4-80GB"] * 8, "nvswitches": 6},
+    "ubuntu 22.04": {"os": "ubuntu 22.04", "gpus": ["NVIDIA A100-SXM4-80GB"] * 8},
+    "rocky 9.6": {"os": "rocky 9.6", "gpus": ["NVIDIA A100-SXM4-80GB"] * 8},
 }
 
 
@@ -30,7 +30,11 @@ HOSTS = {
 def stack(request):
     answer = resolve({**HOSTS[request.param], "request": REQUEST, "ansible_core": "2.16"})
     assert answer["stack"], answer["conflicts"]
-    return answer["stack"]
+    # What only nodes of a rack have, who have no fabric manager.
+    tray = resolve(
+        {**HOSTS[request.param], "gpus": ["GB200"] * 4, "request": {"driver": "570"}, "ansible_core": "2.16"}
+    )
+    return {**answer["stack"], "imex": tray["stack"]["imex"]}
 
 
 @pytest.mark.parametrize("name", COMPONENTS)

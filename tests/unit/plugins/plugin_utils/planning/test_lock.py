@@ -248,6 +248,7 @@ QUESTIONS = (
     {"os": "rocky 9", "gpus": ["H100"] * 8, "nvswitches": 4, "request": {"driver_source": "nvidia"}},
     {"os": "ubuntu 24.04", "gpus": ["A100"], "request": {"driver_source": "distribution"}},
     {"os": "debian 12", "gpus": ["A40"], "request": {"driver_source": "runfile"}},
+    {"os": "ubuntu 24.04", "arch": "aarch64", "gpus": ["GB200"] * 4},
 )  # fmt: skip
 STACKS = [resolve(question)["stack"] for question in QUESTIONS]
 

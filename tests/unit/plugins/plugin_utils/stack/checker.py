@@ -117,7 +117,7 @@ def check_gpu(gpu, driver):
         return []
     if driver["kernel_modules"] not in row["kernel_modules"]:
         wrong.append(f"{gpu['model']}: wrong kernel modules")
-    if driver["source"] == "distribution" and row["architecture"] == "Blackwell" and row["fabric_manager"]:
+    if driver["source"] == "distribution" and gpu["model"] in ("B200", "B300") and gpu["count"] >= 8:
         wrong.append(f"{gpu['model']}: nvlsm is not in a distribution's archive")
     if row["max_driver_branch"] and int(driver["branch"]) > row["max_driver_branch"]:
         wrong.append(f"{gpu['model']}: branch too new")

@@ -194,6 +194,18 @@ def test_the_source_names_the_pci_id_database():
     assert RAW["pci_ids"]["database"] in TABLES.subjects["sources"]["sources"]["P2"]
 
 
+def test_boards_name_known_gpus_once():
+    known = {row["model"] for row in rows("gpus")} | {
+        name for row in rows("pci_ids") for name in row["devices"].values()
+    }
+    named = [gpu for row in rows("boards") for gpu in row["gpus"]]
+    assert len(set(named)) == len(named)
+    assert set(named) <= known
+    for row in rows("boards"):
+        assert ("imex" in row["services"]) == (row["switches"] == "rack"), row["board"]
+        assert ("subnet_manager" in row["services"]) == (row["switches"] == "hidden"), row["board"]
+
+
 def test_gpus_refer_to_known_branches_and_toolkits():
     branches = {row["branch"] for row in rows("drivers")}
     toolkits = {row["version"] for row in rows("cuda")}
