@@ -38,6 +38,8 @@ def keep(problem: Problem, parts: Iterable[Part]) -> Problem:
     names = {name for name, _value in parts}
     wishes = {name: wish for name, wish in problem.wishes.items() if name in names}
     needed = {"pytorch"} if "pytorch" not in problem.wishes or {"horovod", "pytorch_index"} & set(wishes) else set()
+    if {"python", INTERPRETER} & set(wishes):
+        needed |= set(problem.frameworks[:1])  # in some version: without a framework there is no environment
     frameworks = tuple(name for name in problem.frameworks if name in wishes or name in needed)
     return replace(
         problem,

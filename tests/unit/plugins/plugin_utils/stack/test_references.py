@@ -70,6 +70,12 @@ def test_s0_with_horovod_has_no_build_on_the_general_package_index():
     assert found["suggestion"]["changes"] == {"pytorch_index": "cu118"}
 
 
+def test_what_the_distribution_lacks_is_told_once_whatever_lives_in_the_environment():
+    found = profile("a40-ubuntu2004", interpreter="distribution")
+    assert [one["between"] for one in found["conflicts"]] == [["os", "python", "python_env_python"]]
+    assert found["suggestion"]["changes"] == {"python_env_python": "standalone"}
+
+
 def test_interpreters_of_the_reference_systems():
     sources = {name: profile(name)["stack"]["environments"][0]["interpreter"] for name in SYSTEMS}
     assert {name: (one["source"], one["path"]) for name, one in sources.items()} == {
