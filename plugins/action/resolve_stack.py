@@ -55,6 +55,7 @@ class ActionModule(ActionBase):
                 "arch": {"type": "str"},
                 "gpus": {"type": "list", "elements": "raw"},
                 "gpu_models": {"type": "dict", "default": {}},
+                "take_charge": {"type": "bool", "default": False},
                 "python": {"type": "str"},
                 "interpreter": {"type": "str"},
                 "profile": {"type": "str"},

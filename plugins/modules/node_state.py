@@ -73,6 +73,7 @@ ansible_facts:
         kernel: {running: 6.1.0-40-amd64, installed: [6.1.0-40-amd64], headers: [6.1.0-40-amd64], newest: 6.1.0-40-amd64,
                  next_boot: 6.1.0-40-amd64, partial: [], driver_modules: {6.1.0-40-amd64: true}}
         container: false
+        driver_owner: null
         package_manager: apt
         packages: {nvidia-kernel-dkms: 535.261.03-1}
         leftover_packages: {nvidia-tesla-470-alternative: 470.256.02-1}

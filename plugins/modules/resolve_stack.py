@@ -38,6 +38,12 @@ options:
         C(2909) and C(B200). It goes before the tables for GPUs that were measured.
     type: dict
     default: {}
+  take_charge:
+    description:
+      - Whether to choose the driver although somebody else is in charge of it, as C(ansible_facts.gpu_node_state.driver_owner)
+        says. Otherwise the one that is installed is taken as it is.
+    type: bool
+    default: false
   python:
     description: The interpreter the environments must have, as a version, prefix or range.
     type: str
@@ -56,7 +62,7 @@ options:
   request:
     description:
       - What the user wants, any subset of C(driver), C(driver_source) (V(auto), V(nvidia), V(distribution),
-        V(runfile)), C(kernel_modules) (V(auto), V(open), V(proprietary)), C(cuda), C(cudnn), C(nccl), C(pytorch),
+        V(runfile), V(vendor)), C(kernel_modules) (V(auto), V(open), V(proprietary)), C(cuda), C(cudnn), C(nccl), C(pytorch),
         C(pytorch_index), C(tensorflow), C(horovod), C(cupy), C(python), C(environments).
       - Each version is a full version, a prefix such as V(12), a range such as V(">=12,<13"), or V(latest).
       - V(pypi) as C(pytorch_index) is the build that the general package index itself has, for sites with a mirror of that
@@ -220,7 +226,7 @@ stack:
           description: Version; of a distribution's archive the newest one that was seen.
           type: str
         source:
-          description: V(nvidia), V(distribution) or V(runfile).
+          description: V(nvidia), V(distribution), V(runfile), or V(vendor) for one that is left to whoever is in charge of it.
           type: str
         kernel_modules:
           description: V(open) or V(proprietary).
@@ -269,6 +275,10 @@ stack:
         dkms_module:
           description: Name by which DKMS knows the module.
           type: str
+        owner:
+          description: Who is in charge of a driver with the source V(vendor).
+          type: str
+          returned: with the source V(vendor)
         installer_options:
           description: How NVIDIA's installer is told which kernel modules to build; empty for packages.
           type: list

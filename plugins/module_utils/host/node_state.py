@@ -10,7 +10,7 @@ __metaclass__ = type
 from ..packages import installed as installed_packages
 from ..packages import locks as package_locks
 from ..packages import repositories
-from . import environments, kernels, services
+from . import driver_owner, environments, kernels, services
 
 RPM_QUERY = ["rpm", "-qa", "--qf", "%{NAME} %{EPOCHNUM}:%{VERSION}-%{RELEASE}\\n"]
 
@@ -25,9 +25,11 @@ def read_node_state(tree, run, package_patterns, service_names, paths):
     kernel = kernels.read_kernels(tree, run, listed)
     dkms = kernels.read_dkms(tree)
     shown = run(services.SHOW + service_names) if service_names else None
+    container = services.is_container(tree)
     return {
         "kernel": kernel,
-        "container": services.is_container(tree),
+        "container": container,
+        "driver_owner": driver_owner.read_driver_owner(tree, container),
         "fips": services.is_fips(tree),
         "package_manager": manager,
         "packages": installed,

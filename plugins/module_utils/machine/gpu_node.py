@@ -52,7 +52,8 @@ def build(devices, nics, acs_bridges, numa_nodes, module, module_gpus, library, 
     node = {
         "driver": {
             "loaded_version": module["loaded_version"],
-            "library_version": library,
+            # WSL's library has no version in its file's name; NVML knows what it is.
+            "library_version": library or nvml["system"]["driver_version"],
             "cuda_driver_version": nvml["system"]["cuda_driver_version"],
             "kernel_modules": module["kernel_modules"],
             "nvml": describe(nvml["unavailable"]) if nvml["unavailable"] else "ok",

@@ -47,6 +47,14 @@ class InstalledDriver:
 
 
 @dataclass(frozen=True)
+class DriverOwner:
+    """Who else is in charge of the node's driver."""
+
+    code: str  # wsl | container | dgx_os | azure_hpc | google_dlvm | lambda_stack
+    name: str
+
+
+@dataclass(frozen=True)
 class Service:
     """State of a systemd unit; None where systemd could not be asked."""
 
@@ -115,6 +123,7 @@ class Observed:
     measured: bool = True
     kernel: Kernel = field(default_factory=Kernel)
     container: bool | None = None
+    driver_owner: DriverOwner | None = None
     package_manager: str | None = None
     packages: dict[str, str | None] | None = None
     leftover_packages: dict[str, str | None] = field(default_factory=dict)

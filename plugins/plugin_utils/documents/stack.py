@@ -65,7 +65,8 @@ class Driver(Component):
     """The NVIDIA driver."""
 
     branch: str = ""
-    source: str = "nvidia"  # nvidia | distribution | runfile
+    source: str = "nvidia"  # nvidia | distribution | runfile | vendor
+    owner: str | None = None  # who installs it, if the source is vendor
     kernel_modules: str = ""  # open | proprietary
     package_manager: str = ""
     pinning_packages: tuple[Package, ...] = ()
@@ -74,6 +75,11 @@ class Driver(Component):
     dkms_module: str | None = None
     precompiled: Precompiled | None = None
     module_stream: str | None = None
+
+    @property
+    def is_left(self) -> bool:
+        """Return whether somebody else is in charge of it: then it is neither changed nor held."""
+        return self.source == "vendor"
 
     @property
     def version_pattern(self) -> str:

@@ -42,6 +42,8 @@ def desired(stack: Mapping[str, Any] | Stack, variables: Mapping[str, Any]) -> D
     plan = stack if isinstance(stack, Stack) else parse(Stack, stack, "gpu_stack")
     options = {name: _given(variables, name) for name in DEFAULTS}
     absent = {name for name in ("driver", "cudnn") if options[f"{_ROLE[name]}_state"] == "absent"}
+    if plan.driver and plan.driver.is_left:
+        absent -= {"driver"}
     return Desired(
         replace(
             plan,

@@ -23,6 +23,8 @@ def compare_driver(
 
     fabric: what is planned for the NVLink fabric, whose packages stay although the driver's patterns name them.
     """
+    if driver.is_left:
+        return _left(observed) if has_gpu else []
     kept = {package.name for component in fabric if component for package in component.packages}
     unwanted = [name for name in unwanted_packages(driver, observed) if name not in kept]
     return [
@@ -114,6 +116,15 @@ def _dkms_modules(driver: Driver, module: str, kernels: list[str], observed: Obs
         )
         for kernel, version in found.items()
     ]  # fmt: skip
+
+
+def _left(observed: Observed) -> list[Comparison]:
+    """A driver that somebody else is in charge of must be there, in whatever version; under WSL it is Windows'."""
+    if observed.driver_owner and observed.driver_owner.code == "wsl":
+        return []
+    loaded = observed.driver.loaded if observed.driver else None
+    agrees = None if observed.driver is None else loaded is not None
+    return [compared(COMPONENT, "loaded module", "any", loaded, agrees, Remedy.REBOOT, "state")]
 
 
 def _loaded(driver: Driver, observed: Observed) -> list[Comparison]:

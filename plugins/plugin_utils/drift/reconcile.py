@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from ..documents.observed import Observed
+from ..documents.stack import Stack
 from .comparison import Comparison, Difference
 from .desired import Desired
 from .driver import compare_absent, compare_driver
@@ -23,8 +24,7 @@ def compare(desired: Desired, observed: Observed) -> list[Comparison]:
         *compare_node(observed),
         *(compare_driver(stack.driver, observed, bool(stack.gpus), fabric) if stack.driver else []),
         *(compare_absent(desired.driver_patterns, observed) if "driver" in desired.absent else []),
-        *compare_fabric_manager(stack.fabric_manager, observed),
-        *compare_imex(stack.imex, observed),
+        *(_fabric(stack, observed) if not (stack.driver and stack.driver.is_left) else []),
         *(compare_packages("cuda", stack.cuda.packages, observed) if stack.cuda else []),
         *_cudnn(desired, observed),
         *(compare_packages("nccl", stack.nccl.packages, observed) if stack.nccl else []),
@@ -35,6 +35,10 @@ def compare(desired: Desired, observed: Observed) -> list[Comparison]:
 def drift(desired: Desired, observed: Observed) -> list[Difference]:
     """Return what differs from the plan; what could not be measured is among it."""
     return [comparison for comparison in compare(desired, observed) if comparison.differs]
+
+
+def _fabric(stack: Stack, observed: Observed) -> list[Comparison]:
+    return [*compare_fabric_manager(stack.fabric_manager, observed), *compare_imex(stack.imex, observed)]
 
 
 def _cudnn(desired: Desired, observed: Observed) -> list[Comparison]:

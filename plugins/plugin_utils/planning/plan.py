@@ -61,6 +61,7 @@ def host_question(variables: Mapping, version: str) -> dict:
         "interpreter": variables.get(INTERPRETER) or None,
         "request": variables.get("gpu_stack_request") or {},
         "gpu_models": variables.get("gpu_stack_gpu_models") or {},
+        "take_charge": str(variables.get("gpu_stack_take_charge")).lower() in ("true", "yes", "1"),
     }
     if not isinstance(wishes["request"], Mapping):
         raise InputError("wrong_request", "gpu_stack_request", value=wishes["request"])
@@ -73,7 +74,7 @@ def _is_measured(variables: Mapping) -> bool:
 
 def wishes_of(question: Mapping) -> dict:
     """Return what of a question is the user's wish, as plain values."""
-    names = ("profile", "request", "environments", "interpreter", "gpu_models")
+    names = ("profile", "request", "environments", "interpreter", "gpu_models", "take_charge")
     return plain({name: question.get(name) for name in names})
 
 

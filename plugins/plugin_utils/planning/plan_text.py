@@ -59,7 +59,12 @@ def _rows(stack: Mapping) -> Iterable[tuple[str, str]]:
 def _driver(driver: Mapping | None) -> str:
     if driver is None:
         return "none"
-    source = {"nvidia": "NVIDIA's repository", "distribution": "distribution", "runfile": "NVIDIA's installer"}
+    source = {
+        "nvidia": "NVIDIA's repository",
+        "distribution": "distribution",
+        "runfile": "NVIDIA's installer",
+        "vendor": f"left to {driver.get('owner')}",
+    }
     return f"{driver['version']} ({source[driver['source']]}, {driver['kernel_modules']} kernel modules)"
 
 

@@ -30,6 +30,9 @@ def question_from_facts(options: Mapping, facts: Mapping, ansible_version: str) 
         "ansible_core": options.get("ansible_core") or ".".join(ansible_version.split(".")[:2]),
         "suites": options.get("suites") or _suites(facts.get("gpu_node_state") or {}),
         "nvswitches": options["nvswitches"] if options.get("nvswitches") is not None else _nvswitches(node),
+        "driver_owner": (facts.get("gpu_node_state") or {}).get("driver_owner"),
+        "installed_driver": _installed_driver(facts),
+        "take_charge": bool(options.get("take_charge")),
         "kernels": options["kernels"] if options.get("kernels") is not None else _kernels(facts),
     }
 
@@ -39,6 +42,15 @@ def _os(facts: Mapping) -> str | None:
         return None
     name = str(facts["distribution"]).lower().replace(" ", "")
     return f"{DISTRIBUTIONS.get(name, name)} {facts.get('distribution_version', '')}"
+
+
+def _installed_driver(facts: Mapping) -> dict | None:
+    """The driver that is there, whoever installed it: what the next boot loads, else what is loaded, else the library's."""
+    known = (facts.get("gpu_node") or {}).get("driver") or {}
+    state = (facts.get("gpu_node_state") or {}).get("driver") or {}
+    versions = (state.get("installed"), state.get("loaded"), known.get("loaded_version"), known.get("library_version"))
+    version = next(filter(None, versions), None)
+    return {"version": version, "kernel_modules": known.get("kernel_modules")} if version else None
 
 
 def _suites(state: Mapping) -> list[str] | None:

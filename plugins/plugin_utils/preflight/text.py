@@ -80,6 +80,10 @@ SENTENCES = {
     "unknown_os": "Operating system '{subject}' is not supported; the nearest supported ones are {nearest}.",
     "no_os": "No operating system is given; set os to a name and a version such as 'ubuntu 22.04'.",
     "unknown_gpu": "GPU '{subject}' is not known; the nearest known ones are {nearest}.",
+    "no_driver_left": (
+        "The driver is left to {subject}, but none is installed or loaded; install it the way that {subject} does, or set "
+        "gpu_stack_take_charge to true, so that this collection installs it."
+    ),
     "unknown_gpu_id": (
         "The GPU at {address} with PCI device id {subject} ({name}) is not in the tables; set gpu_stack_gpu_models to a "
         "known model for it, such as {{'{subject}': B200}}."

@@ -36,11 +36,14 @@ def _asked(problem: Problem, name: str) -> str:
 
 def _driver(tables: Tables, problem: Problem, one: Driver) -> str:
     source: dict[Source, str] = {
+        "vendor": "its vendor",
         "nvidia": "NVIDIA's repository",
         "distribution": "the distribution's own archive",
         "runfile": "NVIDIA's installer",
     }
     branch = one.row["branch"]
+    if problem.owner:
+        return f"installed, and left to {problem.owner.name}; runs CUDA {branch['cuda']} and older"
     why = _asked(problem, "driver") or f"newest {branch['status']} branch that fits"
     return f"{why}; from {source[one.row['source']]}, runs CUDA {branch['cuda']} and older"
 
@@ -133,6 +136,11 @@ def _gpu_warnings(problem: Problem) -> list[str]:
 
 def _driver_warnings(problem: Problem, one: Driver) -> list[str]:
     branch, found = one.row["branch"], []
+    if problem.owner:
+        return [
+            f"the driver is left to {problem.owner.name}: neither it nor its repository, kernel modules and services "
+            f"are touched; gpu_stack_take_charge: true changes that"
+        ]
     if branch["status"] == "eol":
         when = f" ({branch['eol']})" if branch["eol"] else ""
         keeper = (

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal
 from .interpreters import INTERPRETER, choices
 from .kinds import Cupy, Driver, DriverRow, Horovod, Library, Origin, Python, Tensorflow, Toolkit, Torch, TorchChoice
 from .model import NONE, ORDER, PLAIN, AnyCandidate, Candidate, Component, Problem, Slot
+from .owner import left_drivers
 from .rows import ArchiveRow, BranchRow, DistroRow, Flavour, LibraryRow, Source, SuiteRow
 from .subjects import Transition
 from .tables import Tables
@@ -36,9 +37,10 @@ def _wish(problem: Problem, name: str) -> str:
 
 def _drivers(tables: Tables, problem: Problem) -> list[Driver]:
     wish, source = _wish(problem, "driver"), _wish(problem, "driver_source")
+    if problem.owner:
+        return left_drivers(tables, problem.owner, problem.wishes)
     found = _distribution_drivers(tables, problem) + _branch_drivers(tables, problem)
-    found = [one for one in found if matches(one.version, wish)]
-    found = [one for one in found if source in ("latest", one.row["source"])]
+    found = [one for one in found if matches(one.version, wish) and source in ("latest", one.row["source"])]
     flavour = _wish(problem, "kernel_modules")
     found = [one for one in found if flavour in ("latest", one.row["kernel_modules"])]
     order: list[Source] = [*(problem.os["drivers"] if problem.os else SOURCES), "distribution", "nvidia", "runfile"]

@@ -157,6 +157,8 @@ def _no_candidate(session: Session, problem: Problem, slot: Slot) -> str:
         return f"PyTorch {problem.wishes.get('pytorch', '')} has no build {tag}; its builds are {have}"
     if slot.component == "python":
         return _no_python(problem)
+    if slot.component == "driver" and problem.owner:
+        return f"{problem.owner.name} is in charge of the driver, which is {problem.owner.version}"
     wishes = ", ".join(f"{name} {wish}" for name, wish in sorted(problem.wishes.items()))
     host = f" for {problem.os['id']} {problem.os['version']}" if problem.os else ""
     return f"there is no {slot.component}{host} with {wishes}"

@@ -19,6 +19,7 @@ from .gpu_names import find_gpu
 from .interpreters import AUTO, INTERPRETER, interpreter_problem, version_of
 from .kernels import is_limited
 from .model import FRAMEWORKS, PLAIN, Component, Environments, Gpu, Problem, Slot
+from .owner import VENDOR, find_owner
 from .pci_ids import pci_id
 from .rows import Arch, DistroRow, GpuRow
 from .tables import Tables
@@ -29,7 +30,7 @@ REQUEST_KEYS = (
     "tensorflow", "horovod", "cupy", "python", "environments",
 )  # fmt: skip
 WORDS = {
-    "driver_source": ("auto", "nvidia", "distribution", "runfile"),
+    "driver_source": ("auto", "nvidia", "distribution", "runfile", "vendor"),
     "kernel_modules": ("auto", "open", "proprietary"),
     "environments": ("one", "split"),
 }
@@ -63,7 +64,7 @@ def make_problem(tables: Tables, question: Mapping[str, Any]) -> Problem:
     """Return the problem that a question poses; raise InputError for one nobody can work with.
 
     question: os, arch, gpus, gpu_models, python, interpreter, profile, request, environments, ansible_core, suites,
-    nvswitches, kernels; all may be absent.
+    nvswitches, kernels, driver_owner, installed_driver, take_charge; all may be absent.
     """
     request = {**_profile(tables, question.get("profile")), **(question.get("request") or {})}
     request = {name: value for name, value in request.items() if value is not None}
@@ -82,6 +83,7 @@ def make_problem(tables: Tables, question: Mapping[str, Any]) -> Problem:
         named.add("pytorch")
     frameworks = tuple(name for name in FRAMEWORKS if name in named)
     gpus = _gpus(tables, question.get("gpus") or [], _gpu_models(question.get("gpu_models") or {}))
+    owner = find_owner(question, gpus, wishes.get("driver_source") == VENDOR)
     problem = Problem(
         os=find_os(tables, question.get("os")),
         arch=_arch(question.get("arch")),
@@ -96,7 +98,8 @@ def make_problem(tables: Tables, question: Mapping[str, Any]) -> Problem:
         has_driver=bool(gpus) or bool({"driver", "driver_source", "kernel_modules"} & set(wishes)),
         ansible_core=question.get("ansible_core"),
         suites=tuple(question["suites"]) if question.get("suites") else None,
-        fabric=fabric_services(tables, gpus, question.get("nvswitches")),
+        fabric=frozenset() if owner else fabric_services(tables, gpus, question.get("nvswitches")),
+        owner=owner,
         kernels=tuple(release for release in question.get("kernels") or () if is_limited(tables, release)),
     )
     _check_known(tables, problem)
@@ -193,12 +196,14 @@ def _gpu(tables: Tables, value: object, models: Mapping[str, str]) -> GpuRow:
 
 
 def _check_known(tables: Tables, problem: Problem) -> None:
-    """A version nobody published is a mistake in writing, not a conflict."""
+    """A version nobody published is a mistake in writing, not a conflict; nor is a driver that is not there."""
+    if problem.owner and problem.has_driver and problem.owner.version is None:
+        raise InputError("no_driver_left", problem.owner.name)
     for name in LOOKUPS:
         wish = problem.wishes.get(name)
         if wish is None:
             continue
-        free = problem.without_wishes(*problem.wishes)
+        free = replace(problem.without_wishes(*problem.wishes), owner=None)
         asked = replace(free, wishes={name: wish}, accelerator="cuda")
         if not candidates(tables, asked, Slot(name)):
             known = dict.fromkeys(one.version for one in candidates(tables, free, Slot(name)) if not one.absent)

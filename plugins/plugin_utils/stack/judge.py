@@ -33,7 +33,15 @@ class Session:
     def candidates(self, problem: Problem, slot: Slot) -> list[AnyCandidate]:
         """Return the candidates for a slot; the same ones for problems that do not differ in what makes them."""
         wishes = tuple(problem.wishes.get(name) for name in READS[slot.component])
-        key = (slot.component, wishes, id(problem.os), problem.accelerator, problem.suites, problem.permitted_build)
+        key = (
+            slot.component,
+            wishes,
+            id(problem.os),
+            problem.accelerator,
+            problem.suites,
+            problem.permitted_build,
+            problem.owner,
+        )
         if key not in self._candidates:
             self._candidates[key] = candidates(self.tables, problem, slot)
         return self._candidates[key]

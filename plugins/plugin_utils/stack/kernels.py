@@ -21,9 +21,9 @@ def is_limited(tables: Tables, release: str) -> bool:
 def limit(tables: Tables, driver: Driver, release: str) -> KernelRow | None:
     """Return why a driver does not build on a kernel; None where nobody has seen that.
 
-    A distribution patches what its own archive has.
+    A distribution patches what its own archive has, and a vendor what it installed.
     """
-    if driver.row["source"] == "distribution":
+    if driver.row["source"] in ("distribution", "vendor"):
         return None
     return next((row for row in tables.rows("kernels") if _names(row, driver) and _concerns(row, release)), None)
 

@@ -72,6 +72,14 @@ class Gpu:
     count: int
 
 
+class Owner(NamedTuple):
+    """Who is in charge of a host's driver, if that is somebody else, and what is installed."""
+
+    name: str
+    version: str | None = None
+    kernel_modules: str | None = None
+
+
 @dataclass(frozen=True)
 class Problem:
     """Facts of a host and the wishes of its user; explain.py takes parts of both away.
@@ -80,7 +88,7 @@ class Problem:
     conflict leaves the rest of the question as it was: accelerator, has_driver, forward_compat (whether every GPU may
     run the cuda-compat package), wheels (the architecture wheels are looked at for), permitted_build (the build of
     PyTorch that is asked for: it may be one that would not be taken unasked, such as the CPU's on a host with GPUs) and
-    fabric (the services that GPUs behind NVSwitches need).
+    fabric (the services that GPUs behind NVSwitches need); owner is a fact that nobody would take away.
     """
 
     os: DistroRow | None
@@ -97,6 +105,7 @@ class Problem:
     ansible_core: str | None = None
     suites: tuple[str, ...] | None = None
     fabric: frozenset[Service] = frozenset()
+    owner: Owner | None = None
     kernels: tuple[str, ...] = ()  # that the module is built for, as far as some driver does not build on them
 
     def without_wishes(self, *names: str) -> Problem:

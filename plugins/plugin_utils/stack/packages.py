@@ -178,10 +178,18 @@ def _runfile(tables: Tables, problem: Problem, driver: Driver) -> Part:
     }
 
 
+def _vendor(tables: Tables, problem: Problem, driver: Driver) -> Part:
+    """Nothing to install, to remove or to hold; conflicting: what must not come from another repository; owner: who installs."""
+    none: dict[str, list[str]] = {name: [] for name in ("packages", "pinning_packages", "components", "held")}
+    owner = problem.owner.name if problem.owner else None
+    return {**none, "conflicting": _held(tables, problem), "dkms_module": None, "precompiled": None, "owner": owner}
+
+
 SOURCES: dict[Source, Callable[[Tables, Problem, Driver], Part]] = {
     "distribution": _distribution,
     "nvidia": _nvidia,
     "runfile": _runfile,
+    "vendor": _vendor,
 }
 
 

@@ -75,6 +75,7 @@ def inputs_of(problem: Problem) -> Part:
         "request": dict(sorted(problem.wishes.items())),
         "frameworks": list(problem.frameworks),
         "environments": problem.environments,
+        **({"driver_left": True} if problem.owner else {}),
     }
 
 
@@ -127,7 +128,9 @@ def _nccl_packages(problem: Problem, nccl: Library) -> list[Package]:
 
 def _disk(tables: Tables, stack: Part) -> list[Part]:
     """Return what will be installed where and how much room it takes; ``part`` is for people."""
-    sizes: list[tuple[str, str | None, str]] = [(part, None, part) for part in ("driver", "cuda") if stack[part]]
+    sizes: list[tuple[str, str | None, str]] = [
+        (part, None, part) for part in ("driver", "cuda") if _takes_room(stack[part])
+    ]
     for one in stack["environments"]:
         for name in one["frameworks"]:
             size = f"pytorch-{one['accelerator']}" if name == "pytorch" else name
@@ -140,3 +143,7 @@ def _disk(tables: Tables, stack: Part) -> list[Part]:
             {"part": part, "component": component, "name": name, "directory": row["directory"], "mib": row["mib"]}
         )
     return found
+
+
+def _takes_room(part: Part | None) -> bool:
+    return part is not None and part.get("source") != "vendor"

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 Arch = Literal["x86_64", "aarch64"]
 Accelerator = Literal["cuda", "cpu"]
 Flavour = Literal["open", "proprietary"]
-Source = Literal["nvidia", "distribution", "runfile"]
+Source = Literal["nvidia", "distribution", "runfile", "vendor"]
 Service = Literal["fabric_manager", "subnet_manager", "imex"]
 Naming = Literal["ubuntu", "debian", "el"]
 

@@ -17,7 +17,7 @@ from .versions import at_least, major, minor
 def driver_gpu_last_branch(context: Context, driver: Driver, gpu: GpuModel) -> str | None:
     """A GPU generation ends with a driver branch."""
     last, branch = gpu.row["max_driver_branch"], driver.row["branch"]["branch"]
-    if last and branch > last:
+    if last and branch > last and driver.row["source"] != "vendor":
         return f"driver branch {branch} no longer supports {gpu.version} ({gpu.row['architecture']}): its last branch is {last}"
     return None
 
@@ -26,7 +26,7 @@ def driver_gpu_last_branch(context: Context, driver: Driver, gpu: GpuModel) -> s
 def driver_gpu_minimum(context: Context, driver: Driver, gpu: GpuModel) -> str | None:
     """A GPU needs the first driver that knew it; without a known one, the driver of its first CUDA."""
     floor = gpu.row["min_driver"] or context.tables.bundled_driver(gpu.row["min_cuda"])
-    if not at_least(driver.version, floor):
+    if not at_least(driver.version, floor) and driver.row["source"] != "vendor":
         return f"{gpu.version} needs driver {floor} or newer, not {driver.version}"
     return None
 
@@ -35,18 +35,8 @@ def driver_gpu_minimum(context: Context, driver: Driver, gpu: GpuModel) -> str |
 def kernel_modules_gpu(context: Context, driver: Driver, gpu: GpuModel) -> str | None:
     """Blackwell runs on the open kernel modules only, what is older than Turing on the proprietary ones only."""
     flavour, able = driver.row["kernel_modules"], gpu.row["kernel_modules"]
-    if flavour not in able:
+    if flavour not in able and driver.row["source"] != "vendor":
         return f"{gpu.version} ({gpu.row['architecture']}) works with {' or '.join(able)} kernel modules only, not with {flavour} ones"
-    return None
-
-
-@rule("driver-vgpu", "driver", "gpus", sources=("S35",))
-def driver_vgpu(context: Context, driver: Driver, gpu: GpuModel) -> str | None:
-    """A vGPU runs on the guest driver of the vGPU software on its hypervisor, which no public repository has."""
-    if gpu.row.get("vgpu"):
-        return (
-            f"{gpu.version} is a vGPU: its driver comes with the vGPU software of the hypervisor, not from a repository"
-        )
     return None
 
 

@@ -16,7 +16,7 @@ FIRST = "stack"
 WITHOUT_PLAN = {FIRST, "report", "train"}
 # Variables that roles share, documented in architecture and README.
 SHARED = {
-    "gpu_stack_request", "gpu_stack_host", "gpu_stack_gpu_models", "gpu_stack_profile", "gpu_cluster_address",
+    "gpu_stack_request", "gpu_stack_host", "gpu_stack_gpu_models", "gpu_stack_take_charge", "gpu_stack_profile", "gpu_cluster_address",
     "gpu_package_lock_timeout",
     "report_directory",
 }  # fmt: skip

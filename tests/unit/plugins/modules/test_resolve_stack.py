@@ -59,18 +59,24 @@ def shape(documented, found, path):
     return wrong
 
 
+OWNER, IMEX, STREAM = ".stack.driver.owner", ".stack.imex", ".stack.driver.module_stream"
+VENDOR = {"driver_owner": {"code": "dgx_os", "name": "DGX OS"}, "installed_driver": {"version": "580.95.05"}}
+
+
 @pytest.mark.parametrize(
     ("question", "optional"),
     [
-        ({"os": "rocky 8", "gpus": ["A100 SXM4 80GB"] * 8, "request": {"horovod": "0.28.1"}}, {".stack.update"}),
-        ({"os": "ubuntu 22.04", "gpus": ["A40"]}, {".stack.update", ".stack.driver.module_stream"}),
-        ({"os": "debian 12", "request": {"driver": "535"}}, {".stack.update", ".stack.driver.module_stream"}),
+        ({"os": "rocky 8", "gpus": ["A100 SXM4 80GB"] * 8, "request": {"horovod": "0.28.1"}}, {OWNER, IMEX}),
+        ({"os": "ubuntu 22.04", "gpus": ["A40"]}, {STREAM, OWNER, IMEX}),
+        ({"os": "debian 12", "request": {"driver": "535"}}, {STREAM, OWNER, IMEX}),
+        ({"os": "ubuntu 24.04", "arch": "aarch64", "gpus": ["GB200"] * 4}, {STREAM, OWNER}),
+        ({"os": "ubuntu 24.04", "gpus": ["A40"], **VENDOR}, {STREAM, IMEX}),
     ],
 )
 def test_what_is_returned_is_documented(question, optional):
     found = resolve({**question, "ansible_core": "2.16"})
     assert found["stack"], found["conflicts"]
-    assert set(shape(RETURN, found, "")) <= optional
+    assert set(shape(RETURN, found, "")) <= {*optional, ".stack.update"}
 
 
 def test_a_refusal_is_documented():

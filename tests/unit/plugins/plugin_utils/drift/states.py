@@ -80,6 +80,7 @@ def as_planned(stack: dict[str, Any]) -> State:
             "next_boot": None, "driver_modules": {one: has_driver and one != OLD for one in KERNELS},
         },
         "container": False,
+        "driver_owner": None,
         "package_manager": "apt" if apt else "dnf",
         "packages": {**BYSTANDERS, **{package.name: _version(package) for package in all_packages(plan)}},
         "leftover_packages": {"exim4-config": "4.96-15"} if apt else {},

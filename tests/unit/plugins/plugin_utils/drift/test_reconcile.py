@@ -8,6 +8,7 @@ from __future__ import annotations
 import pytest
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.observed import (
     DkmsBuild,
+    DriverOwner,
     InstalledDriver,
     Kernel,
     Observed,
@@ -25,7 +26,7 @@ from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.stack impo
 )
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.builds import missing_builds
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.comparison import Remedy, Status
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.desired import Desired
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.desired import Desired, desired
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.reconcile import compare, drift
 
 THIRD, A, B = "6.1.0-37-amd64", "6.1.0-39-amd64", "6.1.0-40-amd64"
@@ -124,3 +125,38 @@ def test_what_is_unwanted(desired, removed):
     found = drift(desired, Observed(packages=PRESENT))
     assert [one.subject for one in found if one.remedy is Remedy.REMOVE] == removed
     assert not any(one.kind == "package" for one in found if one.remedy is not Remedy.REMOVE)
+
+
+@pytest.mark.parametrize(
+    ("loaded", "owner", "expected"),
+    [
+        ("580.95.05", "dgx_os", []),
+        ("580.105.08", "dgx_os", []),
+        (None, "dgx_os", ["loaded module"]),
+        (None, "wsl", []),
+    ],
+)
+def test_a_driver_that_is_left_to_somebody_else_must_be_there_and_no_more(loaded, owner, expected):
+    """Neither other packages, nor a fabric manager that runs, nor kernels without modules are anything to us."""
+    plan = Stack(
+        gpus=(Gpus("A100"),), driver=Driver(version="580.95.05", branch="580", source="vendor", owner="DGX OS")
+    )
+    observed = Observed(
+        packages={"nvidia-driver-580": "580", "nvidia-fabricmanager-580": "580"},
+        kernel=Kernel(running="a", installed=("a", "b"), newest="b", driver_modules={"a": True, "b": False}),
+        driver=InstalledDriver(loaded, None),
+        driver_owner=DriverOwner(owner, "DGX OS"),
+        services={
+            "nvidia-fabricmanager": Service(True, True),
+            "nvidia-imex": Service(True, True),
+            "chrony": Service(True, True),
+        },
+        package_manager_interrupted=False,
+        dkms=(),
+    )
+    assert [one.subject for one in drift(Desired(plan), observed)] == expected
+
+
+def test_a_driver_that_is_left_is_not_removed_either():
+    plan = Stack(gpus=(Gpus("A100"),), driver=Driver(version="580.95.05", source="vendor", owner="DGX OS"))
+    assert desired(plan, {"nvidia_driver_state": "absent"}).absent == frozenset()

@@ -46,6 +46,26 @@ def test_nothing_known():
     assert question["os"] is None and question["gpus"] == [] and question["suites"] is None
 
 
+OWNER = {"code": "dgx_os", "name": "DGX OS"}
+
+
+@pytest.mark.parametrize(
+    ("state", "driver", "version"),
+    [
+        ({"loaded": "580.1", "installed": "580.2"}, {}, "580.2"),
+        ({"loaded": "580.1", "installed": None}, {"library_version": "580.3"}, "580.1"),
+        (None, {"loaded_version": "580.1", "library_version": "580.3"}, "580.1"),
+        ({"loaded": None, "installed": None}, {"library_version": "580.3", "kernel_modules": None}, "580.3"),
+        ({"loaded": None, "installed": None}, {}, None),
+        (None, None, None),
+    ],
+)
+def test_the_driver_that_is_there(state, driver, version):
+    question = ask(facts={"gpu_node": {"driver": driver}, "gpu_node_state": {"driver": state, "driver_owner": OWNER}})
+    assert question["driver_owner"] == OWNER
+    assert (question["installed_driver"] or {}).get("version") == version
+
+
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
