@@ -36,9 +36,9 @@ def missing_builds(driver: Driver, observed: Observed) -> Builds | None:
 
     A kernel without headers cannot have one.
     """
-    if not driver.dkms_module or driver.precompiled:
+    if not is_built(driver):
         return None
-    module, known, kernel = driver.dkms_module, observed.dkms or (), observed.kernel
+    module, known, kernel = driver.dkms_module or "", observed.dkms or (), observed.kernel
     version = module_version(known, module, driver.version_pattern)
     matter = kernels_that_matter(kernel) or [kernel.running or "unknown"]
     lacking = [one for one in matter if version is None or built_for(known, module, one) != version]

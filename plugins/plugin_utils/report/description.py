@@ -49,8 +49,8 @@ def _os(decided: System) -> str:
 
 
 def _kernel(facts: Facts, kernel: Kernel) -> str:
-    running = facts.kernel or kernel.running or ""
-    return f"{running}, installed {kernel.newest}" if kernel.newest and kernel.newest != running else running
+    running, following = facts.kernel or kernel.running or "", kernel.next_boot or kernel.newest
+    return f"{running}, next boot {following}" if following and following != running else running
 
 
 def _gpus(gpu_node: GpuNode, stack: DesiredStack) -> tuple[str, ...]:

@@ -77,10 +77,18 @@ def test_driver_in_words(node, loaded, installed, expected):
     assert describe(node).driver == expected
 
 
-def test_a_newer_kernel_that_waits_is_named(node):
-    node["gpu_node_state"]["kernel"]["newest"] = "6.1.0-41-amd64"
+@pytest.mark.parametrize(
+    ("next_boot", "expected"),
+    [
+        (None, "6.1.0-40-amd64, next boot 6.1.0-41-amd64"),
+        ("6.1.0-9-amd64", "6.1.0-40-amd64, next boot 6.1.0-9-amd64"),
+        ("6.1.0-40-amd64", "6.1.0-40-amd64"),
+    ],
+)
+def test_another_kernel_that_the_next_boot_takes_is_named(node, next_boot, expected):
+    node["gpu_node_state"]["kernel"].update(newest="6.1.0-41-amd64", next_boot=next_boot)
 
-    assert describe(node).kernel == "6.1.0-40-amd64, installed 6.1.0-41-amd64"
+    assert describe(node).kernel == expected
 
 
 @pytest.mark.parametrize(
