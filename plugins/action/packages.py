@@ -141,7 +141,6 @@ class ActionModule(PackageAction):
         if todo.install or offered:
             self._run(manager.pin(plan.name, plan.held or (), plan.version) if plan.version else [])
             self._run(manager.install([*todo.install, *offered]))
-            self.note_change(bool(offered))  # beside others of the same name, these do not show in the state
         left = steps(plan, self._measured())
         if left.remove:
             self._run(manager.remove(left.remove))

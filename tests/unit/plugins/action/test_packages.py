@@ -316,6 +316,22 @@ def test_headers_of_the_next_boot_are_installed():
     assert result["changed"]
 
 
+class BesideOthers(FakeNode):
+    """Headers of one kernel, beside those of another in a package of the same name, whose version alone shows."""
+
+    def state(self):
+        shown = super().state()
+        return {**shown, "packages": {name: "1" for name in shown["packages"] if "headers" not in name}}
+
+
+def test_headers_that_the_state_does_not_show_are_a_change():
+    one = BesideOthers(repository={"linux-headers-6.8.0-84": ["1"]}, kernel=KERNEL)
+    result = run(one, stack={**STACK, "driver": DRIVER}, name="base", plan={"kernel_headers": True})
+
+    assert "linux-headers-6.8.0-84" in one.packages
+    assert result["changed"]
+
+
 def test_headers_are_no_condition_where_no_module_is_compiled():
     one = node(packages={}, repository={"git": ["2.3"]}, kernel=KERNEL)
     result = run(one, stack={**STACK, "driver": None}, name="base", plan=HEADERS)
