@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ansible.errors import AnsibleActionFail
@@ -16,6 +16,7 @@ from ..plugin_utils.documents.stack import Package
 from ..plugin_utils.node.action import StepFailed
 from ..plugin_utils.node.diffs import difference
 from ..plugin_utils.packages.action import PackageAction
+from ..plugin_utils.packages.causes import UNKNOWN
 from ..plugin_utils.packages.change import (
     happened,
     hold_arguments,
@@ -74,6 +75,20 @@ class ActionModule(PackageAction):
         except (DocumentError, ValueError) as error:
             raise AnsibleActionFail(f"The {self._name} packages of {self.host}: {error}.") from None
         return self._repair(observed) if options["state"] == "repaired" else self._bring(plan, observed)
+
+    def explain(self, failed: Mapping[str, Any]) -> dict[str, Any]:
+        """Return why; where that is not known, the package manager itself is asked."""
+        known = super().explain(failed)
+        calls = self._manager.ask_why() if known["cause"] == UNKNOWN else []
+        said = "\n".join(str(self._answer(call).get("stderr") or "") for call in calls)
+        return super().explain({**failed, "module_stderr": said}) if said.strip() else known
+
+    def _answer(self, call: Call) -> Mapping[str, Any]:
+        """Return what a module answers, also where it fails."""
+        try:
+            return self.execute(call.module, call.arguments, changes=False)
+        except StepFailed as failure:
+            return failure.result
 
     def what_failed(self) -> str:
         if self._verb == "repaired":

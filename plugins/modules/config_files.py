@@ -42,6 +42,15 @@ options:
       content:
         description: The whole text of a file.
         type: str
+      section:
+        description: Of an INI file, the section that O(files[].settings) are in.
+        type: str
+        default: main
+      settings:
+        description:
+          - Settings of an INI file, in place of its whole text. The rest of the file stays as it is.
+          - An empty value removes a setting.
+        type: dict
       mode:
         description: Permissions as four octal digits in quotes.
         type: str
@@ -59,6 +68,11 @@ options:
         type: list
         elements: str
         default: []
+  secrets:
+    description: Words in the files that are hidden in what is shown and logged, such as the password of a proxy.
+    type: list
+    elements: str
+    default: []
 """
 
 EXAMPLES = r"""
@@ -69,6 +83,13 @@ EXAMPLES = r"""
         content: |
           blacklist nouveau
           options nouveau modeset=0
+
+- name: Set dnf's proxy
+  allreduce.gpu.config_files:
+    files:
+      - path: /etc/dnf/dnf.conf
+        settings: {proxy: "{{ proxy }}"}
+    secrets: ["{{ proxy | urlsplit('password') }}"]
 """
 
 RETURN = r"""
@@ -89,6 +110,8 @@ SPEC = {
     "path": {"type": "path", "required": True},
     "state": {"type": "str", "choices": ["file", "directory", "absent"], "default": "file"},
     "content": {"type": "str"},
+    "section": {"type": "str", "default": "main"},
+    "settings": {"type": "dict"},
     "mode": {"type": "str", "default": "0644"},
     "owner": {"type": "str", "default": "root"},
     "group": {"type": "str", "default": "root"},
@@ -103,9 +126,11 @@ def main():
         "elements": "dict",
         "required": True,
         "options": SPEC,
-        "required_if": [["state", "file", ["content"]]],
+        "required_if": [["state", "file", ["content", "settings"], True]],
+        "mutually_exclusive": [["content", "settings"]],
     }
-    module = AnsibleModule(argument_spec={"files": files}, supports_check_mode=True)
+    secrets = {"type": "list", "elements": "str", "default": [], "no_log": True}
+    module = AnsibleModule(argument_spec={"files": files, "secrets": secrets}, supports_check_mode=True)
 
     def writer(validate):
         def write(path, content):
@@ -120,6 +145,7 @@ def main():
 
     try:
         pairs = [(wanted, config_files.read(wanted["path"])) for wanted in module.params["files"]]
+        pairs = [(config_files.completed(wanted, found), found) for wanted, found in pairs]
         plans = [(wanted, found, config_files.plan(wanted, found)) for wanted, found in pairs]
         if not module.check_mode:
             for wanted, _found, steps in plans:

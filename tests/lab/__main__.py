@@ -38,6 +38,7 @@ def _parser():
     one.add_argument("--distribution", default=replicas.DEFAULT, help=f"one of {', '.join(replicas.names())}")
     one.add_argument("--mirror", action="store_true", help="NVIDIA's packages from the stub mirror on Debian, too")
     one.add_argument("--wheels", default=wheels.DEFAULT, help="what hosts install from, a name in tests/lab/wheels.yml")
+    one.add_argument("--proxied", action="store_true", help="no way outside but a proxy that inspects")
     one.add_argument("--inventory", help="file to write (default .cache/lab/NAME/hosts.yml)")
     one.set_defaults(run=_up)
     one = commands.add_parser("demo", help="bring hosts up and run plan, site, verify, train, report")
@@ -107,6 +108,7 @@ def _up(args):
                 args.distribution,
                 args.mirror,
                 wheel_set=args.wheels,
+                proxied=args.proxied,
             )
         )
 

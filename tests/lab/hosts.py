@@ -11,7 +11,7 @@ from pathlib import Path
 
 import yaml
 
-from . import hardware, image, interpreters, leftovers, network, paths, podman, replicas, services, wheels
+from . import hardware, image, interpreters, leftovers, network, paths, podman, proxy, replicas, services, wheels
 from .mirror import build as mirror
 from .progress import LabError, say
 
@@ -50,6 +50,7 @@ def up(
     variables=None,
     pythons=True,
     wheel_set=wheels.DEFAULT,
+    proxied=False,
 ):
     """Bring hosts NAME-1 … NAME-COUNT up (those missing) and write their inventory; its path.
 
@@ -58,6 +59,7 @@ def up(
     ``use_mirror``: Debian hosts, too, take NVIDIA's packages from the stub mirror (replicas always do).
     ``pythons``: offer them real interpreters beside their own, which takes a minute to pack once.
     ``wheel_set``: what they install from, a name in wheels.yml.
+    ``proxied``: hosts that reach everything outside through an inspecting proxy only.
     """
     kind = replicas.get(distribution)
     podman.prepare()
@@ -65,10 +67,13 @@ def up(
     network.ensure()
     base = image.ensure(kind)
     services.ensure(base if distribution == replicas.DEFAULT else image.ensure(replicas.get(replicas.DEFAULT)))
+    mirror_url = (proxy if proxied else services).mirror_url(name)
+    if proxied:
+        proxy.ensure()
     if use_mirror or kind.archive:
         mirror.ensure(kind.nvidia, *([kind.archive] if kind.archive else []))
     if pythons:
-        interpreters.publish(mirror.SERVED / "interpreters", _interpreters_url(name), f"{name}.json")
+        interpreters.publish(mirror.SERVED / "interpreters", f"{mirror_url}/interpreters", f"{name}.json")
     existing = {host["name"]: host for host in podman.containers(f"allreduce.lab={name}") if _runs(host["name"])}
     surplus = [host for host in existing if int(host.rpartition("-")[2]) > count]
     _remove(surplus)
@@ -86,8 +91,9 @@ def up(
         services.start(
             base, host, addresses[host], {"allreduce.lab": name}, *hardware.record(name, host, machines[host])
         )
+    setup = _setup(mirror_url, kind) + (proxy.confinement() if proxied else "")
     with ThreadPoolExecutor() as pool:
-        keys = dict(zip(wanted, pool.map(lambda host: _provision(host, _setup(name, kind)), wanted), strict=True))
+        keys = dict(zip(wanted, pool.map(lambda host: _provision(host, setup), wanted), strict=True))
     for host in missing:
         if machines[host]:
             hardware.install(host)
@@ -95,10 +101,12 @@ def up(
         _wait_for_ssh(host, addresses[host])
     path = inventory or paths.LAB / name / "hosts.yml"
     each = {host: {"report_remark": _remark(kind, machines[host])} for host in wanted}
+    view = wheels.get(wheel_set).view
     common = {
-        "python_env_find_links": [services.wheels_url(wheels.get(wheel_set).view)],
-        **({"python_env_python_downloads": f"{_interpreters_url(name)}/{name}.json"} if pythons else {}),
-        **_mirror_variables(name, kind, use_mirror),
+        "python_env_find_links": [services.wheels_url(view)],
+        **({"python_env_python_downloads": f"{mirror_url}/interpreters/{name}.json"} if pythons else {}),
+        **_mirror_variables(mirror_url, kind, use_mirror),
+        **(proxy.variables(view) if proxied else {}),
         **(variables or {}),
     }
     _write_inventory(path, addresses, keys, each, common)
@@ -161,31 +169,26 @@ def _remove(hosts, attempts=4):
             time.sleep(3)
 
 
-def _setup(lab, kind):
+def _setup(mirror_url, kind):
     """Shell lines that tell a replica where its distribution's packages are."""
     if not kind.archive or not kind.is_replica:
         return ""
-    url = f"{services.mirror_url(lab)}/{mirror.place(kind.archive)}"
+    url = f"{mirror_url}/{mirror.place(kind.archive)}"
     return replicas.sources(kind, url, mirror.key("archive").read_text(encoding="utf-8"))
 
 
-def _interpreters_url(lab):
-    """Where hosts find the packed interpreters and the list of them, NAME.json."""
-    return f"{services.mirror_url(lab)}/interpreters"
-
-
-def _mirror_variables(lab, kind, use_mirror):
+def _mirror_variables(mirror_url, kind, use_mirror):
     """Inventory variables of hosts that take NVIDIA's packages from the stub mirror."""
     variables = {"lab_distribution": kind.name, "lab_replica": kind.is_replica}
     if kind.retired and kind.is_replica:
-        variables["base_dnf_mirror"] = f"{services.mirror_url(lab)}/{mirror.place(kind.archive)}"
+        variables["base_dnf_mirror"] = f"{mirror_url}/{mirror.place(kind.archive)}"
     if kind.name.startswith("rhel") and kind.is_replica:
-        epel = f"{services.mirror_url(lab)}/{mirror.place(kind.archive)}/epel"
+        epel = f"{mirror_url}/{mirror.place(kind.archive)}/epel"
         variables["base_epel_release"] = f"{epel}/epel-release-latest.noarch.rpm"
         variables["base_epel_key"] = f"{epel}/RPM-GPG-KEY-EPEL"
         variables["base_epel_key_fingerprint"] = mirror.fingerprint("archive")
     if use_mirror or kind.archive:
-        variables["cuda_repository_mirror"] = f"{services.mirror_url(lab)}/{mirror.REPOSITORIES}"
+        variables["cuda_repository_mirror"] = f"{mirror_url}/{mirror.REPOSITORIES}"
         variables["cuda_repository_key"] = str(mirror.key())
         variables["cuda_repository_key_fingerprint"] = mirror.fingerprint()
     return variables

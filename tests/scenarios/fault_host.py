@@ -24,8 +24,8 @@ QUICK_LOCKS = {"gpu_package_lock_timeout": 5}
 class FaultHost(Cluster):
     """One replica host of DISTRIBUTION, which is installed from the lab's mirror."""
 
-    def __init__(self, name, distribution, machine, request):
-        super().__init__(name, 1, "--distribution", distribution, "--machine", machine)
+    def __init__(self, name, distribution, machine, request, *options):
+        super().__init__(name, 1, "--distribution", distribution, "--machine", machine, *options)
         self.host, self.request = self.hosts[0], request
         self.manager = "dnf" if distribution.startswith(("rocky", "alma", "centos", "rhel")) else "apt"
         self.behave()

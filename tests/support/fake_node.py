@@ -65,6 +65,7 @@ class FakeNode:
     interrupted: bool = False
     fresh: bool = False  # whether the repositories' indexes were read
     failure: dict | None = None  # how the next installation ends
+    complaint: str = ""  # what apt-get update says about the repositories
     builds: bool = True  # whether the compiler takes the kernel module
     held: dict = field(default_factory=dict)  # by hold: {package: version}
     calls: list = field(default_factory=list)
@@ -147,7 +148,7 @@ class FakeNode:
         if words[0] == "timeout":
             words = words[2:]
         program = {
-            "dnf": self._run_dnf, "apt-cache": self._madison, "dpkg": self._configure, "apt-get": self._fix_broken,
+            "dnf": self._run_dnf, "apt-cache": self._madison, "dpkg": self._configure, "apt-get": self._run_apt_get,
             "dkms": self._run_dkms,
         }[words[0]]  # fmt: skip
         return {"changed": True, "rc": 0, "stdout": program(words) or "", "stderr": ""}
@@ -174,6 +175,11 @@ class FakeNode:
     def _configure(self, words):
         assert words[-2:] == ["--configure", "--pending"]
         raise Failure("non-zero return code", rc=1, stderr="dpkg: dependency problems prevent configuration of x")
+
+    def _run_apt_get(self, words):
+        if words[1:] == ["update"]:
+            raise Failure("non-zero return code", rc=100, stderr=self.complaint)
+        return self._fix_broken(words)
 
     def _fix_broken(self, words):
         if self.failure:

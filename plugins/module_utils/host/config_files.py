@@ -11,6 +11,7 @@ import errno
 import grp
 import os
 import pwd
+import re
 import stat
 
 ABSENT = {"state": "absent", "content": None, "mode": None, "owner": None, "group": None}
@@ -58,6 +59,37 @@ def plan(wanted, found):
     if any(found[key] != wanted[key] for key in ("mode", "owner", "group")):
         steps.append("set_attributes")
     return steps
+
+
+def completed(wanted, found):
+    """``wanted`` with the whole content that its settings make of what was found."""
+    if wanted["settings"] is None or wanted["state"] != "file":
+        return wanted
+    return dict(wanted, content=with_settings(found["content"] or "", wanted["section"], wanted["settings"]))
+
+
+def with_settings(text, section, settings):
+    """The text of an INI file in which SECTION has these settings and the rest is as it was; an empty value removes one."""
+    left = {key: str(value) for key, value in settings.items() if value not in (None, "")}
+    lines, inside, place = [], False, None
+    for line in text.splitlines():
+        if re.match(r"\s*\[.*\]\s*$", line):
+            inside = line.strip() == "[%s]" % section
+        key, dummy, value = line.partition("=")
+        if inside and key.strip() in settings:
+            wanted = left.pop(key.strip(), None)
+            if wanted is None:
+                continue
+            line = line if value.strip() == wanted else "%s=%s" % (key.strip(), wanted)
+        lines.append(line)
+        if inside and place is None:
+            place = len(lines)
+    if left:
+        if place is None:
+            lines.append("[%s]" % section)
+            place = len(lines)
+        lines[place:place] = ["%s=%s" % pair for pair in sorted(left.items())]
+    return "".join(line + "\n" for line in lines)
 
 
 def diff(wanted, found, steps):

@@ -13,11 +13,18 @@ from ..packages.causes import UNKNOWN, Cause, Explanation, recognize
 __all__ = ["explain", "without_credentials"]
 
 _SOURCES_HINT = "set python_env_index_url, python_env_find_links or gpu_stack_request"
+_NETWORK = "check the network, set base_http_proxy where only a proxy leads outside, or " + _SOURCES_HINT
 _SOLVE = "or solve anew with frameworks_relock=true"
-_LIST_HINT = "check proxy and network, or repair what python_env_python_downloads names"
-_MIRROR_HINT = "check proxy and network, or set python_env_python_mirror"
+_LIST_HINT = "check the network and base_http_proxy, or repair what python_env_python_downloads names"
+_MIRROR_HINT = "check the network and base_http_proxy, or set python_env_python_mirror"
 # {sources}, {last} and the pattern's groups are filled in.
 CAUSES = (
+    Cause(
+        "proxy_refused",
+        r"407 Proxy Authentication|proxy authorization required",
+        "the proxy wants user and password",
+        "write them into the addresses base_http_proxy and base_https_proxy",
+    ),
     Cause(
         "disk_full",
         r"No space left on device",
@@ -95,7 +102,13 @@ CAUSES = (
         "unreachable",
         r"(?:Failed to fetch: |Failed to read `--find-links` URL: )`?(?P<url>[^\s`]+?)`?$",
         "{url} cannot be fetched ({last})",
-        "check proxy and network, or " + _SOURCES_HINT,
+        _NETWORK,
+    ),
+    Cause(
+        "unreachable",
+        r"connection broken by '(?:NewConnection|ConnectTimeout|NameResolution|Proxy|ReadTimeout)Error",
+        "{sources} cannot be reached",
+        _NETWORK,
     ),
     Cause(
         "no_solution",

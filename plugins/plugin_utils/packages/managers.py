@@ -36,6 +36,10 @@ class Apt:
         """Return what reads the repositories' indexes."""
         return [Call("ansible.builtin.apt", {"update_cache": True, "lock_timeout": self.lock_timeout}, changes=False)]
 
+    def ask_why(self) -> list[Call]:
+        """Return what makes apt itself say why an index cannot be read: the module often does not."""
+        return [_command("apt-get", "update", changes=False)]
+
     def install(self, packages: Iterable[Package]) -> list[Call]:
         """Return one transaction. What conflicts goes with it; a failure leaves what was installed before."""
         arguments = {
@@ -101,6 +105,10 @@ class Dnf:
         no module accepts it. dnf itself waits for a lock without end.
         """
         return [_command("timeout", str(self.lock_timeout), "dnf", "--assumeyes", "makecache", changes=False)]
+
+    def ask_why(self) -> list[Call]:
+        """Return nothing: dnf has said it already."""
+        return []
 
     def install(self, packages: Iterable[Package]) -> list[Call]:
         """Return one transaction. What conflicts goes with it; a failure leaves what was installed before."""

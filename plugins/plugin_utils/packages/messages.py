@@ -38,6 +38,18 @@ CAUSES = (
         *_LOCK,
     ),
     Cause(
+        "proxy_refused",
+        r"407\s+Proxy Authentication|(?:response 407|code 407 from proxy)",
+        "the proxy wants user and password before it fetches {source}",
+        "write them into the addresses base_http_proxy and base_https_proxy",
+    ),
+    Cause(
+        "untrusted_certificate",
+        r"[Cc]ertificate verif\w+ failed|certificate verify failed|SSL peer certificate|SSL certificate problem",
+        "the host does not trust the certificate of {source}",
+        "name the authority that issued it, such as that of an inspecting proxy, in base_ca_certificates",
+    ),
+    Cause(
         "key_rejected",
         r"policy|SHA-?1.{0,80}(?:not considered secure|rejected)|Signing key on \w+ is not bound",
         "the host's policy rejects the key of {source}, which only SHA-1 binds to its name",
@@ -100,9 +112,10 @@ CAUSES = (
     ),
     Cause(
         "unreachable",
-        r"Could not (?:connect|resolve)|Connection (?:refused|failed|timed out)|Couldn't (?:connect|resolve)|timed out",
+        r"Could not (?:connect|resolve)|Connection (?:refused|failed|timed out)|Couldn't (?:connect|resolve)|timed out|"
+        r"Temporary failure resolving|Unable to connect|(?:Network is|Host) unreachable|No route to host",
         "{source} cannot be reached",
-        "check the host's network and proxy, or set {address} to a mirror that it reaches",
+        "check the host's network, set base_http_proxy where only a proxy leads outside, or set {address} to a mirror that it reaches",
     ),
     Cause(
         "package_not_found",
@@ -159,7 +172,9 @@ def _fillings(found: re.Match, text: str, holder: Mapping | None, source: str) -
     for name, value in found.groupdict().items():
         if value:
             groups[name.rstrip("234")] = value
-    asked = re.search(r"(?:The repository '|Failed to fetch |Release file for )(\w+:/\S+)", text)
+    asked = re.search(
+        r"(?:The repository '|Failed to fetch |Release file for |Curl error \(\d+\): [^:]*? for )(\w+:/\S+)", text
+    )
     place = groups.get("place") or groups.get("file") or groups.get("directory")
     return {
         **_SETTINGS,

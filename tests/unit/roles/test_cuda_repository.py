@@ -58,7 +58,19 @@ CASES = {
     ("good", "weak", False): "set cuda_repository_key to the right file",
     ("both", "good", False): "set cuda_repository_key to the right file",
     ("page", "good", False): "The repository's key file cannot be used: it holds no ASCII-armored public key",
+    (
+        "missing",
+        "good",
+        False,
+    ): "missing.asc (File not found. Use -vvvvv to see paths searched): set cuda_repository_key to a file",
+    (
+        "closed",
+        "good",
+        False,
+    ): "http://127.0.0.1:9/key (<urlopen error [Errno 111] Connection refused>): set https_proxy in",
 }
+# Of a key that does not lie in a file.
+ADDRESSES = {"closed": "http://127.0.0.1:9/key"}
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +86,7 @@ def refusals(tmp_path_factory):
     (place / "page.asc").write_text("<html>404</html>")
     hosts = {
         "-".join(map(str, case)): {
-            "cuda_repository_key": str(place / f"{case[0]}.asc"),
+            "cuda_repository_key": ADDRESSES.get(case[0]) or str(place / f"{case[0]}.asc"),
             "cuda_repository_key_fingerprint": fingerprints[case[1]].lower(),
             "packages": {"sqv": "1"} if case[2] else {},
         }

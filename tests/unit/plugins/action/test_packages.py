@@ -503,3 +503,25 @@ def test_ansible_shows_what_would_be_installed(play):
     output, held = play(OLD, "--check")
     assert f"-libcudnn9-cuda-12 {OLD}\n+libcudnn9-cuda-12 9.10.*" in output
     assert "changed=1" in output
+
+
+UNREACHABLE = "W: Failed to fetch http://deb.example/dists/x/InRelease  Temporary failure resolving 'deb.example'"
+
+
+def test_where_the_module_does_not_say_why_apt_is_asked():
+    """After its retries ansible.builtin.apt ends with nothing but a colon."""
+    one = node(failure={"msg": "Failed to update apt cache after 5 retries: "}, complaint=UNREACHABLE)
+    result = run(one)
+    assert (result["failed"], result["cause"]) == (True, "unreachable")
+    assert "http://deb.example/dists/x/InRelease cannot be reached" in result["msg"]
+
+
+def test_where_apt_does_not_know_either_the_message_stands():
+    result = run(node(failure={"msg": "something new"}))
+    assert result["cause"] == "unknown" and "something new" in result["msg"]
+
+
+def test_dnf_is_not_asked_twice():
+    one = node("dnf", failure={"msg": "something new"})
+    assert run(one)["cause"] == "unknown"
+    assert one.modules().count("command") == 1

@@ -17,8 +17,9 @@ from ansible_collections.allreduce.gpu.plugins.modules import config_files
 COLLECTIONS = str(Path(config_files.__file__).resolve().parents[2] / ".collections")
 
 
-def run(check, *files):
-    arguments = {"ANSIBLE_MODULE_ARGS": {"files": list(files), "_ansible_check_mode": check, "_ansible_diff": True}}
+def run(check, *files, **options):
+    options = {"_ansible_check_mode": check, "_ansible_diff": True, **options}
+    arguments = {"ANSIBLE_MODULE_ARGS": {"files": list(files), **options}}
     done = subprocess.run(
         [sys.executable, "-m", "ansible_collections.allreduce.gpu.plugins.modules.config_files", json.dumps(arguments)],
         capture_output=True,
@@ -63,3 +64,28 @@ def test_a_file_that_its_checker_refuses_is_not_put_in_place(wanted):
 def test_a_directory_is_never_removed(tmp_path, wanted):
     result = run(False, dict(wanted, path=str(tmp_path), state="absent"))
     assert result["failed"] and "is a directory" in result["msg"] and tmp_path.is_dir()
+
+
+def test_settings_are_changed_in_place(wanted):
+    Path(wanted["path"]).write_text("[main]\nbest=True\n")
+    settings = {key: value for key, value in wanted.items() if key != "content"}
+    settings["settings"] = {"proxy": "http://p:1"}
+    result = run(False, settings)
+    assert result["changed"]
+    assert Path(wanted["path"]).read_text() == "[main]\nproxy=http://p:1\nbest=True\n"
+    assert not run(False, settings)["changed"]
+
+
+@pytest.mark.parametrize("given", [{}, {"content": "", "settings": {}}])
+def test_a_file_needs_content_or_settings(wanted, given):
+    del wanted["content"]
+    assert run(False, {**wanted, **given})["failed"]
+
+
+def test_secrets_are_written_and_never_shown(wanted):
+    secret = "Sesame%4042"
+    wanted["content"] = f"proxy = http://me:{secret}@proxy:1\n"
+    result = run(False, wanted, secrets=[secret])
+    assert Path(wanted["path"]).read_text() == wanted["content"]
+    assert "http://me:********@proxy:1" in result["diff"][0]["after"]
+    assert secret not in json.dumps(result)

@@ -60,3 +60,27 @@ def test_apply_reaches_the_plan_and_then_has_nothing_to_do(tmp_path):
 def test_a_dangling_link_is_seen(tmp_path):
     (tmp_path / "link").symlink_to(tmp_path / "nothing")
     assert config_files.read(str(tmp_path / "link"))["state"] == "link"
+
+
+@pytest.mark.parametrize(
+    ("text", "settings", "after"),
+    [
+        ("", {"proxy": "http://p"}, "[main]\nproxy=http://p\n"),
+        ("", {"proxy": ""}, ""),
+        ("[main]\nbest=True\n", {"proxy": "http://p"}, "[main]\nproxy=http://p\nbest=True\n"),
+        ("[main]\nbest=True\nproxy = http://p\n", {"proxy": "http://p"}, "[main]\nbest=True\nproxy = http://p\n"),
+        ("[main]\nbest=True\nproxy = http://p\n", {"proxy": "http://q"}, "[main]\nbest=True\nproxy=http://q\n"),
+        ("[main]\nproxy=http://p\nproxy=http://q\n", {"proxy": "http://p"}, "[main]\nproxy=http://p\n"),
+        ("[main]\nproxy=http://p\nbest=True\n", {"proxy": None}, "[main]\nbest=True\n"),
+        ("[main]\n#proxy=http://p\n", {"proxy": ""}, "[main]\n#proxy=http://p\n"),
+        ("[other]\nproxy=http://o\n", {"proxy": "http://p"}, "[other]\nproxy=http://o\n[main]\nproxy=http://p\n"),
+        (
+            "[main]\n[other]\nproxy=http://o\n",
+            {"proxy": "http://p"},
+            "[main]\nproxy=http://p\n[other]\nproxy=http://o\n",
+        ),
+    ],
+)
+def test_settings_of_an_ini_file(text, settings, after):
+    assert config_files.with_settings(text, "main", settings) == after
+    assert config_files.with_settings(after, "main", settings) == after

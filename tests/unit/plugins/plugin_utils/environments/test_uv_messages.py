@@ -19,8 +19,9 @@ from ansible_collections.allreduce.gpu.plugins.plugin_utils.environments.uv_mess
 
 LINKS = ["http://10.0.0.1:8000/"]
 HINT = "set python_env_index_url, python_env_find_links or gpu_stack_request."
-MIRROR = "check proxy and network, or set python_env_python_mirror."
-LIST = "check proxy and network, or repair what python_env_python_downloads names."
+MIRROR = "check the network and base_http_proxy, or set python_env_python_mirror."
+LIST = "check the network and base_http_proxy, or repair what python_env_python_downloads names."
+NETWORK = f"check the network, set base_http_proxy where only a proxy leads outside, or {HINT}"
 RECORDED = {
     "wheel not found": (
         "no_solution",
@@ -56,21 +57,48 @@ RECORDED = {
         "error: Failed to read `--find-links` URL: http://10.0.0.1:8000/\n  cause: Request failed after 3 retries in 9.6s\n"
         "  cause: Failed to fetch: http://10.0.0.1:8000/\n  cause: tcp connect error\n"
         "  cause: Connection refused (os error 111)\n",
-        "X: http://10.0.0.1:8000/ cannot be fetched (Connection refused (os error 111)); check proxy and network, or "
-        + HINT,
+        "X: http://10.0.0.1:8000/ cannot be fetched (Connection refused (os error 111)); " + NETWORK,
     ),
     "unknown host": (
         "unreachable",
         "error: Failed to fetch: https://mia:secret@no-such-host.example/simple/numpy/\n  cause: dns error\n"
         "  cause: failed to lookup address information: Name or service not known\n",
         "X: https://no-such-host.example/simple/numpy/ cannot be fetched (failed to lookup address information: "
-        "Name or service not known); check proxy and network, or " + HINT,
+        "Name or service not known); " + NETWORK,
     ),
     "untrusted certificate": (
         "untrusted_certificate",
         "error: Failed to fetch: `https://index.example/simple/numpy/`\n"
         "  cause: invalid peer certificate: UnknownIssuer\n",
         "X: the certificate of http://10.0.0.1:8000/ is not trusted; add its authority with base_ca_certificates.",
+    ),
+    "proxy without a password": (
+        "proxy_refused",
+        "error: Failed to read `--find-links` URL: https://wheels.example/\n  cause: Request failed after 3 retries in 6.6s\n"
+        "  cause: Failed to fetch: https://wheels.example/\n  cause: client error (Connect)\n"
+        "  cause: tunnel error: proxy authorization required\n",
+        "X: the proxy wants user and password; write them into the addresses base_http_proxy and base_https_proxy.",
+    ),
+    "pip, proxy without a password": (
+        "proxy_refused",
+        "WARNING: Retrying (Retry(total=0, connect=None)) after connection broken by 'ProxyError('Cannot connect to proxy.', "
+        "OSError('Tunnel connection failed: 407 Proxy Authentication Required'))': /\n"
+        "ERROR: No matching distribution found for numpy\n",
+        "X: the proxy wants user and password; write them into the addresses base_http_proxy and base_https_proxy.",
+    ),
+    "pip, untrusted certificate": (
+        "untrusted_certificate",
+        "WARNING: Retrying (Retry(total=0, connect=None)) after connection broken by 'SSLError(SSLCertVerificationError(1, "
+        "'[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed: self-signed certificate in certificate chain'))': /\n"
+        "ERROR: No matching distribution found for numpy\n",
+        "X: the certificate of http://10.0.0.1:8000/ is not trusted; add its authority with base_ca_certificates.",
+    ),
+    "pip, no network": (
+        "unreachable",
+        "WARNING: Retrying (Retry(total=0, connect=None)) after connection broken by 'NewConnectionError('<pip._vendor.urllib3."
+        "connection.HTTPSConnection object at 0x7f>: Failed to establish a new connection: [Errno 101] Network is unreachable')'\n"
+        "ERROR: No matching distribution found for numpy\n",
+        "X: http://10.0.0.1:8000/ cannot be reached; " + NETWORK,
     ),
     "pip finds nothing": (
         "package_not_found",

@@ -121,6 +121,29 @@ FAILURES = {
         f"E:Failed to fetch {URL}/InRelease  Could not connect to 192.0.2.2:80 (192.0.2.2). - connect (113: No route to host)",
         [f"{URL}/InRelease cannot be reached", "proxy", "cuda_repository_mirror"],
     ),
+    "no route, no name": (
+        "unreachable",
+        "W: Failed to fetch http://deb.debian.org/debian/dists/bookworm/InRelease  Temporary failure resolving 'deb.debian.org'\n"
+        "W: Some index files failed to download. They have been ignored, or old ones used instead.",
+        ["http://deb.debian.org/debian/dists/bookworm/InRelease cannot be reached", "set base_http_proxy"],
+    ),
+    "proxy without a password": (
+        "proxy_refused",
+        f"E: Failed to fetch {URL}/Packages  407  Proxy Authentication Required [IP: 192.0.2.3 3128]",
+        [f"the proxy wants user and password before it fetches {URL}/Packages", "base_http_proxy"],
+    ),
+    "proxy without a password, https": (
+        "proxy_refused",
+        f"W: Failed to fetch {URL}/InRelease  Invalid response from proxy: HTTP/1.1 407 Proxy Authentication Required  "
+        "Server: squid/5.7  Content-Length: 3094  X-Squid-Error: ERR_CACHE_ACCESS_DENIED 0  [IP: 192.0.2.3 3128]",
+        [f"the proxy wants user and password before it fetches {URL}/InRelease", "base_http_proxy"],
+    ),
+    "inspecting proxy": (
+        "untrusted_certificate",
+        f"W: Failed to fetch {URL}/InRelease  Certificate verification failed: The certificate is NOT trusted. The certificate "
+        "issuer is unknown.  Could not handshake: Error in the certificate verification. [IP: 192.0.2.3 3128]",
+        [f"the host does not trust the certificate of {URL}/InRelease", "base_ca_certificates"],
+    ),
     "packages that do not fit": (
         "dependency_conflict",
         "The following packages have unmet dependencies:\n nvidia-driver-cuda : Depends: libcuda1 (= 550.1) but 535.1 is "
