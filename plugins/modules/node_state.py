@@ -85,6 +85,7 @@ ansible_facts:
         dnf_repositories: null
         dkms: [{module: nvidia-current, version: 535.261.03, kernel: 6.1.0-40-amd64, arch: x86_64, status: installed}]
         driver: {loaded: null, installed: 535.261.03}
+        secure_boot: {enforced: true, shim: true, certificate: /var/lib/dkms/mok.pub, key: enrolled}
         services: {chrony: {enabled: true, active: true, outdated: false}}
         kernel_modules: {ib_umad: {loaded: false, at_boot: false}}
         disk_free_mib: {/: 20480}

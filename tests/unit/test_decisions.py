@@ -48,8 +48,6 @@ ALLOWED = {
     "plugins/plugin_utils/topology/recorded.py": "recorded output of nvidia-smi topo -m",
     "roles/cuda_toolkit/vars/main.yml": "output of update-alternatives",
     "roles/frameworks/tasks/install.yml": "uv marks what it changes with a sign",
-    "roles/nvidia_driver/tasks/kernel_module.yml": "what the kernel says through modprobe of a key it does not know",
-    "roles/nvidia_driver/tasks/secure_boot.yml": "output of mokutil",
     "roles/python_env/tasks/main.yml": "output of uv --version",
 }
 

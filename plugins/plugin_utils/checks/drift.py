@@ -18,6 +18,8 @@ ADVICE = {
     Remedy.REMOVE: "run site again",
     Remedy.BUILD: "install the kernel's headers where they are missing, and run site again",
     Remedy.SERVICE: "start the service, or run site again",
+    Remedy.ENROL: "run site again with nvidia_driver_signing_key_password, and confirm the key at the console",
+    Remedy.CONFIRM: "reboot the node and choose Enroll MOK at its console",
     Remedy.LOAD: "load the kernel module, or reboot the node",
     Remedy.REBOOT: "reboot the node, or let the roles do it (nvidia_driver_reboot_allowed: true)",
     Remedy.ENVIRONMENT: "run site again",
@@ -29,6 +31,7 @@ _NAMES = {
     ("driver", "source"): "driver_sources",
     ("driver", "version"): "driver_version",
     ("driver", "state"): "driver_loaded",
+    ("driver", "key"): "driver_signing_key",
     ("node", "service"): "clock_service",
 }
 _NODE_STATES = {"package manager": "package_manager", "reboot": "reboot", "kernel": "next_kernel"}

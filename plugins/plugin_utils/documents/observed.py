@@ -55,6 +55,16 @@ class DriverOwner:
 
 
 @dataclass(frozen=True)
+class SecureBoot:
+    """Whether the kernel loads signed modules only, and whether it trusts the key that DKMS signs with."""
+
+    enforced: bool | None = None
+    shim: bool = False  # without it no key can be enrolled at the console
+    certificate: str = ""  # path of the key's certificate
+    key: str | None = None  # enrolled | pending | unknown; None where there is none yet
+
+
+@dataclass(frozen=True)
 class Service:
     """State of a systemd unit; None where systemd could not be asked."""
 
@@ -133,6 +143,7 @@ class Observed:
     apt_mirrors: tuple[AptSource, ...] | None = None
     dkms: tuple[DkmsBuild, ...] | None = None
     driver: InstalledDriver | None = None
+    secure_boot: SecureBoot = field(default_factory=SecureBoot)
     services: dict[str, Service] = field(default_factory=dict)
     kernel_modules: dict[str, KernelModule] | None = None  # those that a service of ours may need
     disk_free_mib: dict[str, int] = field(default_factory=dict)

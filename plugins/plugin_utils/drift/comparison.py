@@ -31,6 +31,8 @@ class Remedy(str, Enum):
     REMOVE = "remove"
     BUILD = "build"  # nvidia_driver: build the kernel module
     SERVICE = "service"  # the role of the service
+    ENROL = "enrol"  # nvidia_driver: ask the firmware to trust the key that signs the kernel module
+    CONFIRM = "confirm"  # a person at the console, at the next boot
     LOAD = "load"  # nvidia_driver: load the kernel module, or ask for a reboot
     REBOOT = "reboot"
     ENVIRONMENT = "environment"  # python_env and frameworks
@@ -51,7 +53,7 @@ class Comparison:
     observed: str
     status: Status
     remedy: Remedy = Remedy.NONE
-    kind: str = "version"  # package | module | version | service | source | requirement | python | state
+    kind: str = "version"  # package | module | key | version | service | source | requirement | python | state
 
     @property
     def differs(self) -> bool:

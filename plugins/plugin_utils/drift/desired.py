@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ..documents.observed import SecureBoot
 from ..documents.parsing import parse
 from ..documents.stack import Component, Driver, Package, Stack, Toolkit
 from .names import DRIVER_PACKAGES
@@ -17,11 +18,13 @@ from .names import DRIVER_PACKAGES
 DEFAULTS: dict[str, Any] = {
     "nvidia_driver_state": "present",
     "nvidia_driver_without_gpu": False,
-    "nvidia_driver_precompiled": False,
+    "nvidia_driver_precompiled": "auto",
+    "nvidia_driver_console": True,
     "cuda_toolkit_also": [],
     "cudnn_state": "present",
     "cudnn_archive": "",
 }
+NOT_ENFORCED = SecureBoot()
 _TRUE = ("true", "yes", "on", "1", "y", "t", "1.0")
 
 
@@ -34,10 +37,13 @@ class Desired:
     driver_patterns: tuple[str, ...] = DRIVER_PACKAGES
 
 
-def desired(stack: Mapping[str, Any] | Stack, variables: Mapping[str, Any]) -> Desired:
+def desired(
+    stack: Mapping[str, Any] | Stack, variables: Mapping[str, Any], secure_boot: SecureBoot = NOT_ENFORCED
+) -> Desired:
     """Return the desired state of a node; raise DocumentError for a stack of the wrong shape.
 
-    stack: fact gpu_stack; variables: the node's, of which those in DEFAULTS count.
+    stack: fact gpu_stack; variables: the node's, of which those in DEFAULTS count; secure_boot: as observed, which
+    decides whether modules that come signed are needed.
     """
     plan = stack if isinstance(stack, Stack) else parse(Stack, stack, "gpu_stack")
     options = {name: _given(variables, name) for name in DEFAULTS}
@@ -47,7 +53,7 @@ def desired(stack: Mapping[str, Any] | Stack, variables: Mapping[str, Any]) -> D
     return Desired(
         replace(
             plan,
-            driver=_driver(plan, options),
+            driver=_driver(plan, options, secure_boot),
             cuda=_toolkit(plan.cuda, options["cuda_toolkit_also"]),
             cudnn=None if "cudnn" in absent or options["cudnn_archive"] else plan.cudnn,
         ),
@@ -62,21 +68,37 @@ _ROLE = {"driver": "nvidia_driver", "cudnn": "cudnn"}
 def _given(variables: Mapping[str, Any], name: str) -> Any:
     value = variables.get(name, DEFAULTS[name])
     if isinstance(DEFAULTS[name], bool):
-        return value if isinstance(value, bool) else str(value).lower() in _TRUE
+        return _is_true(value)
     return value
 
 
-def _driver(plan: Stack, options: Mapping[str, Any]) -> Driver | None:
+def _is_true(value: Any) -> bool:
+    return value if isinstance(value, bool) else str(value).lower() in _TRUE
+
+
+def _driver(plan: Stack, options: Mapping[str, Any], secure_boot: SecureBoot) -> Driver | None:
     """A host without a GPU is not touched unless the user says so."""
     driver = plan.driver
     if driver is None or options["nvidia_driver_state"] == "absent":
         return None
     if not (plan.gpus or options["nvidia_driver_without_gpu"]):
         return None
-    if not (options["nvidia_driver_precompiled"] and driver.precompiled):
+    if not (driver.precompiled and _wants_precompiled(driver, options, secure_boot)):
         return replace(driver, precompiled=None)
     kept = tuple(package for package in driver.packages if package.name not in driver.precompiled.replaces)
     return replace(driver, packages=kept + driver.precompiled.packages, module_stream=driver.precompiled.module_stream)
+
+
+def _wants_precompiled(driver: Driver, options: Mapping[str, Any], secure_boot: SecureBoot) -> bool:
+    """Tell whether to take modules that come compiled; ``auto``: where only signed ones load and no key can be enrolled.
+
+    Those of the distribution are signed with a key that its kernels trust.
+    """
+    choice = options["nvidia_driver_precompiled"]
+    if choice != "auto":
+        return _is_true(choice)
+    enrollable = secure_boot.key == "enrolled" or (options["nvidia_driver_console"] and secure_boot.shim)
+    return bool(secure_boot.enforced) and not enrollable and driver.source == "distribution"
 
 
 def _toolkit(planned: Toolkit | None, also: list[str]) -> Toolkit | None:

@@ -12,6 +12,7 @@ from ..documents.stack import Component, Driver
 from .comparison import Comparison, Remedy, Status, compared
 from .kernels import built_for, kernels_that_matter, module_version
 from .packages import compare_packages, compare_unwanted, named, superseded
+from .versions import satisfies
 
 COMPONENT = "driver"
 
@@ -33,6 +34,7 @@ def compare_driver(
         *compare_unwanted(COMPONENT, unwanted, observed),
         *_version(driver, observed),
         *_modules(driver, observed),
+        *(_trusted(driver, observed) if has_gpu else []),
         *(_loaded(driver, observed) if has_gpu else []),
     ]
 
@@ -127,6 +129,20 @@ def _left(observed: Observed) -> list[Comparison]:
     return [compared(COMPONENT, "loaded module", "any", loaded, agrees, Remedy.REBOOT, "state")]
 
 
+def _trusted(driver: Driver, observed: Observed) -> list[Comparison]:
+    """Compare whether the kernel trusts the key of a module that is built on the node, where it demands signatures.
+
+    A planned module that is loaded is proof enough: a site may sign with a key of its own.
+    """
+    boot, loaded = observed.secure_boot, observed.driver.loaded if observed.driver else None
+    if loaded and satisfies(loaded, driver.version_pattern):
+        return []
+    if not boot.enforced or driver.precompiled or not (driver.dkms_module or driver.source == "runfile"):
+        return []
+    remedy = Remedy.CONFIRM if boot.key == "pending" else Remedy.ENROL
+    return [compared(COMPONENT, "signing key", "enrolled", boot.key, boot.key == "enrolled", remedy, "key")]
+
+
 def _loaded(driver: Driver, observed: Observed) -> list[Comparison]:
     """Compare the loaded module with the installed one; without an installed one other comparisons say enough."""
     if observed.driver is None:
@@ -134,5 +150,6 @@ def _loaded(driver: Driver, observed: Observed) -> list[Comparison]:
     if observed.driver.installed is None:
         return []
     loaded, installed = observed.driver.loaded, observed.driver.installed
-    remedy = Remedy.LOAD if loaded is None else Remedy.REBOOT
+    distrusted = any(one.differs for one in _trusted(driver, observed))
+    remedy = Remedy.LOAD if loaded is None and not distrusted else Remedy.REBOOT
     return [compared(COMPONENT, "loaded module", installed, loaded, loaded == installed, remedy, "state")]

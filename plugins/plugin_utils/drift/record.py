@@ -12,7 +12,7 @@ from typing import Any
 from ..documents.observed import Observed
 from ..documents.parsing import parse
 from .comparison import Comparison
-from .desired import desired
+from .desired import Desired, desired
 from .reconcile import compare, drift
 
 
@@ -25,14 +25,21 @@ def node_drift(
     stack: Mapping[str, Any] | None, state: Mapping[str, Any] | None, variables: Mapping[str, Any]
 ) -> list[dict[str, str]]:
     """Return the differences of a node as records; raise DocumentError for facts of the wrong shape."""
-    return [record(one) for one in drift(desired(stack or {}, variables), observe(state))]
+    return [record(one) for one in drift(*_both(stack, state, variables))]
 
 
 def node_comparisons(
     stack: Mapping[str, Any] | None, state: Mapping[str, Any] | None, variables: Mapping[str, Any]
 ) -> list[Comparison]:
     """Return every comparison of a node; raise DocumentError for facts of the wrong shape."""
-    return compare(desired(stack or {}, variables), observe(state))
+    return compare(*_both(stack, state, variables))
+
+
+def _both(
+    stack: Mapping[str, Any] | None, state: Mapping[str, Any] | None, variables: Mapping[str, Any]
+) -> tuple[Desired, Observed]:
+    observed = observe(state)
+    return desired(stack or {}, variables, observed.secure_boot), observed
 
 
 def record(comparison: Comparison) -> dict[str, str]:

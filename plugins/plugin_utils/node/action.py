@@ -97,7 +97,7 @@ class NodeAction(ActionBase):
         """Return the desired state of the node: its stack, narrowed by its variables and what is given here."""
         variables = {name: self.variable(name) for name in DEFAULTS if name in self._vars}
         stack = (self._vars.get("ansible_facts") or {}).get("gpu_stack") or {}
-        return desired(stack, {**variables, **given})
+        return desired(stack, {**variables, **given}, self.observed().secure_boot)
 
     def variable(self, name: str, default: Any = None) -> Any:
         """Return a variable of the node."""

@@ -254,6 +254,18 @@ def _unknown_driver(draw: st.DrawFn, plan: Stack, state: State) -> bool:
     return plan.driver is not None
 
 
+def _secure_boot(draw: st.DrawFn, plan: Stack, state: State) -> bool:
+    """A key that is not enrolled is a difference unless the planned module is loaded, which proves that it may be."""
+    state["driver"]["loaded"] = draw(st.sampled_from([state["driver"]["loaded"], None, "470.256.02"]))
+    state["secure_boot"] = {
+        "enforced": draw(st.sampled_from([True, False, None])),
+        "shim": draw(st.booleans()),
+        "certificate": "/var/lib/dkms/mok.pub",
+        "key": draw(st.sampled_from([None, "unknown", "pending", "enrolled"])),
+    }
+    return plan.driver is not None and state["driver"]["loaded"] != _driver_version(plan)
+
+
 # Services, sources, the node
 
 
@@ -360,7 +372,7 @@ PARTS: dict[str, list[Mutation]] = {
     "packages": [_drop_package, _other_version, _other_epoch, _superseded_driver, _other_cudnn, _more_packages,
                  _unknown_packages],
     "modules": [_kernels_and_builds, _compiled_only, _container, _unknown_modules],
-    "driver": [_other_loaded, _unknown_driver],
+    "driver": [_other_loaded, _unknown_driver, _secure_boot],
     "time": [_time_service, _other_services],
     "fabric manager": [_fabric_manager],
     "mirrors": [_mirrors],

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.observed import SecureBoot
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.parsing import DocumentError
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.stack import (
     Component,
@@ -124,6 +125,35 @@ COMPILED = replace(
 def test_prebuilt_modules_replace_packages_where_asked_and_published(driver, value, expected):
     found = desired(replace(STACK, driver=driver), {"nvidia_driver_precompiled": value})
     assert found.stack.driver == expected
+
+
+DISTRIBUTION = replace(DRIVER, source="distribution")
+SIGNED = replace(COMPILED, source="distribution")
+BUILT = replace(PLAIN, source="distribution")
+NO_CONSOLE = {"nvidia_driver_console": False}
+ON = SecureBoot(enforced=True, shim=True, key="unknown")
+
+
+@pytest.mark.parametrize(
+    ("driver", "variables", "secure_boot", "expected"),
+    [
+        (DISTRIBUTION, NO_CONSOLE, ON, SIGNED),
+        (DISTRIBUTION, {"nvidia_driver_console": "no"}, ON, SIGNED),
+        (DISTRIBUTION, {}, replace(ON, shim=False), SIGNED),
+        (DISTRIBUTION, {"nvidia_driver_precompiled": "auto", **NO_CONSOLE}, replace(ON, key=None), SIGNED),
+        (DISTRIBUTION, {}, ON, BUILT),
+        (DISTRIBUTION, NO_CONSOLE, replace(ON, key="enrolled"), BUILT),
+        (DISTRIBUTION, NO_CONSOLE, replace(ON, enforced=False), BUILT),
+        (DISTRIBUTION, NO_CONSOLE, replace(ON, enforced=None), BUILT),
+        (DISTRIBUTION, {"nvidia_driver_precompiled": False, **NO_CONSOLE}, ON, BUILT),
+        # Nobody says that NVIDIA's are signed with a key that the kernel trusts.
+        (DRIVER, NO_CONSOLE, ON, PLAIN),
+    ],
+)
+def test_modules_that_the_distribution_signs_are_taken_where_no_key_can_be_enrolled(
+    driver, variables, secure_boot, expected
+):
+    assert desired(replace(STACK, driver=driver), variables, secure_boot).stack.driver == expected
 
 
 def test_more_toolkits_lie_beside_the_planned_one():

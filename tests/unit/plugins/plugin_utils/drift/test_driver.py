@@ -11,6 +11,7 @@ from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.observed i
     InstalledDriver,
     Kernel,
     Observed,
+    SecureBoot,
 )
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.stack import (
     Component,
@@ -60,6 +61,44 @@ def test_the_loaded_module_is_the_installed_one(loaded, installed, expected):
     state = {"driver": InstalledDriver(loaded, installed)}
     assert brief(found(DKMS, "state", **state)) == ([("loaded module", *expected)] if expected else [])
     assert found(DKMS, "state", has_gpu=False, **state) == []
+
+
+KEYS = {
+    "enrolled": (Status.AS_PLANNED, Remedy.NONE),
+    "pending": (Status.DIFFERS, Remedy.CONFIRM),
+    "unknown": (Status.DIFFERS, Remedy.ENROL),
+    None: (Status.MISSING, Remedy.ENROL),
+}
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_the_key_of_a_module_that_is_built_here_is_trusted_where_signatures_are_demanded(key):
+    for planned in (DKMS, RUNFILE):
+        enforced = {"secure_boot": SecureBoot(enforced=True, key=key)}
+        assert brief(found(planned, "key", **enforced)) == [("signing key", *KEYS[key])]
+        assert found(planned, "key", has_gpu=False, **enforced) == []
+        for boot in (SecureBoot(enforced=False, key=key), SecureBoot(key=key)):
+            assert found(planned, "key", secure_boot=boot) == []
+
+
+def test_a_planned_module_that_is_loaded_proves_that_it_may_be():
+    boot = SecureBoot(enforced=True, key="unknown")
+    assert found(DKMS, "key", secure_boot=boot, driver=InstalledDriver(NEW, NEW)) == []
+    assert found(DKMS, "key", secure_boot=boot, driver=InstalledDriver("470.256.02", "470.256.02")) != []
+
+
+def test_what_comes_signed_needs_no_key():
+    boot = SecureBoot(enforced=True, key="unknown")
+    for planned in (PREBUILT, Driver(version=NEW, dkms_module="nvidia", precompiled=Precompiled())):
+        assert found(planned, "key", secure_boot=boot) == []
+
+
+@pytest.mark.parametrize(
+    ("key", "remedy"), [("enrolled", Remedy.LOAD), ("pending", Remedy.REBOOT), (None, Remedy.REBOOT)]
+)
+def test_a_module_whose_key_is_not_trusted_is_not_tried(key, remedy):
+    state = {"driver": InstalledDriver(None, NEW), "secure_boot": SecureBoot(enforced=True, key=key)}
+    assert brief(found(DKMS, "state", **state)) == [("loaded module", Status.MISSING, remedy)]
 
 
 def test_a_loaded_module_that_was_not_measured_is_unknown():

@@ -27,12 +27,15 @@ from states import as_planned, mutated, stacks, states  # noqa: E402 (a neighbou
 
 EXAMPLES = max(250, settings().max_examples)
 # What roles look at in the differences, besides packages and builds.
-STEPS = {Remedy.SOURCES, Remedy.SERVICE, Remedy.LOAD, Remedy.REBOOT, Remedy.REPAIR, Remedy.ENVIRONMENT}
+STEPS = {
+    Remedy.SOURCES, Remedy.SERVICE, Remedy.ENROL, Remedy.LOAD, Remedy.REBOOT, Remedy.REPAIR, Remedy.ENVIRONMENT,
+}  # fmt: skip
 
 
 def work(stack, state):
     """Return what the roles would do, and what nobody knows."""
-    wanted, observed = desired(stack, {}), observe(state)
+    observed = observe(state)
+    wanted = desired(stack, {}, observed.secure_boot)
     plans = [plan for plan in (component_plan(name, wanted) for name in COMPONENTS) if plan]
     found = [(plan.name, steps(plan, observed)) for plan in plans if steps(plan, observed)]
     builds = missing_builds(wanted.stack.driver, observed) if wanted.stack.driver else None
@@ -56,7 +59,8 @@ def test_a_node_that_is_as_planned_has_no_drift(stack):
 @given(states())
 def test_there_is_drift_exactly_where_roles_have_something_to_do(found):
     stack, state = found
-    assert (drift(desired(stack, {}), observe(state)) == []) == (work(stack, state) == [])
+    observed = observe(state)
+    assert (drift(desired(stack, {}, observed.secure_boot), observed) == []) == (work(stack, state) == [])
 
 
 @settings(max_examples=EXAMPLES)
