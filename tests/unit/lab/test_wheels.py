@@ -8,12 +8,10 @@ from __future__ import annotations
 import subprocess
 
 import pytest
-import yaml
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.resolve import resolve
 
-from tests.lab import paths, wheels
+from tests.lab import paths, reference, wheels
 from tests.lab.progress import LabError
-
-PROFILES = yaml.safe_load((paths.CHECKOUT / "data/stack/profiles.yml").read_text(encoding="utf-8"))
 
 
 @pytest.fixture
@@ -74,15 +72,15 @@ def test_an_unknown_set_is_refused():
         wheels.get("all")
 
 
-def _reference():
-    profiles = PROFILES.get("rows", PROFILES.get("profiles"))
-    return {
-        name: row["request"]["python"]
-        for name, row in profiles.items()
-        if row.get("system") and "python" in row["request"]
-    }
-
-
-@pytest.mark.parametrize(("name", "python"), _reference().items())
-def test_reference_systems_get_builds_for_their_python(name, python):
-    assert (wheels.get(name).python, wheels.get(name).view) == (python, "plain")
+@pytest.mark.parametrize("name", reference.names())
+def test_reference_systems_get_builds_of_the_plain_index_for_their_python(name):
+    group = reference.get(name).content["gpu_nodes"]
+    variables = {**group["vars"], **(next(iter(group["hosts"].values())) or {})}
+    question = {"ansible_core": "2.19", "profile": variables["gpu_stack_profile"], **variables["gpu_stack_host"]}
+    # Where the plain index has no builds that go together, the Python is the same.
+    requests = (reference.VARIABLES["gpu_stack_request"], {})
+    stack = next(found for request in requests if (found := resolve({**question, "request": request})["stack"]))
+    (environment,) = stack["environments"]
+    wanted = wheels.get(name)
+    assert (wanted.view, wanted.python) == ("plain", environment["python"])
+    assert set(environment["requirements"]) & set(wanted.requirements)
