@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from .kinds import Cudnn, Driver, GpuModel, Machine, Python, System, Tensorflow, Toolkit, Torch
+from .kinds import Cudnn, Cupy, Driver, GpuModel, Machine, Python, System, Tensorflow, Toolkit, Torch
 from .rule import Context, rule
 from .versions import at_least, major, minor
 
@@ -102,6 +102,22 @@ def pytorch_ptx_driver(context: Context, torch: Torch, driver: Driver, gpu: GpuM
     bundled = context.tables.bundled_driver(torch.row["cuda"])
     if how == "ptx" and not at_least(driver.version, bundled):
         return f"PyTorch {torch.version}+{torch.variant} reaches {gpu.version} only through PTX, which takes driver {bundled} or newer, not {driver.version}"
+    return None
+
+
+@rule("tensorflow-arch", "tensorflow", "arch", sources=("S39",))
+def tensorflow_arch(context: Context, tensorflow: Tensorflow, arch: Machine) -> str | None:
+    """The wheels for aarch64 are built by others, for the CPU alone."""
+    if arch.version == "aarch64" and context.accelerator == "cuda":
+        return f"TensorFlow {tensorflow.version} has wheels without CUDA only for aarch64"
+    return None
+
+
+@rule("cupy-arch", "cupy", "arch", sources=("P1",))
+def cupy_arch(context: Context, cupy: Cupy, arch: Machine) -> str | None:
+    """The package index has wheels for aarch64 from the twelfth series on."""
+    if arch.version == "aarch64" and not at_least(cupy.version, "12.0"):
+        return f"CuPy {cupy.version} has no wheels for aarch64, where 12.0 is the first that has"
     return None
 
 

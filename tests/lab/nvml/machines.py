@@ -20,6 +20,7 @@ RTX_3090 = Model(
 )
 RTX_3080 = Model("NVIDIA GeForce RTX 3080", 0x2206, 7, "8.6", 10240, (320, 100, 370), ecc=False)
 A30 = Model("NVIDIA A30", 0x20B7, 7, "8.0", 24576, (165, 100, 165), mig=True, nvlink_version=4, nvlinks=4)
+GH200 = Model("NVIDIA GH200 480GB", 0x2342, 9, "9.0", 97871, (900, 100, 900), (5, 16), mig=True)
 GB200 = Model(
     "NVIDIA GB200", 0x2941, 10, "10.0", 189471, (1200, 200, 1200), (5, 16), mig=True, nvlink_version=7, nvlinks=18
 )
@@ -251,6 +252,14 @@ def gb200_tray() -> Machine:
     return Machine("gb200-tray", gpus, nics, numa={0: "0-71", 1: "72-143"}, **more)
 
 
+def gh200() -> Machine:
+    """One Grace Hopper superchip: the GPU in a PCI domain of its own, beside one HCA."""
+    gpu = Gpu(GH200, below_root("pci0009:00", "0009:00:00.0", "0009:01:00.0"))
+    nic = Nic("mlx5_0", below_root("pci0002:00", "0002:00:00.0", "0002:01:00.0"), rate_gbps=400)
+    more = {"driver": "580.105.08", "library": "580.105.08", "kernel_modules": "open", "cuda": 13000}
+    return Machine("gh200", (gpu,), (nic,), numa={0: "0-71"}, **more)
+
+
 def a100_mig() -> Machine:
     """One A100 cut into two instances."""
     parts = (Mig("NVIDIA A100-SXM4-40GB MIG 3g.20gb", 1, 19968), Mig("NVIDIA A100-SXM4-40GB MIG 3g.20gb", 2, 19968))
@@ -272,6 +281,7 @@ MACHINES = (
     v100_cube_mesh,
     a30_pairs,
     gb200_tray,
+    gh200,
     a100_mig,
 )
 

@@ -143,6 +143,11 @@ def parse(matrix: str) -> dict:
 
 
 MATRICES["hgx-b200"] = MATRICES["hgx-h100"]
+MATRICES["gh200"] = """
+    GPU0 mlx5_0
+    GPU0 X NODE
+    mlx5_0 NODE X
+"""
 
 
 def test_every_machine_has_its_matrix():

@@ -80,6 +80,7 @@ def check(stack):
         *check_libraries(stack),
         *(text for one in stack["environments"] for text in check_interpreter(stack["os"], one)),
         *(text for one in stack["environments"] for text in check_environment(stack, one)),
+        *(text for one in stack["environments"] for text in check_aarch64(stack, one)),
     ]
 
 
@@ -87,6 +88,8 @@ def check_host(stack):
     driver, os = stack["driver"], DISTROS[stack["os"]["id"], stack["os"]["version"]]
     if driver is None:
         return ["a GPU host without driver"] if stack["gpus"] else []
+    if driver["source"] == "vendor":
+        return [f"{name} of a driver that is left" for name in ("packages", "held", "components") if driver[name]]
     wrong = []
     branch = BRANCHES[int(driver["branch"])]
     if stack["os"]["arch"] == "aarch64" and branch["branch"] < 470:
@@ -202,6 +205,15 @@ def check_interpreter(os, environment):
     return (
         [] if interpreter["path"].startswith("/") and not interpreter["packages"] else ["the interpreter has no place"]
     )
+
+
+def check_aarch64(stack, environment):
+    frameworks, wrong = environment["frameworks"], []
+    if stack["os"]["arch"] == "aarch64" and "tensorflow" in frameworks and environment["accelerator"] == "cuda":
+        wrong.append("TensorFlow has no CUDA for aarch64")
+    if stack["os"]["arch"] == "aarch64" and "cupy" in frameworks and n(frameworks["cupy"]) < n("12.0"):
+        wrong.append("CuPy has no wheels for aarch64")
+    return wrong
 
 
 def check_cupy(stack, frameworks, row):
