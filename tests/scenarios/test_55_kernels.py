@@ -56,7 +56,7 @@ class EnterpriseLinux:
         assert converged(host).recap[host.host]["changed"] == 0
 
     def test_headers_that_no_repository_has_stop_the_run_before_it_installs_anything(self, host):
-        host.run(f"dnf -y -q remove kernel-devel-{self.release(self.old)}")
+        host.run(f"rpm -e --nodeps kernel-devel-{self.release(self.old)}")
         host.run(f"echo excludepkgs=kernel-devel-{self.release(self.old)} >> /etc/dnf/dnf.conf")
         before = host.run("rpm -qa | sort")
         run = host.stack("base", base_packages=["linux-firmware"])
