@@ -121,7 +121,7 @@ def test_an_environment_as_planned_is_left_alone(tmp_path):
 @pytest.mark.parametrize(
     ("build", "said"),
     [
-        (None, "the list that python_env_python_downloads names cannot be fetched: "),
+        (None, "the list that python_env_python_downloads names cannot be fetched; check address, proxy and network: "),
         (
             {},
             "the list that python_env_python_downloads names has no sha256 for cpython-3.9.18-linux-x86_64-gnu; add it.",
