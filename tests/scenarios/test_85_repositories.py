@@ -83,6 +83,15 @@ class TestRocky(Sources):
         assert f"{mirror}/BaseOS/" in host.run("dnf -q repoinfo baseos")
         host.run("dnf -q makecache")
 
+    def test_what_module_metadata_hides_is_there_where_it_is_set_aside(self, host):
+        """What the role writes for EL 10, where no stream is enabled."""
+        run = host.stack("base,repository")
+        assert run.status == 0, run.output[-4000:]
+        query = "dnf -q repoquery --repo allreduce-cuda --show-duplicates nvidia-driver-cuda"
+        everything = set(host.run(f"{query} --disable-modular-filtering").split())
+        assert set(host.run(query).split()) < everything
+        assert set(host.run(f"{query} --setopt=allreduce-cuda.module_hotfixes=1").split()) == everything
+
 
 class TestCentos8(Sources):
     """Its own servers are gone."""

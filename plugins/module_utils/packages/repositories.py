@@ -12,6 +12,8 @@ import re
 DIRECTORY = "/etc/yum.repos.d/"
 SOURCES = ("metalink", "mirrorlist", "baseurl")  # a list of mirrors stands in for a base URL
 DISABLED = ("0", "no", "false", "off")
+# Of those that are disabled, a subscription lists hundreds: only the distribution's own and EPEL may be of use.
+USEFUL = re.compile(r"(?i)baseos|appstream|extras|powertools|crb|codeready|epel")
 
 
 def parse_repositories(text):
@@ -25,17 +27,21 @@ def parse_repositories(text):
 
 
 def read_dnf_repositories(tree):
-    """[{id, path, enabled, source, key}] in the order of the files; those of debug information and sources are left out."""
+    """[{id, path, enabled, source, key}] in the order of the files: what is enabled, or may be of use.
+
+    Repositories of debug information and of sources are left out.
+    """
     entries = []
     for name in tree.names(DIRECTORY):
         text = (tree.text(DIRECTORY + name) or "") if name.endswith(".repo") else ""
         for identity, options in parse_repositories(text):
-            if not re.search(r"debug|source", identity):
+            enabled = options.get("enabled", "1").lower() not in DISABLED
+            if not re.search(r"debug|source", identity) and (enabled or USEFUL.search(identity)):
                 entries.append(
                     {
                         "id": identity,
                         "path": DIRECTORY + name,
-                        "enabled": options.get("enabled", "1").lower() not in DISABLED,
+                        "enabled": enabled,
                         "source": next((options[key] for key in SOURCES if options.get(key)), None),
                         "key": options.get("gpgkey") or None,
                     }

@@ -23,6 +23,9 @@ enabled = False
 baseurl=http://a.example/debug/
 [crb-source]
 baseurl=http://a.example/source/
+[rhel-9-for-x86_64-sap-rpms]
+baseurl=http://a.example/sap/
+enabled=0
 [site]
 metalink=https://m.example/?repo=site
 enabled=0
