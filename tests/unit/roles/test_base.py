@@ -4,6 +4,7 @@
 """Role base and dnf's repositories: those of a server that is gone, and those that a mirror replaces."""
 
 import re
+import shutil
 
 import pytest
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.resolve import resolve
@@ -29,19 +30,20 @@ CENTOS = [
 SITE = [repository("rhel-8-baseos", "redhat.repo", source="https://cdn.example/")]
 
 
-def base(tmp_path, system, repositories, mirror):
+def base(tmp_path, system, repositories, mirror="", packages=("epel-release",), **variables):
     stack = resolve({"os": system, "gpus": ["NVIDIA A40"], "ansible_core": "2.16", "request": {"pytorch": "none"}})[
         "stack"
     ]
     state = {
         "package_manager": "dnf",
-        "packages": {"epel-release": "8-11"},
+        "packages": dict.fromkeys(packages, "8-11"),
         "kernel": {"running": "4.18.0-348.el8.x86_64", "newest": None, "installed": [], "headers": []},
         "container": True,
         "package_manager_interrupted": False,
         "dnf_repositories": repositories,
     }
     facts = {"gpu_stack": stack, "gpu_node": {"gpus": [{}]}, "gpu_node_state": state, "base_dnf_mirror": mirror}
+    facts.update(variables)
     return run_roles(tmp_path, ["base"], facts, "--check", "--diff")
 
 
@@ -79,3 +81,23 @@ def test_a_mirror_takes_the_place_of_the_distributions_repositories(tmp_path):
         assert f"+++ after: {DIRECTORY}CentOS-Linux-{name}.repo" in run.output
     assert "extras" not in run.output
     assert "site.repo" not in run.output
+
+
+@pytest.mark.skipif(not shutil.which("rpm"), reason="needs rpm")
+def test_epel_that_cannot_be_had_is_told_with_what_can_be_done(tmp_path):
+    run = base(tmp_path, "rhel 9", SITE, packages=(), base_epel_key=str(tmp_path / "missing.asc"))
+
+    assert run.status == 2, run.output
+    said = re.sub(r"\s+", " ", run.output)
+    assert (
+        "EPEL cannot be set up on node from https://dl.fedoraproject.org/pub/epel/epel-release-latest-9.noarch.rpm"
+        in said
+    )
+    assert "Set base_epel_release and base_epel_key to copies that the host reaches" in said
+    assert not {str(one["module"]).rpartition(".")[2] for one in run.executions} & {"dnf", "command"}
+
+
+def test_a_repository_of_the_site_for_epel_is_enough(tmp_path):
+    run = base(tmp_path, "rhel 9", [*SITE, repository("site-epel9", "site.repo")], packages=())
+
+    assert "Set EPEL up" not in run.output
