@@ -125,7 +125,7 @@ def _reference(args):
     with _alone():
         hosts.ensure_ssh_key()
         system.up()
-    say(reference.REMARK)
+    say(system.remark)
     try:
         system.job().run()
     finally:

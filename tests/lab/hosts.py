@@ -94,7 +94,7 @@ def up(
     setup = _setup(mirror_url, kind) + (proxy.confinement() if proxied else "")
     with ThreadPoolExecutor() as pool:
         keys = dict(zip(wanted, pool.map(lambda host: _provision(host, setup), wanted), strict=True))
-    for host in missing:
+    for host in wanted:  # also where an earlier `up` was cut off
         if machines[host]:
             hardware.install(host)
     for host in wanted:

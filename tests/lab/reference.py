@@ -19,16 +19,12 @@ from .progress import LabError
 
 INVENTORIES = paths.CHECKOUT / "inventories"
 NODES = 2  # of an inventory with more: two train over a network as many do
-# What a lab host cannot have as a real one has it. PyTorch's own index is out of the lab's reach; the plain package index
-# has builds for CUDA, too.
-VARIABLES = {
-    "gpu_stack_request": {"pytorch_index": "pypi"},
-    "nvidia_driver_boot_time_command": "stat -c %Y /proc/1",  # containers see the boot id of the machine they run on
-}
-REMARK = (
-    "reference: PyTorch comes from the plain package index, which has one CUDA build of each release, not from the index"
-    " that the profile names; everything else is what the inventory asks for"
-)
+# What the lab cannot have as the profile asks for it. PyTorch's own index is out of its reach; the plain package index has
+# one CUDA build of each release, too. Horovod must be compiled with the CUDA of PyTorch and TensorFlow: the build for
+# TensorFlow's is in PyTorch's index only.
+REQUEST = {"pytorch_index": "pypi"}
+REQUESTS = {"a40-ubuntu2004": {"horovod": "none"}}
+BOOT_TIME = "stat -c %Y /proc/1"  # containers see the boot id of the machine they run on
 
 
 @dataclass(frozen=True)
@@ -49,15 +45,33 @@ class Reference:
     def inventory(self) -> Path:
         return paths.CHECKOUT / "tests" / "output" / f"reference-{self.name}"
 
+    @property
+    def request(self) -> dict[str, str]:
+        """What is laid over the profile."""
+        return {**REQUEST, **REQUESTS.get(self.name, {})}
+
+    @property
+    def remark(self) -> str:
+        """What differs from the inventory."""
+        laid = ", ".join(f"{name}: {value}" for name, value in self.request.items())
+        return (
+            f"{self.name} as its inventory asks for it, but with {laid}: PyTorch's own index is out of the lab's reach"
+        )
+
     def up(self) -> None:
         """Bring the hosts up, and write their inventory: the system's own, the lab's connection laid over it."""
         shutil.copytree(INVENTORIES / self.name, self.inventory, dirs_exist_ok=True, ignore=_left)
         text = yaml.safe_dump(dict(self.content), sort_keys=False)
         (self.inventory / "hosts.yml").write_text(text, encoding="utf-8")
         hosts.up(
-            self.lab, len(self.hosts), self.inventory / "lab.yml", self.machines, self.distribution, variables=VARIABLES,
+            self.lab,
+            len(self.hosts),
+            self.inventory / "lab.yml",
+            self.machines,
+            self.distribution,
+            variables={"gpu_stack_request": self.request, "nvidia_driver_boot_time_command": BOOT_TIME},
             wheel_set=self.name,
-        )  # fmt: skip
+        )
 
     def job(self) -> Job:
         """Return what is done on them; a host alone trains with a rank for each of its GPUs."""

@@ -4,6 +4,7 @@
 """One container that serves the lab: an apt cache (apt-cacher-ng), the wheel directory and the stub mirror (HTTP)."""
 
 import time
+from pathlib import Path
 
 from . import network, paths, wheels
 from .mirror import build as mirror
@@ -14,6 +15,7 @@ NAME = f"lab-services-{paths.DIGEST}"
 APT_PORT = 3142
 WHEELS_PORT = 8000
 MIRROR_PORT = 8001
+INOTIFY = Path("/proc/sys/fs/inotify/max_user_instances")
 MIRROR_SERVER = "/srv/mirror-server/server.py"
 # Raised when the container's mounts or what runs in it change, so that one of an older checkout is made again.
 EDITION = "2"
@@ -86,7 +88,7 @@ def start(image, name, address, labels, *options):
     )  # fmt: skip
 
 
-def wait_until_booted(name, seconds=90):
+def wait_until_booted(name, seconds=240):
     """Wait for `running`: /tmp is mounted during boot, and apt started before that fails with a misleading error."""
     deadline = time.monotonic() + seconds
     state = "unknown"
@@ -95,4 +97,13 @@ def wait_until_booted(name, seconds=90):
         if state in ("running", "degraded"):
             return
         time.sleep(0.5)
-    raise LabError(f"{name} did not boot within {seconds} s (systemd says {state or 'nothing'})")
+    raise LabError(f"{name} did not boot within {seconds} s ({_why(name, state)})")
+
+
+def _why(name, state):
+    """A systemd that cannot have inotify instances ends at once, and the host starts again and again."""
+    restarts = podman("inspect", "--format", "{{.RestartCount}}", name, check=False).strip()
+    if restarts in ("", "0"):
+        return f"systemd says {state or 'nothing'}"
+    limit = INOTIFY.read_text(encoding="utf-8").strip()
+    return f"its systemd ended {restarts} times; with many hosts {limit} inotify instances are too few: raise fs.inotify.max_user_instances"

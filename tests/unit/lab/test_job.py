@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.lab import demo, job, paths, reference
+from tests.lab import demo, job, paths, reference, wheels
 from tests.lab.nvml import machines
 from tests.lab.progress import LabError
 
@@ -106,10 +106,20 @@ def test_a_reference_system_is_its_inventory(name):
 
 
 @pytest.mark.parametrize("name", reference.names())
+def test_a_reference_system_has_wheels(name):
+    assert wheels.get(name).view == "plain"
+
+
+@pytest.mark.parametrize("name", reference.names())
 def test_a_reference_system_changes_nothing_the_second_time(name):
     steps = reference.get(name).job().steps
     assert [step.playbook for step in steps[:3]] == ["plan", "site", "verify"]
     assert (steps[-1].playbook, steps[-1].still) == ("site", True)
+
+
+def test_what_differs_from_the_inventory_is_said():
+    assert "but with pytorch_index: pypi:" in reference.get("a100-el8").remark
+    assert "but with pytorch_index: pypi, horovod: none:" in reference.get("a40-ubuntu2004").remark
 
 
 def test_a_host_alone_trains_with_all_its_gpus():
@@ -140,6 +150,8 @@ def test_what_a_former_run_left_does_not_travel(tmp_path, monkeypatch):
     monkeypatch.setattr(reference.hosts, "up", lambda *args, **more: given.update(args=args, **more))
     system.up()
     assert given["args"] == ("a40", 1, Path(system.inventory) / "lab.yml", ("a40-pcie",), "ubuntu2004")
+    assert given["variables"]["gpu_stack_request"] == {"pytorch_index": "pypi", "horovod": "none"}
+    assert given["wheel_set"] == "a40-ubuntu2004"
     found = {str(path.relative_to(system.inventory)) for path in system.inventory.rglob("*") if path.is_file()}
     assert found == {"hosts.yml", "group_vars/all.yml"}
     assert yaml.safe_load((system.inventory / "hosts.yml").read_text(encoding="utf-8")) == system.content
