@@ -6,7 +6,7 @@
 import re
 
 import pytest
-from cluster import KEEP
+from cluster import CORE_216, KEEP
 from fault_host import FaultHost, stopped
 
 pytestmark = pytest.mark.lab
@@ -17,6 +17,8 @@ def host(request):
     """A host that has the older kernel, and runs it as far as a container can look so."""
     kind = request.cls
     made = FaultHost(f"kernels-{kind.distribution}", kind.distribution, "a40-pcie", {"driver": "550"})
+    if kind.distribution == "rocky8":
+        made.programs = CORE_216
     made.run(kind.install_old)
     made.run(
         f"mkdir -p /etc/lab && echo {kind.old} > /etc/lab/osrelease"
