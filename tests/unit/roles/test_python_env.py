@@ -155,3 +155,16 @@ def test_a_list_of_interpreters_is_refused_with_one_sentence(build, said, tmp_pa
 def test_standalone_interpreters_have_one_place():
     variables = yaml.safe_load((ROLE / "vars" / "main.yml").read_text(encoding="utf-8"))
     assert variables["__python_env_interpreters"] == STANDALONE
+
+
+def test_uv_and_pip_read_the_proxies_from_the_file_of_role_base():
+    """What a task has in its environment stands in the command line of sudo, which logs it."""
+    ours, base = (
+        yaml.safe_load((ROLE.parent / role / "vars" / "main.yml").read_text(encoding="utf-8"))
+        for role in ("python_env", "base")
+    )
+    (file,) = [one["path"] for one in base["__base_files"] if one["path"].endswith("proxy.sh")]
+    assert f". {file};" in ours["__python_env_umask"][2]
+    environments = {name: value for name, value in ours.items() if name.endswith("_environment")}
+    assert environments
+    assert "proxy" not in str(environments).lower()
