@@ -1,0 +1,56 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Where no key can be enrolled, role nvidia_driver says so before it does anything on the node."""
+
+import json
+import re
+
+import pytest
+
+from tests.support.local_play import run_roles
+
+DRIVER = {
+    "version": "580.95.05", "branch": "580", "source": "nvidia", "package_manager": "apt", "dkms_module": "nvidia",
+    "packages": [{"name": "nvidia-kernel-dkms", "version": "580.95.05-*"}], "held": ["nvidia-*"], "conflicting": [],
+}  # fmt: skip
+STACK = {
+    "os": {"id": "debian", "version": "12", "family": "debian", "arch": "x86_64"},
+    "gpus": [{"model": "A40", "count": 1}],
+    "driver": DRIVER,
+}
+
+
+def refusal(place, shim=True, **variables):
+    """What the role says on a host whose firmware does not know the key; and what it executed there."""
+    boot = {"enforced": True, "shim": shim, "certificate": "/var/lib/dkms/mok.pub", "key": None}
+    state = {"package_manager": "apt", "packages": {}, "secure_boot": boot, "kernel": {}, "driver": {}}
+    facts = {"gpu_stack": STACK, "gpu_node": {"gpus": []}, "gpu_node_state": state}
+    run = run_roles(place, ["nvidia_driver"], facts, "-e", json.dumps(variables))
+    assert run.status == 2, run.output
+    return re.sub(r"\s+", " ", run.output), [one for one in run.executions if one["role"]]
+
+
+CASES = {
+    "nobody at the console": (
+        {"nvidia_driver_console": False, "nvidia_driver_signing_key_password": "secret"},
+        "no key can be enrolled on node, because nobody can confirm it at the console (nvidia_driver_console)",
+    ),
+    "no shim": (
+        {"shim": False, "nvidia_driver_signing_key_password": "secret"},
+        "no key can be enrolled on node, because it boots without shim",
+    ),
+    "no password": (
+        {},
+        "node does not trust the key /var/lib/dkms/mok.pub that signs the driver's module: set nvidia_driver_signing_key_password",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_host_that_would_not_load_the_module_is_refused_at_once(tmp_path, case):
+    variables, sentence = CASES[case]
+    said, executions = refusal(tmp_path, **variables)
+    assert sentence in said
+    assert executions == []
+    assert "secret" not in said
