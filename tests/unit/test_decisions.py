@@ -31,6 +31,8 @@ SEARCHES = {"match", "search", "fullmatch", "findall", "finditer", "fnmatch", "f
 ALLOWED = {
     "plugins/module_utils/health/links.py:works": "codes of gpu_health's counters",
     "plugins/module_utils/health/reading.py:find_xids": "the kernel log, as the driver writes it",
+    "plugins/module_utils/host/boot.py": "files of GRUB and boot loader entries, output of grubby",
+    "plugins/module_utils/host/driver_owner.py:dgx_name": "/etc/dgx-release",
     "plugins/module_utils/host/environments.py:parse_lock": "the digest in the header of a lock",
     "plugins/module_utils/host/probes.py:parse_nvidia_smi": "nvidia-smi; its only reader",
     "plugins/module_utils/machine/procfs.py": "files of the driver below /proc",
