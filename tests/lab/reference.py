@@ -74,8 +74,11 @@ class Reference:
         )
 
     def job(self) -> Job:
-        """Return what is done on them; a host alone trains with a rank for each of its GPUs."""
-        ranks = () if len(self.hosts) > 1 else ("-e", f"train_nproc_per_node={self.gpus}")
+        """Return what is done on them; a host alone trains with as many ranks as it has GPUs.
+
+        Ranks are told: a build for CUDA refuses to count those of a node where no GPU computes.
+        """
+        ranks = ("-e", f"train_nproc_per_node={1 if len(self.hosts) > 1 else self.gpus}")
         again = Step("site", "once more: nothing is left to change", still=True)
         return Job(self.inventory, (*steps(len(self.hosts), *ranks), again), f"make reference SYSTEM={self.name}")
 
