@@ -13,7 +13,11 @@ from tools.docs.platforms import metadata
 
 CHECKOUT = Path(__file__).resolve().parents[4]
 WRITTEN = {path.parts[-3]: yaml.safe_load(text) for path, text in metadata(load(), CHECKOUT).items()}
-WHOLE = [{"name": "Debian", "versions": ["bookworm"]}]
+WHOLE = [
+    {"name": "Ubuntu", "versions": ["jammy"]},
+    {"name": "Debian", "versions": ["bookworm"]},
+    {"name": "EL", "versions": ["8"]},
+]
 EVERYWHERE = [
     {"name": "Ubuntu", "versions": ["focal", "jammy", "noble"]},
     {"name": "Debian", "versions": ["bookworm", "trixie"]},
