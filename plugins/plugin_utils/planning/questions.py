@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from ..documents.observed import Kernel
 from ..documents.parsing import parse
 from ..drift.kernels import kernels_built_for
+from ..stack.interpreters import AUTO
 
 # How setup names distributions, where that differs from os-release.
 DISTRIBUTIONS = {"redhat": "rhel", "almalinux": "almalinux", "oraclelinux": "oraclelinux", "rocky": "rocky"}
@@ -23,7 +24,8 @@ def question_from_facts(options: Mapping, facts: Mapping, ansible_version: str) 
         "gpus": options["gpus"] if options.get("gpus") is not None else list(node.get("gpus") or []),
         "gpu_models": options.get("gpu_models") or {},
         "python": options.get("python"),
-        "interpreter": options.get("interpreter"),
+        # The role's default is no wish: what a plan without roles shows is then what a role asks for.
+        "interpreter": options.get("interpreter") if options.get("interpreter") != AUTO else None,
         "profile": options.get("profile"),
         "request": options.get("request") or {},
         "environments": options.get("environments"),

@@ -77,9 +77,7 @@ def test_reference_systems_get_builds_of_the_plain_index_for_their_python(name):
     group = reference.get(name).content["gpu_nodes"]
     variables = {**group["vars"], **(next(iter(group["hosts"].values())) or {})}
     question = {"ansible_core": "2.19", "profile": variables["gpu_stack_profile"], **variables["gpu_stack_host"]}
-    # Where the plain index has no builds that go together, the Python is the same.
-    requests = (reference.VARIABLES["gpu_stack_request"], {})
-    stack = next(found for request in requests if (found := resolve({**question, "request": request})["stack"]))
+    stack = resolve({**question, "request": {**reference.REQUEST, **reference.REQUESTS.get(name, {})}})["stack"]
     (environment,) = stack["environments"]
     wanted = wheels.get(name)
     assert (wanted.view, wanted.python) == ("plain", environment["python"])

@@ -60,7 +60,7 @@ def test_it_reads_well_on_80_columns(reference, name):
     [
         ("a40-ubuntu2004", ["1 host, kind", "4 x A40", "driver 535.", "cuda 11.8.0", "pytorch 2.0.1", "tensorflow 2.12.0", "horovod 0.28.1"]),
         ("a100-ubuntu2204", ["2 hosts, kind", "4 x A100 SXM4 80GB", "cuda 12.1.1", "cu121 wheels", "Python 3.10"]),
-        ("a100-el8", ["4 hosts, kind", "rocky 8", "cuda 12.1.1", "Python 3.8, pytorch 2.4.1", "nccl 2.17.1"]),
+        ("a100-el8", ["4 hosts, kind", "rocky 8", "cuda 12.1.1", "Python 3.8 from the distribution, pytorch 2.4.1", "nccl 2.17.1"]),
         ("multi-gpu-workstation", ["1 x GeForce RTX 3080, 1 x GeForce RTX 3090", "driver 460.106.00", "cuda 11.2.2", "take care driver branch 460"]),
     ],
 )  # fmt: skip
@@ -143,7 +143,7 @@ def test_a_lock_outlives_newer_tables_and_renewing_shows_the_difference_first(tm
     add_newer_pytorch(collections / "ansible_collections" / "allreduce" / "gpu")
     kept = run(tmp_path, collections=collections)
     assert kept.status == 0, kept.output
-    assert "env main Python 3.11, pytorch 2.13.0 (cpu wheels)" in kept.words
+    assert "env main Python 3.11 from the distribution, pytorch 2.13.0 (cpu wheels)" in kept.words
     assert UPDATE in kept.words, "the plan says what a newer table would change"
     assert "changed=1" not in kept.output
     assert kept.lock == first.lock
@@ -155,7 +155,7 @@ def test_a_lock_outlives_newer_tables_and_renewing_shows_the_difference_first(tm
 
     renewed = run(tmp_path, "-e", "stack_lock_renew=true", collections=collections)
     assert renewed.status == 0, renewed.output
-    assert "env main Python 3.11, pytorch 2.16.0 (cpu wheels)" in renewed.words
+    assert "env main Python 3.11 from the distribution, pytorch 2.16.0 (cpu wheels)" in renewed.words
     assert "2.16.0" in renewed.lock
     assert "2.13.0" not in renewed.lock
 

@@ -83,7 +83,7 @@ def test_node_state_of_another_root_runs_no_program(machine, tmp_path, check):
         "gpu_node_state"
     ]
     assert state["package_manager"] == "apt"
-    assert state["services"] == {"chrony": {"enabled": None, "active": None}}
+    assert state["services"] == {"chrony": {"enabled": None, "active": None, "outdated": None}}
 
 
 @pytest.mark.parametrize("check", [False, True])

@@ -29,7 +29,7 @@ def services(name, count, nvswitches):
         ("NVIDIA A100-SXM4-80GB", 16, None, FABRIC), ("NVIDIA A100-PCIE-40GB", 8, None, NONE),
         ("NVIDIA H200", 8, 4, FABRIC), ("NVIDIA H100 NVL", 8, 0, NONE), ("GeForce RTX 4090", 8, 1, FABRIC),
         ("B200", 8, 0, SUBNET), ("B200", 8, None, SUBNET), ("B200", 7, 0, NONE), ("B300", 8, 0, SUBNET),
-        ("B100", 8, 0, SUBNET), ("RTX PRO 6000 Blackwell", 8, 0, NONE), ("A40-48Q", 8, 0, NONE),
+        ("B100", 8, 0, SUBNET), ("RTX PRO 6000 Blackwell", 8, 0, NONE),
         ("GB200", 4, 0, IMEX), ("GB300", 4, None, IMEX), ("31C3", 4, 0, IMEX), ("GB200", 1, 0, IMEX), ("GH200", 1, 0, NONE),
     ],
 )  # fmt: skip
