@@ -19,7 +19,7 @@ USEFUL = re.compile(r"(?i)baseos|appstream|extras|powertools|crb|codeready|epel"
 def parse_repositories(text):
     """[(id, {option: value})] of a .repo file; the last value of an option counts, and lines that continue one are left out."""
     found = []
-    for section in re.split(r"(?m)^\s*(?=\[)", text):
+    for section in re.split(r"\n\s*(?=\[)", "\n" + text):
         head = re.match(r"\[([^\]\n]+)\]", section)
         if head:
             found.append((head.group(1), dict(re.findall(r"(?m)^(\w+)[ \t]*=[ \t]*(.*?)[ \t]*$", section))))

@@ -18,6 +18,7 @@ cd /var/lib/lab-firmware/efi/efivars
 printf '\\006\\000\\000\\000\\001' > SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c
 printf '\\006\\000\\000\\000\\000' > SetupMode-8be4df61-93ca-11d2-aa0d-00e098032b8c
 {shim}
+sed -i '1i #!/usr/bin/python3' /usr/local/sbin/lab-firmware
 chmod 755 /usr/local/sbin/lab-firmware /usr/local/bin/mokutil
 systemctl daemon-reload
 systemctl enable -q --now lab-firmware.service

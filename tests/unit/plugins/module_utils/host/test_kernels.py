@@ -1,15 +1,10 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-import shutil
-import subprocess
-
 import pytest
 from ansible_collections.allreduce.gpu.plugins.module_utils.host import kernels
 from ansible_collections.allreduce.gpu.plugins.module_utils.machine.files import FileTree
 from ansible_collections.allreduce.gpu.tests.unit.plugins.module_utils.files_helper import tree
-
-from tests.lab.mirror.elf import kernel_module
 
 DKMS = "/var/lib/dkms/nvidia-current/535.309.01"
 BUILT = f"{DKMS}/6.1.0-40-amd64/x86_64/module/nvidia-current.ko"
@@ -160,37 +155,6 @@ def test_the_loaded_driver_and_a_module_from_a_package(tmp_path):
     found = kernels.read_driver(files, run, {**KERNEL, "driver_modules": {"a": None, "b": True}}, [])
     assert found == {"loaded": "535.261.03", "installed": "535.309.01"}
     assert asked == [["modinfo", "-k", "b", "-F", "version", "nvidia"]]
-
-
-PACKERS = {"": None, ".xz": ["xz", "--check=crc32"], ".zst": ["zstd", "-q", "--rm"], ".gz": ["gzip"]}
-
-
-@pytest.mark.parametrize("folder", ["extra", "updates/dkms", "kernel/nvidia-570-open", "extra/drivers/video/nvidia"])
-@pytest.mark.parametrize("suffix", PACKERS)
-def test_modules_of_packages_are_read_whatever_their_branch_and_packing(tmp_path, folder, suffix):
-    """As the distribution's own modinfo reads them, which knows what the distribution compresses its modules with."""
-    missing = [tool for tool in ("depmod", "modinfo", *(PACKERS[suffix] or [])[:1]) if not shutil.which(tool)]
-    able = suffix in ("", ".xz") or {".zst": "+ZSTD", ".gz": "+ZLIB"}[suffix] in _run(["modinfo", "--version"])
-    if missing or not able:
-        pytest.skip(f"needs {', '.join(missing) or 'a modinfo that reads ' + suffix}")
-    place = tmp_path / "lib" / "modules" / "6.1" / folder
-    place.mkdir(parents=True)
-    for name in ("nvidia", "nvidia-uvm"):
-        (place / f"{name}.ko").write_bytes(kernel_module(name, "535.309.01", "NVIDIA"))
-        if PACKERS[suffix]:
-            _run([*PACKERS[suffix], str(place / f"{name}.ko")])
-    _run(["depmod", "-b", str(tmp_path), "6.1"])
-    files = FileTree(str(tmp_path))
-    there = {**KERNEL, "installed": ["6.1"], "driver_modules": {"6.1": kernels.has_driver_module(files, "6.1")}}
-
-    def run(arguments):
-        return _run([arguments[0], "-b", str(tmp_path), *arguments[1:]])
-
-    assert kernels.read_driver(files, run, there, []) == {"loaded": None, "installed": "535.309.01"}
-
-
-def _run(argv):
-    return subprocess.run(argv, capture_output=True, text=True, check=True).stdout
 
 
 @pytest.mark.parametrize(
