@@ -3,11 +3,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """An independent judge of a finished stack: reads the tables itself and shares no code with the resolver.
 
-check(stack) returns what is wrong as sentences; [] for a good stack.
+check(stack, kernels) returns what is wrong as sentences; [] for a good stack. The kernels are those of the host.
 """
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import yaml
@@ -29,6 +30,7 @@ TENSORFLOW = {release: row for row in table("tensorflow")["rows"] for release in
 CUPY = {release: row for row in table("cupy")["rows"] for releases in row["wheels"].values() for release in releases}
 HOROVOD = {row["version"]: row for row in table("horovod")["rows"]}
 CUDNN = {(row["version"], row["cuda"]): row for row in table("cudnn")["rows"]}
+KERNELS = table("kernels")["rows"]
 ARCHIVES = {(row["id"], row["version"], row["branch"]) for row in table("archives")["rows"]}
 FLOORS = {"11": "450.80.02", "12": "525.60.13", "13": "580.65.06"}
 
@@ -74,9 +76,10 @@ def runs(capability, sass, ptx):
     return "ptx" if ptx and n(ptx) <= n(capability) else None
 
 
-def check(stack):
+def check(stack, kernels=()):
     return [
         *check_host(stack),
+        *(text for kernel in kernels for text in check_kernel(stack["driver"], kernel)),
         *check_libraries(stack),
         *(text for one in stack["environments"] for text in check_interpreter(stack["os"], one)),
         *(text for one in stack["environments"] for text in check_environment(stack, one)),
@@ -112,6 +115,24 @@ def check_host(stack):
     if driver["source"] == "distribution" and (os["id"], os["version"], branch["branch"]) not in ARCHIVES:
         wrong.append("branch not in the distribution's archive")
     return wrong
+
+
+def check_kernel(driver, kernel):
+    """Distributions and vendors patch their own; of NVIDIA's, a release does not build where it, or a newer one, was seen to fail."""
+    if driver is None or driver["source"] not in ("nvidia", "runfile"):
+        return []
+    here, wrong = kernel_number(kernel), []
+    for row in KERNELS:
+        ended = int(driver["branch"]) < row["branch"] and "older" in row
+        seen = ended or (driver["branch"] == str(row["branch"]) and n(driver["version"]) <= n(row["driver"]))
+        if seen and driver["kernel_modules"] in row["kernel_modules"] and row.get("contains", "") in kernel:
+            wrong += [f"does not build on {kernel}"] if here >= kernel_number(row["kernel"]) else []
+    return wrong
+
+
+def kernel_number(release):
+    """Digits up to the first letter: (6, 8, 0, 84) of 6.8.0-84-generic."""
+    return tuple(int(part) for part in re.split(r"[a-zA-Z_+]", release)[0].replace("-", ".").split(".") if part)
 
 
 def check_gpu(gpu, driver):
