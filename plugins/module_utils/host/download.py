@@ -1,0 +1,80 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A large file from an address to the node: the proxies of the node, and the checksum."""
+
+from __future__ import absolute_import, division, print_function
+
+__metaclass__ = type
+
+import hashlib
+import http.client
+import os
+import re
+import shlex
+import ssl
+import urllib.request
+
+PROXIES = "/etc/profile.d/allreduce-proxy.sh"  # of role base
+CHUNK = 1 << 20
+
+
+def read_proxies(path=PROXIES):
+    """{name: value} of what role base wrote for login shells; {} where no proxy is set."""
+    try:
+        with open(path) as stream:
+            words = [shlex.split(line) for line in stream]
+    except EnvironmentError:
+        return {}
+    found = [line[1].partition("=") for line in words if len(line) == 2 and line[0] == "export"]
+    return {name: value for name, dummy, value in found}
+
+
+def sha256(path):
+    """Hexadecimal digits of a file; None where there is none."""
+    digest = hashlib.sha256()
+    try:
+        with open(path, "rb") as stream:
+            for chunk in iter(lambda: stream.read(CHUNK), b""):
+                digest.update(chunk)
+    except EnvironmentError:
+        return None
+    return digest.hexdigest()
+
+
+def fetch(url, path, proxies, timeout=60):
+    """Write what URL has to PATH, or only ask for it where PATH is None; return a problem {code, detail}, None for none."""
+    os.environ.update(proxies)  # urllib reads no_proxy from there only
+    try:
+        source = urllib.request.urlopen(url, timeout=timeout)  # noqa: S310 (the user's own address; file:// is meant)
+        try:
+            if path is not None:
+                _copy(source, path)
+        finally:
+            source.close()
+    except (EnvironmentError, ValueError, http.client.HTTPException) as error:
+        return _problem(error)
+    return None
+
+
+def _copy(source, path):
+    with open(path, "wb") as target:
+        for chunk in iter(lambda: source.read(CHUNK), b""):
+            target.write(chunk)
+
+
+def _problem(error):
+    reason = getattr(error, "reason", error)
+    code = "unreachable"
+    if getattr(error, "code", None) == 407 or "407" in str(reason):
+        code = "proxy_refused"
+    elif isinstance(reason, ssl.SSLError):
+        code = "certificate"
+    elif getattr(error, "code", None):
+        code = "answers"
+    return {"code": code, "detail": str(error)}
+
+
+def without_password(url):
+    """The address as it may be shown."""
+    return re.sub(r"(?<=://)[^/@]*@", "", url)

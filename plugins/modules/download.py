@@ -1,0 +1,113 @@
+#!/usr/bin/python
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import absolute_import, division, print_function
+
+__metaclass__ = type
+
+DOCUMENTATION = r"""
+module: download
+short_description: Fetch a file to the node, through its proxy
+version_added: 0.1.0
+description:
+  - Fetches a file to the node where another one, or none, is there, and verifies it before it is put in its place.
+  - Takes the proxies from the file that role C(base) wrote on the node. M(ansible.builtin.get_url) takes them from its
+    environment only, which stands in the command line of sudo and so in its log, with the password of the proxy.
+author: "The allreduce.gpu authors (@allreduce)"
+attributes:
+  check_mode:
+    description: Asks for the file where it would be fetched, and keeps nothing.
+    support: full
+  diff_mode:
+    description: Shows nothing.
+    support: none
+options:
+  url:
+    description: Address of the file; V(file:///…) for one on the node.
+    type: str
+    required: true
+  path:
+    description: Where it is put. The directory must exist.
+    type: path
+    required: true
+  checksum:
+    description:
+      - V(sha256:) and the 64 digits of the file. A file that has them is not fetched again.
+      - Leave it out only where something else verifies the file, such as the signature of a package.
+    type: str
+  mode:
+    description: Permissions of the file.
+    type: str
+    default: "0644"
+"""
+
+EXAMPLES = r"""
+- name: Fetch the archive
+  allreduce.gpu.download:
+    url: https://mirror.example.org/cudnn.tar.xz
+    path: /opt/allreduce/cudnn/archive.tar.xz
+    checksum: sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855
+"""
+
+RETURN = r""" # """
+
+import os
+import tempfile
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ..module_utils.host import download
+
+HINTS = {
+    "answers": "correct the address",
+    "certificate": "name the authority that issued its certificate in base_ca_certificates",
+    "proxy_refused": "write user and password of the proxy into base_http_proxy and base_https_proxy",
+    "unreachable": "correct the address, check the network, or set base_http_proxy where only a proxy leads outside",
+}
+
+
+def main():
+    """Fetch the file beside its place, and move it there when it is the right one."""
+    module = AnsibleModule(
+        argument_spec={
+            "url": {"type": "str", "required": True},
+            "path": {"type": "path", "required": True},
+            "checksum": {"type": "str"},
+            "mode": {"type": "str", "default": "0644"},
+        },
+        supports_check_mode=True,
+    )
+    path, wanted = module.params["path"], (module.params["checksum"] or "").partition(":")[2].lower()
+    changed = not wanted or download.sha256(path) != wanted
+    if changed and module.check_mode:
+        _fetch(module, None)
+    elif changed:
+        _replace(module, path, wanted)
+    if os.path.exists(path):
+        changed = module.set_mode_if_different(path, module.params["mode"], changed)
+    module.exit_json(changed=changed)
+
+
+def _replace(module, path, wanted):
+    handle, new = tempfile.mkstemp(dir=os.path.dirname(path))
+    os.close(handle)
+    module.add_cleanup_file(new)
+    _fetch(module, new)
+    found = download.sha256(new)
+    if wanted and found != wanted:
+        url = download.without_password(module.params["url"])
+        module.fail_json(msg="The checksum of %s did not match: sha256:%s, not %s" % (url, found, wanted))
+    module.atomic_move(new, path)
+
+
+def _fetch(module, path):
+    problem = download.fetch(module.params["url"], path, download.read_proxies())
+    if problem:
+        url = download.without_password(module.params["url"])
+        module.fail_json(msg="%s cannot be fetched: %s; %s" % (url, problem["detail"], HINTS[problem["code"]]))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,60 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Proxies as role base writes them, and what is said of a fetch that fails."""
+
+import ssl
+import urllib.error
+
+import pytest
+from ansible_collections.allreduce.gpu.plugins.module_utils.host import download
+
+WRITTEN = """\
+# Written by role allreduce.gpu.base; changes made here are lost.
+export http_proxy='http://user:p%40ss word@proxy.example.org:3128'
+export HTTP_PROXY='http://user:p%40ss word@proxy.example.org:3128'
+export no_proxy=localhost,10.0.0.0/8
+"""
+
+
+def test_proxies_are_read_from_the_file_of_role_base(tmp_path):
+    (tmp_path / "proxy.sh").write_text(WRITTEN, encoding="utf-8")
+    address = "http://user:p%40ss word@proxy.example.org:3128"
+    expected = {"http_proxy": address, "HTTP_PROXY": address, "no_proxy": "localhost,10.0.0.0/8"}
+    assert download.read_proxies(str(tmp_path / "proxy.sh")) == expected
+    assert download.read_proxies(str(tmp_path / "missing.sh")) == {}
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (urllib.error.HTTPError("http://x/", 404, "Not Found", {}, None), "answers"),
+        (urllib.error.HTTPError("http://x/", 407, "Proxy Authentication Required", {}, None), "proxy_refused"),
+        (
+            urllib.error.URLError(OSError("Tunnel connection failed: 407 Proxy Authentication Required")),
+            "proxy_refused",
+        ),
+        (urllib.error.URLError(ssl.SSLCertVerificationError("self-signed")), "certificate"),
+        (urllib.error.URLError(ConnectionRefusedError(111, "Connection refused")), "unreachable"),
+        (ValueError("unknown url type: 'x'"), "unreachable"),
+    ],
+)
+def test_a_failure_has_a_code(monkeypatch, tmp_path, error, code):
+    def fail(*_args, **_more):
+        raise error
+
+    monkeypatch.setattr(download.urllib.request, "urlopen", fail)
+    problem = download.fetch("http://x/", str(tmp_path / "file"), {})
+    assert (problem["code"], problem["detail"]) == (code, str(error))
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("https://user:secret@host/file", "https://host/file"),
+        ("https://host/a@b", "https://host/a@b"),
+        ("file:///root/file", "file:///root/file"),
+    ],
+)
+def test_an_address_is_shown_without_its_password(url, shown):
+    assert download.without_password(url) == shown
