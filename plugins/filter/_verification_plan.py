@@ -11,7 +11,7 @@ author: The allreduce.gpu authors (@allreduce)
 description:
   - Derives the options of M(allreduce.gpu.node_probe) and M(allreduce.gpu.gpu_health) from a node's stack and facts,
     and the other nodes' addresses.
-positional: node, peers, hostvars
+positional: node, peers, hostvars, playing, nproc_per_node
 options:
   _input:
     description: The planned stack, C(ansible_facts.gpu_stack).
@@ -30,6 +30,15 @@ options:
     description: The variables of all hosts.
     type: dict
     required: true
+  playing:
+    description: Names of the nodes that run collectives together.
+    type: list
+    elements: str
+    default: []
+  nproc_per_node:
+    description: Ranks per node of the collectives, a number or V(auto).
+    type: str
+    default: auto
 """
 
 EXAMPLES = """
@@ -43,8 +52,8 @@ RETURN = """
 _value:
   description:
     - C(nvidia_smi), C(environments) and C(peers) as M(allreduce.gpu.node_probe) takes them, C(gpu_health), whether
-      M(allreduce.gpu.gpu_health) has anything to judge, with its C(gpu_count), and C(torch_environment), the environment
-      in which collectives can run.
+      M(allreduce.gpu.gpu_health) has anything to judge, with its C(gpu_count), C(torch_environment), the environment in
+      which collectives can run, and C(collectives), their C(device) and C(nproc_per_node).
   type: dict
 """
 

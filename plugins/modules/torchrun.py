@@ -144,6 +144,7 @@ EXAMPLES = r"""
 - name: Check the collectives over all nodes
   allreduce.gpu.torchrun:
     script: allreduce_check.py
+    args: [--device, cuda]
     run_id: "{{ __verify_run_id }}"
     directory: "{{ report_directory }}/collectives"
     timeout: 300

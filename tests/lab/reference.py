@@ -55,7 +55,8 @@ class Reference:
         """What differs from the inventory."""
         laid = ", ".join(f"{name}: {value}" for name, value in self.request.items())
         return (
-            f"{self.name} as its inventory asks for it, but with {laid}: PyTorch's own index is out of the lab's reach"
+            f"{self.name} as its inventory asks for it, but with {laid}: PyTorch's own index is out of the lab's reach; "
+            f"GPUs are simulated and none computes: {self.ranks} ranks per host use its processor"
         )
 
     def up(self) -> None:
@@ -69,23 +70,25 @@ class Reference:
             self.inventory / "lab.yml",
             self.machines,
             self.distribution,
-            variables={"gpu_stack_request": self.request, "nvidia_driver_boot_time_command": BOOT_TIME},
+            variables={
+                "gpu_stack_request": self.request,
+                "nvidia_driver_boot_time_command": BOOT_TIME,
+                "verify_gpu_compute": False,
+                "verify_nproc_per_node": str(self.ranks),
+            },
             wheel_set=self.name,
         )
 
     def job(self) -> Job:
-        """Return what is done on them; a host alone trains with as many ranks as it has GPUs.
-
-        Ranks are told: a build for CUDA refuses to count those of a node where no GPU computes.
-        """
-        ranks = ("-e", f"train_nproc_per_node={1 if len(self.hosts) > 1 else self.gpus}")
+        """Return what is done on them. Ranks are told: a build for CUDA refuses to count those of a node where no GPU computes."""
+        ranks = ("-e", f"train_nproc_per_node={self.ranks}")
         again = Step("site", "once more: nothing is left to change", still=True)
         return Job(self.inventory, (*steps(len(self.hosts), *ranks), again), f"make reference SYSTEM={self.name}")
 
     @property
-    def gpus(self) -> int:
-        """How many the first host has."""
-        return len(machines.named(self.machines[0]).gpus)
+    def ranks(self) -> int:
+        """How many a host trains with, and checks collectives with: a host alone as many as it has GPUs."""
+        return 1 if len(self.hosts) > 1 else len(machines.named(self.machines[0]).gpus)
 
 
 def names() -> list[str]:

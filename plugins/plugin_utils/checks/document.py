@@ -15,7 +15,7 @@ from ..drift.desired import DEFAULTS
 from ..drift.record import node_comparisons, record
 from .check import Check
 from .node import collective_checks, lost_node_checks, node_checks
-from .plan import cluster_address
+from .plan import cluster_address, gpu_compute, runs_without_gpus
 
 FACTS = ("distribution", "distribution_version", "kernel", "architecture", "processor_vcpus", "memtotal_mb")
 HEALTH = ("verdict", "findings", "judged", "counters")
@@ -26,11 +26,13 @@ def verification(
 ) -> dict[str, Any]:
     """The document. hosts: all that were to be verified; present: those that were still there at the end."""
     present = set(present)
+    nodes = {name: describe(name, hostvars[name], name in present) for name in hosts}
+    without = [name for name in nodes if name in present and runs_without_gpus(hostvars[name])]
     return {
         "format": 1,
         "finished": finished,
-        "nodes": {name: describe(name, hostvars[name], name in present) for name in hosts},
-        "cluster_checks": collective_checks(collectives),
+        "nodes": nodes,
+        "cluster_checks": collective_checks(collectives, without),
     }
 
 
@@ -40,12 +42,13 @@ def describe(name: str, variables: Mapping, present: bool) -> dict[str, Any]:
     stack, state, gpu_node = (facts.get(key) or {} for key in ("gpu_stack", "gpu_node_state", "gpu_node"))
     probe, health = (variables.get(f"__verify_{key}") or {} for key in ("probe", "health"))
     judged = {key: health[key] for key in HEALTH} if present and "verdict" in health else None
-    answers = (name, probe.get("node_probe"), judged)
+    answers = (name, probe.get("node_probe"), judged, gpu_compute(variables))
     chosen = {key: variables[key] for key in DEFAULTS if key in variables}
     comparisons = node_comparisons(stack, state, chosen) if present else []
     return {
         "address": cluster_address(variables),
         "remark": str(variables.get("report_remark") or ""),
+        "gpu_compute": gpu_compute(variables),
         "facts": {key: facts.get(key) for key in FACTS},
         "gpu_node": gpu_node,
         "gpu_stack": stack,
@@ -68,11 +71,13 @@ def summary(document: Mapping) -> dict[str, Any]:
 
 def summary_lines(document: Mapping) -> list[str]:
     """One line with its verdict for each node and for the cluster, with the checks that did not pass below it."""
-    groups = [(name, node["checks"], node.get("gpu_health")) for name, node in document["nodes"].items()]
     lines = []
-    for name, found, health in [*groups, ("cluster", document["cluster_checks"], None)]:
+    for name, node in [*document["nodes"].items(), ("cluster", {"checks": document["cluster_checks"]})]:
+        found, health = node["checks"], node.get("gpu_health")
         gpus = f", GPUs {health['verdict'].replace('_', ' ')}" if health else ""
         lines.append(f"{name}: {verdict_of(one['status'] for one in found)}{gpus} ({counted(found)})")
+        if not node.get("gpu_compute", True):
+            lines.append("  not checked: whether GPUs compute (verify_gpu_compute: false)")
         for entry in found:
             if entry["status"] in ("failed", "unknown"):
                 lines.append(f"  {entry['status']}: {entry['name']}: {sentence(entry)}")

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from .check import Check, compared, yes_no
+from .check import Check, check, compared, skipped, yes_no
 
 CATEGORY = "environment"
+NO_GPU_COMPUTE = "no GPU computes on this host (verify_gpu_compute: false)"
 MODULES = {"pytorch": "torch", "tensorflow": "tensorflow", "cupy": "cupy", "horovod": "horovod"}
 
 
-def checks(stack: Mapping, gpu_node: Mapping, probe: Mapping) -> Iterator[Check]:
+def checks(stack: Mapping, gpu_node: Mapping, probe: Mapping, gpu_compute: bool = True) -> Iterator[Check]:
+    """Yield the checks of one node; gpu_compute: whether its GPUs are said to compute, see role verify."""
     for planned in stack.get("environments") or []:
         name = planned["name"]
         answer = (probe.get("environments") or {}).get(name)
@@ -21,7 +23,9 @@ def checks(stack: Mapping, gpu_node: Mapping, probe: Mapping) -> Iterator[Check]
             if framework in MODULES:
                 yield imports(name, MODULES[framework], answer)
         if "pytorch" in (planned.get("frameworks") or {}):
-            yield cuda(planned, len(gpu_node.get("gpus") or []), answer)
+            gpus = len(gpu_node.get("gpus") or [])
+            without = not gpu_compute and is_for_cuda(planned)
+            yield without_compute(planned, gpus, answer) if without else cuda(planned, gpus, answer)
             if known_libraries(planned):
                 yield libraries(planned, answer)
 
@@ -72,9 +76,22 @@ def _named(versions: Mapping[str, str | None]) -> str:
     return ", ".join(f"{names[name]} {version or 'none'}" for name, version in versions.items())
 
 
+def is_for_cuda(planned: Mapping) -> bool:
+    return planned.get("accelerator") == "cuda"
+
+
+def without_compute(planned: Mapping, gpus: int, answer: Mapping | None) -> Check:
+    """Skip what only a GPU that computes can answer; one that computes all the same contradicts who said that none does."""
+    label, expected = f"{planned['name']}_cuda", f"yes, {gpus} GPUs"
+    if ((answer or {}).get("torch") or {}).get("cuda_available"):
+        reason = "a GPU computes on this host: leave out verify_gpu_compute: false"
+        return check(label, CATEGORY, "no", "yes", "failed", reason)
+    return skipped(label, CATEGORY, expected, NO_GPU_COMPUTE)
+
+
 def cuda(planned: Mapping, gpus: int, answer: Mapping | None) -> Check:
     """PyTorch sees the GPUs where the environment is built for them, and none elsewhere."""
-    wanted = planned.get("accelerator") == "cuda"
+    wanted = is_for_cuda(planned)
     label, expected = f"{planned['name']}_cuda", f"yes, {gpus} GPUs" if wanted else "no"
     found = (answer or {}).get("torch") or {}
     available = found.get("cuda_available")

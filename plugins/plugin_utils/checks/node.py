@@ -21,19 +21,20 @@ def node_checks(
     node: str = "",
     probe: Mapping | None = None,
     health: Mapping | None = None,
+    gpu_compute: bool = True,
 ) -> list[Check]:
     """Return the checks of a node.
 
     comparisons: of plan and node, see drift.reconcile; stack, state, gpu_node: the facts gpu_stack, gpu_node_state and
     gpu_node; probe: what module node_probe returned; health: what module gpu_health returned. None when one did not run
-    (what depends on it is then unknown).
+    (what depends on it is then unknown). gpu_compute: whether the node's GPUs are said to compute.
     """
     probe = probe or {}
     return on_node(node, [
         *drift.checks(comparisons),
         *coherence.checks(stack, state, gpu_node, probe),
         *gpu_health.checks(stack, gpu_node, health),
-        *environment.checks(stack, gpu_node, probe),
+        *environment.checks(stack, gpu_node, probe, gpu_compute),
         *network.checks(state, probe),
     ])  # fmt: skip
 
@@ -44,8 +45,12 @@ def lost_node_checks(node: str) -> list[Check]:
     return on_node(node, [check("reachable", "health", "yes", "no", "failed", reason)])
 
 
-def collective_checks(result: Mapping) -> list[Check]:
-    """Checks of the cluster from what action torchrun returned for allreduce_check.py."""
+def collective_checks(result: Mapping, without: Iterable[str] = ()) -> list[Check]:
+    """Return the checks of the cluster.
+
+    result: what action torchrun returned for allreduce_check.py; without: nodes planned for CUDA whose GPUs are said not to
+    compute, for whose sake all ranks ran on processors
+    """
     if result.get("skipped"):
         return on_node(
             "cluster",
@@ -66,7 +71,11 @@ def collective_checks(result: Mapping) -> list[Check]:
         tail = [line for line in failure.get("tail") or [] if line.strip()]
         reason = f"{reason} Last line: {tail[-1].strip()}" if tail else reason
         return on_node(
-            "cluster", [compared("collectives", "collectives", "a run on all nodes", "failed", False, reason)]
+            "cluster",
+            [
+                compared("collectives", "collectives", "a run on all nodes", "failed", False, reason),
+                *between_gpus(without),
+            ],
         )
     where = f"on {metrics['world_size']} ranks ({metrics['backend']})"
     found = [
@@ -76,7 +85,16 @@ def collective_checks(result: Mapping) -> list[Check]:
         )
         for entry in metrics["checks"]
     ]  # fmt: skip
-    return on_node("cluster", found + bandwidth(metrics))
+    return on_node("cluster", found + bandwidth(metrics) + between_gpus(without))
+
+
+def between_gpus(without: Iterable[str]) -> list[Check]:
+    """Say that collectives between GPUs were not tried, and for which nodes' sake."""
+    names = ", ".join(without)
+    if not names:
+        return []
+    reason = f"{environment.NO_GPU_COMPUTE}: {names}; all ranks used their processors"
+    return [skipped("collectives_gpu", "collectives", "right sums between GPUs (nccl)", reason)]
 
 
 def bandwidth(metrics: Mapping) -> list[Check]:

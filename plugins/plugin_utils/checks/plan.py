@@ -9,16 +9,50 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ..cluster.address import cluster_address
-from .environment import MODULES
+from .environment import MODULES, is_for_cuda
 from .health import is_wanted, planned_gpus
 
 
+def gpu_compute(variables: Mapping) -> bool:
+    """Return whether a node's GPUs are said to compute, as role verify noted it; what nobody said is judged strictly."""
+    return bool(variables.get("__verify_gpu_compute", True))
+
+
+def torch_environment(stack: Mapping) -> Mapping | None:
+    """Return the environment in which collectives can run."""
+    environments = stack.get("environments") or []
+    return next((planned for planned in environments if "pytorch" in (planned.get("frameworks") or {})), None)
+
+
+def runs_without_gpus(variables: Mapping) -> bool:
+    """Return whether a node is planned to run collectives on GPUs that are said not to compute."""
+    stack = (variables.get("ansible_facts") or {}).get("gpu_stack") or {}
+    return is_for_cuda(torch_environment(stack) or {}) and not gpu_compute(variables)
+
+
+def collectives(
+    stack: Mapping, playing: Iterable[str], hostvars: Mapping[str, Mapping], nproc_per_node: str
+) -> dict[str, str]:
+    """Return {device, nproc_per_node} of a node's ranks: the GPUs that it is planned for, and nothing else in their place,
+    unless a node of the run is said to have none that compute; then all ranks use their processors.
+    """
+    planned = is_for_cuda(torch_environment(stack) or {})
+    if planned and not any(runs_without_gpus(hostvars[name]) for name in playing):
+        return {"device": "cuda", "nproc_per_node": nproc_per_node}
+    return {"device": "cpu", "nproc_per_node": "1" if nproc_per_node == "auto" else nproc_per_node}
+
+
 def verification_plan(
-    stack: Mapping, node: str, peers: Iterable[str], hostvars: Mapping[str, Mapping]
+    stack: Mapping,
+    node: str,
+    peers: Iterable[str],
+    hostvars: Mapping[str, Mapping],
+    playing: Iterable[str] = (),
+    nproc_per_node: str = "auto",
 ) -> dict[str, Any]:
     """{``nvidia_smi``, ``environments``: {name: modules}, ``peers``: {name: address}} for module node_probe,
-    ``gpu_health``, whether module gpu_health has anything to judge, ``gpu_count`` for it, and ``torch_environment``, the
-    name of the one in which collectives can run, or None.
+    ``gpu_health``, whether module gpu_health has anything to judge, ``gpu_count`` for it, ``torch_environment``, the
+    name of the one in which collectives can run, or None, and ``collectives``, where and with how many ranks they do.
     """
     facts = hostvars[node].get("ansible_facts") or {}
     environments = stack.get("environments") or []
@@ -32,5 +66,6 @@ def verification_plan(
             for name, wanted in frameworks.items()
         },
         "peers": {peer: cluster_address(hostvars[peer]) for peer in peers if peer != node},
-        "torch_environment": next((name for name, wanted in frameworks.items() if "pytorch" in wanted), None),
+        "torch_environment": (torch_environment(stack) or {}).get("name"),
+        "collectives": collectives(stack, playing, hostvars, nproc_per_node),
     }

@@ -40,10 +40,11 @@ class ComparisonRecord:
 
 @dataclass(frozen=True)
 class NodeVerification:
-    """One node. gpu_health is None where module gpu_health did not run."""
+    """One node. gpu_health is None where module gpu_health did not run; gpu_compute: what its user said of its GPUs."""
 
     address: str = ""
     remark: str = ""
+    gpu_compute: bool = True
     facts: Facts = Facts()
     gpu_node: GpuNode = field(default_factory=GpuNode)
     gpu_stack: Stack = field(default_factory=Stack)

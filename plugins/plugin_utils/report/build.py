@@ -30,7 +30,7 @@ def build(verification: Verification, results: Iterable[TrainingResult], title: 
     return Report(
         title=clean(title),
         finished=_finished(verification, runs),
-        verdict=_verdict(nodes, cluster, runs, scaling),
+        verdict=_verdict(nodes, cluster, runs, scaling, sum(not node.gpu_compute for node in found.values())),
         nodes=nodes,
         cluster_checks=cluster,
         runs=runs,
@@ -80,8 +80,13 @@ def _rank(order: tuple[str, ...], value: str) -> int:
 
 
 def _verdict(
-    nodes: tuple[Node, ...], cluster: tuple[Check, ...], runs: tuple[Run, ...], scaling: tuple[Scaling, ...]
+    nodes: tuple[Node, ...],
+    cluster: tuple[Check, ...],
+    runs: tuple[Run, ...],
+    scaling: tuple[Scaling, ...],
+    without_compute: int,
 ) -> Verdict:
+    """without_compute: the number of nodes whose GPUs were said not to compute."""
     checks = [check for node in nodes for check in node.checks] + list(cluster)
     counted = Counter(check.status for check in checks)
     counts = {status: counted[status] for status in STATUSES}
@@ -89,7 +94,12 @@ def _verdict(
     statuses = ["failed" if run.status == "failed" else "passed" for run in current] or ["unknown"]
     statuses += [*(check.status for check in checks), *(() if counts["passed"] else ("unknown",))]
     training_sentences = _training_sentences(current, scaling)
-    sentences = (_checks_sentence(nodes, counts), *_plan_sentence(nodes), *training_sentences)
+    sentences = (
+        _checks_sentence(nodes, counts),
+        *_compute_sentence(without_compute),
+        *_plan_sentence(nodes),
+        *training_sentences,
+    )
     return Verdict(verdict(statuses), counts, sentences)
 
 
@@ -99,6 +109,11 @@ def _checks_sentence(nodes: tuple[Node, ...], counts: Mapping[str, int]) -> str:
     order = ("passed", "failed", "unknown", "skipped")
     shown = [f"{counts[status]:,} {status}" for status in order if counts[status] or status in ("passed", "failed")]
     return f"{plural(len(nodes), 'node')}, {plural(sum(counts.values()), 'check')}: {enumeration(shown)}."
+
+
+def _compute_sentence(without: int) -> Iterator[str]:
+    if without:
+        yield f"Whether GPUs compute was not checked on {plural(without, 'node')} (verify_gpu_compute: false)."
 
 
 def _plan_sentence(nodes: tuple[Node, ...]) -> Iterator[str]:

@@ -32,6 +32,9 @@ MIB = 1 << 20
 def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Check collectives over all ranks.")
     parser.add_argument(
+        "--device", choices=["cuda", "cpu"], required=True, help="what the ranks compute on: NCCL between GPUs, or Gloo"
+    )
+    parser.add_argument(
         "--mebibytes", type=int, nargs="*", help="sizes to time (default: 1 16 with Gloo, 16 256 with NCCL)"
     )
     parser.add_argument("--repeats", type=int, default=5, help="timings of each size, of which the median counts")
@@ -39,10 +42,10 @@ def parse_arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def join_ranks(timeout: int) -> torch.device:
-    """Join the process group; returns the device of this rank."""
+def join_ranks(kind: str, timeout: int) -> torch.device:
+    """Join the process group; returns the device of this rank. One that is wanted and absent is an error, never replaced."""
     wait = timedelta(seconds=timeout)
-    if not torch.cuda.is_available():
+    if kind == "cpu":
         dist.init_process_group("gloo", timeout=wait)
         return torch.device("cpu")
     device = torch.device("cuda", int(os.environ["LOCAL_RANK"]))
@@ -130,7 +133,7 @@ def measure(size: int, device: torch.device, repeats: int) -> dict:
 @record
 def main() -> int:
     args = parse_arguments()
-    device = join_ranks(args.timeout)
+    device = join_ranks(args.device, args.timeout)
     checks = agree(check_collectives(device), device)
     sizes = args.mebibytes or ([16, 256] if device.type == "cuda" else [1, 16])
     result = {

@@ -127,6 +127,20 @@ def test_a_host_alone_trains_with_all_its_gpus():
     assert [step.options[-1] for step in trained] == ["train_nproc_per_node=4"]
 
 
+def test_collectives_have_as_many_ranks_as_training(monkeypatch, tmp_path):
+    """No GPU of the lab computes: verify is told so."""
+    given = {}
+    monkeypatch.setattr(paths, "CHECKOUT", tmp_path)
+    monkeypatch.setattr(reference.hosts, "up", lambda *args, **more: given.update({args[0]: more["variables"]}))
+    for name in ("a40-ubuntu2004", "a100-el8"):
+        reference.get(name).up()
+    kept = ("verify_gpu_compute", "verify_nproc_per_node")
+    assert {lab: [variables[key] for key in kept] for lab, variables in given.items()} == {
+        "a40": [False, "4"],
+        "el8": [False, "1"],
+    }
+
+
 def test_the_four_reference_systems_are_known():
     assert reference.names() == ["a100-el8", "a100-ubuntu2204", "a40-ubuntu2004", "multi-gpu-workstation"]
 

@@ -36,3 +36,16 @@ def test_the_variables_have_the_types_of_the_module_and_its_defaults():
         assert {key: option[key] for key in kept if key in option} == {key: limit[key] for key in kept if key in limit}
         assert f"gpu_health#module:{name})" in option["description"]
         assert "default" not in option and f"verify_{name}" not in load("defaults/main.yml")
+
+
+def test_gpus_compute_unless_it_is_said_that_they_do_not():
+    assert load("defaults/main.yml")["verify_gpu_compute"] is True
+    [note] = [one["ansible.builtin.set_fact"] for one in load("tasks/measure.yml") if "ansible.builtin.set_fact" in one]
+    assert note == {"__verify_gpu_compute": "{{ verify_gpu_compute | bool }}"}
+
+
+def test_collectives_are_told_what_they_run_on():
+    """Left to themselves they would take the processor where a GPU fails."""
+    [task] = [one for one in load("tasks/collectives.yml") if "allreduce.gpu.torchrun" in one]
+    assert task["allreduce.gpu.torchrun"]["args"] == ["--device", "{{ __verify_plan.collectives.device }}"]
+    assert task["allreduce.gpu.torchrun"]["nproc_per_node"] == "{{ __verify_plan.collectives.nproc_per_node }}"

@@ -133,7 +133,67 @@ def test_the_plan_names_modules_peers_and_the_environment_of_pytorch():
         "environments": {"main": ["torch"]},
         "peers": {"gpu-2": "10.0.0.2"},
         "torch_environment": "main",
+        "collectives": {"device": "cpu", "nproc_per_node": "1"},
     }
+
+
+def computing(accelerator, said):
+    """Variables of a node; said: what role verify noted of its GPUs, None if it noted nothing."""
+    stack = {"environments": [{"name": "main", "accelerator": accelerator, "frameworks": {"pytorch": "2"}}]}
+    noted = {} if said is None else {"__verify_gpu_compute": said}
+    return {"ansible_facts": {"gpu_stack": stack}, **noted}
+
+
+@pytest.mark.parametrize(
+    ("nodes", "nproc", "device", "ranks"),
+    [
+        ([("cuda", True), ("cuda", True)], "auto", "cuda", "auto"),
+        ([("cuda", None), ("cuda", None)], "auto", "cuda", "auto"),
+        ([("cuda", True), ("cuda", True)], "2", "cuda", "2"),
+        ([("cuda", False), ("cuda", False)], "auto", "cpu", "1"),
+        ([("cuda", False), ("cuda", False)], "4", "cpu", "4"),
+        ([("cuda", True), ("cuda", False)], "auto", "cpu", "1"),
+        ([("cpu", True), ("cpu", True)], "auto", "cpu", "1"),
+        ([("cpu", False), ("cpu", False)], "3", "cpu", "3"),
+        ([("cuda", True), ("cpu", False)], "auto", "cuda", "auto"),
+    ],
+)
+def test_collectives_run_on_gpus_unless_a_node_is_said_to_have_none_that_compute(nodes, nproc, device, ranks):
+    hosts = {f"gpu-{number}": computing(*node) for number, node in enumerate(nodes)}
+    stack = hosts["gpu-0"]["ansible_facts"]["gpu_stack"]
+    plan = verification_plan(stack, "gpu-0", [], hosts, list(hosts), nproc)
+    assert plan["collectives"] == {"device": device, "nproc_per_node": ranks}
+
+
+@pytest.mark.parametrize(
+    ("accelerator", "said", "cuda", "skipped"),
+    [
+        ("cuda", None, "failed", []),
+        ("cuda", True, "failed", []),
+        ("cuda", False, "skipped", ["collectives_gpu"]),
+        ("cpu", None, "passed", []),
+        ("cpu", False, "passed", []),
+    ],
+)
+@pytest.mark.parametrize("collectives", [SUCCEEDED, {"msg": "No start."}])
+def test_what_needs_a_gpu_that_computes_is_skipped_where_none_does_and_judged_elsewhere(
+    accelerator, said, cuda, skipped, collectives
+):
+    variables = computing(accelerator, said)
+    answer = {"torch": {"version": "2", "cuda_available": False, "device_count": 0}}
+    variables["__verify_probe"] = {"node_probe": {"environments": {"main": answer}}}
+    document = verification(["gpu-1"], ["gpu-1"], {"gpu-1": variables}, collectives, "")
+    assert [one["status"] for one in document["nodes"]["gpu-1"]["checks"] if one["name"] == "main_cuda"] == [cuda]
+    told = [one for one in document["cluster_checks"] if one["name"] == "collectives_gpu"]
+    assert [one["name"] for one in told if one["status"] == "skipped" and "gpu-1" in one["reason"]] == skipped
+    assert document["nodes"]["gpu-1"]["gpu_compute"] is (said is not False)
+    lines = summary(document)["lines"]
+    assert ("  not checked: whether GPUs compute (verify_gpu_compute: false)" in lines) == (said is False)
+
+
+def test_collectives_that_did_not_run_are_not_skipped_a_second_time():
+    document = verification(["gpu-1"], ["gpu-1"], {"gpu-1": computing("cuda", False)}, {"skipped": True}, "")
+    assert [one["name"] for one in document["cluster_checks"]] == ["collectives"]
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,33 @@ def test_cuda_matches_the_accelerator(accelerator, gpus, torch, status):
     assert environment.cuda(dict(PLANNED, accelerator=accelerator), gpus, answer)["status"] == status
 
 
+@pytest.mark.parametrize(
+    ("accelerator", "torch", "status"),
+    [
+        ("cuda", {"cuda_available": False, "device_count": 0}, "skipped"),
+        ("cuda", {"error": "ImportError: libcudart"}, "skipped"),
+        ("cuda", None, "skipped"),
+        ("cuda", {"cuda_available": True, "device_count": 2}, "failed"),
+        ("cpu", {"cuda_available": False, "device_count": 0}, "passed"),
+        ("cpu", {"cuda_available": True, "device_count": 2}, "failed"),
+        ("cpu", None, "unknown"),
+    ],
+)
+def test_without_gpus_that_compute_cuda_is_skipped_and_never_passed(accelerator, torch, status):
+    stack = {"environments": [dict(PLANNED, accelerator=accelerator)]}
+    probe = {"environments": {"main": {"torch": {"version": "2", **torch}} if torch else {}}}
+    found = {one["name"]: one for one in environment.checks(stack, {"gpus": [{}, {}]}, probe, gpu_compute=False)}
+    assert found["main_cuda"]["status"] == status
+    assert ("verify_gpu_compute: false" in found["main_cuda"]["reason"]) == (accelerator == "cuda")
+
+
+def test_gpus_compute_unless_it_is_said_that_they_do_not():
+    stack = {"environments": [dict(PLANNED, accelerator="cuda")]}
+    probe = {"environments": {"main": {"torch": {"version": "2", "cuda_available": False, "device_count": 0}}}}
+    statuses = {one["name"]: one["status"] for one in environment.checks(stack, {"gpus": [{}]}, probe)}
+    assert statuses == {"main_torch": "passed", "main_cuda": "failed"}
+
+
 # What the wheels of the general package index say on a machine without a driver; 2.0.1 and 2.4.1 were recorded.
 OF_2_0_1 = {"cuda": "11.7", "cudnn": 8500, "nccl": [2, 14, 3]}
 OF_2_3_1 = {"cuda": "12.1", "cudnn": 8902, "nccl": [2, 20, 5]}

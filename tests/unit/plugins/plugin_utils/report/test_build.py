@@ -38,6 +38,21 @@ def test_all_well(verification, results):
     )
 
 
+@pytest.mark.parametrize(
+    ("said", "sentences"),
+    [
+        ((True, True), []),
+        ((True, False), ["Whether GPUs compute was not checked on 1 node (verify_gpu_compute: false)."]),
+        ((False, False), ["Whether GPUs compute was not checked on 2 nodes (verify_gpu_compute: false)."]),
+    ],
+)
+def test_the_report_says_where_no_gpu_had_to_compute(verification, results, said, sentences):
+    for node, compute in zip(verification["nodes"].values(), said, strict=True):
+        node["gpu_compute"] = compute
+    found = cluster.build_report(verification, results, "A").verdict.sentences
+    assert [sentence for sentence in found if "compute" in sentence] == sentences
+
+
 def test_a_failed_check_fails_the_report(verification, results):
     verification["nodes"]["gpu-2"]["checks"][0]["status"] = "failed"
 
