@@ -16,9 +16,15 @@ APT_PORT = 3142
 WHEELS_PORT = 8000
 MIRROR_PORT = 8001
 INOTIFY = Path("/proc/sys/fs/inotify/max_user_instances")
-MIRROR_SERVER = "/srv/mirror-server/server.py"
+SERVER = "/srv/mirror-server/server.py"
+# What each source served, and what the apt cache fetched for it (traffic.py).
+LOGS = {
+    "apt": "/var/log/apt-cacher-ng/apt-cacher.log",
+    "wheels": "/var/log/lab-wheels.log",
+    "mirror": "/var/log/lab-mirror.log",
+}
 # Raised when the container's mounts or what runs in it change, so that one of an older checkout is made again.
-EDITION = "2"
+EDITION = "3"
 
 # apt-cacher-ng's package starts it at once, so the volume comes in by configuration, with the owner it needs.
 SETUP = f"""
@@ -28,13 +34,13 @@ if ! [ -e /etc/apt-cacher-ng/zz_lab.conf ]; then
   apt-get -qq update
   apt-get -qq install -y --no-install-recommends apt-cacher-ng >/tmp/install.log 2>&1 || {{ tail -3 /tmp/install.log >&2; exit 1; }}
   chown -R apt-cacher-ng: /srv/apt
-  echo 'CacheDir: /srv/apt' > /etc/apt-cacher-ng/zz_lab.conf
+  printf 'CacheDir: /srv/apt\\nUnbufferLogs: 1\\n' > /etc/apt-cacher-ng/zz_lab.conf
   systemctl restart apt-cacher-ng
 fi
 systemctl is-active -q wheels || systemd-run --quiet --unit=wheels \
-  python3 -m http.server --directory /srv/wheels {WHEELS_PORT}
+  python3 {SERVER} --root /srv/wheels --port {WHEELS_PORT} --log {LOGS["wheels"]}
 systemctl is-active -q mirror || systemd-run --quiet --unit=mirror \
-  python3 {MIRROR_SERVER} --root /srv/mirror/served --faults /srv/mirror/faults --port {MIRROR_PORT}
+  python3 {SERVER} --root /srv/mirror/served --faults /srv/mirror/faults --port {MIRROR_PORT} --log {LOGS["mirror"]}
 """
 
 
@@ -71,7 +77,7 @@ def ensure(image):
         "--volume", f"{paths.APT_CACHE}:/srv/apt",
         "--volume", f"{wheels.local_directory()}:/srv/wheels:ro",
         "--volume", f"{mirror.HOME}:/srv/mirror:ro",
-        "--volume", f"{mirror.SERVER.parent}:{MIRROR_SERVER.rpartition('/')[0]}:ro",
+        "--volume", f"{mirror.SERVER.parent}:{SERVER.rpartition('/')[0]}:ro",
     )  # fmt: skip
     wait_until_booted(NAME)
     podman("exec", "--interactive", NAME, "sh", input_text=SETUP)

@@ -1,14 +1,19 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Serve the mirror over HTTP, and misbehave where told to: runs with the standard library alone.
+"""Serve the lab's files over HTTP, count them, and misbehave where told to: runs with the standard library alone.
+
+With --faults it is the mirror; without, a plain directory with listings (the wheels).
 
 /VIEW/PATH shows PATH. A view is any word (a lab's name): FAULTS/VIEW.json holds what goes wrong for who uses that view,
 [{"fault": NAME, "match": PATTERN, ...}], and is read again for every request. The first rule that matches a path counts.
+
+--log FILE gets a line for every file that went out, TIME|O|BYTES|CLIENT|PATH, as apt-cacher-ng writes them.
 """
 
 import argparse
 import fnmatch
+import functools
 import http.server
 import json
 import posixpath
@@ -51,7 +56,30 @@ def variant_of(root, path, name):
     return root / path.strip("/")
 
 
-class Handler(http.server.BaseHTTPRequestHandler):
+class Counted:
+    """Writes what was served to a file, where there is one."""
+
+    log = None
+
+    def note(self, size, path):
+        if self.log:
+            with open(self.log, "a") as out:
+                out.write(f"{time.time():.0f}|O|{size}|{self.client_address[0]}|{path.strip('/')}\n")
+
+
+class Directory(Counted, http.server.SimpleHTTPRequestHandler):
+    """Answers with the files of a directory, and with listings."""
+
+    def copyfile(self, source, outputfile):
+        sent = 0
+        try:
+            while block := source.read(1 << 16):
+                sent += outputfile.write(block)
+        finally:  # also what went out before the client had enough
+            self.note(sent, urllib.parse.unquote(self.path))
+
+
+class Handler(Counted, http.server.BaseHTTPRequestHandler):
     """Answers GET and HEAD."""
 
     protocol_version = "HTTP/1.1"
@@ -95,9 +123,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if self.command == "HEAD":
             return
         if fault == "broken-connection":
-            self.wfile.write(content[: len(content) // 2])
+            content = content[: len(content) // 2]
             self.close_connection = True
-        elif fault == "slow":
+        self.note(len(content), urllib.parse.unquote(self.path))
+        if fault == "slow":
             self._trickle(content, rule.get("rate", 32768))
         else:
             self.wfile.write(content)
@@ -109,9 +138,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
             time.sleep(1)
 
 
-def serve(root, faults, port, address=""):
+def serve(root, faults, port, address="", log=None):
     """An HTTP server that is not started yet."""
-    handler = type("MirrorHandler", (Handler,), {"root": Path(root), "faults": Path(faults)})
+    if faults:
+        handler = type("MirrorHandler", (Handler,), {"root": Path(root), "faults": Path(faults), "log": log})
+    else:
+        handler = functools.partial(type("DirectoryHandler", (Directory,), {"log": log}), directory=str(root))
     return http.server.ThreadingHTTPServer((address, port), handler)
 
 
@@ -119,10 +151,11 @@ def main():
     """Command line."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--root", required=True)
-    parser.add_argument("--faults", required=True)
+    parser.add_argument("--faults")
     parser.add_argument("--port", type=int, required=True)
+    parser.add_argument("--log")
     args = parser.parse_args()
-    serve(args.root, args.faults, args.port).serve_forever()
+    serve(args.root, args.faults, args.port, log=args.log).serve_forever()
 
 
 if __name__ == "__main__":

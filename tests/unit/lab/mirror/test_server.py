@@ -12,6 +12,7 @@ import time
 
 import pytest
 
+from tests.lab import traffic
 from tests.lab.mirror import build, faults, server
 from tests.lab.progress import LabError
 
@@ -86,6 +87,37 @@ def test_a_slow_link_takes_its_time(mirror):
 @pytest.mark.parametrize("path", ["cuda/.lab/expired/InRelease", "cuda/nothing", "../faults/gpu.json", "cuda"])
 def test_what_is_not_shown(mirror, path):
     assert mirror(path)[0] == 404
+
+
+@pytest.mark.parametrize(
+    ("faulty", "path", "size"), [(True, f"gpu/{DEB}", 10), (False, DEB, 10), (False, "cuda/", None), (False, "none", 0)]
+)
+def test_what_was_served_is_counted(mirror, tmp_path, faulty, path, size):
+    log = tmp_path / "log"
+    place = tmp_path / "faults" if faulty else None
+    with server.serve(tmp_path / "served", place, 0, "127.0.0.1", log=log) as running:
+        threading.Thread(target=running.serve_forever, daemon=True).start()
+        connection = http.client.HTTPConnection(*running.server_address, timeout=10)
+        connection.request("GET", f"/{path}")
+        content = connection.getresponse().read()
+        deadline = time.monotonic() + 10
+        while size != 0 and not log.exists() and time.monotonic() < deadline:
+            time.sleep(0.01)  # the line follows the last byte
+        running.shutdown()
+    found = list(traffic.parse("mirror", log.read_text().splitlines(), "127.0.0.1")) if log.exists() else []
+    assert sum(one.size for one in found) == (len(content) if size is None else size)
+    assert [one.path for one in found] == ([path.strip("/")] if size != 0 else [])
+
+
+@pytest.mark.parametrize(
+    ("fault", "sent"), [("broken-connection", 5), ("missing", None), ({"fault": "slow", "rate": 9}, 10)]
+)
+def test_of_what_misbehaves_what_went_out_is_counted(tmp_path, mirror, monkeypatch, fault, sent):
+    noted = []
+    monkeypatch.setattr(server.Counted, "note", lambda self, size, path: noted.append((size, path)))
+    faults.set_faults("gpu", fault)
+    mirror(DEB)
+    assert noted == ([] if sent is None else [(sent, f"/gpu/{DEB}")])
 
 
 def test_an_unknown_fault_is_refused(mirror):
