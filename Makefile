@@ -32,7 +32,7 @@ test-all: ## test, and the long scenarios
 	@rm -rf tests/output && mkdir -p tests/output
 	@$(BIN)/nox -t all --report tests/output/nox.json
 
-bench: bootstrap ## What a no-change site run costs on the demo's hosts, beside the floor
+bench: bootstrap ## What runs cost: without a change, beside the floor; the first, beside the same typed by hand
 	@$(BIN)/python -m tests.bench --nodes $(NODES)
 
 requirements: bootstrap ## Resolve requirements*.in again (hashes for every wheel)

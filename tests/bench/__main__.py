@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""`make bench`: the cost of a no-change `site` run, on the demo's hosts and on one that takes everything."""
+"""`make bench`: the cost of a no-change `site` run, on the demo's hosts and on one that takes everything; and of growth."""
 
 import argparse
 import sys
@@ -10,6 +10,7 @@ from pathlib import Path
 from tests.lab import hosts
 from tests.lab.progress import LabError, say
 
+from . import growth
 from .measure import CHECKOUT, floor, playbook
 
 INVENTORY = CHECKOUT / "inventories" / "lab"
@@ -17,17 +18,36 @@ FULL = Path(__file__).with_name("full_host.yml")
 
 
 def main():
-    """Print the tables; 1 when a second run still changed something."""
+    """Print the tables; 1 when a second run still changed something, or growth was not what it must be."""
     parser = argparse.ArgumentParser(prog="make bench")
     parser.add_argument("--nodes", type=int, default=2)
-    nodes = parser.parse_args().nodes
+    parser.add_argument("--part", action="append", choices=PARTS, help="only this one; may be repeated")
+    args = parser.parse_args()
     hosts.ensure_ssh_key()
-    steady = _measure(f"{nodes} hosts of the demo", _demo(nodes))
+    good = [PARTS[part](args.nodes) for part in args.part or PARTS]
+    return 0 if all(good) else 1
+
+
+def _steady(nodes):
+    return _measure(f"{nodes} hosts of the demo", _demo(nodes))
+
+
+def _everything(_nodes):
     try:
-        steady &= _measure("a host with 8 simulated A100, driver, fabric manager, CUDA, cuDNN, NCCL, PyTorch", *_full())
+        return _measure("a host with 8 simulated A100, driver, fabric manager, CUDA, cuDNN, NCCL, PyTorch", *_full())
     finally:
         hosts.down("bench")
-    return 0 if steady else 1
+
+
+def _growth(_nodes):
+    return growth.measure()
+
+
+def _growth_everything(_nodes):
+    return growth.measure(growth.EVERYTHING)
+
+
+PARTS = {"steady": _steady, "everything": _everything, "growth": _growth, "growth-everything": _growth_everything}
 
 
 def _demo(nodes):

@@ -22,20 +22,21 @@ CHECKOUT = Path(__file__).resolve().parents[2]
 
 @dataclass
 class Cost:
-    """What one run cost: seconds of wall clock and of controller CPU; executions {host: Counter(role)}."""
+    """What one run cost: seconds of wall clock and of controller CPU; executions {host: Counter(role)}; actions: all of them."""
 
     wall: float
     cpu: float
     executions: dict = field(default_factory=dict)
     changed: dict = field(default_factory=dict)
+    actions: list = field(default_factory=list)
 
     def per_host(self):
         """Remote module executions of the host that had most."""
         return max((sum(roles.values()) for roles in self.executions.values()), default=0)
 
 
-def playbook(name, inventory, *options):
-    """Cost of `ansible-playbook playbooks/NAME.yml`; RuntimeError when it fails."""
+def playbook(name, inventory, *options, record=False):
+    """Cost of `ansible-playbook playbooks/NAME.yml`; RuntimeError when it fails. ``record``: actions say what modules were told."""
     with tempfile.NamedTemporaryFile("r", suffix=".jsonl") as log:
         environment = {
             **os.environ,
@@ -44,17 +45,18 @@ def playbook(name, inventory, *options):
             "ANSIBLE_CALLBACKS_ENABLED": "executions",
             "ALLREDUCE_EXECUTIONS": log.name,
             "ANSIBLE_NOCOLOR": "1",
+            **({"ALLREDUCE_RECORD": "1"} if record else {}),
         }
         argv = ["ansible-playbook", str(CHECKOUT / "playbooks" / f"{name}.yml"), "-i", str(inventory), *options]
         done, wall, cpu = timed(argv, env=environment, cwd=CHECKOUT)
         if done.returncode:
             raise RuntimeError(f"{name}.yml failed:\n{done.stdout[-3000:]}{done.stderr[-1000:]}")
-        executions = {}
-        for line in log.read().splitlines():
-            row = json.loads(line)
-            executions.setdefault(row["host"], Counter())[row["role"] or name] += 1
+        actions = [json.loads(line) for line in log.read().splitlines()]
+    executions = {}
+    for row in actions:
+        executions.setdefault(row["host"], Counter())[row["role"] or name] += 1
     changed = {host: int(count) for host, count in re.findall(r"^(\S+)\s+: .*changed=(\d+)", done.stdout, re.M)}
-    return Cost(wall, cpu, executions, changed)
+    return Cost(wall, cpu, executions, changed, actions)
 
 
 def floor(inventory, repeats=5):

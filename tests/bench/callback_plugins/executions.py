@@ -6,7 +6,8 @@
 Tasks are the wrong thing to count: a template that changes nothing executes two modules, a skipped
 task none. So the one function every action plugin sends modules through is wrapped, before Ansible
 forks its workers; these inherit the wrapper and append to the file. Hosts with connection local are
-the controller; $ALLREDUCE_COUNT_LOCAL counts them too.
+the controller; $ALLREDUCE_COUNT_LOCAL counts them too. $ALLREDUCE_RECORD adds what each module was
+told, and what came of it: enough to do the same by hand.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from __future__ import annotations
 import functools
 import json
 import os
+import time
 
 from ansible.plugins.action import ActionBase
 from ansible.plugins.callback import CallbackBase
@@ -31,19 +33,34 @@ def _wrap(execute, path):
     @functools.wraps(execute)
     def counted(self, *args, **kwargs):
         connection = self._connection.transport
-        if connection != "local" or os.environ.get("ALLREDUCE_COUNT_LOCAL"):
-            role = self._task._role.get_name() if self._task._role else None
-            line = {
-                "host": _host(self, kwargs),
-                "module": kwargs.get("module_name") or (args[0] if args else None) or self._task.action,
-                "task": self._task.get_name(),
-                "role": role,
-            }
-            with open(path, "a", encoding="utf-8") as out:
-                out.write(json.dumps(line) + "\n")
-        return execute(self, *args, **kwargs)
+        if connection == "local" and not os.environ.get("ALLREDUCE_COUNT_LOCAL"):
+            return execute(self, *args, **kwargs)
+        role = self._task._role.get_name() if self._task._role else None
+        line = {
+            "host": _host(self, kwargs),
+            "module": kwargs.get("module_name") or (args[0] if args else None) or self._task.action,
+            "task": self._task.get_name(),
+            "role": role,
+        }
+        if not os.environ.get("ALLREDUCE_RECORD"):
+            _append(path, line)
+            return execute(self, *args, **kwargs)
+        given = kwargs.get("module_args") or (args[1] if len(args) > 1 else None) or self._task.args
+        line["arguments"] = {key: value for key, value in given.items() if not key.startswith("_ansible")}
+        line["environment"] = {}
+        self._compute_environment_string(line["environment"])
+        began = time.monotonic()
+        result = execute(self, *args, **kwargs)
+        line.update(seconds=round(time.monotonic() - began, 3), changed=bool(result.get("changed")))
+        _append(path, line)
+        return result
 
     return counted
+
+
+def _append(path, line):
+    with open(path, "a", encoding="utf-8") as out:
+        out.write(json.dumps(line, default=str) + "\n")
 
 
 def _host(action, kwargs):
