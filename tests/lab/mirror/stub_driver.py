@@ -133,7 +133,7 @@ def _udev(_maker: Maker, _package: Package, payload: Payload) -> None:
 
 FABRIC_MANAGER = """\
 #!/bin/sh
-# Refuses a driver of another version, as the real one does.
+# Refuses a driver of another version, as the real one does; with NVLink 5 (gdc) also a node without what it speaks through.
 [ "$1" != --version ] || {{ echo "Fabric Manager version is : {version}"; exit 0; }}
 loaded=$(sed -n 's/^NVRM version:.* \\([0-9.]*\\) .*Release Build.*/\\1/p' /proc/driver/nvidia/version 2>/dev/null)
 [ -z "$loaded" ] || [ "$loaded" = {version} ] || {{
@@ -141,6 +141,10 @@ loaded=$(sed -n 's/^NVRM version:.* \\([0-9.]*\\) .*Release Build.*/\\1/p' /proc
   echo "Please update with matching NVIDIA driver package." >&2
   exit 1
 }}
+if grep -qsxE '0x(2901|29bc|3182)' /sys/bus/pci/devices/*/device; then # B200, B100, B300
+  [ -d /sys/module/ib_umad ] || {{ echo "no InfiniBand management device: module ib_umad is not loaded" >&2; exit 1; }}
+  [ -x /opt/nvidia/nvlsm/sbin/nvlsm ] || {{ echo "there is no NVLink subnet manager" >&2; exit 1; }}
+fi
 exec sleep infinity
 """
 

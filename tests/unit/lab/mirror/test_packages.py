@@ -47,6 +47,26 @@ def test_dpkg_reads_what_we_write(tmp_path):
     assert (failed.returncode, "No such file or directory" in failed.stderr) == (2, True)
 
 
+@pytest.mark.parametrize(
+    ("device", "has", "said"),
+    [
+        ("0x20b2", [], ""),  # A100
+        ("0x2901", ["sys/module/ib_umad", "opt/nvidia/nvlsm/sbin/nvlsm"], ""),
+        ("0x2901", ["opt/nvidia/nvlsm/sbin/nvlsm"], "module ib_umad is not loaded"),
+        ("0x3182", ["sys/module/ib_umad"], "there is no NVLink subnet manager"),
+    ],
+)
+def test_the_fabric_manager_of_nvlink_5_wants_module_and_subnet_manager(tmp_path, device, has, said):
+    for path in ["sys/bus/pci/devices/0000:1b:00.0/", *has]:
+        (tmp_path / path).mkdir(parents=True)
+    (tmp_path / "sys/bus/pci/devices/0000:1b:00.0/device").write_text(f"{device}\n", encoding="utf-8")
+    stub = next(one for one in catalogue.packages("ubuntu2204") if one.name == "nvidia-fabricmanager")
+    script = Builder("apt", LIBRARIES).build(stub).files["/usr/bin/nv-fabricmanager"].decode()
+    script = re.sub(r"(?<=[ \[])/(?=sys/|opt/|proc/)", f"{tmp_path}/", script).replace("sleep infinity", "true")
+    done = run("sh", "-c", script, check=False)
+    assert (done.returncode, said in done.stderr) == (1 if said else 0, True)
+
+
 @needs("modinfo")
 def test_modinfo_reads_a_module(tmp_path):
     (tmp_path / "nvidia.ko").write_bytes(kernel_module("nvidia", "580.65.06", "Dual MIT/GPL"))
