@@ -5,11 +5,15 @@
 
 import json
 import re
+from pathlib import Path
 
+import jinja2
 import pytest
+import yaml
 
 from tests.support.local_play import run_roles
 
+TASKS = Path(__file__).resolve().parents[3] / "roles" / "nvidia_driver" / "tasks" / "secure_boot.yml"
 DRIVER = {
     "version": "580.95.05", "branch": "580", "source": "nvidia", "package_manager": "apt", "dkms_module": "nvidia",
     "packages": [{"name": "nvidia-kernel-dkms", "version": "580.95.05-*"}], "held": ["nvidia-*"], "conflicting": [],
@@ -54,3 +58,19 @@ def test_a_host_that_would_not_load_the_module_is_refused_at_once(tmp_path, case
     assert sentence in said
     assert executions == []
     assert "secret" not in said
+
+
+@pytest.mark.parametrize(
+    ("stderr", "shown"),
+    [
+        (["Failed to enroll new keys"], "mokutil --import ended with 255 (Failed to enroll new keys)."),
+        ([""], "mokutil --import ended with 255 (input password again:)."),
+    ],
+)
+def test_what_mokutil_said_is_shown_and_not_its_prompts(stderr, shown):
+    tasks = {task["name"]: task for task in yaml.safe_load(TASKS.read_text(encoding="utf-8"))}
+    message = tasks["Stop where it will not"]["ansible.builtin.assert"]["fail_msg"]
+    said = {"rc": 255, "stdout_lines": ["input password: ", "input password again: "], "stderr_lines": stderr}
+    boot = {"certificate": "/var/lib/dkms/mok.pub"}
+    variables = {"__nvidia_driver_enrolment": said, "__nvidia_driver_secure_boot": boot, "inventory_hostname": "node"}
+    assert shown in re.sub(r"\s+", " ", jinja2.Template(message).render(variables))
