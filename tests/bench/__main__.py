@@ -11,7 +11,7 @@ from tests.lab import hosts
 from tests.lab.progress import LabError, say
 
 from . import growth
-from .measure import CHECKOUT, floor, playbook
+from .measure import CHECKOUT, floor, inventory_of, playbook
 
 INVENTORY = CHECKOUT / "inventories" / "lab"
 FULL = Path(__file__).with_name("full_host.yml")
@@ -56,7 +56,9 @@ def _demo(nodes):
 
 
 def _full():
-    return hosts.up("bench", 1, machine="dgx-a100", use_mirror=True).parent, "-e", f"@{FULL}"
+    inventory = inventory_of("bench")
+    hosts.up("bench", 1, inventory / "hosts.yml", "dgx-a100", use_mirror=True)
+    return inventory, "-e", f"@{FULL}"
 
 
 def _measure(what, inventory, *options):

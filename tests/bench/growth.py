@@ -22,7 +22,7 @@ from tests.lab.podman import podman
 from tests.lab.progress import say
 
 from . import typed
-from .measure import playbook, timed
+from .measure import inventory_of, playbook, timed
 
 LAB = "growth"
 COLD = 4 << 20  # bytes; less is what an archive's indexes cost, which the cache asks for anew each time
@@ -99,6 +99,7 @@ def measure(case: Case = DEMO) -> bool:
 def _by_site(case: Case) -> tuple[Built, str]:
     """Converge a bare host; its cost with warm caches, and the commands that do the same."""
     for last in (False, True):
+        shutil.rmtree(inventory_of(LAB), ignore_errors=True)  # with the lock of an earlier plan
         inventory = _up(case, 1)
         say("site on a bare host, recorded")
         watch, before = _watch(inventory, f"{LAB}-1"), _cpu(f"{LAB}-1")
@@ -144,7 +145,8 @@ def _added(case: Case) -> traffic.Traffic:
 
 
 def _up(case: Case, count: int) -> Path:
-    inventory = hosts.up(LAB, count, machine=case.machine, use_mirror=case.use_mirror, pythons=False).parent
+    inventory = inventory_of(LAB)
+    hosts.up(LAB, count, inventory / "hosts.yml", case.machine, use_mirror=case.use_mirror, pythons=False)
     shutil.copytree(INVENTORY / "group_vars", inventory / "group_vars", dirs_exist_ok=True)
     return inventory
 

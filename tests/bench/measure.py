@@ -17,7 +17,14 @@ from pathlib import Path
 
 import yaml
 
+from tests.lab import paths
+
 CHECKOUT = Path(__file__).resolve().parents[2]
+
+
+def inventory_of(lab):
+    """Directory of a lab's inventory that holds nothing else: Ansible parses every file below one, in a host's machine too."""
+    return paths.LAB / "inventories" / lab
 
 
 @dataclass
