@@ -56,7 +56,7 @@ class Reference:
         laid = ", ".join(f"{name}: {value}" for name, value in self.request.items())
         return (
             f"{self.name} as its inventory asks for it, but with {laid}: PyTorch's own index is out of the lab's reach; "
-            f"GPUs are simulated and none computes: {self.ranks} ranks per host use its processor"
+            f"GPUs are simulated and none computes: ranks use the processor, {self.ranks} on each host"
         )
 
     def up(self) -> None:

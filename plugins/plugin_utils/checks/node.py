@@ -69,7 +69,8 @@ def collective_checks(result: Mapping, without: Iterable[str] = ()) -> list[Chec
         failure = training.get("failure") or {}
         reason = failure.get("reason") or str(result.get("msg") or "the run did not start").splitlines()[0]
         tail = [line for line in failure.get("tail") or [] if line.strip()]
-        reason = f"{reason} Last line: {tail[-1].strip()}" if tail else reason
+        if tail and tail[-1].strip().rstrip(".") not in reason:
+            reason = f"{reason} Last line: {tail[-1].strip()}"
         return on_node(
             "cluster",
             [
