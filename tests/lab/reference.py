@@ -24,6 +24,7 @@ NODES = 2  # of an inventory with more: two train over a network as many do
 # TensorFlow's is in PyTorch's index only.
 REQUEST = {"pytorch_index": "pypi"}
 REQUESTS = {"a40-ubuntu2004": {"horovod": "none"}}
+START = 600  # seconds until all ranks run: two processors and one disk read several GB of libraries for each of them
 BOOT_TIME = "stat -c %Y /proc/1"  # containers see the boot id of the machine they run on
 
 
@@ -75,6 +76,9 @@ class Reference:
                 "nvidia_driver_boot_time_command": BOOT_TIME,
                 "verify_gpu_compute": False,
                 "verify_nproc_per_node": str(self.ranks),
+                "verify_collectives_timeout": 2 * START,
+                "verify_start_timeout": START,
+                "train_start_timeout": START,
             },
             wheel_set=self.name,
         )

@@ -48,4 +48,5 @@ def test_collectives_are_told_what_they_run_on():
     """Left to themselves they would take the processor where a GPU fails."""
     [task] = [one for one in load("tasks/collectives.yml") if "allreduce.gpu.torchrun" in one]
     assert task["allreduce.gpu.torchrun"]["args"] == ["--device", "{{ __verify_plan.collectives.device }}"]
+    assert task["allreduce.gpu.torchrun"]["start_timeout"] == "{{ verify_start_timeout }}"
     assert task["allreduce.gpu.torchrun"]["nproc_per_node"] == "{{ __verify_plan.collectives.nproc_per_node }}"
