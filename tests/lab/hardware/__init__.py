@@ -12,6 +12,8 @@ import re
 import shutil
 from pathlib import Path
 
+import yaml
+
 from .. import paths
 from ..nvml import machines, recording
 from ..podman import podman
@@ -54,6 +56,7 @@ def record(lab, host, name):
     (root / "proc" / "driver").mkdir(parents=True, exist_ok=True)
     (root / "sys" / "class").mkdir(exist_ok=True)
     shutil.copytree(FILES, root / "files")
+    (root / "branches").write_text("".join(_branches()), encoding="utf-8")
     _template(root / "loaded" / DRIVER_PROC / "version")
     (root / "loaded" / "profile").rename(root / "profile.loaded")
     shutil.copy(_library(), root / "libnvidia-ml.so.1")
@@ -63,6 +66,14 @@ def record(lab, host, name):
 def install(host):
     """Let a running host see its machine, at once and after every boot."""
     podman("exec", "--interactive", host, "sh", input_text=INSTALL)
+
+
+def _branches():
+    """Yield the newest CUDA of each driver branch, as NVML tells it: 535 12020."""
+    text = (paths.CHECKOUT / "data" / "stack" / "drivers.yml").read_text(encoding="utf-8")
+    for row in yaml.safe_load(text)["rows"]:
+        major, minor = row["cuda"].split(".")
+        yield f"{row['branch']} {int(major) * 1000 + int(minor) * 10}\n"
 
 
 def _template(version):

@@ -37,14 +37,17 @@ def test_at_first_there_are_devices_and_no_driver(recorded):
 
 
 @pytest.mark.parametrize(
-    ("installed", "loaded", "answer"),
+    ("installed", "loaded", "answer", "cuda"),
     [
-        ("535.309.01", "535.309.01", None),
-        ("535.309.01", None, "!9"),  # no module
-        ("580.95.05", "535.309.01", "!18"),  # driver/library version mismatch
+        ("460.106.00", "460.106.00", None, "11020"),
+        ("535.309.01", "535.309.01", None, "12020"),
+        ("595.91.07", "595.91.07", None, "13020"),
+        ("999.1", "999.1", None, "12020"),  # of a branch that the tables do not have: as the machine was recorded
+        ("535.309.01", None, "!9", "12020"),  # no module
+        ("580.95.05", "535.309.01", "!18", "13000"),  # driver/library version mismatch
     ],
 )
-def test_nvml_answers_where_library_and_module_are_of_one_version(recorded, tmp_path, installed, loaded, answer):
+def test_nvml_answers_where_library_and_module_are_of_one_version(recorded, tmp_path, installed, loaded, answer, cuda):
     """The host's own script, with its paths moved below tmp_path."""
     root = tmp_path / "root"
     (root / LIBRARY.format(installed)).parent.mkdir(parents=True)
@@ -61,4 +64,5 @@ def test_nvml_answers_where_library_and_module_are_of_one_version(recorded, tmp_
     profile = (recorded / "profile").read_text()
     assert f"system nvml_version 12.{installed}" in profile
     assert re.findall(r"^system init (.*)$", profile, re.M) == ([answer] if answer else [])
+    assert re.findall(r"^system cuda_version (.*)$", profile, re.M) == [cuda]
     assert (root / "usr/local/lib/libnvidia-ml.so.1").exists()
