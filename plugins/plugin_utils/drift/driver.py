@@ -90,6 +90,8 @@ def _modules(driver: Driver, observed: Observed) -> list[Comparison]:
     listed = {
         kernel: observed.kernel.driver_modules.get(kernel) for kernel in kernels if kernel in observed.kernel.installed
     }
+    if not listed and driver.source != "runfile":  # whose version is compared
+        return [compared(COMPONENT, "kernel module", "a packaged module", None, None, Remedy.MEASURE, "module")]
     return [
         compared(
             COMPONENT,

@@ -135,6 +135,13 @@ def test_modules_that_come_compiled(driver, listed, expected):
     assert brief(found(driver, "module", kernel=kernel, dkms=(build(A), build(B)))) == expected
 
 
+def test_modules_that_come_compiled_need_a_kernel_that_a_package_brought():
+    """A container, or a kernel of the site's own: nobody can tell whether its next boot has the module."""
+    for kernel in (Kernel(running="host"), Kernel(running=A, installed=(), driver_modules={A: True})):
+        assert brief(found(PREBUILT, "module", kernel=kernel)) == [("kernel module", Status.UNKNOWN, Remedy.MEASURE)]
+    assert found(RUNFILE, "module", kernel=Kernel(running="host")) == []  # its version tells
+
+
 @pytest.mark.parametrize(
     ("dkms", "kernel"), [(None, KERNEL), ((build(A), build(B)), Kernel(running="host")), ((), Kernel())]
 )
