@@ -9,8 +9,8 @@ import yaml
 
 from ..mirror.model import table
 
-# dkms is set aside, see SCRIPT.
-PACKAGES = ["dnf", "rpm", "python3-dnf", "python3-rpm", "dnf-plugins-core", "dkms", "gnupg"]
+# dkms is set aside, see SCRIPT. Enterprise Linux's python3-libs has venv and ensurepip.
+PACKAGES = ["dnf", "rpm", "python3-dnf", "python3-rpm", "python3-venv", "dnf-plugins-core", "dkms", "gnupg"]
 
 # EL8's modules run on this Python; it is copied from where pyenv has one.
 PYTHON36 = Path.home() / ".pyenv" / "versions"
