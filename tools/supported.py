@@ -18,7 +18,6 @@ WHOLE = (
     "converge", "idempotence", "check",
     "side_effect playbooks/verify.yml", "side_effect playbooks/train.yml", "side_effect playbooks/report.yml", "verify",
 )  # fmt: skip
-PART = ("converge", "idempotence", "check", "verify")
 # Options of ansible-playbook that leave out something of a playbook.
 NARROWING = {"tags", "t", "skip-tags", "limit", "l", "start-at-task", "step", "check", "C"}
 
@@ -68,12 +67,6 @@ def site_roles(checkout: Path) -> list[str]:
     return [role["role"].removeprefix(COLLECTION) for play in plays for role in play.get("roles", [])]
 
 
-def stack_roles(checkout: Path) -> list[str]:
-    """Return the roles of site.yml that the scenarios run which converge only molecule/shared/stack.yml."""
-    (play,) = _read(checkout / "molecule" / "shared" / "stack.yml")
-    return [name for name in site_roles(checkout) if name not in play["vars"]["converge_without"]]
-
-
 def with_used(checkout: Path, roles: Iterable[str]) -> set[str]:
     """Return these roles, those they depend on and those their tasks include."""
     found, waiting = set(), list(roles)
@@ -110,25 +103,20 @@ def problems(rows: Iterable[Mapping], known: Mapping[str, Scenario]) -> list[str
 def _wrong(row: Mapping, known: Mapping[str, Scenario]) -> list[str]:
     system = f"{row['id']} {row['version']}"
     if row["scenario"] is None:
-        claimed = {
-            name: row[name] for name, nothing in (("proof", "none"), ("converges", None)) if row[name] != nothing
-        }
-        return [f"{system}: {name} {value} without a scenario" for name, value in claimed.items()]
+        return [] if row["proof"] == "none" else [f"{system}: proof {row['proof']} without a scenario"]
     scenario = known.get(row["scenario"])
     if scenario is None:
         return [f"{system}: there is no scenario {row['scenario']}"]
-    shown = {"proof": scenario.proof, "converges": scenario.converges}
-    wrong = [
-        f"{system}: {name} is {row[name]}, {scenario.name} shows {shown[name]}"
-        for name in shown
-        if row[name] != shown[name]
-    ]
+    wrong = []
+    if row["proof"] != scenario.proof:
+        wrong.append(f"{system}: proof is {row['proof']}, {scenario.name} shows {scenario.proof}")
+    if scenario.converges != "site":
+        wrong.append(f"{system}: {scenario.name} converges {scenario.converges}")
     if scenario.system != system:
         wrong.append(f"{system}: the host of {scenario.name} is a {scenario.system}")
-    if row["proof"] != "none" and scenario.hosts < 2:
+    if scenario.hosts < 2:
         wrong.append(f"{system}: {scenario.name} trains on {scenario.hosts} host")
-    missing = scenario.left_out(WHOLE if row["proof"] != "none" else PART)
-    return wrong + [f"{system}: {scenario.name} leaves out {step}" for step in missing]
+    return wrong + [f"{system}: {scenario.name} leaves out {step}" for step in scenario.left_out(WHOLE)]
 
 
 def _scenario(checkout: Path, path: Path, shared: Mapping, hosts: Mapping) -> Scenario:
@@ -168,7 +156,7 @@ def _converges(checkout: Path, playbook: Path, provisioners: Iterable[Mapping]) 
     options += [name for one in provisioners for name in one.get("options", {})]
     narrowed = "part of " if NARROWING & set(options) else ""
     name = playbook.relative_to(checkout.resolve()).as_posix()
-    return narrowed + {"playbooks/site.yml": "site", "molecule/shared/stack.yml": "stack"}.get(name, name)
+    return narrowed + ("site" if name == "playbooks/site.yml" else name)
 
 
 def _used(role: Path) -> set[str]:

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The platforms that a role's metadata names for Galaxy: where a scenario runs the role."""
+"""The platforms that a role's metadata names for Galaxy: where a scenario runs the whole job."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from pathlib import Path
 
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.tables import Tables
 
-from .. import supported
 from .proof import shown
 
 # Galaxy has one platform for RHEL and all that is built like it.
@@ -21,23 +20,19 @@ BLOCK = re.compile(r"^  platforms:.*\n(?:    .*\n)*", re.MULTILINE)
 
 def metadata(tables: Tables, checkout: Path) -> dict[Path, str]:
     """Return every role's meta/main.yml with the platforms that are tested."""
-    everywhere = supported.with_used(checkout, supported.stack_roles(checkout))
-    # What scenarios do not run, as verify, is used with the whole job.
-    whole = [row for row in shown(tables) if row["proof"] != "none"]
-    return {
-        path: _with_platforms(path, _platforms(tables, shown(tables) if path.parts[-3] in everywhere else whole))
-        for path in sorted(checkout.glob("roles/*/meta/main.yml"))
-    }
+    platforms = _platforms(tables)
+    return {path: _with_platforms(path, platforms) for path in sorted(checkout.glob("roles/*/meta/main.yml"))}
 
 
-def _platforms(tables: Tables, rows: Iterable[Mapping]) -> dict[str, list[str]]:
+def _platforms(tables: Tables) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
-    for row in rows:
+    for row in shown(tables):
         el = row["family"] == "el"
         versions = found.setdefault(ENTERPRISE_LINUX if el else tables.subjects["distros"]["names"][row["id"]], [])
         version = row["version"] if el else row["codename"]
         if version not in versions:
             versions.append(version)
+    found[ENTERPRISE_LINUX].sort(key=int)
     return found
 
 

@@ -11,10 +11,13 @@ from pathlib import Path
 
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.tables import Tables
 
-from ..supported import Scenario, knows, site_roles, stack_roles
-from .markdown import code
+from ..supported import Scenario, knows, site_roles
 
-EXTENT = {"site": "whole job", "stack": "driver and libraries"}
+MEANING = """\
+* *whole job*: a Molecule scenario runs `site.yml` on two bare hosts, once more without a change and in check mode,
+  then `verify.yml`, a training over both hosts and `report.yml`;
+* *on a replica*: a host that answers like the distribution, with its package manager and stub packages
+  ([docs/lab.md](docs/lab.md)); elsewhere it is the distribution itself, with the real driver of its archive."""
 
 
 def shown(tables: Tables) -> list[dict]:
@@ -33,24 +36,10 @@ def page(row: Mapping) -> str:
 
 
 def tested(row: Mapping, known: Mapping[str, Scenario]) -> str:
-    """Return how much of the job is tested on a distribution, and on what kind of host."""
+    """Return whether the job is tested on a distribution, and on what kind of host."""
     if row["scenario"] is None:
         return "no"
-    return EXTENT[row["converges"]] + (", on a replica" if known[row["scenario"]].replica else "")
-
-
-def meaning(checkout: Path) -> str:
-    """Return what the words of the column `tested` mean, and what they leave out."""
-    without = [name for name in site_roles(checkout) if name not in stack_roles(checkout)]
-    return "\n".join(
-        [
-            f"* *{EXTENT['site']}*: a Molecule scenario runs `site.yml` on two bare hosts, once more without a change and in check mode,",
-            "  then `verify.yml`, a training over both hosts and `report.yml`;",
-            f"* *{EXTENT['stack']}*: the scenario leaves out the roles {_listed(map(code, without))};",
-            "* *on a replica*: a host that answers like the distribution, with its package manager and stub packages",
-            "  ([docs/lab.md](docs/lab.md)); elsewhere it is the distribution itself, with the real driver of its archive.",
-        ]
-    )
+    return "whole job" + (", on a replica" if known[row["scenario"]].replica else "")
 
 
 def remarks(tables: Tables, checkout: Path) -> str:

@@ -24,7 +24,7 @@ def supported(tables: Tables, checkout: Path) -> str:
     systems = table(("distribution", "tested", "driver branches", "also from its own archive", "CUDA"), rows)
     newest = list(reversed(tables.rows("torch")))[:6]
     torch = table(("PyTorch", "Python", "builds", "driver from"), [_torch(tables, row) for row in newest])
-    return "\n\n".join([proof.meaning(checkout), systems, proof.remarks(tables, checkout), torch])
+    return "\n\n".join([proof.MEANING, systems, proof.remarks(tables, checkout), torch])
 
 
 def roles(checkout: Path) -> str:

@@ -19,7 +19,7 @@ from tools import supported
 CHECKOUT = Path(__file__).resolve().parents[3]
 ROWS = load().rows("distros")
 KNOWN = supported.scenarios(CHECKOUT)
-MADE_UP = {"id": "ubuntu", "version": "18.04", "proof": "none", "scenario": None, "converges": None}
+MADE_UP = {"id": "ubuntu", "version": "18.04", "proof": "none", "scenario": None}
 WHOLE = supported.WHOLE
 DEBIAN_12 = next(row for row in ROWS if row["scenario"] == "debian12")
 
@@ -36,16 +36,9 @@ def test_a_row_that_claims_nothing_needs_no_scenario():
     ("claim", "problem"),
     [
         ({"proof": "real"}, "ubuntu 18.04: proof real without a scenario"),
-        ({"converges": "site"}, "ubuntu 18.04: converges site without a scenario"),
-        (
-            {"proof": "real", "scenario": "ubuntu1804", "converges": "site"},
-            "ubuntu 18.04: there is no scenario ubuntu1804",
-        ),
-        (
-            {"proof": "real", "scenario": "debian12", "converges": "site"},
-            "ubuntu 18.04: the host of debian12 is a debian 12",
-        ),
-        ({"scenario": "debian12", "proof": "real", "converges": "site"}, "scenario debian12 has more than one row"),
+        ({"proof": "real", "scenario": "ubuntu1804"}, "ubuntu 18.04: there is no scenario ubuntu1804"),
+        ({"proof": "real", "scenario": "debian12"}, "ubuntu 18.04: the host of debian12 is a debian 12"),
+        ({"proof": "real", "scenario": "debian12"}, "scenario debian12 has more than one row"),
     ],
 )
 def test_a_made_up_claim_is_a_problem(claim, problem):
@@ -63,8 +56,8 @@ def test_a_scenario_without_a_row_is_a_problem(name):
     [
         ({"proof": "replica"}, {}, "debian 12: proof is replica, debian12 shows real"),
         ({}, {"replica": True}, "debian 12: proof is real, debian12 shows replica"),
-        ({}, {"converges": "stack"}, "debian 12: proof is real, debian12 shows none"),
-        ({"proof": "none"}, {"converges": "stack"}, "debian 12: converges is site, debian12 shows stack"),
+        ({}, {"converges": "part of site"}, "debian 12: proof is real, debian12 shows none"),
+        ({"proof": "none"}, {"converges": "part of site"}, "debian 12: debian12 converges part of site"),
         ({}, {"hosts": 1}, "debian 12: debian12 trains on 1 host"),
         *[
             ({}, {"sequence": tuple(one for one in WHOLE if one != step)}, f"debian 12: debian12 leaves out {step}")
@@ -87,7 +80,7 @@ class Checkout:
         self.place = place
         for name in (
             ".config/molecule/config.yml", "tests/lab/replicas/distributions.yml", "playbooks/site.yml",
-            "molecule/debian12/molecule.yml", "molecule/shared/stack.yml",
+            "molecule/debian12/molecule.yml",
         ):  # fmt: skip
             (place / name).parent.mkdir(parents=True, exist_ok=True)
             (place / name).write_text((CHECKOUT / name).read_text(encoding="utf-8"), encoding="utf-8")
@@ -113,7 +106,7 @@ def test_importing_site_converges_site(checkout):
 @pytest.mark.parametrize(
     "provisioner",
     [
-        {"playbooks": {"converge": "../shared/stack.yml"}},
+        {"playbooks": {"converge": "../../tests/scenarios/stack.yml"}},
         {"ansible_args": ["--skip-tags=frameworks"]},
         {"ansible_args": ["--limit", "localhost"]},
         {"options": {"tags": "base"}},
@@ -125,7 +118,7 @@ def test_a_part_of_site_is_no_proof(checkout, provisioner):
     assert (checkout.scenario.converges == "site", checkout.scenario.proof) == (False, "none")
 
 
-@pytest.mark.parametrize("playbook", ["../../playbooks/plan.yml", "../shared/site.yml", "../shared/stack.yml"])
+@pytest.mark.parametrize("playbook", ["../../playbooks/plan.yml", "../shared/site.yml"])
 def test_another_playbook_is_no_proof(checkout, playbook):
     checkout.change("molecule/debian12/molecule.yml", provisioner={"playbooks": {"converge": playbook}})
     assert (checkout.scenario.converges == "site", checkout.scenario.proof) == (False, "none")
@@ -148,8 +141,8 @@ def test_a_replica_is_no_real_host(checkout):
     assert (checkout.scenario.system, checkout.scenario.proof) == ("rocky 8", "replica")
 
 
-def test_the_part_that_most_scenarios_converge_is_read_from_site():
-    (play,) = yaml.safe_load((CHECKOUT / "molecule/shared/stack.yml").read_text(encoding="utf-8"))
+def test_the_play_of_the_branches_is_read_from_site():
+    (play,) = yaml.safe_load((CHECKOUT / "tests/scenarios/stack.yml").read_text(encoding="utf-8"))
     command = [
         sys.executable,
         "-m",
@@ -163,7 +156,7 @@ def test_the_part_that_most_scenarios_converge_is_read_from_site():
         "-a",
         "var=converge_roles",
     ]
-    command += ["-e", json.dumps(play["vars"]), "--playbook-dir", str(CHECKOUT / "molecule/shared")]
+    command += ["-e", json.dumps(play["vars"]), "--playbook-dir", str(CHECKOUT / "tests/scenarios")]
     environment = {
         "PATH": "/usr/bin:/bin",
         "ANSIBLE_CALLBACK_RESULT_FORMAT": "json",
@@ -172,10 +165,10 @@ def test_the_part_that_most_scenarios_converge_is_read_from_site():
     }
     said = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
     chosen = json.loads(said[said.index("{") :])["converge_roles"]
-    assert [name.removeprefix("allreduce.gpu.") for name in chosen] == supported.stack_roles(CHECKOUT)
-    assert set(play["vars"]["converge_without"]) == set(supported.site_roles(CHECKOUT)) - set(
-        supported.stack_roles(CHECKOUT)
-    )
+    left = play["vars"]["converge_without"]
+    roles = supported.site_roles(CHECKOUT)
+    assert set(left) < set(roles)
+    assert [name.removeprefix("allreduce.gpu.") for name in chosen] == [name for name in roles if name not in left]
 
 
 def test_the_play_of_the_faults_follows_site():
