@@ -19,8 +19,8 @@ Files = Mapping[str, Mapping[str, str]]
 
 # Modules that look at a host and leave it as it is.
 ASKING = {"setup", "stat", "find", "slurp", "node_state", "node_probe", "gpu_facts", "gpu_health", "ping"}
-# The first words of commands that do; a person has no use for them.
-QUESTIONS = ("apt-cache", "madison")
+# The first words of commands that do, of tasks that do more; a person has no use for them.
+QUESTIONS = ["apt-cache", "madison"]
 APT = (
     "DEBIAN_FRONTEND=noninteractive apt-get -q -y -o Dpkg::Options::=--force-confdef -o Dpkg::Options::=--force-confold"
 )
@@ -70,7 +70,11 @@ class Typist:
             raise ValueError(
                 f"module {action['module']} (task {action['task']!r}) has no typed equivalent: add it to {__name__}"
             )
-        if action["changed"]:
+        if action.get("asks"):
+            # A person leaves uv's solution to the installation, but not what is to be solved.
+            if "compile" in action["arguments"].get("argv", []):
+                self._solved = action["arguments"]
+        elif action["changed"]:
             yield from getattr(self, f"_{name}")(action["arguments"], action.get("environment") or {})
 
     def _apt(self, arguments, _environment):
@@ -124,10 +128,7 @@ class Typist:
 
     def _command(self, arguments, environment):
         argv = [str(word) for word in arguments["argv"]]
-        if argv[: len(QUESTIONS)] == list(QUESTIONS) or argv[-1] == "--version":
-            return
-        if "compile" in argv:  # uv's solution; a person leaves that to the installation
-            self._solved = arguments
+        if argv[: len(QUESTIONS)] == QUESTIONS:
             return
         if "sync" in argv and self._solved:
             argv = ["install" if word == "sync" else word for word in argv if word not in ("-", "--require-hashes")]
@@ -162,7 +163,7 @@ class Typist:
         if arguments.get("state") != "released":
             installed = "dpkg-query -W -f '${db:Status-Abbrev}${Package}\\n'"
             patterns = shlex.join(arguments["packages"])
-            yield f"{installed} {patterns} 2>/dev/null | sed -n 's/^ii //p' | xargs apt-mark hold"
+            yield f"{installed} {patterns} 2>/dev/null | sed -n 's/^ii //p' | xargs -r apt-mark hold"
 
     def _gpu_settings(self, arguments, _environment):
         for entry in arguments["declaration"]:

@@ -47,6 +47,9 @@ def _wrap(execute, path):
             return execute(self, *args, **kwargs)
         given = kwargs.get("module_args") or (args[1] if len(args) > 1 else None) or self._task.args
         line["arguments"] = {key: value for key, value in given.items() if not key.startswith("_ansible")}
+        line["asks"] = False in (
+            self._task.changed_when or []
+        )  # what the task does is no change, whatever the module says
         line["environment"] = {}
         self._compute_environment_string(line["environment"])
         began = time.monotonic()

@@ -21,6 +21,8 @@ PLAY = """
         argv: [sh, -c, 'cat; echo $WORD']
         stdin: lines
       environment: {WORD: "{{ 'a b' }}"}
+    - ansible.builtin.command: {argv: [uname]}
+      changed_when: false
     - ansible.builtin.copy:
         content: text
         dest: "{{ playbook_dir }}/copied"

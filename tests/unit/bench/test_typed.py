@@ -13,9 +13,10 @@ FILES = {"/etc/hosts": {"content": "127.0.0.1 localhost\n"}, "/opt/lib.py": {"co
 INSTALL = f"{typed.APT} install --allow-downgrades"
 
 
-def action(module, changed=True, environment=None, **arguments):
+def action(module, changed=True, asks=False, environment=None, **arguments):
     return {
-        "module": module, "task": "Do it", "arguments": arguments, "changed": changed, "environment": environment or {},
+        "module": module, "task": "Do it", "arguments": arguments, "changed": changed, "asks": asks,
+        "environment": environment or {},
     }  # fmt: skip
 
 
@@ -63,7 +64,6 @@ def typed_lines(*actions):
             ["(cd /srv && pip install 'a b') <<'END-OF-FILE'", "lines", "END-OF-FILE"],
         ),
         ("ansible.legacy.command", {"argv": ["dkms", "install"]}, ["dkms install </dev/null"]),
-        ("ansible.legacy.command", {"argv": ["/opt/uv/bin/uv", "--version"]}, []),
         ("ansible.builtin.command", {"argv": ["apt-cache", "madison", "a"]}, []),
         (
             "ansible.builtin.systemd_service",
@@ -79,6 +79,7 @@ def typed_lines(*actions):
 def test_commands_of_a_module(module, arguments, expected):
     assert typed_lines(action(module, **arguments)) == expected
     assert typed_lines(action(module, changed=False, **arguments)) == []
+    assert typed_lines(action(module, asks=True, **arguments)) == []
 
 
 def test_a_module_that_nobody_could_type_is_an_error():
@@ -97,7 +98,10 @@ def test_lists_are_read_once_and_again_when_a_source_changed():
 def test_an_environment_is_solved_as_it_is_installed():
     uv = "/opt/uv/bin/uv"
     solve = action(
-        "command", argv=[uv, "pip", "compile", "pyproject.toml", "--generate-hashes"], chdir="/var/solve/main"
+        "command",
+        asks=True,
+        argv=[uv, "pip", "compile", "pyproject.toml", "--generate-hashes"],
+        chdir="/var/solve/main",
     )
     lock = action("command", argv=[uv, "pip", "sync", "-", "--require-hashes", "--no-index"], stdin="torch==2\n",
                   environment={"UV_CACHE_DIR": "/var/cache"})  # fmt: skip
