@@ -396,7 +396,8 @@ def main() -> None:
     args = parse_arguments()
     device = join_ranks(args.timeout)
     began = time.perf_counter()
-    say(f"{dist.get_world_size()} ranks on {device.type} with {dist.get_backend()}, PyTorch {torch.__version__}")
+    size = dist.get_world_size()
+    say(f"{size} rank{'s' * (size != 1)} on {device.type} with {dist.get_backend()}, PyTorch {torch.__version__}")
     trainer = Trainer(args, device)
     resumed = trainer.resume() if args.resume else None
     trainer.train()

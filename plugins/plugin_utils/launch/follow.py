@@ -151,7 +151,9 @@ class Follower:
 def progress_line(seen: Mapping, place: Place, elapsed: float) -> str | None:
     """What to show of this node: rank 0's last line, or that the first node waits; None for all others."""
     if not seen["ranks"]:
-        return f"{elapsed:4.0f} s  {place.node} waits for {len(place.nodes)} nodes" if place.is_first else None
+        count = len(place.nodes)
+        where = f"{count} node{'s' * (count != 1)}"
+        return f"{elapsed:4.0f} s  {place.node} waits for ranks to start on {where}" if place.is_first else None
     rank = next((rank for rank in seen["ranks"] if rank["rank"] == 0), None)
     if rank is None:
         return None

@@ -185,13 +185,15 @@ def test_progress_is_shown_every_ten_seconds(build, lines):
 
 
 FIRST = Place("gpu-1", ("gpu-1", "gpu-2"), ADDRESSES, 29500)
+ALONE = Place("gpu-1", ("gpu-1",), {"gpu-1": ADDRESSES["gpu-1"]}, 29500)
 SECOND = Place("gpu-2", ("gpu-1", "gpu-2"), ADDRESSES, 29500)
 
 
 @pytest.mark.parametrize(
     ("seen", "place", "line"),
     [
-        ({"ranks": []}, FIRST, "  30 s  gpu-1 waits for 2 nodes"),
+        ({"ranks": []}, FIRST, "  30 s  gpu-1 waits for ranks to start on 2 nodes"),
+        ({"ranks": []}, ALONE, "  30 s  gpu-1 waits for ranks to start on 1 node"),
         ({"ranks": []}, SECOND, None),
         ({"ranks": [rank(1)]}, SECOND, None),
         ({"ranks": [rank(0)], "now": 20.0}, SECOND, "  30 s  gpu-2 rank 0: (no output yet)"),
