@@ -13,7 +13,9 @@ import os
 import re
 import shlex
 import ssl
-import urllib.request
+
+from ansible.module_utils.urls import ConnectionError as RefusedError
+from ansible.module_utils.urls import ProxyError, SSLValidationError, open_url
 
 PROXIES = "/etc/profile.d/allreduce-proxy.sh"  # of role base
 CHUNK = 1 << 20
@@ -46,13 +48,13 @@ def fetch(url, path, proxies, timeout=60):
     """Write what URL has to PATH, or only ask for it where PATH is None; return a problem {code, detail}, None for none."""
     os.environ.update(proxies)  # urllib reads no_proxy from there only
     try:
-        source = urllib.request.urlopen(url, timeout=timeout)  # noqa: S310 (the user's own address; file:// is meant)
+        source = open_url(url, timeout=timeout)
         try:
             if path is not None:
                 _copy(source, path)
         finally:
             source.close()
-    except (EnvironmentError, ValueError, http.client.HTTPException) as error:
+    except (EnvironmentError, ValueError, http.client.HTTPException, RefusedError) as error:
         return _problem(error)
     return None
 
@@ -66,9 +68,9 @@ def _copy(source, path):
 def _problem(error):
     reason = getattr(error, "reason", error)
     code = "unreachable"
-    if getattr(error, "code", None) == 407 or "407" in str(reason):
+    if isinstance(error, ProxyError) or getattr(error, "code", None) == 407 or "407" in str(reason):
         code = "proxy_refused"
-    elif isinstance(reason, ssl.SSLError):
+    elif isinstance(error, SSLValidationError) or isinstance(reason, ssl.SSLError):
         code = "certificate"
     elif getattr(error, "code", None):
         code = "answers"

@@ -13,10 +13,10 @@ PACKETS = {traffic.OUTSIDE: 0, traffic.CACHE: 10, traffic.CONTROLLER: 2_000_000,
 PACKAGE = "debrep/pool/main/d/dkms/dkms_3.0.10-8_all.deb"
 
 
-def downloaded(*transfers, held=(), packets=PACKETS):
+def downloaded(*transfers, held=(), packets=None):
     return Traffic(
         tuple(Transfer("apt", fetched, size, "10.0.0.1", path) for fetched, size, path in transfers),
-        packets,
+        packets or PACKETS,
         frozenset(held),
     )
 

@@ -3,10 +3,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Proxies as role base writes them, and what is said of a fetch that fails."""
 
+import io
 import ssl
 import urllib.error
 
 import pytest
+from ansible.module_utils.urls import SSLValidationError
 from ansible_collections.allreduce.gpu.plugins.module_utils.host import download
 
 WRITTEN = """\
@@ -28,13 +30,14 @@ def test_proxies_are_read_from_the_file_of_role_base(tmp_path):
 @pytest.mark.parametrize(
     ("error", "code"),
     [
-        (urllib.error.HTTPError("http://x/", 404, "Not Found", {}, None), "answers"),
-        (urllib.error.HTTPError("http://x/", 407, "Proxy Authentication Required", {}, None), "proxy_refused"),
+        (urllib.error.HTTPError("http://x/", 404, "Not Found", {}, io.BytesIO()), "answers"),
+        (urllib.error.HTTPError("http://x/", 407, "Proxy Authentication Required", {}, io.BytesIO()), "proxy_refused"),
         (
             urllib.error.URLError(OSError("Tunnel connection failed: 407 Proxy Authentication Required")),
             "proxy_refused",
         ),
-        (urllib.error.URLError(ssl.SSLCertVerificationError("self-signed")), "certificate"),
+        (SSLValidationError("self-signed"), "certificate"),
+        (urllib.error.URLError(ssl.SSLError("self-signed")), "certificate"),
         (urllib.error.URLError(ConnectionRefusedError(111, "Connection refused")), "unreachable"),
         (ValueError("unknown url type: 'x'"), "unreachable"),
     ],
@@ -43,7 +46,7 @@ def test_a_failure_has_a_code(monkeypatch, tmp_path, error, code):
     def fail(*_args, **_more):
         raise error
 
-    monkeypatch.setattr(download.urllib.request, "urlopen", fail)
+    monkeypatch.setattr(download, "open_url", fail)
     problem = download.fetch("http://x/", str(tmp_path / "file"), {})
     assert (problem["code"], problem["detail"]) == (code, str(error))
 
