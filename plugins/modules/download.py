@@ -54,6 +54,7 @@ EXAMPLES = r"""
 RETURN = r""" # """
 
 import os
+import re
 import tempfile
 
 from ansible.module_utils.basic import AnsibleModule
@@ -79,7 +80,7 @@ def main():
         },
         supports_check_mode=True,
     )
-    path, wanted = module.params["path"], (module.params["checksum"] or "").partition(":")[2].lower()
+    path, wanted = module.params["path"], _wanted(module)
     changed = not wanted or download.sha256(path) != wanted
     if changed and module.check_mode:
         _fetch(module, None)
@@ -88,6 +89,17 @@ def main():
     if os.path.exists(path):
         changed = module.set_mode_if_different(path, module.params["mode"], changed)
     module.exit_json(changed=changed)
+
+
+def _wanted(module):
+    """The digits of the checksum; an empty string where none was asked for."""
+    checksum = module.params["checksum"]
+    if checksum is None:
+        return ""
+    found = re.match(r"sha256:([0-9a-fA-F]{64})\Z", checksum)
+    if found is None:
+        module.fail_json(msg="checksum is '%s': set it to sha256: and the 64 digits of the file" % checksum)
+    return found.group(1).lower()
 
 
 def _replace(module, path, wanted):

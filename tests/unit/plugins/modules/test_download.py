@@ -65,6 +65,15 @@ def test_permissions_alone_are_a_change(place):
     assert (place / "target" / "file").stat().st_mode & 0o777 == 0o600
 
 
+@pytest.mark.parametrize("checksum", ["", CHECKSUM.partition(":")[2], "sha256:", "sha256:abc", f"sha512:{'0' * 64}"])
+@pytest.mark.parametrize("check", [False, True])
+def test_a_checksum_that_is_none_is_refused_and_not_ignored(place, checksum, check):
+    answer = run(place, check=check, checksum=checksum)
+    assert answer["failed"] is True
+    assert answer["msg"] == f"checksum is '{checksum}': set it to sha256: and the 64 digits of the file"
+    assert left(place) == {}
+
+
 def test_a_file_of_another_checksum_is_not_put_in_place(place):
     (place / "target" / "file").write_bytes(b"the one before")
     answer = run(place, checksum=f"sha256:{'0' * 64}")
