@@ -47,17 +47,18 @@ class Cluster:
         self.name = name
         self.options = options
         self.programs = CHECKOUT / ".venv" / "bin"
-        self.hosts = [f"{name}-{i}" for i in range(1, nodes + 1)]
         self.inventory = CHECKOUT / "tests" / "output" / name
         if KEEP and (self.inventory / "hosts.yml").exists():
-            self._up(nodes)
+            self.resize(nodes)
             return
         shutil.rmtree(self.inventory, ignore_errors=True)
         shutil.copytree(CHECKOUT / "inventories" / "lab" / "group_vars", self.inventory / "group_vars")
         subprocess.run([*LAB, "down", "--name", name], cwd=CHECKOUT, check=True)
-        self._up(nodes)
+        self.resize(nodes)
 
-    def _up(self, nodes):
+    def resize(self, nodes):
+        """Have so many hosts: those missing come up bare, those beyond go."""
+        self.hosts = [f"{self.name}-{i}" for i in range(1, nodes + 1)]
         path = self.inventory / "hosts.yml"
         argv = [*LAB, "up", "--name", self.name, "--nodes", str(nodes), "--inventory", str(path), *self.options]
         subprocess.run(argv, cwd=CHECKOUT, check=True)
