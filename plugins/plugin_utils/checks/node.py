@@ -66,18 +66,7 @@ def collective_checks(result: Mapping, without: Iterable[str] = ()) -> list[Chec
     training = result.get("training") or {}
     metrics = training.get("metrics") or {}
     if training.get("status") != "succeeded" and not metrics.get("checks"):
-        failure = training.get("failure") or {}
-        reason = failure.get("reason") or str(result.get("msg") or "the run did not start").splitlines()[0]
-        tail = [line for line in failure.get("tail") or [] if line.strip()]
-        if tail and tail[-1].strip().rstrip(".") not in reason:
-            reason = f"{reason} Last line: {tail[-1].strip()}"
-        return on_node(
-            "cluster",
-            [
-                compared("collectives", "collectives", "a run on all nodes", "failed", False, reason),
-                *between_gpus(without),
-            ],
-        )
+        return on_node("cluster", [failed_run(result, training), *between_gpus(without)])
     where = f"on {metrics['world_size']} ranks ({metrics['backend']})"
     found = [
         compared(
@@ -87,6 +76,16 @@ def collective_checks(result: Mapping, without: Iterable[str] = ()) -> list[Chec
         for entry in metrics["checks"]
     ]  # fmt: skip
     return on_node("cluster", found + bandwidth(metrics) + between_gpus(without))
+
+
+def failed_run(result: Mapping, training: Mapping) -> Check:
+    """Return the check of a run that ended before it compared anything, with the last line of its output."""
+    failure = training.get("failure") or {}
+    reason = failure.get("reason") or str(result.get("msg") or "the run did not start").splitlines()[0]
+    tail = [line for line in failure.get("tail") or [] if line.strip()]
+    if tail and tail[-1].strip().rstrip(".") not in reason:
+        reason = f"{reason} Last line: {tail[-1].strip()}"
+    return compared("collectives", "collectives", "a run on all nodes", "failed", False, reason)
 
 
 def between_gpus(without: Iterable[str]) -> list[Check]:

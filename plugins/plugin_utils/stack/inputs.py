@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, cast
 
@@ -18,7 +18,7 @@ from .candidates import candidates
 from .gpu_names import find_gpu
 from .interpreters import AUTO, INTERPRETER, interpreter_problem, version_of
 from .kernels import is_limited
-from .model import FRAMEWORKS, PLAIN, Component, Environments, Gpu, Problem, Slot
+from .model import FRAMEWORKS, PLAIN, Component, Environments, Framework, Gpu, Problem, Slot
 from .owner import VENDOR, find_owner
 from .pci_ids import pci_id
 from .rows import Arch, DistroRow, GpuRow
@@ -66,11 +66,7 @@ def make_problem(tables: Tables, question: Mapping[str, Any]) -> Problem:
     question: os, arch, gpus, gpu_models, python, interpreter, profile, request, environments, ansible_core, suites,
     nvswitches, kernels, driver_owner, installed_driver, take_charge; all may be absent.
     """
-    request = {**_profile(tables, question.get("profile")), **(question.get("request") or {})}
-    request = {name: value for name, value in request.items() if value is not None}
-    unknown = sorted(set(request) - set(REQUEST_KEYS))
-    if unknown:
-        raise InputError("unknown_request_key", unknown[0], nearest=nearest(unknown[0], REQUEST_KEYS, 1))
+    request = _request(tables, question)
     environments = _word("environments", request.pop("environments", None) or question.get("environments") or "one")
     excluded = {name for name in FRAMEWORKS if str(request.get(name, "")).lower() in ("none", "false")}
     request = {name: value for name, value in request.items() if name not in excluded}
@@ -78,10 +74,6 @@ def make_problem(tables: Tables, question: Mapping[str, Any]) -> Problem:
         request["python"] = question["python"]
     wishes = {name: wish for name, value in request.items() if (wish := _wish(name, value)) != "auto"}
     wishes.update(_interpreter(question.get("interpreter") or AUTO, wishes.get("python", "")))
-    named = {"pytorch" if name == "pytorch_index" else name for name in wishes}
-    if "pytorch" not in excluded and not {"pytorch", "tensorflow", "cupy"} & named:
-        named.add("pytorch")
-    frameworks = tuple(name for name in FRAMEWORKS if name in named)
     gpus = _gpus(tables, question.get("gpus") or [], _gpu_models(question.get("gpu_models") or {}))
     owner = find_owner(question, gpus, wishes.get("driver_source") == VENDOR)
     problem = Problem(
@@ -89,7 +81,7 @@ def make_problem(tables: Tables, question: Mapping[str, Any]) -> Problem:
         arch=_arch(question.get("arch")),
         gpus=gpus,
         wishes=wishes,
-        frameworks=frameworks,
+        frameworks=_frameworks(wishes, excluded),
         environments=cast(Environments, environments),
         accelerator="cuda" if gpus else "cpu",
         wheels=_arch(question.get("arch")),
@@ -106,12 +98,30 @@ def make_problem(tables: Tables, question: Mapping[str, Any]) -> Problem:
     return problem
 
 
+def _request(tables: Tables, question: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the profile and the user ask for, the user's word first; raise InputError for a key nobody knows."""
+    request = {**_profile(tables, question.get("profile")), **(question.get("request") or {})}
+    request = {name: value for name, value in request.items() if value is not None}
+    unknown = sorted(set(request) - set(REQUEST_KEYS))
+    if unknown:
+        raise InputError("unknown_request_key", unknown[0], nearest=nearest(unknown[0], REQUEST_KEYS, 1))
+    return request
+
+
 def _profile(tables: Tables, name: str | None) -> Mapping[str, Any]:
     """The request a name stands for."""
     profiles = tables.subjects["profiles"]["profiles"]
     if name and name not in profiles:
         raise InputError("unknown_profile", name, nearest=nearest(name, profiles))
     return profiles[name]["request"] if name else {}
+
+
+def _frameworks(wishes: Iterable[str], excluded: Container[str]) -> tuple[Framework, ...]:
+    """Return the frameworks to install: those wished for, and PyTorch where nothing else is."""
+    named = {"pytorch" if name == "pytorch_index" else name for name in wishes}
+    if "pytorch" not in excluded and not {"pytorch", "tensorflow", "cupy"} & named:
+        named.add("pytorch")
+    return tuple(name for name in FRAMEWORKS if name in named)
 
 
 def _wish(name: str, value: Any) -> str:
