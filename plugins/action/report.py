@@ -33,7 +33,7 @@ class ActionModule(ActionBase):
     _supports_async = False
 
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
-        """The task's result."""
+        """Render the report, write what changed, and return the task's result."""
         result = super().run(tmp, task_vars)
         _validation, arguments = self.validate_argument_spec(argument_spec=_ARGUMENTS)
         directory = Path(self._loader.path_dwim(arguments["directory"]))

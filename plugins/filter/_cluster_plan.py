@@ -60,7 +60,7 @@ from ..plugin_utils.preflight.text import describe_all
 
 
 def cluster_plan(hosts, hostvars, lock="", renew=False):
-    """The plan of these hosts."""
+    """Return the plan of these hosts."""
     try:
         return plan({host: hostvars[host] for host in hosts}, __version__, lock or None, renew)
     except ProblemError as error:

@@ -60,5 +60,5 @@ class FilterModule:
     """The filter of this file."""
 
     def filters(self):
-        """Names and functions."""
+        """Return {name: function}."""
         return {"_environments_to_create": environments_to_create}

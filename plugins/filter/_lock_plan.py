@@ -55,5 +55,5 @@ class FilterModule:
     """The filter of this file."""
 
     def filters(self):
-        """Names and functions."""
+        """Return {name: function}."""
         return {"_lock_plan": lock_plan}

@@ -41,7 +41,7 @@ from ..plugin_utils.packages.openpgp import list_keys, parse_keys
 
 
 def openpgp_keys(text: str) -> list[dict]:
-    """Adapter: a refusal becomes Ansible's."""
+    """Return [{fingerprint, sha1_bound}] of the keys in a text; raise AnsibleFilterError where it has none."""
     try:
         keys = parse_keys(list_keys(text))
     except ValueError as error:

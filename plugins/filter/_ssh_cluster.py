@@ -78,5 +78,5 @@ class FilterModule:
     """The filter of this file."""
 
     def filters(self):
-        """Names and functions."""
+        """Return {name: function}."""
         return {"_ssh_cluster": ssh_cluster}

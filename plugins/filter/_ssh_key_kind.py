@@ -49,5 +49,5 @@ class FilterModule:
     """The filter of this file."""
 
     def filters(self):
-        """Names and functions."""
+        """Return {name: function}."""
         return {"_ssh_key_kind": ssh_key_kind}

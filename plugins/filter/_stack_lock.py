@@ -43,7 +43,7 @@ from ..plugin_utils.planning import lock
 
 
 def stack_lock(plan, path):
-    """The lock file with the stacks of this plan."""
+    """Return the lock file with the stacks of this plan."""
     stacks = [answer["stack"] for kind in plan["stacks"] for answer in kind["answers"]]
     return lock.text(lock.renewed(lock.read(path), stacks))
 

@@ -45,5 +45,5 @@ class FilterModule:
     """The filter of this file."""
 
     def filters(self):
-        """Names and functions."""
+        """Return {name: function}."""
         return {"_unchecked_builds": unchecked_builds}

@@ -71,5 +71,5 @@ class FilterModule:
     """The filter of this file."""
 
     def filters(self):
-        """Names and functions."""
+        """Return {name: function}."""
         return {"_uv_problem": explain}

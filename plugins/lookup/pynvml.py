@@ -43,7 +43,10 @@ from ansible.plugins.lookup import LookupBase
 
 
 def pynvml_file(find=find_spec) -> Path:
-    """Path of the one-file binding; ``AnsibleLookupError`` where the controller has none, or another package's."""
+    """Return the path of the one-file binding.
+
+    Raise AnsibleLookupError where the controller has none, or another package's.
+    """
     spec = find("pynvml")
     if spec is None or not spec.origin:
         raise AnsibleLookupError(

@@ -12,7 +12,7 @@ SEVERITIES = ("failed", "reboot_required", "degraded", "unknown")
 
 
 def finding(check, expected, measured, severity, action, gpu=None):
-    """One thing that is not as it should be (or, unknown, of which that cannot be told)."""
+    """Return the record of one thing that is not as it should be, or (unknown) of which that cannot be told."""
     return {
         "check": check,
         "gpu": gpu,
@@ -24,7 +24,7 @@ def finding(check, expected, measured, severity, action, gpu=None):
 
 
 def judged(check, category, expected, measured, findings=()):
-    """One thing that was judged, in few words; ``findings`` empty: it is as expected."""
+    """Return the record of one thing that was judged; no ``findings``: it is as expected."""
     return {
         "check": check,
         "category": category,
@@ -35,7 +35,7 @@ def judged(check, category, expected, measured, findings=()):
 
 
 def verdict(findings):
-    """``ok`` or the worst severity; what is unknown is neither."""
+    """Return ``ok`` or the worst severity; what is unknown is neither."""
     present = {entry["severity"] for entry in findings}
     return next((severity for severity in SEVERITIES[:3] if severity in present), "ok")
 

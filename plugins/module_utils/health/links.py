@@ -15,7 +15,7 @@ CATEGORY = "health"
 
 
 def links(node, gpus):
-    """PCIe at full width, and at full speed where the GPU works at full clocks (idle ones lower it); NVLinks."""
+    """Judge PCIe width, PCIe speed where the GPU works at full clocks (idle ones lower it), and NVLinks."""
     entries = []
     known = [gpu for gpu, dummy in gpus if gpu["pcie"]["width"] and gpu["pcie"]["max_width"]]
     if known:
@@ -38,13 +38,13 @@ def links(node, gpus):
 
 
 def works(counters):
-    """At the highest clocks and not idle: then nothing lowers the PCIe generation."""
+    """Tell whether a GPU is at its highest clocks and not idle: then nothing lowers the PCIe generation."""
     reasons = counters.get("clock_reasons")
     return counters.get("performance_state") == 0 and reasons is not None and "idle" not in reasons
 
 
 def nvlinks(node, gpus):
-    """What gpu_node calls a problem; and behind switches, at least one link of every GPU."""
+    """Judge the NVLinks: none is among gpu_node's problems; behind switches, at least one is active."""
     linked = [gpu for gpu, dummy in gpus if gpu["nvlinks"]]
     active = {gpu_label(gpu): len([link for link in gpu["nvlinks"] if link["active"]]) for gpu in linked}
     if not any(active.values()) and not node["nvswitches"]["count"]:

@@ -30,7 +30,7 @@ CLOCK_REASONS = (
 
 
 def read_gpus(nvml):
-    """{pci_bus_id: counters} of every GPU that answers; a counter the GPU does not have is None."""
+    """Return {pci_bus_id: counters} of every GPU that answers; a counter the GPU does not have is None."""
     gpus = {}
     for index in range(nvml.call("DeviceGetCount") or 0):
         handle = nvml.call("DeviceGetHandleByIndex", index)
@@ -42,7 +42,7 @@ def read_gpus(nvml):
 
 
 def read_counters(nvml, handle):
-    """Uncorrected errors since the driver was loaded, row remapping, page retirement, why clocks are as they are."""
+    """Return a GPU's counters since the driver was loaded, its clock reasons and its performance state."""
     rows = nvml.call("DeviceGetRemappedRows", handle)
     retired = nvml.call("DeviceGetRetiredPagesPendingStatus", handle)
     return {
@@ -55,12 +55,15 @@ def read_counters(nvml, handle):
 
 
 def clock_reasons(bits):
-    """The codes of the set bits, None where NVML did not tell."""
+    """Return the codes of the set bits; None where NVML did not tell."""
     return None if bits is None else [code for bit, code in CLOCK_REASONS if bits & bit]
 
 
 def read_kernel_log(path):
-    """The kernel log's records, or None where it cannot be read. Reading /dev/kmsg takes nothing from it."""
+    """Return the kernel log's records as one text; None where it cannot be read.
+
+    Reading /dev/kmsg takes nothing from it.
+    """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     except (IOError, OSError):
@@ -83,7 +86,7 @@ def read_kernel_log(path):
 
 
 def find_xids(text):
-    """[(pci address without function, Xid)] in the order of the log, each pair once."""
+    """Return [(pci address without function, Xid)] in the order of the log, each pair once."""
     found = []
     for address, xid in XID.findall(text):
         event = (normalise_address(address + ".0").rpartition(".")[0], int(xid))

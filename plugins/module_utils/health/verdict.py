@@ -34,7 +34,7 @@ THROTTLING = ("hardware_slowdown", "software_thermal", "hardware_thermal", "powe
 
 
 def judge(node, readings, limits):
-    """{``verdict``, ``findings``, ``judged``, ``counters``}.
+    """Return {``verdict``, ``findings``, ``judged``, ``counters``}.
 
     ``readings``: ``counters`` {pci_bus_id: …} and ``xids`` or None, see health.reading. ``limits``: the module's options.
     """
@@ -60,7 +60,10 @@ def answers(gpu):
 
 
 def presence(node, limits):
-    """As many as declared; and every one answers. Where NVML cannot be asked, health_coherence says so."""
+    """Judge whether there are as many GPUs as declared, and every one answers.
+
+    health_coherence says where NVML cannot be asked.
+    """
     gpus, entries = node["gpus"], []
     if limits["gpu_count"]:
         problem, expected = None, limits["gpu_count"]
@@ -83,7 +86,7 @@ def presence(node, limits):
 
 
 def memory(gpus, limits):
-    """Uncorrected errors, row remapping (Ampere and newer) or page retirement (older), where the GPU has ECC."""
+    """Judge uncorrected errors, and row remapping (Ampere and newer) or page retirement (older), of GPUs with ECC."""
     guarded = [(gpu, counters) for gpu, counters in gpus if gpu["ecc"]["current"]]
     old = [(gpu, counters) for gpu, counters in guarded if counters.get("retired_pages_pending") is not None]
     new = [pair for pair in guarded if pair not in old or pair[1].get("remapped_rows")]
@@ -129,7 +132,7 @@ def row_findings(name, counters, limits):
 
 
 def log(node, xids, limits):
-    """Xid events since boot, but not those that tell of an application."""
+    """Judge the Xid events since boot, ``limits``' ``ignored_xids`` aside; ``xids`` None: the log could not be read."""
     if xids is None:
         action = "run with become to read the kernel log"
         return judged("xid", CATEGORY, "no events", None, [finding("xid", "no events", None, "unknown", action)])
@@ -145,7 +148,7 @@ def log(node, xids, limits):
 
 
 def clocks(gpus, limits):
-    """What slows GPUs down, and whether the driver leaves them when they are idle."""
+    """Judge what slows GPUs down and, where it is wanted, whether the driver stays loaded when they are idle."""
     if not gpus:
         return []
     slowed, action = [], "check cooling and power supply"
@@ -182,7 +185,7 @@ def persistence(gpus):
 
 
 def pending_modes(gpus):
-    """ECC or MIG was switched and waits for the GPU's reset."""
+    """Judge whether a switch of ECC or MIG waits for the GPU's reset."""
     found, known = [], []
     for gpu in gpus:
         for mode in ("ecc", "mig"):
@@ -200,7 +203,7 @@ def pending_modes(gpus):
 
 
 def others(node, checks):
-    """What gpu_node calls a problem and none of these checks judges, such as ACS between peers."""
+    """Judge what gpu_node calls a problem and none of these checks covers, such as ACS between peers."""
     rest = [problem for problem in node["findings"] if not checks.intersection(JUDGES.get(problem["code"], ()))]
     found = [finding("other_problems", "none", describe(one), "degraded", "see what it says") for one in rest]
     return judged("other_problems", CATEGORY, "none", "none", found)

@@ -22,7 +22,7 @@ def version_key(version):
 
 
 def next_boot(tree, run):
-    """The release of the kernel that the boot loader starts next; None where it cannot be told.
+    """Return the release of the kernel that the boot loader starts next; None where it cannot be told.
 
     ``run`` takes an argument list and returns the program's output: grubby is asked where GRUB's files do not tell.
     """
@@ -41,7 +41,7 @@ def _asked(run):
 
 
 def environment(text):
-    """The variables of a grubenv."""
+    """Return the variables of a grubenv."""
     pairs = [line.partition("=") for line in text.splitlines() if "=" in line and not line.startswith("#")]
     return {name: value for name, dummy, value in pairs}
 
@@ -56,7 +56,7 @@ def default_entry(config, variables):
 
 
 def menu(config):
-    """The entries of a grub.cfg, as {``title``, ``id``, ``kernel``, ``entries``: those of a submenu}."""
+    """Return the entries of a grub.cfg, as {``title``, ``id``, ``kernel``, ``entries``: those of a submenu}."""
     top = _entry("", "")
     blocks = [top]
     for line in config.splitlines():
@@ -91,7 +91,7 @@ def _bls_entries(tree):
 
 
 def find(entries, chosen):
-    """The kernel of the chosen entry; of the first one, as GRUB does, where there is none of that name."""
+    """Return the kernel of the chosen entry; of the first one, as GRUB does, where there is none of that name."""
     for part in chosen.split(">"):
         named = [one for one in entries if part in (one["title"], one["id"])]
         numbered = entries[int(part) : int(part) + 1] if part.isdigit() else []

@@ -18,7 +18,7 @@ ABSENT = {"state": "absent", "content": None, "mode": None, "owner": None, "grou
 
 
 def read(path):
-    """{state, content, mode, owner, group} of what is at ``path`` now; a link counts as what it points to."""
+    """Return {state, content, mode, owner, group} of what is at ``path`` now; a link counts as what it points to."""
     try:
         status = os.stat(path)
     except OSError as error:
@@ -42,7 +42,10 @@ def _name(lookup, number):
 
 
 def plan(wanted, found):
-    """The steps from ``found`` to ``wanted``: of remove, make_directory, write, set_attributes. ValueError: impossible."""
+    """Return the steps from ``found`` to ``wanted`` (remove, make_directory, write, set_attributes).
+
+    Raise ValueError if impossible.
+    """
     if wanted["state"] == "absent":
         if found["state"] == "directory":
             raise ValueError("%(path)s is a directory; only files are removed: remove it by hand" % wanted)
@@ -62,14 +65,17 @@ def plan(wanted, found):
 
 
 def completed(wanted, found):
-    """``wanted`` with the whole content that its settings make of what was found."""
+    """Return ``wanted`` with the whole content that its settings make of what was found."""
     if wanted["settings"] is None or wanted["state"] != "file":
         return wanted
     return dict(wanted, content=with_settings(found["content"] or "", wanted["section"], wanted["settings"]))
 
 
 def with_settings(text, section, settings):
-    """The text of an INI file in which SECTION has these settings and the rest is as it was; an empty value removes one."""
+    """Return the text of an INI file in which SECTION has these settings and the rest is as it was.
+
+    An empty value removes one.
+    """
     left = {key: str(value) for key, value in settings.items() if value not in (None, "")}
     lines, inside, place = [], False, None
     for line in text.splitlines():
@@ -93,7 +99,7 @@ def with_settings(text, section, settings):
 
 
 def diff(wanted, found, steps):
-    """What Ansible shows for one entry with ``--diff``; content only where it changes."""
+    """Return what Ansible shows for one entry with ``--diff``; content only where it changes."""
     before, after = "", ""
     if "write" in steps or "remove" in steps:
         before, after = found["content"] or "", wanted["content"] or ""

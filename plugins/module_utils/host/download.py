@@ -22,7 +22,7 @@ CHUNK = 1 << 20
 
 
 def read_proxies(path=PROXIES):
-    """{name: value} of what role base wrote for login shells; {} where no proxy is set."""
+    """Return {name: value} of what role base wrote for login shells; {} where no proxy is set."""
     try:
         with open(path) as stream:
             words = [shlex.split(line) for line in stream]
@@ -33,7 +33,7 @@ def read_proxies(path=PROXIES):
 
 
 def sha256(path):
-    """Hexadecimal digits of a file; None where there is none."""
+    """Return the hexadecimal digest of a file; None where there is none."""
     digest = hashlib.sha256()
     try:
         with open(path, "rb") as stream:
@@ -78,5 +78,5 @@ def _problem(error):
 
 
 def without_password(url):
-    """The address as it may be shown."""
+    """Return the address as it may be shown."""
     return re.sub(r"(?<=://)[^/@]*@", "", url)

@@ -20,7 +20,7 @@ IMAGES = (
 
 
 def read_driver_owner(tree, container):
-    """{``code``, ``name``}; None where the node's driver is nobody else's.
+    """Return {``code``, ``name``}; None where the node's driver is nobody else's.
 
     The codes are ``wsl``, ``container``, ``dgx_os``, ``azure_hpc``, ``google_dlvm`` and ``lambda_stack``.
     """
@@ -38,7 +38,7 @@ def read_driver_owner(tree, container):
 
 
 def may_load_modules(tree):
-    """Whether root of this container may load kernel modules: Docker, LXC and systemd-nspawn take that right away.
+    """Tell whether root of this container may load kernel modules: Docker, LXC and systemd-nspawn take that right away.
 
     A container that has it is treated as the machine it wants to be.
     """
@@ -47,6 +47,6 @@ def may_load_modules(tree):
 
 
 def dgx_name(text):
-    """``DGX OS 7.2.1``: the last update over the air, else the image."""
+    """Return ``DGX OS 7.2.1``: the last update over the air, else the image."""
     versions = re.findall(r"(?m)^DGX_(?:OTA|SWBUILD)_VERSION=\"?([^\"\s]+)", text)
     return " ".join(["DGX OS"] + versions[-1:])

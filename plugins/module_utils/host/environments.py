@@ -14,12 +14,15 @@ LOCKS = "/etc/allreduce/locks"
 
 
 def normalise(name):
-    """A distribution's name as PEP 503 compares it."""
+    """Return a distribution's name as PEP 503 compares it."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def read_environments(tree, directory=ENVIRONMENTS):
-    """{name: {python, home, packages: {name: version}, lock}}; an environment whose interpreter is gone is left out."""
+    """Return {name: {python, home, packages: {name: version}, lock}}.
+
+    An environment whose interpreter is gone is left out.
+    """
     environments = {}
     for name in tree.names(directory):
         base = "%s/%s" % (directory, name)
@@ -34,7 +37,7 @@ def read_environments(tree, directory=ENVIRONMENTS):
 
 
 def parse_lock(text):
-    """{request, packages: {name: version}} of a lock that role frameworks wrote; None of no text.
+    """Return {request, packages: {name: version}} of a lock that role frameworks wrote; None for no text.
 
     A version is None where a URL is pinned. ``request`` is the digest of what was asked for, None where it is missing.
     """

@@ -13,11 +13,12 @@ from .boot import next_boot, version_key
 
 
 def read_kernels(tree, run, listed=""):
-    """The contract's ``kernel`` mapping; ``installed`` are kernels that can be booted, not directories of leftovers.
+    """Return the contract's ``kernel`` mapping.
 
-    A kernel has ``headers`` where a module can be compiled for it: on Enterprise Linux the directory to do it in comes
-    with the kernel, so kernel-devel alone is not enough. ``run`` takes an argument list and returns the program's output;
-    ``listed`` is what rpm says is installed.
+    ``installed`` are kernels that can be booted, not directories of leftovers. A kernel has ``headers`` where a module
+    can be compiled for it: on Enterprise Linux the directory to do it in comes with the kernel, so kernel-devel alone
+    is not enough. ``run`` takes an argument list and returns the program's output; ``listed`` is what rpm says is
+    installed.
     """
     installed = {name[len("vmlinuz-") :] for name in tree.names("/boot") if name.startswith("vmlinuz-")}
     installed = {name for name in installed if "rescue" not in name}
@@ -40,7 +41,7 @@ def read_kernels(tree, run, listed=""):
 
 
 def is_partial(kernel, listed):
-    """Whether rpm has the core of a kernel and not its modules: the disks, and not the network, for example.
+    """Tell whether rpm has the core of a kernel and not its modules: the disks, and not the network, for example.
 
     ``listed``: lines of NAME EPOCH:VERSION-RELEASE. A flavour is told by what follows '+' in the release (64k, rt).
     """
@@ -51,7 +52,7 @@ def is_partial(kernel, listed):
 
 
 def has_driver_module(tree, kernel):
-    """Whether modprobe finds the NVIDIA modules under this kernel; None where its list of modules is not there.
+    """Tell whether modprobe finds the NVIDIA modules under this kernel; None where its list of modules is not there.
 
     depmod lists what DKMS built and what packages brought alike, compressed or not. nvidia-uvm is asked for: CUDA needs
     it, and nothing else has such a name (Debian says nvidia-current-uvm).
@@ -66,7 +67,7 @@ BOOT_FOLDERS = ("/etc/modules-load.d", "/run/modules-load.d", "/usr/lib/modules-
 
 
 def read_modules(tree, names=WATCHED):
-    """{module: {``loaded``, ``at_boot``: whether systemd loads it then}}."""
+    """Return {module: {``loaded``, ``at_boot``: whether systemd loads it then}}."""
     boot = set()
     for folder in BOOT_FOLDERS:
         for name in tree.names(folder):
@@ -76,7 +77,7 @@ def read_modules(tree, names=WATCHED):
 
 
 def read_dkms(tree):
-    """What ``dkms status`` would print, read from its tree.
+    """Return what ``dkms status`` would print, read from its tree.
 
     A module is ``installed`` when DKMS has linked it for the kernel, ``built`` when it only compiled, ``added`` when
     nothing was built (then ``kernel`` and ``arch`` are None).
@@ -106,7 +107,7 @@ def _entry(module, version, kernel, arch, status):
 
 
 def read_driver(tree, run, kernels, dkms):
-    """Version of the NVIDIA kernel module that is loaded, and of the one that the next boot would load."""
+    """Return the versions of the NVIDIA kernel module that is loaded, and of the one that the next boot would load."""
     loaded = loaded_driver_version(tree)
     candidates = [kernels["next_boot"], kernels["running"]] + kernels["installed"][::-1] + kernels["headers"][::-1]
     for kernel in [name for name in candidates if name]:
@@ -121,7 +122,10 @@ def read_driver(tree, run, kernels, dkms):
 
 
 def loaded_driver_version(tree):
-    """From /proc/driver/nvidia/version (``NVRM version: ... 535.261.03  Release Build``), else from /sys/module."""
+    """Read /proc/driver/nvidia/version (``NVRM version: ... 535.261.03  Release Build``), else /sys/module.
+
+    None without either.
+    """
     found = re.search(
         r"NVRM version:.*?\s(\d+\.\d+(?:\.\d+)?)\s", (tree.text("/proc/driver/nvidia/version") or "") + "\n"
     )

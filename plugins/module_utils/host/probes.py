@@ -59,7 +59,7 @@ print("\\n" + json.dumps(answers))
 
 
 def run(arguments, timeout=60, user=None):
-    """(exit code, lines of both outputs); the exit code is None where the program did not run to its end."""
+    """Return (exit code, lines of both outputs); the exit code is None where the program did not run to its end."""
     environment = dict(os.environ, LC_ALL="C.UTF-8", LANG="C.UTF-8")
     try:
         process = subprocess.Popen(
@@ -82,7 +82,7 @@ def run(arguments, timeout=60, user=None):
 
 
 def as_user(arguments, user):
-    """As root, step down to the user; as anybody else, run as oneself."""
+    """Return the command, run as the user: root steps down to them, anybody else runs it as oneself."""
     return ["runuser", "-u", user, "--"] + arguments if user and os.geteuid() == 0 else arguments
 
 
@@ -95,13 +95,13 @@ def known_user(user):
 
 
 def probe_nvidia_smi():
-    """{``exit_code``, ``lines``} and what ``parse_nvidia_smi`` makes of them."""
+    """Return {``exit_code``, ``lines``} and what ``parse_nvidia_smi`` makes of them."""
     code, lines = run(["nvidia-smi", "-L"])
     return dict(parse_nvidia_smi(code, lines), exit_code=code, lines=lines[:64])
 
 
 def parse_nvidia_smi(code, lines):
-    """{``state``, ``count``: number of GPUs} of the exit code and output of ``nvidia-smi -L``.
+    """Return {``state``, ``count``: number of GPUs} of the exit code and output of ``nvidia-smi -L``.
 
     The states are ``listed``, ``no_device``, ``no_driver``, ``version_mismatch``, ``not_started`` (it did not run to its
     end) and ``failed``. The exit codes are NVML's, but some releases end with another one and say the same.
@@ -122,13 +122,13 @@ def parse_nvidia_smi(code, lines):
 
 
 def probe_clock():
-    """Whether the kernel's clock follows a time server; None where systemd cannot tell."""
+    """Tell whether the kernel's clock follows a time server; None where systemd cannot tell."""
     code, lines = run(["timedatectl", "show", "--property=NTPSynchronized", "--value"], timeout=15)
     return {"yes": True, "no": False}.get(lines[0]) if code == 0 and lines else None
 
 
 def probe_environment(name, modules, user):
-    """{module: {``version`` or ``error``, …}}, or {``error``} where the interpreter does not get that far."""
+    """Return {module: {``version`` or ``error``, …}}, or {``error``} where the interpreter does not get that far."""
     python = "%s/%s/bin/python" % (ENVIRONMENTS, name)
     if not os.path.exists(python):
         return {"error": "there is no %s" % python}
@@ -140,7 +140,7 @@ def probe_environment(name, modules, user):
 
 
 def resolve(name):
-    """Addresses the node itself finds for a name, sorted."""
+    """Return the addresses that the node itself finds for a name, sorted."""
     try:
         return sorted({entry[4][0] for entry in socket.getaddrinfo(name, None)})
     except (socket.error, UnicodeError):
@@ -148,7 +148,7 @@ def resolve(name):
 
 
 def probe_peer(name, address, user):
-    """{``address``, ``resolved``, ``ssh``: None when it works, else why not}, or a ``reason`` in place of ``ssh``."""
+    """Return {``address``, ``resolved``, ``ssh``: None when it works, else why not}, or ``reason`` instead of ``ssh``."""
     answer = {"address": address, "resolved": resolve(name)}
     account = known_user(user)
     if account is None:
@@ -158,7 +158,7 @@ def probe_peer(name, address, user):
 
 
 def probe_peers(peers, user):
-    """All other nodes, a few at a time."""
+    """Probe all other nodes, a few at a time."""
     with ThreadPoolExecutor(max_workers=16) as pool:
         answers = {name: pool.submit(probe_peer, name, address, user) for name, address in peers.items()}
         return {name: answer.result() for name, answer in answers.items()}

@@ -28,7 +28,7 @@ CERTIFICATE, UBUNTUS = "/var/lib/dkms/mok.pub", "/var/lib/shim-signed/mok/MOK.de
 
 
 def read_secure_boot(tree, release):
-    """The contract's ``secure_boot`` mapping; ``release``: fields of os-release.
+    """Return the contract's ``secure_boot`` mapping; ``release``: fields of os-release.
 
     ``enforced``: whether the kernel demands signatures, None where the firmware could not be asked; ``shim``: whether
     keys can be enrolled at the console; ``certificate``: path of DKMS's; ``key``: enrolled, pending or unknown to the
@@ -79,7 +79,7 @@ def _state(tree, certificate):
 
 
 def certificates(lists):
-    """The X.509 certificates (DER) in a variable that holds EFI_SIGNATURE_LISTs."""
+    """Return the X.509 certificates (DER) in a variable that holds EFI_SIGNATURE_LISTs."""
     found = []
     while len(lists) >= 28:
         size, header, each = struct.unpack("<III", lists[16:28])

@@ -24,9 +24,9 @@ SHOW = ["systemctl", "show", "--property=LoadState,ActiveState,UnitFileState,Nee
 
 
 def parse_show(text, services):
-    """{service: {enabled, active, outdated}} from ``systemctl show`` of these services, in their order; no unit is False.
+    """Return {service: {enabled, active, outdated}} from ``systemctl show`` of these services, in their order.
 
-    outdated: its unit's files have changed since systemd read them.
+    No unit is False. outdated: its unit's files have changed since systemd read them.
     """
     blocks = [dict(re.findall(r"(?m)^(\w+)=(.*)$", block)) for block in re.split(r"\n\s*\n", text.strip())]
     if len(blocks) != len(services) or not services:
@@ -42,12 +42,12 @@ def parse_show(text, services):
 
 
 def unknown_services(services):
-    """What is said where systemd cannot be asked."""
+    """Return the states of services where systemd cannot be asked."""
     return {service: {"enabled": None, "active": None, "outdated": None} for service in services}
 
 
 def is_container(tree):
-    """systemd-detect-virt --container, from the files it looks at."""
+    """Tell whether this is a container, as systemd-detect-virt --container does, from the files it looks at."""
     marks = ("/run/systemd/container", "/run/.containerenv", "/.dockerenv")
     environment = "\0" + (tree.text("/proc/1/environ") or "")
     vz = tree.exists("/proc/vz") and not tree.exists("/proc/bc")
@@ -55,13 +55,13 @@ def is_container(tree):
 
 
 def is_fips(tree):
-    """Whether only algorithms that FIPS 140 approves are accepted: by the kernel, or by the system-wide crypto policy."""
+    """Tell whether the kernel, or the system-wide crypto policy, accepts only algorithms that FIPS 140 approves."""
     policy = (tree.text("/etc/crypto-policies/state/current") or "").split(":")[0]
     return tree.text("/proc/sys/crypto/fips_enabled") == "1" or policy == "FIPS"
 
 
 def boot_time(tree):
-    """When the node's first process started, in seconds since the epoch; right for containers too. None if unreadable."""
+    """Return when the node's (or container's) first process started, in seconds since the epoch; None if unreadable."""
     booted = re.search(r"(?m)^btime (\d+)$", tree.text("/proc/stat") or "")
     stat = (tree.text("/proc/1/stat") or "").rpartition(")")[2].split()
     if not booted or len(stat) < 20:
@@ -70,7 +70,7 @@ def boot_time(tree):
 
 
 def read_reboot_pending(tree):
-    """{reason, since, by_role} when a reboot is asked for and has not happened since, else None.
+    """Return {reason, since, by_role} when a reboot is asked for and has not happened since, else None.
 
     ``by_role``: recorded by a role of this collection; else the distribution asks for it.
     """
@@ -107,7 +107,7 @@ def _seconds(value):
 
 
 def disk_free_mib(tree, paths):
-    """Free space for unprivileged writers below each path, or below its nearest existing parent, in MiB."""
+    """Return the MiB free for unprivileged writers below each path, or below its nearest existing parent."""
     free = {}
     for path in paths:
         place = path

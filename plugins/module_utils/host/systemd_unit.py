@@ -18,7 +18,7 @@ class SystemdError(Exception):
 
 
 def service_argv(unit, argv, user, directory, properties=None):
-    """The systemd-run command line of a service that stays loaded after its end, so that its result can be read."""
+    """Return the systemd-run command line of a service that stays loaded after its end, for its result to be read."""
     settings = {
         "WorkingDirectory": directory,
         "KillMode": "control-group",
@@ -33,7 +33,7 @@ def service_argv(unit, argv, user, directory, properties=None):
 
 
 def lease_argv(unit, seconds):
-    """The systemd-run command line of the timer that stops UNIT after SECONDS and forgets its result."""
+    """Return the systemd-run command line of the timer that stops UNIT after SECONDS and forgets its result."""
     script = "systemctl stop %s; systemctl reset-failed %s" % (unit, unit)
     return [
         "systemd-run", "--quiet", "--collect", "--unit=" + lease_name(unit), "--on-active=%d" % seconds,
@@ -48,7 +48,7 @@ def lease_name(unit):
 
 
 def parse_show(text):
-    """``systemctl show`` lines → {state: running|succeeded|failed|absent, result, exit_code, signal, pid}.
+    """Return {state: running|succeeded|failed|absent, result, exit_code, signal, pid} by ``systemctl show``.
 
     exit_code and signal are None while the service runs; one of them is set when its process has ended.
     """
@@ -70,7 +70,7 @@ def _state(shown):
 
 
 def describe_end(shown):
-    """One phrase that says how a service ended, from what parse_show returned."""
+    """Return one phrase that says how a service ended, from what parse_show returned."""
     if shown["result"] == "oom-kill":
         return "was ended by the kernel's out-of-memory killer"
     if shown["signal"]:
@@ -91,7 +91,7 @@ class TransientService(object):
         self._unit = unit
 
     def start(self, argv, user, directory, lease):
-        """Arm the lease, then start; raises SystemdError. A service that fails to start leaves no timer."""
+        """Arm the lease, then start; raise SystemdError. A service that fails to start leaves no timer."""
         self._must(lease_argv(self._unit, lease))
         try:
             self._must(service_argv(self._unit, argv, user, directory))
@@ -100,7 +100,7 @@ class TransientService(object):
             raise
 
     def show(self):
-        """The shape of parse_show; state absent when systemd does not know the service."""
+        """Return what parse_show returns; state absent when systemd does not know the service."""
         argv = ["systemctl", "show", self._unit, "--property=" + ",".join(_SHOWN)]
         return parse_show(self._must(argv))
 

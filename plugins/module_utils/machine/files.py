@@ -17,11 +17,11 @@ class FileTree:
         self.root = os.path.realpath(root)
 
     def path(self, path):
-        """The path on this machine's disk."""
+        """Return the path on this machine's disk."""
         return os.path.join(self.root, path.lstrip("/"))
 
     def text(self, path):
-        """The file's text without trailing white space, or None."""
+        """Return the file's text without trailing white space, or None."""
         try:
             with open(self.path(path), "rb") as stream:
                 return stream.read().decode("utf-8", "replace").rstrip()
@@ -29,14 +29,14 @@ class FileTree:
             return None
 
     def number(self, path):
-        """The decimal or 0x-hexadecimal number in the file, or None."""
+        """Return the decimal or 0x-hexadecimal number in the file, or None."""
         try:
             return int(self.text(path), 0)
         except (TypeError, ValueError):
             return None
 
     def names(self, path):
-        """Sorted names in the directory; empty when there is none."""
+        """Return the sorted names in the directory; empty when there is none."""
         try:
             return sorted(os.listdir(self.path(path)))
         except (IOError, OSError):
@@ -46,11 +46,11 @@ class FileTree:
         return os.path.lexists(self.path(path))
 
     def is_directory(self, path):
-        """Whether the path, symbolic links followed below the root, is a directory."""
+        """Tell whether the path, symbolic links followed below the root, is a directory."""
         return os.path.isdir(self.path(self.resolve(path)))
 
     def link(self, path):
-        """Where the symbolic link points, as written; None when it is none."""
+        """Return where the symbolic link points, as written; None when it is none."""
         try:
             return os.readlink(self.path(path))
         except (IOError, OSError):

@@ -36,7 +36,7 @@ def measure(sys_tree, proc_tree, nvml_library, pci_databases=pci_names.DATABASES
 
 
 def build(devices, nics, acs_bridges, numa_nodes, module, module_gpus, library, nvml):
-    """Pure: merge what the doors gave (see sysfs, procfs and nvml_gpus for the shapes)."""
+    """Merge what the doors gave (see sysfs, procfs and nvml_gpus for the shapes)."""
     seen = {gpu["pci_bus_id"]: gpu for gpu in nvml["gpus"] if "problem" not in gpu}
     pci = {address: device for address, device in devices.items() if device["kind"] == "gpu"}
     gpus = [
@@ -72,7 +72,7 @@ def build(devices, nics, acs_bridges, numa_nodes, module, module_gpus, library, 
 
 
 def merge_gpu(address, device, module_gpu, seen):
-    """One entry of ``gpus``; what neither source knows is None."""
+    """Return one entry of ``gpus``; what neither source knows is None."""
     link = device["link"] if device else {}
     gpu = dict.fromkeys(
         (
@@ -112,8 +112,8 @@ def merge_gpu(address, device, module_gpu, seen):
 
 
 def read_fabric(nvml, switches, has_gpus):
-    """Whether the node needs a fabric manager (None: cannot be known without NVML), how far the worst GPU is, and which
-    part of which rack's fabric its GPUs are in.
+    """Return whether the node needs a fabric manager (None: cannot be known without NVML), how far the worst GPU is, and
+    which part of which rack's fabric its GPUs are in.
 
     Where the fabric spans a rack, the manager runs on the rack's switches and not on the node.
     """

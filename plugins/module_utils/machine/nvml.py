@@ -25,7 +25,7 @@ def failure(error):
 
 
 def import_pynvml():
-    """The module pynvml, also from where role base puts it; None where there is none."""
+    """Import pynvml, also from where role base puts it; None where there is none."""
     if PYNVML_DIRECTORY not in sys.path:
         sys.path.append(PYNVML_DIRECTORY)
     try:
@@ -42,7 +42,7 @@ class Nvml:
         self.pynvml = pynvml
 
     def call(self, name, *arguments):
-        """Result of ``nvml<name>(*arguments)``, text decoded; None on any NVML error."""
+        """Return the result of ``nvml<name>(*arguments)``, text decoded; None on any NVML error."""
         try:
             value = getattr(self.pynvml, "nvml" + name)(*arguments)
         except (self.pynvml.NVMLError, AttributeError):
@@ -50,7 +50,7 @@ class Nvml:
         return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
 
     def attempt(self, name, *arguments):
-        """(result, None), or (None, {``code``: one of ERRORS' or nvml_error, ``reason``: NVML's words})."""
+        """Return (result, None), or (None, {``code``: one of ERRORS' or nvml_error, ``reason``: NVML's words})."""
         try:
             return getattr(self.pynvml, "nvml" + name)(*arguments), None
         except self.pynvml.NVMLError as error:
@@ -91,7 +91,7 @@ def open_nvml(library=DEFAULT_LIBRARY):
 
 
 def library_version(library=DEFAULT_LIBRARY):
-    """The user-space driver's version (``12.535.261.03`` without its leading CUDA major), or None.
+    """Return the user-space driver's version (``12.535.261.03`` without its leading CUDA major), or None.
 
     NVML answers this without being initialised, so also when the loaded kernel module is of another version.
     """

@@ -33,7 +33,7 @@ MIB = 1024 * 1024
 
 
 def read_system(nvml):
-    """{``cuda_driver_version``: "12.2", ``driver_version``: "535.261.03"}."""
+    """Return {``cuda_driver_version``: "12.2", ``driver_version``: "535.261.03"}."""
     cuda = nvml.call("SystemGetCudaDriverVersion")
     return {
         "cuda_driver_version": "%d.%d" % (cuda // 1000, cuda % 1000 // 10) if cuda else None,
@@ -42,7 +42,7 @@ def read_system(nvml):
 
 
 def read_gpus(nvml):
-    """[(handle, gpu)] in NVML's order; a GPU that has no handle any more is (None, {index, problem})."""
+    """Return [(handle, gpu)] in NVML's order; a GPU that has no handle any more is (None, {index, problem})."""
     gpus = []
     for index in range(nvml.call("DeviceGetCount") or 0):
         handle, failed = nvml.attempt("DeviceGetHandleByIndex", index)
@@ -54,7 +54,7 @@ def read_gpus(nvml):
 
 
 def read_gpu(nvml, index, handle):
-    """One GPU: the keys of ``gpu_node.gpus[]`` that NVML knows, and ``fabric``."""
+    """Return one GPU: the keys of ``gpu_node.gpus[]`` that NVML knows, and ``fabric``."""
     pci = nvml.call("DeviceGetPciInfo", handle)
     capability = nvml.call("DeviceGetCudaComputeCapability", handle)
     memory = nvml.call("DeviceGetMemoryInfo", handle)
@@ -95,7 +95,7 @@ def _switch(modes):
 
 
 def read_power_limits(nvml, handle):
-    """Watts."""
+    """Return {current, default, min, max} in watts; None where NVML does not say."""
     bounds = nvml.call("DeviceGetPowerManagementLimitConstraints", handle) or (None, None)
     return {
         "current": _watts(nvml.call("DeviceGetPowerManagementLimit", handle)),
@@ -112,7 +112,7 @@ def _watts(milliwatts):
 
 
 def read_nvlinks(nvml, handle):
-    """The GPU's links, inactive ones too; [] for a GPU without NVLink."""
+    """Return the GPU's links, inactive ones too; [] for a GPU without NVLink."""
     links = []
     for link in range(nvml.constant("NVLINK_MAX_LINKS") or 18):
         active = nvml.call("DeviceGetNvLinkState", handle, link)
@@ -133,7 +133,7 @@ def read_nvlinks(nvml, handle):
 
 
 def read_mig_instances(nvml, handle):
-    """The MIG devices that are set up on the GPU."""
+    """Return the MIG devices that are set up on the GPU."""
     instances = []
     modes = nvml.call("DeviceGetMigMode", handle)
     for number in range(nvml.call("DeviceGetMaxMigDeviceCount", handle) or 0) if modes and modes[0] else ():
@@ -154,9 +154,10 @@ def read_mig_instances(nvml, handle):
 
 
 def read_fabric(nvml, handle):
-    """{``state``: how far the GPU's registration with the NVLink fabric is, ``rack``: whether the fabric is larger than
-    the node, so that it has a cluster's identity, ``domain``: that and the partition in it, as Kubernetes' label
-    nvidia.com/gpu.clique has them}; None where NVML does not say."""
+    """Return {``state``: how far the GPU's registration with the NVLink fabric is, ``rack``: whether the fabric is
+    larger than the node, so that it has a cluster's identity, ``domain``: that and the partition in it, as
+    Kubernetes' label nvidia.com/gpu.clique has them}; None where NVML does not say.
+    """
     structure = getattr(nvml.pynvml, "c_nvmlGpuFabricInfo_t", None)
     if structure is None:
         return None
@@ -169,7 +170,7 @@ def read_fabric(nvml, handle):
 
 
 def read_levels(nvml, gpus):
-    """{(pci_bus_id, pci_bus_id): PIX|PXB|PHB|NODE|SYS} for every pair of GPUs, both ways round."""
+    """Return {(pci_bus_id, pci_bus_id): PIX|PXB|PHB|NODE|SYS} for every pair of GPUs, both ways round."""
     levels = {}
     for handle, gpu in gpus:
         for other_handle, other in gpus:
@@ -182,6 +183,6 @@ def read_levels(nvml, gpus):
 
 
 def read_all(nvml):
-    """{``system``, ``gpus``: [gpu …], ``levels``}: all that NVML knows, without its handles."""
+    """Return {``system``, ``gpus``: [gpu …], ``levels``}: all that NVML knows, without its handles."""
     gpus = read_gpus(nvml)
     return {"system": read_system(nvml), "gpus": [gpu for dummy, gpu in gpus], "levels": read_levels(nvml, gpus)}

@@ -14,7 +14,7 @@ DATABASES = ("/usr/share/misc/pci.ids", "/usr/share/hwdata/pci.ids")
 
 
 def read_names(device_ids, databases=DATABASES):
-    """{device id: ``GA102GL [A40]``} from the first database that can be read; without what it does not know."""
+    """Return {device id: ``GA102GL [A40]``} from the first database that can be read; without what it does not know."""
     for database in databases if device_ids else ():
         try:
             with open(database, "rb") as stream:

@@ -22,7 +22,10 @@ def with_code(problems, code):
 
 
 def find_problems(node, lost, acs_bridges):
-    """``node`` is a gpu_node; ``lost`` [{index, problem}] GPUs whose handle NVML refuses; ``acs_bridges`` addresses."""
+    """Return the problems of a gpu_node; ``lost``: [{index, problem}] of GPUs whose handle NVML refuses.
+
+    ``acs_bridges``: addresses.
+    """
     found = driver_problems(node["driver"]) + visibility_problems(node, lost)
     found += link_problems(node["gpus"]) + nvlink_problems(node["gpus"]) + fabric_problems(node)
     return found + [problem("acs_redirect", address) for address in acs_bridges]
@@ -38,7 +41,7 @@ def driver_problems(driver):
 
 
 def visibility_problems(node, lost):
-    """GPUs on the bus that NVML does not show, and the other way round; silent while there is no driver to ask."""
+    """Find GPUs on the bus that NVML does not show, and the other way round; none while there is no driver to ask."""
     found = [problem("gpu_not_opened", "GPU%d" % gpu["index"], reason=gpu["problem"]) for gpu in lost]
     if node["driver"]["nvml_state"] != "ok":
         return found
@@ -51,7 +54,7 @@ def visibility_problems(node, lost):
 
 
 def link_problems(gpus):
-    """PCIe links narrower than the device supports. The generation is no sign: idle GPUs lower it."""
+    """Find PCIe links narrower than the device supports. The generation is no sign: idle GPUs lower it."""
     found = []
     for gpu in gpus:
         width, max_width = gpu["pcie"]["width"], gpu["pcie"]["max_width"]
@@ -61,7 +64,10 @@ def link_problems(gpus):
 
 
 def nvlink_problems(gpus):
-    """GPUs of one model should have equally many active links; bridges between PCIe cards may join only some of them."""
+    """Find GPUs with fewer active links than others of their model.
+
+    Bridges between PCIe cards may join only some of them.
+    """
     found = []
     for name in sorted({gpu["name"] for gpu in gpus if gpu["name"]}):
         peers = [gpu for gpu in gpus if gpu["name"] == name and "nvml" in gpu["seen_by"]]

@@ -13,7 +13,7 @@ from .sysfs import normalise_address
 
 
 def read_driver(tree):
-    """{``loaded_version``, ``kernel_modules`` (open|proprietary)} of the loaded module; both None without one."""
+    """Return {``loaded_version``, ``kernel_modules`` (open|proprietary)} of the loaded module, both None without."""
     text = tree.text("/driver/nvidia/version") or ""
     line = next((line for line in text.splitlines() if line.startswith("NVRM version:")), None)
     if line is None:
@@ -26,7 +26,7 @@ def read_driver(tree):
 
 
 def read_gpus(tree):
-    """{pci_bus_id: {``name``, ``uuid``, ``minor_number``}} of the GPUs the module has bound, hidden ones too."""
+    """Return {pci_bus_id: {``name``, ``uuid``, ``minor_number``}} of the GPUs the module has bound, hidden ones too."""
     gpus = {}
     for entry in tree.names("/driver/nvidia/gpus"):
         text = tree.text("/driver/nvidia/gpus/%s/information" % entry) or ""

@@ -19,7 +19,7 @@ HOST_BRIDGE = re.compile(r"^pci[0-9a-f]{4,}:[0-9a-f]{2}$")
 
 
 def normalise_address(address):
-    """``00000000:07:00.0`` or ``07:00.0`` → ``0000:07:00.0``; None stays None."""
+    """Return ``00000000:07:00.0`` or ``07:00.0`` as ``0000:07:00.0``; None stays None."""
     if not address:
         return None
     parts = address.lower().split(":")
@@ -28,9 +28,9 @@ def normalise_address(address):
 
 
 def read_pci_devices(tree):
-    """{address: device} of NVIDIA's GPUs and NVSwitches. A device has
+    """Return {address: device} of NVIDIA's GPUs and NVSwitches.
 
-    ``kind`` (gpu|nvswitch), ``device_id`` (int), ``subsystem_id`` (``10de:1463``), ``vgpu``, ``numa_node``,
+    A device has ``kind`` (gpu|nvswitch), ``device_id`` (int), ``subsystem_id`` (``10de:1463``), ``vgpu``, ``numa_node``,
     ``cpu_affinity``, ``path`` (host bridge first, then the bridges, then the device itself), ``link`` ({width,
     max_width, generation, max_generation}), ``driver``.
     """
@@ -51,7 +51,7 @@ def _kind(pci_class):
 
 
 def read_pci_device(tree, address):
-    """One device; its parts are None where the file is missing."""
+    """Return one device; its parts are None where the file is missing."""
     base = "/bus/pci/devices/" + address
     numa = tree.number(base + "/numa_node")
     driver = tree.link(base + "/driver")
@@ -77,14 +77,14 @@ def _subsystem(tree, base):
 
 
 def read_path(tree, address):
-    """[``pci0000:00``, bridge …, device] from the resolved link of the device; [] where it says nothing."""
+    """Return [``pci0000:00``, bridge …, device] from the resolved link of the device; [] where it says nothing."""
     parts = tree.resolve("/bus/pci/devices/" + address).split("/")
     path = [part for part in parts if ADDRESS.match(part) or HOST_BRIDGE.match(part)]
     return path if path and HOST_BRIDGE.match(path[0]) else []
 
 
 def read_numa_nodes(tree):
-    """[0, 1, …]; [] where the kernel shows none."""
+    """Return the numbers of the NUMA nodes; [] where the kernel shows none."""
     names = tree.names("/devices/system/node")
     return sorted(int(name[4:]) for name in names if re.match(r"node\d+$", name))
 
@@ -111,7 +111,7 @@ def _generation(text):
 
 
 def read_nics(tree):
-    """The ``nics`` of gpu_node, plus ``path`` of the PCI device (taken out again by the model)."""
+    """Return the ``nics`` of gpu_node, plus ``path`` of the PCI device (taken out again by the model)."""
     nics = []
     for name in sorted(tree.names("/class/infiniband"), key=natural_key):
         base = "/class/infiniband/" + name
@@ -180,9 +180,10 @@ def _rocev2_gid_index(tree, base):
 
 
 def read_acs_redirect(tree, address):
-    """Whether ACS redirects peer-to-peer requests upwards at this bridge (capability 0x000d); None when unreadable.
+    """Tell whether ACS redirects peer-to-peer requests upwards at this bridge (capability 0x000d).
 
-    PCIe extended capabilities begin at 0x100 of the configuration space, which only root reads in full.
+    None when unreadable. PCIe extended capabilities begin at 0x100 of the configuration space, which only root reads in
+    full.
     """
     config = _configuration(tree, address)
     if config is None:
@@ -200,7 +201,7 @@ def read_acs_redirect(tree, address):
 
 
 def read_vgpu(tree, address):
-    """Whether a hypervisor's vGPU software made this GPU; None when unreadable.
+    """Tell whether a hypervisor's vGPU software made this GPU; None when unreadable.
 
     Such a GPU has the signature VF in its vendor-specific capability (0x09), by which NVIDIA's GPU feature discovery
     knows it, too. Capabilities lie beyond the first 64 bytes, which only root reads.

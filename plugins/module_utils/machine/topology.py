@@ -14,15 +14,15 @@ ORDER = ("X", "PIX", "PXB", "PHB", "NODE", "SYS")
 
 
 def gpu_label(gpu):
-    """``GPU<index>``; a GPU that NVML does not show has no index and goes by its PCI address."""
+    """Return ``GPU<index>``; a GPU that NVML does not show has no index and goes by its PCI address."""
     return gpu["pci_bus_id"] if gpu["index"] is None else "GPU%s" % gpu["index"]
 
 
 def pci_code(path, other_path, numa, other_numa, several_numa_nodes):
-    """The code for two devices by their PCI paths (see sysfs.read_path) and NUMA nodes; None when it cannot be known.
+    """Return the code for two devices by their PCI paths (see sysfs.read_path) and NUMA nodes.
 
-    Two devices below one switch have its upstream port in common and one downstream port each: PIX. With more
-    bridges between them it is PXB, over the host bridge PHB.
+    None when it cannot be known. Two devices below one switch have its upstream port in common and one downstream port
+    each: PIX. With more bridges between them it is PXB, over the host bridge PHB.
     """
     if not path or not other_path:
         return None
@@ -42,7 +42,7 @@ def pci_code(path, other_path, numa, other_numa, several_numa_nodes):
 
 
 def nvlink_count(gpu, other):
-    """Active links from one GPU to the other: direct ones, else those through NVSwitches (as many as both have)."""
+    """Count the active links from one GPU to the other: direct ones, else those that both have to NVSwitches."""
     direct = [link for link in gpu["nvlinks"] if link["active"] and link["remote_pci_bus_id"] == other["pci_bus_id"]]
     if direct:
         return len(direct)
@@ -58,7 +58,7 @@ def gpu_code(gpu, other, level):
 
 
 def build_topology(gpus, nics, paths, levels, several_numa_nodes):
-    """{device: {device: code}} over GPUs, then NICs. ``paths``: {name or address: PCI path}."""
+    """Return {device: {device: code}} over GPUs, then NICs. ``paths``: {name or address: PCI path}."""
     devices = [(gpu_label(gpu), gpu["pci_bus_id"], gpu) for gpu in gpus] + [
         (nic["name"], nic["name"], nic) for nic in nics
     ]
@@ -84,7 +84,7 @@ def natural_key(name):
 
 
 def nearest_nics(label, topology, nics):
-    """NIC names for one GPU, best first: by distance, then ports that are up, their rate, then name."""
+    """Return the NIC names for one GPU, best first: by distance, then ports that are up, their rate, then name."""
 
     def rank(nic):
         code = topology.get(label, {}).get(nic["name"])
@@ -96,7 +96,7 @@ def nearest_nics(label, topology, nics):
 
 
 def build_affinity(gpus, nics, topology):
-    """{GPU: {``cpu_affinity``, ``numa_node``, ``nics`` best first}}."""
+    """Return {GPU: {``cpu_affinity``, ``numa_node``, ``nics`` best first}}."""
     return {
         gpu_label(gpu): {
             "cpu_affinity": gpu["cpu_affinity"],

@@ -24,10 +24,11 @@ NO_PLUGIN = (
 
 
 def plan(tree, run, hold):
-    """{files, selections, held, warning} for the options of the module. ValueError: the host cannot hold packages.
+    """Return {files, selections, held, warning} for the options of the module.
 
-    ``files`` are pairs of a declaration as config_files knows it and what is there now; ``selections`` is what dpkg is
-    told; ``held`` are the versions kept. ``run`` returns the output of a program, or None.
+    Raise ValueError where packages cannot be held. ``files`` are pairs of a declaration as config_files knows it and
+    what is there now; ``selections`` is what dpkg is told; ``held`` are the versions kept. ``run`` returns the output
+    of a program, or None.
     """
     manager = package_manager(tree, os_release(tree))
     if manager is None:
@@ -133,7 +134,7 @@ def select(run, selections, seconds, wait=2):
 
 
 def diff(files, selections):
-    """What Ansible shows with ``--diff``."""
+    """Return what Ansible shows with ``--diff``."""
     shown = [config_files.diff(wanted, found, steps) for wanted, found, steps in files if steps]
     if selections:
         words = {"hold": "install", "install": "hold"}

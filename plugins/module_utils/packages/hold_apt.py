@@ -16,7 +16,10 @@ KERNEL = ["linux-image-*", "linux-headers-*", "linux-modules-*", "linux-generic*
 
 
 def installed(text):
-    """[{name, version, selection, held}] of dpkg's status file; ``selection`` is the name that dpkg understands."""
+    """Return [{name, version, selection, held}] of dpkg's status file.
+
+    ``selection`` is the name that dpkg understands.
+    """
     packages = []
     for stanza in re.split(r"\n\n+", text):
         fields = dict(re.findall(r"(?m)^(Package|Version|Status|Architecture|Multi-Arch): (.*)$", stanza))
@@ -33,12 +36,12 @@ def installed(text):
 
 
 def preferences_path(name):
-    """The pins; they also tell later which packages the hold took."""
+    """Return the path of the pins; they also tell later which packages the hold took."""
     return "/etc/apt/preferences.d/allreduce-" + name
 
 
 def files(hold, packages):
-    """{path: text, or None where no file belongs} for the hold of these installed packages; none where there are none."""
+    """Return {path: text, or None where no file belongs} for the hold of these packages; all None without any."""
     patterns = hold["packages"] if packages else []
     return {
         preferences_path(hold["name"]): _preferences(packages),
@@ -47,12 +50,12 @@ def files(hold, packages):
 
 
 def pinned(text):
-    """Names of the packages that the preferences file pins."""
+    """Return the names of the packages that the preferences file pins."""
     return set(" ".join(re.findall(r"(?m)^Package: (.*)$", text or "")).split())
 
 
 def selections(packages, names, before):
-    """{selection: word}: hold the packages of these names, release those that only the hold before had."""
+    """Return {selection: word}: hold the packages of these names, release those that only the hold before had."""
     changes = {}
     for package in packages:
         if package["name"] in names and not package["held"]:
@@ -79,6 +82,6 @@ def _blacklist(patterns, excluded):
 
 
 def expression(pattern):
-    """A shell pattern of * and ? as a regular expression of Python and Perl, without a backslash and without anchors."""
+    """Translate a shell pattern of * and ? to a regular expression of Python and Perl, without backslash or anchors."""
     special = {"*": ".*", "?": "."}
     return "".join(special.get(char) or (char if re.match(r"[\w-]", char) else "[%s]" % char) for char in pattern)

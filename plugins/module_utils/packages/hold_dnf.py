@@ -15,20 +15,23 @@ KERNEL = ["kernel", "kernel-core", "kernel-modules*", "kernel-devel*", "kernel-h
 
 
 def installed(text):
-    """[{name, version}] of what ``QUERY`` prints; the version always has its epoch. Of kernels there are several."""
+    """Return [{name, version}] of what ``QUERY`` prints; the version always has its epoch.
+
+    Of kernels there are several.
+    """
     pairs = [line.split(" ", 1) for line in text.splitlines() if " " in line]
     return [{"name": name, "version": version} for name, version in pairs]
 
 
 def list_path(tree):
-    """Where the plugin keeps its list; None where the plugin is not installed."""
+    """Return where the plugin keeps its list; None where the plugin is not installed."""
     text = tree.text(CONFIGURATION)
     found = re.search(r"(?m)^\s*locklist\s*=\s*(\S+)", text or "")
     return found.group(1) if found else "/etc/dnf/plugins/versionlock.list" if text is not None else None
 
 
 def locks(text, name, packages, matches):
-    """The list with the locks of this hold in a block of its own.
+    """Return the list with the locks of this hold in a block of its own.
 
     Locks on the same packages that somebody else set would widen the hold, or stay when it is released: they go.
     Exclusions of a version (``!``) stay.
@@ -48,7 +51,7 @@ def _without(text, matches):
 
 
 def locked_name(line):
-    """Package name of a line such as ``nvidia-driver-3:595.71.05-1.el9.*``; empty where it locks nothing."""
+    """Return the package name of a line such as ``nvidia-driver-3:595.71.05-1.el9.*``; empty where it locks nothing."""
     found = re.match(r"([^!#\s]\S*?)-(\d+:)?[^\s:-]+-[^\s-]+\s*$", line)
     return found.group(1) if found else ""
 
@@ -58,6 +61,9 @@ def stream_path(stream):
 
 
 def stream_text(stream):
-    """What dnf writes when a stream is enabled; ansible.builtin.dnf can only install one, with its default profile."""
+    """Return what dnf writes when a stream is enabled.
+
+    ansible.builtin.dnf can only install one, with its default profile.
+    """
     module, _colon, name = stream.partition(":")
     return "[%s]\nname=%s\nstream=%s\nprofiles=\nstate=enabled\n\n" % (module, module, name)

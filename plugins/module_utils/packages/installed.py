@@ -20,14 +20,14 @@ ARCHIVE_COMPONENTS = {
 
 
 def os_release(tree):
-    """The variables of /etc/os-release."""
+    """Return the variables of /etc/os-release."""
     text = tree.text("/etc/os-release") or tree.text("/usr/lib/os-release") or ""
     pairs = [line.split("=", 1) for line in text.splitlines() if "=" in line and not line.startswith("#")]
     return {key.strip(): value.strip().strip("\"'") for key, value in pairs}
 
 
 def package_manager(tree, release):
-    """apt or dnf, by the family that os-release names; None for any other."""
+    """Return apt or dnf, by the family that os-release names; None for any other."""
     family = [release.get("ID", "")] + release.get("ID_LIKE", "").split()
     if set(family) & {"debian", "ubuntu"}:
         return "apt"
@@ -37,7 +37,7 @@ def package_manager(tree, release):
 
 
 def dpkg_stanzas(text):
-    """(package, version, [want, flag, status]) of every stanza of dpkg's status file."""
+    """Return (package, version, [want, flag, status]) of every stanza of dpkg's status file."""
     for stanza in re.split(r"\n\n+", text):
         fields = dict(re.findall(r"^(Package|Version|Status): (.*)$", stanza, re.M))
         if "Package" in fields:
@@ -45,14 +45,14 @@ def dpkg_stanzas(text):
 
 
 def read_dpkg_leftovers(tree, patterns):
-    """{package: version} of those that were removed and left their configuration."""
+    """Return {package: version} of those that were removed and left their configuration."""
     wanted = matcher(patterns)
     stanzas = dpkg_stanzas(tree.text("/var/lib/dpkg/status") or "")
     return {name: version for name, version, status in stanzas if status[-1:] == ["config-files"] and wanted(name)}
 
 
 def read_dpkg(tree, patterns):
-    """({installed package: version}, whether dpkg stopped half way and nobody is at work)."""
+    """Return ({installed package: version}, whether dpkg stopped half way and nobody is at work)."""
     packages, broken = {}, bool([name for name in tree.names("/var/lib/dpkg/updates") if name.isdigit()])
     wanted = matcher(patterns)
     for name, version, status in dpkg_stanzas(tree.text("/var/lib/dpkg/status") or ""):
@@ -64,9 +64,9 @@ def read_dpkg(tree, patterns):
 
 
 def parse_rpm(text, patterns):
-    """{name: version-release} from ``rpm -qa --qf '%{NAME} %{EPOCHNUM}:%{VERSION}-%{RELEASE}\\n'``; epoch 0 is left out.
+    """Return {name: version-release} from ``rpm -qa --qf '%{NAME} %{EPOCHNUM}:%{VERSION}-%{RELEASE}\n'``.
 
-    Of several installed versions (kernels) the last one printed counts.
+    Epoch 0 is left out. Of several installed versions (kernels) the last one printed counts.
     """
     wanted = matcher(patterns)
     pairs = [line.split(" ", 1) for line in text.splitlines() if " " in line]
@@ -74,7 +74,7 @@ def parse_rpm(text, patterns):
 
 
 def rpm_duplicates(text):
-    """Names that stand there in two versions: what an upgrade leaves that was cut off. Kernels and keys always may."""
+    """Return the names listed in two versions: what an upgrade leaves that was cut off. Kernels and keys always may."""
     versions = {}
     for line in text.splitlines():
         name, dummy, version = line.partition(" ")
@@ -84,7 +84,7 @@ def rpm_duplicates(text):
 
 
 def matcher(patterns):
-    """One function of a name that tells whether any of the shell patterns matches it."""
+    """Return a function of a name that tells whether any of the shell patterns matches it."""
     combined = re.compile("|".join(fnmatch.translate(pattern) for pattern in patterns) or r"(?!)")
     return lambda name: combined.match(name) is not None
 
@@ -97,7 +97,7 @@ def package_program_runs(tree):
 
 
 def parse_sources_list(text):
-    """Entries {uri, suite, components, signed_by} of a one-line-style sources.list; disabled lines are not entries."""
+    """Return the enabled entries {uri, suite, components, signed_by} of a one-line-style sources.list."""
     entries = []
     for line in text.splitlines():
         found = re.match(r"\s*deb\s+(?:\[([^\]]*)\]\s+)?(\S+)\s+(\S+)\s*([^#]*)", line)
@@ -115,7 +115,10 @@ def parse_sources_list(text):
 
 
 def parse_deb822_sources(text):
-    """The same entries of a .sources file; one for each URI and suite. A key written into the file is one text."""
+    """Return the same entries of a .sources file; one for each URI and suite.
+
+    A key written into the file is one text.
+    """
     entries = []
     for stanza in re.split(r"\n\s*\n", re.sub(r"(?m)^#.*\n?", "", text)):
         joined = re.sub(r"\n[ \t]+", " ", stanza)
@@ -130,7 +133,7 @@ def parse_deb822_sources(text):
 
 
 def read_apt_mirrors(tree, release):
-    """Entries of the distribution's own archive: its suites, its components, and (where apt has read it) its origin."""
+    """Return the entries of the distribution's own archive: suites, components, and (where apt has read it) origin."""
     entries = parse_sources_list(tree.text("/etc/apt/sources.list") or "")
     for name in tree.names("/etc/apt/sources.list.d"):
         text = tree.text("/etc/apt/sources.list.d/" + name) or ""
@@ -160,7 +163,7 @@ def _origin(tree, entry):
 
 
 def enabled_components(mirrors, release):
-    """Components enabled for the release itself (not only for its updates), in archive order."""
+    """Return the components enabled for the release itself (not only for its updates), in archive order."""
     enabled = set()
     for entry in mirrors:
         if entry["suite"] == release.get("VERSION_CODENAME"):

@@ -17,7 +17,10 @@ USEFUL = re.compile(r"(?i)baseos|appstream|extras|powertools|crb|codeready|epel"
 
 
 def parse_repositories(text):
-    """[(id, {option: value})] of a .repo file; the last value of an option counts, and lines that continue one are left out."""
+    """Return [(id, {option: value})] of a .repo file.
+
+    The last value of an option counts, and lines that continue one are left out.
+    """
     found = []
     for section in re.split(r"\n\s*(?=\[)", "\n" + text):
         head = re.match(r"\[([^\]\n]+)\]", section)
@@ -27,7 +30,7 @@ def parse_repositories(text):
 
 
 def read_dnf_repositories(tree):
-    """[{id, path, enabled, source, key}] in the order of the files: what is enabled, or may be of use.
+    """Return [{id, path, enabled, source, key}] in the order of the files: what is enabled, or may be of use.
 
     Repositories of debug information and of sources are left out.
     """

@@ -30,10 +30,11 @@ class DeclarationError(ValueError):
 
 
 def parse(entries):
-    """[{``gpus``: None or [text], ``settings``: {name: value}}] of a list of declarations; absent and null are the same.
+    """Return [{``gpus``: None or [text], ``settings``: {name: value}}] of a list of declarations.
 
-    Watts are numbers. Clocks are in MHz: application_clocks {memory, graphics}, locked_clocks {graphics: [min, max],
-    memory: [min, max]} with one or both. ``default`` stands for the GPU's own power limit, or clocks. DeclarationError.
+    Absent and null are the same. Watts are numbers. Clocks are in MHz: application_clocks {memory, graphics},
+    locked_clocks {graphics: [min, max], memory: [min, max]} with one or both. ``default`` stands for the GPU's own
+    power limit, or clocks. Raise DeclarationError for what is none.
     """
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
         raise DeclarationError("not_a_list", value=entries)
@@ -131,7 +132,7 @@ PARSERS = {
 
 
 def matches(selector, gpu):
-    """Whether a GPU is meant by its index, UUID, PCI address or words of its model's name, in their order.
+    """Tell whether a GPU is meant by its index, UUID, PCI address or words of its model's name, in their order.
 
     "A100" is an A100-SXM4-80GB, and "A10" is not.
     """
@@ -150,7 +151,7 @@ def _words(name):
 
 
 def select(entries, gpus):
-    """({index: settings}, [problem], [warning]) of parsed entries; an entry has precedence over those before it.
+    """Return ({index: settings}, [problem], [warning]) of parsed entries; an entry has precedence over those before it.
 
     A model that no GPU of this node has is only warned about: a declaration may be for nodes of several kinds.
     """

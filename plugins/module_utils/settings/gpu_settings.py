@@ -53,7 +53,7 @@ class LockedClocks:
             return {}
 
     def remember(self, uuid, clocks):
-        """clocks: {graphics, memory}, one or both, of [min, max] or default."""
+        """Keep the locked clocks of a GPU: {graphics, memory}, one or both, of [min, max] or default."""
         self.gpus.setdefault(uuid, {}).update(clocks)
         if not os.path.isdir(os.path.dirname(self.path)):
             os.makedirs(os.path.dirname(self.path), 0o755)
@@ -64,7 +64,10 @@ class LockedClocks:
 
 
 def read(nvml, locked, clocks):
-    """([reading], {index: handle}); readings as in settings_plan. The supported clocks are read where ``clocks`` is true."""
+    """Return ([reading], {index: handle}); readings as in settings_plan.
+
+    The supported clocks are read where ``clocks`` is true.
+    """
     readings, handles = [], {}
     for handle, gpu in nvml_gpus.read_gpus(nvml):
         if handle is None:
@@ -89,7 +92,7 @@ def _clocks(nvml, function, handle):
 
 
 def read_supported_clocks(nvml, handle):
-    """{memory MHz: [graphics MHz]}; {} where NVML does not say."""
+    """Return {memory MHz: [graphics MHz]}; {} where NVML does not say."""
     clocks = {
         memory: nvml.call("DeviceGetSupportedGraphicsClocks", handle, memory)
         for memory in nvml.call("DeviceGetSupportedMemoryClocks", handle) or ()
@@ -156,7 +159,7 @@ def settle(entries, library, locked, check=False, partly=False):
 
 
 def answer(plan, waiting, failures=()):
-    """{changed, gpus, reset_required, findings, problems, warnings, diff}; the sentences are made here."""
+    """Return {changed, gpus, reset_required, findings, problems, warnings, diff}; the sentences are made here."""
     findings = plan["problems"] + list(failures)
     warnings = [describe(warning) for warning in plan["warnings"]]
     warnings += describe_resets(waiting) + describe_forgetful(settings_plan.forgetful(plan))

@@ -18,14 +18,17 @@ RECORD = "/etc/allreduce/gpu_settings.json"
 
 
 def main(arguments):
-    """[--check]: print the answer as JSON; 0 when all is as declared. What one GPU refuses does not keep others from theirs."""
+    """Print the answer as JSON; return 0 when all is as declared.
+
+    What one GPU refuses does not keep others from theirs.
+    """
     if set(arguments) - {"--check"}:
         return "usage: gpu_settings [--check]"
     return apply_record(RECORD, DEFAULT_LIBRARY, LockedClocks(), "--check" in arguments)
 
 
 def apply_record(record, library, locked, check):
-    """None, or what to say on standard error before exiting with 1."""
+    """Apply what was recorded; return None, or what to say on standard error before exiting with 1."""
     try:
         with open(record) as stream:
             entries = parse(json.load(stream))

@@ -32,7 +32,7 @@ class Refusal(ValueError):
 
 
 def make_plan(entries, readings):
-    """{``gpus``: [{reading, wanted, changes}], ``problems`` and ``warnings``: [{code, subject, detail}]}.
+    """Return {``gpus``: [{reading, wanted, changes}], ``problems`` and ``warnings``: [{code, subject, detail}]}.
 
     ``changes`` is [{setting, before, after, value}] in the order of their application. A setting that a GPU refuses is
     among the problems, and not among its changes.
@@ -59,7 +59,7 @@ def gpu_problem(code, reading, **detail):
 
 
 def plan_gpu(reading, wanted):
-    """(changes, refusals) of one GPU."""
+    """Return (changes, refusals) of one GPU."""
     changes, refusals = [], []
     for setting in SETTINGS:
         if setting in wanted:
@@ -126,7 +126,7 @@ def _plan_locked_clocks(reading, setting, value):
 
 
 def clock_refusal(domain, value, clocks):
-    """value: MHz or [min, max] of them."""
+    """Return the refusal of a clock that the GPU does not support. value: MHz or [min, max] of them."""
     return Refusal("clock_not_supported", domain=domain, value=value, clocks=sorted(set(clocks)))
 
 
@@ -142,7 +142,7 @@ PLANNERS = {
 
 
 def calls(change):
-    """[(NVML function without its prefix, arguments after the handle)] that make a change of the plan."""
+    """Return [(NVML function without its prefix, arguments after the handle)] that make a change of the plan."""
     setting, value = change["setting"], change["value"]
     if setting in SWITCHES:
         function = {"ecc": "DeviceSetEccMode", "mig_mode": "DeviceSetMigMode"}
@@ -164,9 +164,10 @@ def _lock(domain, value):
 
 
 def resets(plan, after=None):
-    """[{index, name, setting, wanted}]: what waits for a reset of a GPU. ``after``: {index: reading} once all is applied.
+    """Return [{index, name, setting, wanted}]: what waits for a reset of a GPU.
 
-    Without it, ECC is predicted, which always waits. MIG mode is not: an idle GPU activates it at once.
+    ``after``: {index: reading} once all is applied. Without it, ECC is predicted, which always waits. MIG mode is not:
+    an idle GPU activates it at once.
     """
     waiting = []
     for gpu in plan["gpus"]:
@@ -183,7 +184,7 @@ def resets(plan, after=None):
 
 
 def forgetful(plan):
-    """[{index, name, settings}]: what GPUs will lose, as nothing keeps them initialised."""
+    """Return [{index, name, settings}]: what GPUs will lose, as nothing keeps them initialised."""
     found = []
     for gpu in plan["gpus"]:
         lost = [setting for setting in FORGOTTEN if gpu["wanted"].get(setting) not in (None, "default")]
@@ -193,7 +194,7 @@ def forgetful(plan):
 
 
 def diffs(plan):
-    """What Ansible shows with ``--diff``: one entry for each GPU that changes."""
+    """Return what Ansible shows with ``--diff``: one entry for each GPU that changes."""
     shown = []
     for gpu in plan["gpus"]:
         if gpu["changes"]:

@@ -75,7 +75,7 @@ def unpack(archive, path):
 
 
 def ranks(path, uid):
-    """What rank.py wrote about each rank that started, sorted by rank, with its last output added.
+    """Return what rank.py wrote about each rank that started, sorted by rank, with its last output added.
 
     Each: {rank, local_rank, world_size, attempt, started (epoch seconds), last_output (epoch seconds), last_line}
     """
@@ -91,7 +91,7 @@ def ranks(path, uid):
 
 
 def tail(path, rank, count, uid):
-    """The last COUNT lines of a rank's stderr, or of its stdout when stderr is empty."""
+    """Return the last COUNT lines of a rank's stderr, or of its stdout when stderr is empty."""
     for stream in ("err", "out"):
         text = read_tail(os.path.join(path, "logs", "rank%d.%s" % (rank, stream)), uid, _TAIL_BYTES)[0]
         lines = [line.rstrip() for line in text.splitlines() if line.strip()]
@@ -101,18 +101,18 @@ def tail(path, rank, count, uid):
 
 
 def agent(path, uid):
-    """What agent.py wrote at its end, None while it runs or when it was killed."""
+    """Return what agent.py wrote at its end, None while it runs or when it was killed."""
     return _json(read_tail(os.path.join(path, "logs", "agent.json"), uid, _METRICS_BYTES)[0])
 
 
 def agent_tail(path, count, uid):
-    """The last COUNT lines of the agent's own log."""
+    """Return the last COUNT lines of the agent's own log."""
     text = read_tail(os.path.join(path, "logs", "torchrun.log"), uid, _TAIL_BYTES)[0]
     return [line.rstrip() for line in text.splitlines() if line.strip()][-count:]
 
 
 def metrics(path, uid):
-    """(metrics or None, one sentence why they cannot be used or None)."""
+    """Return (metrics or None, one sentence why they cannot be used or None)."""
     text = read_tail(os.path.join(path, "logs", "metrics.json"), uid, _METRICS_BYTES)[0]
     if not text.strip():
         return None, None
@@ -123,7 +123,7 @@ def metrics(path, uid):
 
 
 def collect_logs(path, uid, limit):
-    """All logs as base64 of a tar.gz; of a file longer than LIMIT bytes, its end behind a line that says so."""
+    """Return all logs as base64 of a tar.gz; of a file longer than LIMIT bytes, its end behind a line that says so."""
     packed = io.BytesIO()
     logs = os.path.join(path, "logs")
     with tarfile.open(fileobj=packed, mode="w:gz") as tar:
@@ -140,7 +140,7 @@ def collect_logs(path, uid, limit):
 
 
 def read_tail(path, uid, limit):
-    """(text of the last LIMIT bytes, number of bytes before them); ("", 0) unless it is a regular file of UID."""
+    """Return (last LIMIT bytes as text, number of bytes before them); ("", 0) unless it is a regular file of UID."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:

@@ -26,7 +26,7 @@ _FULL_BELOW = 65536
 
 
 def refusals(params, run):
-    """Problems for which a run could not start on this node, as records."""
+    """Return the problems for which a run could not start on this node, as records."""
     if params["state"] != "started":
         return []
     return [one for one in _refusals(params, run) if one]
@@ -62,7 +62,7 @@ def start(params, run):
 
 
 def poll(params, run):
-    """Renew the lease, wait a little for the end, say how the run stands."""
+    """Renew the lease, wait a little for the end, and return how the run stands."""
     service = _service(params, run)
     shown = service.show()
     if shown["state"] == "running":

@@ -14,7 +14,7 @@ Check = dict[str, str]
 
 
 def check(name: str, category: str, expected: Any, measured: Any, status: str, reason: str = "") -> Check:
-    """A check without its node, which ``on_node`` adds."""
+    """Return a check without its node, which ``on_node`` adds."""
     if status not in STATUSES:
         raise ValueError(f"check {name} has status {status}; it must be one of {', '.join(STATUSES)}")
     return {
@@ -29,7 +29,7 @@ def check(name: str, category: str, expected: Any, measured: Any, status: str, r
 
 
 def compared(name: str, category: str, expected: Any, measured: Any, agrees: bool | None, reason: str = "") -> Check:
-    """Passed or failed; with ``agrees`` None nothing is known. The reason is kept only where the check did not pass."""
+    """Return a check that passed or failed, or is unknown where ``agrees`` is None; one that passed keeps no reason."""
     status = "unknown" if agrees is None else "passed" if agrees else "failed"
     return check(
         name, category, expected, "not known" if measured is None else measured, status, "" if agrees else reason

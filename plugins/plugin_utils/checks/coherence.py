@@ -23,7 +23,7 @@ def checks(stack: Mapping, state: Mapping, gpu_node: Mapping, probe: Mapping) ->
 
 
 def nvidia_smi(gpu_node: Mapping, answer: Mapping | None) -> Check:
-    """With GPUs it lists as many as NVML; without, it must start and say that there is no device."""
+    """Check that nvidia-smi lists as many GPUs as NVML; without GPUs, that it starts and says that there is none."""
     count = len(gpu_node.get("gpus") or [])
     expected = f"lists {count} GPUs" if count else "runs and finds no device"
     if answer is None:

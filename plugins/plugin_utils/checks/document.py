@@ -24,7 +24,7 @@ HEALTH = ("verdict", "findings", "judged", "counters")
 def verification(
     hosts: Iterable[str], present: Iterable[str], hostvars: Mapping[str, Mapping], collectives: Mapping, finished: str
 ) -> dict[str, Any]:
-    """The document. hosts: all that were to be verified; present: those that were still there at the end."""
+    """Return the document. hosts: all that were to be verified; present: those that were still there at the end."""
     present = set(present)
     nodes = {name: describe(name, hostvars[name], name in present) for name in hosts}
     without = [name for name in nodes if name in present and runs_without_gpus(hostvars[name])]
@@ -37,7 +37,7 @@ def verification(
 
 
 def describe(name: str, variables: Mapping, present: bool) -> dict[str, Any]:
-    """One node of the document."""
+    """Return one node of the document."""
     facts = variables.get("ansible_facts") or {}
     stack, state, gpu_node = (facts.get(key) or {} for key in ("gpu_stack", "gpu_node_state", "gpu_node"))
     probe, health = (variables.get(f"__verify_{key}") or {} for key in ("probe", "health"))
@@ -65,12 +65,12 @@ def all_checks(document: Mapping) -> list[Check]:
 
 
 def summary(document: Mapping) -> dict[str, Any]:
-    """{``lines`` to show, ``verdict``: a sentence that names the failed checks, empty without any}."""
+    """Return {``lines`` to show, ``verdict``: a sentence that names the failed checks, empty without any}."""
     return {"lines": summary_lines(document), "verdict": verdict(document)}
 
 
 def summary_lines(document: Mapping) -> list[str]:
-    """One line with its verdict for each node and for the cluster, with the checks that did not pass below it."""
+    """Return a line with its verdict for each node and for the cluster, with the checks that did not pass below it."""
     lines = []
     for name, node in [*document["nodes"].items(), ("cluster", {"checks": document["cluster_checks"]})]:
         found, health = node["checks"], node.get("gpu_health")
@@ -90,7 +90,7 @@ def counted(found: Iterable[Check]) -> str:
 
 
 def sentence(entry: Check) -> str:
-    """What is to be known of a check that did not pass."""
+    """Return the sentence about a check that did not pass: what was measured, what was expected, why."""
     seen = "" if entry["status"] == "unknown" else f"{entry['measured']}; expected: {entry['expected']}. "
     return (seen + entry["reason"]).strip()
 

@@ -31,7 +31,7 @@ def checks(stack: Mapping, gpu_node: Mapping, probe: Mapping, gpu_compute: bool 
 
 
 def imports(name: str, module: str, answer: Mapping | None) -> Check:
-    """The framework starts in the environment's interpreter."""
+    """Check that the framework starts in the environment's interpreter."""
     label, expected = f"{name}_{module}", f"{module} can be imported"
     found = (answer or {}).get(module)
     if found is None:
@@ -49,7 +49,7 @@ def known_libraries(planned: Mapping) -> dict[str, str]:
 
 
 def libraries(planned: Mapping, answer: Mapping | None) -> Check:
-    """PyTorch was built for the planned CUDA and loads the planned cuDNN and NCCL."""
+    """Check that PyTorch was built for the planned CUDA and loads the planned cuDNN and NCCL."""
     known, found = known_libraries(planned), (answer or {}).get("torch") or {}
     wanted = {name: version_parts(name, version) for name, version in known.items()}
     label, expected = f"{planned['name']}_libraries", _named(wanted)
@@ -90,7 +90,7 @@ def without_compute(planned: Mapping, gpus: int, answer: Mapping | None) -> Chec
 
 
 def cuda(planned: Mapping, gpus: int, answer: Mapping | None) -> Check:
-    """PyTorch sees the GPUs where the environment is built for them, and none elsewhere."""
+    """Check that PyTorch sees the GPUs where the environment is built for them, and none elsewhere."""
     wanted = is_for_cuda(planned)
     label, expected = f"{planned['name']}_cuda", f"yes, {gpus} GPUs" if wanted else "no"
     found = (answer or {}).get("torch") or {}

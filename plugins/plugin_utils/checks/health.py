@@ -47,7 +47,7 @@ def judged(entry: Mapping, findings: list[Mapping]) -> Check:
 
 
 def in_words(findings: Iterable[Mapping]) -> str:
-    """What was measured, each with the GPUs of which it is true."""
+    """Return what was measured, each with the GPUs of which it is true."""
     texts: dict[str, list[str]] = {}
     for found in findings:
         measured = "not known" if found["measured"] is None else str(found["measured"])

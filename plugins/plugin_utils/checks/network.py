@@ -27,7 +27,7 @@ def clock(state: Mapping, probe: Mapping) -> Check:
 
 
 def names(peers: Mapping[str, Mapping] | None) -> Check:
-    """Every other node's name leads to its cluster address: without that torchrun hangs instead of failing."""
+    """Check that every other node's name leads to its cluster address: otherwise torchrun hangs instead of failing."""
     return _peers("name_resolution", peers, "resolved", lambda peer: (
         None if peer["address"] in (peer.get("resolved") or []) else
         f"leads to {', '.join(peer['resolved'])} instead of {peer['address']}" if peer.get("resolved") else
@@ -36,7 +36,7 @@ def names(peers: Mapping[str, Mapping] | None) -> Check:
 
 
 def ssh(peers: Mapping[str, Mapping] | None) -> Check:
-    """The training user reaches every other node without a password or a question."""
+    """Check that the training user reaches every other node without a password or a question."""
     return _peers("ssh_to_peers", peers, "ssh", lambda peer: peer.get("ssh"))
 
 

@@ -40,7 +40,7 @@ def node_checks(
 
 
 def lost_node_checks(node: str) -> list[Check]:
-    """What can be said of a node that no longer answers: the play went on without it."""
+    """Return the one check of a node that no longer answers: the play went on without it."""
     reason = "the node could not be reached or measured; the play's output says why"
     return on_node(node, [check("reachable", "health", "yes", "no", "failed", reason)])
 
@@ -98,7 +98,7 @@ def between_gpus(without: Iterable[str]) -> list[Check]:
 
 
 def bandwidth(metrics: Mapping) -> list[Check]:
-    """The measured speed; an expectation comes from the topology, so here it is reported, not judged."""
+    """Report the measured speed, unjudged: the expectation comes from the topology."""
     measured = [
         f"{entry['busbw_gbytes_per_second']:.2f} GB/s at {entry['bytes'] >> 20} MiB"
         for entry in metrics.get("bandwidth") or []

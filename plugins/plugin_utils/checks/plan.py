@@ -50,7 +50,9 @@ def verification_plan(
     playing: Iterable[str] = (),
     nproc_per_node: str = "auto",
 ) -> dict[str, Any]:
-    """{``nvidia_smi``, ``environments``: {name: modules}, ``peers``: {name: address}} for module node_probe,
+    """Return what is to be verified on a node, and how.
+
+    {``nvidia_smi``, ``environments``: {name: modules}, ``peers``: {name: address}} are for module node_probe,
     ``gpu_health``, whether module gpu_health has anything to judge, ``gpu_count`` for it, ``torch_environment``, the
     name of the one in which collectives can run, or None, and ``collectives``, where and with how many ranks they do.
     """

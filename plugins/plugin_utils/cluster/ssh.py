@@ -47,7 +47,7 @@ def _host_key(facts: Mapping[str, Any], kinds: Iterable[str]) -> str | None:
 def describe_node(
     name: str, variables: Mapping[str, Any], public_key: str | None, kind: str = _KEY_KINDS[0]
 ) -> dict[str, Any]:
-    """What the others must know of one node: its names, its addresses, its host key and its user's public key.
+    """Return what the others must know of one node: its names, its addresses, its host key and its user's public key.
 
     kind: of the keys that every node takes, see key_kind
     """
@@ -83,7 +83,7 @@ def _is_name(text: str) -> bool:
 
 
 def authorized_keys(nodes: Iterable[Mapping[str, Any]], extra: Iterable[str] = ()) -> str:
-    """Text of authorized_keys: each node's key from that node's addresses only, then the site's own lines.
+    """Return the text of authorized_keys: each node's key from that node's addresses only, then the site's own lines.
 
     restrict switches off forwarding of every kind; a terminal gives nobody more than the commands they may run anyway.
     """
@@ -96,7 +96,7 @@ def authorized_keys(nodes: Iterable[Mapping[str, Any]], extra: Iterable[str] = (
 
 
 def known_hosts(nodes: Iterable[Mapping[str, Any]]) -> str:
-    """Lines for known_hosts: each node's host key by its names and its address."""
+    """Return the lines for known_hosts: each node's host key by its names and its address."""
     nodes = list(nodes)
     names = _names(nodes)
     return "\n".join(
@@ -105,7 +105,7 @@ def known_hosts(nodes: Iterable[Mapping[str, Any]]) -> str:
 
 
 def hosts_lines(nodes: Iterable[Mapping[str, Any]]) -> str:
-    """Lines for /etc/hosts: each node's address and names."""
+    """Return the lines for /etc/hosts: each node's address and names."""
     nodes = list(nodes)
     names = _names(nodes)
     return "\n".join(" ".join([node["address"], *names[node["name"]]]) for node in nodes if names[node["name"]])
@@ -114,7 +114,7 @@ def hosts_lines(nodes: Iterable[Mapping[str, Any]]) -> str:
 def describe_cluster(
     names: Iterable[str], present: Mapping[str, Mapping[str, Any]], kept: Iterable[str] = (), extra: Iterable[str] = ()
 ) -> dict[str, Any]:
-    """Texts for every node, and the names of nodes about which nothing is known.
+    """Return the texts for every node, and the names of nodes about which nothing is known.
 
     names: all nodes of the cluster; present: descriptions of those that take part in this run; kept: JSON texts of
     former runs, for the others: a run on a part of the nodes cuts nobody off; extra: lines for authorized_keys

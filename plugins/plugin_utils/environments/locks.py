@@ -105,7 +105,7 @@ def describe_environments(
     no_index: bool = False,
     relock: bool = False,
 ) -> dict[str, dict]:
-    """One host's environments by name: what each asks for, the valid lock the host has, and whether that is installed.
+    """Return a host's environments by name: what each asks for, the host's valid lock, and whether that is installed.
 
     platform: {id, version, arch}; files: results of slurp; installed: environments of gpu_node_state
     """
@@ -130,10 +130,11 @@ def describe_environments(
 
 
 def assign(hosts: Mapping[str, Mapping[str, Mapping]]) -> dict[str, dict]:
-    """Digest of each request -> the host that answers for it and its lock; an empty lock is to be solved by that host.
+    """Map the digest of each request to the host that answers for it and its lock.
 
-    hosts: name -> its described environments, in the play's order. The first host with a valid lock wins, so that a new
-    node gets what the others have; without any, the first host that asks solves.
+    An empty lock is to be solved by that host. hosts: name -> its described environments, in the play's order. The
+    first host with a valid lock wins, so that a new node gets what the others have; without any, the first host that
+    asks solves.
     """
     plan: dict[str, dict] = {}
     for host, environments in hosts.items():

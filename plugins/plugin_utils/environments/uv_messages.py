@@ -132,7 +132,7 @@ CAUSES = (
 
 
 def without_credentials(url: str) -> str:
-    """The address without user name and password."""
+    """Return the address without user name and password."""
     return re.sub(r"(?<=://)[^/@\s]+@", "", url)
 
 

@@ -46,15 +46,15 @@ class Board:
         write_json(self._directory / f"{self._node}.json", {**state, "until": self._clock() + patience})
 
     def read(self) -> dict[str, dict | None]:
-        """How every node stands, None for one whose worker has not written yet."""
+        """Return how every node stands; None for one whose worker has not written yet."""
         return {node: _read(self._directory / f"{node}.json") for node in self._nodes}
 
     def outcomes(self) -> list[dict]:
-        """Outcomes of the nodes that have ended, in the order of the nodes."""
+        """Return the outcomes of the nodes that have ended, in the order of the nodes."""
         return [state["outcome"] for state in self.read().values() if state and state["outcome"]]
 
     def lost(self) -> dict[str, str]:
-        """Nodes without an outcome whose workers are silent for too long, with the reason as a phrase."""
+        """Return the nodes without an outcome whose workers are silent for too long, with the reason as a phrase."""
         phrases = {}
         for node, state in self.read().items():
             if state is None and self._clock() > self._opened + PATIENCE:
@@ -64,17 +64,17 @@ class Board:
         return phrases
 
     def failed_peer(self) -> str | None:
-        """A node that has failed or is lost; None while all is well."""
+        """Return a node that has failed or is lost; None while all is well."""
         failed = [outcome["node"] for outcome in self.outcomes() if outcome["status"] == "failed"]
         return next(iter([*failed, *self.lost()]), None)
 
     def all_started(self) -> bool:
-        """Whether the unit of every node has been started."""
+        """Tell whether the unit of every node has been started."""
         return all(state and state["phase"] != "starting" for state in self.read().values())
 
 
 def explain_stall(states: Mapping[str, Mapping | None], first: str, rendezvous: str, seconds: int) -> tuple[str, str]:
-    """(node to look at, phrase) why no rank has started after SECONDS."""
+    """Return (node to look at, phrase): why no rank has started after SECONDS."""
     errors = {node: state["rendezvous_error"] for node, state in states.items() if state and state["rendezvous_error"]}
     if first in errors:
         return first, f"{first} does not listen on the rendezvous {rendezvous} after {seconds} s ({errors[first]})"

@@ -90,7 +90,7 @@ class Follower:
         return outcome
 
     def gather(self) -> list[dict]:
-        """Outcomes of all nodes, once each has ended or is lost."""
+        """Return the outcomes of all nodes, once each has ended or is lost."""
         while len(found := self._board.outcomes()) < len(self._place.nodes):
             lost = self._board.lost()
             if len(found) + len(lost) >= len(self._place.nodes):
@@ -149,7 +149,7 @@ class Follower:
 
 
 def progress_line(seen: Mapping, place: Place, elapsed: float) -> str | None:
-    """What to show of this node: rank 0's last line, or that the first node waits; None for all others."""
+    """Return what to show of this node: rank 0's last line, or that the first node waits; None for all others."""
     if not seen["ranks"]:
         count = len(place.nodes)
         where = f"{count} node{'s' * (count != 1)}"

@@ -60,7 +60,7 @@ class Interrupts:
             raise Interrupted
 
     def deliver(self) -> None:
-        """After cleaning up and leaving the block: what the signal would have done without us."""
+        """Do what the signal would have done without us, after cleaning up and leaving the block."""
         if self._received:
             os.kill(os.getpid(), self._received)
 

@@ -38,7 +38,7 @@ def node_outcome(
     cause: str | None = None,
     culprit: str | None = None,
 ) -> dict:
-    """Outcome of one node from what module training_unit returned at its end.
+    """Return the outcome of one node from what module training_unit returned at its end.
 
     RECEIVED is the controller's time at that moment; with the node's own clock in STOPPED it puts the times of
     all nodes on one scale. CAUSE is why the controller stopped the node although it was running: a sentence of this
@@ -65,7 +65,7 @@ def node_outcome(
 
 
 def lost_outcome(node: str, started: float, now: float, reason: str) -> dict:
-    """Outcome of a node of which nothing more is known than REASON."""
+    """Return the outcome of a node of which nothing more is known than REASON."""
     failure: dict[str, Any] = {
         "rank": None, "exit_code": None, "time": now, "reason": reason, "tail": [], "lost_peer": False,
     }  # fmt: skip
@@ -76,13 +76,13 @@ def lost_outcome(node: str, started: float, now: float, reason: str) -> dict:
 
 
 def first_failure(outcomes: Sequence[Mapping]) -> dict | None:
-    """The failure that caused the others, with its node: the earliest that is not about a lost peer."""
+    """Return the failure that caused the others, with its node: the earliest that is not about a lost peer."""
     failures = [{"node": outcome["node"], **failure} for outcome in outcomes for failure in outcome["failures"]]
     return min(failures, key=lambda failure: (failure["lost_peer"], failure["time"]), default=None)
 
 
 def run_result(run_id: str, script: str, nodes: Sequence[str], outcomes: Sequence[Mapping]) -> dict:
-    """What result.json holds."""
+    """Return what result.json holds."""
     failure = first_failure(outcomes)
     sizes = [outcome["world_size"] for outcome in outcomes if outcome["world_size"]]
     metrics = [outcome["metrics"] for outcome in outcomes if outcome["metrics"]]
@@ -102,7 +102,7 @@ def run_result(run_id: str, script: str, nodes: Sequence[str], outcomes: Sequenc
 
 
 def message(result: Mapping, node: str, directory: str) -> str:
-    """What the task says on NODE: one sentence, on the node of the cause with the failing rank's last lines."""
+    """Return what the task says on NODE: one sentence, on the node of the cause with the failing rank's last lines."""
     failure = result["failure"]
     if failure is None:
         size, count = result["world_size"], len(result["nodes"])
@@ -124,7 +124,7 @@ def _achieved(metrics: Mapping) -> str:
 
 
 def end_phrase(exit_code: int) -> str:
-    """'exited with code 3', 'was killed by SIGKILL (often the out-of-memory killer)'."""
+    """Return 'exited with code 3', or 'was killed by SIGKILL (often the out-of-memory killer)'."""
     if exit_code >= 0:
         return f"exited with code {exit_code}"
     try:
@@ -135,7 +135,7 @@ def end_phrase(exit_code: int) -> str:
 
 
 def iso(seconds: float) -> str:
-    """2026-11-21T15:30:00Z"""
+    """Return seconds since the epoch as ISO 8601: 2026-11-21T15:30:00Z."""
     return datetime.fromtimestamp(seconds, timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 

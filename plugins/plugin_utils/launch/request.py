@@ -45,7 +45,7 @@ class Place:
 
 
 def select_nodes(available: Sequence[str], wanted: Any) -> list[str]:
-    """The nodes that train, in the order of AVAILABLE or as named.
+    """Return the nodes that train, in the order of AVAILABLE or as named.
 
     WANTED: nothing (all), a number, a list of names, or either as text ("2", "gpu-1,gpu-2"); raises ProblemError.
     """
@@ -130,7 +130,7 @@ def check_play(nodes: Sequence[str], playing: Sequence[str], forks: int) -> None
 
 
 def environment_python(environment: str) -> str:
-    """Interpreter of an environment given by name or by absolute path."""
+    """Return the interpreter of an environment given by name or by absolute path."""
     root = environment if environment.startswith("/") else f"/opt/allreduce/envs/{environment}"
     return f"{root.rstrip('/')}/bin/python"
 
@@ -154,7 +154,7 @@ def node_addresses(nodes: Sequence[str], hostvars: Mapping[str, Mapping[str, Any
 
 
 def torchrun_arguments(place: Place, run_id: str, directory: str, max_restarts: int) -> list[str]:
-    """torchrun's own arguments on one node, without the number of ranks, which is measured there.
+    """Return torchrun's own arguments on one node, without the number of ranks, which is measured there.
 
     * --local-addr: without it, nodes that cannot resolve each other's host names wait for each other for minutes.
     * is_host: torchrun otherwise guesses from host names which node listens; and with a guess it takes whatever
@@ -173,7 +173,7 @@ def torchrun_arguments(place: Place, run_id: str, directory: str, max_restarts: 
 
 
 def script_variables(variables: Mapping[str, object], max_restarts: int) -> dict[str, str]:
-    """The user's variables as text, with what torchrun needs so that ranks can start again.
+    """Return the user's variables as text, with what torchrun needs so that ranks can start again.
 
     The ranks' process group otherwise uses the rendezvous' own store, in which Gloo finds the addresses of the ranks
     that have ended: with torch 2.13 no restart across two nodes came up.
@@ -183,7 +183,7 @@ def script_variables(variables: Mapping[str, object], max_restarts: int) -> dict
 
 
 def archive(script: Path, files: Sequence[Path], launch: Mapping) -> bytes:
-    """The tar.gz that module training_unit unpacks into the run's directory; raises ProblemError.
+    """Return the tar.gz that module training_unit unpacks into the run's directory; raise ProblemError.
 
     LAUNCH is what agent.py runs: python, torchrun, script, args, variables, nproc_per_node, run_id. It travels as a
     file, since a module's arguments appear in the node's log, and the variables may hold secrets.

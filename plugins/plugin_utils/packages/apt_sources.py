@@ -7,7 +7,7 @@ from __future__ import annotations
 
 
 def additional_sources(mirrors: list[dict], components: list[str]) -> list[dict]:
-    """``[{uri, suites, components, signed_by}]``: what to add so that every suite of the archive has ``components``.
+    """Return [{uri, suites, components, signed_by}]: what to add so that every suite of the archive has ``components``.
 
     ``mirrors`` is the list ``apt_mirrors`` of node_state. Only entries that bear the component ``main`` count as the
     archive, so the answer is the same before and after the sources it describes are in place. It names the same

@@ -9,9 +9,9 @@ from collections.abc import Mapping
 
 
 def disk_shortage(stack: Mapping, state: Mapping) -> list[str]:
-    """One sentence per file system that is too small for what is still to be installed; [] when all fits or is unknown.
+    """Return one sentence per file system that is too small for what is still to be installed.
 
-    Directories with equal free space are taken for one file system.
+    [] when all fits or is unknown. Directories with equal free space are taken for one file system.
     """
     free: Mapping[str, int] = state.get("disk_free_mib") or {}
     needs: dict[int, list[Mapping]] = {}

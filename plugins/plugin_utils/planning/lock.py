@@ -49,7 +49,7 @@ class LockError(ProblemError):
 
 
 def read(path: str | None) -> list[dict] | None:
-    """The entries of a lock file; None where there is none."""
+    """Return the entries of a lock file; None where there is none."""
     if not path or not Path(path).is_file():
         return None
     try:
@@ -63,14 +63,14 @@ def read(path: str | None) -> list[dict] | None:
 
 
 def text(entries: Sequence[Mapping]) -> str:
-    """The lock file for these entries, in an order that does not depend on theirs."""
+    """Return the lock file for these entries, in an order that does not depend on theirs."""
     ordered = sorted((plain(entry) for entry in entries), key=lambda entry: _key(entry["inputs"]))
     lock = {"format": FORMAT, "entries": ordered}
     return HEADER + yaml.safe_dump({"all": {"vars": {VARIABLE: lock}}}, sort_keys=True, width=120)
 
 
 def plain(value):
-    """Ordinary Python values out of whatever Ansible wraps them in."""
+    """Return ordinary Python values out of whatever Ansible wraps them in."""
     if isinstance(value, Mapping):
         return {str(key): plain(one) for key, one in value.items()}
     if isinstance(value, str):
@@ -81,7 +81,7 @@ def plain(value):
 
 
 def renewed(entries: Sequence[Mapping] | None, stacks: Iterable[Mapping]) -> list[dict]:
-    """The entries with the stacks of these hosts put in; entries of hosts that were not planned stay.
+    """Return the entries with the stacks of these hosts put in; entries of hosts that were not planned stay.
 
     So do entries of an older collection that only lack what was not planned then (ADDED).
     """
@@ -112,23 +112,23 @@ def _key(inputs: Mapping) -> str:
 
 
 def entry_for(entries: Sequence[Mapping] | None, inputs: Mapping) -> Mapping | None:
-    """The entry of exactly this host and request."""
+    """Return the entry of exactly this host and request."""
     return next((entry for entry in entries or () if entry["inputs"] == plain(inputs)), None)
 
 
 def nearest_entry(entries: Sequence[Mapping], inputs: Mapping) -> Mapping:
-    """The entry that differs from this host and request in the fewest points."""
+    """Return the entry that differs from this host and request in the fewest points."""
     return min(entries, key=lambda entry: len(_changes(entry, inputs)))
 
 
 def locked_stack(entry: Mapping, new: Mapping | None) -> dict:
-    """The stack of an entry; update says what renewing would make of it."""
+    """Return the stack of an entry; its ``update`` says what renewing would make of it."""
     update = differences(entry, new) if new else ["the tables refuse this stack by now"]
     return {**entry["stack"], "inputs": entry["inputs"], "update": update}
 
 
 def changed_inputs(entries: Sequence[Mapping], inputs: Mapping) -> str:
-    """What is different from the entry that comes nearest."""
+    """Say what is different from the entry that comes nearest."""
     return "; ".join(_changes(nearest_entry(entries, inputs), inputs)) if entries else "it has no entries"
 
 

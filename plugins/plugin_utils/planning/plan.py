@@ -53,7 +53,7 @@ def plan(hosts: Mapping[str, Mapping], version: str, lock: str | None = None, re
 
 
 def host_question(variables: Mapping, version: str) -> dict:
-    """What a host is: as measured, else as the inventory describes it."""
+    """Return the question that a host poses: as measured, else as the inventory describes it."""
     facts = variables.get("ansible_facts") or {}
     declared = {} if _is_measured(variables) else variables.get("gpu_stack_host") or {}
     wishes = {

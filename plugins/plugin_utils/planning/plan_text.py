@@ -14,7 +14,7 @@ LABEL = 14
 
 
 def plan_table(plan: Mapping) -> list[str]:
-    """Lines of text for a plan (see plan.plan): what is refused stands last, where it is seen."""
+    """Return the lines of text for a plan (see plan.plan): what is refused stands last, where it is seen."""
     blocks = [_group(one["hosts"], one["stack"]) for one in plan["stacks"]]
     blocks += [_refused(one) for one in plan["refused"]]
     return [line for block in blocks for line in [*block, ""]][:-1]
@@ -87,7 +87,7 @@ def _frameworks(environment: Mapping) -> str:
 
 
 def wrap(label: str, text: str) -> list[str]:
-    """A label and its text in a column of their own each."""
+    """Return a label and its text in a column of their own each."""
     indent = " " * (LABEL + 1)
     return textwrap.wrap(
         text, WIDTH, initial_indent=f"{label:<{LABEL}} ", subsequent_indent=indent, break_on_hyphens=False

@@ -21,7 +21,7 @@ from .text import clean, enumeration, plural, quantity
 
 
 def build(verification: Verification, results: Iterable[TrainingResult], title: str) -> Report:
-    """The report of one verification (verify.json) and any number of training runs (result.json)."""
+    """Build the report of one verification (verify.json) and any number of training runs (result.json)."""
     found = verification.nodes
     nodes = tuple(_node(name, found[name]) for name in sorted(found, key=natural_key))
     cluster = _checks(verification.cluster_checks, CLUSTER)

@@ -37,7 +37,7 @@ class Chart:
 
 
 def chart(scaling: Scaling) -> Chart:
-    """The picture of one script: the longest bar or linear mark fills the width."""
+    """Draw the picture of one script: the longest bar or linear mark fills the width."""
     base = scaling.sizes[0]
     linear = [base.samples_per_second * size.processes / base.processes for size in scaling.sizes]
     full = max([*linear, *(size.samples_per_second for size in scaling.sizes)])

@@ -12,7 +12,7 @@ from .model import Report
 
 
 def render(report: Report) -> str:
-    """JSON text; "format" is raised when a field changes its meaning or goes, not when one is added."""
+    """Return JSON text; "format" is raised when a field changes its meaning or goes, not when one is added."""
     document = asdict(report)
     for node in document["nodes"]:
         del node["machine"]  # verify.json has the whole gpu_node

@@ -99,7 +99,7 @@ class CheckGroup:
 
 
 def label(names: Iterable[str]) -> str:
-    """Node names folded; where that stays long, the first two and how many more."""
+    """Fold node names; where that stays long, give the first two and how many more."""
     ordered = sorted(names, key=natural_key)
     folded = hostlist(ordered)
     if len(folded) <= _LABEL_LENGTH or len(ordered) <= 3:
@@ -108,13 +108,13 @@ def label(names: Iterable[str]) -> str:
 
 
 def kinds(report: Report) -> list[Kind]:
-    """Nodes with equal descriptions together; kinds with differences first, then the largest."""
+    """Group nodes with equal descriptions; kinds with differences first, then the largest."""
     found = [Kind(tuple(nodes), described) for described, nodes in _fold(report.nodes, lambda node: node.description)]
     return sorted(found, key=lambda kind: (kind.differences == 0, -len(kind.nodes)))
 
 
 def machines(report: Report) -> list[MachineGroup]:
-    """Equal machines together, drawn; those that are not well first, then the largest group."""
+    """Group equal machines, drawn; those that are not well first, then the largest group."""
     measured = [node for node in report.nodes if node.machine]
     found = _fold(measured, lambda node: (node.machine, node.health))
     groups = [
@@ -130,7 +130,7 @@ def machines(report: Report) -> list[MachineGroup]:
 
 
 def attention(report: Report) -> list[Outcome]:
-    """Failed and unknown checks, each outcome once; failed first, then the most common."""
+    """Group failed and unknown checks by their outcome; failed first, then the most common."""
     wanted = [check for check in report.checks if check.status in ("failed", "unknown")]
     outcomes = [
         Outcome(key, tuple(check.node for check in checks))
@@ -140,7 +140,7 @@ def attention(report: Report) -> list[Outcome]:
 
 
 def check_groups(report: Report) -> list[CheckGroup]:
-    """Nodes with equal results together, the cluster's own checks as a group; the worst first."""
+    """Group nodes with equal results, the cluster's own checks as a group; the worst first."""
     folded = _fold(report.nodes, lambda node: tuple(replace(check, node="") for check in node.checks))
     found = [CheckGroup(tuple(node.name for node in nodes), checks) for checks, nodes in folded if checks]
     if report.cluster_checks:

@@ -67,7 +67,7 @@ def _rank(verdict: str) -> int:
 
 
 def build(gpu_node: GpuNode, judged: Judgement | None) -> Health:
-    """gpu_node beside the result of module gpu_health, which is None where it did not run."""
+    """Put gpu_node beside the result of module gpu_health, which is None where it did not run."""
     found = judged or Judgement()
     gpus = measured_gpus(gpu_node)
     names = {gpu.label for gpu in gpus}

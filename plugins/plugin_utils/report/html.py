@@ -18,7 +18,7 @@ _SHOWN = 20  # parts of a list that stand on the page itself; the rest is one cl
 
 
 def render(report: Report) -> str:
-    """The page; everything from the inputs is escaped."""
+    """Return the page; everything from the inputs is escaped."""
     environment = Environment(
         loader=FileSystemLoader(_TEMPLATES),
         autoescape=True,

@@ -13,7 +13,7 @@ from .model import Report, Run
 
 
 def render(report: Report) -> str:
-    """XML text. Unknown is skipped with its reason: it is neither a success nor a failure."""
+    """Return XML text. Unknown is skipped with its reason: it is neither a success nor a failure."""
     root = Element("testsuites", name=report.title)
     for node in report.nodes:
         _suite(root, node.name, [_check(check) for check in node.checks], report.finished)

@@ -28,7 +28,7 @@ class Text:
 
 
 def width(kind: str, text: str) -> float:
-    """At most so many pixels."""
+    """Return the pixels that a text takes at most."""
     ems = sum(0.42 if one in NARROW else 1.02 if one in BROAD or ord(one) > 0x2FF else 0.69 for one in text)
     return ems * SIZES.get(kind, SMALL) * (1.12 if kind in BOLD else 1)
 
@@ -39,14 +39,14 @@ def _most(kind: str, text: str, room: float) -> int:
 
 
 def wrapped(kind: str, text: str, room: float) -> list[str]:
-    """The text in one line, else broken into two at a blank or behind a hyphen; the second may have to be cut."""
+    """Return the text in one line, else in two, broken at a blank or behind a hyphen; the second may be cut."""
     most = _most(kind, text, room)
     at = max(text.rfind(" ", 0, most + 1), text.rfind("-", 0, most) + 1)
     return [text] if len(text) <= most or at <= 0 else [text[:at].rstrip(" ·"), text[at:].lstrip(" ·")]
 
 
 def cut(kind: str, x: float, y: float, text: str, room: float) -> Text:
-    """The text at this place, with an ellipsis where it does not fit."""
+    """Return the text at this place, with an ellipsis where it does not fit."""
     if width(kind, text) <= room:
         return Text(kind, x, y, text)
     most = _most(kind, text, room - width(kind, "…"))

@@ -100,12 +100,15 @@ class Machine:
 
 
 def devices(item: Device | Group) -> list[Device]:
-    """All devices of a group, at any depth."""
+    """Return all devices of a group, at any depth."""
     return [item] if isinstance(item, Device) else [one for member in item.members for one in devices(member)]
 
 
 def build(gpu_node: GpuNode, faults: Mapping[str, Fault]) -> Machine | None:
-    """The machine, None where no GPU was measured. faults: {GPU: its worst finding}, as health.faults gives them."""
+    """Build the machine; None where no GPU was measured.
+
+    faults: {GPU: its worst finding}, as health.faults gives them.
+    """
     gpus, topology = measured_gpus(gpu_node), gpu_node.topology
     if not gpus:
         return None

@@ -54,7 +54,7 @@ class _Sheet:
 
 
 def draw(machine: Machine, width: float, stacked: bool = False) -> Picture:
-    """The picture, at most so wide; stacked also where the GPUs do not fit into one row."""
+    """Draw the picture, at most so wide; stacked also where the GPUs do not fit into one row."""
     room = width - sum(_margins(group) for group in machine.groups) - GAP * (len(machine.groups) - 1)
     unit = min(GPU_MOST, room / sum(_columns(group) for group in machine.groups))
     stacked = stacked or unit < GPU_LEAST

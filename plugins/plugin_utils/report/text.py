@@ -20,7 +20,7 @@ _NUMBERED = re.compile(r"^(.*?)([0-9]+)([^0-9]*)$")
 
 
 def clean(value: Any) -> str:
-    """Any value of a JSON document as text that HTML, JSON and XML can hold; None is the empty text.
+    """Return any value of a JSON document as text that HTML, JSON and XML can hold; None is the empty text.
 
     >>> clean("\\x1b[31mred\\x1b[0m")
     'red'
@@ -38,7 +38,7 @@ def clean(value: Any) -> str:
 
 
 def number(value: Any) -> float | None:
-    """A finite number, or None."""
+    """Return a finite number, or None."""
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
         return None
     try:
@@ -49,13 +49,13 @@ def number(value: Any) -> float | None:
 
 
 def whole(value: Any) -> int | None:
-    """A whole number, or None."""
+    """Return a whole number, or None."""
     result = number(value)
     return None if result is None else int(result)
 
 
 def quantity(value: float | None, digits: int = 4) -> str:
-    """A number with about so many significant digits and thousands separated.
+    """Return a number with about so many significant digits and thousands separated.
 
     >>> quantity(1234.5), quantity(12.3456), quantity(0.00012)
     ('1,234', '12.35', '0.00012')
@@ -70,7 +70,7 @@ def quantity(value: float | None, digits: int = 4) -> str:
 
 
 def plural(count: int, noun: str) -> str:
-    """A count and its noun.
+    """Return a count and its noun.
 
     >>> plural(1, "node"), plural(1200, "node"), plural(2, "process"), plural(6, "NVSwitch")
     ('1 node', '1,200 nodes', '2 processes', '6 NVSwitches')
@@ -80,7 +80,7 @@ def plural(count: int, noun: str) -> str:
 
 
 def enumeration(items: Iterable[str]) -> str:
-    """Items as a sentence lists them.
+    """Return items as a sentence lists them.
 
     >>> enumeration(["1", "2", "4"])
     '1, 2 and 4'
@@ -90,7 +90,7 @@ def enumeration(items: Iterable[str]) -> str:
 
 
 def hostlist(names: Iterable[str]) -> str:
-    """Node names, runs of numbers folded the way schedulers write them; up to three stand as they are.
+    """Fold node names: runs of numbers the way schedulers write them; up to three names stand as they are.
 
     >>> hostlist(["gpu-1", "gpu-2", "gpu-3", "gpu-7", "login"])
     'gpu-[1-3,7], login'

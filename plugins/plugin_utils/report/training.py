@@ -19,7 +19,7 @@ TAIL_WIDTH = 1000
 
 
 def runs(results: Iterable[TrainingResult]) -> tuple[Run, ...]:
-    """Training runs, newest first."""
+    """Return the training runs, newest first."""
     ordered = sorted(results, key=lambda result: (_moment(result), result.run_id), reverse=True)
     seen: set[tuple[str, int]] = set()
     found = []
@@ -31,7 +31,7 @@ def runs(results: Iterable[TrainingResult]) -> tuple[Run, ...]:
 
 
 def scaling(found: Iterable[Run]) -> tuple[Scaling, ...]:
-    """Per script, the newest successful run of every size, compared with the smallest."""
+    """Compare, per script, the newest successful run of every size with the smallest."""
     newest: dict[str, dict[int, Run]] = {}
     for run in found:
         if run.status == "succeeded" and run.samples_per_second and run.processes > 0:
@@ -89,7 +89,7 @@ def _failure(failure: TrainingFailure | None) -> Failure | None:
 
 
 def instant(text: str) -> datetime | None:
-    """An ISO 8601 time; one without a zone is UTC."""
+    """Parse an ISO 8601 time; one without a zone is UTC. None: it is no time."""
     try:
         # Python 3.10 knows no "Z".
         parsed = datetime.fromisoformat(text.replace("Z", "+00:00"))

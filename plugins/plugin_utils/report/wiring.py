@@ -62,7 +62,7 @@ class Wiring:
     depth: float
 
     def lines(self, anchors: list[Anchor]) -> tuple[list[Line], list[Label]]:
-        """Lines and the labels on them, for GPUs in their order along the row."""
+        """Return lines and the labels on them, for GPUs in their order along the row."""
         found = [*self._arcs(anchors), *self._risers(anchors)]
         return [line for line, _label in found], [label for _line, label in found]
 
@@ -120,5 +120,5 @@ class Wiring:
 
 
 def thickness(links: int) -> float:
-    """Of a line, in pixels: 1 link is thin, 18 are a beam."""
+    """Return the width of a line in pixels: 1 link is thin, 18 are a beam."""
     return round(1 + 0.4 * min(links, 18), 1)

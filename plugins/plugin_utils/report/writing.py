@@ -24,7 +24,7 @@ class Change:
 
 
 def plan(contents: Mapping[Path, str]) -> list[Change]:
-    """What has to be written for the files to hold these contents."""
+    """Return what has to be written for the files to hold these contents."""
     changes = []
     for path, text in contents.items():
         content, present = text.encode("utf-8"), _content(path)

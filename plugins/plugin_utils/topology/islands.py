@@ -16,7 +16,7 @@ LANE_SPEED = {1: 0.25, 2: 0.5, 3: 0.985, 4: 1.969, 5: 3.938, 6: 7.563}
 
 
 def connected(names: Iterable[str], topology: Mapping, near: Callable[[str | None], bool]) -> list[list[str]]:
-    """The names in groups that codes which are ``near`` connect, also through others; all in the order of the names."""
+    """Group the names that codes which are ``near`` connect, also through others; all in the order of the names."""
     order = list(names)
     groups: list[list[str]] = []
     for name in order:
@@ -27,7 +27,7 @@ def connected(names: Iterable[str], topology: Mapping, near: Callable[[str | Non
 
 
 def nvlink_islands(gpu_node: Mapping) -> list[list[str]]:
-    """Groups of GPUs that reach each other over NVLink alone; a GPU without NVLink is a group of its own."""
+    """Group the GPUs that reach each other over NVLink alone; a GPU without NVLink is a group of its own."""
     return linked([gpu_label(gpu) for gpu in gpu_node["gpus"]], gpu_node["topology"])
 
 
@@ -37,10 +37,10 @@ def linked(names: Iterable[str], topology: Mapping) -> list[list[str]]:
 
 
 def expected_bus_bandwidth(gpu_node: Mapping) -> float | None:
-    """Peak bus bandwidth in GB/s of an all-reduce over the GPUs of the node, as nccl-tests define it; None if unknown.
+    """Return the peak bus bandwidth in GB/s of an all-reduce over the node's GPUs, as nccl-tests define it.
 
-    The slowest GPU decides. Over NVLink it is the sum of its active links, else its PCIe link. Real runs reach
-    about 80 % of it. One GPU alone has no bus.
+    None if unknown. The slowest GPU decides. Over NVLink it is the sum of its active links, else its PCIe link. Real
+    runs reach about 80 % of it. One GPU alone has no bus.
     """
     gpus = gpu_node["gpus"]
     if len(gpus) < 2:

@@ -11,11 +11,14 @@ from .nics import rank_binding
 
 
 def mpi_hostfile(gpu_nodes: Mapping[str, Mapping]) -> str:
-    """One line for each node, with as many slots as GPUs answer (one where none does)."""
+    """Return one line for each node, with as many slots as GPUs answer (one where none does)."""
     return "".join(f"{name} slots={len(rank_binding(node)) or 1}\n" for name, node in gpu_nodes.items())
 
 
 def mpi_rankfile(gpu_nodes: Mapping[str, Mapping]) -> str:
-    """One line for each rank, in the order of the nodes and their GPUs; without known CPUs a rank is left to MPI."""
+    """Return one line for each rank, in the order of the nodes and their GPUs.
+
+    Without known CPUs a rank is left to MPI.
+    """
     bound = [(name, binding["cpus"]) for name, node in gpu_nodes.items() for binding in rank_binding(node)]
     return "".join(f"rank {rank}={name} slot={cpus}\n" for rank, (name, cpus) in enumerate(bound) if cpus)

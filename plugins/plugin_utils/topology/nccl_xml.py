@@ -26,7 +26,7 @@ HIDDEN_NVSWITCH = "fffffff:ffff:ff"
 
 
 def nccl_topology_xml(gpu_node: Mapping) -> str:
-    """Text of the file. ValueError for a node whose PCI addresses are not known, such as a pasted recording."""
+    """Return the text of the file; raise ValueError where PCI addresses are not known, as in a pasted recording."""
     devices = {gpu_label(gpu): gpu for gpu in gpu_node["gpus"]} | {nic["name"]: nic for nic in gpu_node["nics"]}
     lost = [name for name, device in devices.items() if not device["pci_bus_id"]]
     if lost:
@@ -50,7 +50,7 @@ def nccl_topology_xml(gpu_node: Mapping) -> str:
 
 
 def cpu_mask(cpus: str) -> str:
-    """The kernel's cpumap of a CPU list, 32 CPUs to a word.
+    """Return the kernel's cpumap of a CPU list, 32 CPUs to a word.
 
     >>> cpu_mask("0-3,36")
     '00000010,0000000f'

@@ -15,7 +15,7 @@ NEAR = ("PIX", "PXB")
 
 
 def nearest_nics(gpu_node: Mapping) -> dict[str, list[str]]:
-    """{GPU: adapters, best first}: by distance, then a port that is up, its rate, and the name."""
+    """Return {GPU: adapters, best first}: by distance, then a port that is up, its rate, and the name."""
     return {name: list(near["nics"]) for name, near in gpu_node["affinity"].items()}
 
 
@@ -24,7 +24,7 @@ def active_ports(nic: Mapping) -> list[Mapping]:
 
 
 def rails(gpu_node: Mapping) -> tuple[list[Mapping], str]:
-    """(adapters for training, why these).
+    """Return (adapters for training, why these).
 
     Neither name nor index tells which adapters are rails. A port must be up. Adapters on a GPU's PCIe switch are
     rails where there are any; elsewhere, or where a distance is unknown, nothing is said by distance. Of those, the
@@ -67,7 +67,7 @@ def _rate(nics: Iterable[Mapping], layer: str | None = None) -> float:
 
 
 def nccl_environment(gpu_node: Mapping) -> dict[str, dict[str, str]]:
-    """{``variables``, ``reasons``}: a variable is there only where NCCL's own choice would be wrong or ambiguous.
+    """Return {``variables``, ``reasons``}: a variable only where NCCL's own choice would be wrong or ambiguous.
 
     It holds for this node only: the right list differs from node to node.
     """
@@ -122,7 +122,7 @@ def _gid_index(chosen: list[Mapping]) -> tuple[int | None, str]:
 
 
 def rank_binding(gpu_node: Mapping) -> list[dict[str, Any]]:
-    """For each local rank its ``gpu``, ``cpus`` (its share of the nearest), ``numa_node`` and ``nic`` (shared fairly)."""
+    """Return each local rank's ``gpu``, ``cpus`` (its share of the nearest), ``numa_node`` and ``nic`` (shared fairly)."""
     gpus = [gpu for gpu in gpu_node["gpus"] if gpu["index"] is not None]
     names = {nic["name"] for nic in rails(gpu_node)[0]}
     used: Counter = Counter()
@@ -145,7 +145,7 @@ def rank_binding(gpu_node: Mapping) -> list[dict[str, Any]]:
 
 
 def share(cpus: str | None, number: int, of: int) -> str | None:
-    """The number-th of equal shares of a CPU list. Each range is divided, so that siblings stay together.
+    """Return the number-th of equal shares of a CPU list. Each range is divided, so that siblings stay together.
 
     >>> share("0-15,64-79", 1, 2)
     '8-15,72-79'

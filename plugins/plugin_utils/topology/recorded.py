@@ -25,7 +25,7 @@ PORT: dict[str, Any] = {"state": None, "link_layer": None, "rate_gbps": None, "n
 
 
 def parse_topology(text: str) -> dict[str, Any]:
-    """{``gpus``: {GPU: {``cpu_affinity``, ``numa_affinity``, ``gpu_numa_id``}}, ``nics``: [name], ``topology``}.
+    """Return {``gpus``: {GPU: {``cpu_affinity``, ``numa_affinity``, ``gpu_numa_id``}}, ``nics``: [name], ``topology``}.
 
     The topology has every device in each row; a code that the text does not show is None. A code that is shown for
     one direction only holds for both.
@@ -81,8 +81,10 @@ def _affinities(fields: list[str], columns: list[str]) -> dict[str, str | None]:
 
 
 def recorded_node(text: str, ports: Mapping[str, Mapping] | None = None) -> dict[str, Any]:
-    """A gpu_node with what the text tells; ``ports`` {adapter: {``state``, ``link_layer``, ``rate_gbps`` …}} adds what it
-    cannot tell. Everything else is None."""
+    """Return a gpu_node with what the text tells.
+
+    ``ports`` {adapter: {``state``, ``link_layer``, ``rate_gbps`` …}} adds what it cannot tell. Everything else is None.
+    """
     parsed = parse_topology(text)
     gpus = [_gpu(int(name[3:]), place) for name, place in parsed["gpus"].items()]
     given = ports or {}

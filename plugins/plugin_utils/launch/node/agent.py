@@ -56,7 +56,7 @@ def run(launch: dict) -> dict:
 
 
 def environment(launch: dict) -> dict[str, str]:
-    """Environment of agent and ranks."""
+    """Return the environment of agent and ranks."""
     root = Path(launch["python"]).parent.parent
     return {
         "PATH": f"{root}/bin:{os.environ.get('PATH', '/usr/local/bin:/usr/bin:/bin')}",
@@ -70,7 +70,7 @@ def environment(launch: dict) -> dict[str, str]:
 
 
 def ranks_per_node(wanted: str) -> int:
-    """How many ranks this node runs; raises RuntimeError where a CUDA build sees no GPU."""
+    """Return how many ranks this node runs; raise RuntimeError where a CUDA build sees no GPU."""
     if wanted != "auto":
         return int(wanted)
     import torch
@@ -87,12 +87,12 @@ def ranks_per_node(wanted: str) -> int:
 
 
 def threads_per_rank(nproc: int) -> int:
-    """Threads for one rank's own work: half of its share, the rest is for data loading and communication."""
+    """Return the threads for one rank's own work: half of its share, the rest is for data loading and communication."""
     return max(1, len(os.sched_getaffinity(0)) // (2 * nproc))
 
 
 def describe(rank: int, failure) -> dict:
-    """A torch ProcessFailure as data; exit_code is negative for a signal."""
+    """Return a torch ProcessFailure as data; exit_code is negative for a signal."""
     message = failure.message
     if isinstance(message, dict):
         message = message.get("message", "")

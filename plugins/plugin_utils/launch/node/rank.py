@@ -19,7 +19,7 @@ LOGS = Path(__file__).absolute().parent / "logs"
 
 
 def main(script: str, args: list[str]) -> None:
-    """Redirect, leave a note, become the script."""
+    """Redirect the output, leave a note, become the script."""
     rank = int(os.environ["RANK"])
     for stream, descriptor in (("out", 1), ("err", 2)):
         os.dup2(os.open(LOGS / f"rank{rank}.{stream}", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o640), descriptor)
