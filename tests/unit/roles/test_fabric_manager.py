@@ -55,7 +55,7 @@ def test_nvlink_5_gets_fabric_manager_subnet_manager_and_module(tmp_path, module
 def test_a_tray_gets_imex_with_the_nodes_of_its_rack(tmp_path):
     output = play(tmp_path, GB200, domain=DOMAIN).output
     assert "+nvidia-imex 580.178.04-1ubuntu1" in output
-    assert "+10.0.0.1\n" in _task(output, "Name the nodes that share memory").partition("/nodes_config.cfg")[2]
+    assert "+10.0.0.1\n" in _task(output, "List the nodes that share memory").partition("/nodes_config.cfg")[2]
     assert "fabricmanager" not in "".join(line for line in output.splitlines() if line.startswith("+"))
     assert [(name, "+active: yes" in lines) for name, lines in services(output)] == [("nvidia-imex", True)]
 
