@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+
+from .parsing import Words
 
 
 @dataclass(frozen=True)
@@ -15,8 +16,8 @@ class Finding:
 
     check: str = ""
     gpu: str | None = None
-    expected: Any = None
-    measured: Any = None  # None where it is not known
+    expected: Words = Words("")
+    measured: Words | None = None  # None where it is not known
     severity: str = ""  # failed | reboot_required | degraded | unknown
     action: str = ""
 

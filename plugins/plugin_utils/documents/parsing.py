@@ -14,9 +14,11 @@ import math
 import types
 import typing
 from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import Any, NewType, TypeVar
 
 T = TypeVar("T")
+# Text, or a number that people read as text.
+Words = NewType("Words", str)
 
 
 class DocumentError(ValueError):
@@ -79,11 +81,13 @@ def _convert(kind: Any, value: object, path: str) -> Any:
     return _scalar(kind, value, path)
 
 
-def _scalar(kind: type, value: object, path: str) -> Any:
+def _scalar(kind: Any, value: object, path: str) -> Any:
     """Ansible wraps text and numbers in subclasses; what comes out are the plain types."""
     if kind is bool and isinstance(value, bool):
         return value
     if kind is str and isinstance(value, str):
+        return str(value)
+    if kind is Words and isinstance(value, (str, int, float)) and not isinstance(value, bool):
         return str(value)
     if kind in (int, float) and isinstance(value, (int, float)) and not isinstance(value, bool):
         try:
@@ -105,7 +109,7 @@ def _present(kind: Any) -> Any:
 
 
 def _words(kind: Any) -> str:
-    names = {str: "text", int: "a whole number", float: "a number", bool: "true or false"}
+    names = {str: "text", Words: "text or a number", int: "a whole number", float: "a number", bool: "true or false"}
     if type(None) in typing.get_args(kind):
         return f"{_words(_present(kind))} or null"
     if typing.get_origin(kind) is tuple:

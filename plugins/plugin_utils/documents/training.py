@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +20,46 @@ class TrainingFailure:
     exit_code: int | None = None
     reason: str = ""
     tail: tuple[str, ...] = ()  # the last lines of its output
+
+
+@dataclass(frozen=True)
+class Metrics:
+    """The metrics that most scripts have; None and "" where this one wrote none. A number may be infinite, or none."""
+
+    samples_per_second: float | None = None
+    loss_first: float | None = None
+    loss_last: float | None = None
+    epochs: float | None = None
+    device: str = ""
+    backend: str = ""
+
+    @classmethod
+    def read(cls, values: Mapping[str, Any] | None) -> Metrics:
+        """Return what can be understood of a script's metrics: a user's own program may write anything."""
+        given = values or {}
+        return cls(
+            samples_per_second=_number(given.get("samples_per_second")),
+            loss_first=_number(given.get("loss_first")),
+            loss_last=_number(given.get("loss_last")),
+            epochs=_number(given.get("epochs")),
+            device=_text(given.get("device")),
+            backend=_text(given.get("backend")),
+        )
+
+
+def _number(value: object) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+        return None
+    try:
+        return float(value)
+    except OverflowError:
+        return -math.inf if isinstance(value, int) and value < 0 else math.inf
+    except ValueError:
+        return None
+
+
+def _text(value: object) -> str:
+    return str(value) if isinstance(value, (str, int, float)) and not isinstance(value, bool) else ""
 
 
 @dataclass(frozen=True)

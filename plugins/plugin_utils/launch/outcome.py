@@ -20,6 +20,8 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from typing import Any
 
+from ..documents.training import Metrics
+
 # What a rank says that dies because another one did: Gloo, NCCL, the TCP store, torchrun's rendezvous, sockets.
 _LOST_PEER = re.compile(
     r"Connection (reset|closed|refused|aborted)|Broken pipe|remote process exited|ncclRemoteError|"
@@ -107,18 +109,17 @@ def message(result: Mapping, node: str, directory: str) -> str:
     if failure is None:
         size, count = result["world_size"], len(result["nodes"])
         ranks, nodes = f"{size} rank{'s' * (size != 1)}", f"{count} node{'s' * (count != 1)}"
-        return f"{result['script']} ran with {ranks} on {nodes}{_achieved(result['metrics'] or {})}."
+        return f"{result['script']} ran with {ranks} on {nodes}{_achieved(Metrics.read(result['metrics']))}."
     if failure["node"] != node:
         return f"Stopped on {node} because {failure['node']} failed: {failure['reason']}."
     tail = "".join(f"\n  {line}" for line in failure["tail"])
     return f"Training failed on {node}: {failure['reason']}; all logs are in {directory}/logs.{tail}"
 
 
-def _achieved(metrics: Mapping) -> str:
-    """The numbers that most scripts have, of those which this one wrote."""
-    rate, first, last = (metrics.get(key) for key in ("samples_per_second", "loss_first", "loss_last"))
-    text = f": {rate:.0f} samples/s" if isinstance(rate, (int, float)) else ""
-    if isinstance(first, (int, float)) and isinstance(last, (int, float)):
+def _achieved(metrics: Metrics) -> str:
+    rate, first, last = metrics.samples_per_second, metrics.loss_first, metrics.loss_last
+    text = f": {rate:.0f} samples/s" if rate is not None else ""
+    if first is not None and last is not None:
         text += f"{', ' if text else ': '}loss {first:.4g} -> {last:.4g}"
     return text
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from ..documents.gpu_node import Gpu, GpuNode, Mode, PcieLink
 from ..documents.health import Counters, Finding, Judgement
 from .machine import Fault, measured_gpus
-from .text import clean, hostlist, quantity
+from .text import hostlist, quantity
 
 NOT_JUDGED = "not_judged"
 # A fault in as few words as a box of the picture has room for; others go by the name of their check.
@@ -91,14 +91,14 @@ def faults(judged: Judgement | None) -> dict[str, Fault]:
 def _short(finding: Finding) -> str:
     if finding.check not in _SHORT:
         return _name(finding)
-    return _SHORT[finding.check].format(measured=clean(finding.measured), expected=clean(finding.expected))
+    return _SHORT[finding.check].format(measured=finding.measured or "", expected=finding.expected)
 
 
 def sentence(finding: Finding) -> str:
     """Say what was found, what was expected, and what to do."""
-    measured = "not known" if finding.measured is None else clean(finding.measured)
+    measured = "not known" if finding.measured is None else finding.measured
     action = f"{finding.action[:1].upper()}{finding.action[1:]}"
-    return f"{_name(finding)}: {measured}, expected: {clean(finding.expected)}. {action}."
+    return f"{_name(finding)}: {measured}, expected: {finding.expected}. {action}."
 
 
 def _name(finding: Finding) -> str:

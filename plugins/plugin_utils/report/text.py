@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
 
 from ...module_utils.machine.topology import natural_key
 
@@ -19,39 +18,14 @@ _UNPRINTABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2
 _NUMBERED = re.compile(r"^(.*?)([0-9]+)([^0-9]*)$")
 
 
-def clean(value: Any) -> str:
-    """Return any value of a JSON document as text that HTML, JSON and XML can hold; None is the empty text.
+def clean(text: str) -> str:
+    """Return a text as HTML, JSON and XML can hold it.
 
     >>> clean("\\x1b[31mred\\x1b[0m")
     'red'
     """
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, Mapping):
-        return "; ".join(f"{clean(key)}: {clean(item)}" for key, item in value.items() if item is not None)
-    if isinstance(value, (list, tuple)):
-        return ", ".join(clean(item) for item in value)
-    text = _TERMINAL_SEQUENCE.sub("", str(value)).replace("\r\n", "\n").replace("\r", "\n")
-    return _UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", text)
-
-
-def number(value: Any) -> float | None:
-    """Return a finite number, or None."""
-    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
-        return None
-    try:
-        result = float(value)
-    except (OverflowError, ValueError):  # too large for a float, or no number
-        return None
-    return result if math.isfinite(result) else None
-
-
-def whole(value: Any) -> int | None:
-    """Return a whole number, or None."""
-    result = number(value)
-    return None if result is None else int(result)
+    plain = _TERMINAL_SEQUENCE.sub("", text).replace("\r\n", "\n").replace("\r", "\n")
+    return _UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", plain)
 
 
 def quantity(value: float | None, digits: int = 4) -> str:

@@ -6,13 +6,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from datetime import datetime, timezone
-from typing import Any
 
-from ..documents.training import TrainingFailure, TrainingResult
+from ..documents.training import Metrics, TrainingFailure, TrainingResult
 from .model import Failure, Run, Scaling, Size
-from .text import clean, number, whole
 
 TAIL_LINES = 60
 TAIL_WIDTH = 1000
@@ -49,8 +47,8 @@ def _sizes(ordered: list[Run]) -> Iterator[Size]:
 
 
 def _run(result: TrainingResult, counts: bool) -> Run:
-    metrics = result.metrics or {}  # the script's own: what it wrote is shown where it can be read
-    throughput = number(metrics.get("samples_per_second"))
+    metrics = Metrics.read(result.metrics)
+    throughput, epochs = _finite(metrics.samples_per_second), _finite(metrics.epochs)
     return Run(
         run_id=result.run_id,
         script=result.script,
@@ -62,21 +60,25 @@ def _run(result: TrainingResult, counts: bool) -> Run:
         status="succeeded" if result.status == "succeeded" else "failed",
         failure=_failure(result.failure),
         samples_per_second=throughput if throughput and throughput > 0 else None,
-        loss_first=number(metrics.get("loss_first")),
-        loss_last=number(metrics.get("loss_last")),
-        epochs=whole(metrics.get("epochs")),
-        device=clean(metrics.get("device")),
-        backend=clean(metrics.get("backend")),
+        loss_first=_finite(metrics.loss_first),
+        loss_last=_finite(metrics.loss_last),
+        epochs=None if epochs is None else int(epochs),
+        device=metrics.device,
+        backend=metrics.backend,
         remarks=tuple(_remarks(metrics)),
         counts=counts,
     )
 
 
-def _remarks(metrics: Mapping[str, Any]) -> Iterator[str]:
-    first, last = metrics.get("loss_first"), metrics.get("loss_last")
-    if any(isinstance(loss, float) and not math.isfinite(loss) for loss in (first, last)):
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None
+
+
+def _remarks(metrics: Metrics) -> Iterator[str]:
+    first, last = metrics.loss_first, metrics.loss_last
+    if any(loss is not None and not math.isfinite(loss) for loss in (first, last)):
         yield "the loss is no finite number: the training diverged"
-    elif isinstance(first, (int, float)) and isinstance(last, (int, float)) and last >= first:
+    elif first is not None and last is not None and last >= first:
         yield "the loss did not fall"
 
 

@@ -13,7 +13,7 @@ from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.observed i
     Observed,
     Service,
 )
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.parsing import DocumentError, parse
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.parsing import DocumentError, Words, parse
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.stack import Stack
 
 
@@ -36,6 +36,7 @@ class Document:
     part: Part | None = None
     sizes: dict[str, int] = field(default_factory=lambda: {"default": 1})
     since: Any = None
+    said: Words | None = None
 
 
 class AnsibleText(str):
@@ -86,6 +87,9 @@ def test_keys_that_are_not_known_are_ignored():
         ("text", AnsibleText("b"), "b"),
         ("maybe", AnsibleText("b"), "b"),
         ("words", ("b", AnsibleText("c")), ("b", "c")),
+        ("said", 8, "8"),
+        ("said", AnsibleNumber(8), "8"),
+        ("said", AnsibleText("c"), "c"),
         ("sizes", {AnsibleText("/"): AnsibleNumber(1), 5: 2}, {"/": 1, "5": 2}),
     ],
 )
@@ -109,6 +113,8 @@ WRONG = [
     ({"share": False}, "share", False, "a number"),
     ({"flag": "yes"}, "flag", "yes", "true or false"),
     ({"flag": 1}, "flag", 1, "true or false"),
+    ({"said": []}, "said", [], "text or a number"),
+    ({"said": True}, "said", True, "text or a number"),
     ({"known": 0}, "known", 0, "true or false"),
     ({"maybe": []}, "maybe", [], "text"),
     ({"words": "abc"}, "words", "abc", "a list"),

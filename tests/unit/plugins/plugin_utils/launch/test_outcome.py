@@ -149,6 +149,8 @@ def result(**changes):
         ),
         ({"loss_first": 2.302, "loss_last": 0.0017}, ": loss 2.302 -> 0.0017."),
         ({"samples_per_second": "many"}, "."),
+        ({"samples_per_second": 10**400, "loss_first": True, "loss_last": 1}, ": inf samples/s."),
+        ({"loss_first": "2.5", "loss_last": float("nan")}, ": loss 2.5 -> nan."),
     ],
 )
 def test_success_is_told_with_the_usual_numbers(metrics, end):
