@@ -18,8 +18,9 @@ printf 'Match User trainer\n PubkeyAcceptedAlgorithms %s\n' $kinds > /etc/ssh/ss
 printf 'PubkeyAcceptedAlgorithms %s\nHostKeyAlgorithms %s\n' $kinds $kinds > /etc/ssh/ssh_config.d/00-fips.conf
 systemctl restart ssh
 """
-# The address of a host is the lab's affair.
+# The address of a host is the lab's affair, and so are the keys it is known by: this is a later boot, not the first one.
 CLOUD_CONFIG = """manage_etc_hosts: true
+ssh_deletekeys: false
 datasource_list: [None]
 network: {config: disabled}"""
 
