@@ -61,17 +61,21 @@ def ssh_cluster(names, hostvars, present, extra=()):
     taking_part = [name for name in names if name in set(present)]
     kind = key_kind(hostvars[name] for name in names if name in hostvars)
     try:
-        nodes = {
-            name: describe_node(
-                name, hostvars[name], hostvars[name]["__cluster_ssh_account"].get("ssh_public_key"), kind
-            )
-            for name in taking_part
-        }
-        records = [hostvars[name].get("__cluster_ssh_record") or {} for name in taking_part]
-        kept = [base64.b64decode(record["content"]).decode("utf-8") for record in records if record.get("content")]
-        return describe_cluster(names, nodes, kept, extra)
+        nodes = {name: describe_node(name, hostvars[name], _public_key(hostvars[name]), kind) for name in taking_part}
+        records = [_slurped(hostvars[name].get("__cluster_ssh_record")) for name in taking_part]
+        return describe_cluster(names, nodes, [record for record in records if record], extra)
     except ProblemError as error:
         return {"problem": describe_all(error.problems)}
+
+
+def _public_key(variables):
+    """Return the key that was made for the user in this run, else the one they had; None in check mode on a bare node."""
+    return variables["__cluster_ssh_account"].get("ssh_public_key") or _slurped(variables.get("__cluster_ssh_key"))
+
+
+def _slurped(result):
+    """Return the text of a file, None where there was none."""
+    return base64.b64decode(result["content"]).decode("utf-8") if result and "content" in result else None
 
 
 class FilterModule:

@@ -63,6 +63,12 @@ options:
         description: Name of the group.
         type: str
         default: root
+      follow:
+        description:
+          - Whether a symbolic link counts as what it points to. V(false) refuses one, where others than root may write to the
+            directory above.
+        type: bool
+        default: true
       validate:
         description: Program and arguments that check a new file before it takes its place; V(%s) stands for it.
         type: list
@@ -115,6 +121,7 @@ SPEC = {
     "mode": {"type": "str", "default": "0644"},
     "owner": {"type": "str", "default": "root"},
     "group": {"type": "str", "default": "root"},
+    "follow": {"type": "bool", "default": True},
     "validate": {"type": "list", "elements": "str", "default": []},
 }
 
@@ -144,7 +151,7 @@ def main():
         return write
 
     try:
-        pairs = [(wanted, config_files.read(wanted["path"])) for wanted in module.params["files"]]
+        pairs = [(wanted, config_files.read(wanted["path"], wanted["follow"])) for wanted in module.params["files"]]
         pairs = [(config_files.completed(wanted, found), found) for wanted, found in pairs]
         plans = [(wanted, found, config_files.plan(wanted, found)) for wanted, found in pairs]
         if not module.check_mode:

@@ -71,5 +71,6 @@ def test_check_mode_on_converged_hosts(cluster):
     before = cluster.fingerprints()
     run = cluster.play("playbooks/site.yml", "--check", "--diff")
     assert run.status == 0, run.output
+    assert "Found existing ssh key" not in run.words
     assert all(counts["changed"] == 0 for counts in run.recap.values()), run.output
     assert cluster.fingerprints() == before

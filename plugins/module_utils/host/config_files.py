@@ -17,8 +17,13 @@ import stat
 ABSENT = {"state": "absent", "content": None, "mode": None, "owner": None, "group": None}
 
 
-def read(path):
-    """Return {state, content, mode, owner, group} of what is at ``path`` now; a link counts as what it points to."""
+def read(path, follow=True):
+    """Return {state, content, mode, owner, group} of what is at ``path`` now.
+
+    A link counts as what it points to, but is a link where it points to nothing, or is not to be followed.
+    """
+    if not follow and os.path.islink(path):
+        return dict(ABSENT, state="link")
     try:
         status = os.stat(path)
     except OSError as error:
@@ -50,6 +55,8 @@ def plan(wanted, found):
         if found["state"] == "directory":
             raise ValueError("%(path)s is a directory; only files are removed: remove it by hand" % wanted)
         return ["remove"] if found["state"] != "absent" else []
+    if found["state"] == "link" and not wanted.get("follow", True):
+        raise ValueError("%(path)s is a symbolic link where a %(state)s belongs: remove it" % wanted)
     if {wanted["state"], found["state"]} == {"file", "directory"}:
         raise ValueError(
             "%s is a %s where a %s belongs: move it away" % (wanted["path"], found["state"], wanted["state"])

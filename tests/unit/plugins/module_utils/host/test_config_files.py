@@ -57,6 +57,20 @@ def test_apply_reaches_the_plan_and_then_has_nothing_to_do(tmp_path):
     assert config_files.read(wanted["path"])["state"] == "absent"
 
 
+@pytest.mark.parametrize("target", ["directory", "nothing"])
+def test_a_link_is_refused_where_it_must_not_be_followed(tmp_path, target):
+    (tmp_path / "directory").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / target)
+    wanted = dict(DIRECTORY, path=str(tmp_path / "link"), follow=False)
+    with pytest.raises(ValueError, match="link is a symbolic link where a directory belongs"):
+        config_files.plan(wanted, config_files.read(wanted["path"], follow=False))
+
+
+def test_what_is_no_link_is_read_the_same_way(tmp_path):
+    assert config_files.read(str(tmp_path), follow=False) == config_files.read(str(tmp_path))
+    assert config_files.read(str(tmp_path / "none"), follow=False)["state"] == "absent"
+
+
 def test_a_dangling_link_is_seen(tmp_path):
     (tmp_path / "link").symlink_to(tmp_path / "nothing")
     assert config_files.read(str(tmp_path / "link"))["state"] == "link"

@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Every node learns the same about all nodes, and no key works from anywhere but its own node."""
 
+import base64
 import json
 
 import pytest
@@ -133,6 +134,19 @@ def test_filter_collects_what_the_role_registered():
     found = ssh_cluster(["gpu-1", "gpu-2"], hostvars, ["gpu-1", "other"])
     assert found["unknown"] == ["gpu-2"]
     assert "ssh-ed25519 K gpu-1" in found["authorized_keys"]
+
+
+def test_filter_takes_the_key_that_the_user_had():
+    had = {"content": base64.b64encode(b"ssh-ed25519 OLD c\n").decode()}
+    hostvars = {"gpu-1": {**variables(), "__cluster_ssh_account": {"changed": False}, "__cluster_ssh_key": had}}
+    assert "ssh-ed25519 OLD gpu-1" in ssh_cluster(["gpu-1"], hostvars, ["gpu-1"])["authorized_keys"]
+
+
+def test_filter_takes_the_key_that_was_made_now():
+    missing = {"failed": False, "msg": "file not found"}
+    account = {"ssh_public_key": "ssh-ed25519 NEW c"}
+    hostvars = {"gpu-1": {**variables(), "__cluster_ssh_account": account, "__cluster_ssh_key": missing}}
+    assert "ssh-ed25519 NEW gpu-1" in ssh_cluster(["gpu-1"], hostvars, ["gpu-1"])["authorized_keys"]
 
 
 def test_filter_says_a_mistake_in_one_sentence():
