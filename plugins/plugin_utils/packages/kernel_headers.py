@@ -39,7 +39,8 @@ def header_packages(stack: Stack, observed: Observed, built: bool) -> HeaderPack
     following = next_kernel(kernel)
     if stack.os.family == "el":
         names = [(one, f"{_el_name(one, 'devel')}-{_version(one)}") for one in lacking]
-        packages, needed = _el_packages(kernel, built), _el_companions(stack, observed, following) if built else ()
+        packages = _el_packages(stack, kernel, built)
+        needed = _el_companions(stack, observed, following) if built else ()
     else:
         names = [(one, f"linux-headers-{one}") for one in lacking]
         packages, needed = _metapackages(stack, observed), ()
@@ -60,9 +61,12 @@ def _metapackages(stack: Stack, observed: Observed) -> tuple[str, ...]:
     return (f"linux-headers-{'generic' if stack.os.id == 'ubuntu' else _MACHINES[stack.os.arch]}",)
 
 
-def _el_packages(kernel: Kernel, built: bool) -> tuple[str, ...]:
+def _el_packages(stack: Stack, kernel: Kernel, built: bool) -> tuple[str, ...]:
     """A container gets a kernel, too: kernel-devel alone has no directory that a module can be compiled in."""
-    return ("kernel-headers",) if kernel.installed or not built else ("kernel", "kernel-devel", "kernel-headers")
+    if kernel.installed or not built:
+        return ("kernel-headers",)
+    matched = ("kernel-devel-matched",) if _is_matched(stack, "") else ()
+    return ("kernel", "kernel-devel", *matched, "kernel-headers")
 
 
 def _el_companions(stack: Stack, observed: Observed, kernel: str | None) -> tuple[str, ...]:

@@ -58,7 +58,8 @@ ALL = found(["kernel-headers"])
         ("rocky 9", one("5.14.0-570.el9.x86_64+rt"), [], found(["kernel-headers"], ["kernel-rt-devel-5.14.0-570.el9.x86_64"])),
         ("rocky 9", one("5.15.0-300.1.el9uek.x86_64"), [], found(["kernel-headers"], ["kernel-uek-devel-5.15.0-300.1.el9uek.x86_64"])),
         # A container, or an image that is being made: headers without a kernel have no directory to compile in.
-        ("rocky 9", Kernel(running="6.18.44"), [], found(["kernel", "kernel-devel", "kernel-headers"])),
+        # All at once: a second run, which knows the kernel, has nothing to add.
+        ("rocky 9", Kernel(running="6.18.44"), [], found(["kernel", "kernel-devel", "kernel-devel-matched", "kernel-headers"])),
         ("rocky 8", Kernel(running="6.18.44"), [], found(["kernel", "kernel-devel", "kernel-headers"])),
     ],
 )  # fmt: skip
