@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from ..drift.comparison import Comparison, Remedy, Status
+from ..documents.comparison import Comparison, Remedy, Status
 from .check import Check, check
 
 ADVICE = {

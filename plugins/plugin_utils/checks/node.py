@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from ..drift.comparison import Comparison
+from ..documents.comparison import Comparison
 from . import coherence, drift, environment, network
 from . import health as gpu_health
 from .check import Check, check, compared, on_node, skipped

@@ -8,12 +8,14 @@ Our own code, because Galaxy users have nothing but ansible-core on the controll
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import math
 import types
 import typing
 from collections.abc import Mapping
+from enum import Enum
 from typing import Any, NewType, TypeVar
 
 T = TypeVar("T")
@@ -96,6 +98,9 @@ def _scalar(kind: Any, value: object, path: str) -> Any:
             number = None
         if number is not None and (math.isfinite(number) if kind is float else number == value):
             return number
+    if isinstance(kind, type) and issubclass(kind, Enum) and isinstance(value, str):
+        with contextlib.suppress(ValueError):
+            return kind(value)
     raise DocumentError(path, value, _words(kind))
 
 
@@ -114,4 +119,6 @@ def _words(kind: Any) -> str:
         return f"{_words(_present(kind))} or null"
     if typing.get_origin(kind) is tuple:
         return "a list"
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return f"one of {', '.join(str(one.value) for one in kind)}"
     return names.get(kind, "a mapping")

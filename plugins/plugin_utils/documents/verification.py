@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from .check import Check
+from .comparison import Comparison
 from .gpu_node import GpuNode
 from .health import Judgement
 from .observed import Observed
@@ -27,18 +28,6 @@ class Facts:
 
 
 @dataclass(frozen=True)
-class ComparisonRecord:
-    """A desired value beside the observed one: drift.comparison.Comparison in texts."""
-
-    component: str = ""
-    subject: str = ""
-    desired: str = ""
-    observed: str = ""
-    status: str = ""
-    kind: str = ""
-
-
-@dataclass(frozen=True)
 class NodeVerification:
     """One node. gpu_health is None where module gpu_health did not run; gpu_compute: what its user said of its GPUs."""
 
@@ -50,7 +39,7 @@ class NodeVerification:
     gpu_stack: Stack = field(default_factory=Stack)
     gpu_node_state: Observed = field(default_factory=Observed)
     gpu_health: Judgement | None = None
-    comparisons: tuple[ComparisonRecord, ...] = ()
+    comparisons: tuple[Comparison, ...] = ()
     checks: tuple[Check, ...] = ()
 
 

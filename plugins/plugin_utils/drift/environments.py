@@ -5,10 +5,11 @@
 
 from __future__ import annotations
 
+from ..documents.comparison import Comparison, Remedy, Status
 from ..documents.observed import Environment as Found
 from ..documents.observed import Observed
 from ..documents.stack import Environment, System
-from .comparison import Comparison, Remedy, Status, compared
+from .comparison import compared
 from .interpreters import home_satisfies, planned_home
 from .requests import request_digest
 from .versions import meets, python_satisfies, requirement

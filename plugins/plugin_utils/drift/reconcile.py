@@ -5,9 +5,10 @@
 
 from __future__ import annotations
 
+from ..documents.comparison import Comparison
 from ..documents.observed import Observed
 from ..documents.stack import Stack
-from .comparison import Comparison, Difference
+from .comparison import Difference
 from .desired import Desired
 from .driver import compare_absent, compare_driver
 from .environments import compare_environments

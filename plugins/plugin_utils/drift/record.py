@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
+from ..documents.comparison import Comparison
 from ..documents.observed import Observed
 from ..documents.parsing import parse
-from .comparison import Comparison
 from .desired import Desired, desired
 from .reconcile import compare, drift
 

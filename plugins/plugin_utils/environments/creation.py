@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, TypedDict
 
+from ..documents.comparison import Status
 from ..documents.parsing import parse
 from ..documents.stack import Interpreter, Stack
-from ..drift.comparison import Status
 from ..drift.environments import compare_interpreter
 from ..drift.interpreters import executable
 from ..drift.record import observe

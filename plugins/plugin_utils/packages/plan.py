@@ -11,10 +11,10 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from ...module_utils.host.services import FABRIC_MANAGER, IMEX
+from ..documents.comparison import Comparison
 from ..documents.observed import Observed
 from ..documents.stack import Package
 from ..drift.builds import is_built
-from ..drift.comparison import Comparison
 from ..drift.desired import Desired, component
 from ..drift.names import CUDNN_PACKAGES, DRIVER_EXCLUDED, FABRIC_MANAGER_HELD, NCCL_PACKAGES
 from ..drift.packages import changes, compare_packages, compare_unwanted, named

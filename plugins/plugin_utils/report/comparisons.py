@@ -7,21 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..documents.verification import ComparisonRecord
-from ..drift.comparison import Status
+from ..documents.comparison import Comparison, Status
 from .model import Item
 
 AS_PLANNED, NOT_MEASURED = "as planned", "not measured"
 _RESULTS = {
-    Status.MISSING.value: "missing",
-    Status.DIFFERS.value: "differs",
-    Status.UNWANTED.value: "unwanted",
-    Status.UNKNOWN.value: NOT_MEASURED,
-    Status.AS_PLANNED.value: AS_PLANNED,
+    Status.MISSING: "missing",
+    Status.DIFFERS: "differs",
+    Status.UNWANTED: "unwanted",
+    Status.UNKNOWN: NOT_MEASURED,
+    Status.AS_PLANNED: AS_PLANNED,
 }
 
 
-def items(comparisons: Iterable[ComparisonRecord]) -> tuple[Item, ...]:
+def items(comparisons: Iterable[Comparison]) -> tuple[Item, ...]:
     """Return the comparisons of one node of verify.json as rows: differences first, otherwise in the order of the roles."""
     found = [_item(one) for one in comparisons]
     order = list(_RESULTS.values())
@@ -33,12 +32,11 @@ def differences(found: Iterable[Item]) -> int:
     return sum(item.result != AS_PLANNED for item in found)
 
 
-def _item(one: ComparisonRecord) -> Item:
+def _item(one: Comparison) -> Item:
     return Item(
         component=one.component.replace("_", " "),
         name=f"kernel module for {one.subject}" if one.kind == "module" else one.subject,
         planned=one.desired,
         installed=one.observed,
-        # What nobody can interpret is no success.
-        result=_RESULTS.get(one.status, NOT_MEASURED),
+        result=_RESULTS[one.status],
     )

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import Any
 
 import pytest
@@ -15,6 +16,11 @@ from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.observed i
 )
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.parsing import DocumentError, Words, parse
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.stack import Stack
+
+
+class Colour(Enum):
+    RED = "red"
+    BLUE = "blue"
 
 
 @dataclass(frozen=True)
@@ -37,6 +43,7 @@ class Document:
     sizes: dict[str, int] = field(default_factory=lambda: {"default": 1})
     since: Any = None
     said: Words | None = None
+    colour: Colour = Colour.RED
 
 
 class AnsibleText(str):
@@ -90,6 +97,8 @@ def test_keys_that_are_not_known_are_ignored():
         ("said", 8, "8"),
         ("said", AnsibleNumber(8), "8"),
         ("said", AnsibleText("c"), "c"),
+        ("colour", "blue", Colour.BLUE),
+        ("colour", AnsibleText("blue"), Colour.BLUE),
         ("sizes", {AnsibleText("/"): AnsibleNumber(1), 5: 2}, {"/": 1, "5": 2}),
     ],
 )
@@ -115,6 +124,8 @@ WRONG = [
     ({"flag": 1}, "flag", 1, "true or false"),
     ({"said": []}, "said", [], "text or a number"),
     ({"said": True}, "said", True, "text or a number"),
+    ({"colour": "green"}, "colour", "green", "one of red, blue"),
+    ({"colour": 1}, "colour", 1, "one of red, blue"),
     ({"known": 0}, "known", 0, "true or false"),
     ({"maybe": []}, "maybe", [], "text"),
     ({"words": "abc"}, "words", "abc", "a list"),

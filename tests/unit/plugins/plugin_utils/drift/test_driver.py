@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import pytest
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.comparison import Remedy, Status
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.observed import (
     DkmsBuild,
     InstalledDriver,
@@ -19,7 +20,6 @@ from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.stack impo
     Package,
     Precompiled,
 )
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.comparison import Remedy, Status
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.driver import (
     compare_absent,
     compare_driver,

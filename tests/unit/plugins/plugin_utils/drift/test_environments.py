@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.comparison import Remedy, Status
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.observed import Environment as Found
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.observed import Lock, Observed
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.stack import (
@@ -14,7 +15,6 @@ from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.stack impo
     Interpreter,
     System,
 )
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.comparison import Remedy, Status
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.environments import (
     compare_environments,
     compare_with_lock,

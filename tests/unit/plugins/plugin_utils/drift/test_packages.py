@@ -6,9 +6,9 @@
 from __future__ import annotations
 
 import pytest
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.comparison import Comparison, Remedy, Status
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.observed import Observed
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.stack import Component, Driver, Package
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.comparison import Comparison, Remedy, Status
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.packages import (
     Changes,
     changes,

@@ -10,10 +10,10 @@ import sys
 from pathlib import Path
 
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks import drift as checks
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.comparison import Remedy, Status
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.parsing import parse
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.verification import NodeVerification
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.builds import missing_builds
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.comparison import Remedy, Status
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.desired import desired
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.reconcile import drift
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.record import node_comparisons, observe, record

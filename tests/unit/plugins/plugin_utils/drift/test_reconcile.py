@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import pytest
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.comparison import Remedy, Status
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.observed import (
     DkmsBuild,
     DriverOwner,
@@ -25,7 +26,6 @@ from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.stack impo
     Toolkit,
 )
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.builds import missing_builds
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.comparison import Remedy, Status
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.desired import Desired, desired
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.reconcile import compare, drift
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import pytest
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.comparison import Remedy, Status
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.observed import (
     InstalledDriver,
     Kernel,
@@ -13,7 +14,6 @@ from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.observed i
     Service,
 )
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.stack import Component, FabricManager, Package
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.comparison import Remedy, Status
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.services import (
     compare_fabric_manager,
     compare_imex,

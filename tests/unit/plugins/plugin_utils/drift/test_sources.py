@@ -6,9 +6,9 @@
 from __future__ import annotations
 
 import pytest
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.comparison import Remedy, Status
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.observed import AptSource, Observed
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.stack import Driver
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.comparison import Remedy, Status
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.driver import compare_driver
 
 ARCHIVE = "http://mirror.example/debian"

@@ -2,12 +2,14 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 import pytest
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.comparison import Status
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.parsing import parse
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.verification import NodeVerification
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.comparison import Status
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.comparisons import differences
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.comparisons import items as rows
 from ansible_collections.allreduce.gpu.tests.report import cluster
+
+ONE = {"component": "driver", "subject": "x", "desired": "1", "observed": "2", "status": "differs"}
 
 
 def items(comparisons):
@@ -46,5 +48,10 @@ def test_what_was_not_measured_is_no_proof(node):
 
 @pytest.mark.parametrize("status", list(Status))
 def test_every_status_has_its_words(status):
-    (found,) = items([{"component": "driver", "subject": "x", "status": status.value}])
+    (found,) = items([ONE | {"status": status.value}])
     assert (found.result == "as planned") == (status is Status.AS_PLANNED)
+
+
+def test_a_status_of_a_newer_writer_is_no_success():
+    (found,) = items([ONE | {"status": "postponed", "remedy": "wait"}])
+    assert found.result == "not measured"

@@ -1,0 +1,70 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One thing the plan asks for beside what the node has: what drift finds, verification writes and the report reads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Status(str, Enum):
+    """How the two compare."""
+
+    AS_PLANNED = "as_planned"
+    MISSING = "missing"  # planned and not there
+    DIFFERS = "differs"  # there, and not as planned
+    UNWANTED = "unwanted"  # there, and in the way of the plan
+    UNKNOWN = "unknown"  # could not be measured
+
+    @classmethod
+    def _missing_(cls, value: object) -> Status | None:
+        """Take a status that only newer writers know for unknown: what nobody can interpret is no success."""
+        return cls.UNKNOWN if isinstance(value, str) else None
+
+
+class Remedy(str, Enum):
+    """Who mends a difference: a step of a role, a person, or nobody but another run."""
+
+    NONE = "none"
+    KERNEL = "kernel"  # base: install what the kernel of the next boot lacks
+    REPAIR = "repair"  # base: finish what the package manager was interrupted in
+    SOURCES = "sources"  # nvidia_driver: enable components of the distribution's archive
+    INSTALL = "install"  # the component's role
+    REMOVE = "remove"
+    BUILD = "build"  # nvidia_driver: build the kernel module
+    SERVICE = "service"  # the role of the service
+    ENROL = "enrol"  # nvidia_driver: ask the firmware to trust the key that signs the kernel module
+    CONFIRM = "confirm"  # a person at the console, at the next boot
+    LOAD = "load"  # nvidia_driver: load the kernel module, or ask for a reboot
+    REBOOT = "reboot"
+    ENVIRONMENT = "environment"  # python_env and frameworks
+    MEASURE = "measure"  # the node could not be asked
+
+    @classmethod
+    def _missing_(cls, value: object) -> Remedy | None:
+        """Take a remedy that only newer writers know for none of ours."""
+        return cls.NONE if isinstance(value, str) else None
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A desired value beside the observed one.
+
+    component: a key of the stack, ``environment NAME``, or ``node``; subject: package, kernel release, service, …;
+    desired and observed: text for people, empty where there is none.
+    """
+
+    component: str
+    subject: str
+    desired: str
+    observed: str
+    status: Status
+    remedy: Remedy = Remedy.NONE
+    kind: str = "version"  # package | module | key | version | service | source | requirement | python | state
+
+    @property
+    def differs(self) -> bool:
+        """Tell whether this is a difference; what is unknown is one, since it is no proof."""
+        return self.status is not Status.AS_PLANNED
