@@ -16,9 +16,9 @@ def read_kernels(tree, run, listed=""):
     """Return the contract's ``kernel`` mapping.
 
     ``installed`` are kernels that can be booted, not directories of leftovers. A kernel has ``headers`` where a module
-    can be compiled for it: on Enterprise Linux the directory to do it in comes with the kernel, so kernel-devel alone
-    is not enough. ``run`` takes an argument list and returns the program's output; ``listed`` is what rpm says is
-    installed.
+    can be compiled for it, where kbuild's Makefile is: on Enterprise Linux the link to its directory comes with the
+    kernel, the rest with kernel-devel, and what a build wrote there stays when kernel-devel goes. ``run`` takes an
+    argument list and returns the program's output; ``listed`` is what rpm says is installed.
     """
     installed = {name[len("vmlinuz-") :] for name in tree.names("/boot") if name.startswith("vmlinuz-")}
     installed = {name for name in installed if "rescue" not in name}
@@ -26,7 +26,7 @@ def read_kernels(tree, run, listed=""):
     for name in tree.names("/lib/modules"):
         if tree.exists("/lib/modules/%s/modules.builtin" % name):
             installed.add(name)
-        if tree.is_directory("/lib/modules/%s/build" % name):
+        if tree.exists(tree.resolve("/lib/modules/%s/build" % name) + "/Makefile"):
             headers.add(name)
     ordered = sorted(installed, key=version_key)
     return {

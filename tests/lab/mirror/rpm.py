@@ -109,7 +109,7 @@ def section(package: Package, payload: Payload) -> str:
     for script, body in scripts.items():
         lines += [f"%{SCRIPTS[script]} -n {name}", body]
     lines.append(f"%files -n {name}")
-    sources = {path.rpartition("/")[0] for path in payload.files if path.startswith("/usr/src/nvidia")}
+    sources = {path.rpartition("/")[0] for path in payload.files if path.startswith("/usr/src/")}
     lines += [f"%dir {directory}" for directory in sorted(sources)]
     lines += [f"%attr(-,root,root) {path}" for path in payload.files]
     return "\n".join(lines) + "\n\n"

@@ -22,7 +22,7 @@ def test_a_debian_server(tmp_path):
         "/lib/modules/6.1.0-39-amd64/modules.dep": "updates/dkms/nvidia-uvm.ko: updates/dkms/nvidia.ko\n",
         "/lib/modules/6.1.0-9-amd64/updates/dkms/left.ko": "",
         "/lib/modules/6.1.0-40-amd64/build": ("link", "/usr/src/linux-headers-6.1.0-40-amd64"),
-        "/usr/src/linux-headers-6.1.0-40-amd64/.config": "", "/usr/src/linux-headers-6.1.0-40-common/Makefile": "",
+        "/usr/src/linux-headers-6.1.0-40-amd64/Makefile": "include /usr/src/linux-headers-6.1.0-40-common/Makefile\n",
     })  # fmt: skip
     assert kernels.read_kernels(files, nothing) == {
         "running": "6.1.0-39-amd64",
@@ -42,7 +42,14 @@ DEVEL = {f"/usr/src/kernels/{EL}/Makefile": "", "/usr/src/kernels/4.18.0-555.el8
 
 
 @pytest.mark.parametrize(
-    ("files", "headers"), [({**BUILD, **DEVEL}, [EL]), (BUILD, []), (DEVEL, [])], ids=["both", "kernel", "kernel-devel"]
+    ("files", "headers"),
+    [
+        ({**BUILD, **DEVEL}, [EL]),
+        (BUILD, []),
+        (DEVEL, []),
+        ({**BUILD, f"/usr/src/kernels/{EL}/include/left.h": ""}, []),
+    ],
+    ids=["both", "kernel", "kernel-devel", "what a build left behind"],
 )
 def test_a_rocky_server_builds_for_a_kernel_with_its_directory_and_its_headers(tmp_path, files, headers):
     assert kernels.read_kernels(tree(tmp_path, {**ROCKY, **files}), nothing) == {
