@@ -114,7 +114,7 @@ class TestDebian(Proxied):
     options = ("--proxied", "--mirror")
     wanted = {"driver": "550", "driver_source": "nvidia", "cuda": "12.4", "pytorch": "2.13.0", "pytorch_index": "cpu"}
     key = "compute/cuda/repos/debian12/x86_64/3bf863cc.pub"
-    asked = (f"https://{proxy.WHEELS}/torch-2.13.0", f"https://{proxy.MIRROR}/proxied-debian12/compute/cuda/repos/")
+    asked = (f"https://{proxy.WHEELS}/cpu/torch-2.13.0", f"https://{proxy.MIRROR}/proxied-debian12/compute/cuda/repos/")
 
 
 class TestRocky(Proxied):
@@ -123,4 +123,12 @@ class TestRocky(Proxied):
     distribution, machine = "rocky9", "a40-pcie"
     wanted = {"driver": "550", "cuda": "12.4", "pytorch": "none"}
     key = "compute/cuda/repos/rhel9/x86_64/D42D0685.pub"
-    asked = (f"https://{proxy.MIRROR}/proxied-rocky9/el/el9/repodata/repomd.xml",)
+    asked = tuple(
+        f"https://{proxy.MIRROR}/proxied-rocky9/{repository}/repodata/repomd.xml"
+        for repository in (
+            "el/el9/BaseOS/x86_64/os",
+            "el/el9/AppStream/x86_64/os",
+            "el/el9/epel/Everything/x86_64",
+            "compute/cuda/repos/rhel9/x86_64",
+        )
+    )
