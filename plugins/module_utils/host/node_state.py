@@ -51,6 +51,7 @@ def read_node_state(tree, run, package_patterns, service_names, paths):
         "environments": environments.read_environments(tree),
         "reboot_pending": services.read_reboot_pending(tree),
         "reboot_recorded": tree.exists("/var/lib/allreduce/reboot-pending"),
+        "tuning_recorded": tree.exists("/var/lib/allreduce/tuning.json"),
     }
 
 

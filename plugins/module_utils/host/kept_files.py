@@ -1,0 +1,69 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Files that are put back as they were: every byte, mode and owner, and links as links."""
+
+from __future__ import absolute_import, division, print_function
+
+__metaclass__ = type
+
+import os
+import stat
+
+
+def read(tree, path):
+    """{content, mode, owner, group} of a file, {link} of a link, None where there is nothing; ValueError for a directory."""
+    place = tree.path(path)
+    try:
+        status = os.lstat(place)
+    except OSError:
+        return None
+    if stat.S_ISLNK(status.st_mode):
+        return {"link": os.readlink(place)}
+    if not stat.S_ISREG(status.st_mode):
+        raise ValueError("%s is no file: move it away" % path)
+    with open(place, "rb") as stream:
+        content = stream.read().decode("utf-8", "surrogateescape")
+    mode = "%04o" % stat.S_IMODE(status.st_mode)
+    return {"content": content, "mode": mode, "owner": status.st_uid, "group": status.st_gid}
+
+
+def missing_directories(tree, paths):
+    """The directories above the paths that have to be made, upper ones first."""
+    found = set()
+    for path in paths:
+        directory = os.path.dirname(path)
+        while directory != "/" and not tree.exists(directory):
+            found.add(directory)
+            directory = os.path.dirname(directory)
+    return sorted(found)
+
+
+def put(tree, path, entry, replace):
+    """Bring a path to its entry; ``replace(path on disk, bytes)`` puts a file in place at once."""
+    place = tree.path(path)
+    if entry is None:
+        os.unlink(place)
+        return
+    if not os.path.isdir(os.path.dirname(place)):
+        os.makedirs(os.path.dirname(place), 0o755)
+    if "link" in entry:
+        if os.path.lexists(place):
+            os.unlink(place)
+        os.symlink(entry["link"], place)
+        return
+    if os.path.islink(place):
+        os.unlink(place)  # what it points to is somebody else's
+    replace(place, entry["content"].encode("utf-8", "surrogateescape"))
+    os.chmod(place, int(entry["mode"], 8))
+    if "owner" in entry:
+        os.chown(place, entry["owner"], entry["group"])
+
+
+def remove_empty(tree, directories):
+    """Remove those of the directories that are empty; the rest is left."""
+    for directory in sorted(directories, reverse=True):
+        try:
+            os.rmdir(tree.path(directory))
+        except OSError:
+            continue

@@ -1,0 +1,166 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Bring a node to its tuning, or back to what it was before: read, plan, apply."""
+
+from __future__ import absolute_import, division, print_function
+
+__metaclass__ = type
+
+from ..host import interrupts, kept_files, kernel_arguments, services, sysctl, tuned
+from ..machine.problems import problem
+from . import tuning_plan, tuning_record
+
+
+class Machine:
+    """The doors to a node. ``run`` returns (exit code, both outputs); it is None where a recorded tree is changed."""
+
+    def __init__(self, tree, replace, run=None):
+        self.tree, self.replace, self.run = tree, replace, run
+
+
+def settle(machine, wanted, check=False):
+    """{changed, changes: steps, problems, diff, reboot}; nothing is changed in check mode."""
+    tree = machine.tree
+    record = tuning_record.load(tree)
+    known = record or tuning_record.empty(tree)
+    arguments, profile = kernel_arguments.read(tree, services.is_container(tree)), tuned.read(tree)
+    wanted = resolved(tree, wanted, arguments["tool"])
+    steps, problems = make_steps(tree, wanted, known, arguments, profile), []
+    if steps and not check:
+        made = [step["subject"] for step in steps if step["kind"] == "file" and step["after"] is not None]
+        directories = kept_files.missing_directories(tree, made + [tuning_record.PATH])
+        had = {one: kernel_arguments.had(tree, one) for one in wanted["arguments"]}
+        known = tuning_plan.recorded_before(known, steps, directories, had)
+        write_record(machine, known)
+        problems = apply_steps(machine, steps, known, arguments["tool"], profile["directory"])
+    if not check:
+        finish(machine, record, known, wanted, problems)
+    return {
+        "changed": bool(steps),
+        "changes": steps,
+        "problems": problems,
+        "diff": tuning_plan.diffs(steps),
+        "reboot": any(one["kind"] == "argument" or one["subject"] == kernel_arguments.DROP_IN for one in steps),
+    }
+
+
+def resolved(tree, wanted, tool=None):
+    """``wanted`` with a value for each file of a pattern, those of interrupts, and what the tool for arguments needs.
+
+    GRUB's drop-in says all arguments; elsewhere each is a step of its own.
+    """
+    values = []
+    for one in wanted["values"]:
+        values += [{"path": path, "value": one["value"]} for path in sysctl.expand(tree, one["path"])]
+    for interface in wanted["interfaces"]:
+        values += interrupt_values(tree, interface)
+    arguments, files = wanted["arguments"], list(wanted["files"])
+    if tool == "update-grub" and arguments:
+        files.append({"path": kernel_arguments.DROP_IN, "content": kernel_arguments.drop_in(arguments), "mode": "0644"})
+    kept = arguments if tool in ("grubby", "bls") else []
+    return dict(wanted, values=values, files=files, arguments=kept)
+
+
+def interrupt_values(tree, interface):
+    """All interrupts of the interface, so that none is put back while it is wanted; those inside stay where they are."""
+    reading = interrupts.read(tree, interface)
+    outside, found = interrupts.strays(reading), []
+    for number in reading["irqs"] if reading["cpus"] else ():
+        path = interrupts.affinity_path(number)
+        inside = sysctl.selected(tree.text(path))
+        found.append({"path": path, "value": reading["cpus"] if number in outside else inside})
+    return [one for one in found if one["value"] is not None]
+
+
+def make_steps(tree, wanted, record, arguments, profile):
+    """Every step, from what is there; arguments, profile: as kernel_arguments and tuned read them."""
+    paths = {one["path"] for one in wanted["files"]} | set(record["files"])
+    places = {one["path"] for one in wanted["values"]} | set(record["values"])
+    active = {key: profile[key] for key in ("profile", "mode")}
+    values = {path: sysctl.selected(tree.text(path)) for path in places}
+    return (
+        tuning_plan.file_steps(wanted["files"], record, {path: kept_files.read(tree, path) for path in paths})
+        + tuning_plan.argument_steps(wanted["arguments"], record, arguments["configured"] or [])
+        + tuning_plan.profile_steps(wanted["profile"], record, active)
+        + tuning_plan.value_steps(wanted["values"], record, values)
+        + tuning_plan.command_steps(record)
+    )
+
+
+def apply_steps(machine, steps, record, tool, profile_directory):
+    """[problem]: files first, then what brings them into use, then arguments and profile, then the values that still differ."""
+    problems = []
+    for step in steps:
+        if step["kind"] == "file":
+            kept_files.put(machine.tree, step["subject"], step["after"], machine.replace)
+    commands = tuning_plan.commands_after(steps, profile_directory)
+    changed = [step for step in steps if step["kind"] == "argument"]
+    if changed:
+        commands += change_arguments(machine, changed, record["arguments"], tool)
+    commands += [tuned.command(**step["after"]) for step in steps if step["kind"] == "profile"]
+    commands += [command for command in record["commands"] if command not in commands]
+    for command in commands:
+        problems += start(machine, command)
+    for step in steps:
+        if step["kind"] == "value":
+            problems += set_value(machine.tree, step)
+    return problems
+
+
+def change_arguments(machine, steps, recorded, tool):
+    """[command]; entries of the boot loader are edited here where there is no tool for them."""
+    add = [step["subject"] for step in steps if step["after"] is not None]
+    remove = [step["subject"] for step in steps if step["after"] is None]
+    if tool == "grubby":
+        return [kernel_arguments.grubby_command(add, remove)]
+    for path in sorted(kernel_arguments.texts(machine.tree)):
+        entry = kept_files.read(machine.tree, path)
+        ours = [word for word in remove if path not in recorded[word]]
+        text = kernel_arguments.with_arguments(entry["content"], add, ours)
+        kept_files.put(machine.tree, path, dict(entry, content=text), machine.replace)
+    return []
+
+
+def start(machine, command):
+    """[problem] of a program that fails; on a recorded tree none is started."""
+    if machine.run is None:
+        return []
+    status, output = machine.run(command)
+    if status == 0:
+        return []
+    return [problem("command_failed", " ".join(command), command=command, status=status, reason=output.strip())]
+
+
+def set_value(tree, step):
+    """[problem]: what the kernel refuses. What a program has set by now is not written again."""
+    path = step["subject"]
+    if sysctl.selected(tree.text(path)) == step["after"]:
+        return []
+    try:
+        with open(tree.path(path), "w") as stream:
+            stream.write(step["after"])
+    except EnvironmentError as error:
+        return [problem("not_set", path, value=step["after"], reason=error.strerror)]
+    is_now = sysctl.selected(tree.text(path))
+    if is_now != step["after"]:
+        return [problem("not_kept", path, value=step["after"], found=is_now)]
+    return []
+
+
+def write_record(machine, record):
+    """Keep the record where only root reads it."""
+    entry = {"content": tuning_record.dump(record), "mode": "0600"}
+    kept_files.put(machine.tree, tuning_record.PATH, entry, machine.replace)
+
+
+def finish(machine, before, record, wanted, problems):
+    """Bring the record to what is left to put back; without anything, remove it and the directories that were made."""
+    after = tuning_plan.recorded_after(record, wanted, problems)
+    tree = machine.tree
+    if tuning_record.is_empty(after):
+        if tree.exists(tuning_record.PATH):
+            kept_files.put(tree, tuning_record.PATH, None, machine.replace)
+        kept_files.remove_empty(tree, after["directories"])
+    elif after != before:
+        write_record(machine, after)

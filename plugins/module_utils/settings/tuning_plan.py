@@ -1,0 +1,155 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""From what is wanted, what is there and what was recorded to the steps, and to the record after them. Pure.
+
+wanted: {``files``: [{path, content, mode} or {path, link}], ``values``: [{path, value}], ``interfaces`` whose interrupts
+belong to their NUMA node, ``arguments``: [text], ``profile``: text}. What was recorded and is wanted no more is put back.
+A step is {``kind``: file | value | argument | profile | command, ``subject``, ``before``, ``after``}; of a file, None stands for none.
+"""
+
+from __future__ import absolute_import, division, print_function
+
+__metaclass__ = type
+
+NOTHING = {"files": [], "values": [], "interfaces": [], "arguments": [], "profile": ""}
+
+
+def file_steps(wanted, record, found):
+    """Steps to the files. found: {path: what is there} of all wanted and recorded ones."""
+    targets = dict(record["files"])
+    for one in wanted:
+        targets[one["path"]] = {key: value for key, value in one.items() if key != "path" and value is not None}
+    steps = []
+    for path in sorted(targets):
+        before, after = found[path], targets[path]
+        if not _same(before, after):
+            steps.append({"kind": "file", "subject": path, "before": before, "after": after})
+    return steps
+
+
+def _same(found, target):
+    """What the target does not say, such as the owner, does not count."""
+    if found is None or target is None:
+        return found is target
+    return all(found.get(key) == value for key, value in target.items()) and ("link" in found) == ("link" in target)
+
+
+def value_steps(wanted, record, found):
+    """Steps to the values. found: {path: value} of all wanted and recorded ones, None for what is not there (any more)."""
+    targets = dict(record["values"])
+    targets.update((one["path"], one["value"]) for one in wanted)
+    return [
+        {"kind": "value", "subject": path, "before": found[path], "after": targets[path]}
+        for path in sorted(targets)
+        if found[path] is not None and found[path] != targets[path]
+    ]
+
+
+def argument_steps(wanted, record, configured):
+    """Steps to the kernel's arguments; what somebody else has set is neither recorded nor taken away."""
+    add = [one for one in wanted if one not in configured]
+    remove = [one for one in sorted(record["arguments"]) if one not in wanted and one in configured]
+    steps = [{"kind": "argument", "subject": one, "before": None, "after": one} for one in add]
+    return steps + [{"kind": "argument", "subject": one, "before": one, "after": None} for one in remove]
+
+
+def profile_steps(wanted, record, found):
+    """A step to tuned's profile, at most one. found: {profile, mode}."""
+    if wanted:
+        after = {"profile": wanted, "mode": "manual"}
+    else:
+        after = record["profile"]
+    if after is None or after["profile"] == found["profile"]:
+        return []
+    return [{"kind": "profile", "subject": "tuned", "before": dict(found), "after": after}]
+
+
+def command_steps(record):
+    """Programs that failed the last time are run again."""
+    return [
+        {"kind": "command", "subject": " ".join(one), "before": "failed", "after": "done"} for one in record["commands"]
+    ]
+
+
+def recorded_before(record, steps, directories=(), had=()):
+    """The record before the steps are taken: what they change for the first time is added. had: {argument: entries}."""
+    after = dict(record, files=dict(record["files"]), values=dict(record["values"]))
+    after["arguments"] = dict(record["arguments"])
+    after["directories"] = sorted(set(record["directories"]) | set(directories))
+    for step in steps:
+        kind, subject, before = step["kind"], step["subject"], step["before"]
+        if kind in ("file", "value"):
+            after[kind + "s"].setdefault(subject, before)
+        elif kind == "argument" and before is None:
+            after["arguments"].setdefault(subject, dict(had).get(subject, []))
+        elif kind == "profile" and record["profile"] is None:
+            after["profile"] = before
+    return after
+
+
+def recorded_after(record, wanted, problems):
+    """The record once all is done: what is wanted no more has been put back, but for what failed."""
+    failed = {one["subject"] for one in problems}
+    kept = {
+        "files": {one["path"] for one in wanted["files"]},
+        "values": {one["path"] for one in wanted["values"]},
+    }
+    after = dict(record)
+    for part, paths in kept.items():
+        after[part] = {path: was for path, was in record[part].items() if path in paths or path in failed}
+    kept_arguments = set(wanted["arguments"]) | set(failed)
+    after["arguments"] = {one: had for one, had in record["arguments"].items() if one in kept_arguments}
+    after["commands"] = [one["detail"]["command"] for one in problems if one["code"] == "command_failed"]
+    after["profile"] = record["profile"] if wanted["profile"] or after["commands"] else None
+    return after
+
+
+def commands_after(steps, profile_directory):
+    """The programs that bring changed files into use, in their order."""
+    paths = [step["subject"] for step in steps if step["kind"] == "file"]
+    found = []
+    if any(path.startswith("/etc/systemd/system/") for path in paths):
+        found.append(["systemctl", "daemon-reload"])
+    if any(path.startswith(("/etc/systemd/system.conf.d/", "/etc/systemd/user.conf.d/")) for path in paths):
+        found.append(["systemctl", "daemon-reexec"])
+    if any(path.startswith("/etc/default/grub.d/") for path in paths):
+        found.append(["update-grub"])
+    ours = [path for path in paths if path.startswith(profile_directory + "/")]
+    if ours and not any(step["kind"] == "profile" for step in steps):
+        found.append(["tuned-adm", "profile", profile_directory.rpartition("/")[2]])
+    return found
+
+
+def diffs(steps):
+    """What Ansible shows with ``--diff``: each file by itself, all that is no file together."""
+    shown = []
+    for step in steps:
+        if step["kind"] == "file":
+            texts = [_text(step[side]) for side in ("before", "after")]
+            shown.append(_diff(step["subject"], *texts))
+    rest = [step for step in steps if step["kind"] != "file"]
+    if rest:
+        lines = [
+            "".join("%s: %s\n" % (step["subject"], _word(step[side])) for step in rest) for side in ("before", "after")
+        ]
+        shown.append(_diff("kernel", *lines))
+    return shown
+
+
+def _diff(header, before, after):
+    return {"before_header": header, "after_header": header, "before": before, "after": after}
+
+
+def _text(entry):
+    if entry is None:
+        return ""
+    if "link" in entry:
+        return "-> %s\n" % entry["link"]
+    return entry["content"].encode("utf-8", "replace").decode("utf-8")
+
+
+def _word(value):
+    if isinstance(value, dict):
+        return value["profile"] or "no profile"
+    return "absent" if value is None else value

@@ -1,0 +1,62 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What was on a node before the first change of role tuning, so that it can be put back as it was.
+
+{``format``, ``boot``: of the kernel, ``files``: {path: what was there, None where nothing was}, ``values``: {path: text},
+``arguments``: {those that were added: paths of the boot loader's entries that had them already}, ``profile``: {profile,
+mode} of tuned or None, ``directories``: those that were made, ``commands``: programs that failed and have to be run again}.
+A file is {content, mode, owner, group}, content with every byte that is no UTF-8 as a surrogate; a link is {link}.
+"""
+
+from __future__ import absolute_import, division, print_function
+
+__metaclass__ = type
+
+import json
+
+PATH = "/var/lib/allreduce/tuning.json"
+FORMAT = 1
+# These name things that the next boot may number anew.
+FLEETING = "/proc/irq/"
+BOOT = "/proc/sys/kernel/random/boot_id"
+
+
+def empty(tree):
+    """The record of a node that nothing was changed on."""
+    return {
+        "format": FORMAT, "boot": tree.text(BOOT), "files": {}, "values": {}, "arguments": {}, "profile": None,
+        "directories": [], "commands": [],
+    }  # fmt: skip
+
+
+def load(tree):
+    """The record, or None where there is none. ValueError for one that is not ours to understand."""
+    text = tree.text(PATH)
+    if text is None:
+        return None
+    record = json.loads(text)
+    if record.get("format") != FORMAT:
+        raise ValueError("%s has format %s; this release reads %d" % (PATH, record.get("format"), FORMAT))
+    if record["boot"] != tree.text(BOOT):
+        fleeting = [path for path in record["values"] if path.startswith(FLEETING)]
+        record = dict(
+            record, boot=tree.text(BOOT), values={p: v for p, v in record["values"].items() if p not in fleeting}
+        )
+    return record
+
+
+def dump(record):
+    """The text of the record."""
+    return json.dumps(record, indent=1, sort_keys=True) + "\n"
+
+
+def values_of(record, paths):
+    """What was recorded of files that are one switch together, as sysctl.read_switch tells it; None where nothing was."""
+    values = {record["values"][path] for path in paths if path in record["values"]}
+    return ", ".join(sorted(values)) or None
+
+
+def is_empty(record):
+    """Whether nothing is left that could be put back."""
+    return not any(record[part] for part in ("files", "values", "arguments", "profile", "commands"))
