@@ -93,6 +93,7 @@ ansible_facts:
                               lock: {request: 0123456789abcdef, packages: {torch: 2.13.0+cpu}}}}
         reboot_pending: null
         reboot_recorded: false
+        tuning_recorded: false
 """
 
 from ansible.module_utils.basic import AnsibleModule

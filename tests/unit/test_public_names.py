@@ -14,6 +14,7 @@ PLUGINS = {
     "modules": {
         "config_files", "dkms", "download", "gpu_facts", "gpu_health", "gpu_settings", "node_probe", "node_state", "package_hold",
         "packages", "preflight", "report", "resolve_stack", "service", "torchrun", "training_unit",
+        "tuning", "tuning_facts",
     },
     "filter": {
         "expected_bus_bandwidth", "mpi_hostfile", "mpi_rankfile", "nccl_environment", "nccl_topology_xml", "nearest_nics",
@@ -23,7 +24,7 @@ PLUGINS = {
 }  # fmt: skip
 ROLES = {
     "base", "cluster_ssh", "cuda_repository", "cuda_toolkit", "cudnn", "fabric_manager", "frameworks", "gpu_local_fact",
-    "gpu_settings", "nccl", "nvidia_driver", "python_env", "report", "stack", "train", "verify",
+    "gpu_settings", "nccl", "nvidia_driver", "python_env", "report", "stack", "train", "tuning", "verify",
 }  # fmt: skip
 PLAYBOOKS = {"plan", "preflight", "report", "site", "train", "verify"}
 VARIABLES = {

@@ -8,20 +8,23 @@ from __future__ import annotations
 from pathlib import Path
 
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.tables import load
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.tuning.tables import load as load_tuning
 
 from ..supported import scenarios
-from . import distributions, platforms, readme, tables
+from . import distributions, platforms, readme, tables, tuning
 from .markdown import between
 
 
 def generated(checkout: Path) -> dict[Path, str]:
-    """What README.md, docs/stack.md, docs/distributions and the roles' metadata should hold."""
+    """What README.md, docs/stack.md, docs/tuning.md, docs/distributions and the roles' metadata should hold."""
     rows, known = load(), scenarios(checkout)
     parts = {
         checkout / "README.md": readme.supported(rows, checkout),
         checkout / "docs" / "stack.md": tables.supported(rows, known),
     }
     found = {path: between(path.read_text(encoding="utf-8"), "supported", body) for path, body in parts.items()}
+    path = checkout / "docs" / "tuning.md"
+    found[path] = between(path.read_text(encoding="utf-8"), "tuning", tuning.tuning(load_tuning()))
     path = checkout / "README.md"
     found[path] = between(found[path], "roles", readme.roles(checkout))
     pages = distributions.pages(rows, known)

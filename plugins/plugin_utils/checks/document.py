@@ -13,6 +13,7 @@ from ..documents.check import STATUSES
 from ..documents.check import verdict as verdict_of
 from ..drift.desired import DEFAULTS
 from ..drift.record import node_comparisons, record
+from ..tuning.answer import comparisons as tuning_comparisons
 from .check import Check
 from .node import collective_checks, lost_node_checks, node_checks
 from .plan import cluster_address, gpu_compute, runs_without_gpus
@@ -45,6 +46,7 @@ def describe(name: str, variables: Mapping, present: bool) -> dict[str, Any]:
     answers = (name, probe.get("node_probe"), judged, gpu_compute(variables))
     chosen = {key: variables[key] for key in DEFAULTS if key in variables}
     comparisons = node_comparisons(stack, state, chosen) if present else []
+    comparisons += tuning_comparisons(variables, facts) if present else []
     return {
         "address": cluster_address(variables),
         "remark": str(variables.get("report_remark") or ""),

@@ -23,6 +23,10 @@ ADVICE = {
     Remedy.LOAD: "load the kernel module, or reboot the node",
     Remedy.REBOOT: "reboot the node, or let the roles do it (nvidia_driver_reboot_allowed: true)",
     Remedy.ENVIRONMENT: "run site again",
+    Remedy.TUNE: "run site again",
+    Remedy.RESTART: "restart needed: restart the service, or end the session, and start it again",
+    Remedy.OVERRIDE: "remove that line, or leave the key alone in tuning_sysctl",
+    Remedy.BOOT: "reboot the node",
     Remedy.MEASURE: "the node could not be asked; the play's output says why",
     Remedy.NONE: "",
 }

@@ -40,6 +40,10 @@ class Remedy(str, Enum):
     LOAD = "load"  # nvidia_driver: load the kernel module, or ask for a reboot
     REBOOT = "reboot"
     ENVIRONMENT = "environment"  # python_env and frameworks
+    TUNE = "tune"  # tuning
+    RESTART = "restart"  # a person: what runs has old limits
+    OVERRIDE = "override"  # a person: another file sets another value
+    BOOT = "boot"  # a person: takes effect with a reboot, which no role makes for it
     MEASURE = "measure"  # the node could not be asked
 
     @classmethod

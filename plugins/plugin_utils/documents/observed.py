@@ -150,3 +150,4 @@ class Observed:
     environments: dict[str, Environment] | None = None
     reboot_pending: Reboot | None = None
     reboot_recorded: bool = False
+    tuning_recorded: bool = False

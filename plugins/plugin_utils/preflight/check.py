@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 
 from ..launch.request import check_numbers, plan_request
 from ..stack.interpreters import INTERPRETER, interpreter_problem
+from ..tuning import request as tuning
+from ..tuning.tables import load
 from .inventory import group_problems, known_address_problems
 from .options import value_problems
 from .problem import Problem, ProblemError
@@ -19,6 +21,7 @@ from .scope import COMMAND_LINE, Scope, scope_of
 from .variables import find_unknown
 
 GROUP = "gpu_nodes"
+TUNING = ("tuning_sysctl", "tuning_limits", "tuning_limit_services", "tuning_irq_interfaces", "tuning_kernel_arguments")
 # What a resolver of templates returns for a value that is not known yet.
 UNRESOLVED = object()
 Resolve = Callable[[str | None, Any], Any]
@@ -70,7 +73,7 @@ def all_problems(
     options = {name: option for role in roles.values() for name, option in role.items()}
     misspelt, warnings = name_problems(world, roles, [*ignore, *ignored(world)])
     found = inventory_problems(world, resolve) + misspelt + type_problems(world, options, resolve)
-    return found + interpreter_problems(world, resolve), warnings
+    return found + interpreter_problems(world, resolve) + tuning_problems(world, resolve), warnings
 
 
 def ignored(world: World) -> set[str]:
@@ -135,6 +138,22 @@ def interpreter_problems(world: World, resolve: Resolve) -> list[Problem]:
         one = interpreter_problem(resolved) if resolved not in (UNRESOLVED, None, "") else None
         if one:
             problems.append(Problem(one.code, one.subject, {**one.detail, "scope": world.scope(name, hosts)}))
+    return problems
+
+
+def tuning_problems(world: World, resolve: Resolve) -> list[Problem]:
+    """Return what role tuning refuses by name; values of the wrong type are told by type_problems."""
+    problems = []
+    for name, value, hosts in settings(world, TUNING):
+        resolved = resolve(hosts[0] if hosts else None, value)
+        try:
+            problems += (
+                []
+                if resolved in (UNRESOLVED, None)
+                else list(tuning.problems(tuning.request({name: resolved}), load()))
+            )
+        except (AttributeError, TypeError, ValueError):
+            continue
     return problems
 
 

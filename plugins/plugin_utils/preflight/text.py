@@ -148,6 +148,36 @@ SENTENCES = {
         "In {subject}, {place} is {value}, but it must be {expected}; run the train playbook again, or delete "
         "{directory} to report without that run."
     ),
+    "tuning_no_sysctl": (
+        "tuning_sysctl has {subject} with the value {value}; give a key such as vm.swappiness and its value, or null to "
+        "leave the key alone."
+    ),
+    "tuning_refused_sysctl": (
+        "tuning_sysctl sets {subject} to {value}, which is refused: {reason} ({source}); take it out."
+    ),
+    "tuning_refused_argument": (
+        "tuning_kernel_arguments has {subject}, which is refused: {reason} ({source}); take it out."
+    ),
+    "tuning_unknown_argument": (
+        "tuning_kernel_arguments has {subject}; choose from {arguments}, and set others with the distribution's own tool."
+    ),
+    "tuning_unknown_limit": "tuning_limits has {subject}; choose from {limits}.",
+    "tuning_no_limit": ("tuning_limits has {subject} {value}; set it to a number, or but for nofile to unlimited."),
+    "tuning_no_name": "{variable} has '{subject}', which is no name of one; correct it.",
+    "tuning_overridden": (
+        "{subject} would not stay {value}: line {line} of {file} sets it to '{found}' after us; remove that line, or leave "
+        "the key alone with tuning_sysctl: {{{subject}: null}}."
+    ),
+    "tuning_huge_pages": (
+        "{subject} {value} takes {percent} % of memory, for good; set it to at most {most}, a tenth of it."
+    ),
+    "tuning_no_boot_loader": (
+        "Nothing is known to set {subject} with: neither grubby nor update-grub nor entries of the boot loader are there; "
+        "take it out of tuning_kernel_arguments."
+    ),
+    "tuning_argument_conflict": (
+        "tuning_kernel_arguments has {subject}, and somebody else has set {found}; take one of them out."
+    ),
     "report_not_read": "{subject} cannot be read ({error}); correct its permissions, or set another report_directory.",
     "report_not_written": (
         "{subject} cannot be written ({error}); free some space or correct its permissions, or set another "

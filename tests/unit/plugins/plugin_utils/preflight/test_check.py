@@ -167,6 +167,23 @@ def test_a_training_must_be_able_to_start(tmp_path, values, forks, codes, place)
     assert [p.code for p in training_problems(there, TRAIN, as_written, [str(tmp_path)], forks)] == codes
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "codes"),
+    [
+        ("tuning_kernel_arguments", ["pci=noacs"], ["tuning_refused_argument"]),
+        ("tuning_sysctl", {"kernel.sched_latency_ns": 1}, ["tuning_refused_sysctl"]),
+        ("tuning_limits", {"memlock": "64G"}, ["tuning_no_limit"]),
+        ("tuning_sysctl", {"vm.swappiness": 10}, []),
+        ("tuning_sysctl", "{{ later }}", []),
+        ("tuning_sysctl", ["of the wrong type"], []),
+    ],
+)
+def test_what_tuning_refuses_by_name_is_told_before_a_node_is_contacted(name, value, codes):
+    roles = {**ROLES, "tuning": {name: {"type": "raw"}}}
+    problems, _warnings = all_problems(world({"gpu-1": {name: value}}), roles, as_written)
+    assert [one.code for one in problems] == codes
+
+
 def test_a_thousand_hosts_take_no_noticeable_time():
     request = {"os": "debian 12", "nvswitches": 6}
     names = {f"site_variable_{number}": number for number in range(50)}

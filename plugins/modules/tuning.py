@@ -1,0 +1,180 @@
+#!/usr/bin/python
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import absolute_import, division, print_function
+
+__metaclass__ = type
+
+DOCUMENTATION = r"""
+module: tuning
+short_description: Tune a node's kernel, and put back what was there before
+version_added: 0.1.0
+description:
+  - Brings files, values below C(/proc) and C(/sys), the kernel's arguments and tuned's profile to what is declared, in one step.
+  - What was there before the first change is recorded in C(/var/lib/allreduce/tuning.json). What is declared no more, or all
+    of it with O(state=absent), is put back, every byte and every value.
+  - What belongs on which node is decided by role P(allreduce.gpu.tuning#role); this module carries it out.
+author: "The allreduce.gpu authors (@allreduce)"
+attributes:
+  check_mode:
+    description: Predicts changes without making them.
+    support: full
+  diff_mode:
+    description: Shows what changes in each file, and each value.
+    support: full
+options:
+  state:
+    description: V(absent) puts back everything that was recorded, whatever else is given.
+    type: str
+    choices: [present, absent]
+    default: present
+  files:
+    description: Files and links that belong to the tuning.
+    type: list
+    elements: dict
+    default: []
+    suboptions:
+      path:
+        description: Absolute path.
+        type: path
+        required: true
+      content:
+        description: The whole text of a file.
+        type: str
+      mode:
+        description: Permissions of a file as four octal digits in quotes.
+        type: str
+        default: '0644'
+      link:
+        description: What a link points to, in place of a file.
+        type: str
+  values:
+    description: Values of files below C(/proc) and C(/sys). Those that the node does not have are left out.
+    type: list
+    elements: dict
+    default: []
+    suboptions:
+      path:
+        description: Absolute path; V(*) stands for any name of one directory.
+        type: str
+        required: true
+      value:
+        description: What is written.
+        type: str
+        required: true
+  interfaces:
+    description: Network interfaces whose interrupts are brought to the NUMA node of their device.
+    type: list
+    elements: str
+    default: []
+  arguments:
+    description: Arguments of the kernel, which the distribution's own tool sets for the next boot.
+    type: list
+    elements: str
+    default: []
+  profile:
+    description: Profile of tuned.
+    type: str
+    default: ''
+  root:
+    description:
+      - Directory to change in place of the root directory, to try a change on a recorded machine.
+      - With any other value than V(/) no program is run.
+    type: path
+    default: /
+"""
+
+EXAMPLES = r"""
+- name: Tune the memory of this node
+  allreduce.gpu.tuning:
+    files:
+      - path: /etc/sysctl.d/90-allreduce.conf
+        content: |
+          vm.swappiness = 10
+    values:
+      - path: /proc/sys/vm/swappiness
+        value: "10"
+
+- name: Put back what was there before
+  allreduce.gpu.tuning:
+    state: absent
+"""
+
+RETURN = r"""
+changes:
+  description: The steps, each with C(kind) (C(file), C(value), C(argument) or C(profile)), C(subject), C(before) and C(after).
+  returned: success, and when the node refuses a step
+  type: list
+  elements: dict
+  sample:
+    - {kind: value, subject: /proc/sys/vm/swappiness, before: '60', after: '10'}
+reboot:
+  description: Whether a step takes effect only with a reboot.
+  returned: success, and when the node refuses a step
+  type: bool
+findings:
+  description: Why it failed, for programs. Decide by C(code).
+  returned: success, and when the node refuses a step
+  type: list
+  elements: dict
+  sample:
+    - {code: not_set, subject: /proc/sys/vm/swappiness, detail: {value: '10', reason: Read-only file system}}
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ..module_utils.host.ansible_module import replace_file
+from ..module_utils.machine.files import FileTree
+from ..module_utils.settings.tuning import Machine, settle
+from ..module_utils.settings.tuning_describe import describe
+from ..module_utils.settings.tuning_plan import NOTHING
+
+FILE = {"path": {"type": "path", "required": True}, "content": {"type": "str"}, "link": {"type": "str"}}
+FILE["mode"] = {"type": "str", "default": "0644"}
+VALUE = {"path": {"type": "str", "required": True}, "value": {"type": "str", "required": True}}
+
+
+def main():
+    """Read, plan, apply; what of it is done in check mode is settle's business."""
+    one_of = {"required_one_of": [["content", "link"]], "mutually_exclusive": [["content", "link"]]}
+    strings = {"type": "list", "elements": "str", "default": []}
+    module = AnsibleModule(
+        argument_spec={
+            "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
+            "files": dict({"type": "list", "elements": "dict", "default": [], "options": FILE}, **one_of),
+            "values": {"type": "list", "elements": "dict", "default": [], "options": VALUE},
+            "interfaces": strings,
+            "arguments": strings,
+            "profile": {"type": "str", "default": ""},
+            "root": {"type": "path", "default": "/"},
+        },
+        supports_check_mode=True,
+    )
+    given = module.params
+
+    def run(arguments):
+        code, out, err = module.run_command(arguments, environ_update={"LC_ALL": "C", "LANG": "C"})
+        return code, out + err
+
+    wanted = NOTHING if given["state"] == "absent" else {key: given[key] for key in NOTHING}
+    for one in wanted["files"]:
+        one.pop("mode" if one["link"] is not None else "link")
+    machine = Machine(
+        FileTree(given["root"]),
+        lambda path, content: replace_file(module, path, content),
+        run if given["root"] == "/" else None,
+    )
+    try:
+        answer = settle(machine, wanted, module.check_mode)
+    except (EnvironmentError, ValueError) as error:
+        module.fail_json(msg="The node cannot be tuned: %s." % error)
+    answer["findings"] = answer.pop("problems")
+    if answer["findings"]:
+        module.fail_json(msg=" ".join(describe(one) for one in answer["findings"]), **answer)
+    module.exit_json(**answer)
+
+
+if __name__ == "__main__":
+    main()

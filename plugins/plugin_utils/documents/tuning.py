@@ -1,0 +1,116 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a node is tuned to: fact gpu_tuning (module tuning_facts) as a value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Switch:
+    """A value of the kernel: now, and before the first change; None where the kernel does not have it."""
+
+    running: str | None = None
+    original: str | None = None
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of a file of sysctl.d that sets a key; lines are in the order in which they are read."""
+
+    file: str
+    line: int
+    key: str
+    value: str
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """The daemon tuned. verified is None where it was not asked."""
+
+    in_charge: bool = False
+    profile: str = ""
+    mode: str = ""
+    directory: str = ""
+    bases: tuple[str, ...] = ()  # of its own profiles, those that ours may begin with
+    verified: bool | None = None
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """The kernel's arguments: now, and what every entry of the boot loader has; None where it cannot be read."""
+
+    tool: str | None = None
+    running: tuple[str, ...] | None = None
+    configured: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Interface:
+    """Where the interrupts of a network interface are handled; cpus: those of its NUMA node."""
+
+    node: int | None = None
+    cpus: str | None = None
+    irqs: dict[str, str | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ProcessLimit:
+    """A limit of a process: numbers, or unlimited."""
+
+    soft: Any = None
+    hard: Any = None
+    pid: int | None = None
+
+
+@dataclass(frozen=True)
+class Fresh:
+    """Limits of what was started to see them; empty where it did not start."""
+
+    login: dict[str, ProcessLimit] = field(default_factory=dict)
+    unit: dict[str, ProcessLimit] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """ceiling: what nobody can raise a limit above; services: the process of each that has least."""
+
+    ceiling: dict[str, Any] = field(default_factory=dict)
+    services: dict[str, dict[str, ProcessLimit]] = field(default_factory=dict)
+    fresh: Fresh | None = None
+
+
+@dataclass(frozen=True)
+class Subnet:
+    """A subnet in which several interfaces have an address."""
+
+    subnet: str
+    interfaces: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class TunedNode:
+    """The whole fact."""
+
+    container: bool = False
+    recorded: bool = False
+    sysctl: dict[str, Switch] = field(default_factory=dict)
+    sysctl_lines: tuple[Line, ...] = ()
+    switches: dict[str, Switch] = field(default_factory=dict)
+    tuned: Tuned = field(default_factory=Tuned)
+    arguments: Arguments = field(default_factory=Arguments)
+    interfaces: dict[str, Interface] = field(default_factory=dict)
+    limits: Limits = field(default_factory=Limits)
+    numa_nodes: int = 0
+    shared_subnets: tuple[Subnet, ...] = ()
+    neighbours: int = 0
+    memory_kib: int | None = None
+    huge_page_kib: int | None = None
+
+    @property
+    def is_tuneds(self) -> bool:
+        """Return whether tuned is the owner; the one of a container would change its host."""
+        return self.tuned.in_charge and not self.container

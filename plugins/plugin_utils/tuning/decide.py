@@ -1,0 +1,176 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Decide what a node is tuned to: the table where its conditions hold, and over it what the user declares."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ..documents.gpu_node import GpuNode
+from ..documents.tuning import Line, Switch, TunedNode
+from ..preflight.problem import Problem
+from .conditions import conditions
+from .request import Request
+from .tables import SettingRow, Tables
+
+FILE = "/etc/sysctl.d/90-allreduce.conf"
+LAST = "/etc/sysctl.conf"
+# tuned sets these again after its own profile: tuned-main.conf(5), reapply_sysctl.
+REAPPLIED = ("/etc/sysctl.d/", "/run/sysctl.d/")
+# What of the kernel a container has for itself; all else belongs to its host.
+NAMESPACED = ("net.ipv4.", "net.ipv6.", "kernel.shm", "kernel.msg", "kernel.sem", "fs.mqueue.")
+DECLARED = "declared in the inventory"
+HUGE_PAGES = "vm.nr_hugepages"
+# Of memory, what huge pages may take: the rest is what programs and the page cache live in.
+LARGEST_SHARE = 0.1
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What a node gets. kind: sysctl, switch, limit or argument; source is empty for what the user declares."""
+
+    kind: str
+    subject: str
+    value: str
+    reason: str
+    source: str = ""
+
+
+@dataclass(frozen=True)
+class Left:
+    """What a node does not get, although it was meant to; why: container, absent, or as_is."""
+
+    setting: Setting
+    why: str
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What is set, what is left alone and why, and what speaks against setting anything."""
+
+    settings: tuple[Setting, ...] = ()
+    left: tuple[Left, ...] = ()
+    problems: tuple[Problem, ...] = ()
+
+    def of(self, kind: str) -> dict[str, str]:
+        """Return {subject: value} of one kind."""
+        return {one.subject: one.value for one in self.settings if one.kind == kind}
+
+
+def decide(wanted: Request, node: TunedNode, gpu_node: GpuNode, tables: Tables) -> Decision:
+    """Return the decision for a node."""
+    holds = conditions(wanted, node, gpu_node)
+    settings: list[Setting] = []
+    left: list[Left] = []
+    for one in [*_rows(wanted, node, holds, tables), *_declared(wanted, tables)]:
+        why = _why_left(one, node)
+        if why:
+            left.append(Left(one, why))
+        else:
+            settings.append(one)
+    found = (*_overridden(settings, node), *_huge_pages(settings, node), *_arguments(settings, node))
+    return Decision(tuple(settings), tuple(left), found)
+
+
+def _rows(wanted: Request, node: TunedNode, holds: frozenset[str], tables: Tables) -> Iterator[Setting]:
+    """Yield the rows of the table that no declaration stands for."""
+    for row in tables.settings:
+        if row.condition in holds and not row.variable and row.subject not in wanted.sysctl:
+            known = node.sysctl.get(row.subject, Switch())
+            yield Setting(row.kind, row.subject, _value(row, known.original), row.reason, row.source)
+        elif row.condition in holds and row.kind == "limit" and row.subject not in wanted.limits:
+            yield Setting(row.kind, row.subject, row.value, row.reason, row.source)
+
+
+def _value(row: SettingRow, original: str | None) -> str:
+    """Return what is set; where the row is a floor, what was higher before stays."""
+    if row.floor and original is not None and original.isdigit() and int(original) > int(row.value):
+        return original
+    return row.value
+
+
+def _declared(wanted: Request, tables: Tables) -> Iterator[Setting]:
+    """Yield what the variables say; a switch that is as the table has it keeps the table's reason."""
+    rows = {(row.kind, row.subject, row.value): row for row in tables.settings}
+    for kind, given in (("sysctl", wanted.sysctl), ("switch", wanted.switches), ("limit", wanted.limits)):
+        for subject, value in given.items():
+            if value is not None:
+                row = rows.get((kind, subject, value))
+                yield Setting(kind, subject, value, row.reason if row else DECLARED, row.source if row else "")
+    known = {row.argument: row for row in tables.arguments}
+    for argument in wanted.arguments:
+        found = known.get(argument)
+        yield Setting(
+            "argument", argument, argument, found.reason if found else DECLARED, found.source if found else ""
+        )
+
+
+def _why_left(one: Setting, node: TunedNode) -> str:
+    """Return why a setting is left alone; empty where it is not."""
+    if node.container and (one.kind in ("switch", "argument") or not _is_namespaced(one)):
+        return "container"
+    if one.kind == "switch" and node.switches.get(one.subject, Switch()).running is None:
+        return "absent"
+    if one.kind != "sysctl":
+        return ""
+    known = node.sysctl.get(one.subject, Switch())
+    if known.running is None:
+        return "absent"
+    lines = [line for line in node.sysctl_lines if line.key == one.subject and line.file != FILE]
+    as_is = (
+        known.original == one.value and known.running == one.value and all(line.value == one.value for line in lines)
+    )
+    return "as_is" if as_is and one.source else ""
+
+
+def _is_namespaced(one: Setting) -> bool:
+    return one.kind != "sysctl" or one.subject.startswith(NAMESPACED)
+
+
+def overriding(key: str, value: str, node: TunedNode) -> Line | None:
+    """Return the line of another file that sets the key after us, to another value."""
+    later = [line for line in node.sysctl_lines if line.key == key and _is_later(line.file, node.is_tuneds)]
+    return later[-1] if later and later[-1].value != value else None
+
+
+def _is_later(path: str, tuned: bool) -> bool:
+    if path == FILE:
+        return False
+    if tuned:
+        return path.startswith(REAPPLIED) or path == LAST
+    return path == LAST or path.rpartition("/")[2] > FILE.rpartition("/")[2]
+
+
+def _overridden(settings: list[Setting], node: TunedNode) -> Iterator[Problem]:
+    for one in settings:
+        line = overriding(one.subject, one.value, node) if one.kind == "sysctl" else None
+        if line:
+            detail = {"value": one.value, "file": line.file, "line": line.line, "found": line.value}
+            yield Problem("tuning_overridden", one.subject, detail)
+
+
+def _huge_pages(settings: list[Setting], node: TunedNode) -> Iterator[Problem]:
+    for one in settings:
+        if one.subject == HUGE_PAGES and one.value.isdigit() and node.memory_kib and node.huge_page_kib:
+            share = int(one.value) * node.huge_page_kib / node.memory_kib
+            if share > LARGEST_SHARE:
+                most = int(node.memory_kib * LARGEST_SHARE // node.huge_page_kib)
+                yield Problem(
+                    "tuning_huge_pages", one.subject, {"value": one.value, "percent": round(share * 100), "most": most}
+                )
+
+
+def _arguments(settings: list[Setting], node: TunedNode) -> Iterator[Problem]:
+    """Yield arguments that nothing can set, or that somebody else has set to another value."""
+    for one in settings:
+        if one.kind != "argument":
+            continue
+        if node.arguments.tool is None or node.arguments.configured is None:
+            yield Problem("tuning_no_boot_loader", one.subject)
+            continue
+        name = one.subject.rpartition("=")[0]
+        others = [word for word in node.arguments.configured if word.rpartition("=")[0] == name and word != one.subject]
+        if others:
+            yield Problem("tuning_argument_conflict", one.subject, {"found": ", ".join(others)})
