@@ -9,14 +9,22 @@ __metaclass__ = type
 
 import re
 
-from . import boot
+from . import boot, kept_files
 
 DROP_IN = "/etc/default/grub.d/90-allreduce.cfg"
 ENTRY = re.compile(r"(?m)^\s*linux(?:16|efi)?\s+\S*/vmlinuz\S*(?:[ \t]+(.*))?$")
-OPTIONS = re.compile(r"(?m)^options[ \t]+(.*)$")
 GRUBBY = ("/usr/sbin/grubby", "/sbin/grubby", "/usr/bin/grubby")
 UPDATE_GRUB = ("/usr/sbin/update-grub", "/sbin/update-grub")
 KERNEL_INSTALL = "/etc/kernel/cmdline"
+DEFAULTS = "/etc/default/grub"
+GRUB_ENVIRONMENT = "grubenv"
+# The one line with arguments of each kind of file; of /etc/kernel/cmdline, all.
+OPTIONS = re.compile(r"(?m)^options[ \t]+(?P<line>.*)$")
+LINES = {
+    GRUB_ENVIRONMENT: re.compile(r"(?m)^kernelopts=(?P<line>.*)$"),
+    "grub": re.compile(r"(?m)^GRUB_CMDLINE_LINUX=([\"\']?)(?P<line>.*?)\1[ \t]*$"),
+    "cmdline": re.compile(r"(?s)\A(?P<line>.*\S|)"),
+}
 
 
 def words(text):
@@ -40,21 +48,33 @@ def tool(tree):
 
 
 def entry_paths(tree):
-    """Entries of the Boot Loader Specification."""
-    return ["%s/%s" % (boot.ENTRIES, name) for name in tree.names(boot.ENTRIES) if name.endswith(".conf")]
+    """Entries of the Boot Loader Specification that start something with arguments."""
+    paths = ["%s/%s" % (boot.ENTRIES, name) for name in tree.names(boot.ENTRIES) if name.endswith(".conf")]
+    return [path for path in paths if OPTIONS.search(tree.text(path) or "")]
 
 
-def texts(tree):
-    """{path: text} of what is edited where there is no tool: the entries, and what those of new kernels are made of."""
-    found = {path: tree.text(path) for path in entry_paths(tree) + [KERNEL_INSTALL]}
-    return {path: text for path, text in found.items() if text is not None}
+def places(tree, kind):
+    """{path: text} of what the tool edits: the entries, what those of new kernels are made of, and for grubby GRUB's own files."""
+    more = ["%s/%s" % (place, GRUB_ENVIRONMENT) for place in boot.PLACES] + [DEFAULTS] if kind == "grubby" else []
+    paths = sorted({tree.resolve(path) for path in entry_paths(tree) + more + [KERNEL_INSTALL]})
+    return {path: kept_files.read(tree, path)["content"] for path in paths if tree.exists(path)}
 
 
-def had(tree, argument):
-    """Paths of those of the texts that have the argument."""
-    found = {path: OPTIONS.search(text) for path, text in texts(tree).items()}
-    lines = {path: one.group(1) if one else tree.text(path) for path, one in found.items()}
-    return sorted(path for path, line in lines.items() if argument in words(line))
+def line_of(path, text):
+    """The match of the line with arguments, with a group ``line``; None where the text has none."""
+    return LINES.get(path.rpartition("/")[2], OPTIONS).search(text)
+
+
+def lines(tree, kind):
+    """{path: the line with arguments} of all places that have one."""
+    found = {path: line_of(path, text) for path, text in places(tree, kind).items()}
+    return {path: one.group() for path, one in found.items() if one}
+
+
+def had(tree, kind, argument):
+    """Paths of those of the places that have the argument."""
+    found = {path: line_of(path, line) for path, line in lines(tree, kind).items()}
+    return sorted(path for path, one in found.items() if one and argument in words(one.group("line")))
 
 
 def configured(tree):
@@ -70,11 +90,10 @@ def configured(tree):
 
 def _expanded(tree, text):
     """The arguments of an entry; on Enterprise Linux 8 they are in variables of GRUB's environment."""
-    found = OPTIONS.search(text or "")
     variables = {}
     for place in boot.PLACES:
-        variables.update(boot.environment(tree.text(tree.resolve(place + "/grubenv")) or ""))
-    given = found.group(1) if found else ""
+        variables.update(boot.environment(tree.text(tree.resolve("%s/%s" % (place, GRUB_ENVIRONMENT))) or ""))
+    given = OPTIONS.search(text).group("line")
     return words(re.sub(r"\$(\w+)", lambda name: variables.get(name.group(1), ""), given))
 
 
@@ -83,15 +102,37 @@ def drop_in(arguments):
     return 'GRUB_CMDLINE_LINUX="$GRUB_CMDLINE_LINUX %s"\n' % " ".join(arguments)
 
 
-def with_arguments(text, add, remove):
-    """The text of an entry, or of /etc/kernel/cmdline, with arguments at its end, or without them, else as it was."""
-    found = OPTIONS.search(text)
-    start, end = found.span(1) if found else (0, len(text.rstrip("\n")))
-    line = text[start:end]
+def with_arguments(path, text, add, remove):
+    """The text of a place with arguments at the end of their line, or without them, else as it was."""
+    found = line_of(path, text)
+    if not found:
+        return text
+    line = found.group("line")
     for word in remove:
         line = re.sub(r"(?:^|(?<=\s)|\s)%s(?=\s|$)" % re.escape(word), "", line, count=1)
     line += "".join(" " + word for word in add if word not in words(line))
-    return text[:start] + line + text[end:]
+    return _replaced(path, text, found.span("line"), line)
+
+
+def restored(path, text, had_before, removed, recorded):
+    """The text of a place without the arguments that it did not have before.
+
+    had_before: those of the removed ones that it had; recorded: its line before the first change, which it gets back where
+    nobody else has added or taken away anything.
+    """
+    text = with_arguments(path, text, had_before, [word for word in removed if word not in had_before])
+    found, before = line_of(path, text), line_of(path, recorded or "")
+    if found and before and sorted(words(found.group("line"))) == sorted(words(before.group("line"))):
+        return _replaced(path, text, found.span(), before.group())
+    return text
+
+
+def _replaced(path, text, span, line):
+    """The text with another line; GRUB's environment is written in place and keeps its size."""
+    after = text[: span[0]] + line + text[span[1] :]
+    if path.rpartition("/")[2] != GRUB_ENVIRONMENT:
+        return after
+    return after.rstrip("#").ljust(len(text), "#")
 
 
 def grubby_command(add, remove):

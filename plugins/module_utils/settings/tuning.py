@@ -30,8 +30,9 @@ def settle(machine, wanted, check=False):
     if steps and not check:
         made = [step["subject"] for step in steps if step["kind"] == "file" and step["after"] is not None]
         directories = kept_files.missing_directories(tree, made + [tuning_record.PATH])
-        had = {one: kernel_arguments.had(tree, one) for one in wanted["arguments"]}
-        known = tuning_plan.recorded_before(known, steps, directories, had)
+        had = {one: kernel_arguments.had(tree, arguments["tool"], one) for one in wanted["arguments"]}
+        lines = kernel_arguments.lines(tree, arguments["tool"])
+        known = tuning_plan.recorded_before(known, steps, directories, had, lines)
         write_record(machine, known)
         problems = apply_steps(machine, steps, known, arguments["tool"], profile["directory"])
     if not check:
@@ -95,31 +96,34 @@ def apply_steps(machine, steps, record, tool, profile_directory):
         if step["kind"] == "file":
             kept_files.put(machine.tree, step["subject"], step["after"], machine.replace)
     commands = tuning_plan.commands_after(steps, profile_directory)
-    changed = [step for step in steps if step["kind"] == "argument"]
-    if changed:
-        commands += change_arguments(machine, changed, record["arguments"], tool)
+    add, remove = tuning_plan.argument_changes(steps)
+    there = {one: kernel_arguments.had(machine.tree, tool, one) for one in remove}
+    if tool == "grubby" and add + remove:
+        commands.append(kernel_arguments.grubby_command(add, remove))
     commands += [tuned.command(**step["after"]) for step in steps if step["kind"] == "profile"]
     commands += [command for command in record["commands"] if command not in commands]
     for command in commands:
         problems += start(machine, command)
+    edit_arguments(machine, add if tool == "bls" else [], there, record, tool)
     for step in steps:
         if step["kind"] == "value":
             problems += set_value(machine.tree, step)
     return problems
 
 
-def change_arguments(machine, steps, recorded, tool):
-    """[command]; entries of the boot loader are edited here where there is no tool for them."""
-    add = [step["subject"] for step in steps if step["after"] is not None]
-    remove = [step["subject"] for step in steps if step["after"] is None]
-    if tool == "grubby":
-        return [kernel_arguments.grubby_command(add, remove)]
-    for path in sorted(kernel_arguments.texts(machine.tree)):
-        entry = kept_files.read(machine.tree, path)
-        ours = [word for word in remove if path not in recorded[word]]
-        text = kernel_arguments.with_arguments(entry["content"], add, ours)
-        kept_files.put(machine.tree, path, dict(entry, content=text), machine.replace)
-    return []
+def edit_arguments(machine, add, there, record, tool):
+    """Add arguments where there is no tool for it; take those away that a place did not have, be it after grubby did.
+
+    there: {argument that goes: paths of the places that have it now}; one that somebody else has removed does not come back.
+    """
+    places = kernel_arguments.places(machine.tree, tool) if add or there else {}
+    for path, before in sorted(places.items()):
+        stays = [one for one in sorted(there) if path in record["arguments"][one] and path in there[one]]
+        text = kernel_arguments.with_arguments(path, before, add, [])
+        if there:
+            text = kernel_arguments.restored(path, text, stays, sorted(there), record["lines"].get(path))
+        if text != before:
+            kept_files.put(machine.tree, path, dict(kept_files.read(machine.tree, path), content=text), machine.replace)
 
 
 def start(machine, command):

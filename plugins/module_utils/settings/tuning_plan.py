@@ -47,11 +47,21 @@ def value_steps(wanted, record, found):
 
 
 def argument_steps(wanted, record, configured):
-    """Steps to the kernel's arguments; what somebody else has set is neither recorded nor taken away."""
+    """Steps to the kernel's arguments; what somebody else has set is neither recorded nor taken away.
+
+    configured: what every entry has. One that only some have still, because somebody has edited the others, is taken away, too.
+    """
     add = [one for one in wanted if one not in configured]
-    remove = [one for one in sorted(record["arguments"]) if one not in wanted and one in configured]
+    remove = [one for one in sorted(record["arguments"]) if one not in wanted]
     steps = [{"kind": "argument", "subject": one, "before": None, "after": one} for one in add]
     return steps + [{"kind": "argument", "subject": one, "before": one, "after": None} for one in remove]
+
+
+def argument_changes(steps):
+    """(arguments that are added, arguments that go)."""
+    changed = [step for step in steps if step["kind"] == "argument"]
+    add = [step["subject"] for step in changed if step["after"] is not None]
+    return add, [step["subject"] for step in changed if step["after"] is None]
 
 
 def profile_steps(wanted, record, found):
@@ -72,10 +82,13 @@ def command_steps(record):
     ]
 
 
-def recorded_before(record, steps, directories=(), had=()):
-    """The record before the steps are taken: what they change for the first time is added. had: {argument: entries}."""
+def recorded_before(record, steps, directories=(), had=(), lines=()):
+    """The record before the steps are taken: what they change for the first time is added.
+
+    had: {argument: paths of places that have it}, lines: {path of a place: its line of arguments}.
+    """
     after = dict(record, files=dict(record["files"]), values=dict(record["values"]))
-    after["arguments"] = dict(record["arguments"])
+    after["arguments"], after["lines"] = dict(record["arguments"]), dict(record["lines"])
     after["directories"] = sorted(set(record["directories"]) | set(directories))
     for step in steps:
         kind, subject, before = step["kind"], step["subject"], step["before"]
@@ -83,14 +96,19 @@ def recorded_before(record, steps, directories=(), had=()):
             after[kind + "s"].setdefault(subject, before)
         elif kind == "argument" and before is None:
             after["arguments"].setdefault(subject, dict(had).get(subject, []))
+            after["lines"] = dict(lines, **after["lines"])
         elif kind == "profile" and record["profile"] is None:
             after["profile"] = before
     return after
 
 
 def recorded_after(record, wanted, problems):
-    """The record once all is done: what is wanted no more has been put back, but for what failed."""
+    """The record once all is done: what is wanted no more has been put back, but for what failed.
+
+    Programs that failed are run again, but grubby's: its arguments are a step again as long as they are recorded.
+    """
     failed = {one["subject"] for one in problems}
+    commands = [one["detail"]["command"] for one in problems if one["code"] == "command_failed"]
     kept = {
         "files": {one["path"] for one in wanted["files"]},
         "values": {one["path"] for one in wanted["values"]},
@@ -98,9 +116,10 @@ def recorded_after(record, wanted, problems):
     after = dict(record)
     for part, paths in kept.items():
         after[part] = {path: was for path, was in record[part].items() if path in paths or path in failed}
-    kept_arguments = set(wanted["arguments"]) | set(failed)
-    after["arguments"] = {one: had for one, had in record["arguments"].items() if one in kept_arguments}
-    after["commands"] = [one["detail"]["command"] for one in problems if one["code"] == "command_failed"]
+    after["commands"] = [command for command in commands if command[0] != "grubby"]
+    if after["commands"] == commands:
+        after["arguments"] = {one: had for one, had in record["arguments"].items() if one in wanted["arguments"]}
+        after["lines"] = record["lines"] if after["arguments"] else {}
     after["profile"] = record["profile"] if wanted["profile"] or after["commands"] else None
     return after
 

@@ -4,8 +4,9 @@
 """What was on a node before the first change of role tuning, so that it can be put back as it was.
 
 {``format``, ``boot``: of the kernel, ``files``: {path: what was there, None where nothing was}, ``values``: {path: text},
-``arguments``: {those that were added: paths of the boot loader's entries that had them already}, ``profile``: {profile,
-mode} of tuned or None, ``directories``: those that were made, ``commands``: programs that failed and have to be run again}.
+``arguments``: {those that were added: paths of the places that had them already}, ``lines``: {path of such a place: its line
+of arguments}, ``profile``: {profile, mode} of tuned or None, ``directories``: those that were made, ``commands``: programs that
+failed and have to be run again}.
 A file is {content, mode, owner, group}, content with every byte that is no UTF-8 as a surrogate; a link is {link}.
 """
 
@@ -25,8 +26,8 @@ BOOT = "/proc/sys/kernel/random/boot_id"
 def empty(tree):
     """The record of a node that nothing was changed on."""
     return {
-        "format": FORMAT, "boot": tree.text(BOOT), "files": {}, "values": {}, "arguments": {}, "profile": None,
-        "directories": [], "commands": [],
+        "format": FORMAT, "boot": tree.text(BOOT), "files": {}, "values": {}, "arguments": {}, "lines": {},
+        "profile": None, "directories": [], "commands": [],
     }  # fmt: skip
 
 

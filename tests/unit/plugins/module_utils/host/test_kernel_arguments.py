@@ -57,15 +57,68 @@ def test_quotes_keep_spaces_together():
     assert arguments.words('ro dyndbg="file a.c +p" quiet') == ["ro", 'dyndbg="file a.c +p"', "quiet"]
 
 
+ENTRY = "/boot/loader/entries/1.conf"
+
+
 def test_an_entry_gets_its_arguments_and_nothing_else_changes():
-    text = BLS["/boot/loader/entries/1.conf"]
-    after = arguments.with_arguments(text, ["iommu=pt", "quiet"], [])
-    assert after == text.replace("quiet\n", "quiet iommu=pt\n")
-    assert arguments.with_arguments(after, [], ["iommu=pt"]) == text
+    after = arguments.with_arguments(ENTRY, BLS[ENTRY], ["iommu=pt", "quiet"], [])
+    assert after == BLS[ENTRY].replace("quiet\n", "quiet iommu=pt\n")
+    assert arguments.with_arguments(ENTRY, after, [], ["iommu=pt"]) == BLS[ENTRY]
 
 
 def test_only_the_whole_argument_goes():
-    assert arguments.with_arguments("ro iommu=pt,x iommu=pt\n", [], ["iommu=pt"]) == "ro iommu=pt,x\n"
+    text = "ro iommu=pt,x iommu=pt\n"
+    assert arguments.with_arguments("/etc/kernel/cmdline", text, [], ["iommu=pt"]) == "ro iommu=pt,x\n"
+
+
+def test_what_has_no_arguments_gets_none():
+    """Entries of other systems, and GRUB's environment where the arguments are in the entries."""
+    other = "title Firmware\nefi /shellx64.efi\n"
+    assert arguments.with_arguments(ENTRY, other, ["iommu=pt"], []) == other
+    assert arguments.with_arguments("/boot/grub2/grubenv", "saved_entry=1\n###", ["iommu=pt"], []) == (
+        "saved_entry=1\n###"
+    )
+
+
+def test_an_entry_without_a_kernel_does_not_count(tmp_path):
+    found = tree(tmp_path, {**BLS, "/boot/loader/entries/3.conf": "title Firmware\nefi /shellx64.efi\n"})
+    assert arguments.read(found, container=False)["configured"] == ["root=UUID=1", "ro", "quiet"]
+
+
+def test_places_are_what_the_tool_edits(tmp_path):
+    files = {
+        **EL8, "/etc/default/grub": "GRUB_TIMEOUT=5\nGRUB_CMDLINE_LINUX='rhgb quiet'\n",
+        "/boot/grub2/grubenv": ("link", "../efi/EFI/rocky/grubenv"),
+        "/boot/efi/EFI/rocky/grubenv": EL8["/boot/grub2/grubenv"],
+    }  # fmt: skip
+    assert arguments.lines(tree(tmp_path, files), "grubby") == {
+        "/boot/loader/entries/1.conf": "options $kernelopts $tuned_params",
+        "/boot/efi/EFI/rocky/grubenv": "kernelopts=root=/dev/sda2 ro ",
+        "/etc/default/grub": "GRUB_CMDLINE_LINUX='rhgb quiet'",
+    }
+    assert set(arguments.places(tree(tmp_path / "bls", {**BLS, "/etc/default/grub": ""}), "bls")) == set(BLS)
+
+
+GRUBENV = "/boot/grub2/grubenv"
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "stays", "recorded", "expected"),
+    [
+        # As it was, spaces and order and all, where only the argument differs.
+        (ENTRY, "options ro quiet a=1\n", [], "options ro   quiet ", "options ro   quiet \n"),
+        (ENTRY, "options ro quiet\n", ["a=1"], "options a=1 ro quiet", "options a=1 ro quiet\n"),
+        # Somebody has added one, or taken one away.
+        (ENTRY, "options ro nosmt a=1\n", [], "options ro  quiet", "options ro nosmt\n"),
+        (ENTRY, "options ro nosmt\n", ["a=1"], "options a=1 ro", "options ro nosmt a=1\n"),
+        # A new kernel's.
+        (ENTRY, "options ro a=1\n", [], None, "options ro\n"),
+        (GRUBENV, "kernelopts=ro a=1\nsaved_entry=2\n####", [], "kernelopts=ro ", "kernelopts=ro \nsaved_entry=2\n#######"),
+    ],
+    ids=["bytes", "order", "more", "more_and_had", "new", "environment"],
+)  # fmt: skip
+def test_a_place_is_restored(path, text, stays, recorded, expected):
+    assert arguments.restored(path, text, stays, ["a=1"], recorded) == expected
 
 
 def test_one_run_of_grubby():

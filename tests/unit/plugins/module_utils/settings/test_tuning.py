@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 
 import pytest
+from ansible_collections.allreduce.gpu.plugins.module_utils.host import kernel_arguments
 from ansible_collections.allreduce.gpu.plugins.module_utils.settings import tuning, tuning_plan, tuning_record
 from ansible_collections.allreduce.gpu.plugins.module_utils.settings.tuning_describe import describe
 from ansible_collections.allreduce.gpu.tests.unit.plugins.module_utils.files_helper import tree
@@ -214,17 +215,84 @@ def test_grubs_drop_in(tmp_path):
     assert node.commands == [["update-grub"]] * 2 and snapshot(tmp_path) == before
 
 
+class Grubby(Node):
+    """A node whose grubby changes all entries, GRUB's environment and its defaults, and writes their words anew."""
+
+    def run(self, command):
+        options = {name: words.split() for name, dummy, words in (word.partition("=") for word in command[2:])}
+        for path in () if self.code else kernel_arguments.places(self.tree, "grubby"):
+            place = self.tree.path(path)
+            with open(place, newline="") as stream:
+                text = stream.read()
+            line = kernel_arguments.line_of(path, text)
+            if line and "$kernelopts" not in line.group("line"):
+                named = options.get("--args", []) + options.get("--remove-args", [])
+                words = [word for word in line.group("line").split() if word not in named] + options.get("--args", [])
+                text = text[: line.start("line")] + " ".join(words) + text[line.end("line") :]
+            if path.endswith("grubenv"):
+                text = text.rstrip("#").ljust(1024, "#")
+            Path(place).write_text(text)
+        return super().run(command)
+
+
+ENTRIES = "/boot/loader/entries"
+EL8 = {
+    "/usr/sbin/grubby": "",
+    f"{ENTRIES}/1.conf": "linux /vmlinuz-4.18.0-1\noptions $kernelopts $tuned_params\n",
+    f"{ENTRIES}/2.conf": "linux /vmlinuz-4.18.0-2\noptions iommu=pt  ro single\ngrub_class kernel\n",
+    "/boot/grub2/grubenv": "# GRUB Environment Block\nsaved_entry=1\nkernelopts=root=/dev/sda2  ro \n".ljust(1024, "#"),
+    "/etc/default/grub": "GRUB_TIMEOUT=5\nGRUB_CMDLINE_LINUX='rhgb  quiet'\nGRUB_DISABLE_RECOVERY=true\n",
+}
+
+
 def test_grubby_is_given_what_lacks_and_later_what_goes(tmp_path):
-    node = Node(tmp_path, {**server(), **EL9})
+    node = Grubby(tmp_path, {**server(), **EL9})
+    before = snapshot(tmp_path)
     assert node.settle(arguments=["iommu=pt"])["reboot"] is True
-    entry = tmp_path / "boot/loader/entries/1.conf"
-    entry.write_text("linux /vmlinuz-5.14.0\noptions ro iommu=pt\n")  # what grubby does
     assert node.settle(arguments=["iommu=pt"])["changed"] is False
-    node.settle()
+    assert node.settle()["reboot"] is True
     assert node.commands == [
         ["grubby", "--update-kernel=ALL", "--args=iommu=pt"],
         ["grubby", "--update-kernel=ALL", "--remove-args=iommu=pt"],
     ]
+    assert snapshot(tmp_path) == before
+
+
+def test_entries_that_had_an_argument_keep_it_and_every_byte(tmp_path):
+    node = Grubby(tmp_path, {**server(), **EL8})
+    before = snapshot(tmp_path)
+    node.settle(arguments=["iommu=pt", "init_on_alloc=0"])
+    assert "kernelopts=root=/dev/sda2 ro iommu=pt init_on_alloc=0\n" in (tmp_path / "boot/grub2/grubenv").read_text()
+    assert node.settle(arguments=["iommu=pt", "init_on_alloc=0"])["changed"] is False
+    node.settle(arguments=["init_on_alloc=0"])
+    assert "options ro single init_on_alloc=0 iommu=pt\n" in (tmp_path / "boot/loader/entries/2.conf").read_text()
+    assert "iommu=pt" not in (tmp_path / "boot/grub2/grubenv").read_text()
+    node.settle()
+    assert snapshot(tmp_path) == before
+
+
+def test_what_others_did_to_the_entries_meanwhile_stays(tmp_path):
+    node = Grubby(tmp_path, {**server(), **EL8})
+    node.settle(arguments=["iommu=pt"])
+    entries = tmp_path / "boot/loader/entries"
+    (entries / "3.conf").write_text("linux /vmlinuz-4.18.0-3\noptions ro iommu=pt nosmt\n")  # a new kernel
+    (entries / "2.conf").write_text("linux /vmlinuz-4.18.0-2\noptions ro nosmt\n")  # the argument, too, was taken away
+    node.settle()
+    assert (entries / "3.conf").read_text().endswith("options ro nosmt\n")
+    assert (entries / "2.conf").read_text().endswith("options ro nosmt\n")
+    assert (tmp_path / "boot/grub2/grubenv").read_text() == EL8["/boot/grub2/grubenv"]
+
+
+def test_grubby_that_fails_leaves_what_has_to_be_put_back(tmp_path):
+    node = Grubby(tmp_path, {**server(), **EL8})
+    before = snapshot(tmp_path)
+    node.settle(arguments=["iommu=pt"])
+    node.code = 1
+    assert describe(node.settle()["problems"][0]).startswith("grubby --update-kernel=ALL --remove-args=iommu=pt ended")
+    assert node.record()["arguments"] == {"iommu=pt": [f"{ENTRIES}/2.conf"]}
+    node.code = 0
+    assert node.settle()["changed"] is True
+    assert snapshot(tmp_path) == before
 
 
 def test_an_argument_that_was_there_is_not_ours_to_take_away(tmp_path):

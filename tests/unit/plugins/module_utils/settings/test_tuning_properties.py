@@ -36,9 +36,10 @@ WORDS = st.lists(st.text("abc=,.-01", min_size=1, max_size=6), max_size=6)
 def test_what_was_added_can_be_taken_away_byte_for_byte(words, added, entry):
     line = " ".join(words)
     text = f"title x\nlinux /vmlinuz-1\noptions {line or 'ro'}\ninitrd /i\n" if entry else f"{line}\n"
-    with_them = arguments.with_arguments(text, added, [])
+    path = "/boot/loader/entries/1.conf" if entry else "/etc/kernel/cmdline"
+    with_them = arguments.with_arguments(path, text, added, [])
     assert all(one in arguments.words(with_them) for one in added)
-    assert arguments.with_arguments(with_them, [], added) == text
+    assert arguments.with_arguments(path, with_them, [], added) == text
 
 
 PATHS = ["/etc/sysctl.d/90-allreduce.conf", "/etc/new/deep/x.conf", "/etc/security/limits.conf", "/etc/link"]
