@@ -80,7 +80,7 @@ ansible_facts:
         sysctl_lines: [{file: /etc/sysctl.d/99-site.conf, line: 3, key: vm.swappiness, value: '60'}]
         switches: {governor: {running: performance, original: schedutil}}
         tuned: {in_charge: false, profile: '', mode: '', directory: /etc/tuned/allreduce, bases: [], verified: null}
-        arguments: {tool: update-grub, running: [ro, quiet], configured: [ro, quiet]}
+        arguments: {tool: update-grub, running: [ro, quiet], configured: [ro, quiet], overriding: null}
         interfaces: {ens1: {node: 0, cpus: 0-31, irqs: {'120': '4'}}}
         limits:
           ceiling: {memlock: unlimited, nproc: unlimited, nofile: 1048576}

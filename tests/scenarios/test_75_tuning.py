@@ -4,9 +4,12 @@
 """A host is tuned and put back. What belongs to the whole kernel is proven on recorded trees: hosts of the lab share one."""
 
 import json
+import subprocess
+from pathlib import Path
 
 import pytest
-from cluster import KEEP, Cluster
+import yaml
+from cluster import CHECKOUT, KEEP, Cluster, environment
 
 pytestmark = pytest.mark.lab
 
@@ -16,8 +19,8 @@ WANTED = {
     "tuning_state": "present",
     "tuning_transport": "tcp",
     "tuning_sysctl": {"net.ipv4.tcp_fin_timeout": 33, "net.ipv4.conf.all.arp_ignore": 1},
-    # Above the first process's own limit nobody can go in a container; these are below it.
-    "tuning_limits": {"nofile": 4321, "memlock": 4 * 1024 * 1024},
+    # Above the first process's own limit nobody can go in a container; the first two are below it.
+    "tuning_limits": {"nofile": 4321, "memlock": 4 * 1024 * 1024, "nproc": "unlimited"},
     "tuning_limit_services": ["ssh"],
 }
 SYSCTL = "/etc/sysctl.d/90-allreduce.conf"
@@ -32,15 +35,50 @@ DEFAULTS = (
 )
 
 
+def kernel():
+    """{path: text} of the table's kernel parameters and switches on the machine that runs the hosts."""
+    table = yaml.safe_load((CHECKOUT / "data" / "tuning" / "settings.yml").read_text("utf-8"))["rows"]
+    paths = [Path("/proc/sys", row["subject"].replace(".", "/")) for row in table if row["kind"] == "sysctl"]
+    paths += sorted(Path("/sys/devices/system/cpu").glob("cpu*/cpufreq/scaling_governor"))
+    paths += [Path("/sys/kernel/mm/transparent_hugepage/enabled"), Path("/proc/sys/fs/nr_open")]
+    return {path: path.read_text("utf-8") for path in paths if path.exists()}
+
+
 class Host:
     """One bare host, and the role played against it."""
 
     def __init__(self):
         self.cluster = Cluster("tuning", 1, "--distribution", "debian12")
         self.name = self.cluster.hosts[0]
+        self.kernel = kernel()
+
+    @property
+    def ceiling(self):
+        """Processes that the first one may have at most."""
+        return limits_of(self.ask("cat /proc/1/limits"))["Max processes"][1]
 
     def ask(self, command):
         return self.cluster.on(self.name, command)
+
+    def login(self, command):
+        """What a command prints that comes over a new connection of SSH."""
+        inventory = str(self.cluster.inventory)
+        argv = [
+            "ansible",
+            self.name,
+            "-i",
+            inventory,
+            "-m",
+            "raw",
+            "-a",
+            command,
+            "--ssh-common-args=-o ControlPath=none",
+        ]
+        done = subprocess.run(
+            argv, cwd=CHECKOUT, env=environment(CHECKOUT / "ansible.cfg"), capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
 
     def play(self, *options, playbook=PLAYBOOK, **variables):
         return self.cluster.play(playbook, "-e", json.dumps(variables), *options)
@@ -89,6 +127,7 @@ def test_apply(host, before):
     assert len(settings) == 4 and text.count("\n# ") == 4, text
     # What belongs to the kernel of all hosts stays, and is said to.
     assert "vm.swappiness (the kernel belongs to the container's host)" in run.words
+    assert f"nproc {host.ceiling} (no process can have more here)" in run.words
     assert [line for line in host.state()[VALUES] if line.startswith(("vm.", "kernel."))] == [
         line for line in before[VALUES] if line.startswith(("vm.", "kernel."))
     ]
@@ -99,6 +138,15 @@ def test_the_second_run_changes_nothing(host):
     assert host.tune("--check", "--diff")[1] == 0
 
 
+LIMITS = ("Max processes", "Max open files", "Max locked memory")
+
+
+def limits_of(text):
+    """{name: [soft, hard]} of /proc/PID/limits."""
+    found = {name: line for line in text.splitlines() for name in LIMITS if line.startswith(name)}
+    return {name: line.removeprefix(name).split()[:2] for name, line in found.items()}
+
+
 @pytest.mark.parametrize(
     ("how", "name", "expected"),
     [
@@ -106,11 +154,21 @@ def test_the_second_run_changes_nothing(host):
         ("runuser -l ansible -c 'cat /proc/self/limits'", "Max locked memory", ["4194304", "4194304"]),
         ("systemd-run --quiet --wait --pipe cat /proc/self/limits", "Max open files", ["1024", "4321"]),
         ("systemd-run --quiet --wait --pipe cat /proc/self/limits", "Max locked memory", ["4194304", "4194304"]),
+        ("runuser -l ansible -c 'cat /proc/self/limits'", "Max processes", None),
+        ("systemd-run --quiet --wait --pipe cat /proc/self/limits", "Max processes", None),
     ],
 )
 def test_limits_are_those_of_processes(host, how, name, expected):
-    lines = host.ask(how).splitlines()
-    assert next(line.removeprefix(name).split()[:2] for line in lines if line.startswith(name)) == expected
+    """None: all that this machine gives."""
+    assert limits_of(host.ask(how))[name] == (expected or [host.ceiling] * 2)
+
+
+def test_a_login_over_ssh_gets_them(host):
+    """On a new connection: one that lasts keeps what it began with."""
+    limits = limits_of(host.login("cat /proc/self/limits"))
+    assert limits == {
+        "Max processes": [host.ceiling] * 2, "Max open files": ["4321"] * 2, "Max locked memory": ["4194304"] * 2,
+    }  # fmt: skip
 
 
 def test_sysctl_of_the_distribution_gives_the_same(host):
@@ -135,7 +193,8 @@ def test_verify_says_restart_needed_until_it_happened(host, tmp_path):
     assert tuning_checks(host, tmp_path)["tuning_limit"]["status"] == "failed"
     reason = tuning_checks(host, tmp_path)["tuning_limit"]["reason"]
     assert "of ssh is" in reason and "restart needed" in reason
-    host.ask("systemctl restart ssh")
+    # The connection of the plays, too, has its limits from before; here it belongs to the service, which lets it live.
+    host.ask("systemctl restart ssh; pkill -f '^sshd: ansible'; true")
     found = tuning_checks(host, tmp_path)
     assert {name: one["status"] for name, one in found.items()} == {
         "tuning_sysctl": "passed",
@@ -167,3 +226,8 @@ def test_removal_restores_byte_for_byte_and_value_for_value(host, before):
     assert run.status == 0 and run.recap[host.name]["changed"] > 0, run.output[-6000:]
     assert host.state() == before
     assert host.play().recap[host.name]["changed"] == 0
+
+
+def test_the_machine_below_is_as_it_was(host):
+    """Its kernel is every host's, and not the role's to change."""
+    assert kernel() == host.kernel

@@ -33,10 +33,15 @@ def words(text):
 
 
 def read(tree, container):
-    """{tool, running, configured}: configured is what every entry of the boot loader has; None where none can be read."""
+    """{tool, running, configured, overriding}: configured is what every entry has; None where none can be read."""
     if container:
-        return {"tool": None, "running": None, "configured": None}
-    return {"tool": tool(tree), "running": words(tree.text("/proc/cmdline")), "configured": configured(tree)}
+        return {"tool": None, "running": None, "configured": None, "overriding": None}
+    return {
+        "tool": tool(tree),
+        "running": words(tree.text("/proc/cmdline")),
+        "configured": configured(tree),
+        "overriding": overriding(tree),
+    }
 
 
 def tool(tree):
@@ -95,6 +100,16 @@ def _expanded(tree, text):
         variables.update(boot.environment(tree.text(tree.resolve("%s/%s" % (place, GRUB_ENVIRONMENT))) or ""))
     given = OPTIONS.search(text).group("line")
     return words(re.sub(r"\$(\w+)", lambda name: variables.get(name.group(1), ""), given))
+
+
+def overriding(tree):
+    """The path of a drop-in of GRUB that is read after ours and sets the arguments anew; None where there is none."""
+    directory, dummy, ours = DROP_IN.rpartition("/")
+    for name in tree.names(directory):
+        values = re.findall(r"(?m)^\s*GRUB_CMDLINE_LINUX=(.*)$", tree.text("%s/%s" % (directory, name)) or "")
+        if name > ours and name.endswith(".cfg") and any("GRUB_CMDLINE_LINUX" not in value for value in values):
+            return "%s/%s" % (directory, name)
+    return None
 
 
 def drop_in(arguments):

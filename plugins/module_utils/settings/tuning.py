@@ -159,12 +159,13 @@ def write_record(machine, record):
 
 
 def finish(machine, before, record, wanted, problems):
-    """Bring the record to what is left to put back; without anything, remove it and the directories that were made."""
+    """Bring the record to what is left to put back, or remove it; so with the directories that were made, once they are empty."""
     after = tuning_plan.recorded_after(record, wanted, problems)
     tree = machine.tree
-    if tuning_record.is_empty(after):
-        if tree.exists(tuning_record.PATH):
-            kept_files.put(tree, tuning_record.PATH, None, machine.replace)
-        kept_files.remove_empty(tree, after["directories"])
-    elif after != before:
+    is_empty = tuning_record.is_empty(after)
+    if is_empty and tree.exists(tuning_record.PATH):
+        kept_files.put(tree, tuning_record.PATH, None, machine.replace)
+    kept_files.remove_empty(tree, after["directories"])
+    after["directories"] = [path for path in after["directories"] if tree.exists(path)]
+    if not is_empty and after != before:
         write_record(machine, after)

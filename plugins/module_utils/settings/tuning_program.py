@@ -8,32 +8,50 @@ from __future__ import absolute_import, division, print_function
 __metaclass__ = type
 
 import json
+import os
 import sys
 
 from ..host.sysctl import selected
 from ..machine.files import FileTree
-from . import tuning
+from . import tuning, tuning_plan, tuning_record
 from .tuning_describe import describe
-from .tuning_plan import NOTHING
 
 DECLARATION = "/etc/allreduce/tuning.json"
 
 
 def main(arguments, tree=None):
-    """[--check]: print each change; what one switch refuses does not keep others from theirs."""
+    """[--check]: print each change; what one switch refuses does not keep others from theirs.
+
+    What was there is recorded first, so that what this boot has given to interrupts is put back as well.
+    """
     if set(arguments) - {"--check"}:
         return "usage: tuning [--check]"
-    tree = tree or FileTree()
+    machine = tuning.Machine(tree or FileTree(), replace)
     try:
-        with open(tree.path(DECLARATION)) as stream:
-            declared = json.load(stream)
+        with open(machine.tree.path(DECLARATION)) as stream:
+            steps = value_steps(machine.tree, json.load(stream))
+        if steps and "--check" not in arguments:
+            record = tuning_record.load(machine.tree) or tuning_record.empty(machine.tree)
+            tuning.write_record(machine, tuning_plan.recorded_before(record, steps))
     except (EnvironmentError, ValueError) as error:
         return "%s cannot be applied: %s" % (DECLARATION, error)
     problems = []
-    for one in tuning.resolved(tree, dict(NOTHING, **declared))["values"]:
-        before = selected(tree.text(one["path"]))
-        if before != one["value"]:
-            sys.stdout.write("%s: %s -> %s\n" % (one["path"], before, one["value"]))
-            step = {"subject": one["path"], "after": one["value"]}
-            problems += [] if "--check" in arguments else tuning.set_value(tree, step)
+    for step in steps:
+        sys.stdout.write("%(subject)s: %(before)s -> %(after)s\n" % step)
+        problems += [] if "--check" in arguments else tuning.set_value(machine.tree, step)
     return "\n".join(map(describe, problems)) or None
+
+
+def value_steps(tree, declared):
+    """Steps to the values that differ from the declaration."""
+    values = tuning.resolved(tree, dict(tuning_plan.NOTHING, **declared))["values"]
+    found = {one["path"]: selected(tree.text(one["path"])) for one in values}
+    return tuning_plan.value_steps(values, tuning_record.empty(tree), found)
+
+
+def replace(path, content):
+    """Put the bytes CONTENT in place at once."""
+    new = path + ".new"
+    with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as stream:
+        stream.write(content)
+    os.rename(new, path)

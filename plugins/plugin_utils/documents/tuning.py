@@ -41,11 +41,15 @@ class Tuned:
 
 @dataclass(frozen=True)
 class Arguments:
-    """The kernel's arguments: now, and what every entry of the boot loader has; None where it cannot be read."""
+    """The kernel's arguments: now, and what every entry of the boot loader has; None where it cannot be read.
+
+    overriding: the file that keeps a drop-in of GRUB from having an effect.
+    """
 
     tool: str | None = None
     running: tuple[str, ...] | None = None
     configured: tuple[str, ...] | None = None
+    overriding: str | None = None
 
 
 @dataclass(frozen=True)

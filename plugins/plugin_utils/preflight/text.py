@@ -175,6 +175,10 @@ SENTENCES = {
         "Nothing is known to set {subject} with: neither grubby nor update-grub nor entries of the boot loader are there; "
         "take it out of tuning_kernel_arguments."
     ),
+    "tuning_argument_overridden": (
+        "{subject} would not reach the kernel: {file} sets GRUB_CMDLINE_LINUX anew after us; let it begin with "
+        "$GRUB_CMDLINE_LINUX, or rename it to come before 90-allreduce.cfg."
+    ),
     "tuning_argument_conflict": (
         "tuning_kernel_arguments has {subject}, and somebody else has set {found}; take one of them out."
     ),

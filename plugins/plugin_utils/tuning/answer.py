@@ -22,6 +22,7 @@ from .tables import load
 WHY = {
     "container": "the kernel belongs to the container's host",
     "absent": "this kernel or machine does not have it",
+    "ceiling": "no process can have more here",
 }
 
 
@@ -65,4 +66,5 @@ def _decide(variables: Mapping[str, Any], facts: Mapping[str, Any]) -> tuple[Req
 
 
 def _left(one: Left) -> str:
-    return f"{one.setting.subject} ({WHY[one.why]})"
+    subject = f"{one.setting.subject} {one.setting.value}" if one.why == "ceiling" else one.setting.subject
+    return f"{subject} ({WHY[one.why]})"

@@ -6,8 +6,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from ...module_utils.host.limits import rank
 from ..documents.gpu_node import GpuNode
 from ..documents.tuning import Line, Switch, TunedNode
 from ..preflight.problem import Problem
@@ -40,7 +41,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class Left:
-    """What a node does not get, although it was meant to; why: container, absent, or as_is."""
+    """What a node does not get, although it was meant to; why: container, absent, as_is, or ceiling of a limit it gets instead."""
 
     setting: Setting
     why: str
@@ -66,10 +67,11 @@ def decide(wanted: Request, node: TunedNode, gpu_node: GpuNode, tables: Tables) 
     left: list[Left] = []
     for one in [*_rows(wanted, node, holds, tables), *_declared(wanted, tables)]:
         why = _why_left(one, node)
-        if why:
-            left.append(Left(one, why))
-        else:
-            settings.append(one)
+        known = _capped(one, wanted, node)
+        if why or known != one:
+            left.append(Left(known, why or "ceiling"))
+        if not why:
+            settings.append(known)
     found = (*_overridden(settings, node), *_huge_pages(settings, node), *_arguments(settings, node))
     return Decision(tuple(settings), tuple(left), found)
 
@@ -125,6 +127,18 @@ def _why_left(one: Setting, node: TunedNode) -> str:
     return "as_is" if as_is and one.source else ""
 
 
+def _capped(one: Setting, wanted: Request, node: TunedNode) -> Setting:
+    """Return a limit that the machine can give; where PAM cannot set one, a login keeps what it had, and only the log says so."""
+    if one.kind != "limit":
+        return one
+    ceiling = node.limits.ceiling.get(one.subject, "unlimited")
+    files = wanted.sysctl.get("fs.nr_open") or ""
+    if one.subject == "nofile" and files.isdigit() and not node.container:
+        ceiling = int(files)
+    value = min(int(one.value) if one.value.isdigit() else one.value, ceiling, key=rank)
+    return replace(one, value=str(value))
+
+
 def _is_namespaced(one: Setting) -> bool:
     return one.kind != "sysctl" or one.subject.startswith(NAMESPACED)
 
@@ -170,6 +184,8 @@ def _arguments(settings: list[Setting], node: TunedNode) -> Iterator[Problem]:
         if node.arguments.tool is None or node.arguments.configured is None:
             yield Problem("tuning_no_boot_loader", one.subject)
             continue
+        if node.arguments.tool == "update-grub" and node.arguments.overriding:
+            yield Problem("tuning_argument_overridden", one.subject, {"file": node.arguments.overriding})
         name = one.subject.rpartition("=")[0]
         others = [word for word in node.arguments.configured if word.rpartition("=")[0] == name and word != one.subject]
         if others:

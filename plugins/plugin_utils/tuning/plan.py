@@ -100,7 +100,7 @@ def _limits(decision: Decision, wanted: Request) -> Iterator[dict[str, str]]:
     sessions = [
         line
         for one in settings
-        for line in (_reason(one), *(f"{who} - {one.subject} {one.value}" for who in ("*", "root")))
+        for line in (_reason(one), *(f"{who} - {one.subject} {_session(one)}" for who in ("*", "root")))
     ]
     yield _file(LIMITS, HEAD, *sessions, "")
     for path in MANAGERS:
@@ -109,6 +109,11 @@ def _limits(decision: Decision, wanted: Request) -> Iterator[dict[str, str]]:
     for service in wanted.services:
         own = [line for one in settings for line in (_reason(one), f"Limit{_systemd(one)}")]
         yield _file(f"/etc/systemd/system/{service}.service.d/90-allreduce.conf", HEAD, "[Service]", *own, "")
+
+
+def _session(one: Setting) -> str:
+    """Return the value as limits.conf(5) has it: locked memory in KiB, no page less than asked for."""
+    return str(-(-int(one.value) // 1024)) if one.subject == "memlock" and one.value.isdigit() else one.value
 
 
 def _systemd(one: Setting, soft_files: str = "") -> str:

@@ -50,7 +50,24 @@ def test_the_tool_and_what_every_entry_has(tmp_path, files, tool, configured):
 
 def test_a_container_has_no_kernel(tmp_path):
     found = arguments.read(tree(tmp_path, DEBIAN), container=True)
-    assert found == {"tool": None, "running": None, "configured": None}
+    assert found == {"tool": None, "running": None, "configured": None, "overriding": None}
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "overrides"),
+    [
+        ("99-site.cfg", 'GRUB_TIMEOUT=1\nGRUB_CMDLINE_LINUX="console=ttyS0"\n', True),
+        ("99-site.cfg", 'GRUB_CMDLINE_LINUX="$GRUB_CMDLINE_LINUX console=ttyS0"\n', False),
+        ("99-site.cfg", 'GRUB_CMDLINE_LINUX="${GRUB_CMDLINE_LINUX} console=ttyS0"\n', False),
+        ("99-site.cfg", 'GRUB_CMDLINE_LINUX_DEFAULT="quiet"\n# GRUB_CMDLINE_LINUX="x"\n', False),
+        ("50-cloud.cfg", 'GRUB_CMDLINE_LINUX="console=ttyS0"\n', False),
+        ("99-site.bak", 'GRUB_CMDLINE_LINUX="console=ttyS0"\n', False),
+    ],
+)
+def test_a_drop_in_that_undoes_ours_is_named(tmp_path, name, text, overrides):
+    path = "/etc/default/grub.d/" + name
+    found = arguments.read(tree(tmp_path, {**DEBIAN, path: text}), container=False)
+    assert found["overriding"] == (path if overrides else None)
 
 
 def test_quotes_keep_spaces_together():

@@ -48,7 +48,15 @@ def test_what_does_not_start_is_not_in_charge(tmp_path, without):
 
 @pytest.mark.parametrize(("output", "verified"), [("", True), (None, False)])
 def test_it_is_asked_whether_its_profile_is_applied(tmp_path, output, verified):
-    assert tuned.read(tree(tmp_path, OLD), lambda arguments: output)["verified"] is verified
+    """Of what this kernel or machine has."""
+    asked = []
+
+    def run(arguments):
+        asked.append(arguments)
+        return output
+
+    assert tuned.read(tree(tmp_path, OLD), run)["verified"] is verified
+    assert asked == [["tuned-adm", "verify", "--ignore-missing"]]
 
 
 @pytest.mark.parametrize(

@@ -112,7 +112,8 @@ def test_what_is_declared_no_more_is_put_back_and_the_rest_stays(tmp_path):
     node.settle(files=[file()], values=[{"path": SWAP, "value": "10"}, governor])
     node.settle(values=[governor])
     assert (node.text(SWAP), node.text(CONF)) == ("60", None)
-    assert not (tmp_path / "etc/sysctl.d").exists() or not any((tmp_path / "etc/sysctl.d").iterdir())
+    assert not (tmp_path / "etc/sysctl.d").exists()
+    assert node.record()["directories"] == ["/var", "/var/lib", "/var/lib/allreduce"]
     assert node.text("/sys/devices/system/cpu/cpu3/cpufreq/scaling_governor") == "performance"
     assert len(node.record()["values"]) == 4
 

@@ -37,6 +37,12 @@ def test_the_answer_is_plain():
     assert found["plan"]["values"] == [{"path": "/proc/sys/vm/swappiness", "value": "10"}]
 
 
+def test_a_limit_that_ends_before_is_told():
+    fact = {**FACT, "limits": {"ceiling": {"nproc": 2048}, "services": {}, "fresh": None}}
+    found = answer({**PRESENT, "tuning_limits": {"nproc": "unlimited"}}, {"gpu_tuning": fact})
+    assert "nproc 2048 (no process can have more here)" in found["left"]
+
+
 def test_why_not_is_told_in_sentences():
     variables = {**PRESENT, "tuning_kernel_arguments": ["pci=noacs", "iommu=pt"]}
     problems = answer(variables, {"gpu_tuning": FACT})["problems"]

@@ -11,6 +11,7 @@ import pytest
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.gpu_node import Gpu, GpuNode, Nic, Port
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.tuning import (
     Arguments,
+    Limits,
     Line,
     Subnet,
     Switch,
@@ -168,6 +169,29 @@ def test_limits(gpu_node, variables, limits):
     assert decided(SERVER, gpu_node, **variables).of("limit") == limits
 
 
+@pytest.mark.parametrize(
+    ("container", "variables", "nofile", "kept"),
+    [
+        (False, {}, "1048576", ["ceiling"]),
+        (False, {"tuning_limits": {"nofile": 1048576}}, "1048576", []),
+        (False, {"tuning_sysctl": {"fs.nr_open": 4194304}}, "2097152", []),
+        # There it belongs to the container's host.
+        (True, {"tuning_sysctl": {"fs.nr_open": 4194304}}, "1048576", ["ceiling"]),
+    ],
+    ids=["above", "at", "raised", "container"],
+)
+def test_nobody_gets_a_limit_that_cannot_be_set(container, variables, nofile, kept):
+    node = replace(SERVER, container=container, limits=Limits({"memlock": "unlimited", "nofile": 1048576}))
+    decision = decided(node, RDMA, **{"tuning_limits": {"nofile": 2097152}, **variables})
+    assert decision.of("limit") == {"memlock": "unlimited", "nofile": nofile}
+    assert [one.why for one in decision.left if one.setting.kind == "limit"] == kept
+
+
+def test_unlimited_ends_at_the_ceiling():
+    node = replace(SERVER, limits=Limits({"memlock": 8388608}))
+    assert decided(node, RDMA).of("limit") == {"memlock": "8388608"}
+
+
 def lines(*given, tuned=False):
     found = tuple(Line(path, 3, "vm.swappiness", value) for path, value in given)
     return replace(SERVER, sysctl_lines=found, tuned=Tuned(in_charge=tuned))
@@ -215,6 +239,8 @@ def test_huge_pages_leave_nine_tenths_of_memory(pages, codes):
         (Arguments("grubby", ("ro",), ("ro", "iommu=on")), ["tuning_argument_conflict"]),
         (Arguments(None, ("ro",), None), ["tuning_no_boot_loader"]),
         (Arguments("update-grub", ("ro",), None), ["tuning_no_boot_loader"]),
+        (Arguments("update-grub", ("ro",), ("ro",), "/etc/default/grub.d/99-x.cfg"), ["tuning_argument_overridden"]),
+        (Arguments("grubby", ("ro",), ("ro",), "/etc/default/grub.d/99-x.cfg"), []),
     ],
 )
 def test_arguments_of_the_kernel(arguments, codes):

@@ -43,7 +43,7 @@ GOVERNOR = "/sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_governor"
 
 
 def planned(node=SERVER, **variables):
-    wanted = request({"tuning_state": "present", "tuning_transport": "tcp", **variables})
+    wanted = request({"tuning_state": "present", "tuning_transport": "tcp"} | variables)
     found = plan(decide(wanted, node, GpuNode(), load()), wanted, node)
     found["texts"] = {one["path"]: one["content"] for one in found["files"]}
     return found
@@ -127,6 +127,15 @@ def test_limits_of_sessions_managers_and_services():
     assert [line for line in lines if not line.startswith("#")] == [
         "[Service]", "LimitMEMLOCK=infinity", "LimitNOFILE=1048576", "LimitNPROC=65536",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("declared", "session"), [(4194304, "4096"), (4194305, "4097"), ("unlimited", "unlimited")])
+def test_sessions_have_locked_memory_in_kib(declared, session):
+    """limits.conf(5); systemd and the kernel have bytes."""
+    texts = planned(tuning_limits={"memlock": declared})["texts"]
+    assert f"* - memlock {session}\n" in texts["/etc/security/limits.d/90-allreduce.conf"]
+    value = "infinity" if declared == "unlimited" else declared
+    assert f"DefaultLimitMEMLOCK={value}\n" in texts["/etc/systemd/system.conf.d/90-allreduce.conf"]
 
 
 def test_a_container_gets_no_unit_and_no_file_without_a_line():
