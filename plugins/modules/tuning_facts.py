@@ -80,6 +80,7 @@ ansible_facts:
         sysctl_lines: [{file: /etc/sysctl.d/99-site.conf, line: 3, key: vm.swappiness, value: '60'}]
         switches: {governor: {running: performance, original: schedutil}}
         tuned: {in_charge: false, profile: '', mode: '', directory: /etc/tuned/allreduce, bases: [], verified: null}
+        logind: {running: 'yes', ours: false, overriding: null}
         arguments: {tool: update-grub, running: [ro, quiet], configured: [ro, quiet], overriding: null}
         interfaces: {ens1: {node: 0, cpus: 0-31, irqs: {'120': '4'}}}
         limits:
@@ -116,11 +117,12 @@ def main():
         supports_check_mode=True,
     )
     given = module.params
-    run = program_output(module, "/") if given["probe"] and given["root"] == "/" else None
+    ask = program_output(module, "/") if given["root"] == "/" else None
+    run = ask if given["probe"] else None
     user = known_user(given["user"]) or "root"
     tree = FileTree(given["root"])
     try:
-        fact = read_tuning(tree, given["sysctl"], given["services"], given["interfaces"], run, user)
+        fact = read_tuning(tree, given["sysctl"], given["services"], given["interfaces"], run, user, ask)
     except ValueError as error:
         module.fail_json(msg="What the node is tuned to cannot be read: %s." % error)
     module.exit_json(changed=False, ansible_facts={"gpu_tuning": fact})

@@ -34,6 +34,8 @@ DEFAULTS = (
     "systemctl show --property=DefaultLimitNOFILE,DefaultLimitNOFILESoft,DefaultLimitMEMLOCK,DefaultLimitMEMLOCKSoft"
 )
 
+LOGIND = "busctl get-property org.freedesktop.login1 /org/freedesktop/login1 org.freedesktop.login1.Manager RemoveIPC"
+
 
 def kernel():
     """{path: text} of the table's kernel parameters and switches on the machine that runs the hosts."""
@@ -90,8 +92,8 @@ class Host:
         return run, run.recap[self.name]["changed"]
 
     def state(self):
-        """Files with their bytes and modes, values of the kernel, and what systemd hands to services."""
-        return {what: self.ask(what).splitlines() for what in (FILES, VALUES, DEFAULTS)}
+        """Files with their bytes and modes, values of the kernel, and what systemd and logind do."""
+        return {what: self.ask(what).splitlines() for what in (FILES, VALUES, DEFAULTS, LOGIND)}
 
 
 @pytest.fixture(scope="module")
@@ -171,6 +173,11 @@ def test_a_login_over_ssh_gets_them(host):
     }  # fmt: skip
 
 
+def test_logind_keeps_shared_memory(host, before):
+    assert before[LOGIND] == ["b true"] and host.state()[LOGIND] == ["b false"]
+    assert "\nRemoveIPC=no\n" in host.ask("cat /etc/systemd/logind.conf.d/90-allreduce.conf")
+
+
 def test_sysctl_of_the_distribution_gives_the_same(host):
     """At boot, every file is read again in its order; here only for what the host has for itself, not for all hosts."""
     host.ask("sysctl -q -w net.ipv4.tcp_fin_timeout=60")
@@ -199,6 +206,7 @@ def test_verify_says_restart_needed_until_it_happened(host, tmp_path):
     assert {name: one["status"] for name, one in found.items()} == {
         "tuning_sysctl": "passed",
         "tuning_limit": "passed",
+        "tuning_logind": "passed",
     }, found
     host.ask(f"sysctl -q -w {RMEM}='4096 87380 6291456'")
     assert f"{RMEM} is 4096 87380 6291456 instead of" in tuning_checks(host, tmp_path)["tuning_sysctl"]["reason"]

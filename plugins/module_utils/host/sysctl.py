@@ -36,14 +36,19 @@ def selected(text):
     return chosen.group(1) if chosen else " ".join(text.split())
 
 
-def files_in_order(tree):
-    """Paths in the order in which they are read; those read later win."""
+def chosen_files(tree, directories):
+    """Paths of the files that are read, by their names; of one name, that of the first directory."""
     chosen = {}
-    for directory in DIRECTORIES:
+    for directory in directories:
         for name in tree.names(directory):
             if name.endswith(".conf"):
                 chosen.setdefault(name, "%s/%s" % (directory, name))
-    paths = [path for dummy, path in sorted(chosen.items()) if tree.resolve(path) != LAST]
+    return [path for dummy, path in sorted(chosen.items())]
+
+
+def files_in_order(tree):
+    """Paths in the order in which they are read; those read later win."""
+    paths = [path for path in chosen_files(tree, DIRECTORIES) if tree.resolve(path) != LAST]
     return paths + ([LAST] if tree.exists(LAST) else [])
 
 

@@ -10,7 +10,7 @@ __metaclass__ = type
 import re
 
 from ..settings import tuning_record
-from . import interrupts, kernel_arguments, limits, services, sysctl, tuned
+from . import interrupts, kernel_arguments, limits, logind, services, sysctl, tuned
 
 GOVERNOR = "/sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_governor"
 IDLE_LATENCY = "/sys/devices/system/cpu/cpu[0-9]*/power/pm_qos_resume_latency_us"
@@ -19,8 +19,11 @@ SWITCHES = {"governor": GOVERNOR, "idle_latency": IDLE_LATENCY, "transparent_hug
 IDLE_DRIVER = "/sys/devices/system/cpu/cpuidle/current_driver"
 
 
-def read_tuning(tree, keys, unit_names=(), interfaces=(), run=None, user="root"):
-    """The whole fact. keys: normalised sysctls; run: see ansible_module.program_output, None to start nothing."""
+def read_tuning(tree, keys, unit_names=(), interfaces=(), run=None, user="root", ask=None):
+    """The whole fact. keys: normalised sysctls.
+
+    ask, run: see ansible_module.program_output; ask for what is only asked, run for what is tried; None to start nothing.
+    """
     container = services.is_container(tree)
     record = tuning_record.load(tree)
     memory = tree.text("/proc/meminfo")
@@ -31,6 +34,7 @@ def read_tuning(tree, keys, unit_names=(), interfaces=(), run=None, user="root")
         "sysctl_lines": sysctl.read_lines(tree, set(keys)),
         "switches": {name: _switch(tree, pattern, record) for name, pattern in SWITCHES.items() if _works(tree, name)},
         "tuned": tuned.read(tree, run),
+        "logind": logind.read(tree, ask),
         "arguments": kernel_arguments.read(tree, container),
         "interfaces": {name: interrupts.read(tree, name) for name in interfaces},
         "limits": {

@@ -12,6 +12,8 @@ from __future__ import absolute_import, division, print_function
 
 __metaclass__ = type
 
+from ..host import logind
+
 NOTHING = {"files": [], "values": [], "interfaces": [], "arguments": [], "profile": ""}
 
 
@@ -132,6 +134,8 @@ def commands_after(steps, profile_directory):
         found.append(["systemctl", "daemon-reload"])
     if any(path.startswith(("/etc/systemd/system.conf.d/", "/etc/systemd/user.conf.d/")) for path in paths):
         found.append(["systemctl", "daemon-reexec"])
+    if logind.DROP_IN in paths:
+        found.append(logind.RELOAD)
     if any(path.startswith("/etc/default/grub.d/") for path in paths):
         found.append(["update-grub"])
     ours = [path for path in paths if path.startswith(profile_directory + "/")]

@@ -25,7 +25,7 @@ ADVICE = {
     Remedy.ENVIRONMENT: "run site again",
     Remedy.TUNE: "run site again",
     Remedy.RESTART: "restart needed: restart the service, or end the session, and start it again",
-    Remedy.OVERRIDE: "remove that line, or leave the key alone in tuning_sysctl",
+    Remedy.OVERRIDE: "remove that line, or do not declare the value",
     Remedy.BOOT: "reboot the node",
     Remedy.MEASURE: "the node could not be asked; the play's output says why",
     Remedy.NONE: "",

@@ -19,12 +19,24 @@ class Switch:
 
 @dataclass(frozen=True)
 class Line:
-    """A line of a file of sysctl.d that sets a key; lines are in the order in which they are read."""
+    """A line of a file of sysctl.d or logind.conf.d that sets a key; lines are in the order in which they are read."""
 
     file: str
     line: int
     key: str
     value: str
+
+
+@dataclass(frozen=True)
+class Logind:
+    """Whether systemd-logind removes a user's shared memory at logout: yes, no, or None where it does not run.
+
+    ours: our drop-in is there; overriding: the line of another one that is read after it.
+    """
+
+    running: str | None = None
+    ours: bool = False
+    overriding: Line | None = None
 
 
 @dataclass(frozen=True)
@@ -105,6 +117,7 @@ class TunedNode:
     sysctl_lines: tuple[Line, ...] = ()
     switches: dict[str, Switch] = field(default_factory=dict)
     tuned: Tuned = field(default_factory=Tuned)
+    logind: Logind = field(default_factory=Logind)
     arguments: Arguments = field(default_factory=Arguments)
     interfaces: dict[str, Interface] = field(default_factory=dict)
     limits: Limits = field(default_factory=Limits)

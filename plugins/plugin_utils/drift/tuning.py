@@ -12,7 +12,7 @@ from ...module_utils.host.interrupts import strays
 from ...module_utils.host.limits import rank
 from ...module_utils.host.tuned import PROFILE
 from ..documents.tuning import ProcessLimit, Switch, TunedNode
-from ..tuning.decide import Decision, overriding
+from ..tuning.decide import Decision, logind_overriding, overriding
 from ..tuning.request import Request
 from .comparison import Comparison, Remedy, Status, compared
 
@@ -24,6 +24,7 @@ def compare_tuning(decision: Decision, wanted: Request, node: TunedNode) -> list
     return [
         *(_value("sysctl", key, value, node.sysctl.get(key), node) for key, value in decision.of("sysctl").items()),
         *_switches(decision, node),
+        *(_logind(subject, value, node) for subject, value in decision.of("logind").items()),
         *(_argument(argument, node) for argument in decision.of("argument")),
         *_interfaces(wanted, node),
         *_limits(decision, wanted, node),
@@ -58,6 +59,15 @@ def _switches(decision: Decision, node: TunedNode) -> Iterator[Comparison]:
         # tuned holds idle states off by itself, and says whether it does.
         if not (node.is_tuneds and name == "idle_latency"):
             yield _value("switch", name, value, node.switches.get(name), node)
+
+
+def _logind(subject: str, value: str, node: TunedNode) -> Comparison:
+    """The daemon's own word counts; a later drop-in speaks at its next start."""
+    running, line = node.logind.running, logind_overriding(value, node)
+    if line:
+        state = f"{running}, and {line.value} by line {line.line} of {line.file}"
+        return compared(COMPONENT, subject, value, state, False, Remedy.OVERRIDE, "logind")
+    return compared(COMPONENT, subject, value, running, running == value, Remedy.TUNE, "logind")
 
 
 def _argument(argument: str, node: TunedNode) -> Comparison:

@@ -168,6 +168,10 @@ SENTENCES = {
         "{subject} would not stay {value}: line {line} of {file} sets it to '{found}' after us; remove that line, or leave "
         "the key alone with tuning_sysctl: {{{subject}: null}}."
     ),
+    "tuning_logind_overridden": (
+        "{subject} would not stay {value}: line {line} of {file} sets it to '{found}' after us; remove that line, or leave "
+        "it alone with tuning_keep_ipc: false."
+    ),
     "tuning_huge_pages": (
         "{subject} {value} takes {percent} % of memory, for good; set it to at most {most}, a tenth of it."
     ),

@@ -23,6 +23,8 @@ REAPPLIED = ("/etc/sysctl.d/", "/run/sysctl.d/")
 # What of the kernel a container has for itself; all else belongs to its host.
 NAMESPACED = ("net.ipv4.", "net.ipv6.", "kernel.shm", "kernel.msg", "kernel.sem", "fs.mqueue.")
 DECLARED = "declared in the inventory"
+# Of systemd's words for a truth value, those that mean the same: systemd.syntax(7).
+_SAME = {"no": ("no", "false", "off", "0")}
 HUGE_PAGES = "vm.nr_hugepages"
 # Of memory, what huge pages may take: the rest is what programs and the page cache live in.
 LARGEST_SHARE = 0.1
@@ -30,7 +32,7 @@ LARGEST_SHARE = 0.1
 
 @dataclass(frozen=True)
 class Setting:
-    """What a node gets. kind: sysctl, switch, limit or argument; source is empty for what the user declares."""
+    """What a node gets. kind: sysctl, switch, logind, limit or argument; source is empty for what the user declares."""
 
     kind: str
     subject: str
@@ -96,7 +98,8 @@ def _value(row: SettingRow, original: str | None) -> str:
 def _declared(wanted: Request, tables: Tables) -> Iterator[Setting]:
     """Yield what the variables say; a switch that is as the table has it keeps the table's reason."""
     rows = {(row.kind, row.subject, row.value): row for row in tables.settings}
-    for kind, given in (("sysctl", wanted.sysctl), ("switch", wanted.switches), ("limit", wanted.limits)):
+    declared = {"sysctl": wanted.sysctl, "switch": wanted.switches, "logind": wanted.logind, "limit": wanted.limits}
+    for kind, given in declared.items():
         for subject, value in given.items():
             if value is not None:
                 row = rows.get((kind, subject, value))
@@ -115,6 +118,9 @@ def _why_left(one: Setting, node: TunedNode) -> str:
         return "container"
     if one.kind == "switch" and node.switches.get(one.subject, Switch()).running is None:
         return "absent"
+    if one.kind == "logind":
+        running = node.logind.running
+        return "absent" if running is None else "as_is" if running == one.value and not node.logind.ours else ""
     if one.kind != "sysctl":
         return ""
     known = node.sysctl.get(one.subject, Switch())
@@ -149,6 +155,12 @@ def overriding(key: str, value: str, node: TunedNode) -> Line | None:
     return later[-1] if later and later[-1].value != value else None
 
 
+def logind_overriding(value: str, node: TunedNode) -> Line | None:
+    """Return the line of another drop-in of logind that is read after ours and says otherwise."""
+    line = node.logind.overriding
+    return line if line and line.value.lower() not in _SAME[value] else None
+
+
 def _is_later(path: str, tuned: bool) -> bool:
     if path == FILE:
         return False
@@ -159,10 +171,14 @@ def _is_later(path: str, tuned: bool) -> bool:
 
 def _overridden(settings: list[Setting], node: TunedNode) -> Iterator[Problem]:
     for one in settings:
-        line = overriding(one.subject, one.value, node) if one.kind == "sysctl" else None
+        line, code = None, ""
+        if one.kind == "sysctl":
+            line, code = overriding(one.subject, one.value, node), "tuning_overridden"
+        elif one.kind == "logind":
+            line, code = logind_overriding(one.value, node), "tuning_logind_overridden"
         if line:
             detail = {"value": one.value, "file": line.file, "line": line.line, "found": line.value}
-            yield Problem("tuning_overridden", one.subject, detail)
+            yield Problem(code, one.subject, detail)
 
 
 def _huge_pages(settings: list[Setting], node: TunedNode) -> Iterator[Problem]:

@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from ...module_utils.host import tuned
+from ...module_utils.host import logind, tuned
 from ...module_utils.host.sysctl import path_of
 from ...module_utils.host.tuning_facts import SWITCHES
 from ..documents.tuning import TunedNode
@@ -41,7 +41,11 @@ def plan(decision: Decision, wanted: Request, node: TunedNode) -> dict[str, Any]
     ours = {} if owned else switches
     watched = {name: value for name, value in switches.items() if not (owned and name == "idle_latency")}
     interfaces = [] if node.container else list(wanted.interfaces)
-    files = [*(_profile(decision, node) if owned else _sysctl(decision)), *_limits(decision, wanted)]
+    files = [
+        *(_profile(decision, node) if owned else _sysctl(decision)),
+        *_logind(decision),
+        *_limits(decision, wanted),
+    ]
     if ours or interfaces:
         values = [{"path": SWITCHES[name], "value": value} for name, value in ours.items()]
         text = json.dumps({"values": values, "interfaces": interfaces}, indent=1, sort_keys=True) + "\n"
@@ -76,6 +80,12 @@ def _sysctl(decision: Decision) -> Iterator[dict[str, str]]:
     settings = [one for one in decision.settings if one.kind == "sysctl"]
     if settings:
         yield _file(FILE, HEAD, *_lines(settings, " = "), "")
+
+
+def _logind(decision: Decision) -> Iterator[dict[str, str]]:
+    settings = [one for one in decision.settings if one.kind == "logind"]
+    if settings:
+        yield _file(logind.DROP_IN, HEAD, "[Login]", *_lines(settings, "="), "")
 
 
 def _profile(decision: Decision, node: TunedNode) -> Iterator[dict[str, str]]:

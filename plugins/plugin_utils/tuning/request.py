@@ -25,6 +25,7 @@ DEFAULTS: dict[str, Any] = {
     "tuning_idle_latency": 99,
     "tuning_transparent_hugepage": "",
     "tuning_irq_interfaces": [],
+    "tuning_keep_ipc": True,
     "tuning_limits": {},
     "tuning_limit_services": [],
     "tuning_kernel_arguments": [],
@@ -46,6 +47,7 @@ class Request:
     sysctl: dict[str, str | None] = field(default_factory=dict)
     switches: dict[str, str] = field(default_factory=dict)
     interfaces: tuple[str, ...] = ()
+    logind: dict[str, str] = field(default_factory=dict)
     limits: dict[str, str] = field(default_factory=dict)
     services: tuple[str, ...] = ()
     arguments: tuple[str, ...] = ()
@@ -67,6 +69,7 @@ def request(variables: Mapping[str, Any]) -> Request:
         sysctl={normalise(str(key)): words(value) for key, value in given["tuning_sysctl"].items()},
         switches={name: str(value) for name, value in switches.items() if value not in ("", None)},
         interfaces=tuple(map(str, given["tuning_irq_interfaces"])),
+        logind={"RemoveIPC": "no"} if str(given["tuning_keep_ipc"]).lower() in _TRUE else {},
         limits={
             name: "unlimited" if str(value) == "infinity" else str(value)
             for name, value in given["tuning_limits"].items()

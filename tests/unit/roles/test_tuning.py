@@ -40,7 +40,7 @@ def test_what_was_tuned_and_is_off_is_put_back(tmp_path):
 
 
 def test_what_would_change_is_shown(tmp_path):
-    limits = {"memlock": "unlimited", "nofile": 1048576}
+    limits = {"memlock": "unlimited", "nofile": 4096}
     run = play(tmp_path, tuning_state="present", tuning_limits=limits, tuning_limit_services=["slurmd"])
     assert run.status == 0, run.output
     assert modules(run)[:2] == ["tuning_facts", "tuning"]
@@ -51,7 +51,7 @@ def test_what_would_change_is_shown(tmp_path):
         "systemd/system/slurmd.service.d",
     ):
         assert f"+++ after: /etc/{path}/90-allreduce.conf" in run.output
-    assert "+* - nofile 1048576" in run.output and "+DefaultLimitNOFILE=1024:1048576" in run.output
+    assert "+* - nofile 4096" in run.output and "+DefaultLimitNOFILE=1024:4096" in run.output
 
 
 def test_what_applies_the_rest_at_boot(tmp_path):

@@ -177,6 +177,15 @@ def test_files_are_brought_into_use(tmp_path):
     assert len(node.commands) == 4 and not (tmp_path / "etc/systemd").exists()
 
 
+def test_logind_reads_its_configuration_anew(tmp_path):
+    node = Node(tmp_path)
+    path = "/etc/systemd/logind.conf.d/90-allreduce.conf"
+    node.settle(files=[file(path)])
+    assert node.settle(files=[file(path)])["changed"] is False
+    node.settle()
+    assert node.commands == [["systemctl", "kill", "--signal=HUP", "systemd-logind.service"]] * 2
+
+
 def test_a_program_that_fails_is_told_and_tried_again(tmp_path):
     node = Node(tmp_path, {**server(), **TUNED}, code=1)
     wanted = {"profile": "allreduce", "files": [file("/etc/tuned/allreduce/tuned.conf")]}

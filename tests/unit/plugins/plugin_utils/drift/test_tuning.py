@@ -16,6 +16,7 @@ from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.tuning imp
     Interface,
     Limits,
     Line,
+    Logind,
     ProcessLimit,
     Switch,
     Tuned,
@@ -69,6 +70,18 @@ def test_values(node, subject, expected):
 def test_the_file_that_overrides_is_named():
     node = replace(TUNED_NODE, sysctl_lines=(Line("/etc/sysctl.d/99-x.conf", 7, "vm.swappiness", "60"),))
     assert compared(node)["vm.swappiness"].observed == "10, and 60 by line 7 of /etc/sysctl.d/99-x.conf"
+
+
+@pytest.mark.parametrize(
+    ("logind", "expected"),
+    [
+        (Logind("no", True), AS_PLANNED),
+        (Logind("yes", True), (Status.DIFFERS, Remedy.TUNE)),
+        (Logind("no", True, Line("/etc/systemd/logind.conf.d/99-x.conf", 2, "RemoveIPC", "yes")), (Status.DIFFERS, Remedy.OVERRIDE)),
+    ],
+)  # fmt: skip
+def test_the_daemons_own_word_counts(logind, expected):
+    assert verdict(replace(TUNED_NODE, logind=logind), "RemoveIPC") == expected
 
 
 @pytest.mark.parametrize(

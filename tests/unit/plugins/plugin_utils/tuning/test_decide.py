@@ -13,6 +13,7 @@ from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.tuning imp
     Arguments,
     Limits,
     Line,
+    Logind,
     Subnet,
     Switch,
     Tuned,
@@ -35,6 +36,7 @@ KERNEL = {
 SERVER = TunedNode(
     sysctl={key: Switch(value, value) for key, value in KERNEL.items()},
     switches={"governor": Switch("schedutil", "schedutil"), "idle_latency": Switch("0", "0")},
+    logind=Logind("no"),
     arguments=Arguments("update-grub", ("ro",), ("ro",)),
     numa_nodes=2,
     memory_kib=1024 * 1024 * 1024,
@@ -149,7 +151,8 @@ def test_a_machine_without_a_scaling_driver_is_told_and_left_alone():
 
 def test_a_container_keeps_what_belongs_to_its_host():
     node = replace(SERVER, container=True, arguments=Arguments())
-    decision = decided(node, tuning_kernel_arguments=["iommu=pt"], tuning_limits={"memlock": "unlimited"})
+    variables = {"tuning_kernel_arguments": ["iommu=pt"], "tuning_limits": {"memlock": "unlimited"}}
+    decision = decided(node, tuning_keep_ipc=False, **variables)
     assert set(decision.of("sysctl")) == {"net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"}
     assert (decision.of("switch"), decision.of("argument"), decision.problems) == ({}, {}, ())
     assert decision.of("limit") == {"memlock": "unlimited"}
@@ -190,6 +193,29 @@ def test_nobody_gets_a_limit_that_cannot_be_set(container, variables, nofile, ke
 def test_unlimited_ends_at_the_ceiling():
     node = replace(SERVER, limits=Limits({"memlock": 8388608}))
     assert decided(node, RDMA).of("limit") == {"memlock": "8388608"}
+
+
+@pytest.mark.parametrize(
+    ("logind", "variables", "expected", "codes"),
+    [
+        (Logind("yes"), {}, {"RemoveIPC": "no"}, []),
+        (Logind("yes"), {"tuning_keep_ipc": False}, {}, []),
+        # The distribution's own default.
+        (Logind("no"), {}, {}, []),
+        # What made it so is ours, and stays.
+        (Logind("no", True), {}, {"RemoveIPC": "no"}, []),
+        (Logind(None), {}, {}, []),
+        (Logind("yes", True, Line("/x", 3, "RemoveIPC", "yes")), {}, {"RemoveIPC": "no"}, ["tuning_logind_overridden"]),
+        (Logind("no", True, Line("/x", 3, "RemoveIPC", "off")), {}, {"RemoveIPC": "no"}, []),
+    ],
+    ids=["removes", "left", "default", "ours", "absent", "overridden", "same"],
+)
+@pytest.mark.parametrize("container", [False, True])
+def test_shared_memory_outlives_a_login(container, logind, variables, expected, codes):
+    decision = decided(replace(SERVER, logind=logind, container=container), **variables)
+    assert decision.of("logind") == expected
+    assert [one.code for one in decision.problems] == codes
+    assert all(one.reason and one.source for one in decision.settings if one.kind == "logind")
 
 
 def lines(*given, tuned=False):

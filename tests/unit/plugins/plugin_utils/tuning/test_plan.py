@@ -11,7 +11,13 @@ from dataclasses import replace
 
 import pytest
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.gpu_node import GpuNode
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.tuning import Arguments, Switch, Tuned, TunedNode
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.tuning import (
+    Arguments,
+    Logind,
+    Switch,
+    Tuned,
+    TunedNode,
+)
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.tuning.decide import decide
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.tuning.plan import plan
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.tuning.request import request
@@ -136,6 +142,12 @@ def test_sessions_have_locked_memory_in_kib(declared, session):
     assert f"* - memlock {session}\n" in texts["/etc/security/limits.d/90-allreduce.conf"]
     value = "infinity" if declared == "unlimited" else declared
     assert f"DefaultLimitMEMLOCK={value}\n" in texts["/etc/systemd/system.conf.d/90-allreduce.conf"]
+
+
+def test_a_drop_in_of_logind():
+    texts = planned(replace(SERVER, logind=Logind("yes")))["texts"]
+    lines = texts["/etc/systemd/logind.conf.d/90-allreduce.conf"].splitlines()
+    assert lines[1] == "[Login]" and lines[2].startswith("# ") and lines[3:] == ["RemoveIPC=no"]
 
 
 def test_a_container_gets_no_unit_and_no_file_without_a_line():

@@ -46,6 +46,8 @@ def test_nothing_is_asked_by_default():
             "limits",
             {"memlock": "unlimited", "nofile": "4096"},
         ),
+        ("tuning_keep_ipc", "no", "logind", {}),
+        ("tuning_keep_ipc", True, "logind", {"RemoveIPC": "no"}),
         ("tuning_limit_services", ["slurmd.service", "munge"], "services", ("slurmd", "munge")),
         ("groups", {"gpu_nodes": ["a", "b"]}, "neighbours", 2),
         ("tuning_neighbours", "900", "neighbours", 900),

@@ -26,8 +26,10 @@ def test_every_file_is_read():
 @pytest.mark.parametrize("row", SETTINGS.values(), ids=SETTINGS)
 def test_a_setting_is_in_the_words_of_the_code(row):
     assert row.condition in CONDITIONS
-    assert row.kind in ("sysctl", "switch", "limit")
-    assert row.subject in {"switch": SWITCHES, "limit": LIMITS}.get(row.kind, [normalise(row.subject)])
+    assert row.kind in ("sysctl", "switch", "logind", "limit")
+    assert row.subject in {"switch": SWITCHES, "logind": ["RemoveIPC"], "limit": LIMITS}.get(
+        row.kind, [normalise(row.subject)]
+    )
     assert row.value == " ".join(row.value.split())
     assert row.variable in ("", *DEFAULTS)
     assert not row.floor or row.value.isdigit()
