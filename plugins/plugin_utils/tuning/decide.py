@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from ...module_utils.host.limits import rank
@@ -98,7 +98,9 @@ def _value(row: SettingRow, original: str | None) -> str:
 def _declared(wanted: Request, tables: Tables) -> Iterator[Setting]:
     """Yield what the variables say; a switch that is as the table has it keeps the table's reason."""
     rows = {(row.kind, row.subject, row.value): row for row in tables.settings}
-    declared = {"sysctl": wanted.sysctl, "switch": wanted.switches, "logind": wanted.logind, "limit": wanted.limits}
+    declared: dict[str, Mapping[str, str | None]] = {
+        "sysctl": wanted.sysctl, "switch": wanted.switches, "logind": wanted.logind, "limit": wanted.limits,
+    }  # fmt: skip
     for kind, given in declared.items():
         for subject, value in given.items():
             if value is not None:
