@@ -131,8 +131,10 @@ from ..module_utils.settings.tuning import Machine, settle
 from ..module_utils.settings.tuning_describe import describe
 from ..module_utils.settings.tuning_plan import NOTHING
 
-FILE = {"path": {"type": "path", "required": True}, "content": {"type": "str"}, "link": {"type": "str"}}
-FILE["mode"] = {"type": "str", "default": "0644"}
+FILE = {
+    "path": {"type": "path", "required": True}, "content": {"type": "str"}, "mode": {"type": "str", "default": "0644"},
+    "link": {"type": "str"},
+}  # fmt: skip
 VALUE = {"path": {"type": "str", "required": True}, "value": {"type": "str", "required": True}}
 
 
