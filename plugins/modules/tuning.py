@@ -139,7 +139,7 @@ VALUE = {"path": {"type": "str", "required": True}, "value": {"type": "str", "re
 
 
 def main():
-    """Read, plan, apply; what of it is done in check mode is settle's business."""
+    """Read, plan and apply; settle decides what of it is done in check mode."""
     one_of = {"required_one_of": [["content", "link"]], "mutually_exclusive": [["content", "link"]]}
     strings = {"type": "list", "elements": "str", "default": []}
     module = AnsibleModule(

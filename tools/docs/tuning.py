@@ -43,5 +43,5 @@ def _refused(row: RefusedRow) -> tuple[str, ...]:
 
 
 def _pattern(text: str) -> str:
-    """A bar would end the cell."""
+    """Return a pattern as code; a bar would end the cell."""
     return code(text.replace("|", "\\|"))

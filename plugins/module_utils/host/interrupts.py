@@ -11,7 +11,7 @@ from ..machine.topology import natural_key
 
 
 def read(tree, interface):
-    """{node, cpus, irqs: {number: processors it is handled on}}; cpus is None where the device belongs to no NUMA node."""
+    """Return {node, cpus, irqs: {number: processors it is handled on}}; cpus is None where the device belongs to no NUMA node."""
     device = tree.resolve("/sys/class/net/%s/device" % interface)
     node = tree.number(device + "/numa_node")
     cpus = tree.text("/sys/devices/system/node/node%d/cpulist" % node) if node is not None and node >= 0 else None
@@ -20,7 +20,7 @@ def read(tree, interface):
 
 
 def _handled(tree, number):
-    """What counts is the processor that the kernel chose of those it may use."""
+    """Return the processor that the kernel chose of those that it may use."""
     effective = tree.text("/proc/irq/%s/effective_affinity_list" % number)
     return effective or tree.text("/proc/irq/%s/smp_affinity_list" % number)
 
@@ -30,7 +30,7 @@ def affinity_path(number):
 
 
 def members(cpulist):
-    """The numbers in 0-3,8."""
+    """Return the numbers in 0-3,8."""
     found = set()
     for part in (cpulist or "").split(","):
         first, dummy, last = part.strip().partition("-")
@@ -41,7 +41,7 @@ def members(cpulist):
 
 def strays(reading):
     # type: (dict) -> list
-    """Numbers of the interrupts that are handled outside the NUMA node of their device; none where it has no node."""
+    """Return numbers of the interrupts that are handled outside the NUMA node of their device; none where it has no node."""
     inside = members(reading["cpus"])
     return [
         number

@@ -12,7 +12,7 @@ import stat
 
 
 def read(tree, path):
-    """{content, mode, owner, group} of a file, {link} of a link, None where there is nothing; ValueError for a directory."""
+    """Return {content, mode, owner, group} of a file, {link} of a link, None where nothing is; ValueError for a directory."""
     place = tree.path(path)
     try:
         status = os.lstat(place)
@@ -29,7 +29,7 @@ def read(tree, path):
 
 
 def missing_directories(tree, paths):
-    """The directories above the paths that have to be made, upper ones first."""
+    """Return the directories above the paths that have to be made, upper ones first."""
     found = set()
     for path in paths:
         directory = os.path.dirname(path)

@@ -28,12 +28,12 @@ LINES = {
 
 
 def words(text):
-    """The arguments; quotes keep spaces together."""
+    """Return the arguments; quotes keep spaces together."""
     return re.findall(r'(?:[^\s"]|"[^"]*")+', text or "")
 
 
 def read(tree, container):
-    """{tool, running, configured, overriding}: configured is what every entry has; None where none can be read."""
+    """Return {tool, running, configured, overriding}: configured is what every entry has; None where none can be read."""
     if container:
         return {"tool": None, "running": None, "configured": None, "overriding": None}
     return {
@@ -45,7 +45,7 @@ def read(tree, container):
 
 
 def tool(tree):
-    """grubby, update-grub, bls (entries that are edited as files), or None where nothing is known to set arguments with."""
+    """Return grubby, update-grub, bls (entries edited as files), or None where nothing is known to set arguments with."""
     for name, places in (("grubby", GRUBBY), ("update-grub", UPDATE_GRUB)):
         if any(tree.exists(place) for place in places):
             return name
@@ -53,37 +53,37 @@ def tool(tree):
 
 
 def entry_paths(tree):
-    """Entries of the Boot Loader Specification that start something with arguments."""
+    """Return entries of the Boot Loader Specification that start something with arguments."""
     paths = ["%s/%s" % (boot.ENTRIES, name) for name in tree.names(boot.ENTRIES) if name.endswith(".conf")]
     return [path for path in paths if OPTIONS.search(tree.text(path) or "")]
 
 
 def places(tree, kind):
-    """{path: text} of what the tool edits: the entries, what those of new kernels are made of, and for grubby GRUB's own files."""
+    """Return {path: text} of what the tool edits: the entries, and what those of new kernels are made of."""
     more = ["%s/%s" % (place, GRUB_ENVIRONMENT) for place in boot.PLACES] + [DEFAULTS] if kind == "grubby" else []
     paths = sorted({tree.resolve(path) for path in entry_paths(tree) + more + [KERNEL_INSTALL]})
     return {path: kept_files.read(tree, path)["content"] for path in paths if tree.exists(path)}
 
 
 def line_of(path, text):
-    """The match of the line with arguments, with a group ``line``; None where the text has none."""
+    """Return the match of the line with arguments, with a group ``line``; None where the text has none."""
     return LINES.get(path.rpartition("/")[2], OPTIONS).search(text)
 
 
 def lines(tree, kind):
-    """{path: the line with arguments} of all places that have one."""
+    """Return {path: the line with arguments} of all places that have one."""
     found = {path: line_of(path, text) for path, text in places(tree, kind).items()}
     return {path: one.group() for path, one in found.items() if one}
 
 
 def had(tree, kind, argument):
-    """Paths of those of the places that have the argument."""
+    """Return paths of those of the places that have the argument."""
     found = {path: line_of(path, line) for path, line in lines(tree, kind).items()}
     return sorted(path for path, one in found.items() if one and argument in words(one.group("line")))
 
 
 def configured(tree):
-    """The arguments that all entries have, in the first one's order."""
+    """Return the arguments that all entries have, in the first one's order."""
     entries = [_expanded(tree, tree.text(path)) for path in entry_paths(tree)]
     for place in () if entries else boot.PLACES:
         config = tree.text(place + "/grub.cfg") or ""
@@ -94,7 +94,7 @@ def configured(tree):
 
 
 def _expanded(tree, text):
-    """The arguments of an entry; on Enterprise Linux 8 they are in variables of GRUB's environment."""
+    """Return the arguments of an entry; on Enterprise Linux 8 they are in variables of GRUB's environment."""
     variables = {}
     for place in boot.PLACES:
         variables.update(boot.environment(tree.text(tree.resolve("%s/%s" % (place, GRUB_ENVIRONMENT))) or ""))
@@ -103,7 +103,7 @@ def _expanded(tree, text):
 
 
 def overriding(tree):
-    """The path of a drop-in of GRUB that is read after ours and sets the arguments anew; None where there is none."""
+    """Return the path of a drop-in of GRUB that is read after ours and sets the arguments anew; None where there is none."""
     directory, dummy, ours = DROP_IN.rpartition("/")
     for name in tree.names(directory):
         values = re.findall(r"(?m)^\s*GRUB_CMDLINE_LINUX=(.*)$", tree.text("%s/%s" % (directory, name)) or "")
@@ -113,12 +113,12 @@ def overriding(tree):
 
 
 def drop_in(arguments):
-    """The text of GRUB's drop-in, which update-grub reads as shell."""
+    """Return the text of GRUB's drop-in, which update-grub reads as shell."""
     return 'GRUB_CMDLINE_LINUX="$GRUB_CMDLINE_LINUX %s"\n' % " ".join(arguments)
 
 
 def with_arguments(path, text, add, remove):
-    """The text of a place with arguments at the end of their line, or without them, else as it was."""
+    """Return the text of a place with arguments at the end of their line, or without them, else as it was."""
     found = line_of(path, text)
     if not found:
         return text
@@ -130,7 +130,7 @@ def with_arguments(path, text, add, remove):
 
 
 def restored(path, text, had_before, removed, recorded):
-    """The text of a place without the arguments that it did not have before.
+    """Return the text of a place without the arguments that it did not have before.
 
     had_before: those of the removed ones that it had; recorded: its line before the first change, which it gets back where
     nobody else has added or taken away anything.
@@ -143,7 +143,7 @@ def restored(path, text, had_before, removed, recorded):
 
 
 def _replaced(path, text, span, line):
-    """The text with another line; GRUB's environment is written in place and keeps its size."""
+    """Return the text with another line; GRUB's environment is written in place and keeps its size."""
     after = text[: span[0]] + line + text[span[1] :]
     if path.rpartition("/")[2] != GRUB_ENVIRONMENT:
         return after
@@ -151,6 +151,6 @@ def _replaced(path, text, span, line):
 
 
 def grubby_command(add, remove):
-    """The arguments of one run of grubby."""
+    """Return the arguments of one run of grubby."""
     options = ["--args=" + " ".join(add)] if add else []
     return ["grubby", "--update-kernel=ALL"] + options + (["--remove-args=" + " ".join(remove)] if remove else [])

@@ -17,7 +17,7 @@ LIMITS = "/proc/self/limits"
 
 
 def parse(text):
-    """{name: {soft, hard}} of /proc/PID/limits; numbers, or ``unlimited``."""
+    """Return {name: {soft, hard}} of /proc/PID/limits; numbers, or ``unlimited``."""
     found = {}
     for name, title in NAMES.items():
         line = re.search(r"(?m)^%s\s+(\S+)\s+(\S+)" % title, text or "")
@@ -32,12 +32,12 @@ def _number(text):
 
 def rank(value):
     # type: (int) -> float
-    """Sort key of limits: no number is above unlimited."""
+    """Return the sort key of a limit: no number is above unlimited."""
     return float("inf") if value == "unlimited" else value
 
 
 def read_ceiling(tree):
-    """{name: value}: what nobody can raise a hard limit above.
+    """Return {name: value}: what nobody can raise a hard limit above.
 
     Raising one takes CAP_SYS_RESOURCE in the first user namespace (kernel/sys.c, do_prlimit): without it, what the first
     process has is all there is. Nobody has more open files than fs.nr_open.
@@ -53,7 +53,7 @@ def read_ceiling(tree):
 
 
 def unit_of(cgroup):
-    """The service that a process belongs to, of /proc/PID/cgroup; None for init, sessions, and what is in a container."""
+    """Return the service that a process belongs to, of /proc/PID/cgroup; None for init, sessions, and what is in a container."""
     for line in (cgroup or "").splitlines():
         path = line.split(":", 2)[-1]
         found = re.match(r"(?:/[^/]+\.slice)*/([^/]+)\.service(/.*)?$", path)
@@ -63,7 +63,7 @@ def unit_of(cgroup):
 
 
 def read_services(tree, services):
-    """{service: {name: {soft, hard, pid}}} of the running ones and of every user's manager: the process that has least."""
+    """Return {service: {name: {soft, hard, pid}}} of the running ones and of every user's manager: the process that has least."""
     found = {}
     for pid in sorted((name for name in tree.names("/proc") if name.isdigit()), key=int):
         unit = unit_of(tree.text("/proc/%s/cgroup" % pid))
@@ -78,7 +78,7 @@ def read_services(tree, services):
 
 
 def read_fresh(run, user):
-    """{login, unit}: the limits of a login of the user and of a service, both started for this; empty where they are not."""
+    """Start a login of the user and a service, and return their limits as {login, unit}; empty where one does not start."""
     login = run(["runuser", "-l", user, "-c", "cat " + LIMITS])
     unit = run(["systemd-run", "--quiet", "--wait", "--pipe", "--collect", "cat", LIMITS])
     return {"login": parse(login), "unit": parse(unit)}

@@ -26,7 +26,7 @@ WORDS = {"b true": "yes", "b false": "no"}
 
 
 def read(tree, ask):
-    """{running, ours, overriding}: what logind does, yes or no, None where it does not run or ``ask`` starts nothing.
+    """Return {running, ours, overriding}: what logind does, yes or no, None where it does not run or ``ask`` starts nothing.
 
     ours: whether the drop-in is there; overriding: {file, line, key, value} of the last line that is read after it.
     """
@@ -38,7 +38,7 @@ def read(tree, ask):
 
 
 def overriding(tree):
-    """The last line of a file behind ours that sets RemoveIPC."""
+    """Return the last line of a file behind ours that sets RemoveIPC."""
     found, ours = None, DROP_IN.rpartition("/")[2]
     for path in sysctl.chosen_files(tree, DIRECTORIES):
         for number, line in enumerate((tree.text(tree.resolve(path)) or "").splitlines(), 1):

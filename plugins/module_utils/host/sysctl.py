@@ -18,18 +18,18 @@ SEPARATORS = {".": "/", "/": "."}
 
 
 def normalise(key):
-    """The key with dots; one whose first separator is a slash has dots within its words, such as net/ipv4/conf/eth0.1."""
+    """Return the key with dots; one whose first separator is a slash has dots within its words, such as net/ipv4/conf/eth0.1."""
     first = re.search(r"[./]", key)
     return re.sub(r"[./]", lambda one: SEPARATORS[one.group()], key) if first and first.group() == "/" else key
 
 
 def path_of(key):
-    """The file of a normalised key."""
+    """Return the file of a normalised key."""
     return "/proc/sys/" + re.sub(r"[./]", lambda one: SEPARATORS[one.group()], key)
 
 
 def selected(text):
-    """What a switch is set to: the word in brackets of those that offer a choice, else the words with single spaces."""
+    """Return what a switch is set to: the word in brackets of those that offer a choice, else the words with single spaces."""
     if text is None:
         return None
     chosen = re.search(r"(?:^|\s)\[(\S+)\](?:\s|$)", text)
@@ -37,7 +37,7 @@ def selected(text):
 
 
 def chosen_files(tree, directories):
-    """Paths of the files that are read, by their names; of one name, that of the first directory."""
+    """Return paths of the files that are read, by their names; of one name, that of the first directory."""
     chosen = {}
     for directory in directories:
         for name in tree.names(directory):
@@ -47,13 +47,13 @@ def chosen_files(tree, directories):
 
 
 def files_in_order(tree):
-    """Paths in the order in which they are read; those read later win."""
+    """Return paths in the order in which they are read; those read later win."""
     paths = [path for path in chosen_files(tree, DIRECTORIES) if tree.resolve(path) != LAST]
     return paths + ([LAST] if tree.exists(LAST) else [])
 
 
 def read_lines(tree, keys):
-    """[{file, line, key, value}] of the lines that set one of the keys by its name, in the order in which they are read.
+    """Return [{file, line, key, value}] of the lines that set one of the keys by its name, in the order in which they are read.
 
     A line with a pattern never sets a key that another line names: sysctl.d(5).
     """
@@ -68,7 +68,7 @@ def read_lines(tree, keys):
 
 
 def expand(tree, pattern):
-    """Paths of the files that a pattern means; '*' stands for any name of one directory."""
+    """Return paths of the files that a pattern means; '*' stands for any name of one directory."""
     paths = [""]
     for part in pattern.strip("/").split("/"):
         if "*" in part or "[" in part:
@@ -79,6 +79,6 @@ def expand(tree, pattern):
 
 
 def read_switch(tree, pattern):
-    """What all files of a pattern are set to: one value, or several with commas; None where there is no such file."""
+    """Return what all files of a pattern are set to: one value, or several with commas; None where there is no such file."""
     values = [selected(tree.text(path)) for path in expand(tree, pattern)]
     return ", ".join(sorted({value for value in values if value is not None})) or None

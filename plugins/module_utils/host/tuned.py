@@ -19,7 +19,7 @@ PROFILE = "allreduce"
 
 
 def read(tree, run=None):
-    """{in_charge, profile, mode, directory, bases, verified}; verified is None where tuned was not asked.
+    """Return {in_charge, profile, mode, directory, bases, verified}; verified is None where tuned was not asked.
 
     in_charge: it is installed and starts at boot; profile: of the next boot, several with spaces; mode: manual or auto.
     """
@@ -38,7 +38,7 @@ def read(tree, run=None):
 
 
 def command(profile, mode="manual"):
-    """The arguments that make tuned use profiles, choose one itself, or use none."""
+    """Return the arguments that make tuned use profiles, choose one itself, or use none."""
     if not profile:
         return ["tuned-adm", "off"]
     return ["tuned-adm", "auto_profile"] if mode == "auto" else ["tuned-adm", "profile"] + profile.split()

@@ -20,7 +20,7 @@ IDLE_DRIVER = "/sys/devices/system/cpu/cpuidle/current_driver"
 
 
 def read_tuning(tree, keys, unit_names=(), interfaces=(), run=None, user="root", ask=None):
-    """The whole fact. keys: normalised sysctls.
+    """Return the whole fact. keys: normalised sysctls.
 
     ask, run: see ansible_module.program_output; ask for what is only asked, run for what is tried; None to start nothing.
     """
@@ -51,20 +51,20 @@ def read_tuning(tree, keys, unit_names=(), interfaces=(), run=None, user="root",
 
 
 def _switch(tree, pattern, record):
-    """{running, original}: original is what was recorded before the first change, else what runs."""
+    """Return {running, original}: original is what was recorded before the first change, else what runs."""
     running = sysctl.read_switch(tree, pattern)
     known = tuning_record.values_of(record, sysctl.expand(tree, pattern)) if record else None
     return {"running": running, "original": known or running}
 
 
 def _works(tree, name):
-    """The kernel offers latency limits of processors also where nothing heeds them."""
+    """Return whether a switch has an effect: the kernel offers latency limits also where nothing heeds them."""
     driver = sysctl.selected(tree.text(IDLE_DRIVER))
     return name != "idle_latency" or driver not in (None, "none")
 
 
 def shared_subnets(routes):
-    """[{subnet: hexadecimal as the kernel writes it, interfaces}] of /proc/net/route: those that several have an address in."""
+    """Return [{subnet, interfaces}] of /proc/net/route: those that several have an address in, as the kernel writes them."""
     found = {}
     for line in (routes or "").splitlines()[1:]:
         columns = line.split()

@@ -20,7 +20,7 @@ class Machine:
 
 
 def settle(machine, wanted, check=False):
-    """{changed, changes: steps, problems, diff, reboot}; nothing is changed in check mode."""
+    """Bring the node to what is wanted; return {changed, changes: steps, problems, diff, reboot}."""
     tree = machine.tree
     record = tuning_record.load(tree)
     known = record or tuning_record.empty(tree)
@@ -47,7 +47,7 @@ def settle(machine, wanted, check=False):
 
 
 def resolved(tree, wanted, tool=None):
-    """``wanted`` with a value for each file of a pattern, those of interrupts, and what the tool for arguments needs.
+    """Return ``wanted`` with a value for each file of a pattern, those of interrupts, and what the tool for arguments needs.
 
     GRUB's drop-in says all arguments; elsewhere each is a step of its own.
     """
@@ -64,7 +64,7 @@ def resolved(tree, wanted, tool=None):
 
 
 def interrupt_values(tree, interface):
-    """All interrupts of the interface, so that none is put back while it is wanted; those inside stay where they are."""
+    """Return all interrupts of the interface, so that none is put back while wanted; those inside stay where they are."""
     reading = interrupts.read(tree, interface)
     outside, found = interrupts.strays(reading), []
     for number in reading["irqs"] if reading["cpus"] else ():
@@ -75,7 +75,7 @@ def interrupt_values(tree, interface):
 
 
 def make_steps(tree, wanted, record, arguments, profile):
-    """Every step, from what is there; arguments, profile: as kernel_arguments and tuned read them."""
+    """Return every step, from what is there; arguments, profile: as kernel_arguments and tuned read them."""
     paths = {one["path"] for one in wanted["files"]} | set(record["files"])
     places = {one["path"] for one in wanted["values"]} | set(record["values"])
     active = {key: profile[key] for key in ("profile", "mode")}
@@ -90,7 +90,7 @@ def make_steps(tree, wanted, record, arguments, profile):
 
 
 def apply_steps(machine, steps, record, tool, profile_directory):
-    """[problem]: files first, then what brings them into use, then arguments and profile, then the values that still differ."""
+    """Take the steps, files first and values last, and return [problem]."""
     problems = []
     for step in steps:
         if step["kind"] == "file":
@@ -127,7 +127,7 @@ def edit_arguments(machine, add, there, record, tool):
 
 
 def start(machine, command):
-    """[problem] of a program that fails; on a recorded tree none is started."""
+    """Run a program and return [problem] where it fails; on a recorded tree none is started."""
     if machine.run is None:
         return []
     status, output = machine.run(command)
@@ -137,7 +137,7 @@ def start(machine, command):
 
 
 def set_value(tree, step):
-    """[problem]: what the kernel refuses. What a program has set by now is not written again."""
+    """Write a value and return [problem] where the kernel refuses it; what a program has set by now is left."""
     path = step["subject"]
     if sysctl.selected(tree.text(path)) == step["after"]:
         return []

@@ -18,7 +18,7 @@ NOTHING = {"files": [], "values": [], "interfaces": [], "arguments": [], "profil
 
 
 def file_steps(wanted, record, found):
-    """Steps to the files. found: {path: what is there} of all wanted and recorded ones."""
+    """Return steps to the files. found: {path: what is there} of all wanted and recorded ones."""
     targets = dict(record["files"])
     for one in wanted:
         targets[one["path"]] = {key: value for key, value in one.items() if key != "path" and value is not None}
@@ -31,14 +31,14 @@ def file_steps(wanted, record, found):
 
 
 def _same(found, target):
-    """What the target does not say, such as the owner, does not count."""
+    """Return whether a file is as wanted; what the target does not say, such as the owner, does not count."""
     if found is None or target is None:
         return found is target
     return all(found.get(key) == value for key, value in target.items()) and ("link" in found) == ("link" in target)
 
 
 def value_steps(wanted, record, found):
-    """Steps to the values. found: {path: value} of all wanted and recorded ones, None for what is not there (any more)."""
+    """Return steps to the values. found: {path: value} of all wanted and recorded ones, None for what is not there (any more)."""
     targets = dict(record["values"])
     targets.update((one["path"], one["value"]) for one in wanted)
     return [
@@ -49,9 +49,9 @@ def value_steps(wanted, record, found):
 
 
 def argument_steps(wanted, record, configured):
-    """Steps to the kernel's arguments; what somebody else has set is neither recorded nor taken away.
+    """Return steps to the kernel's arguments; what somebody else has set is neither recorded nor taken away.
 
-    configured: what every entry has. One that only some have still, because somebody has edited the others, is taken away, too.
+    configured: what every entry has. What only some have still, because somebody has edited the others, goes, too.
     """
     add = [one for one in wanted if one not in configured]
     remove = [one for one in sorted(record["arguments"]) if one not in wanted]
@@ -60,14 +60,14 @@ def argument_steps(wanted, record, configured):
 
 
 def argument_changes(steps):
-    """(arguments that are added, arguments that go)."""
+    """Return (arguments that are added, arguments that go)."""
     changed = [step for step in steps if step["kind"] == "argument"]
     add = [step["subject"] for step in changed if step["after"] is not None]
     return add, [step["subject"] for step in changed if step["after"] is None]
 
 
 def profile_steps(wanted, record, found):
-    """A step to tuned's profile, at most one. found: {profile, mode}."""
+    """Return a step to tuned's profile, at most one. found: {profile, mode}."""
     if wanted:
         after = {"profile": wanted, "mode": "manual"}
     else:
@@ -78,14 +78,14 @@ def profile_steps(wanted, record, found):
 
 
 def command_steps(record):
-    """Programs that failed the last time are run again."""
+    """Return steps for the programs that failed the last time."""
     return [
         {"kind": "command", "subject": " ".join(one), "before": "failed", "after": "done"} for one in record["commands"]
     ]
 
 
 def recorded_before(record, steps, directories=(), had=(), lines=()):
-    """The record before the steps are taken: what they change for the first time is added.
+    """Return the record before the steps are taken: what they change for the first time is added.
 
     had: {argument: paths of places that have it}, lines: {path of a place: its line of arguments}.
     """
@@ -105,7 +105,7 @@ def recorded_before(record, steps, directories=(), had=(), lines=()):
 
 
 def recorded_after(record, wanted, problems):
-    """The record once all is done: what is wanted no more has been put back, but for what failed.
+    """Return the record once all is done: what is wanted no more has been put back, but for what failed.
 
     Programs that failed are run again, but grubby's: its arguments are a step again as long as they are recorded.
     """
@@ -127,7 +127,7 @@ def recorded_after(record, wanted, problems):
 
 
 def commands_after(steps, profile_directory):
-    """The programs that bring changed files into use, in their order."""
+    """Return the programs that bring changed files into use, in their order."""
     paths = [step["subject"] for step in steps if step["kind"] == "file"]
     found = []
     if any(path.startswith("/etc/systemd/system/") for path in paths):
@@ -145,7 +145,7 @@ def commands_after(steps, profile_directory):
 
 
 def diffs(steps):
-    """What Ansible shows with ``--diff``: each file by itself, all that is no file together."""
+    """Return what Ansible shows with ``--diff``: each file by itself, all that is no file together."""
     shown = []
     for step in steps:
         if step["kind"] == "file":

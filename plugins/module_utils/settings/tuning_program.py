@@ -20,7 +20,7 @@ DECLARATION = "/etc/allreduce/tuning.json"
 
 
 def main(arguments, tree=None):
-    """[--check]: print each change; what one switch refuses does not keep others from theirs.
+    """Apply the declaration, or with --check only print each change; one refusal does not keep others from theirs.
 
     What was there is recorded first, so that what this boot has given to interrupts is put back as well.
     """
@@ -43,7 +43,7 @@ def main(arguments, tree=None):
 
 
 def value_steps(tree, declared):
-    """Steps to the values that differ from the declaration."""
+    """Return steps to the values that differ from the declaration."""
     values = tuning.resolved(tree, dict(tuning_plan.NOTHING, **declared))["values"]
     found = {one["path"]: selected(tree.text(one["path"])) for one in values}
     return tuning_plan.value_steps(values, tuning_record.empty(tree), found)

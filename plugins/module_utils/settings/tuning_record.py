@@ -24,7 +24,7 @@ BOOT = "/proc/sys/kernel/random/boot_id"
 
 
 def empty(tree):
-    """The record of a node that nothing was changed on."""
+    """Return the record of a node that nothing was changed on."""
     return {
         "format": FORMAT, "boot": tree.text(BOOT), "files": {}, "values": {}, "arguments": {}, "lines": {},
         "profile": None, "directories": [], "commands": [],
@@ -32,7 +32,7 @@ def empty(tree):
 
 
 def load(tree):
-    """The record, or None where there is none. ValueError for one that is not ours to understand."""
+    """Return the record, or None where there is none. ValueError for one that is not ours to understand."""
     text = tree.text(PATH)
     if text is None:
         return None
@@ -48,16 +48,16 @@ def load(tree):
 
 
 def dump(record):
-    """The text of the record."""
+    """Return the text of the record."""
     return json.dumps(record, indent=1, sort_keys=True) + "\n"
 
 
 def values_of(record, paths):
-    """What was recorded of files that are one switch together, as sysctl.read_switch tells it; None where nothing was."""
+    """Return what was recorded of files that are one switch together, as sysctl.read_switch tells it; None where nothing was."""
     values = {record["values"][path] for path in paths if path in record["values"]}
     return ", ".join(sorted(values)) or None
 
 
 def is_empty(record):
-    """Whether nothing is left that could be put back."""
+    """Return whether nothing is left that could be put back."""
     return not any(record[part] for part in ("files", "values", "arguments", "profile", "commands"))

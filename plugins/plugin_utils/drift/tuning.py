@@ -45,7 +45,7 @@ def compare_untuned(recorded: bool) -> list[Comparison]:
 
 
 def _value(kind: str, subject: str, value: str, known: Switch | None, node: TunedNode) -> Comparison:
-    """What runs, and whether another file sets another value at the next boot."""
+    """Compare what runs, and what another file sets at the next boot."""
     running = known.running if known else None
     line = overriding(subject, value, node) if kind == "sysctl" else None
     if line:
@@ -62,7 +62,7 @@ def _switches(decision: Decision, node: TunedNode) -> Iterator[Comparison]:
 
 
 def _logind(subject: str, value: str, node: TunedNode) -> Comparison:
-    """The daemon's own word counts; a later drop-in speaks at its next start."""
+    """Compare what the daemon does, and what a later drop-in says at its next start."""
     running, line = node.logind.running, logind_overriding(value, node)
     if line:
         state = f"{running}, and {line.value} by line {line.line} of {line.file}"
@@ -71,7 +71,7 @@ def _logind(subject: str, value: str, node: TunedNode) -> Comparison:
 
 
 def _argument(argument: str, node: TunedNode) -> Comparison:
-    """The kernel's own word counts, not the boot loader's."""
+    """Compare with the kernel's own arguments, not the boot loader's."""
     known = node.arguments
     if known.running is not None and argument in known.running:
         return compared(COMPONENT, argument, "set", "set", True, Remedy.NONE, "argument")
@@ -90,7 +90,7 @@ def _interfaces(wanted: Request, node: TunedNode) -> Iterator[Comparison]:
 
 
 def _limits(decision: Decision, wanted: Request, node: TunedNode) -> Iterator[Comparison]:
-    """The least of what was decided and what this machine can give, in processes: new ones, and those that run."""
+    """Compare the limits of new processes and of running ones with what was decided and this machine can give."""
     fresh, services = node.limits.fresh, node.limits.services
     for name, value in decision.of("limit").items():
         desired: Any = int(value) if value.isdigit() else value

@@ -43,7 +43,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class Left:
-    """What a node does not get, although it was meant to; why: container, absent, as_is, or ceiling of a limit it gets instead."""
+    """What a node does not get, although it was meant to; why: container, absent, as_is, or ceiling for the limit it gets."""
 
     setting: Setting
     why: str

@@ -89,7 +89,7 @@ def _logind(decision: Decision) -> Iterator[dict[str, str]]:
 
 
 def _profile(decision: Decision, node: TunedNode) -> Iterator[dict[str, str]]:
-    """A base that sets idle states only where they are wanted."""
+    """Return our profile, on a base that sets idle states only where they are wanted."""
     switches = decision.of("switch")
     bases = [name for name in node.tuned.bases if "idle_latency" in switches or name != tuned.BASES[0]]
     lines = [HEAD, "[main]", "summary=Training with several GPUs"]
@@ -103,7 +103,7 @@ def _profile(decision: Decision, node: TunedNode) -> Iterator[dict[str, str]]:
 
 
 def _limits(decision: Decision, wanted: Request) -> Iterator[dict[str, str]]:
-    """Sessions, the defaults of systemd's managers, and services by name."""
+    """Return the files for sessions, for the defaults of systemd's managers, and for services by name."""
     settings = [one for one in decision.settings if one.kind == "limit"]
     if not settings:
         return
