@@ -11,10 +11,11 @@ from typing import Any
 from ...module_utils.host.interrupts import strays
 from ...module_utils.host.limits import rank
 from ...module_utils.host.tuned import PROFILE
+from ..documents.comparison import Comparison, Remedy, Status
 from ..documents.tuning import ProcessLimit, Switch, TunedNode
 from ..tuning.decide import Decision, logind_overriding, overriding
 from ..tuning.request import Request
-from .comparison import Comparison, Remedy, Status, compared
+from .comparison import compared
 
 COMPONENT = "tuning"
 

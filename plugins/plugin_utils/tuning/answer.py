@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ..documents.comparison import Comparison
 from ..documents.gpu_node import GpuNode
 from ..documents.parsing import parse
 from ..documents.tuning import TunedNode
-from ..drift.comparison import Comparison
 from ..drift.tuning import compare_tuning, compare_unmeasured, compare_untuned
 from ..preflight.text import describe
 from .decide import Decision, Left, decide

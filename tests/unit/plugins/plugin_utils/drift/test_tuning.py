@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import pytest
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks.drift import checks
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.comparison import Remedy, Status
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.gpu_node import GpuNode
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.tuning import (
     Arguments,
@@ -22,7 +23,6 @@ from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.tuning imp
     Tuned,
     TunedNode,
 )
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.comparison import Remedy, Status
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.tuning import (
     compare_tuning,
     compare_unmeasured,

@@ -8,8 +8,8 @@ from __future__ import annotations
 import json
 
 import pytest
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.comparison import Status
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.parsing import DocumentError
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.comparison import Status
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.tuning.answer import answer, comparisons, questions
 
 FACT = {
