@@ -64,6 +64,7 @@ from ..module_utils.host import download
 HINTS = {
     "answers": "correct the address",
     "certificate": "name the authority that issued its certificate in base_ca_certificates",
+    "disk": "make room for it on the node, or make the directory writable",
     "proxy_refused": "write user and password of the proxy into base_http_proxy and base_https_proxy",
     "unreachable": "correct the address, check the network, or set base_http_proxy where only a proxy leads outside",
 }

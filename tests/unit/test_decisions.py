@@ -32,6 +32,7 @@ ALLOWED = {
     "plugins/module_utils/health/links.py:works": "codes of gpu_health's counters",
     "plugins/module_utils/health/reading.py:find_xids": "the kernel log, as the driver writes it",
     "plugins/module_utils/host/boot.py": "files of GRUB and boot loader entries, output of grubby",
+    "plugins/module_utils/host/download.py:_problem": "http.client: a proxy's answer to CONNECT has no code of its own",
     "plugins/module_utils/host/driver_owner.py:dgx_name": "/etc/dgx-release",
     "plugins/module_utils/host/environments.py:parse_lock": "the digest in the header of a lock",
     "plugins/module_utils/host/probes.py:parse_nvidia_smi": "nvidia-smi; its only reader",

@@ -7,6 +7,7 @@ from __future__ import absolute_import, division, print_function
 
 __metaclass__ = type
 
+import errno
 import hashlib
 import http.client
 import os
@@ -19,6 +20,8 @@ from ansible.module_utils.urls import ProxyError, SSLValidationError, open_url
 
 PROXIES = "/etc/profile.d/allreduce-proxy.sh"  # of role base
 CHUNK = 1 << 20
+TUNNEL_REFUSED = re.compile(r"Tunnel connection failed: 407\b")  # http.client says it in words only
+DISK = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 
 
 def read_proxies(path=PROXIES):
@@ -68,15 +71,17 @@ def _copy(source, path):
 def _problem(error):
     reason = getattr(error, "reason", error)
     code = "unreachable"
-    if isinstance(error, ProxyError) or getattr(error, "code", None) == 407 or "407" in str(reason):
+    if isinstance(error, ProxyError) or getattr(error, "code", None) == 407 or TUNNEL_REFUSED.match(str(reason)):
         code = "proxy_refused"
     elif isinstance(error, SSLValidationError) or isinstance(reason, ssl.SSLError):
         code = "certificate"
     elif getattr(error, "code", None):
         code = "answers"
+    elif getattr(error, "errno", None) in DISK:
+        code = "disk"
     return {"code": code, "detail": str(error)}
 
 
 def without_password(url):
     """Return the address as it may be shown."""
-    return re.sub(r"(?<=://)[^/@]*@", "", url)
+    return re.sub(r"(?<=://)[^/?#]*@", "", url)

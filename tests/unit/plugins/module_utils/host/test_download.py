@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Proxies as role base writes them, and what is said of a fetch that fails."""
 
+import errno
 import io
 import ssl
 import urllib.error
@@ -39,6 +40,10 @@ def test_proxies_are_read_from_the_file_of_role_base(tmp_path):
         (SSLValidationError("self-signed"), "certificate"),
         (urllib.error.URLError(ssl.SSLError("self-signed")), "certificate"),
         (urllib.error.URLError(ConnectionRefusedError(111, "Connection refused")), "unreachable"),
+        (SSLValidationError("Failed to validate the SSL certificate for gpu407.example.org:443"), "certificate"),
+        (urllib.error.URLError(OSError("Tunnel connection failed: 403 gpu407 is not allowed")), "unreachable"),
+        (urllib.error.URLError(OSError(113, "No route to host 10.0.0.407")), "unreachable"),
+        (OSError(errno.ENOSPC, "No space left on device"), "disk"),
         (ValueError("unknown url type: 'x'"), "unreachable"),
     ],
 )
@@ -55,7 +60,9 @@ def test_a_failure_has_a_code(monkeypatch, tmp_path, error, code):
     ("url", "shown"),
     [
         ("https://user:secret@host/file", "https://host/file"),
+        ("https://user:p@ss@host/file", "https://host/file"),
         ("https://host/a@b", "https://host/a@b"),
+        ("https://host?mail=a@b", "https://host?mail=a@b"),
         ("file:///root/file", "file:///root/file"),
     ],
 )
