@@ -3,6 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Every role has one shape: documented arguments equal to the real defaults, a README, its dependency on the plan."""
 
+import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -101,3 +103,40 @@ def test_task_files_are_short(role):
         if len(path.read_text(encoding="utf-8").splitlines()) > 60
     }
     assert not long, long
+
+
+def booleans() -> set[str]:
+    specs = [spec for role in ALL for spec in documented(role).values()]
+    return {name for spec in specs for name, option in (spec.get("options") or {}).items() if option["type"] == "bool"}
+
+
+def expressions(value) -> Iterator[str]:
+    """Every text of a YAML value that Ansible evaluates."""
+    if isinstance(value, dict):
+        for key, one in value.items():
+            conditions = [one] if isinstance(one, str) else one
+            if key in ("when", "that", "failed_when", "changed_when") and isinstance(conditions, list):
+                yield from (f"{{{{ ({one}) }}}}" for one in conditions)
+            else:
+                yield from expressions(one)
+    elif isinstance(value, list):
+        for one in value:
+            yield from expressions(one)
+    elif isinstance(value, str):
+        yield from re.findall(r"{{.*?}}", value, re.DOTALL)
+
+
+@each_role
+def test_a_boolean_may_come_as_text(role):
+    """From -e NAME=false and from INI inventories booleans come as text, and the text "false" is true."""
+    names = "|".join(sorted(booleans()))
+    files = [path for folder in ("tasks", "handlers", "vars") for path in sorted((role / folder).glob("*.yml"))]
+    found = [
+        (path.name, one)
+        for path in files
+        for one in expressions(load(path))
+        # What is alone is an argument of a module, which converts it.
+        if (path.parent.name == "vars" or not re.fullmatch(r"{{ \w+ }}", one))
+        and re.search(rf"(?<!['\w])({names})\b(?!\s*\|\s*(bool|default\(omit\)))", re.sub(r"'[^']*'", "''", one))
+    ]
+    assert not found, found
