@@ -12,6 +12,7 @@ import yaml
 
 ROLES = Path(__file__).resolve().parents[3] / "roles"
 ALL = sorted(path for path in ROLES.iterdir() if (path / "tasks").is_dir())
+TEMPLATED = re.compile(r"{{.*?}}|{%.*?%}", re.DOTALL)
 # Decides the stack the others carry out, so it depends on none.
 FIRST = "stack"
 # What works on a cluster as it is found, whatever its plan.
@@ -123,20 +124,21 @@ def expressions(value) -> Iterator[str]:
         for one in value:
             yield from expressions(one)
     elif isinstance(value, str):
-        yield from re.findall(r"{{.*?}}", value, re.DOTALL)
+        yield from TEMPLATED.findall(value)
 
 
 @each_role
 def test_a_boolean_may_come_as_text(role):
     """From -e NAME=false and from INI inventories booleans come as text, and the text "false" is true."""
     names = "|".join(sorted(booleans()))
-    files = [path for folder in ("tasks", "handlers", "vars") for path in sorted((role / folder).glob("*.yml"))]
+    places = ("tasks/*.yml", "handlers/*.yml", "vars/*.yml", "templates/*.j2")
+    files = [path for place in places for path in sorted(role.glob(place))]
     found = [
         (path.name, one)
         for path in files
-        for one in expressions(load(path))
+        for one in (TEMPLATED.findall(path.read_text("utf-8")) if path.suffix == ".j2" else expressions(load(path)))
         # What is alone is an argument of a module, which converts it.
-        if (path.parent.name == "vars" or not re.fullmatch(r"{{ \w+ }}", one))
+        if (path.parent.name in ("vars", "templates") or not re.fullmatch(r"{{ \w+ }}", one))
         and re.search(rf"(?<!['\w])({names})\b(?!\s*\|\s*(bool|default\(omit\)))", re.sub(r"'[^']*'", "''", one))
     ]
     assert not found, found
