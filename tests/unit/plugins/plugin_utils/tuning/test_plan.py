@@ -8,8 +8,10 @@ from __future__ import annotations
 import configparser
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
+import yaml
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.gpu_node import GpuNode
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.tuning import (
     Arguments,
@@ -62,6 +64,22 @@ def test_one_file_with_a_reason_and_a_source_for_each_line():
 def test_what_is_declared_is_said_to_be():
     text = planned(tuning_sysctl={"vm.swappiness": 1})["texts"]["/etc/sysctl.d/90-allreduce.conf"]
     assert "# declared in the inventory\nvm.swappiness = 1\n" in text
+
+
+def test_the_reference_system_gets_the_lines_of_its_source():
+    """S2's, also where its own adapters make training use RDMA."""
+    path = Path(__file__).resolve().parents[5] / "inventories" / "a100-el8" / "hosts.yml"
+    variables = yaml.safe_load(path.read_text("utf-8"))["gpu_nodes"]["vars"]
+    declared = {name: value for name, value in variables.items() if name.startswith("tuning_")}
+    node = replace(SERVER, sysctl={key: Switch("1", "1") for key in declared["tuning_sysctl"]})
+    text = planned(node, **declared, tuning_transport="rdma")["texts"]["/etc/sysctl.d/90-allreduce.conf"]
+    assert [line for line in text.splitlines() if not line.startswith("#")] == [
+        "vm.swappiness = 10",
+        "net.core.rmem_max = 134217728",
+        "net.core.wmem_max = 134217728",
+        "net.ipv4.tcp_rmem = 4096 87380 134217728",
+        "net.ipv4.tcp_wmem = 4096 87380 134217728",
+    ]
 
 
 def test_values_go_to_the_kernel_now_and_switches_to_the_unit():
