@@ -57,6 +57,16 @@ def test_no_change(_before, wanted, after, check):
     assert one.calls == []
 
 
+@pytest.mark.parametrize("check", [False, True])
+def test_what_is_off_stays_off_where_its_unit_has_gone(check):
+    """A drop-in without its unit: systemd has something to read again, and nothing to stop."""
+    one = FakeNode(services={NAME: {**OFF, "outdated": True}})
+    result = run(one, check, enabled=False, state="stopped")
+
+    assert not result["changed"]
+    assert one.calls == []
+
+
 @pytest.mark.parametrize(("check", "modules"), [(False, ["systemd_service"]), (True, [])])
 def test_a_changed_unit_is_read_again(check, modules):
     one = FakeNode(services={NAME: dict(ON)})
