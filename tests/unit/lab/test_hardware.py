@@ -54,7 +54,8 @@ def test_nvml_answers_where_library_and_module_are_of_one_version(recorded, tmp_
     (root / LIBRARY.format(installed)).touch()
     (root / "usr/local/lib").mkdir(parents=True)
     script = (recorded / "files/lab-machine").read_text().replace("/srv/machine", str(recorded))
-    script = re.sub(r"(?<![\w/.$}])/usr/", f"{root}/usr/", script).replace("ldconfig", "true")
+    script = re.sub(r"(?<![\w/.$}])/usr/", f"{root}/usr/", script)
+    script = script.replace("/etc/ld.so.cache", f"{root}/ld.so.cache").replace("ldconfig -C", "touch")
     if loaded:
         kernel = recorded / "proc/driver/nvidia"
         kernel.mkdir(parents=True)
@@ -66,3 +67,4 @@ def test_nvml_answers_where_library_and_module_are_of_one_version(recorded, tmp_
     assert re.findall(r"^system init (.*)$", profile, re.M) == ([answer] if answer else [])
     assert re.findall(r"^system cuda_version (.*)$", profile, re.M) == [cuda]
     assert (root / "usr/local/lib/libnvidia-ml.so.1").exists()
+    assert [path.name for path in root.glob("ld.so.cache*")] == ["ld.so.cache"]
