@@ -99,7 +99,7 @@ def test_unsupported_distribution(cluster):
     cluster.on(host, "cp -a /usr/lib/os-release /tmp/os-release; sed -i 's/bookworm/buster/; s/12/10/' /usr/lib/os-release;"
                      " cp -a /etc/debian_version /tmp/; echo 10.13 > /etc/debian_version")  # fmt: skip
     try:
-        refused(cluster.play("playbooks/site.yml"), "Operating system 'debian 10' is not supported;")
+        refused(cluster.play("playbooks/site.yml"), "Operating system 'debian 10.13' is not supported;")
     finally:
         cluster.on(host, "cp -a /tmp/os-release /usr/lib/os-release; cp -a /tmp/debian_version /etc/debian_version")
 
