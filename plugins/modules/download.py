@@ -93,7 +93,7 @@ def main():
 
 
 def _wanted(module):
-    """The digits of the checksum; an empty string where none was asked for."""
+    """Return the digits of the checksum; an empty string where none was asked for."""
     checksum = module.params["checksum"]
     if checksum is None:
         return ""

@@ -93,7 +93,7 @@ def certificates(lists):
 
 
 def _variables(tree, name, guid):
-    """A list that was split over several variables: NAME, NAME1, NAME2, …"""
+    """Return a list that was split over several variables: NAME, NAME1, NAME2, …"""
     found, number = [], 0
     while True:
         value = _variable(tree, name + (str(number) if number else ""), guid)
@@ -104,7 +104,7 @@ def _variables(tree, name, guid):
 
 
 def _variable(tree, name, guid):
-    """The value of a firmware variable, without its four bytes of attributes; None where it is not there."""
+    """Return the value of a firmware variable, without its four bytes of attributes; None where it is not there."""
     content = _bytes(tree, "%s/%s-%s" % (VARIABLES, name, guid))
     return content[4:] if content else None
 

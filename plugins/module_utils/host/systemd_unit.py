@@ -43,7 +43,7 @@ def lease_argv(unit, seconds):
 
 
 def lease_name(unit):
-    """Name, without suffix, of the timer that belongs to UNIT."""
+    """Return the name, without suffix, of the timer that belongs to UNIT."""
     return unit[: -len(".service")] + "-lease"
 
 

@@ -90,7 +90,7 @@ def read_numa_nodes(tree):
 
 
 def _numa(tree, number):
-    """The kernel's -1 means "no information"; with a single node there is only one answer."""
+    """Return the NUMA node; the kernel's -1 means "no information", and with a single node there is only one answer."""
     if number is not None and number >= 0:
         return number
     nodes = read_numa_nodes(tree)
@@ -106,7 +106,7 @@ GENERATIONS = {"2.5": 1, "5": 2, "5.0": 2, "8": 3, "8.0": 3, "16": 4, "16.0": 4,
 
 
 def _generation(text):
-    """``16.0 GT/s PCIe`` → 4."""
+    """Return the PCIe generation of a link speed: ``16.0 GT/s PCIe`` → 4."""
     return GENERATIONS.get(text.split()[0]) if text else None
 
 
@@ -167,7 +167,7 @@ def _dev_port(tree, base, dev):
 
 
 def _rocev2_gid_index(tree, base):
-    """The lowest RoCE v2 GID of an IPv4 address, else of any routable one; link-local and empty GIDs do not count."""
+    """Return the lowest RoCE v2 GID of an IPv4 address, else of a routable one; link-local and empty ones do not count."""
     types = base + "/gid_attrs/types"
     candidates = []
     for index in sorted(int(name) for name in tree.names(types) if name.isdigit()):
@@ -219,7 +219,7 @@ def read_vgpu(tree, address):
 
 
 def _configuration(tree, address):
-    """The PCI configuration space, as far as this user reads it; None without any."""
+    """Return the PCI configuration space, as far as this user reads it; None without any."""
     try:
         with open(tree.path("/bus/pci/devices/%s/config" % address), "rb") as stream:
             return stream.read(4096)

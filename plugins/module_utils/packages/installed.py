@@ -152,7 +152,7 @@ def read_apt_mirrors(tree, release):
 
 
 def _origin(tree, entry):
-    """``Origin`` of the Release file that apt has fetched for this entry, or None."""
+    """Return ``Origin`` of the Release file that apt has fetched for this entry, or None."""
     name = re.sub(r"^[a-z+]+:/*", "", entry["uri"]).rstrip("/").replace("/", "_")
     for kind in ("InRelease", "Release"):
         text = tree.text("/var/lib/apt/lists/%s_dists_%s_%s" % (name, entry["suite"].replace("/", "_"), kind))

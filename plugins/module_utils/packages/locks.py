@@ -49,6 +49,6 @@ def _inode(tree, name):
 
 
 def _program(tree, pid):
-    """The command line, cut; None of a process that is gone."""
+    """Return the command line of a process, cut; None of a process that is gone."""
     command = (tree.text("/proc/%d/cmdline" % pid) or "").replace("\0", " ").split()
     return " ".join(command)[:100] or tree.text("/proc/%d/comm" % pid)

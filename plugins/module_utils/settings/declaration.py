@@ -169,7 +169,7 @@ def select(entries, gpus):
 
 
 def _present(gpus, selector):
-    """The GPUs in the terms of the selector."""
+    """Return the GPUs in the terms of the selector."""
     if selector.isdigit():
         return "GPU %s" % ", ".join(str(gpu["index"]) for gpu in gpus) if gpus else "none"
     key = "uuid" if selector.startswith("GPU-") else "pci_bus_id" if ADDRESS.match(selector) else "name"

@@ -96,13 +96,13 @@ def stop(params, run):
 
 
 def interface(address, run):
-    """Name of the one interface that carries ADDRESS; None where there is none, several, or no way to tell."""
+    """Return the name of the one interface that carries ADDRESS; None for none, several, or no way to tell."""
     names = _interfaces(address, run) or []
     return names[0] if len(names) == 1 else None
 
 
 def _interfaces(address, run):
-    """Names of the interfaces that carry ADDRESS; None where ip cannot be asked."""
+    """Return the names of the interfaces that carry ADDRESS; None where ip cannot be asked."""
     rc, out, dummy = run(["ip", "-json", "address", "show", "to", address])
     if rc != 0:
         return None
@@ -163,7 +163,7 @@ def _endpoint(rendezvous):
 
 
 def _is_full(path):
-    """Whether the training user can hardly write any more, which logs cannot say since they cannot be written."""
+    """Tell whether the training user can hardly write any more, which logs cannot say since they cannot be written."""
     disk = os.statvfs(path)
     return disk.f_bavail * disk.f_frsize < _FULL_BELOW or (disk.f_files > 0 and disk.f_favail == 0)
 

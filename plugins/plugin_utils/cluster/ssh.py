@@ -63,7 +63,7 @@ def describe_node(
 
 
 def _names(nodes: Iterable[Mapping[str, Any]]) -> dict[str, list[str]]:
-    """Names each node is known by, without addresses and without those that several nodes claim."""
+    """Return the names that each node is known by, without addresses and without those that several nodes claim."""
     claims = {node["name"]: list(dict.fromkeys(filter(None, (node["name"], node["nodename"])))) for node in nodes}
     counts = Counter(name for names in claims.values() for name in names)
     return {

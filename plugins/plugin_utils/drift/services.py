@@ -53,7 +53,7 @@ def _compare_service(
 
 
 def _module(name: str, observed: Observed) -> Comparison:
-    """A kernel module must be loaded, and by the next boot, too."""
+    """Compare a kernel module, which must be loaded, and by the next boot, too."""
     known = observed.kernel_modules
     state = None if known is None else known.get(name, KernelModule())
     words = (
@@ -85,7 +85,7 @@ def compare_node(observed: Observed) -> list[Comparison]:
 
 
 def _kernel(observed: Observed) -> list[Comparison]:
-    """The kernel of the next boot has all its packages, where they are several; a container has no kernel."""
+    """Compare the kernel of the next boot: it has all its packages where they are several; a container has none."""
     release = next_kernel(observed.kernel)
     if release is None or observed.package_manager != "dnf":
         return []
@@ -95,7 +95,7 @@ def _kernel(observed: Observed) -> list[Comparison]:
 
 
 def _can_start(observed: Observed) -> bool:
-    """The fabric manager starts with no other driver than its own version: until a reboot loads that, it is only enabled."""
+    """Tell whether the driver of the fabric manager's own version is loaded; until a reboot does that, it is only enabled."""
     driver = observed.driver
     return driver is not None and driver.loaded is not None and driver.loaded == driver.installed
 

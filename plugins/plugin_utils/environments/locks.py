@@ -74,7 +74,7 @@ def _is_installed(lock: str, planned: Environment, found: Mapping | None) -> boo
 
 
 def _wheel_index(environment: Mapping, override: str | None, no_index: bool) -> dict | None:
-    """The framework's own wheel index, or None when wheels come from elsewhere.
+    """Return the framework's own wheel index, or None when wheels come from elsewhere.
 
     override: None keeps the resolver's address, an empty string drops it, {name} in it stands for the index name.
     """

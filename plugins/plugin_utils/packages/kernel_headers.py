@@ -53,7 +53,7 @@ def header_packages(stack: Stack, observed: Observed, built: bool) -> HeaderPack
 
 
 def _metapackages(stack: Stack, observed: Observed) -> tuple[str, ...]:
-    """The headers follow what the kernel follows: without them, the next kernel would come without."""
+    """Return metapackages that follow what the kernel follows: else the next kernel would come without headers."""
     images = (_IMAGE.fullmatch(name) for name in sorted(observed.packages or {}))
     followed = tuple(f"linux-headers-{image[1]}" for image in images if image)
     if followed or observed.kernel.installed:
@@ -62,7 +62,10 @@ def _metapackages(stack: Stack, observed: Observed) -> tuple[str, ...]:
 
 
 def _el_packages(stack: Stack, kernel: Kernel, built: bool) -> tuple[str, ...]:
-    """A container gets a kernel, too: kernel-devel alone has no directory that a module can be compiled in."""
+    """Return what is installed in any version.
+
+    A container gets a kernel, too: kernel-devel alone has no directory that a module can be compiled in.
+    """
     if kernel.installed or not built:
         return ("kernel-headers",)
     matched = ("kernel-devel-matched",) if _is_matched(stack, "") else ()
@@ -70,7 +73,7 @@ def _el_packages(stack: Stack, kernel: Kernel, built: bool) -> tuple[str, ...]:
 
 
 def _el_companions(stack: Stack, observed: Observed, kernel: str | None) -> tuple[str, ...]:
-    """What the kernel of the next boot needs beside its headers.
+    """Return what the kernel of the next boot needs beside its headers.
 
     EPEL's dkms asks for kernel-devel-matched from EL 9 on, in any version; left to dnf, it is the newest one, which brings
     the core of the newest kernel without its modules.
@@ -84,12 +87,12 @@ def _el_companions(stack: Stack, observed: Observed, kernel: str | None) -> tupl
 
 
 def _is_matched(stack: Stack, kernel: str) -> bool:
-    """Neither the real-time kernel nor Oracle's has that package, and dkms does not ask for it then."""
+    """Tell whether dkms asks for kernel-devel-matched: the real-time kernel and Oracle's have none."""
     return int(stack.os.version.partition(".")[0]) >= 9 and "uek" not in kernel and not kernel.endswith("+rt")
 
 
 def _el_name(kernel: str, part: str) -> str:
-    """The name of one of a kernel's packages; the release tells its flavour: 5.14.0-570.el9.aarch64+64k."""
+    """Return the name of one of a kernel's packages; the release tells its flavour: 5.14.0-570.el9.aarch64+64k."""
     flavour = "uek" if "uek." in kernel else kernel.partition("+")[2]
     return "-".join(word for word in ("kernel", flavour, part) if word)
 

@@ -96,7 +96,7 @@ def renewed(entries: Sequence[Mapping] | None, stacks: Iterable[Mapping]) -> lis
 
 
 def _as_known_to(old: Mapping, stack: Mapping) -> dict:
-    """The stack without what the old one, by name, does not plan in its environments (ADDED)."""
+    """Return the stack without what the old one, by name, does not plan in its environments (ADDED)."""
     known = {one["name"]: one for one in old["environments"]}
     added = {rule[-1] for rule in ADDED}
     environments = [
@@ -177,7 +177,7 @@ def _under(path: Keys, rules: Iterable[Keys]) -> bool:
 
 
 def _unheard_of(path: Keys, before: Mapping[Keys, str]) -> bool:
-    """Whether the lock is of a collection that did not plan this part yet, for an environment it has."""
+    """Tell whether the lock is of a collection that did not plan this part yet, for an environment it has."""
     if not _under(path, ADDED) or path[:2] not in {one[:2] for one in before}:
         return False
     return not any(one[:3] == path[:3] for one in before)

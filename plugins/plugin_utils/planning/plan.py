@@ -100,7 +100,7 @@ def _refused(hosts: list[str], question: Mapping, reasons: list[str], instead: s
 
 
 def _gpu(gpu: Mapping) -> str:
-    """What a measured GPU is called, with or without a driver."""
+    """Return what a measured GPU is called, with or without a driver."""
     return gpu.get("name") or gpu.get("pci_name") or f"PCI device id {gpu.get('pci_device_id')}"
 
 

@@ -39,7 +39,7 @@ def build(verification: Verification, results: Iterable[TrainingResult], title: 
 
 
 def _finished(verification: Verification, runs: Iterable[Run]) -> str:
-    """The latest moment in the inputs, as it was written: the report says nothing about when it was rendered."""
+    """Return the latest moment in the inputs, as it was written: the report says nothing about when it was rendered."""
     times = [verification.finished, *(run.finished for run in runs)]
     known = [(moment, text) for moment, text in ((training.instant(text), text) for text in times) if moment]
     return max(known)[1] if known else times[0]

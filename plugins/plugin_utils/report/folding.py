@@ -55,7 +55,7 @@ class MachineGroup:
 
     @property
     def label(self) -> str:
-        """The nodes, short enough for a heading."""
+        """Return the nodes, short enough for a heading."""
         return label(self.nodes)
 
 
@@ -68,7 +68,7 @@ class Outcome:
 
     @property
     def label(self) -> str:
-        """The nodes, short enough for a table cell."""
+        """Return the nodes, short enough for a table cell."""
         return label(self.nodes)
 
 
@@ -81,7 +81,7 @@ class CheckGroup:
 
     @property
     def label(self) -> str:
-        """The nodes, short enough for a heading."""
+        """Return the nodes, short enough for a heading."""
         return label(self.nodes)
 
     @property

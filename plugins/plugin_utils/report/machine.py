@@ -79,13 +79,13 @@ class Machine:
 
     @property
     def codes(self) -> dict[str, str]:
-        """The codes that occur, with their meaning."""
+        """Return the codes that occur, with their meaning."""
         found = {code for row in self.matrix for code in row}
         return {code: meaning for code, meaning in CODES.items() if code in found}
 
     @property
     def words(self) -> str:
-        """What the picture shows, for who cannot see it."""
+        """Say what the picture shows, for who cannot see it."""
         found = [f"{group.label}: {', '.join(device.name for device in devices(group))}." for group in self.groups]
         if self.fabric:
             joined = sorted({one.links for group in self.groups for one in devices(group) if one.links})

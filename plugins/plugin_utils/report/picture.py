@@ -98,19 +98,19 @@ def _link_text(label: tuple[float, float, str, bool]) -> Text:
 
 
 def _middle(box: Box, stacked: bool) -> tuple[float, float]:
-    """Where along the row (or column) the GPU lies: (start, end)."""
+    """Return where along the row (or column) the GPU lies: (start, end)."""
     return (box.top, box.top + box.height) if stacked else (box.left, box.left + box.width)
 
 
 def _edge(box: Box, stacked: bool) -> float:
-    """How far the GPU's near edge is from the side of the links."""
+    """Return how far the GPU's near edge is from the side of the links."""
     return box.left if stacked else box.top
 
 
 def _fabric(
     machine: Machine, thickness: float, width: float, height: float, stacked: bool
 ) -> tuple[list[Box], list[Text]]:
-    """The bar of NVSwitches along the side of the links."""
+    """Draw the bar of NVSwitches along the side of the links."""
     length = height if stacked else width
     count = machine.switches
     outer = Box("fabric", 0, 0, thickness, height) if stacked else Box("fabric", 0, 0, width, thickness)
@@ -143,12 +143,12 @@ def _tops(group: Group) -> list[Device | Group]:
 
 
 def _columns(item: Device | Group) -> int:
-    """How many GPUs stand side by side in it; what has none is as wide as one."""
+    """Return how many GPUs stand side by side in it; what has none is as wide as one."""
     return 1 if isinstance(item, Device) else sum(_columns(one) for one in _tops(item)) or 1
 
 
 def _margins(item: Device | Group) -> float:
-    """What a group needs in width beside its GPUs."""
+    """Return what a group needs in width beside its GPUs."""
     if isinstance(item, Device):
         return 0
     tops = _tops(item)

@@ -67,7 +67,7 @@ class Wiring:
         return [line for line, _label in found], [label for _line, label in found]
 
     def _risers(self, anchors: list[Anchor]) -> Iterable[tuple[Line, Label]]:
-        """From each GPU to the bar of switches."""
+        """Draw the lines from each GPU to the bar of switches."""
         for anchor in anchors:
             device = anchor.device
             if self.thickness and device.links:
@@ -101,7 +101,7 @@ class Wiring:
             yield Line(path, thickness(link.count)), label
 
     def _ends(self, name: str, order: dict[str, int]) -> dict[str, float]:
-        """{other GPU: offset from the middle}: outer arcs enclose inner ones, so that they do not cross at the GPU."""
+        """Return {other GPU: offset from the middle}; outer arcs enclose inner ones, so that none cross at the GPU."""
         others = {link.two if link.one == name else link.one for link in self.links if name in (link.one, link.two)}
         here = order[name]
         before = sorted((other for other in others if order[other] < here), key=lambda other: here - order[other])

@@ -109,7 +109,7 @@ def _request(tables: Tables, question: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _profile(tables: Tables, name: str | None) -> Mapping[str, Any]:
-    """The request a name stands for."""
+    """Return the request a name stands for."""
     profiles = tables.subjects["profiles"]["profiles"]
     if name and name not in profiles:
         raise InputError("unknown_profile", name, nearest=nearest(name, profiles))
@@ -143,7 +143,7 @@ def _word(name: str, value: str) -> str:
 
 
 def _interpreter(value: object, python: str) -> Mapping[str, str]:
-    """The wish that python_env_python is; python: the version wished for."""
+    """Return the wish that python_env_python is; python: the version wished for."""
     problem = interpreter_problem(value)
     if problem:
         raise InputError(problem.code, problem.subject, **problem.detail, scope=HERE)
@@ -176,7 +176,7 @@ def find_os(tables: Tables, value: object) -> DistroRow:
 
 
 def _gpu_models(values: Mapping[object, object]) -> dict[str, str]:
-    """{PCI device id: model} of the GPUs that the user names."""
+    """Return {PCI device id: model} of the GPUs that the user names."""
     for value in values:
         if pci_id(value) is None:
             raise InputError("wrong_pci_id", value)
@@ -184,7 +184,7 @@ def _gpu_models(values: Mapping[object, object]) -> dict[str, str]:
 
 
 def _gpus(tables: Tables, values: Iterable[object], models: Mapping[str, str]) -> tuple[Gpu, ...]:
-    """The GPUs by model, counted, in an order that does not depend on theirs."""
+    """Return the GPUs by model, counted, in an order that does not depend on theirs."""
     rows: dict[tuple[str, str], list[GpuRow]] = {}
     for value in values:
         row = _gpu(tables, value, models)
@@ -206,7 +206,7 @@ def _gpu(tables: Tables, value: object, models: Mapping[str, str]) -> GpuRow:
 
 
 def _check_known(tables: Tables, problem: Problem) -> None:
-    """A version nobody published is a mistake in writing, not a conflict; nor is a driver that is not there."""
+    """Refuse a version that nobody published, and a driver that is not there: mistakes in writing, not conflicts."""
     if problem.owner and problem.has_driver and problem.owner.version is None:
         raise InputError("no_driver_left", problem.owner.name)
     for name in LOOKUPS:

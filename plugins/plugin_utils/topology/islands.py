@@ -57,6 +57,6 @@ def _nvlink_speed(gpu: Mapping) -> float | None:
 
 
 def _pcie_speed(gpu: Mapping) -> float | None:
-    """The width in use, but the best generation: idle GPUs lower it."""
+    """Return the width in use, but the best generation: idle GPUs lower it."""
     width, generation = gpu["pcie"]["width"], gpu["pcie"]["max_generation"]
     return width * LANE_SPEED[generation] if width and generation in LANE_SPEED else None

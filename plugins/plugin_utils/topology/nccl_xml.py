@@ -73,7 +73,7 @@ def _numa(group: Iterable[str], devices: Mapping[str, Mapping]) -> int:
 
 
 def _add_group(cpu: Xml.Element, group: list[str], devices: Mapping, topology: Mapping, bridges: Iterator[str]) -> None:
-    """The devices of one root port: alone, below one bridge (all PIX), or below bridges of a bridge (PXB)."""
+    """Add the devices of one root port: alone, below one bridge (all PIX), or below bridges of a bridge (PXB)."""
     switches = connected(group, topology, lambda code: code == "PIX")
     above = _bridge(cpu, bridges) if len(group) > 1 else cpu
     for switch in switches:

@@ -49,7 +49,7 @@ def rails(gpu_node: Mapping) -> tuple[list[Mapping], str]:
 
 
 def _with_ports(nic: Mapping, key: str, value: Any) -> Mapping:
-    """The adapter without those of its active ports whose ``key`` is another one."""
+    """Return the adapter without those of its active ports whose ``key`` is another one."""
     return {**nic, "ports": [port for port in nic["ports"] if port[key] == value or port not in active_ports(nic)]}
 
 
@@ -85,7 +85,7 @@ def nccl_environment(gpu_node: Mapping) -> dict[str, dict[str, str]]:
 
 
 def _hca(chosen: Mapping, nics: Iterable[Mapping]) -> list[str]:
-    """How NCCL names an adapter: by its ports where one of them is up and not wanted."""
+    """Return how NCCL names an adapter: by its ports where one of them is up and not wanted."""
     whole = next(nic for nic in nics if nic["name"] == chosen["name"])
     if active_ports(whole) == active_ports(chosen):
         return [chosen["name"]]

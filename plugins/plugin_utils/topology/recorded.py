@@ -73,7 +73,7 @@ def _rows(lines: list[str], devices: list[str]) -> Iterator[tuple[str, list[str]
 
 
 def _affinities(fields: list[str], columns: list[str]) -> dict[str, str | None]:
-    """The last columns of a row. Empty fields leave no trace between spaces, and N/A is unknown."""
+    """Read the last columns of a row. Empty fields leave no trace between spaces, and N/A is unknown."""
     fields = list(fields)
     last = {columns[-1]: fields.pop()} if len(columns) == len(COLUMNS) and fields[-1:] == ["N/A"] else {}
     found = {**dict(zip(columns, fields, strict=False)), **last}
