@@ -70,12 +70,13 @@ def ssh_cluster(names, hostvars, present, extra=()):
 
 def _public_key(variables):
     """Return the key that was made for the user in this run, else the one they had; None in check mode on a bare node."""
-    return variables["__cluster_ssh_account"].get("ssh_public_key") or _slurped(variables.get("__cluster_ssh_key"))
+    made = variables["__cluster_ssh_account"].get("ssh_public_key")
+    return _slurped(variables.get("__cluster_ssh_key")) if made is None else made
 
 
 def _slurped(result):
     """Return the text of a file, None where there was none."""
-    return base64.b64decode(result["content"]).decode("utf-8") if result and "content" in result else None
+    return base64.b64decode(result["content"]).decode("utf-8", "replace") if result and "content" in result else None
 
 
 class FilterModule:

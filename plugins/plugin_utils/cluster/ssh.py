@@ -5,13 +5,15 @@
 
 from __future__ import annotations
 
+import base64
+import binascii
 import ipaddress
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ..preflight.problem import refuse
+from ..preflight.problem import Problem, refuse
 from .address import address_problems, cluster_address
 from .hosts import is_own_name
 
@@ -21,6 +23,8 @@ __all__ = ["authorized_keys", "describe_cluster", "describe_node", "hosts_lines"
 _KEY_KINDS = ("ed25519", "ecdsa", "rsa")
 # FIPS 140-2 and the policies that follow it do not know Ed25519: such a node neither takes nor checks a key of that kind.
 _FIPS_KEY_KINDS = ("ecdsa", "rsa")
+# What ssh-keygen writes for these kinds.
+_PUBLIC_KEY_KINDS = ("ssh-ed25519", "ecdsa-sha2-", "ssh-rsa")
 
 
 def key_kind(hosts: Iterable[Mapping[str, Any]]) -> str:
@@ -49,8 +53,11 @@ def describe_node(
 ) -> dict[str, Any]:
     """Return what the others must know of one node: its names, its addresses, its host key and its user's public key.
 
-    kind: of the keys that every node takes, see key_kind
+    kind: of the keys that every node takes, see key_kind. ProblemError where public_key is the text of anything else: the
+    file lies in a directory of the user's, who could have put a link to any file there, and what is returned is shown.
     """
+    if public_key is not None and not _is_public_key(public_key):
+        refuse([Problem("invalid_public_key", name, {"kind": kind})])
     facts = variables.get("ansible_facts") or {}
     return {
         "name": name,
@@ -60,6 +67,16 @@ def describe_node(
         "host_key": _host_key(facts, _kinds(kind != _KEY_KINDS[0])),
         "public_key": " ".join(public_key.split()[:2]) if public_key else None,
     }
+
+
+def _is_public_key(text: str) -> bool:
+    """Whether these are a kind of key and a blob that begins with the same kind, as RFC 4253, section 6.6, lays it out."""
+    kind, blob = [*text.split(), "", ""][:2]
+    try:
+        content = base64.b64decode(blob, validate=True)
+    except (binascii.Error, ValueError):
+        return False
+    return kind.startswith(_PUBLIC_KEY_KINDS) and content.startswith(len(kind).to_bytes(4, "big") + kind.encode())
 
 
 def _names(nodes: Iterable[Mapping[str, Any]]) -> dict[str, list[str]]:

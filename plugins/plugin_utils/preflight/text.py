@@ -46,6 +46,10 @@ SENTENCES = {
         "{nodes} have the same cluster address {subject}; set gpu_cluster_address of each to the address "
         "at which the others reach it."
     ),
+    "invalid_public_key": (
+        "The public key of the user on {subject} (id_{kind}.pub) is none that OpenSSH writes; remove it together with its "
+        "private key, and the next run makes a new pair."
+    ),
     "no_host_name": (
         "The host name of {nodes} is '{subject}', as of a host that nobody has named; give each a name of its own with "
         "'hostnamectl set-hostname'."

@@ -31,9 +31,15 @@ def variables(address="10.0.0.1", nodename="n1", **more):
     return {"ansible_facts": facts, **more}
 
 
+def public_key(name, kind="ssh-ed25519"):
+    """A public key as OpenSSH writes it, without the comment: its blob begins with the kind's length and name (RFC 4253)."""
+    blob = len(kind).to_bytes(4, "big") + kind.encode() + name.encode()
+    return f"{kind} {base64.b64encode(blob).decode()}"
+
+
 def node(name, address, nodename=None, **more):
     """A described node."""
-    return describe_node(name, variables(address, nodename or name, **more), f"ssh-ed25519 KEY-{name} trainer@{name}")
+    return describe_node(name, variables(address, nodename or name, **more), f"{public_key(name)} trainer@{name}")
 
 
 def two():
@@ -44,15 +50,15 @@ def two():
 def test_keys_work_only_from_the_address_of_their_own_node():
     lines = authorized_keys(two().values()).splitlines()[1:]
     assert lines == [
-        'restrict,pty,from="10.0.0.1" ssh-ed25519 KEY-gpu-1 gpu-1',
-        'restrict,pty,from="10.0.0.2" ssh-ed25519 KEY-gpu-2 gpu-2',
+        f'restrict,pty,from="10.0.0.1" {public_key("gpu-1")} gpu-1',
+        f'restrict,pty,from="10.0.0.2" {public_key("gpu-2")} gpu-2',
     ]
 
 
 def test_extra_addresses_of_a_node_are_allowed_for_it_alone():
     nodes = [node("a", "10.0.0.1", cluster_ssh_extra_addresses=["10.9.0.0/16"]), node("b", "10.0.0.2")]
-    assert 'from="10.0.0.1,10.9.0.0/16" ssh-ed25519 KEY-a' in authorized_keys(nodes)
-    assert 'from="10.0.0.2" ssh-ed25519 KEY-b' in authorized_keys(nodes)
+    assert f'from="10.0.0.1,10.9.0.0/16" {public_key("a")}' in authorized_keys(nodes)
+    assert f'from="10.0.0.2" {public_key("b")}' in authorized_keys(nodes)
 
 
 def test_lines_of_the_site_come_last_and_unchanged():
@@ -130,23 +136,54 @@ def test_node_without_key_yet_is_known_but_not_allowed():
 
 
 def test_filter_collects_what_the_role_registered():
-    hostvars = {"gpu-1": {**variables(), "__cluster_ssh_account": {"ssh_public_key": "ssh-ed25519 K c"}}, "gpu-2": {}}
+    hostvars = {
+        "gpu-1": {**variables(), "__cluster_ssh_account": {"ssh_public_key": f"{public_key('K')} c"}},
+        "gpu-2": {},
+    }
     found = ssh_cluster(["gpu-1", "gpu-2"], hostvars, ["gpu-1", "other"])
     assert found["unknown"] == ["gpu-2"]
-    assert "ssh-ed25519 K gpu-1" in found["authorized_keys"]
+    assert f"{public_key('K')} gpu-1" in found["authorized_keys"]
 
 
 def test_filter_takes_the_key_that_the_user_had():
-    had = {"content": base64.b64encode(b"ssh-ed25519 OLD c\n").decode()}
+    had = {"content": base64.b64encode(f"{public_key('OLD')} c\n".encode()).decode()}
     hostvars = {"gpu-1": {**variables(), "__cluster_ssh_account": {"changed": False}, "__cluster_ssh_key": had}}
-    assert "ssh-ed25519 OLD gpu-1" in ssh_cluster(["gpu-1"], hostvars, ["gpu-1"])["authorized_keys"]
+    assert f"{public_key('OLD')} gpu-1" in ssh_cluster(["gpu-1"], hostvars, ["gpu-1"])["authorized_keys"]
 
 
 def test_filter_takes_the_key_that_was_made_now():
     missing = {"failed": False, "msg": "file not found"}
-    account = {"ssh_public_key": "ssh-ed25519 NEW c"}
+    account = {"ssh_public_key": f"{public_key('NEW')} c"}
     hostvars = {"gpu-1": {**variables(), "__cluster_ssh_account": account, "__cluster_ssh_key": missing}}
-    assert "ssh-ed25519 NEW gpu-1" in ssh_cluster(["gpu-1"], hostvars, ["gpu-1"])["authorized_keys"]
+    assert f"{public_key('NEW')} gpu-1" in ssh_cluster(["gpu-1"], hostvars, ["gpu-1"])["authorized_keys"]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"root:$6$salt$hash:19000:0:99999:7:::\ndaemon:*:19000\n",  # the user's link to another file, read by root
+        b"-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXktdjEAAAAA\n",
+        b"ssh-ed25519 c2VjcmV0\n",  # base64 of something else
+        public_key("a").replace("ssh-ed25519", "ssh-rsa").encode(),
+        public_key("a", "secret").encode(),
+        b"ssh-ed25519\n",
+        b"ssh-ed25519 \xc3\xa4\n",
+        b"\xff\xfe",
+        b"",
+    ],
+)
+def test_what_is_no_public_key_is_refused_and_not_repeated(content):
+    had = {"content": base64.b64encode(content).decode()}
+    hostvars = {"gpu-1": {**variables(), "__cluster_ssh_account": {}, "__cluster_ssh_key": had}}
+    assert ssh_cluster(["gpu-1"], hostvars, ["gpu-1"]) == {
+        "problem": "The public key of the user on gpu-1 (id_ed25519.pub) is none that OpenSSH writes; "
+        "remove it together with its private key, and the next run makes a new pair."
+    }
+
+
+@pytest.mark.parametrize("kind", ["ssh-ed25519", "ssh-rsa", "ecdsa-sha2-nistp256", "ecdsa-sha2-nistp521"])
+def test_keys_of_every_kind_are_taken(kind):
+    assert describe_node("a", variables(), public_key("a", kind))["public_key"] == public_key("a", kind)
 
 
 def test_filter_says_a_mistake_in_one_sentence():
