@@ -1,0 +1,145 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a node has of RDMA: fact gpu_rdma (module rdma_facts) as a value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class RdmaPort:
+    """A port of an adapter; link_layer: InfiniBand or Ethernet."""
+
+    port: int = 1
+    link_layer: str | None = None
+    state: str | None = None
+    physical_state: str | None = None
+    rate_gbps: float | None = None
+    netdevs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Adapter:
+    """A host channel adapter."""
+
+    name: str = ""
+    pci_bus_id: str | None = None
+    numa_node: int | None = None
+    driver: str | None = None
+    firmware: str | None = None
+    guid: str | None = None
+    virtual: bool = False
+    ports: tuple[RdmaPort, ...] = ()
+
+    @property
+    def is_active(self) -> bool:
+        """Return whether any of its ports carries traffic."""
+        return any(port.state == "ACTIVE" for port in self.ports)
+
+
+@dataclass(frozen=True)
+class Ipoib:
+    """An interface that carries IP over InfiniBand."""
+
+    mode: str | None = None
+    mtu: int | None = None
+
+
+@dataclass(frozen=True)
+class Ets:
+    """Of each traffic class, how it is served and its percentage; classes: that of each priority."""
+
+    tsa: tuple[str, ...] = ()
+    bandwidth: tuple[int, ...] = ()
+    classes: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Buffers:
+    """Of each priority, the buffer that receives it; sizes: bytes of each buffer."""
+
+    of: tuple[int, ...] = ()
+    sizes: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Bridging:
+    """Data centre bridging of an interface; None for what the port does not have.
+
+    apps: {DSCP: priority}; default: priority of the rest; pfc: priorities that lose nothing.
+    """
+
+    apps: dict[str, int] | None = None
+    default: int | None = None
+    pfc: tuple[int, ...] | None = None
+    ets: Ets | None = None
+    buffers: Buffers | None = None
+    dcbx: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True)
+class TrafficClass:
+    """What NCCL's file on the node asks for; forced: what a driver gives to every connection of an adapter."""
+
+    nccl: str | None = None
+    forced: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What libibverbs answered for an adapter."""
+
+    code: str = "not_asked"
+    errno: int | None = None
+
+
+@dataclass(frozen=True)
+class Verbs:
+    """code: ok, or why no adapter was asked."""
+
+    code: str = "not_asked"
+    adapters: dict[str, Answer] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Cuda:
+    """code: ok, or why no GPU was asked; gpus: by PCI address, whether they export DMA buffers."""
+
+    code: str = "not_asked"
+    status: int | None = None
+    version: int | None = None
+    gpus: dict[str, bool] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Peermem:
+    """nvidia_peermem: version of the loaded module, what the RDMA core lists, and whether it is registered there."""
+
+    module: str | None = None
+    clients: dict[str, str] = field(default_factory=dict)
+    registered: bool | None = None
+
+
+@dataclass(frozen=True)
+class GpuDirect:
+    """What GPUDirect RDMA depends on."""
+
+    verbs: Verbs = field(default_factory=Verbs)
+    cuda: Cuda = field(default_factory=Cuda)
+    peermem: Peermem = field(default_factory=Peermem)
+
+
+@dataclass(frozen=True)
+class RdmaNode:
+    """The whole fact."""
+
+    adapters: tuple[Adapter, ...] = ()
+    recorded: bool = False
+    ipoib: dict[str, Ipoib] = field(default_factory=dict)
+    dcb: dict[str, Bridging] = field(default_factory=dict)
+    dcb_program: bool = False
+    dcb_agent: bool = False
+    traffic_class: TrafficClass = field(default_factory=TrafficClass)
+    gpudirect: GpuDirect | None = None
