@@ -94,6 +94,7 @@ ansible_facts:
         reboot_pending: null
         reboot_recorded: false
         tuning_recorded: false
+        nccl_conf_recorded: false
 """
 
 from ansible.module_utils.basic import AnsibleModule

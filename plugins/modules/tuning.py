@@ -13,8 +13,8 @@ short_description: Tune a node's kernel, and put back what was there before
 version_added: 0.1.0
 description:
   - Brings files, values below C(/proc) and C(/sys), the kernel's arguments and tuned's profile to what is declared, in one step.
-  - What was there before the first change is recorded in C(/var/lib/allreduce/tuning.json). What is declared no more, or all
-    of it with O(state=absent), is put back, every byte and every value.
+  - What was there before the first change is recorded in C(/var/lib/allreduce). What is declared no more, or all of it with
+    O(state=absent), is put back, every byte and every value.
   - What belongs on which node is decided by role P(allreduce.gpu.tuning#role); this module carries it out.
 author: "The allreduce.gpu authors (@allreduce)"
 attributes:
@@ -78,6 +78,12 @@ options:
     description: Profile of tuned.
     type: str
     default: ''
+  record:
+    description:
+      - Whose change this is. Each has a record of its own, so that one is put back without the others.
+    type: str
+    choices: [tuning, nccl_conf]
+    default: tuning
   root:
     description:
       - Directory to change in place of the root directory, to try a change on a recorded machine.
@@ -130,6 +136,7 @@ from ..module_utils.machine.files import FileTree
 from ..module_utils.settings.tuning import Machine, settle
 from ..module_utils.settings.tuning_describe import describe
 from ..module_utils.settings.tuning_plan import NOTHING
+from ..module_utils.settings.tuning_record import path_of
 
 FILE = {
     "path": {"type": "path", "required": True}, "content": {"type": "str"}, "mode": {"type": "str", "default": "0644"},
@@ -150,6 +157,7 @@ def main():
             "interfaces": strings,
             "arguments": strings,
             "profile": {"type": "str", "default": ""},
+            "record": {"type": "str", "choices": ["tuning", "nccl_conf"], "default": "tuning"},
             "root": {"type": "path", "default": "/"},
         },
         supports_check_mode=True,
@@ -167,6 +175,7 @@ def main():
         FileTree(given["root"]),
         lambda path, content: replace_file(module, path, content),
         run if given["root"] == "/" else None,
+        path_of(given["record"]),
     )
     try:
         answer = settle(machine, wanted, module.check_mode)

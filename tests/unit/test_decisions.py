@@ -38,6 +38,7 @@ ALLOWED = {
     "plugins/module_utils/host/kernel_arguments.py": "files of GRUB and boot loader entries",
     "plugins/module_utils/host/limits.py:parse": "/proc/PID/limits",
     "plugins/module_utils/host/logind.py:overriding": "files of logind",
+    "plugins/module_utils/host/nccl.py:read_foreign": "files that set environments",
     "plugins/module_utils/host/probes.py:parse_nvidia_smi": "nvidia-smi; its only reader",
     "plugins/module_utils/machine/procfs.py": "files of the driver below /proc",
     "plugins/module_utils/machine/sysfs.py": "files of the kernel below /sys",

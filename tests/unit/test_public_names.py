@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 PLUGINS = {
     "modules": {
-        "config_files", "dkms", "download", "gpu_facts", "gpu_health", "gpu_settings", "node_probe", "node_state", "package_hold",
+        "config_files", "dkms", "download", "gpu_facts", "gpu_health", "gpu_settings", "nccl_facts", "node_probe", "node_state", "package_hold",
         "packages", "preflight", "rdma_facts", "report", "resolve_stack", "service", "torchrun", "training_unit",
         "tuning", "tuning_facts",
     },

@@ -13,23 +13,26 @@ from . import tuning_plan, tuning_record
 
 
 class Machine:
-    """The doors to a node. ``run`` returns (exit code, both outputs); it is None where a recorded tree is changed."""
+    """The doors to a node, and where what was before is recorded.
 
-    def __init__(self, tree, replace, run=None):
-        self.tree, self.replace, self.run = tree, replace, run
+    ``run`` returns (exit code, both outputs); it is None where a recorded tree is changed.
+    """
+
+    def __init__(self, tree, replace, run=None, record=tuning_record.PATH):
+        self.tree, self.replace, self.run, self.record = tree, replace, run, record
 
 
 def settle(machine, wanted, check=False):
     """Bring the node to what is wanted; return {changed, changes: steps, problems, diff, reboot}."""
     tree = machine.tree
-    record = tuning_record.load(tree)
+    record = tuning_record.load(tree, machine.record)
     known = record or tuning_record.empty(tree)
     arguments, profile = kernel_arguments.read(tree, services.is_container(tree)), tuned.read(tree)
     wanted = resolved(tree, wanted, arguments["tool"])
     steps, problems = make_steps(tree, wanted, known, arguments, profile), []
     if steps and not check:
         made = [step["subject"] for step in steps if step["kind"] == "file" and step["after"] is not None]
-        directories = kept_files.missing_directories(tree, made + [tuning_record.PATH])
+        directories = kept_files.missing_directories(tree, made + [machine.record])
         had = {one: kernel_arguments.had(tree, arguments["tool"], one) for one in wanted["arguments"]}
         lines = kernel_arguments.lines(tree, arguments["tool"])
         known = tuning_plan.recorded_before(known, steps, directories, had, lines)
@@ -155,7 +158,7 @@ def set_value(tree, step):
 def write_record(machine, record):
     """Keep the record where only root reads it."""
     entry = {"content": tuning_record.dump(record), "mode": "0600"}
-    kept_files.put(machine.tree, tuning_record.PATH, entry, machine.replace)
+    kept_files.put(machine.tree, machine.record, entry, machine.replace)
 
 
 def finish(machine, before, record, wanted, problems):
@@ -163,8 +166,8 @@ def finish(machine, before, record, wanted, problems):
     after = tuning_plan.recorded_after(record, wanted, problems)
     tree = machine.tree
     is_empty = tuning_record.is_empty(after)
-    if is_empty and tree.exists(tuning_record.PATH):
-        kept_files.put(tree, tuning_record.PATH, None, machine.replace)
+    if is_empty and tree.exists(machine.record):
+        kept_files.put(tree, machine.record, None, machine.replace)
     kept_files.remove_empty(tree, after["directories"])
     after["directories"] = [path for path in after["directories"] if tree.exists(path)]
     if not is_empty and after != before:

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What was on a node before the first change of role tuning, so that it can be put back as it was.
+"""What was on a node before the first change of a role, so that it can be put back as it was; each role has its own.
 
 {``format``, ``boot``: of the kernel, ``files``: {path: what was there, None where nothing was}, ``values``: {path: text},
 ``arguments``: {those that were added: paths of the places that had them already}, ``lines``: {path of such a place: its line
@@ -16,7 +16,8 @@ __metaclass__ = type
 
 import json
 
-PATH = "/var/lib/allreduce/tuning.json"
+DIRECTORY = "/var/lib/allreduce"
+PATH = DIRECTORY + "/tuning.json"
 FORMAT = 1
 # These name things that the next boot may number anew.
 FLEETING = "/proc/irq/"
@@ -31,14 +32,19 @@ def empty(tree):
     }  # fmt: skip
 
 
-def load(tree):
+def path_of(name):
+    """Return where the record of that name is."""
+    return "%s/%s.json" % (DIRECTORY, name)
+
+
+def load(tree, path=PATH):
     """Return the record, or None where there is none. ValueError for one that is not ours to understand."""
-    text = tree.text(PATH)
+    text = tree.text(path)
     if text is None:
         return None
     record = json.loads(text)
     if record.get("format") != FORMAT:
-        raise ValueError("%s has format %s; this release reads %d" % (PATH, record.get("format"), FORMAT))
+        raise ValueError("%s has format %s; this release reads %d" % (path, record.get("format"), FORMAT))
     if record["boot"] != tree.text(BOOT):
         fleeting = [path for path in record["values"] if path.startswith(FLEETING)]
         record = dict(

@@ -13,6 +13,7 @@ from ..documents.check import STATUSES
 from ..documents.check import verdict as verdict_of
 from ..drift.desired import DEFAULTS
 from ..drift.record import node_comparisons, record
+from ..nccl.answer import comparisons as nccl_comparisons
 from ..tuning.answer import comparisons as tuning_comparisons
 from .check import Check
 from .node import collective_checks, lost_node_checks, node_checks
@@ -47,6 +48,7 @@ def describe(name: str, variables: Mapping, present: bool) -> dict[str, Any]:
     chosen = {key: variables[key] for key in DEFAULTS if key in variables}
     comparisons = node_comparisons(stack, state, chosen) if present else []
     comparisons += tuning_comparisons(variables, facts) if present else []
+    comparisons += nccl_comparisons(variables, facts) if present else []
     return {
         "address": cluster_address(variables),
         "remark": str(variables.get("report_remark") or ""),

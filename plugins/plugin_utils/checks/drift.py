@@ -24,6 +24,8 @@ ADVICE = {
     Remedy.REBOOT: "reboot the node, or let the roles do it (nvidia_driver_reboot_allowed: true)",
     Remedy.ENVIRONMENT: "run site again",
     Remedy.TUNE: "run site again",
+    Remedy.CONF: "run site again",
+    Remedy.FOREIGN: "remove that line, or name the variable in nccl_conf_elsewhere",
     Remedy.RESTART: "restart needed: restart the service, or end the session, and start it again",
     Remedy.OVERRIDE: "remove that line, or do not declare the value",
     Remedy.BOOT: "reboot the node",

@@ -41,6 +41,8 @@ class Remedy(str, Enum):
     REBOOT = "reboot"
     ENVIRONMENT = "environment"  # python_env and frameworks
     TUNE = "tune"  # tuning
+    CONF = "conf"  # nccl
+    FOREIGN = "foreign"  # a person: somebody else sets what is ours to set
     RESTART = "restart"  # a person: what runs has old limits
     OVERRIDE = "override"  # a person: another file sets another value
     BOOT = "boot"  # a person: takes effect with a reboot, which no role makes for it

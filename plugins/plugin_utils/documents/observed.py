@@ -151,3 +151,4 @@ class Observed:
     reboot_pending: Reboot | None = None
     reboot_recorded: bool = False
     tuning_recorded: bool = False
+    nccl_conf_recorded: bool = False

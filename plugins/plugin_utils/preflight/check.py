@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from ..launch.request import check_numbers, plan_request
+from ..nccl import request as nccl
 from ..stack.interpreters import INTERPRETER, interpreter_problem
 from ..tuning import request as tuning
 from ..tuning.tables import load
@@ -22,6 +23,7 @@ from .variables import find_unknown
 
 GROUP = "gpu_nodes"
 TUNING = ("tuning_sysctl", "tuning_limits", "tuning_limit_services", "tuning_irq_interfaces", "tuning_kernel_arguments")
+NCCL = ("nccl_conf_variables", "nccl_conf_elsewhere")
 # What a resolver of templates returns for a value that is not known yet.
 UNRESOLVED = object()
 Resolve = Callable[[str | None, Any], Any]
@@ -73,7 +75,9 @@ def all_problems(
     options = {name: option for role in roles.values() for name, option in role.items()}
     misspelt, warnings = name_problems(world, roles, [*ignore, *ignored(world)])
     found = inventory_problems(world, resolve) + misspelt + type_problems(world, options, resolve)
-    return found + interpreter_problems(world, resolve) + tuning_problems(world, resolve), warnings
+    found += interpreter_problems(world, resolve) + tuning_problems(world, resolve)
+    found += nccl_problems(world, resolve)
+    return found, warnings
 
 
 def ignored(world: World) -> set[str]:
@@ -142,16 +146,24 @@ def interpreter_problems(world: World, resolve: Resolve) -> list[Problem]:
 
 
 def tuning_problems(world: World, resolve: Resolve) -> list[Problem]:
-    """Return what role tuning refuses by name; values of the wrong type are told by type_problems."""
-    problems = []
-    for name, value, hosts in settings(world, TUNING):
+    """Return what role tuning refuses by name."""
+    return refused(world, resolve, TUNING, lambda given: tuning.problems(tuning.request(given), load()))
+
+
+def nccl_problems(world: World, resolve: Resolve) -> list[Problem]:
+    """Return what role nccl refuses to write into NCCL's file."""
+    return refused(world, resolve, NCCL, lambda given: nccl.problems(nccl.request(given)))
+
+
+def refused(
+    world: World, resolve: Resolve, names: Iterable[str], judge: Callable[[Mapping[str, Any]], Iterable[Problem]]
+) -> list[Problem]:
+    """Return what ``judge`` refuses of each value; values of the wrong type are told by type_problems."""
+    problems: list[Problem] = []
+    for name, value, hosts in settings(world, names):
         resolved = resolve(hosts[0] if hosts else None, value)
         try:
-            problems += (
-                []
-                if resolved in (UNRESOLVED, None)
-                else list(tuning.problems(tuning.request({name: resolved}), load()))
-            )
+            problems += [] if resolved in (UNRESOLVED, None) else list(judge({name: resolved}))
         except (AttributeError, TypeError, ValueError):
             continue
     return problems

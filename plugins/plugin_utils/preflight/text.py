@@ -190,6 +190,12 @@ SENTENCES = {
     "tuning_argument_conflict": (
         "tuning_kernel_arguments has {subject}, and somebody else has set {found}; take one of them out."
     ),
+    "nccl_no_variable": "{variable} has {subject}, which is no variable of NCCL: it begins with NCCL_ and is in capitals; correct it.",
+    "nccl_no_value": (
+        "nccl_conf_variables sets {subject} to {value}, which NCCL cannot read from its file; give one line of at most 1023 "
+        "bytes without space at its ends, or null to leave the variable to NCCL."
+    ),
+    "nccl_refused": "nccl_conf_variables has {subject}, which is refused: {reason} ({source}); take it out.",
     "report_not_read": "{subject} cannot be read ({error}); correct its permissions, or set another report_directory.",
     "report_not_written": (
         "{subject} cannot be written ({error}); free some space or correct its permissions, or set another "

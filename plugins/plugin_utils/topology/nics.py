@@ -71,17 +71,25 @@ def nccl_environment(gpu_node: Mapping) -> dict[str, dict[str, str]]:
 
     It holds for this node only: the right list differs from node to node.
     """
-    chosen, why = rails(gpu_node)
-    names = [name for nic in chosen for name in _hca(nic, gpu_node["nics"])]
-    variables: dict[str, str] = {}
-    reasons = {"NCCL_IB_HCA": _hca_reason(gpu_node["nics"], names, why)}
-    if why:
-        # Without "=" mlx5_1 would also match mlx5_11.
-        variables["NCCL_IB_HCA"] = "=" + ",".join(names)
-    index, reasons["NCCL_IB_GID_INDEX"] = _gid_index(chosen)
+    adapters, why = hca_choice(gpu_node)
+    variables = {"NCCL_IB_HCA": adapters} if adapters else {}
+    reasons = {"NCCL_IB_HCA": f"Set: {why}." if adapters else _hca_unset(gpu_node["nics"])}
+    index, reasons["NCCL_IB_GID_INDEX"] = _gid_index(rails(gpu_node)[0])
     if index is not None:
         variables["NCCL_IB_GID_INDEX"] = str(index)
     return {"variables": variables, "reasons": reasons}
+
+
+def hca_choice(gpu_node: Mapping) -> tuple[str, str]:
+    """Return (value of NCCL_IB_HCA, why these adapters); both empty where NCCL decides as well itself."""
+    chosen, why = rails(gpu_node)
+    if not why:
+        return "", ""
+    names = [name for nic in chosen for name in _hca(nic, gpu_node["nics"])]
+    left = [nic["name"] for nic in gpu_node["nics"] if active_ports(nic) and nic["name"] not in names]
+    more = f"would also take {', '.join(left)}" if left else "would also take other ports"
+    # Without "=" mlx5_1 would also match mlx5_11.
+    return "=" + ",".join(names), f"these adapters {why}; NCCL itself {more}"
 
 
 def _hca(chosen: Mapping, nics: Iterable[Mapping]) -> list[str]:
@@ -92,18 +100,14 @@ def _hca(chosen: Mapping, nics: Iterable[Mapping]) -> list[str]:
     return [f"{chosen['name']}:{port['port']}" for port in active_ports(chosen)]
 
 
-def _hca_reason(nics: list[Mapping], names: list[str], why: str) -> str:
+def _hca_unset(nics: list[Mapping]) -> str:
     usable = [nic["name"] for nic in nics if active_ports(nic)]
     if not usable:
         unknown = [nic["name"] for nic in nics if not nic["ports"] or any(not port["state"] for port in nic["ports"])]
         if unknown:
             return f"Not set: it is not known whether a port of {', '.join(unknown)} is up."
         return "Not set: no adapter has a port that is up, so NCCL takes TCP."
-    if not why:
-        return f"Not set: NCCL itself takes every adapter with a port that is up, and nothing speaks against one of {len(usable)}."
-    left = [name for name in usable if name not in names]
-    more = f"; NCCL itself would also take {', '.join(left)}" if left else "; NCCL itself would also take other ports"
-    return f"Set: these adapters {why}{more}."
+    return f"Not set: NCCL itself takes every adapter with a port that is up, and nothing speaks against one of {len(usable)}."
 
 
 def _gid_index(chosen: list[Mapping]) -> tuple[int | None, str]:
