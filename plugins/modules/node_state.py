@@ -95,6 +95,7 @@ ansible_facts:
         reboot_recorded: false
         tuning_recorded: false
         nccl_conf_recorded: false
+        pcie_recorded: false
 """
 
 from ansible.module_utils.basic import AnsibleModule

@@ -51,17 +51,20 @@ options:
         description: What a link points to, in place of a file.
         type: str
   values:
-    description: Values of files below C(/proc) and C(/sys). Those that the node does not have are left out.
+    description: Values of files below C(/proc) and C(/sys), and of registers. Those that the node does not have are left out.
     type: list
     elements: dict
     default: []
     suboptions:
       path:
-        description: Absolute path; V(*) stands for any name of one directory.
+        description:
+          - Absolute path; V(*) stands for any name of one directory.
+          - With V(#CAP_EXP+08.w:7000) or the like behind the path of a PCI device's file C(config), those bits of that register,
+            as C(setpci) writes them; V(#ECAP_ACS+06.w:002c) is the other one.
         type: str
         required: true
       value:
-        description: What is written.
+        description: What is written; of a register, four hexadecimal digits.
         type: str
         required: true
   interfaces:
@@ -82,7 +85,7 @@ options:
     description:
       - Whose change this is. Each has a record of its own, so that one is put back without the others.
     type: str
-    choices: [tuning, nccl_conf]
+    choices: [tuning, nccl_conf, pcie]
     default: tuning
   root:
     description:
@@ -157,7 +160,7 @@ def main():
             "interfaces": strings,
             "arguments": strings,
             "profile": {"type": "str", "default": ""},
-            "record": {"type": "str", "choices": ["tuning", "nccl_conf"], "default": "tuning"},
+            "record": {"type": "str", "choices": ["tuning", "nccl_conf", "pcie"], "default": "tuning"},
             "root": {"type": "path", "default": "/"},
         },
         supports_check_mode=True,

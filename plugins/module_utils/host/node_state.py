@@ -52,6 +52,7 @@ def read_node_state(tree, run, package_patterns, service_names, paths):
         "reboot_pending": services.read_reboot_pending(tree),
         "reboot_recorded": tree.exists("/var/lib/allreduce/reboot-pending"),
         "tuning_recorded": tree.exists("/var/lib/allreduce/tuning.json"),
+        "pcie_recorded": tree.exists("/var/lib/allreduce/pcie.json"),
         "nccl_conf_recorded": tree.exists("/var/lib/allreduce/nccl_conf.json"),
     }
 

@@ -9,6 +9,7 @@ __metaclass__ = type
 
 import re
 
+from . import pci_config
 from .topology import natural_key
 
 NVIDIA = 0x10DE
@@ -180,24 +181,9 @@ def _rocev2_gid_index(tree, base):
 
 
 def read_acs_redirect(tree, address):
-    """Tell whether ACS redirects peer-to-peer requests upwards at this bridge (capability 0x000d).
-
-    None when unreadable. PCIe extended capabilities begin at 0x100 of the configuration space, which only root reads in
-    full.
-    """
-    config = _configuration(tree, address)
-    if config is None:
-        return None
-    offset = 0x100
-    while 0x100 <= offset <= len(config) - 8:
-        header = _little(config[offset : offset + 4])
-        if header & 0xFFFF == 0x000D:
-            return bool(_little(config[offset + 6 : offset + 8]) & 0x000C)
-        following = header >> 20
-        if following <= offset:
-            return False
-        offset = following
-    return None if len(config) <= 0x100 else False
+    """Tell whether ACS redirects peer-to-peer traffic upwards at this bridge; None when unreadable: only root reads that far."""
+    found = pci_config.describe(pci_config.load(tree.path("/bus/pci/devices/%s/config" % address)))
+    return bool((found["acs"] or 0) & pci_config.ACS_REDIRECT) if found["readable"] else None
 
 
 def read_vgpu(tree, address):
@@ -225,7 +211,3 @@ def _configuration(tree, address):
             return stream.read(4096)
     except (IOError, OSError):
         return None
-
-
-def _little(data):
-    return sum(byte << (8 * index) for index, byte in enumerate(bytearray(data)))

@@ -8,6 +8,7 @@ from __future__ import absolute_import, division, print_function
 __metaclass__ = type
 
 from ..host import interrupts, kept_files, kernel_arguments, services, sysctl, tuned
+from ..machine import pci_config
 from ..machine.problems import problem
 from . import tuning_plan, tuning_record
 
@@ -56,7 +57,8 @@ def resolved(tree, wanted, tool=None):
     """
     values = []
     for one in wanted["values"]:
-        values += [{"path": path, "value": one["value"]} for path in sysctl.expand(tree, one["path"])]
+        paths = [one["path"]] if pci_config.is_register(one["path"]) else sysctl.expand(tree, one["path"])
+        values += [{"path": path, "value": one["value"]} for path in paths]
     for interface in wanted["interfaces"]:
         values += interrupt_values(tree, interface)
     arguments, files = wanted["arguments"], list(wanted["files"])
@@ -82,7 +84,7 @@ def make_steps(tree, wanted, record, arguments, profile):
     paths = {one["path"] for one in wanted["files"]} | set(record["files"])
     places = {one["path"] for one in wanted["values"]} | set(record["values"])
     active = {key: profile[key] for key in ("profile", "mode")}
-    values = {path: sysctl.selected(tree.text(path)) for path in places}
+    values = {path: read_value(tree, path) for path in places}
     return (
         tuning_plan.file_steps(wanted["files"], record, {path: kept_files.read(tree, path) for path in paths})
         + tuning_plan.argument_steps(wanted["arguments"], record, arguments["configured"] or [])
@@ -139,17 +141,25 @@ def start(machine, command):
     return [problem("command_failed", " ".join(command), command=command, status=status, reason=output.strip())]
 
 
+def read_value(tree, path):
+    """Return what a file or a register of a PCI device is set to; None where the node does not have it."""
+    return pci_config.read_register(tree, path) if pci_config.is_register(path) else sysctl.selected(tree.text(path))
+
+
 def set_value(tree, step):
     """Write a value and return [problem] where the kernel refuses it; what a program has set by now is left."""
     path = step["subject"]
-    if sysctl.selected(tree.text(path)) == step["after"]:
+    if read_value(tree, path) == step["after"]:
         return []
     try:
-        with open(tree.path(path), "w") as stream:
-            stream.write(step["after"])
+        if pci_config.is_register(path):
+            pci_config.write_register(tree, path, step["after"])
+        else:
+            with open(tree.path(path), "w") as stream:
+                stream.write(step["after"])
     except EnvironmentError as error:
         return [problem("not_set", path, value=step["after"], reason=error.strerror)]
-    is_now = sysctl.selected(tree.text(path))
+    is_now = read_value(tree, path)
     if is_now != step["after"]:
         return [problem("not_kept", path, value=step["after"], found=is_now)]
     return []

@@ -11,7 +11,6 @@ import json
 import os
 import sys
 
-from ..host.sysctl import selected
 from ..machine.files import FileTree
 from . import tuning, tuning_plan, tuning_record
 from .tuning_describe import describe
@@ -45,7 +44,7 @@ def main(arguments, tree=None):
 def value_steps(tree, declared):
     """Return steps to the values that differ from the declaration."""
     values = tuning.resolved(tree, dict(tuning_plan.NOTHING, **declared))["values"]
-    found = {one["path"]: selected(tree.text(one["path"])) for one in values}
+    found = {one["path"]: tuning.read_value(tree, one["path"]) for one in values}
     return tuning_plan.value_steps(values, tuning_record.empty(tree), found)
 
 

@@ -14,8 +14,11 @@ from ..documents.check import verdict as verdict_of
 from ..drift.desired import DEFAULTS
 from ..drift.record import node_comparisons, record
 from ..nccl.answer import comparisons as nccl_comparisons
+from ..pcie.answer import comparisons as pcie_comparisons
+from ..pcie.answer import pairs as pcie_pairs
 from ..tuning.answer import comparisons as tuning_comparisons
-from .check import Check
+from . import pcie
+from .check import Check, on_node
 from .node import collective_checks, lost_node_checks, node_checks
 from .plan import cluster_address, gpu_compute, runs_without_gpus
 
@@ -49,6 +52,9 @@ def describe(name: str, variables: Mapping, present: bool) -> dict[str, Any]:
     comparisons = node_comparisons(stack, state, chosen) if present else []
     comparisons += tuning_comparisons(variables, facts) if present else []
     comparisons += nccl_comparisons(variables, facts) if present else []
+    comparisons += pcie_comparisons(variables, facts) if present else []
+    checks = node_checks(comparisons, stack, state, gpu_node, *answers) if present else lost_node_checks(name)
+    checks += on_node(name, pcie.checks(facts.get("gpu_pcie"), gpu_node)) if present else []
     return {
         "address": cluster_address(variables),
         "remark": str(variables.get("report_remark") or ""),
@@ -59,7 +65,8 @@ def describe(name: str, variables: Mapping, present: bool) -> dict[str, Any]:
         "gpu_node_state": state,
         "gpu_health": judged,
         "comparisons": [record(one) for one in comparisons],
-        "checks": node_checks(comparisons, stack, state, gpu_node, *answers) if present else lost_node_checks(name),
+        "pcie_pairs": pcie_pairs(facts) if present else [],
+        "checks": checks,
     }
 
 

@@ -152,3 +152,4 @@ class Observed:
     reboot_recorded: bool = False
     tuning_recorded: bool = False
     nccl_conf_recorded: bool = False
+    pcie_recorded: bool = False

@@ -12,6 +12,7 @@ from .comparison import Comparison
 from .gpu_node import GpuNode
 from .health import Judgement
 from .observed import Observed
+from .pcie import PciePair
 from .stack import Stack
 
 
@@ -39,6 +40,7 @@ class NodeVerification:
     gpu_stack: Stack = field(default_factory=Stack)
     gpu_node_state: Observed = field(default_factory=Observed)
     gpu_health: Judgement | None = None
+    pcie_pairs: tuple[PciePair, ...] = ()
     comparisons: tuple[Comparison, ...] = ()
     checks: tuple[Check, ...] = ()
 

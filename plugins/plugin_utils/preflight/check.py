@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from ..launch.request import check_numbers, plan_request
 from ..nccl import request as nccl
+from ..pcie import request as pcie
 from ..stack.interpreters import INTERPRETER, interpreter_problem
 from ..tuning import request as tuning
 from ..tuning.tables import load
@@ -77,6 +78,7 @@ def all_problems(
     found = inventory_problems(world, resolve) + misspelt + type_problems(world, options, resolve)
     found += interpreter_problems(world, resolve) + tuning_problems(world, resolve)
     found += nccl_problems(world, resolve)
+    found += pcie_problems(world, resolve)
     return found, warnings
 
 
@@ -153,6 +155,11 @@ def tuning_problems(world: World, resolve: Resolve) -> list[Problem]:
 def nccl_problems(world: World, resolve: Resolve) -> list[Problem]:
     """Return what role nccl refuses to write into NCCL's file."""
     return refused(world, resolve, NCCL, lambda given: nccl.problems(nccl.request(given)))
+
+
+def pcie_problems(world: World, resolve: Resolve) -> list[Problem]:
+    """Return what role pcie cannot be meant to set."""
+    return refused(world, resolve, pcie.DEFAULTS, lambda given: pcie.problems(pcie.request(given)))
 
 
 def refused(

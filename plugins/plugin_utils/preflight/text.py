@@ -196,6 +196,7 @@ SENTENCES = {
         "bytes without space at its ends, or null to leave the variable to NCCL."
     ),
     "nccl_refused": "nccl_conf_variables has {subject}, which is refused: {reason} ({source}); take it out.",
+    "pcie_no_size": "pcie_max_read_request is {subject}; choose from {sizes}.",
     "report_not_read": "{subject} cannot be read ({error}); correct its permissions, or set another report_directory.",
     "report_not_written": (
         "{subject} cannot be written ({error}); free some space or correct its permissions, or set another "

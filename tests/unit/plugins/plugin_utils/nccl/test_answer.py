@@ -23,8 +23,9 @@ FACT = {
 ELSEWHERE = [{"file": "/etc/profile.d/x.sh", "line": 2, "name": "NCCL_P2P_DISABLE"}]
 
 
-def verdicts(fact, variables=PRESENT):
-    return [(one.kind, one.subject, one.status, one.remedy) for one in comparisons(variables, {"gpu_nccl": fact})]
+def verdicts(fact, **more):
+    found = comparisons({**PRESENT, **more}, {"gpu_nccl": fact})
+    return [(one.kind, one.subject, one.status, one.remedy) for one in found]
 
 
 def test_the_answer_is_plain():
@@ -79,7 +80,7 @@ def test_comparisons(fact, expected):
 def test_what_may_be_set_elsewhere_is_no_difference():
     fact = {**FACT, "foreign": ELSEWHERE}
     assert verdicts(fact)[-1][2:] == (Status.UNWANTED, Remedy.FOREIGN)
-    assert verdicts(fact, {**PRESENT, "nccl_conf_elsewhere": ["NCCL_P2P_DISABLE"]})[-1][2:] == (
+    assert verdicts(fact, nccl_conf_elsewhere=["NCCL_P2P_DISABLE"])[-1][2:] == (
         Status.AS_PLANNED,
         Remedy.NONE,
     )
