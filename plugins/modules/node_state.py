@@ -96,6 +96,7 @@ ansible_facts:
         tuning_recorded: false
         nccl_conf_recorded: false
         pcie_recorded: false
+        firewall_recorded: false
 """
 
 from ansible.module_utils.basic import AnsibleModule

@@ -12,8 +12,9 @@ ROOT = Path(__file__).resolve().parents[2]
 
 PLUGINS = {
     "modules": {
-        "config_files", "dkms", "download", "gpu_facts", "gpu_health", "gpu_settings", "nccl_facts", "node_probe", "node_state", "package_hold",
-        "packages", "pcie_facts", "preflight", "rdma_facts", "report", "resolve_stack", "service", "torchrun", "training_unit",
+        "config_files", "dkms", "download", "firewall", "firewall_facts", "gpu_facts", "gpu_health", "gpu_settings", "nccl_facts",
+        "node_probe", "node_state", "package_hold", "packages", "pcie_facts", "preflight", "rdma_facts", "report", "resolve_stack",
+        "service", "torchrun", "training_unit",
         "tuning", "tuning_facts",
     },
     "filter": {
@@ -23,7 +24,7 @@ PLUGINS = {
     "lookup": {"node_program", "pynvml"},
 }  # fmt: skip
 ROLES = {
-    "base", "cluster_ssh", "cuda_repository", "cuda_toolkit", "cudnn", "fabric_manager", "frameworks", "gpu_local_fact",
+    "base", "cluster_ssh", "cuda_repository", "cuda_toolkit", "cudnn", "fabric_manager", "firewall", "frameworks", "gpu_local_fact",
     "gpu_settings", "nccl", "nvidia_driver", "pcie", "python_env", "report", "stack", "train", "tuning", "verify",
 }  # fmt: skip
 PLAYBOOKS = {"plan", "preflight", "report", "site", "train", "verify"}

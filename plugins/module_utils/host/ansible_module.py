@@ -27,6 +27,21 @@ def program_output(module, root):
     return output
 
 
+def program_runner(module):
+    """Return a function that takes an argument list and a text for standard input, and returns (exit code, output).
+
+    What failed said why on one of both outputs. A program that is missing ends with 127, as in a shell.
+    """
+
+    def run(arguments, data=None):
+        if module.get_bin_path(arguments[0]) is None:
+            return 127, "there is no such program"
+        code, out, err = module.run_command(arguments, data=data, environ_update={"LC_ALL": "C", "LANG": "C"})
+        return code, out + err if code else out
+
+    return run
+
+
 def replace_file(module, path, content, check=None):
     """Put the bytes CONTENT in place at once; ``check(path of the new file)`` may refuse them before."""
     handle, new = tempfile.mkstemp(dir=module.tmpdir)

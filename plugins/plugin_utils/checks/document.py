@@ -13,6 +13,7 @@ from ..documents.check import STATUSES
 from ..documents.check import verdict as verdict_of
 from ..drift.desired import DEFAULTS
 from ..drift.record import node_comparisons, record
+from ..firewall.answer import comparisons as firewall_comparisons
 from ..nccl.answer import comparisons as nccl_comparisons
 from ..pcie.answer import comparisons as pcie_comparisons
 from ..pcie.answer import pairs as pcie_pairs
@@ -31,7 +32,7 @@ def verification(
 ) -> dict[str, Any]:
     """Return the document. hosts: all that were to be verified; present: those that were still there at the end."""
     present = set(present)
-    nodes = {name: describe(name, hostvars[name], name in present) for name in hosts}
+    nodes = {name: describe(name, hostvars, name in present) for name in hosts}
     without = [name for name in nodes if name in present and runs_without_gpus(hostvars[name])]
     return {
         "format": 1,
@@ -41,8 +42,9 @@ def verification(
     }
 
 
-def describe(name: str, variables: Mapping, present: bool) -> dict[str, Any]:
+def describe(name: str, hostvars: Mapping[str, Mapping], present: bool) -> dict[str, Any]:
     """Return one node of the document."""
+    variables = hostvars[name]
     facts = variables.get("ansible_facts") or {}
     stack, state, gpu_node = (facts.get(key) or {} for key in ("gpu_stack", "gpu_node_state", "gpu_node"))
     probe, health = (variables.get(f"__verify_{key}") or {} for key in ("probe", "health"))
@@ -51,6 +53,7 @@ def describe(name: str, variables: Mapping, present: bool) -> dict[str, Any]:
     chosen = {key: variables[key] for key in DEFAULTS if key in variables}
     comparisons = node_comparisons(stack, state, chosen) if present else []
     comparisons += tuning_comparisons(variables, facts) if present else []
+    comparisons += firewall_comparisons(name, hostvars, variables.get("groups") or {}, facts) if present else []
     comparisons += nccl_comparisons(variables, facts) if present else []
     comparisons += pcie_comparisons(variables, facts) if present else []
     checks = node_checks(comparisons, stack, state, gpu_node, *answers) if present else lost_node_checks(name)

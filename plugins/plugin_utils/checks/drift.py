@@ -29,6 +29,7 @@ ADVICE = {
     Remedy.RESTART: "restart needed: restart the service, or end the session, and start it again",
     Remedy.OVERRIDE: "remove that line, or do not declare the value",
     Remedy.BOOT: "reboot the node",
+    Remedy.RULES: "run site again",
     Remedy.MEASURE: "the node could not be asked; the play's output says why",
     Remedy.NONE: "",
 }

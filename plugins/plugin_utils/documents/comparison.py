@@ -46,6 +46,7 @@ class Remedy(str, Enum):
     RESTART = "restart"  # a person: what runs has old limits
     OVERRIDE = "override"  # a person: another file sets another value
     BOOT = "boot"  # a person: takes effect with a reboot, which no role makes for it
+    RULES = "rules"  # firewall
     MEASURE = "measure"  # the node could not be asked
 
     @classmethod

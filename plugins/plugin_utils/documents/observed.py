@@ -153,3 +153,4 @@ class Observed:
     tuning_recorded: bool = False
     nccl_conf_recorded: bool = False
     pcie_recorded: bool = False
+    firewall_recorded: bool = False

@@ -6,10 +6,12 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from ..firewall import request as firewall
 from ..launch.request import check_numbers, plan_request
 from ..nccl import request as nccl
 from ..pcie import request as pcie
@@ -77,8 +79,8 @@ def all_problems(
     misspelt, warnings = name_problems(world, roles, [*ignore, *ignored(world)])
     found = inventory_problems(world, resolve) + misspelt + type_problems(world, options, resolve)
     found += interpreter_problems(world, resolve) + tuning_problems(world, resolve)
-    found += nccl_problems(world, resolve)
-    found += pcie_problems(world, resolve)
+    for problems in (firewall_problems, nccl_problems, pcie_problems):
+        found += problems(world, resolve)
     return found, warnings
 
 
@@ -174,6 +176,28 @@ def refused(
         except (AttributeError, TypeError, ValueError):
             continue
     return problems
+
+
+def firewall_problems(world: World, resolve: Resolve) -> list[Problem]:
+    """Return values of role firewall that cannot be meant, and interfaces that a measured node lacks."""
+    problems: list[Problem] = []
+    for name, value, hosts in settings(world, firewall.DEFAULTS):
+        resolved = resolve(hosts[0] if hosts else None, value)
+        if resolved not in (UNRESOLVED, None):
+            problems += firewall.problems({name: resolved})
+        if name == "firewall_interfaces" and resolved is not UNRESOLVED:
+            problems += _lacking(world, hosts, firewall.given({name: resolved})[name])
+    return problems
+
+
+def _lacking(world: World, hosts: Iterable[str], names: Iterable[str]) -> Iterator[Problem]:
+    """Yield interfaces that a node does not have, where its facts are known."""
+    for host in hosts:
+        held = (world.hosts[host].get("ansible_facts") or {}).get("interfaces") or []
+        for one in names if held else ():
+            # Ansible's fact writes "_" for what is no letter or digit.
+            if not {str(one), re.sub(r"\W", "_", str(one))} & set(held):
+                yield Problem("firewall_lacks_interface", str(one), {"nodes": [host], "interfaces": sorted(held)})
 
 
 def settings(world: World, names: Iterable[str]) -> Iterator[Setting]:

@@ -9,6 +9,7 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from .firewall_text import FIREWALL
 from .problem import Problem
 from .scope import Scope
 
@@ -202,6 +203,7 @@ SENTENCES = {
         "{subject} cannot be written ({error}); free some space or correct its permissions, or set another "
         "report_directory."
     ),
+    **FIREWALL,
 }
 
 

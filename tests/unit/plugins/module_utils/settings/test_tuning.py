@@ -13,6 +13,7 @@ from ansible_collections.allreduce.gpu.plugins.module_utils.settings.tuning_desc
 from ansible_collections.allreduce.gpu.tests.unit.plugins.module_utils.files_helper import tree
 from ansible_collections.allreduce.gpu.tests.unit.plugins.module_utils.tuning_helper import server, snapshot
 
+RESERVED = "/proc/sys/net/ipv4/ip_local_reserved_ports"
 SWAP = "/proc/sys/vm/swappiness"
 CONF = "/etc/sysctl.d/90-allreduce.conf"
 GOVERNOR = "/sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_governor"
@@ -104,6 +105,14 @@ def test_the_first_value_is_what_is_put_back(tmp_path):
         node.settle(values=[{"path": SWAP, "value": value}])
     node.settle()
     assert node.text(SWAP) == "60"
+
+
+def test_an_empty_value_is_put_back_by_a_line(tmp_path):
+    """The kernel takes a write of no bytes for none."""
+    node = Node(tmp_path, {**server(), RESERVED: "\n"})
+    node.settle(values=[{"path": RESERVED, "value": "29400"}])
+    node.settle()
+    assert Path(node.tree.path(RESERVED)).read_bytes() == b"\n"
 
 
 def test_what_is_declared_no_more_is_put_back_and_the_rest_stays(tmp_path):

@@ -208,3 +208,28 @@ def test_a_thousand_hosts_take_no_noticeable_time():
     assert all_problems(world(hosts), ROLES, count)[0] == []
     assert time.process_time() - started < 2
     assert len(resolved) == 1001, "an address for each host, and one of the equal values"
+
+
+@pytest.mark.parametrize(
+    ("variables", "expected"),
+    [
+        ({"firewall_owner": "shorewall"}, [("wrong_choice", "firewall_owner")]),
+        ({"firewall_addresses": ["10.0.0"]}, [("firewall_no_address", "firewall_addresses")]),
+        ({"firewall_extra_sources": "head"}, [("firewall_no_address", "firewall_extra_sources")]),
+        ({"firewall_port_range": "{{ later }}"}, []),
+        ({"firewall_interfaces": ["eth0", "bond0.7"], "ansible_facts": {"interfaces": ["eth0", "bond0_7"]}}, []),
+        ({"firewall_interfaces": ["ib7"], "ansible_facts": {"interfaces": ["eth0"]}}, [("firewall_lacks_interface", "ib7")]),
+        ({"firewall_interfaces": ["ib7"]}, []),
+    ],
+)  # fmt: skip
+def test_what_role_firewall_refuses(variables, expected):
+    options = {
+        "firewall_owner": {"type": "str", "choices": ["auto", "ufw"]},
+        "firewall_port_range": {"type": "str"},
+        **{name: {"type": "list"} for name in ("firewall_addresses", "firewall_extra_sources", "firewall_interfaces")},
+    }
+    problems, _warnings = all_problems(
+        world({"gpu-1": {"gpu_cluster_address": "10.0.0.1", **variables}}), {**ROLES, "firewall": options}, as_written
+    )
+    assert [(one.code, one.subject) for one in problems] == expected
+    assert all(describe(one).endswith(".") for one in problems)

@@ -1,0 +1,65 @@
+#!/usr/bin/python
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import absolute_import, division, print_function
+
+__metaclass__ = type
+
+DOCUMENTATION = r"""
+module: firewall_facts
+short_description: Measure what a node's firewall lets through
+version_added: 0.1.0
+description:
+  - Returns whose the node's rules are, what of ours is loaded, chains of others that refuse by default, interfaces with their
+    addresses, and the ports that SSH is served on. Never changes the node.
+author: "The allreduce.gpu authors (@allreduce)"
+attributes:
+  check_mode:
+    description: Runs in check mode exactly as otherwise.
+    support: full
+  diff_mode:
+    description: Nothing changes.
+    support: none
+options: {}
+"""
+
+EXAMPLES = r"""
+- name: Measure what the node's firewall lets through
+  allreduce.gpu.firewall_facts:
+"""
+
+RETURN = r"""
+ansible_facts:
+  description: The fact C(gpu_firewall). What could not be measured is null.
+  returned: success
+  type: dict
+  sample:
+    gpu_firewall:
+      recorded: false
+      firewalld: {active: true, version: 1.3.3, unsaved: [], policy: false, peers: null}
+      ufw: {active: false, door: false}
+      nft: {installed: true, digest: null, peers: null, closed: []}
+      kernel: {port_range: 32768 60999, reserved: '', reserved_before: ''}
+      interfaces: {eth0: [10.0.0.11]}
+      ssh_ports: [22]
+      selinux: enforcing
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ..module_utils.host.ansible_module import program_output
+from ..module_utils.host.firewall_facts import read_firewall
+from ..module_utils.machine.files import FileTree
+
+
+def main():
+    """Measure; nothing is ever changed."""
+    module = AnsibleModule(argument_spec={}, supports_check_mode=True)
+    found = read_firewall(FileTree(), program_output(module, "/"))
+    module.exit_json(changed=False, ansible_facts={"gpu_firewall": found})
+
+
+if __name__ == "__main__":
+    main()

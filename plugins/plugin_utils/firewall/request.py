@@ -1,0 +1,160 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a user asks of role firewall, as a value, and what of it cannot be meant."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..cluster.address import cluster_address
+from ..preflight.problem import Problem
+from .ports import UNPRIVILEGED, Ranges, parse_range, union
+
+# The defaults of the role's variables (a test compares).
+DEFAULTS: dict[str, Any] = {
+    "firewall_state": "absent",
+    "firewall_owner": "auto",
+    "firewall_interfaces": [],
+    "firewall_addresses": [],
+    "firewall_extra_sources": [],
+    "firewall_open_ports": [],
+    "firewall_strict": False,
+    "firewall_port_range": "50000-50999",
+    "firewall_ports": [29400, 29500],
+    "firewall_rollback_seconds": 180,
+}
+GROUP = "gpu_nodes"
+# Fewer ephemeral ports than this, and connections of a node that has nothing to do with training run out of them.
+LEAST_RANGE = 256
+_TRUE = ("true", "yes", "on", "1", "y", "t", "1.0")
+
+
+@dataclass(frozen=True)
+class Request:
+    """The variables of a node. peers: addresses of all nodes and what else may open connections, without repetition."""
+
+    state: str = "absent"
+    owner: str = "auto"
+    interfaces: tuple[str, ...] = ()
+    addresses: tuple[str, ...] = ()  # of this node
+    peers: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()  # nodes without a known address
+    open_ports: Ranges = ()
+    strict: bool = False
+    port_range: tuple[int, int] = (50000, 50999)
+    ports: Ranges = ()
+
+    @property
+    def reachable(self) -> Ranges:
+        """Return the ports that peers may reach."""
+        return union([self.port_range, *self.ports]) if self.strict else UNPRIVILEGED
+
+
+def given(variables: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the variables of the role, those that are not set with its defaults."""
+    found = {name: variables.get(name, default) for name, default in DEFAULTS.items()}
+    lists = [name for name, default in DEFAULTS.items() if isinstance(default, list)]
+    return {**found, **{name: _listed(found[name]) for name in lists}}
+
+
+def _listed(value: Any) -> list[Any]:
+    """Return a list as Ansible makes one of an option: of a text with commas, or of one value."""
+    if isinstance(value, str):
+        return [one.strip() for one in value.split(",") if one.strip()]
+    return list(value) if isinstance(value, (list, tuple)) else [] if value is None else [value]
+
+
+def request(name: str, hostvars: Mapping[str, Mapping[str, Any]], nodes: Iterable[str]) -> Request:
+    """Return what is asked for node NAME; nodes: the group of all. For variables without problems."""
+    mine, nodes = given(hostvars[name]), list(nodes)
+    all_nodes = nodes if name in nodes else [*nodes, name]
+    addresses = {node: _addresses(hostvars[node]) for node in all_nodes}
+    extra = [str(one) for one in mine["firewall_extra_sources"]]
+    everyone = [one for found in addresses.values() for one in found] + extra
+    return Request(
+        state=str(mine["firewall_state"]),
+        owner=str(mine["firewall_owner"]),
+        interfaces=tuple(map(str, mine["firewall_interfaces"])),
+        addresses=tuple(addresses[name]),
+        peers=distinct(everyone),
+        unknown=tuple(node for node, found in addresses.items() if not found),
+        open_ports=_ranges(mine["firewall_open_ports"]),
+        strict=str(mine["firewall_strict"]).lower() in _TRUE,
+        port_range=parse_range(mine["firewall_port_range"]) or (0, 0),
+        ports=_ranges(mine["firewall_ports"]),
+    )
+
+
+def distinct(addresses: Iterable[str]) -> tuple[str, ...]:
+    """Return addresses and networks in order, in the kernel's spelling, without those that another one contains."""
+    networks = sorted({ipaddress.ip_network(one, strict=False) for one in addresses}, key=_order)
+    kept: list[ipaddress.IPv4Network | ipaddress.IPv6Network] = []
+    for one in networks:
+        if not any(other.version == one.version and one.subnet_of(other) for other in kept):  # type: ignore[arg-type]
+            kept.append(one)
+    return tuple(_text(one) for one in kept)
+
+
+def of_version(addresses: Iterable[str], version: int) -> list[str]:
+    """Return those of IP version 4 or 6."""
+    return [one for one in addresses if ipaddress.ip_network(one, strict=False).version == version]
+
+
+def problems(variables: Mapping[str, Any]) -> Iterator[Problem]:
+    """Yield what is wrong with the values of a node's variables; no fact of the node is needed for it."""
+    mine = given(variables)
+    for name, networks in (("firewall_addresses", False), ("firewall_extra_sources", True)):
+        for one in mine[name]:
+            if not _is_address(one, networks):
+                yield Problem("firewall_no_address", name, {"value": str(one), "kind": _KINDS[networks]})
+    for name in ("firewall_open_ports", "firewall_ports"):
+        for one in mine[name]:
+            if parse_range(one) is None:
+                yield Problem("firewall_no_port", name, {"value": str(one)})
+    found = parse_range(mine["firewall_port_range"])
+    if found is None or found[0] < 1024 or found[1] - found[0] + 1 < LEAST_RANGE:
+        yield Problem("firewall_port_range", str(mine["firewall_port_range"]), {"least": LEAST_RANGE})
+    for one in mine["firewall_interfaces"]:
+        if not _is_interface(str(one)):
+            yield Problem("firewall_no_interface_name", str(one))
+
+
+_KINDS = {False: "an IP address", True: "an IP address or a network such as 10.0.0.0/24"}
+
+
+def _is_address(value: object, networks: bool) -> bool:
+    if not networks and "/" in str(value):
+        return False
+    try:
+        found = ipaddress.ip_network(str(value))
+    except ValueError:
+        return False
+    return not (found.network_address.is_unspecified or found.is_multicast or found.is_loopback)
+
+
+def _is_interface(name: str) -> bool:
+    """Tell whether the kernel takes the name; quotes would end a rule's text."""
+    return 0 < len(name) < 16 and name not in (".", "..") and not set(name) & set('/:"\\ \t\n*')
+
+
+def _addresses(variables: Mapping[str, Any]) -> list[str]:
+    first = cluster_address(variables)
+    more = [str(one) for one in given(variables)["firewall_addresses"]]
+    return [one for one in [first, *more] if one] if first else []
+
+
+def _ranges(values: Iterable[object]) -> Ranges:
+    return union(one for one in map(parse_range, values) if one)
+
+
+def _order(network: ipaddress.IPv4Network | ipaddress.IPv6Network) -> tuple[int, int, int]:
+    """Return a key to sort by: large networks come before what they contain, so that one pass is enough."""
+    return network.version, network.prefixlen, int(network.network_address)
+
+
+def _text(network: ipaddress.IPv4Network | ipaddress.IPv6Network) -> str:
+    return str(network.network_address) if network.prefixlen == network.max_prefixlen else str(network)

@@ -1,0 +1,41 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The sentences for problems with what a user asks of role firewall, and with nodes on which it cannot be done."""
+
+from __future__ import annotations
+
+FIREWALL = {
+    "firewall_no_address": "{subject} has {value}, which is not {kind} of a host; correct it.",
+    "firewall_no_port": "{subject} has {value}; write a port from 1 to 65535 or a range such as '50000-50999'.",
+    "firewall_port_range": (
+        "firewall_port_range is '{subject}'; set it to a range of at least {least} ports above 1023, such as '50000-50999'."
+    ),
+    "firewall_no_interface_name": "firewall_interfaces has '{subject}', which is no name of an interface; correct it.",
+    "firewall_no_interface": ("firewall_interfaces has {subject}, which this node lacks; choose from {interfaces}."),
+    "firewall_lacks_interface": ("firewall_interfaces has {subject}, which {nodes} lacks; choose from {interfaces}."),
+    "firewall_foreign_address": (
+        "No interface of this node has {subject}; set gpu_cluster_address and firewall_addresses to addresses that it has."
+    ),
+    "firewall_unknown_peer": (
+        "The training address of {subject} is not known, and without it {subject} would be shut out; set gpu_cluster_address there, "
+        "or run without a limit."
+    ),
+    "firewall_two_owners": (
+        "Both {subject} and {other} are active, and each undoes what the other does; disable one of them."
+    ),
+    "firewall_other_owner": (
+        "firewall_owner is {subject}, but the rules of this node belong to {found}; set it to auto, or let {subject} take over first."
+    ),
+    "firewall_unknown_owner": (
+        "{subject} refuses by default and was made with iptables, not by ufw or firewalld, so peers cannot be let in without "
+        "changing rules of somebody unknown; let ufw, firewalld or nftables be in charge of this node."
+    ),
+    "firewall_old_firewalld": (
+        "firewalld {subject} has no policies; release {least} or later has, which the distribution's updates bring."
+    ),
+    "firewall_unsaved": (
+        "firewalld runs with rules of zone {subject} that its files lack, and a reload would lose them; keep them with "
+        "'firewall-cmd --runtime-to-permanent', or drop them with 'firewall-cmd --reload'."
+    ),
+}
