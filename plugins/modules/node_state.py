@@ -97,6 +97,7 @@ ansible_facts:
         nccl_conf_recorded: false
         pcie_recorded: false
         firewall_recorded: false
+        rdma_recorded: false
 """
 
 from ansible.module_utils.basic import AnsibleModule

@@ -91,7 +91,7 @@ ansible_facts:
         gpudirect:
           verbs: {code: ok, adapters: {mlx5_0: {code: supported, errno: 9}}}
           cuda: {code: ok, status: null, version: 12040, gpus: {'0000:07:00.0': true}}
-          peermem: {module: null, clients: {}, registered: false}
+          peermem: {module: null, clients: {}, registered: false, offered: false}
 """
 
 import os.path

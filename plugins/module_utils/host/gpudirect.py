@@ -18,6 +18,8 @@ PEERS = "/sys/kernel/mm/memory_peers"
 MODULE = "/sys/module/nvidia_peermem"
 # Modules of the RDMA core that may have what a client registers with.
 CORES = ("ib_core", "ib_uverbs")
+# What a client registers with; the kernel of kernel.org does not have it, those of NVIDIA's drivers and of Ubuntu do.
+REGISTRATION = "ib_register_peer_memory_client"
 
 
 def read_gpudirect(tree, adapters, probes=None):
@@ -71,10 +73,11 @@ def _ask(probe, seconds):
 
 
 def read_peermem(tree):
-    """Return {module: version of the loaded one, clients: {name: version}, registered}.
+    """Return {module: version of the loaded one, clients: {name: version}, registered, offered}.
 
     registered: True where the RDMA core lists a client of NVIDIA's or is held by the module; False where the module is not
     loaded, or is loaded and the core lists other clients only; None where a loaded module shows neither.
+    offered: whether this kernel's RDMA core takes clients at all; None where it does not show its symbols.
     """
     clients = {name: tree.text("%s/%s/version" % (PEERS, name)) for name in CLIENTS}
     clients = {name: version for name, version in clients.items() if version is not None}
@@ -82,4 +85,10 @@ def read_peermem(tree):
     held = any(tree.exists("/sys/module/%s/holders/nvidia_peermem" % core) for core in CORES)
     registered = True if clients or held else None if loaded and not tree.exists(PEERS) else False
     module = tree.text(MODULE + "/version")
-    return {"module": (module or "") if loaded else None, "clients": clients, "registered": registered}
+    symbols = tree.text("/proc/kallsyms")
+    return {
+        "module": (module or "") if loaded else None,
+        "clients": clients,
+        "registered": registered,
+        "offered": " " + REGISTRATION in symbols if symbols else None,
+    }

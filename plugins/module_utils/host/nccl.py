@@ -45,7 +45,7 @@ ASSIGNMENT = re.compile(
 def read_nccl(tree, user=None):
     """Return the whole fact. user: whose own file counts."""
     record = tuning_record.load(tree, tuning_record.path_of(RECORD))
-    found = _variables(_text(tree, CONF))
+    found = variables_of(short_text(tree, CONF))
     return {
         "recorded": record is not None,
         "exists": tree.exists(CONF),
@@ -56,7 +56,7 @@ def read_nccl(tree, user=None):
     }
 
 
-def _text(tree, path):
+def short_text(tree, path):
     """Return the text of a short regular file; None of anything else: a pipe would never end."""
     place = tree.path(tree.resolve(path))
     try:
@@ -69,7 +69,7 @@ def _text(tree, path):
         return None
 
 
-def _variables(text):
+def variables_of(text):
     """Return {name: value} as NCCL reads its file (src/misc/param.cc): nothing is trimmed, and the first line counts."""
     found = {}
     for line in (text or "").split("\n"):
@@ -103,7 +103,7 @@ def read_foreign(tree, home=None):
             paths += _files(tree, "%s/%s" % (DROP_INS, directory), ".conf")
     found = []
     for path in paths:
-        for number, line in enumerate((_text(tree, path) or "").splitlines(), 1):
+        for number, line in enumerate((short_text(tree, path) or "").splitlines(), 1):
             if not line.lstrip().startswith("#"):
                 names = {one or other for one, other in ASSIGNMENT.findall(line)}
                 found += [{"file": path, "line": number, "name": name} for name in sorted(names)]

@@ -55,6 +55,7 @@ def read_node_state(tree, run, package_patterns, service_names, paths):
         "pcie_recorded": tree.exists("/var/lib/allreduce/pcie.json"),
         "nccl_conf_recorded": tree.exists("/var/lib/allreduce/nccl_conf.json"),
         "firewall_recorded": tree.exists("/var/lib/allreduce/firewall.json"),
+        "rdma_recorded": tree.exists("/var/lib/allreduce/rdma.json"),
     }
 
 

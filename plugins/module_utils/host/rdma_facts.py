@@ -7,9 +7,8 @@ from __future__ import absolute_import, division, print_function
 
 __metaclass__ = type
 
-from . import dcb, gpudirect, rdma
+from . import dcb, gpudirect, nccl, rdma
 
-NCCL_CONFIGURATION = "/etc/nccl.conf"
 RECORD = "/var/lib/allreduce/rdma.json"
 
 
@@ -29,20 +28,11 @@ def read_rdma(tree, sys_tree, run=None, probes=None):
         "dcb_program": dcb.has_program(tree),
         "dcb_agent": bool(ports) and dcb.has_agent(tree),
         "traffic_class": {
-            "nccl": nccl_traffic_class(tree.text(NCCL_CONFIGURATION)),
+            "nccl": nccl.variables_of(nccl.short_text(tree, nccl.CONF)).get("NCCL_IB_TC"),
             "forced": forced_traffic_classes(sys_tree, names),
         },
         "gpudirect": gpudirect.read_gpudirect(tree, names, probes) if adapters else None,
     }
-
-
-def nccl_traffic_class(text):
-    """Return NCCL_IB_TC as NCCL reads its file: the first line counts, and nothing is trimmed. None without one."""
-    for line in (text or "").split("\n"):
-        name, equals, value = line.partition("=")
-        if name == "NCCL_IB_TC" and equals:
-            return value
-    return None
 
 
 def forced_traffic_classes(sys_tree, names):

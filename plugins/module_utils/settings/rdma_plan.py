@@ -15,7 +15,7 @@ __metaclass__ = type
 
 from ..host.dcb import PRIORITIES
 
-NOTHING = {"files": [], "values": [], "modules": [], "ports": []}
+NOTHING = {"files": (), "values": (), "modules": (), "ports": ()}
 FORMAT = 1
 RANK = ("dscp", "ets", "pfc")
 

@@ -30,6 +30,8 @@ ADVICE = {
     Remedy.OVERRIDE: "remove that line, or do not declare the value",
     Remedy.BOOT: "reboot the node",
     Remedy.RULES: "run site again",
+    Remedy.PORTS: "run site again",
+    Remedy.LIBRARY: "docs/rdma.md says what each reason needs",
     Remedy.MEASURE: "the node could not be asked; the play's output says why",
     Remedy.NONE: "",
 }

@@ -47,6 +47,8 @@ class Remedy(str, Enum):
     OVERRIDE = "override"  # a person: another file sets another value
     BOOT = "boot"  # a person: takes effect with a reboot, which no role makes for it
     RULES = "rules"  # firewall
+    PORTS = "ports"  # rdma
+    LIBRARY = "library"  # a person: driver, libraries and kernel do not fit together
     MEASURE = "measure"  # the node could not be asked
 
     @classmethod

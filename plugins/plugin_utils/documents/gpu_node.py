@@ -23,6 +23,7 @@ class MeasuredDriver:
 
     loaded_version: str | None = None
     library_version: str | None = None
+    kernel_modules: str | None = None  # open | proprietary
 
 
 @dataclass(frozen=True)

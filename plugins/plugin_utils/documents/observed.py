@@ -154,3 +154,4 @@ class Observed:
     nccl_conf_recorded: bool = False
     pcie_recorded: bool = False
     firewall_recorded: bool = False
+    rdma_recorded: bool = False

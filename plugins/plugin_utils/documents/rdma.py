@@ -115,11 +115,15 @@ class Cuda:
 
 @dataclass(frozen=True)
 class Peermem:
-    """nvidia_peermem: version of the loaded module, what the RDMA core lists, and whether it is registered there."""
+    """nvidia_peermem: version of the loaded module, what the RDMA core lists, and whether it is registered there.
+
+    offered: whether the RDMA core takes clients at all.
+    """
 
     module: str | None = None
     clients: dict[str, str] = field(default_factory=dict)
     registered: bool | None = None
+    offered: bool | None = None
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from ..firewall import request as firewall
 from ..launch.request import check_numbers, plan_request
 from ..nccl import request as nccl
 from ..pcie import request as pcie
+from ..rdma import request as rdma
 from ..stack.interpreters import INTERPRETER, interpreter_problem
 from ..tuning import request as tuning
 from ..tuning.tables import load
@@ -79,7 +80,7 @@ def all_problems(
     misspelt, warnings = name_problems(world, roles, [*ignore, *ignored(world)])
     found = inventory_problems(world, resolve) + misspelt + type_problems(world, options, resolve)
     found += interpreter_problems(world, resolve) + tuning_problems(world, resolve)
-    for problems in (firewall_problems, nccl_problems, pcie_problems):
+    for problems in (firewall_problems, nccl_problems, pcie_problems, rdma_problems):
         found += problems(world, resolve)
     return found, warnings
 
@@ -198,6 +199,18 @@ def _lacking(world: World, hosts: Iterable[str], names: Iterable[str]) -> Iterat
             # Ansible's fact writes "_" for what is no letter or digit.
             if not {str(one), re.sub(r"\W", "_", str(one))} & set(held):
                 yield Problem("firewall_lacks_interface", str(one), {"nodes": [host], "interfaces": sorted(held)})
+
+
+def rdma_problems(world: World, resolve: Resolve) -> list[Problem]:
+    """Return what role rdma cannot do; values of the wrong type are told by type_problems."""
+    problems = []
+    for name, value, hosts in settings(world, rdma.DEFAULTS):
+        resolved = resolve(hosts[0] if hosts else None, value)
+        try:
+            problems += [] if resolved in (UNRESOLVED, None) else list(rdma.problems({name: resolved}))
+        except (AttributeError, TypeError, ValueError):
+            continue
+    return problems
 
 
 def settings(world: World, names: Iterable[str]) -> Iterator[Setting]:

@@ -11,6 +11,7 @@ from typing import Any
 
 from .firewall_text import FIREWALL
 from .problem import Problem
+from .rdma_text import RDMA
 from .scope import Scope
 
 # Names of hosts in one sentence; a thousand would hide what it says.
@@ -204,6 +205,7 @@ SENTENCES = {
         "report_directory."
     ),
     **FIREWALL,
+    **RDMA,
 }
 
 

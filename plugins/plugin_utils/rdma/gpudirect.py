@@ -94,5 +94,7 @@ def _peermem(peermem: Peermem, nccl: tuple[int, ...] | None) -> tuple[bool | Non
         return False, [Problem("gpudirect_peermem_unseen", "nvidia_peermem", {"version": version})]
     if peermem.registered:
         return True, []
-    code = "absent" if peermem.module is None else "unshown" if peermem.registered is None else "unregistered"
+    code = "unshown" if peermem.registered is None else "unregistered"
+    if peermem.module is None:
+        code = "unoffered" if peermem.offered is False else "absent"
     return peermem.registered, [Problem(f"gpudirect_peermem_{code}", "nvidia_peermem")]

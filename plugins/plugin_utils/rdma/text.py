@@ -29,6 +29,7 @@ GPUDIRECT = {
     "gpudirect_cuda_not_asked": "The GPUs were not asked for DMA buffers.",
     "gpudirect_cuda_ok": "{subject} shows no GPU.",
     "gpudirect_not_exported": "The GPUs {subject} do not export DMA buffers, which takes the driver's open kernel modules.",
+    "gpudirect_peermem_unoffered": "The RDMA core of this kernel takes no peer memory clients, so {subject} cannot help.",
     "gpudirect_peermem_absent": "{subject} is not loaded.",
     "gpudirect_peermem_unregistered": "{subject} is loaded, and the RDMA core does not list it: it was built before the RDMA stack.",
     "gpudirect_peermem_unshown": "{subject} is loaded, and nothing shows whether it is registered with the RDMA core.",

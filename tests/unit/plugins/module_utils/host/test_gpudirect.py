@@ -111,7 +111,16 @@ OTHER = {"/sys/kernel/mm/memory_peers/other/version": "1.0\n"}
 )
 def test_peer_memory_counts_when_it_is_registered(tmp_path, files, module, clients, registered):
     found = gpudirect.read_peermem(tree(tmp_path, {**server(), **files}))
-    assert found == {"module": module, "clients": clients, "registered": registered}
+    assert found == {"module": module, "clients": clients, "registered": registered, "offered": None}
+
+
+@pytest.mark.parametrize(
+    ("symbol", "offered"),
+    [("ib_register_peer_memory_client\t[ib_core]", True), ("ib_register_client\t[ib_core]", False)],
+)
+def test_whether_the_kernel_takes_clients(tmp_path, symbol, offered):
+    files = {"/proc/kallsyms": f"0000000000000000 T _text\n0000000000000000 T {symbol}\n"}
+    assert gpudirect.read_peermem(tree(tmp_path, files))["offered"] is offered
 
 
 def test_nothing_is_started_on_a_recorded_machine(tmp_path):

@@ -64,5 +64,6 @@ def test_a_server_with_both_kinds(tmp_path):
         ("NCCL_IB_TC\n", None),
     ],
 )
-def test_the_file_as_nccl_reads_it(text, value):
-    assert rdma_facts.nccl_traffic_class(text) == value
+def test_the_file_as_nccl_reads_it(tmp_path, text, value):
+    files = server() if text is None else {**server(), "/etc/nccl.conf": text}
+    assert read(tmp_path, files)["traffic_class"]["nccl"] == value

@@ -187,6 +187,22 @@ def test_what_tuning_refuses_by_name_is_told_before_a_node_is_contacted(name, va
     assert [one.code for one in problems] == codes
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "codes"),
+    [
+        ("rdma_stack", "doca", ["rdma_no_doca"]),
+        ("rdma_roce", {"dscp": 26, "priority": 3, "pfc": [4]}, ["rdma_lossy"]),
+        ("rdma_roce", {"dscp": 26, "priority": 3}, []),
+        ("rdma_roce", "{{ later }}", []),
+        ("rdma_roce", ["of the wrong type"], []),
+    ],
+)
+def test_what_rdma_refuses_is_told_before_a_node_is_contacted(name, value, codes):
+    roles = {**ROLES, "rdma": {name: {"type": "raw"}}}
+    problems, _warnings = all_problems(world({"gpu-1": {name: value}}), roles, as_written)
+    assert [one.code for one in problems] == codes
+
+
 def test_a_thousand_hosts_take_no_noticeable_time():
     request = {"os": "debian 12", "nvswitches": 6}
     names = {f"site_variable_{number}": number for number in range(50)}

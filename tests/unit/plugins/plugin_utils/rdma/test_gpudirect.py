@@ -42,6 +42,7 @@ def judged(answer, cuda=EXPORTS, peermem=NO_PEERMEM, nccl=()):
         (REFUSES, EXPORTS, LOADED, "unknown", ["unsupported", "peermem_unshown"]),
         (REFUSES, EXPORTS, UNREGISTERED, "none", ["unsupported", "peermem_unregistered"]),
         (REFUSES, EXPORTS, NO_PEERMEM, "none", ["unsupported", "peermem_absent"]),
+        (REFUSES, EXPORTS, Peermem(None, {}, False, False), "none", ["unsupported", "peermem_unoffered"]),
         (REGISTERS, WITHHOLDS, LISTED, "peermem", ["not_exported"]),
         (REGISTERS, WITHHOLDS, NO_PEERMEM, "none", ["not_exported", "peermem_absent"]),
         (REGISTERS, Cuda("ok", None, 11040, {"a": True}), NO_PEERMEM, "none", ["cuda_old", "peermem_absent"]),

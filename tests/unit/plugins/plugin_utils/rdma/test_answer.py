@@ -1,0 +1,95 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""From variables and facts, as Ansible has them, to the plan and the checks."""
+
+import pytest
+from ansible_collections.allreduce.gpu.plugins.module_utils.host import rdma_facts
+from ansible_collections.allreduce.gpu.plugins.module_utils.machine.files import FileTree
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.parsing import DocumentError
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.rdma.answer import answer, comparisons
+from ansible_collections.allreduce.gpu.tests.unit.plugins.module_utils.files_helper import tree
+from ansible_collections.allreduce.gpu.tests.unit.plugins.module_utils.rdma_helper import adapter, server
+
+PRESENT = {"rdma_state": "present"}
+FABRIC = {**PRESENT, "rdma_roce": {"dscp": 26, "priority": 3}}
+
+
+def facts(place, *adapters, **more):
+    """Facts of a recorded server, as the module returns them."""
+    files = {**server(*adapters), "/usr/sbin/dcb": ""}
+    measured = rdma_facts.read_rdma(tree(place, files), FileTree(str(place / "sys")))
+    return {
+        "gpu_rdma": measured,
+        "gpu_node": {"gpus": [{"index": 0}], "driver": {"loaded_version": "550.54.15"}},
+        **more,
+    }
+
+
+def test_a_node_without_adapters_is_left_alone(tmp_path):
+    found = answer({**FABRIC, "rdma_names": "pci"}, facts(tmp_path))
+    assert found == {
+        "present": False,
+        "plan": {"files": [], "values": [], "modules": [], "ports": [], "units": False},
+        "problems": [],
+        "found": [],
+    }
+    assert comparisons(FABRIC, facts(tmp_path / "again")) == []
+
+
+def test_a_fabric_that_is_declared(tmp_path):
+    found = answer(FABRIC, facts(tmp_path, adapter(0, "Ethernet")))
+    assert found["present"] and found["problems"] == [] and found["found"] == []
+    assert [one["interface"] for one in found["plan"]["ports"]] == ["ens0f0np0"]
+
+
+def test_a_fabric_that_is_not_declared_is_told(tmp_path):
+    found = answer(PRESENT, facts(tmp_path, adapter(0, "Ethernet"), adapter(1)))
+    (sentence,) = found["found"]
+    assert sentence.startswith("mlx5_0 at ens0f0np0: nothing sets NCCL_IB_TC, so that NCCL uses class 0")
+
+
+def test_what_cannot_be_meant_needs_no_facts():
+    found = answer({**PRESENT, "rdma_stack": "doca"}, {})
+    assert found["plan"] is None and found["problems"][0].startswith(
+        "rdma_stack is doca, whose repository's key cannot be verified"
+    )
+
+
+def test_peer_memory_goes_by_the_planned_driver(tmp_path):
+    measured = facts(tmp_path, adapter(0), gpu_stack={"driver": {"kernel_modules": "proprietary"}})
+    measured["gpu_rdma"]["gpudirect"]["peermem"]["offered"] = True
+    assert answer(PRESENT, measured)["plan"]["modules"] == ["nvidia-peermem"]
+    measured["gpu_node"] = {"gpus": []}
+    assert answer(PRESENT, measured)["plan"]["modules"] == []
+
+
+def test_the_oldest_nccl_of_the_environments_counts(tmp_path):
+    stack = {
+        "environments": [{"name": "a", "libraries": {"nccl": "2.20.5"}}, {"name": "b"}],
+        "nccl": {"version": "2.28.3"},
+    }
+    measured = facts(tmp_path, adapter(0), gpu_stack=stack)
+    direct = measured["gpu_rdma"]["gpudirect"]
+    direct["verbs"] = {"code": "ok", "adapters": {"mlx5_0": {"code": "unsupported", "errno": 95}}}
+    direct["cuda"] = {"code": "ok", "version": 12040, "gpus": {"0000:07:00.0": True}}
+    direct["peermem"] = {"module": "550.54.15", "clients": {}, "registered": True, "offered": True}
+    judged = {one.kind: one for one in comparisons(PRESENT, measured)}
+    assert judged["gpudirect"].differs and "NCCL 2.20.5 looks for clients" in judged["gpudirect"].observed
+
+
+@pytest.mark.parametrize(
+    ("variables", "facts", "statuses"),
+    [
+        ({}, {}, []),
+        ({}, {"gpu_node_state": {"rdma_recorded": True}}, ["unwanted"]),
+        (PRESENT, {}, ["unknown"]),
+    ],
+)
+def test_nodes_that_were_not_measured(variables, facts, statuses):
+    assert [one.status.value for one in comparisons(variables, facts)] == statuses
+
+
+def test_facts_of_the_wrong_shape():
+    with pytest.raises(DocumentError):
+        answer(PRESENT, {"gpu_rdma": {"adapters": "none"}})
