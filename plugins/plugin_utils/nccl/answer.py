@@ -31,7 +31,7 @@ def answer(variables: Mapping[str, Any], facts: Mapping[str, Any]) -> dict[str, 
     return {
         "files": files(lines, node),
         "problems": [describe(one) for one in problems(wanted)],
-        "dropped": [] if node.recorded else sorted(set(node.variables) - kept),
+        "dropped": [] if node.recorded else sorted({name.strip() for name in node.variables} - kept),
     }
 
 

@@ -55,7 +55,7 @@ def _pairs(node: PcieNode, names: Mapping[str, str], topology: Mapping[str, Any]
             one, two = names[gpu.address], names[other.address]
             code = (topology.get(one) or {}).get(two) or ""
             # Behind NVLink only pairs with an adapter use PCIe.
-            if other.kind == "nic" or not code.startswith("NV"):
+            if not code.startswith("NV"):
                 yield _judged(node, gpu, other, one, two)
 
 

@@ -30,7 +30,7 @@ def verdicts(fact, **more):
 
 def test_the_answer_is_plain():
     found = answer(
-        PRESENT, {"gpu_nccl": {**FACT, "recorded": False, "variables": {"NCCL_ALGO": "Ring"}, "original": True}}
+        PRESENT, {"gpu_nccl": {**FACT, "recorded": False, "variables": {"NCCL_ALGO ": " Ring"}, "original": True}}
     )
     assert found["files"][0]["content"].endswith("# Declared in the inventory.\nNCCL_IB_TC=106\n")
     assert (found["problems"], found["dropped"]) == ([], ["NCCL_ALGO"])
