@@ -165,6 +165,11 @@ def pcie_problems(world: World, resolve: Resolve) -> list[Problem]:
     return refused(world, resolve, pcie.DEFAULTS, lambda given: pcie.problems(pcie.request(given)))
 
 
+def rdma_problems(world: World, resolve: Resolve) -> list[Problem]:
+    """Return what role rdma cannot do."""
+    return refused(world, resolve, rdma.DEFAULTS, rdma.problems)
+
+
 def refused(
     world: World, resolve: Resolve, names: Iterable[str], judge: Callable[[Mapping[str, Any]], Iterable[Problem]]
 ) -> list[Problem]:
@@ -199,18 +204,6 @@ def _lacking(world: World, hosts: Iterable[str], names: Iterable[str]) -> Iterat
             # Ansible's fact writes "_" for what is no letter or digit.
             if not {str(one), re.sub(r"\W", "_", str(one))} & set(held):
                 yield Problem("firewall_lacks_interface", str(one), {"nodes": [host], "interfaces": sorted(held)})
-
-
-def rdma_problems(world: World, resolve: Resolve) -> list[Problem]:
-    """Return what role rdma cannot do; values of the wrong type are told by type_problems."""
-    problems = []
-    for name, value, hosts in settings(world, rdma.DEFAULTS):
-        resolved = resolve(hosts[0] if hosts else None, value)
-        try:
-            problems += [] if resolved in (UNRESOLVED, None) else list(rdma.problems({name: resolved}))
-        except (AttributeError, TypeError, ValueError):
-            continue
-    return problems
 
 
 def settings(world: World, names: Iterable[str]) -> Iterator[Setting]:

@@ -106,10 +106,9 @@ class Bridging:
             env=self.environment,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            text=True,
             check=False,
         )
-        return done.returncode, done.stdout
+        return done.returncode, done.stdout.decode()
 
     def output(self, arguments):
         """Return the output, None of what fails, as ansible_module.program_output does."""
