@@ -98,6 +98,7 @@ ansible_facts:
         pcie_recorded: false
         firewall_recorded: false
         rdma_recorded: false
+        qos_recorded: false
 """
 
 from ansible.module_utils.basic import AnsibleModule

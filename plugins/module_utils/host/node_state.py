@@ -56,6 +56,7 @@ def read_node_state(tree, run, package_patterns, service_names, paths):
         "nccl_conf_recorded": tree.exists("/var/lib/allreduce/nccl_conf.json"),
         "firewall_recorded": tree.exists("/var/lib/allreduce/firewall.json"),
         "rdma_recorded": tree.exists("/var/lib/allreduce/rdma.json"),
+        "qos_recorded": tree.exists("/var/lib/allreduce/qos.json"),
     }
 
 

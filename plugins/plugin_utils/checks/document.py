@@ -17,6 +17,7 @@ from ..firewall.answer import comparisons as firewall_comparisons
 from ..nccl.answer import comparisons as nccl_comparisons
 from ..pcie.answer import comparisons as pcie_comparisons
 from ..pcie.answer import pairs as pcie_pairs
+from ..qos.answer import comparisons as qos_comparisons
 from ..rdma.answer import comparisons as rdma_comparisons
 from ..tuning.answer import comparisons as tuning_comparisons
 from . import pcie
@@ -58,6 +59,7 @@ def describe(name: str, hostvars: Mapping[str, Mapping], present: bool) -> dict[
     comparisons += nccl_comparisons(variables, facts) if present else []
     comparisons += rdma_comparisons(variables, facts) if present else []
     comparisons += pcie_comparisons(variables, facts) if present else []
+    comparisons += qos_comparisons(name, hostvars, variables.get("groups") or {}, facts) if present else []
     checks = node_checks(comparisons, stack, state, gpu_node, *answers) if present else lost_node_checks(name)
     checks += on_node(name, pcie.checks(facts.get("gpu_pcie"), gpu_node)) if present else []
     return {
@@ -69,6 +71,7 @@ def describe(name: str, hostvars: Mapping[str, Mapping], present: bool) -> dict[
         "gpu_stack": stack,
         "gpu_node_state": state,
         "gpu_health": judged,
+        "gpu_qos": facts.get("gpu_qos"),
         "comparisons": [record(one) for one in comparisons],
         "pcie_pairs": pcie_pairs(facts) if present else [],
         "checks": checks,

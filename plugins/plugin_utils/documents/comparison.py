@@ -49,6 +49,7 @@ class Remedy(str, Enum):
     RULES = "rules"  # firewall
     PORTS = "ports"  # rdma
     LIBRARY = "library"  # a person: driver, libraries and kernel do not fit together
+    SHAPE = "shape"  # qos
     MEASURE = "measure"  # the node could not be asked
 
     @classmethod

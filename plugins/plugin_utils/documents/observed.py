@@ -155,3 +155,4 @@ class Observed:
     pcie_recorded: bool = False
     firewall_recorded: bool = False
     rdma_recorded: bool = False
+    qos_recorded: bool = False

@@ -15,6 +15,7 @@ from ..firewall import request as firewall
 from ..launch.request import check_numbers, plan_request
 from ..nccl import request as nccl
 from ..pcie import request as pcie
+from ..qos import request as qos
 from ..rdma import request as rdma
 from ..stack.interpreters import INTERPRETER, interpreter_problem
 from ..tuning import request as tuning
@@ -80,7 +81,7 @@ def all_problems(
     misspelt, warnings = name_problems(world, roles, [*ignore, *ignored(world)])
     found = inventory_problems(world, resolve) + misspelt + type_problems(world, options, resolve)
     found += interpreter_problems(world, resolve) + tuning_problems(world, resolve)
-    for problems in (firewall_problems, nccl_problems, pcie_problems, rdma_problems):
+    for problems in (firewall_problems, nccl_problems, pcie_problems, qos_problems, rdma_problems):
         found += problems(world, resolve)
     return found, warnings
 
@@ -204,6 +205,23 @@ def _lacking(world: World, hosts: Iterable[str], names: Iterable[str]) -> Iterat
             # Ansible's fact writes "_" for what is no letter or digit.
             if not {str(one), re.sub(r"\W", "_", str(one))} & set(held):
                 yield Problem("firewall_lacks_interface", str(one), {"nodes": [host], "interfaces": sorted(held)})
+
+
+def qos_problems(world: World, resolve: Resolve) -> list[Problem]:
+    """Return values of role qos that cannot be meant, and interfaces that are too fast or not there, where facts are known."""
+    problems: list[Problem] = []
+    for name, value, hosts in settings(world, qos.DEFAULTS):
+        resolved = resolve(hosts[0] if hosts else None, value)
+        if resolved not in (UNRESOLVED, None):
+            problems += qos.problems({name: resolved})
+    for host in world.nodes:
+        given = {**world.hosts[host], **world.play, **world.command_line}
+        if given.get("qos_state") == "present":
+            names: list[str] = [name for name in ("qos_rate", "qos_interfaces") if name in given]
+            known: dict[str, Any] = {name: resolve(host, given[name]) for name in names}
+            if not any(value is UNRESOLVED for value in known.values()):
+                problems += qos.link_problems(host, {**given, **known})
+    return problems
 
 
 def settings(world: World, names: Iterable[str]) -> Iterator[Setting]:

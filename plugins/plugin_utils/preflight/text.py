@@ -11,6 +11,7 @@ from typing import Any
 
 from .firewall_text import FIREWALL
 from .problem import Problem
+from .qos_text import QOS
 from .rdma_text import RDMA
 from .scope import Scope
 
@@ -206,6 +207,7 @@ SENTENCES = {
     ),
     **FIREWALL,
     **RDMA,
+    **QOS,
 }
 
 

@@ -247,5 +247,27 @@ def test_what_role_firewall_refuses(variables, expected):
     problems, _warnings = all_problems(
         world({"gpu-1": {"gpu_cluster_address": "10.0.0.1", **variables}}), {**ROLES, "firewall": options}, as_written
     )
+
+
+FAST = {"interfaces": ["eth0"], "default_ipv4": {"interface": "eth0"}, "eth0": {"speed": 100000}}
+
+
+@pytest.mark.parametrize(
+    ("variables", "expected"),
+    [
+        ({"qos_rate": "100gbit"}, [("qos_too_fast", "qos_rate")]),
+        ({"qos_guarantee": "most of it"}, [("qos_no_share", "qos_guarantee")]),
+        ({"qos_rate": "{{ later }}", "qos_state": "present", "ansible_facts": FAST}, []),
+        ({"qos_state": "present", "ansible_facts": FAST}, [("qos_too_fast", "eth0 of gpu-1")]),
+        ({"qos_state": "absent", "ansible_facts": FAST}, []),
+        ({"qos_state": "present", "qos_rate": "20gbit", "ansible_facts": FAST}, []),
+        ({"qos_state": "present", "qos_interfaces": ["ib7"], "ansible_facts": FAST}, [("qos_lacks_interface", "ib7")]),
+    ],
+)  # fmt: skip
+def test_what_role_qos_refuses(variables, expected):
+    options = {name: {"type": "str"} for name in ("qos_state", "qos_rate", "qos_guarantee")}
+    options["qos_interfaces"] = {"type": "list"}
+    hosts = {"gpu-1": {"gpu_cluster_address": "10.0.0.1", **variables}, "gpu-2": {"gpu_cluster_address": "10.0.0.2"}}
+    problems, _warnings = all_problems(world(hosts), {**ROLES, "qos": options}, as_written)
     assert [(one.code, one.subject) for one in problems] == expected
     assert all(describe(one).endswith(".") for one in problems)

@@ -1,0 +1,195 @@
+#!/usr/bin/python
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import absolute_import, division, print_function
+
+__metaclass__ = type
+
+DOCUMENTATION = r"""
+module: qos
+short_description: Shape a node's interfaces in classes, and put back what was there before
+version_added: 0.1.0
+description:
+  - Loads a table of nftables that chooses the class of a packet, gives interfaces their HTB classes, and writes what does so
+    again at boot. The queueing discipline that was there before the first change is recorded in C(/var/lib/allreduce/qos.json).
+    What is declared no more, or all of it with O(state=absent), is put back.
+  - A program that fails leaves the node as it was before.
+  - Which classes a node gets is decided by role P(allreduce.gpu.qos#role); this module carries it out.
+author: "The allreduce.gpu authors (@allreduce)"
+attributes:
+  check_mode:
+    description: Predicts changes without making them.
+    support: full
+  diff_mode:
+    description: Shows what changes in each file, and the class table of each interface.
+    support: full
+options:
+  state:
+    description: V(absent) puts back everything that was recorded.
+    type: str
+    choices: [present, absent]
+    default: present
+  interfaces:
+    description: Interfaces and their classes.
+    type: list
+    elements: dict
+    default: []
+    suboptions:
+      name:
+        description: Name of the interface.
+        type: str
+        required: true
+      ifb:
+        description: Name of the ifb device that its arriving packets go through; empty, they come as they are.
+        type: str
+        default: ''
+      rate:
+        description: Rate of all classes together, in bit/s.
+        type: int
+        required: true
+      leaf:
+        description: Queueing discipline below each class; empty, that of HTB.
+        type: str
+        default: ''
+      classes:
+        description: Classes below the one of the whole rate. The last is that of all packets that nobody chose a class for.
+        type: list
+        elements: dict
+        required: true
+        suboptions:
+          minor:
+            description: Minor number of the class, as hexadecimal digits.
+            type: str
+            required: true
+          rate:
+            description: Guaranteed rate in bit/s.
+            type: int
+            required: true
+          ceil:
+            description: Rate in bit/s that it may borrow up to.
+            type: int
+            required: true
+          prio:
+            description: Whose turn is first to borrow; the lowest number is.
+            type: int
+            required: true
+      filters:
+        description: Words of tc after C(filter add dev X parent Y) that choose the class of arriving packets.
+        type: list
+        elements: str
+        default: []
+  table:
+    description: Text for C(nft -f) that chooses the class of packets.
+    type: str
+    default: ''
+  digest:
+    description: What tells O(table) from others; it has it as a comment.
+    type: str
+    default: ''
+  files:
+    description: Files and links that do the same at boot.
+    type: list
+    elements: dict
+    default: []
+    suboptions:
+      path:
+        description: Absolute path.
+        type: path
+        required: true
+      content:
+        description: The whole text of a file.
+        type: str
+      mode:
+        description: Permissions of a file as four octal digits in quotes.
+        type: str
+        default: '0644'
+      link:
+        description: What a link points to, in place of a file.
+        type: str
+  root:
+    description:
+      - Directory to change in place of the root directory, to try a change on a recorded machine.
+      - With any other value than V(/) no program is run.
+    type: path
+    default: /
+"""
+
+EXAMPLES = r"""
+- name: Put back the queueing disciplines that were there before
+  allreduce.gpu.qos:
+    state: absent
+"""
+
+RETURN = r"""
+changes:
+  description: The steps, each with C(kind) (C(file), C(table) or C(interface)), and C(subject).
+  returned: success, and when the node refuses a step
+  type: list
+  elements: dict
+  sample:
+    - {kind: interface, subject: eth0}
+findings:
+  description: Why it failed, for programs. Decide by C(code).
+  returned: success, and when the node refuses a step
+  type: list
+  elements: dict
+  sample:
+    - {code: command_failed, subject: tc -batch -, detail: {status: 1, reason: "Error: Specified qdisc kind is unknown."}}
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ..module_utils.host.ansible_module import program_runner, replace_file
+from ..module_utils.machine.files import FileTree
+from ..module_utils.settings.qos import NOTHING, Machine, settle
+from ..module_utils.settings.qos_describe import describe
+
+NAME = {"type": "str", "required": True}
+NUMBER = {"type": "int", "required": True}
+TEXT = {"type": "str", "default": ""}
+CLASS = {"minor": NAME, "rate": NUMBER, "ceil": NUMBER, "prio": NUMBER}
+INTERFACE = {
+    "name": NAME, "ifb": TEXT, "rate": NUMBER, "leaf": TEXT, "filters": {"type": "list", "elements": "str", "default": []},
+    "classes": {"type": "list", "elements": "dict", "required": True, "options": CLASS},
+}  # fmt: skip
+FILE = {
+    "path": {"type": "path", "required": True}, "content": {"type": "str"}, "mode": {"type": "str", "default": "0644"},
+    "link": {"type": "str"},
+}  # fmt: skip
+ONE_OF = {"required_one_of": [["content", "link"]], "mutually_exclusive": [["content", "link"]]}
+SPEC = {
+    "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
+    "interfaces": {"type": "list", "elements": "dict", "default": [], "options": INTERFACE},
+    "table": TEXT,
+    "digest": TEXT,
+    "files": dict({"type": "list", "elements": "dict", "default": [], "options": FILE}, **ONE_OF),
+    "root": {"type": "path", "default": "/"},
+}
+
+
+def main():
+    """Read, plan, apply; what of it is done in check mode is settle's business."""
+    module = AnsibleModule(argument_spec=SPEC, supports_check_mode=True)
+    given = module.params
+    run = program_runner(module) if given["root"] == "/" else None
+    machine = Machine(FileTree(given["root"]), lambda path, content: replace_file(module, path, content), run)
+    wanted = NOTHING if given["state"] == "absent" else {key: given[key] for key in NOTHING}
+    wanted = dict(wanted, digest=wanted["digest"] or None)
+    for one in wanted["files"]:
+        one.pop("mode" if one["link"] is not None else "link")
+    try:
+        answer = settle(machine, wanted, module.check_mode)
+    except (EnvironmentError, ValueError) as error:
+        module.fail_json(msg="The node's interfaces cannot be shaped: %s." % error)
+    answer["changes"] = [{key: one[key] for key in ("kind", "subject")} for one in answer["changes"]]
+    answer["findings"] = answer.pop("problems")
+    if answer["findings"]:
+        sentences = [describe(one) for one in answer["findings"]]
+        module.fail_json(msg=" ".join(sentences + ["What was there before was put back."]), **answer)
+    module.exit_json(**answer)
+
+
+if __name__ == "__main__":
+    main()

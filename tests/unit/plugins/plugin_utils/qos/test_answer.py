@@ -1,0 +1,65 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Variables and facts in, what the role and the verification need out."""
+
+import json
+
+import pytest
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.comparison import Status
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.parsing import DocumentError
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.qos.answer import answer, comparisons, questions
+
+FACT = {
+    "tc": True, "nft": True, "table": None, "kernel": {"htb": True},
+    "interfaces": {"eth0": {"addresses": ["10.0.0.1"], "speed": 10000, "shaped": {"root": None}}},
+}  # fmt: skip
+HOSTS = {
+    "a": {"gpu_cluster_address": "10.0.0.1", "qos_state": "present"},
+    "b": {"gpu_cluster_address": "10.0.0.2"},
+}
+GROUPS = {"gpu_nodes": ["a", "b"]}
+
+
+def test_what_has_to_be_known():
+    assert questions({}) == {"cgroups": []}
+    assert questions({"qos_cgroups": "/training.slice,x"}) == {"cgroups": ["training.slice", "x"]}
+
+
+def test_the_answer_is_plain():
+    found = json.loads(json.dumps(answer("a", HOSTS, GROUPS, {"gpu_qos": FACT})))
+    assert found["problems"] == []
+    assert "10.0.0.2" in found["plan"]["table"] and found["plan"]["interfaces"][0]["name"] == "eth0"
+
+
+@pytest.mark.parametrize(
+    ("variables", "facts", "sentence"),
+    [
+        ({"qos_rate": "10"}, {"gpu_qos": {**FACT, "tc": False}}, "This node has no tc"),
+        ({"qos_rate": "much"}, {}, "qos_rate is 'much'; write a rate as tc takes it"),
+    ],
+)
+def test_why_not_is_told_in_sentences(variables, facts, sentence):
+    found = answer("a", {**HOSTS, "a": {**HOSTS["a"], **variables}}, GROUPS, facts)
+    assert found["plan"] is None and found["problems"][0].startswith(sentence)
+
+
+@pytest.mark.parametrize(
+    ("variables", "facts", "statuses"),
+    [
+        ({"qos_state": "absent"}, {}, []),
+        ({"qos_state": "absent"}, {"gpu_node_state": {"qos_recorded": True}}, [Status.UNWANTED]),
+        ({}, {}, [Status.UNKNOWN]),
+        ({"qos_rate": "much"}, {"gpu_qos": FACT}, [Status.UNKNOWN]),
+        ({}, {"gpu_qos": FACT}, [Status.MISSING] * 4),
+        ({"qos_rate": "100gbit"}, {"gpu_qos": FACT}, [Status.UNKNOWN]),
+    ],
+)
+def test_comparisons(variables, facts, statuses):
+    hosts = {**HOSTS, "a": {**HOSTS["a"], **variables}}
+    assert [one.status for one in comparisons("a", hosts, GROUPS, facts)] == statuses
+
+
+def test_a_fact_of_the_wrong_shape_is_refused():
+    with pytest.raises(DocumentError, match=r"gpu_qos\.interfaces"):
+        answer("a", HOSTS, GROUPS, {"gpu_qos": {"interfaces": []}})
