@@ -85,15 +85,17 @@ def _ipoib(wanted: Request, node: RdmaNode) -> Iterator[Comparison]:
 
 
 def _fabric(wanted: Request, node: RdmaNode) -> Iterator[Comparison]:
+    roce = wanted.roce
+    if roce is None:
+        return
     for name in fabric_interfaces(wanted, node):
-        assert wanted.roce is not None
         found = node.dcb.get(name) or Bridging()
-        for dscp, priority in desired_port(name, wanted.roce)["apps"].items():
+        for dscp, priority in desired_port(name, roce)["apps"].items():
             state = None if found.apps is None else found.apps.get(dscp)
             yield _part(f"{name} DSCP {dscp}", f"priority {priority}", None if state is None else f"priority {state}")
-        yield _part(f"{name} PFC", _listed(wanted.roce.pfc), None if found.pfc is None else _listed(found.pfc))
-        if wanted.roce.ets:
-            desired = ets(wanted.roce.ets)
+        yield _part(f"{name} PFC", _listed(roce.pfc), None if found.pfc is None else _listed(found.pfc))
+        if roce.ets:
+            desired = ets(roce.ets)
             shown = _shares(found.ets.tsa, found.ets.bandwidth, found.ets.classes) if found.ets else None
             yield _part(f"{name} ETS", _shares(desired["tsa"], desired["bandwidth"], desired["classes"]), shown)
 

@@ -101,9 +101,10 @@ def plan(wanted: Request, node: RdmaNode, driver: Driver) -> dict[str, Any]:
 def declared(wanted: Request, node: RdmaNode) -> dict[str, dict[str, list[Any]]]:
     """Return {interface: {ports, values}} of everything that its driver forgets."""
     found: dict[str, dict[str, list[Any]]] = {}
-    for name in fabric_interfaces(wanted, node):
-        assert wanted.roce is not None
-        found[name] = {"ports": [port(name, wanted.roce)], "values": _cnp(name, wanted.roce, node)}
+    roce = wanted.roce
+    if roce is not None:
+        for name in fabric_interfaces(wanted, node):
+            found[name] = {"ports": [port(name, roce)], "values": _cnp(name, roce, node)}
     for name, one in wanted.ipoib.items():
         values = [
             {"path": f"/sys/class/net/{name}/{key}", "value": str(one[key])} for key in ("mode", "mtu") if key in one

@@ -56,10 +56,16 @@ def test_an_adapter_that_the_library_does_not_list(tmp_path):
     assert found["adapters"] == {"mlx5_0": GOOD, "mlx5_1": {"code": "not_listed", "errno": None}}
 
 
-def test_no_library_at_all():
-    missing = lambda probe: lambda say: probe(say, "libnone-such.so.9")  # noqa: E731
-    assert gpudirect.ask_verbs(["mlx5_0"], missing(gpudirect_probe.probe_verbs))["code"] == "no_library"
-    assert gpudirect.ask_cuda(missing(gpudirect_probe.probe_cuda))["code"] == "no_library"
+@pytest.mark.parametrize(
+    ("ask", "probe"),
+    [
+        (lambda probe: gpudirect.ask_verbs(["mlx5_0"], probe), gpudirect_probe.probe_verbs),
+        (gpudirect.ask_cuda, gpudirect_probe.probe_cuda),
+    ],
+    ids=["verbs", "cuda"],
+)
+def test_no_library_at_all(ask, probe):
+    assert ask(lambda say: probe(say, "libnone-such.so.9"))["code"] == "no_library"
 
 
 def test_what_the_gpus_export(tmp_path):
