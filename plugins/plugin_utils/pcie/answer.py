@@ -59,10 +59,8 @@ def acs_bridges(node: PcieNode, gpu_node: Mapping[str, Any]) -> list[str]:
 def comparisons(variables: Mapping[str, Any], facts: Mapping[str, Any]) -> list[Comparison]:
     """Return every comparison of what was asked for; raise DocumentError for facts of the wrong shape."""
     wanted = request(variables)
-    if not wanted.present:
+    if not wanted.asks:
         return compare_unwanted(bool((facts.get("gpu_node_state") or {}).get("pcie_recorded")))
-    if not wanted.clear_redirect and not wanted.read_request:
-        return []
     if not facts.get("gpu_pcie"):
         return compare_unmeasured()
     node, gpu_node = _node(facts), facts.get("gpu_node") or {}

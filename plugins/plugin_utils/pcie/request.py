@@ -25,6 +25,11 @@ class Request:
     clear_redirect: bool = False
     read_request: int = 0
 
+    @property
+    def asks(self) -> bool:
+        """Tell whether anything is to be changed."""
+        return self.present and (self.clear_redirect or self.read_request > 0)
+
 
 def request(variables: Mapping[str, Any]) -> Request:
     """Return what the variables ask for; those that are not set have their role's default."""

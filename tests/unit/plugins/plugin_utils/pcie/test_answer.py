@@ -116,6 +116,7 @@ def test_comparisons(tmp_path, variables, acs, size, expected):
     [
         ({}, {}, []),
         ({}, {"gpu_node_state": {"pcie_recorded": True}}, [Status.UNWANTED]),
+        ({"pcie_state": "present"}, {"gpu_node_state": {"pcie_recorded": True}}, [Status.UNWANTED]),
         (CLEAR, {}, [Status.UNKNOWN]),
     ],
 )
