@@ -99,6 +99,7 @@ ansible_facts:
         firewall_recorded: false
         rdma_recorded: false
         qos_recorded: false
+        scratch_recorded: false
 """
 
 from ansible.module_utils.basic import AnsibleModule

@@ -57,6 +57,7 @@ def read_node_state(tree, run, package_patterns, service_names, paths):
         "firewall_recorded": tree.exists("/var/lib/allreduce/firewall.json"),
         "rdma_recorded": tree.exists("/var/lib/allreduce/rdma.json"),
         "qos_recorded": tree.exists("/var/lib/allreduce/qos.json"),
+        "scratch_recorded": tree.exists("/var/lib/allreduce/scratch.json"),
     }
 
 

@@ -19,6 +19,7 @@ from ..pcie.answer import comparisons as pcie_comparisons
 from ..pcie.answer import pairs as pcie_pairs
 from ..qos.answer import comparisons as qos_comparisons
 from ..rdma.answer import comparisons as rdma_comparisons
+from ..scratch.answer import comparisons as scratch_comparisons
 from ..tuning.answer import comparisons as tuning_comparisons
 from . import pcie
 from .check import Check, on_node
@@ -60,6 +61,7 @@ def describe(name: str, hostvars: Mapping[str, Mapping], present: bool) -> dict[
     comparisons += rdma_comparisons(variables, facts) if present else []
     comparisons += pcie_comparisons(variables, facts) if present else []
     comparisons += qos_comparisons(name, hostvars, variables.get("groups") or {}, facts) if present else []
+    comparisons += scratch_comparisons(variables, facts) if present else []
     checks = node_checks(comparisons, stack, state, gpu_node, *answers) if present else lost_node_checks(name)
     checks += on_node(name, pcie.checks(facts.get("gpu_pcie"), gpu_node)) if present else []
     return {

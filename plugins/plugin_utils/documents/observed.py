@@ -156,3 +156,4 @@ class Observed:
     firewall_recorded: bool = False
     rdma_recorded: bool = False
     qos_recorded: bool = False
+    scratch_recorded: bool = False

@@ -17,6 +17,7 @@ from ..nccl import request as nccl
 from ..pcie import request as pcie
 from ..qos import request as qos
 from ..rdma import request as rdma
+from ..scratch import request as scratch
 from ..stack.interpreters import INTERPRETER, interpreter_problem
 from ..tuning import request as tuning
 from ..tuning.tables import load
@@ -81,7 +82,7 @@ def all_problems(
     misspelt, warnings = name_problems(world, roles, [*ignore, *ignored(world)])
     found = inventory_problems(world, resolve) + misspelt + type_problems(world, options, resolve)
     found += interpreter_problems(world, resolve) + tuning_problems(world, resolve)
-    for problems in (firewall_problems, nccl_problems, pcie_problems, qos_problems, rdma_problems):
+    for problems in (firewall_problems, nccl_problems, pcie_problems, qos_problems, rdma_problems, scratch_problems):
         found += problems(world, resolve)
     return found, warnings
 
@@ -169,6 +170,11 @@ def pcie_problems(world: World, resolve: Resolve) -> list[Problem]:
 def rdma_problems(world: World, resolve: Resolve) -> list[Problem]:
     """Return what role rdma cannot do."""
     return refused(world, resolve, rdma.DEFAULTS, rdma.problems)
+
+
+def scratch_problems(world: World, resolve: Resolve) -> list[Problem]:
+    """Return what role scratch refuses before it looks at disks."""
+    return refused(world, resolve, scratch.DEFAULTS, lambda given: scratch.problems(scratch.request(given)))
 
 
 def refused(

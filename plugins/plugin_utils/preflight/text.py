@@ -200,6 +200,18 @@ SENTENCES = {
     ),
     "nccl_refused": "nccl_conf_variables has {subject}, which is refused: {reason} ({source}); take it out.",
     "pcie_no_size": "pcie_max_read_request is {subject}; choose from {sizes}.",
+    "scratch_no_path": (
+        "scratch_disks has {subject}, which names no disk; give its path below /dev, without a pattern, best from /dev/disk/by-id."
+    ),
+    "scratch_mount_point": (
+        "scratch_mount_point is {subject}; give an absolute path that hides nothing of the system, such as /scratch or /mnt/scratch."
+    ),
+    "scratch_name": "scratch_name is {subject}; give letters, digits, _ and -, at most 31, and no mdN, which the kernel chooses itself.",
+    "scratch_mode": "scratch_mode is {subject}; give four octal digits in quotes, such as '0755'.",
+    "scratch_chunk": "scratch_chunk_kib is {subject}; give a power of two from 4 on.",
+    "scratch_negative": "{subject} is {value}; give 0 or a larger number.",
+    "scratch_refused": "scratch_mount_options has {subject}, which is refused: {reason} ({source}); take it out.",
+    "scratch_no_option": "scratch_mount_options has {subject}, which is not one option; give each as an entry of its own.",
     "report_not_read": "{subject} cannot be read ({error}); correct its permissions, or set another report_directory.",
     "report_not_written": (
         "{subject} cannot be written ({error}); free some space or correct its permissions, or set another "

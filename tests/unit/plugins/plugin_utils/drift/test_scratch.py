@@ -1,0 +1,90 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The scratch against what is declared: what verify says."""
+
+from __future__ import annotations
+
+import pytest
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks.drift import checks
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.scratch.answer import comparisons
+
+PRESENT = {"scratch_state": "present", "scratch_owner": "trainer"}
+MOUNTED = {
+    "source": "/dev/md127", "type": "xfs", "options": ["noatime", "rw"], "ours": True, "owner": "trainer:trainer", "mode": "0755",
+}  # fmt: skip
+FACT = {
+    "container": False, "recorded": True, "left": None, "refused": [], "expected": 2, "array": "/dev/md/scratch",
+    "members": ["/dev/nvme0n1", "/dev/nvme1n1"], "device": "/dev/md127", "mounted": MOUNTED, "trim": True,
+}  # fmt: skip
+
+
+def judged(fact, **variables):
+    found = list(checks(comparisons({**PRESENT, **variables}, {"gpu_scratch": fact})))
+    return {one["name"]: one for one in found}
+
+
+def failed(found):
+    return {name: one["reason"] for name, one in found.items() if one["status"] != "passed"}
+
+
+def test_as_declared():
+    found = judged(FACT)
+    assert set(found) == {"scratch_members", "scratch_mount", "scratch_options", "scratch_owner", "scratch_trim"}
+    assert failed(found) == {}
+
+
+@pytest.mark.parametrize(
+    ("change", "variables", "name", "words"),
+    [
+        ({"members": []}, {}, "scratch_members", "/dev/md/scratch is missing; run site again"),
+        ({"members": ["/dev/nvme0n1"]}, {}, "scratch_members", "/dev/md/scratch is /dev/nvme0n1 instead of 2 disks"),
+        ({"mounted": None}, {}, "scratch_mount", "/scratch is missing; run site again"),
+        ({"mounted": {**MOUNTED, "ours": False}}, {}, "scratch_mount", "nothing is wiped"),
+        ({"mounted": {**MOUNTED, "options": ["rw", "relatime"]}}, {}, "scratch_options", "instead of noatime"),
+        ({"mounted": {**MOUNTED, "owner": "root:root"}}, {}, "scratch_owner", "root:root 0755 instead of trainer 0755"),
+        ({"mounted": {**MOUNTED, "mode": "0777"}}, {}, "scratch_owner", "0777"),
+        ({}, {"scratch_group": "ml"}, "scratch_owner", "instead of trainer:ml"),
+        ({"trim": False}, {}, "scratch_trim", "fstrim.timer is disabled instead of enabled"),
+        (
+            {
+                "refused": [
+                    {"code": "partition_table", "subject": "/dev/nvme0n1", "detail": {"type": "gpt", "offset": 512}}
+                ]
+            },
+            {},
+            "scratch_disks",
+            "/dev/nvme0n1 has a partition table (gpt at 512)",
+        ),
+    ],
+)
+def test_what_differs(change, variables, name, words):
+    found = failed(judged({**FACT, **change}, **variables))
+    assert list(found) == [name] and words in found[name]
+
+
+@pytest.mark.parametrize(("change", "variables"), [({"trim": None}, {}), ({"trim": False}, {"scratch_trim": False})])
+def test_no_timer_to_compare(change, variables):
+    assert "scratch_trim" not in judged({**FACT, **change}, **variables)
+
+
+@pytest.mark.parametrize("left", ["container", "none_blank"])
+def test_a_node_that_gets_none(left):
+    found = judged({"left": left, "recorded": False})
+    assert failed(found) == {} and found["scratch_disks"]["measured"].startswith("none: ")
+
+
+def test_a_lost_scratch_is_no_node_without_disks():
+    """Where one was made, a node without blank disks has lost it."""
+    assert failed(judged({"left": "none_blank", "recorded": True, "expected": 2})) != {}
+
+
+def test_not_measured():
+    found = {one["name"]: one["status"] for one in checks(comparisons(PRESENT, {}))}
+    assert found == {"scratch_mount": "unknown"}
+
+
+@pytest.mark.parametrize(("recorded", "statuses"), [(False, []), (True, ["failed"])])
+def test_not_wanted(recorded, statuses):
+    facts = {"gpu_node_state": {"scratch_recorded": recorded}}
+    assert [one["status"] for one in checks(comparisons({}, facts))] == statuses
