@@ -112,8 +112,8 @@ class Space:
             subprocess.run(["ip", "netns", "del", name], check=False)
 
 
-@pytest.fixture
-def space():
+def spaces():
+    """What a fixture yields from: a space for one test."""
     reason = lacking("tc")
     if reason:
         pytest.skip(reason)

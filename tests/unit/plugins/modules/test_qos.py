@@ -13,7 +13,7 @@ import pytest
 from ansible_collections.allreduce.gpu.plugins.modules import qos
 from ansible_collections.allreduce.gpu.tests.unit.plugins.module_utils.qos_helper import (
     INTERFACE,
-    space,  # noqa: F401 (a fixture)
+    spaces,
 )
 from ansible_collections.allreduce.gpu.tests.unit.plugins.module_utils.tuning_helper import snapshot
 
@@ -26,6 +26,11 @@ WANTED = {
         {"path": "/etc/systemd/system/x.device.wants/allreduce-qos@x.service", "link": UNIT},
     ]
 }
+
+
+@pytest.fixture
+def space():
+    yield from spaces()
 
 
 def run(name, check=False, before=(), **options):
@@ -69,7 +74,7 @@ def test_a_record_that_is_not_ours_is_refused(tmp_path):
     assert result["failed"] and "has format 9; this release reads 1" in result["msg"]
 
 
-def test_the_class_table_is_shown(space):  # noqa: F811
+def test_the_class_table_is_shown(space):
     """In check mode, so that the record of this machine stays as it is."""
     inside = ["ip", "netns", "exec", space.names[0]]
     result = run("qos", check=True, before=inside, interfaces=[INTERFACE])

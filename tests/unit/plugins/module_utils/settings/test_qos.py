@@ -15,12 +15,17 @@ from ansible_collections.allreduce.gpu.tests.unit.plugins.module_utils.qos_helpe
     INTERFACE,
     RULES,
     lacking,
-    space,  # noqa: F401 (a fixture)
+    spaces,
 )
 from ansible_collections.allreduce.gpu.tests.unit.plugins.module_utils.tuning_helper import snapshot
 
 REDIRECT = ["protocol ip prio 4 u32 match ip src 10.99.0.2 match ip sport 5201 0xffff flowid a11e:10"]
 needs_nft = pytest.mark.skipif(bool(lacking("tc", "nft")), reason=str(lacking("tc", "nft")))
+
+
+@pytest.fixture
+def space():
+    yield from spaces()
 
 
 def replace(path, content):
@@ -29,7 +34,7 @@ def replace(path, content):
 
 
 @pytest.fixture
-def machine(space, tmp_path):  # noqa: F811
+def machine(space, tmp_path):
     return qos.Machine(FileTree(str(tmp_path)), replace, space.run)
 
 
@@ -45,7 +50,7 @@ def interface(**more):
     return {**INTERFACE, **more}
 
 
-def settled(machine, what):  # noqa: F811
+def settled(machine, what):
     result = qos.settle(machine, what)
     assert result["problems"] == []
     return [(one["kind"], one["subject"]) for one in result["changes"] if one["kind"] != "file"]
@@ -66,7 +71,7 @@ BEFORE = {
 
 
 @pytest.mark.parametrize("kind", BEFORE)
-def test_there_and_back(space, machine, tmp_path, kind):  # noqa: F811
+def test_there_and_back(space, machine, tmp_path, kind):
     if BEFORE[kind]:
         space.on(space.names[0], *f"tc qdisc add dev train0 root {BEFORE[kind]}".split())
     before = (space.state(), snapshot(tmp_path))
@@ -97,7 +102,7 @@ def test_there_and_back(space, machine, tmp_path, kind):  # noqa: F811
 
 
 @needs_nft
-def test_rules_are_loaded_and_taken_away(space, machine, tmp_path):  # noqa: F811
+def test_rules_are_loaded_and_taken_away(space, machine, tmp_path):
     before = (space.state(), snapshot(tmp_path))
     assert settled(machine, wanted(interface(), rules=True)) == [("table", "allreduce_qos"), ("interface", "train0")]
     assert "meta priority set a11e:10" in space.output(["nft", "list", "table", "inet", "allreduce_qos"])
@@ -108,7 +113,7 @@ def test_rules_are_loaded_and_taken_away(space, machine, tmp_path):  # noqa: F81
     assert (space.state(), snapshot(tmp_path)) == before
 
 
-def test_arriving_packets_pass_classes_too(space, machine, tmp_path):  # noqa: F811
+def test_arriving_packets_pass_classes_too(space, machine, tmp_path):
     if space.run(["ip", "link", "add", "name", "probe0", "type", "ifb"])[0]:
         pytest.skip("this kernel has no ifb")
     space.on(space.names[0], "ip", "link", "del", "probe0")
@@ -133,7 +138,7 @@ def test_arriving_packets_pass_classes_too(space, machine, tmp_path):  # noqa: F
 
 
 @pytest.mark.parametrize("earlier", [None, interface()])
-def test_what_fails_leaves_everything_as_it_was(space, machine, tmp_path, earlier):  # noqa: F811
+def test_what_fails_leaves_everything_as_it_was(space, machine, tmp_path, earlier):
     if earlier:
         settled(machine, wanted(earlier))
     before = (space.state(), snapshot(tmp_path), read_live(space.output))
@@ -144,13 +149,13 @@ def test_what_fails_leaves_everything_as_it_was(space, machine, tmp_path, earlie
     assert (space.state(), snapshot(tmp_path), read_live(space.output)) == before
 
 
-def test_one_of_two_interfaces_fails(space, machine, tmp_path):  # noqa: F811
+def test_one_of_two_interfaces_fails(space, machine, tmp_path):
     before = (space.state(), snapshot(tmp_path))
     result = qos.settle(machine, wanted(interface(), interface(name="zzz0")))
     assert result["problems"] and (space.state(), snapshot(tmp_path)) == before
 
 
-def test_somebody_elses_queueing_discipline_is_left_alone_on_the_way_back(space, machine):  # noqa: F811
+def test_somebody_elses_queueing_discipline_is_left_alone_on_the_way_back(space, machine):
     settled(machine, wanted(interface()))
     space.on(
         space.names[0], *["tc", "qdisc", "replace", "dev", "train0", "root", "handle", "9:", "pfifo", "limit", "9"]
@@ -159,7 +164,7 @@ def test_somebody_elses_queueing_discipline_is_left_alone_on_the_way_back(space,
     assert read_live(space.output)["train0"]["root"]["handle"] == "9:"
 
 
-def test_an_interface_that_is_gone_is_forgotten(space, machine, tmp_path):  # noqa: F811
+def test_an_interface_that_is_gone_is_forgotten(space, machine, tmp_path):
     settled(machine, wanted(interface()))
     space.on(space.names[0], "ip", "link", "del", "train0")
     assert settled(machine, absent()) == []
@@ -168,7 +173,7 @@ def test_an_interface_that_is_gone_is_forgotten(space, machine, tmp_path):  # no
 
 @needs_nft
 @pytest.mark.parametrize("arguments", [[], ["train0"]])
-def test_the_program_shapes_an_interface_that_came_back(space, machine, arguments):  # noqa: F811
+def test_the_program_shapes_an_interface_that_came_back(space, machine, arguments):
     settled(machine, wanted(interface(), rules=True))
     after = (space.state(), read_live(space.output))
     recorded = machine.tree.text(RECORD)
@@ -190,7 +195,7 @@ def test_the_program_shapes_an_interface_that_came_back(space, machine, argument
     assert machine.tree.text(RECORD) == recorded
 
 
-def test_the_program_leaves_other_interfaces_alone(space, machine):  # noqa: F811
+def test_the_program_leaves_other_interfaces_alone(space, machine):
     settled(machine, wanted(interface()))
     space.on(space.names[0], "tc", "qdisc", "del", "dev", "train0", "root")
     assert qos_program.main(["other0"], machine.tree, space.run) is None
@@ -203,7 +208,7 @@ def test_the_program_without_a_declaration(tmp_path):
     )
 
 
-def test_the_fact_of_a_real_interface(space, machine, tmp_path):  # noqa: F811
+def test_the_fact_of_a_real_interface(space, machine, tmp_path):
     settled(machine, wanted(interface()))
     (tmp_path / "sys/fs/cgroup/training.slice").mkdir(parents=True)
     fact = read_qos(machine.tree, space.output, ["training.slice", "gone.slice"], probe=True)
