@@ -12,7 +12,7 @@ version_added: 0.1.0
 author: "The allreduce.gpu authors (@allreduce)"
 description:
   - Gives the text of C(authorized_keys) and the lines for C(known_hosts) and C(/etc/hosts), the same for every node.
-  - Nodes without facts keep what a former run recorded of them.
+  - Nodes without facts keep what a former run recorded of them; a host key that is recorded holds until another is accepted.
 positional: hostvars, present
 options:
   _input:
@@ -34,6 +34,14 @@ options:
     type: list
     elements: str
     default: []
+  accepted:
+    description: Fingerprints of host keys that take the place of those by which nodes are known.
+    type: dict
+    default: {}
+  rotation:
+    description: Name of the rotation that is asked for.
+    type: str
+    default: ""
 """
 
 EXAMPLES = r"""
@@ -45,38 +53,43 @@ EXAMPLES = r"""
 
 RETURN = r"""
 _value:
-  description: nodes (what to record), unknown (names), authorized_keys, known_hosts, hosts (texts); or only problem, a sentence.
+  description: >-
+    nodes (what to record), unknown (names), authorized_keys, known_hosts, hosts (texts), rotating (whether a node's keys are
+    to be replaced); or only problem, a sentence.
   type: dict
 """
 
-import base64  # noqa: E402
-
-from ..plugin_utils.cluster.ssh import describe_cluster, describe_node, key_kind  # noqa: E402
-from ..plugin_utils.preflight.problem import ProblemError  # noqa: E402
+from ..plugin_utils.cluster.host_keys import Record, changed_keys, newest_first, pinned_keys  # noqa: E402
+from ..plugin_utils.cluster.rotation import rotation_problems  # noqa: E402
+from ..plugin_utils.cluster.ssh import describe_cluster, describe_node, host_keys, key_kind  # noqa: E402
+from ..plugin_utils.preflight.problem import ProblemError, refuse  # noqa: E402
 from ..plugin_utils.preflight.text import describe_all  # noqa: E402
 
 
-def ssh_cluster(names, hostvars, present, extra=()):
+def ssh_cluster(names, hostvars, present, extra=(), accepted=None, rotation=""):
     """Collect what the role learned on each node; a user's mistake comes back as a sentence."""
     taking_part = [name for name in names if name in set(present)]
     kind = key_kind(hostvars[name] for name in names if name in hostvars)
+    kept = {name: hostvars[name]["__cluster_ssh_keys"] for name in taking_part}
+    records = [Record(name, **one["record"]) for name, one in kept.items() if one.get("record")]
     try:
-        nodes = {name: describe_node(name, hostvars[name], _public_key(hostvars[name]), kind) for name in taking_part}
-        records = [_slurped(hostvars[name].get("__cluster_ssh_record")) for name in taking_part]
-        return describe_cluster(names, nodes, [record for record in records if record], extra)
+        refuse(rotation_problems(str(rotation), [name for name in names if name not in kept], kept))
+        pins = pinned_keys(taking_part, records)
+        refuse(changed_keys({name: _keys(hostvars[name], kind) for name in taking_part}, pins, accepted or {}))
+        nodes = {
+            name: describe_node(
+                name, hostvars[name], one.get("public_key"), kind, one.get("next_public_key"), pins.get(name)
+            )
+            for name, one in kept.items()
+        }
+        found = describe_cluster(names, nodes, [record.text for record in newest_first(records)], extra)
+        return {**found, "rotating": any(not one.get("rotated", True) for one in kept.values())}
     except ProblemError as error:
         return {"problem": describe_all(error.problems)}
 
 
-def _public_key(variables):
-    """Return the key that was made for the user in this run, else the one they had; None in check mode on a bare node."""
-    made = variables["__cluster_ssh_account"].get("ssh_public_key")
-    return _slurped(variables.get("__cluster_ssh_key")) if made is None else made
-
-
-def _slurped(result):
-    """Return the text of a file, None where there was none."""
-    return base64.b64decode(result["content"]).decode("utf-8", "replace") if result and "content" in result else None
+def _keys(variables, kind):
+    return {"all": host_keys(variables), "usable": host_keys(variables, kind)}
 
 
 class FilterModule:

@@ -69,6 +69,12 @@ options:
             directory above.
         type: bool
         default: true
+      as_owner:
+        description:
+          - Whether to read and write with the rights of O(files[].owner) alone, where they may write to the directory above.
+            Links that they put in the way then lead to nothing that they could not read or change themselves.
+        type: bool
+        default: false
       validate:
         description: Program and arguments that check a new file before it takes its place; V(%s) stands for it.
         type: list
@@ -122,6 +128,7 @@ SPEC = {
     "owner": {"type": "str", "default": "root"},
     "group": {"type": "str", "default": "root"},
     "follow": {"type": "bool", "default": True},
+    "as_owner": {"type": "bool", "default": False},
     "validate": {"type": "list", "elements": "str", "default": []},
 }
 
@@ -151,7 +158,7 @@ def main():
         return write
 
     try:
-        pairs = [(wanted, config_files.read(wanted["path"], wanted["follow"])) for wanted in module.params["files"]]
+        pairs = [(wanted, config_files.found(wanted)) for wanted in module.params["files"]]
         pairs = [(config_files.completed(wanted, found), found) for wanted, found in pairs]
         plans = [(wanted, found, config_files.plan(wanted, found)) for wanted, found in pairs]
         if not module.check_mode:

@@ -12,7 +12,7 @@ short_description: Try out the driver, the frameworks and the way to the other n
 version_added: 0.1.0
 description:
   - Runs what only shows by running, C(nvidia-smi), imports of frameworks in their environments, name resolution and SSH
-    to the other nodes as the training user.
+    to the other nodes as the training user, and reads back who may log in as that user and as root.
   - Never changes the node. What could not be tried is null.
 author: "The allreduce.gpu authors (@allreduce)"
 attributes:
@@ -57,11 +57,17 @@ node_probe:
     clock_synchronised: true
     environments: {main: {torch: {version: 2.13.0+cpu, cuda_available: false, device_count: 0, libraries: {cuda: null, cudnn: null, nccl: null}}}}
     peers: {gpu-2: {address: 10.0.0.12, resolved: [10.0.0.12], ssh: null}}
+    ssh_account:
+      nodes: [{name: gpu-1, address: 10.0.0.11, public_key: ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIN4V4Ca9qCz3zQ}]
+      authorized_keys: {state: file, mode: '0600', owner: trainer, sha256: 5891b5b522d5df086d0ff0b110fbd9d21bb4fc7163af34d08286a2e846f6be03}
+      root_keys: []
+      client: {stricthostkeychecking: ask, forwardagent: 'no'}
 """
 
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.host import probes
+from ..module_utils.host.ssh_account import read_account
 
 
 def main():
@@ -78,6 +84,7 @@ def main():
     parameters = module.params
     user = probes.known_user(parameters["user"])
     environments = parameters["environments"].items()
+    peer = next(iter(sorted(parameters["peers"])), "localhost")
     module.exit_json(
         changed=False,
         node_probe={
@@ -85,6 +92,7 @@ def main():
             "clock_synchronised": probes.probe_clock(),
             "environments": {name: probes.probe_environment(name, modules, user) for name, modules in environments},
             "peers": probes.probe_peers(parameters["peers"], parameters["user"]),
+            "ssh_account": read_account(parameters["user"], peer, probes.run),
         },
     )
 

@@ -152,12 +152,11 @@ class Typist:
     def _user(self, arguments, _environment):
         name, home = shlex.quote(arguments["name"]), shlex.quote(arguments["home"])
         yield f"useradd -m -d {home} -g {shlex.quote(arguments['group'])} -s {arguments['shell']} -p '*' {name}"
-        if arguments.get("generate_ssh_key"):
-            kind = arguments["ssh_key_type"]
-            key = (
-                f"ssh-keygen -q -t {kind} -N '' -C {shlex.quote(arguments['ssh_key_comment'])} -f {home}/.ssh/id_{kind}"
-            )
-            yield f"runuser -u {name} -- sh -c {shlex.quote(f'mkdir -m 700 {home}/.ssh && {key}')}"
+
+    def _ssh_keys(self, arguments, _environment):
+        directory = shlex.quote(arguments["directory"])
+        key = f"ssh-keygen -q -t {arguments['kind']} -N '' -C {shlex.quote(arguments['comment'])} -f {directory}/id_{arguments['kind']}"
+        yield f"runuser -u {shlex.quote(arguments['user'])} -- sh -c {shlex.quote(f'mkdir -m 700 {directory} && {key}')}"
 
     def _package_hold(self, arguments, _environment):
         if arguments.get("state") != "released":

@@ -13,6 +13,9 @@ import os
 import pwd
 import re
 import stat
+import tempfile
+
+from .as_user import as_user
 
 ABSENT = {"state": "absent", "content": None, "mode": None, "owner": None, "group": None}
 
@@ -37,6 +40,16 @@ def read(path, follow=True):
         with open(path, "rb") as stream:
             found.update(state="file", content=stream.read().decode("utf-8", "replace"))
     return found
+
+
+def found(wanted):
+    """Return what is there of a declared entry, seen by whoever is to keep it."""
+    if not wanted.get("as_owner"):
+        return read(wanted["path"], wanted["follow"])
+    try:
+        return as_user(wanted["owner"], lambda: read(wanted["path"], wanted["follow"]))
+    except KeyError:  # in check mode, before the user is made
+        return dict(ABSENT)
 
 
 def _name(lookup, number):
@@ -120,7 +133,25 @@ def _heading(entry):
 
 
 def apply(wanted, steps, write):
-    """Take the steps; ``write(path, content)`` puts a whole file in place at once."""
+    """Take the steps; ``write(path, content)`` puts a whole file in place at once, where root does it."""
+    if steps and wanted.get("as_owner"):
+        as_user(wanted["owner"], lambda: _take(wanted, steps, _replace))
+    else:
+        _take(wanted, steps, write)
+
+
+def _replace(path, content):
+    handle, new = tempfile.mkstemp(dir=os.path.dirname(path))
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(content.encode("utf-8"))
+        os.rename(new, path)
+    except (OSError, ValueError):
+        os.unlink(new)
+        raise
+
+
+def _take(wanted, steps, write):
     path = wanted["path"]
     if "remove" in steps:
         os.unlink(path)

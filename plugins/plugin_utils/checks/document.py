@@ -11,8 +11,10 @@ from typing import Any
 
 from ..documents.check import STATUSES
 from ..documents.check import verdict as verdict_of
+from ..documents.comparison import Comparison
 from ..drift.desired import DEFAULTS
 from ..drift.record import node_comparisons, record
+from ..drift.ssh import compare_ssh
 from ..firewall.answer import comparisons as firewall_comparisons
 from ..nccl.answer import comparisons as nccl_comparisons
 from ..pcie.answer import comparisons as pcie_comparisons
@@ -62,6 +64,7 @@ def describe(name: str, hostvars: Mapping[str, Mapping], present: bool) -> dict[
     comparisons += pcie_comparisons(variables, facts) if present else []
     comparisons += qos_comparisons(name, hostvars, variables.get("groups") or {}, facts) if present else []
     comparisons += scratch_comparisons(variables, facts) if present else []
+    comparisons += _ssh_comparisons(variables, probe.get("node_probe") or {}) if present else []
     checks = node_checks(comparisons, stack, state, gpu_node, *answers) if present else lost_node_checks(name)
     checks += on_node(name, pcie.checks(facts.get("gpu_pcie"), gpu_node)) if present else []
     return {
@@ -78,6 +81,11 @@ def describe(name: str, hostvars: Mapping[str, Mapping], present: bool) -> dict[
         "pcie_pairs": pcie_pairs(facts) if present else [],
         "checks": checks,
     }
+
+
+def _ssh_comparisons(variables: Mapping, probe: Mapping) -> list[Comparison]:
+    user = str(variables.get("verify_user") or variables.get("cluster_ssh_user") or "trainer")
+    return compare_ssh(probe.get("ssh_account"), user, variables.get("cluster_ssh_authorized_keys") or [])
 
 
 def all_checks(document: Mapping) -> list[Check]:

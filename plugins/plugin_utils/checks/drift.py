@@ -28,6 +28,7 @@ ADVICE = {
     Remedy.FOREIGN: "remove that line, or name the variable in nccl_conf_elsewhere",
     Remedy.SCRATCH: "run site again",
     Remedy.DISKS: "free the disks and the mount point by hand, or declare others; nothing is wiped",
+    Remedy.LINE: "remove that line",
     Remedy.RESTART: "restart needed: restart the service, or end the session, and start it again",
     Remedy.OVERRIDE: "remove that line, or do not declare the value",
     Remedy.BOOT: "reboot the node",

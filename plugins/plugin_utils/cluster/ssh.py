@@ -17,7 +17,15 @@ from ..preflight.problem import Problem, refuse
 from .address import address_problems, cluster_address
 from .hosts import is_own_name
 
-__all__ = ["authorized_keys", "describe_cluster", "describe_node", "hosts_lines", "known_hosts"]
+__all__ = [
+    "authorized_keys",
+    "describe_cluster",
+    "describe_node",
+    "host_keys",
+    "hosts_lines",
+    "key_kind",
+    "known_hosts",
+]
 
 # The first that a node has is enough: ssh asks a host for the kind of key it knows.
 _KEY_KINDS = ("ed25519", "ecdsa", "rsa")
@@ -40,32 +48,41 @@ def _kinds(fips: bool) -> tuple[str, ...]:
     return _FIPS_KEY_KINDS if fips else _KEY_KINDS
 
 
-def _host_key(facts: Mapping[str, Any], kinds: Iterable[str]) -> str | None:
-    for kind in kinds:
-        key = facts.get(f"ssh_host_key_{kind}_public")
-        if key:
-            return f"{facts.get(f'ssh_host_key_{kind}_public_keytype', 'ssh-' + kind)} {key}"
-    return None
+def host_keys(variables: Mapping[str, Any], kind: str | None = None) -> list[str]:
+    """Return the host keys of a node, the one to be known by first. kind: of the keys that every node takes; None: all."""
+    facts = variables.get("ansible_facts") or {}
+    found = {one: facts.get(f"ssh_host_key_{one}_public") for one in _kinds(kind not in (None, _KEY_KINDS[0]))}
+    return [
+        f"{facts.get(f'ssh_host_key_{one}_public_keytype', 'ssh-' + one)} {key}" for one, key in found.items() if key
+    ]
 
 
 def describe_node(
-    name: str, variables: Mapping[str, Any], public_key: str | None, kind: str = _KEY_KINDS[0]
+    name: str,
+    variables: Mapping[str, Any],
+    public_key: str | None,
+    kind: str = _KEY_KINDS[0],
+    next_key: str | None = None,
+    pinned: str | None = None,
 ) -> dict[str, Any]:
     """Return what the others must know of one node: its names, its addresses, its host key and its user's public key.
 
-    kind: of the keys that every node takes, see key_kind. ProblemError where public_key is the text of anything else: the
-    file lies in a directory of the user's, who could have put a link to any file there, and what is returned is shown.
+    kind: of the keys that every node takes, see key_kind; next_key: the public key that takes the place of the other in a
+    rotation; pinned: the host key that the node is known by. ProblemError where a public key is the text of anything
+    else: the file is the user's, who could have put anything there, and what is returned is shown.
     """
-    if public_key is not None and not _is_public_key(public_key):
+    if not all(key is None or _is_public_key(key) for key in (public_key, next_key)):
         refuse([Problem("invalid_public_key", name, {"kind": kind})])
     facts = variables.get("ansible_facts") or {}
+    keys = host_keys(variables, kind)
     return {
         "name": name,
         "address": cluster_address(variables),
         "nodename": facts.get("nodename") or facts.get("hostname"),
         "sources": [str(source) for source in variables.get("cluster_ssh_extra_addresses") or []],
-        "host_key": _host_key(facts, _kinds(kind != _KEY_KINDS[0])),
+        "host_key": pinned if pinned in keys else next(iter(keys), None),
         "public_key": " ".join(public_key.split()[:2]) if public_key else None,
+        **({"next_key": " ".join(next_key.split()[:2])} if next_key else {}),
     }
 
 
@@ -100,15 +117,15 @@ def _is_name(text: str) -> bool:
 
 
 def authorized_keys(nodes: Iterable[Mapping[str, Any]], extra: Iterable[str] = ()) -> str:
-    """Return the text of authorized_keys: each node's key from that node's addresses only, then the site's own lines.
+    """Return the text of authorized_keys: each node's keys from that node's addresses only, then the site's own lines.
 
     restrict switches off forwarding of every kind; a terminal gives nobody more than the commands they may run anyway.
     """
     lines = ["# Kept by role allreduce.gpu.cluster_ssh; keys of your own go into cluster_ssh_authorized_keys."]
     for node in nodes:
-        if node["public_key"]:
-            sources = ",".join([node["address"], *node["sources"]])
-            lines.append(f'restrict,pty,from="{sources}" {node["public_key"]} {node["name"]}')
+        sources = ",".join([node["address"], *node["sources"]])
+        keys = filter(None, (node["public_key"], node.get("next_key")))
+        lines += [f'restrict,pty,from="{sources}" {key} {node["name"]}' for key in keys]
     return "\n".join([*lines, *extra]) + "\n"
 
 
@@ -134,7 +151,7 @@ def describe_cluster(
     """Return the texts for every node, and the names of nodes about which nothing is known.
 
     names: all nodes of the cluster; present: descriptions of those that take part in this run; kept: JSON texts of
-    former runs, for the others: a run on a part of the nodes cuts nobody off; extra: lines for authorized_keys
+    former runs, the newest first, for the others: a run on a part of the nodes cuts nobody off; extra: lines for authorized_keys
     """
     former: dict[str, Mapping[str, Any]] = {}
     for text in kept:

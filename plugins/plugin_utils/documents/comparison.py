@@ -45,6 +45,7 @@ class Remedy(str, Enum):
     FOREIGN = "foreign"  # a person: somebody else sets what is ours to set
     SCRATCH = "scratch"  # scratch
     DISKS = "disks"  # a person: what is on the disks, or where the scratch is to be, is somebody else's
+    LINE = "line"  # a person: a line in a file of somebody else's
     RESTART = "restart"  # a person: what runs has old limits
     OVERRIDE = "override"  # a person: another file sets another value
     BOOT = "boot"  # a person: takes effect with a reboot, which no role makes for it

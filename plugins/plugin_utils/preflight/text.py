@@ -53,6 +53,15 @@ SENTENCES = {
         "The public key of the user on {subject} (id_{kind}.pub) is none that OpenSSH writes; remove it together with its "
         "private key, and the next run makes a new pair."
     ),
+    "changed_host_key": (
+        "{subject} answers with the host key {key}, but the cluster knows it by {known}: it was installed anew, or somebody answers "
+        "in its place; if 'ssh-keygen -lf' at its console shows the same, set cluster_ssh_accept_host_keys: {{{subject}: "
+        "'{key}'}}."
+    ),
+    "partial_rotation": (
+        "cluster_ssh_rotate asks for new keys, which needs all nodes at once, and {absent} take no part in this run; run again "
+        "without --limit and serial when they answer, or take cluster_ssh_rotate back."
+    ),
     "no_host_name": (
         "The host name of {nodes} is '{subject}', as of a host that nobody has named; give each a name of its own with "
         "'hostnamectl set-hostname'."

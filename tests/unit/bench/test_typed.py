@@ -116,21 +116,13 @@ def test_an_environment_is_solved_as_it_is_installed():
 
 
 def test_a_user_with_a_key():
-    lines = typed_lines(
-        action(
-            "ansible.builtin.user",
-            name="t",
-            home="/home/t",
-            group="t",
-            shell="/bin/bash",
-            generate_ssh_key=True,
-            ssh_key_type="ed25519",
-            ssh_key_comment="t@n",
-        )  # fmt: skip
+    user = action("ansible.builtin.user", name="t", home="/home/t", group="t", shell="/bin/bash")
+    assert typed_lines(user) == ["useradd -m -d /home/t -g t -s /bin/bash -p '*' t"]
+    keys = action("allreduce.gpu.ssh_keys", user="t", directory="/home/t/.ssh", kind="ed25519", comment="t@n")
+    line = typed_lines(keys)[0]
+    assert (
+        line.startswith("runuser -u t -- ") and "ssh-keygen -q -t ed25519" in line and "/home/t/.ssh/id_ed25519" in line
     )
-    assert lines[0] == "useradd -m -d /home/t -g t -s /bin/bash -p '*' t"
-    assert "ssh-keygen -q -t ed25519" in lines[1]
-    assert "/home/t/.ssh/id_ed25519" in lines[1]
 
 
 def test_files_whose_content_must_be_read():

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.allreduce.gpu.plugins.modules import config_files
+from ansible_collections.allreduce.gpu.tests.unit.plugins.module_utils.account_helper import account
 
 COLLECTIONS = str(Path(config_files.__file__).resolve().parents[2] / ".collections")
 
@@ -89,3 +90,54 @@ def test_secrets_are_written_and_never_shown(wanted):
     assert Path(wanted["path"]).read_text() == wanted["content"]
     assert "http://me:********@proxy:1" in result["diff"][0]["after"]
     assert secret not in json.dumps(result)
+
+
+@pytest.fixture
+def theirs():
+    with account() as user:
+        yield {
+            "path": str(user.home / "keys"), "content": "ours\n", "mode": "0600",
+            "owner": user.name, "group": user.group, "follow": False, "as_owner": True,
+        }  # fmt: skip
+
+
+def test_what_is_kept_as_its_owner(theirs):
+    assert run(True, theirs)["changed"] and not Path(theirs["path"]).exists()
+    assert run(False, theirs)["changed"]
+    assert not run(False, theirs)["changed"]
+    path = Path(theirs["path"])
+    assert (path.read_text(), path.owner(), path.stat().st_mode & 0o777) == ("ours\n", theirs["owner"], 0o600)
+    assert [one.name for one in path.parent.iterdir()] == ["keys"]
+    assert run(False, {**theirs, "state": "absent"})["changed"] and not path.exists()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can do what others cannot")
+@pytest.mark.parametrize("link", ["keys", "directory"])
+@pytest.mark.parametrize("follow", [False, True])
+def test_a_link_of_the_owner_leads_nowhere(theirs, tmp_path, link, follow):
+    """Not even where it was put there after we looked, which follow: true stands for."""
+    secret = tmp_path / "keys"
+    secret.write_text("sesame")
+    before = secret.stat()
+    home = Path(theirs["path"]).parent
+    if link == "keys":
+        (home / "keys").symlink_to(secret)
+    else:
+        (home / "directory").symlink_to(tmp_path)
+        theirs["path"] = str(home / "directory" / "keys")
+    result = run(False, {**theirs, "follow": follow})
+    assert result["failed"] and "sesame" not in json.dumps(result)
+    after = secret.stat()
+    assert (after.st_ino, after.st_mode, after.st_uid, after.st_mtime) == (
+        before.st_ino,
+        before.st_mode,
+        before.st_uid,
+        before.st_mtime,
+    )
+    assert secret.read_text() == "sesame"
+
+
+def test_an_owner_who_is_still_to_be_made_has_nothing(theirs):
+    result = run(True, {**theirs, "owner": "allreduce-nobody"})
+    assert result["changed"] and result["diff"][0]["before"] == "# absent\n"
+    assert run(False, {**theirs, "owner": "allreduce-nobody"})["failed"]

@@ -135,27 +135,87 @@ def test_node_without_key_yet_is_known_but_not_allowed():
     assert "from=" not in text
 
 
+def keys(name="K", **more):
+    """What module ssh_keys returns."""
+    return {"public_key": f"{public_key(name)} c\n", "next_public_key": None, "rotated": True, "record": None, **more}
+
+
 def test_filter_collects_what_the_role_registered():
-    hostvars = {
-        "gpu-1": {**variables(), "__cluster_ssh_account": {"ssh_public_key": f"{public_key('K')} c"}},
-        "gpu-2": {},
-    }
+    hostvars = {"gpu-1": {**variables(), "__cluster_ssh_keys": keys()}, "gpu-2": {}}
     found = ssh_cluster(["gpu-1", "gpu-2"], hostvars, ["gpu-1", "other"])
     assert found["unknown"] == ["gpu-2"]
     assert f"{public_key('K')} gpu-1" in found["authorized_keys"]
+    assert found["rotating"] is False
 
 
-def test_filter_takes_the_key_that_the_user_had():
-    had = {"content": base64.b64encode(f"{public_key('OLD')} c\n".encode()).decode()}
-    hostvars = {"gpu-1": {**variables(), "__cluster_ssh_account": {"changed": False}, "__cluster_ssh_key": had}}
-    assert f"{public_key('OLD')} gpu-1" in ssh_cluster(["gpu-1"], hostvars, ["gpu-1"])["authorized_keys"]
+def rotating(present, **more):
+    """Two nodes, the first of which has its new key already."""
+    done, next_key = keys("NEW1"), f"{public_key('NEW2')} c 2026-11"
+    todo = keys("OLD2", rotated=False, next_public_key=next_key, **more)
+    hostvars = {
+        "a": {**variables("10.0.0.1", "a"), "__cluster_ssh_keys": done},
+        "b": {**variables("10.0.0.2", "b"), "__cluster_ssh_keys": todo},
+    }
+    return ssh_cluster(["a", "b"], hostvars, present, rotation="2026-11")
 
 
-def test_filter_takes_the_key_that_was_made_now():
-    missing = {"failed": False, "msg": "file not found"}
-    account = {"ssh_public_key": f"{public_key('NEW')} c"}
-    hostvars = {"gpu-1": {**variables(), "__cluster_ssh_account": account, "__cluster_ssh_key": missing}}
-    assert f"{public_key('NEW')} gpu-1" in ssh_cluster(["gpu-1"], hostvars, ["gpu-1"])["authorized_keys"]
+def test_in_a_rotation_old_and_new_keys_are_taken():
+    found = rotating(["a", "b"])
+    assert found["rotating"] is True
+    taken = [line.split(" ", 1)[1] for line in found["authorized_keys"].splitlines()[1:]]
+    assert taken == [f"{public_key('NEW1')} a", f"{public_key('OLD2')} b", f"{public_key('NEW2')} b"]
+    again = describe_cluster(["a", "b"], {}, [json.dumps(found["nodes"])])
+    assert again["authorized_keys"] == found["authorized_keys"], "a node that is away keeps both"
+
+
+def test_a_rotation_needs_all_nodes():
+    assert rotating(["b"]) == {
+        "problem": "cluster_ssh_rotate asks for new keys, which needs all nodes at once, and a take no part in this run; run "
+        "again without --limit and serial when they answer, or take cluster_ssh_rotate back."
+    }
+
+
+def test_after_a_rotation_a_part_of_the_nodes_will_do():
+    assert "problem" not in rotating(["a"])
+
+
+def test_the_newest_record_counts():
+    def record(key, time):
+        return {"text": json.dumps([describe_node("c", variables("10.0.0.3"), public_key(key))]), "time": time}
+
+    for times in ((1.0, 2.0), (2.0, 1.0)):
+        hostvars = {
+            name: {**variables(f"10.0.0.{i}", name), "__cluster_ssh_keys": keys(name, record=record(f"{time}", time))}
+            for i, (name, time) in enumerate(zip("ab", times, strict=True), 1)
+        }
+        found = ssh_cluster(["a", "b", "c"], hostvars, ["a", "b"])
+        assert public_key("2.0") in found["authorized_keys"] and public_key("1.0") not in found["authorized_keys"]
+
+
+def test_a_changed_host_key_is_refused_until_it_is_accepted():
+    def hostvars(key):
+        facts = {"ssh_host_key_ed25519_public": key, "nodename": "a", "default_ipv4": {"address": "10.0.0.1"}}
+        return {"a": {"ansible_facts": facts, "__cluster_ssh_keys": keys(record={"text": record, "time": 1.0})}}
+
+    old, new = (public_key(name).split()[1] for name in ("old", "new"))
+    record = "[]"
+    first = ssh_cluster(["a"], hostvars(old), ["a"])
+    assert old in first["known_hosts"]
+    record = json.dumps(first["nodes"])
+    refused = ssh_cluster(["a"], hostvars(new), ["a"])["problem"]
+    assert refused.startswith("a answers with the host key SHA256:")
+    fingerprint = refused.split("host key ")[1].split(",")[0]
+    assert f"set cluster_ssh_accept_host_keys: {{a: '{fingerprint}'}}." in refused
+    assert "problem" in ssh_cluster(["a"], hostvars(new), ["a"], accepted={"a": fingerprint[:-1]})
+    assert new in ssh_cluster(["a"], hostvars(new), ["a"], accepted={"a": fingerprint})["known_hosts"]
+
+
+def test_a_host_is_known_by_the_key_that_it_was_known_by():
+    """However many others it has by now; but not where not every node takes that kind."""
+    found = variables()
+    assert describe_node("a", found, None, pinned="ssh-rsa RSA")["host_key"] == "ssh-rsa RSA"
+    assert describe_node("a", found, None, pinned="ssh-rsa OTHER")["host_key"] == "ssh-ed25519 HOSTKEY"
+    assert describe_node("a", found, None, "ecdsa", pinned="ssh-ed25519 HOSTKEY")["host_key"] == "ssh-rsa RSA"
 
 
 @pytest.mark.parametrize(
@@ -172,9 +232,10 @@ def test_filter_takes_the_key_that_was_made_now():
         b"",
     ],
 )
-def test_what_is_no_public_key_is_refused_and_not_repeated(content):
-    had = {"content": base64.b64encode(content).decode()}
-    hostvars = {"gpu-1": {**variables(), "__cluster_ssh_account": {}, "__cluster_ssh_key": had}}
+@pytest.mark.parametrize("which", ["public_key", "next_public_key"])
+def test_what_is_no_public_key_is_refused_and_not_repeated(content, which):
+    had = keys(**{which: content.decode("utf-8", "replace")})
+    hostvars = {"gpu-1": {**variables(), "__cluster_ssh_keys": had}}
     assert ssh_cluster(["gpu-1"], hostvars, ["gpu-1"]) == {
         "problem": "The public key of the user on gpu-1 (id_ed25519.pub) is none that OpenSSH writes; "
         "remove it together with its private key, and the next run makes a new pair."
@@ -187,7 +248,7 @@ def test_keys_of_every_kind_are_taken(kind):
 
 
 def test_filter_says_a_mistake_in_one_sentence():
-    hostvars = {"a": {"ansible_facts": {}, "__cluster_ssh_account": {}}}
+    hostvars = {"a": {"ansible_facts": {}, "__cluster_ssh_keys": keys()}}
     assert ssh_cluster(["a"], hostvars, ["a"]) == {
         "problem": "No default IPv4 address on a; set gpu_cluster_address there."
     }
