@@ -14,3 +14,51 @@ PLUGINS = {
     "modules": {
         "config_files", "dkms", "download", "firewall", "firewall_facts", "gpu_facts", "gpu_health", "gpu_settings", "nccl_facts",
         "node_probe", "node_state", "package_hold", "packages", "pcie_facts", "preflight", "qos", "qos_facts", "rdma", "rdma_facts", "report", "resolve_stack",
+        "scratch", "scratch_facts", "service", "ssh_keys", "torchrun", "training_unit",
+        "tuning", "tuning_facts",
+    },
+    "filter": {
+        "expected_bus_bandwidth", "mpi_hostfile", "mpi_rankfile", "nccl_environment", "nccl_topology_xml", "nearest_nics",
+        "nvlink_islands", "rank_binding", "recorded_node",
+    },
+    "lookup": {"node_program", "pynvml"},
+}  # fmt: skip
+ROLES = {
+    "base", "cluster_ssh", "cuda_repository", "cuda_toolkit", "cudnn", "fabric_manager", "firewall", "frameworks", "gpu_local_fact",
+    "gpu_settings", "nccl", "nvidia_driver", "pcie", "python_env", "qos", "rdma", "report", "scratch", "stack", "train", "tuning", "verify",
+}  # fmt: skip
+PLAYBOOKS = {"plan", "preflight", "report", "site", "train", "verify"}
+VARIABLES = {
+    "stack": {
+        "gpu_stack_request", "gpu_stack_profile", "gpu_stack_host", "stack_lock", "stack_lock_renew",
+        "gpu_package_lock_timeout",
+    },
+    "train": {"train_script", "train_nodes", "train_args", "train_env"},
+    "report": {"report_directory"},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", PLUGINS)
+def test_public_plugins(kind):
+    """Those that begin with an underscore are for the roles of this collection alone."""
+    assert {path.stem for path in (ROOT / "plugins" / kind).glob("[!_]*.py")} == PLUGINS[kind]
+
+
+def test_roles_and_playbooks():
+    assert {path.name for path in (ROOT / "roles").iterdir() if path.is_dir()} == ROLES
+    assert {path.stem for path in (ROOT / "playbooks").glob("*.yml")} == PLAYBOOKS
+
+
+@pytest.mark.parametrize("role", VARIABLES)
+def test_variables(role):
+    text = (ROOT / "roles" / role / "meta" / "argument_specs.yml").read_text(encoding="utf-8")
+    points = yaml.safe_load(text)["argument_specs"].values()
+    assert {option for point in points for option in point.get("options") or {}} >= VARIABLES[role]
+
+
+def test_facts():
+    source = (ROOT / "plugins" / "modules" / "gpu_facts.py").read_text(encoding="utf-8")
+    documented = yaml.safe_load(source.split('RETURN = r"""')[1].split('"""')[0])
+    assert "gpu_node" in documented["ansible_facts"]["contains"]
+    # Only where the option publish asks for it, so that it is no documented return value.
+    assert '"ansible_facts"] = {"gpu_stack":' in (ROOT / "plugins" / "action" / "resolve_stack.py").read_text("utf-8")
