@@ -15,7 +15,7 @@ import yaml
 COLLECTION = "allreduce.gpu."
 # What the whole main job is, in this order; another step may stand between two of them.
 WHOLE = (
-    "converge", "idempotence", "check",
+    "converge", "idempotence", "side_effect molecule/shared/check.yml",
     "side_effect playbooks/verify.yml", "side_effect playbooks/train.yml", "side_effect playbooks/report.yml", "verify",
 )  # fmt: skip
 # Options of ansible-playbook that leave out something of a playbook.

@@ -64,7 +64,11 @@ def test_a_scenario_without_a_row_is_a_problem(name):
             for step in WHOLE
         ],
         # What is verified after the training, or idempotent only after it, is another job.
-        ({}, {"sequence": (*WHOLE[:1], *WHOLE[2:], WHOLE[1])}, "debian 12: debian12 leaves out check"),
+        (
+            {},
+            {"sequence": (*WHOLE[:1], *WHOLE[2:], WHOLE[1])},
+            "debian 12: debian12 leaves out side_effect molecule/shared/check.yml",
+        ),
     ],
 )
 def test_a_claim_beyond_its_scenario_is_a_problem(row, scenario, problem):
