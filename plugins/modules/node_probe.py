@@ -12,7 +12,8 @@ short_description: Try out the driver, the frameworks and the way to the other n
 version_added: 0.1.0
 description:
   - Runs what only shows by running, C(nvidia-smi), imports of frameworks in their environments, name resolution and SSH
-    to the other nodes as the training user, and reads back who may log in as that user and as root.
+    to the other nodes as the training user, and packets of full size to some of them; reads back who may log in as that user and
+    as root.
   - Never changes the node. What could not be tried is null.
 author: "The allreduce.gpu authors (@allreduce)"
 attributes:
@@ -36,6 +37,23 @@ options:
     description: The other nodes, name to cluster address. All are tried at the same time.
     type: dict
     default: {}
+  network:
+    description: How to examine the network; nothing of it is where this is not set.
+    type: dict
+    suboptions:
+      name:
+        description: Name of this node, which must lead to its cluster address on the node itself, too.
+        type: str
+        required: true
+      address:
+        description: Cluster address of this node.
+        type: str
+        required: true
+      peers:
+        description: Nodes of O(peers) that get packets as large as the interface with O(network.address) sends, not to be fragmented.
+        type: list
+        elements: str
+        default: []
 """
 
 EXAMPLES = r"""
@@ -43,6 +61,7 @@ EXAMPLES = r"""
   allreduce.gpu.node_probe:
     environments: {main: [torch]}
     peers: {gpu-2: 10.0.0.12}
+    network: {name: gpu-1, address: 10.0.0.11, peers: [gpu-2]}
   become: true
   register: stack_probe
 """
@@ -56,7 +75,11 @@ node_probe:
     nvidia_smi: {state: listed, count: 1, exit_code: 0, lines: ["GPU 0: NVIDIA A40 (UUID: GPU-f7a8d1c2)"]}
     clock_synchronised: true
     environments: {main: {torch: {version: 2.13.0+cpu, cuda_available: false, device_count: 0, libraries: {cuda: null, cudnn: null, nccl: null}}}}
-    peers: {gpu-2: {address: 10.0.0.12, resolved: [10.0.0.12], ssh: null}}
+    peers: {gpu-2: {address: 10.0.0.12, resolved: [10.0.0.12], ssh: null, clock: {least: -0.21, most: 0.02}}}
+    network:
+      own_name: [10.0.0.11]
+      link: {interface: ens1, mtu: 9000, speed: 25000, lower: {}, shared: {}}
+      paths: {gpu-2: {size: 9000, full: true, reached: true, rtt: 0.13, path_mtu: 9000, source: 10.0.0.11}}
     ssh_account:
       nodes: [{name: gpu-1, address: 10.0.0.11, public_key: ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIN4V4Ca9qCz3zQ}]
       authorized_keys: {state: file, mode: '0600', owner: trainer, sha256: 5891b5b522d5df086d0ff0b110fbd9d21bb4fc7163af34d08286a2e846f6be03}
@@ -67,7 +90,14 @@ node_probe:
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.host import probes
+from ..module_utils.host.paths import try_network
 from ..module_utils.host.ssh_account import read_account
+
+NETWORK = {
+    "name": {"type": "str", "required": True},
+    "address": {"type": "str", "required": True},
+    "peers": {"type": "list", "elements": "str", "default": []},
+}
 
 
 def main():
@@ -78,6 +108,7 @@ def main():
             "environments": {"type": "dict", "default": {}},
             "user": {"type": "str", "default": "trainer"},
             "peers": {"type": "dict", "default": {}},
+            "network": {"type": "dict", "options": NETWORK},
         },
         supports_check_mode=True,
     )
@@ -93,6 +124,7 @@ def main():
             "environments": {name: probes.probe_environment(name, modules, user) for name, modules in environments},
             "peers": probes.probe_peers(parameters["peers"], parameters["user"]),
             "ssh_account": read_account(parameters["user"], peer, probes.run),
+            "network": try_network(parameters["network"], parameters["peers"]),
         },
     )
 

@@ -13,6 +13,7 @@ import pwd
 import re
 import socket
 import subprocess
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 # Of nvmlReturn_t (nvml.h), which are the exit codes of nvidia-smi.
@@ -148,13 +149,30 @@ def resolve(name):
 
 
 def probe_peer(name, address, user):
-    """Return {``address``, ``resolved``, ``ssh``: None when it works, else why not}, or ``reason`` instead of ``ssh``."""
+    """Return {``address``, ``resolved``, ``ssh``: None when it works, else why not}, or ``reason`` instead of ``ssh``.
+
+    Where SSH works, ``clock`` says how far the peer's clock is ahead, see ``clock_ahead``.
+    """
     answer = {"address": address, "resolved": resolve(name)}
     account = known_user(user)
     if account is None:
         return dict(answer, reason="there is no user %s on this node" % user)
-    code, lines = run(SSH + [name, "true"], timeout=30, user=account)
-    return dict(answer, ssh=None if code == 0 else lines[-1] if lines else "ssh ended with %s" % code)
+    before = time.time()
+    code, lines = run(SSH + [name, "date", "+%s.%N"], timeout=30, user=account)
+    if code != 0:
+        return dict(answer, ssh=lines[-1] if lines else "ssh ended with %s" % code)
+    return dict(answer, ssh=None, clock=clock_ahead(lines, before, time.time()))
+
+
+def clock_ahead(lines, before, after):
+    """Return {``least``, ``most``}: seconds that a clock is ahead which was read at some time between the two.
+
+    lines: what was printed around ``date +%s.%N``; None where it is not among them.
+    """
+    found = [line for line in lines if re.match(r"\d+\.\d{9}$", line)]
+    if not found:
+        return None
+    return {"least": round(float(found[-1]) - after, 3), "most": round(float(found[-1]) - before, 3)}
 
 
 def probe_peers(peers, user):

@@ -137,3 +137,28 @@ def test_nvidia_smi_is_run_and_understood(tmp_path, monkeypatch):
     assert probes.probe_nvidia_smi() == {
         "state": "listed", "count": 1, "exit_code": 0, "lines": ["GPU 0: NVIDIA A40 (UUID: GPU-f7a8d1c2)"],
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("lines", "ahead"),
+    [
+        (["1000020.500000000"], {"least": 19.5, "most": 20.5}),
+        (["Authorized use only.", "999990.000000000"], {"least": -11.0, "most": -10.0}),
+        (["it is noon"], None),
+        ([], None),
+    ],
+)
+def test_how_far_a_clock_is_ahead(lines, ahead):
+    """It was read some time between 1000000 and 1000001."""
+    assert probes.clock_ahead(lines, 1000000.0, 1000001.0) == ahead
+
+
+def test_the_clock_comes_with_ssh(monkeypatch, tmp_path):
+    ssh = tmp_path / "ssh"
+    ssh.write_text('#!/bin/sh\nfor last; do :; done\nexec date "$last"\n')
+    ssh.chmod(0o755)
+    tmp_path.chmod(0o755)
+    monkeypatch.setattr(probes, "SSH", [str(ssh)])
+    monkeypatch.setattr(probes, "as_user", lambda arguments, user: arguments)
+    peer = probes.probe_peer("localhost", "127.0.0.1", "root")
+    assert peer["ssh"] is None and -30 < peer["clock"]["least"] <= 0 <= peer["clock"]["most"] < 30
