@@ -45,7 +45,7 @@ EXAMPLES = """
 
 RETURN = """
 _value:
-  description: The document, with C(format), C(finished), C(nodes) and C(cluster_checks).
+  description: The document, with C(format), C(finished), C(nodes), C(network) and C(cluster_checks).
   type: dict
 """
 

@@ -11,7 +11,7 @@ author: The allreduce.gpu authors (@allreduce)
 description:
   - Derives the options of M(allreduce.gpu.node_probe) and M(allreduce.gpu.gpu_health) from a node's stack and facts,
     and the other nodes' addresses.
-positional: node, peers, hostvars, playing, nproc_per_node
+positional: node, peers, hostvars, playing, nproc_per_node, network_rounds
 options:
   _input:
     description: The planned stack, C(ansible_facts.gpu_stack).
@@ -39,6 +39,10 @@ options:
     description: Ranks per node of the collectives, a number or V(auto).
     type: str
     default: auto
+  network_rounds:
+    description: Other nodes that the node is to try at most; V(0) leaves the network alone.
+    type: int
+    default: 0
 """
 
 EXAMPLES = """
@@ -53,7 +57,8 @@ _value:
   description:
     - C(nvidia_smi), C(environments) and C(peers) as M(allreduce.gpu.node_probe) takes them, C(gpu_health), whether
       M(allreduce.gpu.gpu_health) has anything to judge, with its C(gpu_count), C(torch_environment), the environment in
-      which collectives can run, and C(collectives), their C(device) and C(nproc_per_node).
+      which collectives can run, C(collectives), their C(device) and C(nproc_per_node), and C(network) for
+      M(allreduce.gpu.node_probe).
   type: dict
 """
 

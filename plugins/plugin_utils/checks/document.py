@@ -9,21 +9,25 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ..documents.check import STATUSES
+from ..documents.check import CLUSTER, STATUSES
 from ..documents.check import verdict as verdict_of
 from ..documents.comparison import Comparison
+from ..documents.network import Network
 from ..drift.desired import DEFAULTS
 from ..drift.record import node_comparisons, record
 from ..drift.ssh import compare_ssh
 from ..firewall.answer import comparisons as firewall_comparisons
 from ..nccl.answer import comparisons as nccl_comparisons
+from ..network.record import asked, probe_of
+from ..network.record import network as cluster_network_of
+from ..network.record import record as network_record
 from ..pcie.answer import comparisons as pcie_comparisons
 from ..pcie.answer import pairs as pcie_pairs
 from ..qos.answer import comparisons as qos_comparisons
 from ..rdma.answer import comparisons as rdma_comparisons
 from ..scratch.answer import comparisons as scratch_comparisons
 from ..tuning.answer import comparisons as tuning_comparisons
-from . import pcie
+from . import cluster_network, paths, pcie
 from .check import Check, on_node
 from .node import collective_checks, lost_node_checks, node_checks
 from .plan import cluster_address, gpu_compute, runs_without_gpus
@@ -38,13 +42,24 @@ def verification(
     """Return the document. hosts: all that were to be verified; present: those that were still there at the end."""
     present = set(present)
     nodes = {name: describe(name, hostvars, name in present) for name in hosts}
-    without = [name for name in nodes if name in present and runs_without_gpus(hostvars[name])]
+    there = [name for name in nodes if name in present]
+    without = [name for name in there if runs_without_gpus(hostvars[name])]
+    network = cluster_network_of(there, hostvars)
     return {
         "format": 1,
         "finished": finished,
         "nodes": nodes,
-        "cluster_checks": collective_checks(collectives, without),
+        "network": network_record(network),
+        "cluster_checks": collective_checks(collectives, without) + network_checks(network, there, hostvars),
     }
+
+
+def network_checks(network: Network, nodes: list[str], hostvars: Mapping[str, Mapping]) -> list[Check]:
+    options = next((asked(hostvars[name]) for name in nodes), {})
+    mtu, bandwidth = int(options.get("mtu") or 0), bool(options.get("bandwidth"))
+    return on_node(
+        CLUSTER, cluster_network.checks(network, bool(options), len(options.get("peers") or []), mtu, bandwidth)
+    )
 
 
 def describe(name: str, hostvars: Mapping[str, Mapping], present: bool) -> dict[str, Any]:
@@ -67,6 +82,7 @@ def describe(name: str, hostvars: Mapping[str, Mapping], present: bool) -> dict[
     comparisons += _ssh_comparisons(variables, probe.get("node_probe") or {}) if present else []
     checks = node_checks(comparisons, stack, state, gpu_node, *answers) if present else lost_node_checks(name)
     checks += on_node(name, pcie.checks(facts.get("gpu_pcie"), gpu_node)) if present else []
+    checks += path_checks(name, variables) if present else []
     return {
         "address": cluster_address(variables),
         "remark": str(variables.get("report_remark") or ""),
@@ -86,6 +102,14 @@ def describe(name: str, hostvars: Mapping[str, Mapping], present: bool) -> dict[
 def _ssh_comparisons(variables: Mapping, probe: Mapping) -> list[Comparison]:
     user = str(variables.get("verify_user") or variables.get("cluster_ssh_user") or "trainer")
     return compare_ssh(probe.get("ssh_account"), user, variables.get("cluster_ssh_authorized_keys") or [])
+
+
+def path_checks(name: str, variables: Mapping) -> list[Check]:
+    options = asked(variables)
+    others = set(options.get("peers") or []) - {name}
+    return on_node(
+        name, paths.checks(name, cluster_address(variables) or "", probe_of(variables), bool(options), len(others))
+    )
 
 
 def all_checks(document: Mapping) -> list[Check]:

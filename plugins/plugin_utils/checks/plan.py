@@ -5,10 +5,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from ..cluster.address import cluster_address
+from ..network.schedule import partners
 from .environment import MODULES, is_for_cuda
 from .health import is_wanted, planned_gpus
 
@@ -49,13 +50,16 @@ def verification_plan(
     hostvars: Mapping[str, Mapping],
     playing: Iterable[str] = (),
     nproc_per_node: str = "auto",
+    network_rounds: int = 0,
 ) -> dict[str, Any]:
-    """Return what is to be verified on a node, and how.
+    """Return what is to be verified on a node, and how; network_rounds: 0 leaves the network alone.
 
     {``nvidia_smi``, ``environments``: {name: modules}, ``peers``: {name: address}} are for module node_probe,
     ``gpu_health``, whether module gpu_health has anything to judge, ``gpu_count`` for it, ``torch_environment``, the
     name of the one in which collectives can run, or None, and ``collectives``, where and with how many ranks they do.
+    ``network`` is for module node_probe, None where there is nothing to examine.
     """
+    peers = list(peers)
     facts = hostvars[node].get("ansible_facts") or {}
     environments = stack.get("environments") or []
     frameworks = {planned["name"]: planned.get("frameworks") or {} for planned in environments}
@@ -70,4 +74,11 @@ def verification_plan(
         "peers": {peer: cluster_address(hostvars[peer]) for peer in peers if peer != node},
         "torch_environment": (torch_environment(stack) or {}).get("name"),
         "collectives": collectives(stack, playing, hostvars, nproc_per_node),
+        "network": network(node, peers, cluster_address(hostvars[node]), network_rounds),
     }
+
+
+def network(node: str, peers: Collection[str], address: str | None, rounds: int) -> dict[str, Any] | None:
+    """Return {name, address, peers} for module node_probe: in a large cluster, the nodes of a few rounds."""
+    met = partners(node, peers, rounds) if address else []
+    return {"name": node, "address": address, "peers": met} if met else None

@@ -11,6 +11,7 @@ from .check import Check
 from .comparison import Comparison
 from .gpu_node import GpuNode
 from .health import Judgement
+from .network import Network
 from .observed import Observed
 from .pcie import PciePair
 from .stack import Stack
@@ -51,4 +52,5 @@ class Verification:
 
     finished: str = ""
     nodes: dict[str, NodeVerification] = field(default_factory=dict)
+    network: Network = field(default_factory=Network)
     cluster_checks: tuple[Check, ...] = ()

@@ -40,8 +40,8 @@ def test_the_variables_have_the_types_of_the_module_and_its_defaults():
 
 def test_gpus_compute_unless_it_is_said_that_they_do_not():
     assert load("defaults/main.yml")["verify_gpu_compute"] is True
-    [note] = [one["ansible.builtin.set_fact"] for one in load("tasks/measure.yml") if "ansible.builtin.set_fact" in one]
-    assert note == {"__verify_gpu_compute": "{{ verify_gpu_compute | bool }}"}
+    notes = [one["ansible.builtin.set_fact"] for one in load("tasks/measure.yml") if "ansible.builtin.set_fact" in one]
+    assert {"__verify_gpu_compute": "{{ verify_gpu_compute | bool }}"} in notes
 
 
 def test_collectives_are_told_what_they_run_on():
@@ -50,3 +50,24 @@ def test_collectives_are_told_what_they_run_on():
     assert task["allreduce.gpu.torchrun"]["args"] == ["--device", "{{ __verify_plan.collectives.device }}"]
     assert task["allreduce.gpu.torchrun"]["start_timeout"] == "{{ verify_start_timeout }}"
     assert task["allreduce.gpu.torchrun"]["nproc_per_node"] == "{{ __verify_plan.collectives.nproc_per_node }}"
+
+
+def test_the_network_costs_no_remote_execution_of_its_own():
+    """What is measured by default comes with what tries the other nodes anyway; bandwidth is a file that is left out."""
+    remote = [key for task in load("tasks/measure.yml") for key in task if key.startswith("allreduce.gpu.")]
+    assert sorted(remote) == [
+        f"allreduce.gpu.{name}" for name in ("gpu_facts", "gpu_health", "node_probe", "node_state", "tuning_facts")
+    ]
+    [bandwidth] = [one for one in load("tasks/main.yml") if "bandwidth.yml" in str(one)]
+    assert "ansible.builtin.include_tasks" in bandwidth and bandwidth["when"] == "__verify_measures_bandwidth"
+    assert load("defaults/main.yml")["verify_network_bandwidth"] is False
+
+
+def test_a_server_is_there_before_its_client():
+    tasks = [
+        one["allreduce.gpu.network_bandwidth"]
+        for one in load("tasks/bandwidth_round.yml")
+        if "allreduce.gpu.network_bandwidth" in one
+    ]
+    assert [one["role"] for one in tasks] == ["server", "client"]
+    assert tasks[0]["port"] == tasks[1]["port"] and tasks[0]["user"] == tasks[1]["user"]

@@ -52,7 +52,7 @@ def test_the_document_has_every_host_and_its_checks():
 
 def test_the_verdict_names_failed_checks_only():
     document = verification(["gpu-2"], [], hostvars(), SUCCEEDED, "")
-    assert summary(document)["verdict"] == "1 of 3 checks failed: reachable on gpu-2."
+    assert summary(document)["verdict"] == "1 of 6 checks failed: reachable on gpu-2."
     document["nodes"] = {}
     assert summary(document)["verdict"] == ""
 
@@ -61,7 +61,7 @@ def test_the_summary_shows_what_did_not_pass():
     lines = summary(verification(["gpu-2"], [], hostvars(), SUCCEEDED, ""))["lines"]
     assert lines[0] == "gpu-2: failed (1 failed)"
     assert lines[1].startswith("  failed: reachable: no; expected: yes.")
-    assert lines[2] == "cluster: passed (1 skipped, 1 passed)"
+    assert lines[2] == "cluster: passed (4 skipped, 1 passed)"
 
 
 @pytest.mark.parametrize(
@@ -140,6 +140,7 @@ def test_the_plan_names_modules_peers_and_the_environment_of_pytorch():
         "peers": {"gpu-2": "10.0.0.2"},
         "torch_environment": "main",
         "collectives": {"device": "cpu", "nproc_per_node": "1"},
+        "network": None,
     }
 
 
@@ -199,7 +200,8 @@ def test_what_needs_a_gpu_that_computes_is_skipped_where_none_does_and_judged_el
 
 def test_collectives_that_did_not_run_are_not_skipped_a_second_time():
     document = verification(["gpu-1"], ["gpu-1"], {"gpu-1": computing("cuda", False)}, {"skipped": True}, "")
-    assert [one["name"] for one in document["cluster_checks"]] == ["collectives"]
+    found = [one["name"] for one in document["cluster_checks"] if one["category"] == "collectives"]
+    assert found == ["collectives"]
 
 
 @pytest.mark.parametrize(
@@ -214,3 +216,42 @@ def test_collectives_that_did_not_run_are_not_skipped_a_second_time():
 def test_health_is_judged_where_there_is_a_gpu_or_a_driver(stack, facts, wanted, count):
     plan = verification_plan(stack, "gpu-1", [], {"gpu-1": {"ansible_facts": facts}})
     assert (plan["gpu_health"], plan["gpu_count"]) == (wanted, count)
+
+
+def test_the_plan_has_whom_to_send_packets_of_full_size():
+    plan = verification_plan(STACK, "gpu-1", ["gpu-1", "gpu-2"], hostvars(), network_rounds=16)
+    assert plan["network"] == {"name": "gpu-1", "address": "10.0.0.1", "peers": ["gpu-2"]}
+    assert verification_plan(STACK, "gpu-1", ["gpu-1"], hostvars(), network_rounds=16)["network"] is None
+
+
+def test_a_thousand_nodes_are_tried_with_sixteen_others_each():
+    names = [f"gpu-{number}" for number in range(1000)]
+    variables = {name: {"gpu_cluster_address": f"10.0.{i // 250}.{i % 250 + 1}"} for i, name in enumerate(names)}
+    met = {
+        name: set(verification_plan(STACK, name, names, variables, network_rounds=16)["network"]["peers"])
+        for name in names[:40]
+    }
+    assert {len(others) for others in met.values()} == {16}
+    assert all(one in met[other] for one in met for other in met[one] if other in met), (
+        "each pair is tried from both ends"
+    )
+
+
+def test_the_network_is_in_the_document_with_its_checks():
+    variables = hostvars()
+    variables["gpu-2"] = {"ansible_facts": variables["gpu-1"]["ansible_facts"], "gpu_cluster_address": "10.0.0.2"}
+    way = {"size": 1500, "full": False, "reached": True, "rtt": 0.2, "path_mtu": 1400, "source": "10.0.0.1"}
+    seen = {"own_name": ["10.0.0.1"], "link": {"interface": "eth0", "mtu": 1500}, "paths": {"gpu-2": way}}
+    variables["gpu-1"]["__verify_probe"] = {"node_probe": {"peers": {}, "network": seen}}
+    for one in variables.values():
+        one["__verify_network"] = {"peers": ["gpu-1", "gpu-2"], "mtu": 0, "rounds": 16, "bandwidth": False}
+    document = verification(["gpu-1", "gpu-2"], ["gpu-1", "gpu-2"], variables, {"skipped": True}, "")
+    assert document["network"]["pairs"] == [{"source": "gpu-1", "target": "gpu-2", "way": way}]
+    failed = [
+        (one["node"], one["name"])
+        for node in document["nodes"].values()
+        for one in node["checks"]
+        if one["status"] == "failed"
+    ]
+    assert ("gpu-1", "path_mtu") in failed and ("gpu-2", "path_mtu") not in failed
+    assert "path_mtu on gpu-1" in summary(document)["verdict"]

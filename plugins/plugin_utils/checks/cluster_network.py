@@ -1,0 +1,98 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The network of the whole cluster: the same MTU everywhere, and no pair or node slower than the others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from ..documents.network import ClusterLink, Network, Pair
+from ..network import findings
+from ..network.population import NODES, Judgement, Sample
+from ..preflight.problem import Problem
+from .check import Check, check, compared, skipped
+from .paths import ALONE, CATEGORY, OFF
+
+SHOWN = 8  # pairs named in one sentence
+NO_SPEED = "speeds are measured on request only (verify_network_bandwidth: true)"
+FEW = f"fewer than {NODES} nodes with two measured pairs each have no majority to compare one with"
+SENTENCES = {
+    "mtu_differs": "{interface} of {subject} has {mtu} instead of {wanted}",
+    "not_measured": "{subject} to {target} was not measured",
+    "no_connection": "{subject} to {target}: cannot connect to port {port}, which a firewall must let the nodes use among each other",
+    "port_in_use": "{subject} to {target}: port {port} is in use by another program; choose another verify_network_port",
+    "no_server": "{subject} to {target}: iperf3 does not listen on port {port}: {output}",
+    "interrupted": "{subject} to {target}: the measurement on port {port} broke off: {output}",
+    "no_report": "{subject} to {target}: iperf3 gave no result: {output}",
+}
+FIGURES = {"bits_per_second": ("pair_bandwidth", 1e9, "Gbit/s"), "latency": ("pair_latency", 1.0, "ms")}
+
+
+def checks(network: Network, is_asked: bool, nodes: int, mtu: int, bandwidth: bool) -> Iterator[Check]:
+    """Yield the checks of the cluster; mtu: as declared, 0 without; bandwidth: whether speeds were to be measured."""
+    why = OFF if not is_asked else ALONE if nodes < 2 else ""
+    yield skipped("interface_mtu", CATEGORY, "the same", why) if why else interface_mtu(network.links, mtu)
+    why = why or ("" if bandwidth else NO_SPEED)
+    for of, (name, _unit, _word) in FIGURES.items():
+        yield skipped(name, CATEGORY, "as fast as the others", why) if why else speed(network.pairs, of)
+
+
+def interface_mtu(links: Iterable[ClusterLink], declared: int) -> Check:
+    found = list(links)
+    known = sorted({one.link.mtu for one in found if one.link.mtu is not None})
+    expected = f"{declared} bytes" if declared else "the same on all nodes"
+    unknown = [one.node for one in found if one.link.mtu is None]
+    problems = findings.mtu_problems(found, declared)
+    if unknown and not problems or not found:
+        reason = f"no interface of {', '.join(unknown)} has the cluster address" if unknown else "no node was examined"
+        return compared("interface_mtu", CATEGORY, expected, None, None, reason)
+    measured = f"{', '.join(map(str, known))} bytes"
+    return compared("interface_mtu", CATEGORY, expected, measured, not problems, named(problems))
+
+
+def speed(pairs: Iterable[Pair], of: str) -> Check:
+    """Judge one figure of all pairs; what could not be measured fails with the bandwidth, once."""
+    found = list(pairs)
+    name, unit, word = FIGURES[of]
+    samples, judgement = findings.judge_speeds(found, of)
+    problems = findings.speed_problems(found)
+    expected = "as fast as the others"
+    measured = _range([one.value / unit for one in samples], word)
+    if problems and (of == "bits_per_second" or not samples):
+        hard = [one for one in problems if one.code != "not_measured"]
+        return compared(name, CATEGORY, expected, measured, False if hard else None, named(hard or problems))
+    if not samples:
+        return compared(name, CATEGORY, expected, None, None, "nothing was measured")
+    if judgement is None:
+        return check(name, CATEGORY, expected, measured, "skipped", FEW)
+    slow = [*judgement.nodes, *judgement.pairs]
+    return compared(name, CATEGORY, expected, measured, not slow, "; ".join(slow_words(judgement, unit, word)))
+
+
+def slow_words(judgement: Judgement, unit: float, word: str) -> Iterator[str]:
+    """Name nodes first: their pairs are slow for their sake."""
+    middle = f"{judgement.population.median / unit:.3g} {word}"
+    for node in judgement.nodes:
+        ways = {True: "in both directions", False: "as a sender" if node in judgement.sources else "as a receiver"}
+        yield f"{node} is slow {ways[node in judgement.sources and node in judgement.targets]}, also in its best pair"
+    shown = [_pair_words(one, unit, word) for one in judgement.pairs[:SHOWN]]
+    more = len(judgement.pairs) - len(shown)
+    if shown:
+        yield f"{', '.join(shown)}{f' and {more} more' if more else ''}, where the median is {middle}"
+
+
+def _pair_words(one: Sample, unit: float, word: str) -> str:
+    return f"{one.source} to {one.target} {one.value / unit:.3g} {word}"
+
+
+def _range(values: list[float], word: str) -> str | None:
+    if not values:
+        return None
+    return f"{min(values):.3g} to {max(values):.3g} {word} in {len(values)} directions of pairs"
+
+
+def named(problems: list[Problem]) -> str:
+    """Return the sentences of the first problems, and how many more there are."""
+    shown = [SENTENCES[one.code].format(subject=one.subject, **one.detail) for one in problems[:SHOWN]]
+    return "; ".join(shown) + (f"; and {len(problems) - SHOWN} more" if len(problems) > SHOWN else "")
