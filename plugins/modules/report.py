@@ -40,8 +40,8 @@ notes:
   - The same input gives the same files, byte for byte; the time on the page is the time of the newest input.
   - "C(report.json) has the keys C(format) (1), C(title), C(finished), C(verdict) (C(status): passed, failed or
     incomplete; C(checks): numbers by status; C(sentences)), C(nodes) (C(name), C(address), C(description) with planned
-    and installed items, C(checks), C(health) of the GPUs), C(cluster_checks), C(runs) (newest first) and C(scaling)
-    (per script the throughput, speedup and efficiency of each cluster size). The format number is raised when a key
+    and installed items, C(checks), C(health) of the GPUs), C(cluster_checks), C(network), C(runs) (newest first)
+    and C(scaling) (per script the throughput, speedup and efficiency of each cluster size). The format number is raised when a key
     changes its meaning or goes, not when one is added."
   - In a play over many hosts, give the task C(run_once), because all of them would write the same files.
 seealso:

@@ -45,7 +45,37 @@ def verification() -> dict[str, Any]:
             check("all_reduce", "cluster", "collectives", "sum 3.0 on 2 ranks", "sum 3.0 on 2 ranks"),
             check("clock_offset", "cluster", "network", "at most 50 ms", "3 ms"),
         ],
+        "network": network({"gpu-1": 9000, "gpu-2": 1500}),
     }
+
+
+def network(mtus: dict[str, int]) -> dict[str, Any]:
+    """All pairs of nodes with these MTUs: larger packets do not arrive, and the last node takes a tenth of the bandwidth."""
+    names = list(mtus)
+    pairs = [(a, b) for a in names for b in names if a != b]
+    return {
+        "links": [
+            {"node": name, "address": f"10.77.0.{number}", "link": {"interface": "ens1", "mtu": mtu, "speed": 25000}}
+            for number, (name, mtu) in enumerate(mtus.items(), 11)
+        ],
+        "pairs": [
+            {
+                "source": a,
+                "target": b,
+                "way": {
+                    "size": mtus[a], "full": mtus[a] <= mtus[b], "reached": True, "rtt": 0.213, "path_mtu": mtus[a],
+                    "source": "10.77.0.11",
+                },
+                "speed": {
+                    "source": a, "target": b, "port": 5201, "latency": 0.041,
+                    "bits_per_second": 2.34e9 if b == names[-1] else 23.4e9,
+                },
+            }
+            for a, b in pairs
+        ],
+        "full_rounds": len(names) - 1,
+        "rounds": len(names) - 1,
+    }  # fmt: skip
 
 
 def results() -> list[dict[str, Any]]:

@@ -205,7 +205,7 @@ def test_links_lead_to_what_they_name(desktop):
     )
 
     assert [text for text, heading in targets if text != heading] == []
-    assert len(targets) == 5
+    assert len(targets) == 6
 
 
 def test_a_thousand_nodes_stay_readable(large):
@@ -232,3 +232,23 @@ def _mark(page, picture, word):
     marked = [row for row, colour in enumerate(column) if colour != ground]
     middle = (marked[0] + marked[-1]) // 2
     return {"middle": column[middle], "edge": column[marked[0] + 1], "height": len(marked)}
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_pair_that_differs_stands_out(desktop, scheme):
+    """Of two ways one has a tenth of the bandwidth: another shade, and the value in words in both."""
+    desktop.media(scheme=scheme)
+    slow, fast = (
+        next(one for one in desktop.elements("table.pairs td") if one.text == text) for text in ("2.34", "23.4")
+    )
+    assert slow.value_of_css_property("background-color") != fast.value_of_css_property("background-color")
+    [fault] = desktop.elements("table.pairs td.fault")
+    assert fault.text == "not 9000" and fault.value_of_css_property("outline-style") == "dashed"
+
+
+def test_a_phone_scrolls_the_pairs_and_not_the_page(phone):
+    wide = phone.boxes("table.pairs")
+    assert len(wide) == 3
+    assert phone.ask("return document.documentElement.scrollWidth") <= phone.width
+    rows = phone.boxes("table.pairs tbody tr:first-child > *")
+    assert len({round(one["top"]) for one in rows[:3]}) == 1, "the cells of a row stay beside each other"

@@ -13,7 +13,7 @@ from ...module_utils.machine.topology import natural_key
 from ..documents.check import CATEGORIES, CLUSTER, STATUSES, Check, verdict
 from ..documents.training import TrainingResult
 from ..documents.verification import NodeVerification, Verification
-from . import health, machine, training
+from . import health, machine, network, training
 from .comparisons import differences
 from .description import describe
 from .model import Node, Report, Run, Scaling, Verdict
@@ -33,6 +33,7 @@ def build(verification: Verification, results: Iterable[TrainingResult], title: 
         verdict=_verdict(nodes, cluster, runs, scaling, sum(not node.gpu_compute for node in found.values())),
         nodes=nodes,
         cluster_checks=cluster,
+        network=network.build(verification.network),
         runs=runs,
         scaling=scaling,
     )

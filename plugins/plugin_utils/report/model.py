@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from ..documents.check import Check
 from .health import Health
 from .machine import Machine
+from .network import Network
 
 FORMAT = 1
 
@@ -147,6 +148,7 @@ class Report:
     verdict: Verdict
     nodes: tuple[Node, ...]
     cluster_checks: tuple[Check, ...]
+    network: Network
     runs: tuple[Run, ...]  # newest first
     scaling: tuple[Scaling, ...]
     format: int = field(default=FORMAT)
