@@ -12,6 +12,7 @@ from cluster import KEEP, Cluster
 pytestmark = pytest.mark.lab
 
 OURS = {"own_name", "interface_ambiguity", "reachability", "path_mtu", "clock_offset", "name_resolution"}
+CLUSTERS = {"interface_mtu", "pair_bandwidth", "pair_latency"}
 NFT = "nft add table inet fault && nft add chain inet fault in '{ type filter hook input priority 0; }' && nft add rule inet fault in"
 MEASURE = {"verify_network_bandwidth": True, "verify_network_seconds": 1}
 
@@ -48,9 +49,10 @@ class Pair:
         }
 
     def failed(self, **variables):
-        """[(node, check)] that failed, of those of the network, and all of them by these."""
+        """[(node, check)] that failed, of those that look at the way between nodes, and all of them by these."""
         checks = self.verify(**variables)[1]
-        every = {(node, name): one for node, found in checks.items() for name, one in found.items()}
+        ours = OURS | CLUSTERS
+        every = {(node, name): one for node, found in checks.items() for name, one in found.items() if name in ours}
         return {place for place, one in every.items() if one["status"] == "failed"}, every
 
 
