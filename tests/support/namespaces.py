@@ -3,15 +3,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Nodes that are network namespaces of this machine: real packets, real ping and iperf3, no containers."""
 
-from __future__ import annotations
-
+import importlib.util
 import json
 import os
 import shutil
 import subprocess
 import sys
 import uuid
-from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -20,19 +18,23 @@ import pytest
 COLLECTIONS = Path(__file__).resolve().parents[2] / ".collections"
 
 
-def ip(*arguments: str) -> None:
-    done = subprocess.run(["ip", *arguments], capture_output=True, text=True, check=False)
+# Python 3.6 knows neither capture_output nor text.
+QUIET = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "universal_newlines": True}
+
+
+def ip(*arguments):
+    done = subprocess.run(["ip", *arguments], check=False, **QUIET)
     assert done.returncode == 0, f"ip {' '.join(arguments)}: {done.stderr}"
 
 
 class Network:
     """Namespaces by short names; addresses are 10.9.SUBNET.NUMBER/24."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self._mark = f"ar{uuid.uuid4().hex[:6]}"
-        self._made: list[str] = []
+        self._made = []
 
-    def space(self, name: str) -> str:
+    def space(self, name):
         """Return the namespace's real name; made at its first mention."""
         if name not in self._made:
             ip("netns", "add", f"{self._mark}-{name}")
@@ -40,7 +42,7 @@ class Network:
             ip("-n", self.space(name), "link", "set", "lo", "up")
         return f"{self._mark}-{name}"
 
-    def wire(self, one: str, first: str, other: str, second: str, mtu: int = 1500) -> None:
+    def wire(self, one, first, other, second, mtu=1500):
         """Connect two namespaces; first, second: interface and address of each end, such as eth0=10.9.0.1."""
         ends = [(one, *first.split("=")), (other, *second.split("="))]
         (near, near_interface, _), (far, far_interface, _) = ends
@@ -51,38 +53,38 @@ class Network:
                 ip("-n", self.space(name), "address", "add", f"{address}/24", "dev", interface)
             ip("-n", self.space(name), "link", "set", interface, "mtu", str(mtu), "up")
 
-    def on(self, name: str, *command: str) -> str:
-        done = subprocess.run(
-            ["ip", "netns", "exec", self.space(name), *command], capture_output=True, text=True, check=False
-        )
+    def on(self, name, *command):
+        done = subprocess.run(["ip", "netns", "exec", self.space(name), *command], check=False, **QUIET)
         assert done.returncode == 0, f"{command} on {name}: {done.stdout}{done.stderr}"
         return done.stdout
 
-    def start(self, name: str, module: str, place: Path, **options: object) -> subprocess.Popen[str]:
+    def start(self, name, module, place, **options):
         """Run a module of the collection in a namespace."""
         arguments = place / f"{uuid.uuid4().hex}.json"
         arguments.write_text(json.dumps({"ANSIBLE_MODULE_ARGS": options}), encoding="utf-8")
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [str(COLLECTIONS), *sys.path]))}
         program = f"ansible_collections.allreduce.gpu.plugins.modules.{module}"
         command = ["ip", "netns", "exec", self.space(name), sys.executable, "-m", program, str(arguments)]
-        return subprocess.Popen(command, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        return subprocess.Popen(command, env=environment, **QUIET)
 
-    def module(self, name: str, module: str, place: Path, **options: object) -> dict:
+    def module(self, name, module, place, **options):
         output, error = self.start(name, module, place, **options).communicate(timeout=120)
         assert output, error
         return json.loads(output)
 
-    def remove(self) -> None:
+    def remove(self):
         for name in self._made:
-            subprocess.run(["ip", "netns", "del", self.space(name)], capture_output=True, check=False)
+            subprocess.run(["ip", "netns", "del", self.space(name)], check=False, **QUIET)
 
 
 @contextmanager
-def network(*programs: str) -> Iterator[Network]:
+def network(*programs):
     """Lend a network; skip the test where this machine cannot make one, or lacks one of the programs."""
     missing = [name for name in ("ip", *programs) if not shutil.which(name)]
     if missing:
         pytest.skip(f"this machine has no {', '.join(missing)}")
+    if importlib.util.find_spec("ansible") is None:
+        pytest.skip("this interpreter has no Ansible to run modules with")
     made = Network()
     try:
         made.space("probe")

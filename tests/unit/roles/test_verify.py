@@ -54,10 +54,14 @@ def test_collectives_are_told_what_they_run_on():
 
 def test_the_network_costs_no_remote_execution_of_its_own():
     """What is measured by default comes with what tries the other nodes anyway; bandwidth is a file that is left out."""
-    remote = [key for task in load("tasks/measure.yml") for key in task if key.startswith("allreduce.gpu.")]
-    assert sorted(remote) == [
-        f"allreduce.gpu.{name}" for name in ("gpu_facts", "gpu_health", "node_probe", "node_state", "tuning_facts")
+    [probe] = [
+        one["allreduce.gpu.node_probe"] for one in load("tasks/measure.yml") if "allreduce.gpu.node_probe" in one
     ]
+    assert probe["network"] == "{{ __verify_plan.network or omit }}"
+    files = sorted(
+        path.name for path in (ROLE / "tasks").glob("*.yml") if "network_bandwidth" in path.read_text("utf-8")
+    )
+    assert files == ["bandwidth_round.yml"]
     [bandwidth] = [one for one in load("tasks/main.yml") if "bandwidth.yml" in str(one)]
     assert "ansible.builtin.include_tasks" in bandwidth and bandwidth["when"] == "__verify_measures_bandwidth"
     assert load("defaults/main.yml")["verify_network_bandwidth"] is False
