@@ -14,12 +14,13 @@ from ansible import context
 from ansible.plugins.action import ActionBase
 from ansible.utils.vars import load_extra_vars
 
-from ..plugin_utils.preflight import check
+from ..plugin_utils.preflight.check import all_problems, training_problems
 from ..plugin_utils.preflight.inventory import SPECIAL_TAGS, tag_problems
 from ..plugin_utils.preflight.playbook import tags_of
 from ..plugin_utils.preflight.problem import Problem
 from ..plugin_utils.preflight.text import describe, describe_all
 from ..plugin_utils.preflight.variables import declared_options
+from ..plugin_utils.preflight.world import UNRESOLVED, Resolve, World
 
 COLLECTION = Path(__file__).absolute().parents[2]
 # What a template may be in. Other values are encrypted, or objects of Ansible's own.
@@ -48,11 +49,11 @@ class ActionModule(ActionBase):
         world = _world(variables, load_extra_vars(self._loader))
         roles = declared_options(self._specs())
         resolve = self._resolver(world, variables)
-        problems, warnings = check.all_problems(world, roles, resolve, arguments["ignore"])
+        problems, warnings = all_problems(world, roles, resolve, arguments["ignore"])
         problems += self._tag_problems(variables.get("ansible_run_tags") or [])
         if arguments["training"] and not problems:
             places = [os.environ.get("PWD", "."), variables["playbook_dir"], str(COLLECTION)]
-            problems += check.training_problems(world, roles["train"], resolve, places, variables["ansible_forks"])
+            problems += training_problems(world, roles["train"], resolve, places, variables["ansible_forks"])
         result: dict[str, Any] = {
             "changed": False,
             "problems": [{"code": one.code, "subject": one.subject} for one in problems],
@@ -71,12 +72,12 @@ class ActionModule(ActionBase):
             return []
         return tag_problems(tags, tags_of(context.CLIARGS["args"], self._loader))
 
-    def _resolver(self, world: check.World, variables: Mapping[str, Any]) -> check.Resolve:
+    def _resolver(self, world: World, variables: Mapping[str, Any]) -> Resolve:
         """Return a function that resolves the templates in a value for a host, or says that it cannot yet."""
 
         def resolve(host: str | None, value: Any) -> Any:
             if value is not None and not isinstance(value, PLAIN):
-                return check.UNRESOLVED
+                return UNRESOLVED
             if not isinstance(value, (list, tuple, dict)) and not self._templar.is_template(value):
                 return value  # before the costly step, an address of a host as a rule
             known = {**world.hosts[host], "hostvars": variables["hostvars"]} if host else variables
@@ -91,15 +92,15 @@ def _resolved(templar: Any, value: Any) -> Any:
         return templar.template(value)
     except Exception:  # whatever a filter or a lookup raises without facts
         if not isinstance(value, dict):
-            return check.UNRESOLVED
+            return UNRESOLVED
     parts = {key: _resolved(templar, one) for key, one in value.items()}
-    return {key: one for key, one in parts.items() if one is not check.UNRESOLVED}
+    return {key: one for key, one in parts.items() if one is not UNRESOLVED}
 
 
-def _world(variables: Mapping[str, Any], command_line: Mapping[str, Any]) -> check.World:
+def _world(variables: Mapping[str, Any], command_line: Mapping[str, Any]) -> World:
     hosts = {name: variables["hostvars"].raw_get(name) for name in variables["groups"]["all"]}
     elsewhere = set(command_line).union(*hosts.values())
-    return check.World(
+    return World(
         hosts=hosts,
         groups=variables["groups"],
         playing=variables.get("ansible_play_hosts_all") or [],

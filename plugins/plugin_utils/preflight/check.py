@@ -5,70 +5,17 @@
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
-from ..firewall import request as firewall
 from ..launch.request import check_numbers, plan_request
-from ..nccl import request as nccl
-from ..pcie import request as pcie
-from ..qos import request as qos
-from ..rdma import request as rdma
-from ..scratch import request as scratch
-from ..stack.interpreters import INTERPRETER, interpreter_problem
-from ..tuning import request as tuning
-from ..tuning.tables import load
 from .inventory import group_problems, known_address_problems
 from .options import value_problems
 from .problem import Problem, ProblemError
-from .scope import COMMAND_LINE, Scope, scope_of
+from .roles import role_problems
+from .scope import COMMAND_LINE
 from .variables import find_unknown
-
-GROUP = "gpu_nodes"
-TUNING = ("tuning_sysctl", "tuning_limits", "tuning_limit_services", "tuning_irq_interfaces", "tuning_kernel_arguments")
-NCCL = ("nccl_conf_variables", "nccl_conf_elsewhere")
-# What a resolver of templates returns for a value that is not known yet.
-UNRESOLVED = object()
-Resolve = Callable[[str | None, Any], Any]
-
-
-@dataclass(frozen=True)
-class World:
-    """What a user wrote. hosts: unresolved variables by host; command_line, play: those set there."""
-
-    hosts: Mapping[str, Mapping[str, Any]]
-    groups: Mapping[str, Sequence[str]]
-    playing: Sequence[str]
-    limit: str | None = None
-    sources: Sequence[str] = ()
-    command_line: Mapping[str, Any] = field(default_factory=dict)
-    play: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def nodes(self) -> Sequence[str]:
-        return self.groups.get(GROUP) or ()
-
-    def names(self) -> dict[str, set[str]]:
-        """Return the hosts by name of variable; names that only the play has are of no host."""
-        found: dict[str, set[str]] = {name: set() for name in [*self.command_line, *self.play]}
-        for host, variables in self.hosts.items():
-            for name in variables:
-                found.setdefault(name, set()).add(host)
-        return found
-
-    def scope(self, name: str, hosts: Iterable[str]) -> Scope:
-        return COMMAND_LINE if name in self.command_line else scope_of(hosts, self.groups)
-
-
-class Setting(NamedTuple):
-    """A distinct value of a variable and the hosts that have it; none where only the play has it."""
-
-    name: str
-    value: Any
-    hosts: list[str]
+from .world import UNRESOLVED, Resolve, World, settings
 
 
 def all_problems(
@@ -81,10 +28,7 @@ def all_problems(
     options = {name: option for role in roles.values() for name, option in role.items()}
     misspelt, warnings = name_problems(world, roles, [*ignore, *ignored(world)])
     found = inventory_problems(world, resolve) + misspelt + type_problems(world, options, resolve)
-    found += interpreter_problems(world, resolve) + tuning_problems(world, resolve)
-    for problems in (firewall_problems, nccl_problems, pcie_problems, qos_problems, rdma_problems, scratch_problems):
-        found += problems(world, resolve)
-    return found, warnings
+    return found + role_problems(world, resolve), warnings
 
 
 def ignored(world: World) -> set[str]:
@@ -139,117 +83,6 @@ def type_problems(world: World, options: Mapping[str, Mapping[str, Any]], resolv
                 for one in value_problems(name, resolved, options[name])
             ]
     return problems
-
-
-def interpreter_problems(world: World, resolve: Resolve) -> list[Problem]:
-    """Return values of python_env_python that say no place; whether a host has such a Python is the plan's to say."""
-    problems = []
-    for name, value, hosts in settings(world, [INTERPRETER]):
-        resolved = resolve(hosts[0] if hosts else None, value)
-        one = interpreter_problem(resolved) if resolved not in (UNRESOLVED, None, "") else None
-        if one:
-            problems.append(Problem(one.code, one.subject, {**one.detail, "scope": world.scope(name, hosts)}))
-    return problems
-
-
-def tuning_problems(world: World, resolve: Resolve) -> list[Problem]:
-    """Return what role tuning refuses by name."""
-    return refused(world, resolve, TUNING, lambda given: tuning.problems(tuning.request(given), load()))
-
-
-def nccl_problems(world: World, resolve: Resolve) -> list[Problem]:
-    """Return what role nccl refuses to write into NCCL's file."""
-    return refused(world, resolve, NCCL, lambda given: nccl.problems(nccl.request(given)))
-
-
-def pcie_problems(world: World, resolve: Resolve) -> list[Problem]:
-    """Return what role pcie cannot be meant to set."""
-    return refused(world, resolve, pcie.DEFAULTS, lambda given: pcie.problems(pcie.request(given)))
-
-
-def rdma_problems(world: World, resolve: Resolve) -> list[Problem]:
-    """Return what role rdma cannot do."""
-    return refused(world, resolve, rdma.DEFAULTS, rdma.problems)
-
-
-def scratch_problems(world: World, resolve: Resolve) -> list[Problem]:
-    """Return what role scratch refuses before it looks at disks."""
-    return refused(world, resolve, scratch.DEFAULTS, lambda given: scratch.problems(scratch.request(given)))
-
-
-def refused(
-    world: World, resolve: Resolve, names: Iterable[str], judge: Callable[[Mapping[str, Any]], Iterable[Problem]]
-) -> list[Problem]:
-    """Return what ``judge`` refuses of each value; values of the wrong type are told by type_problems."""
-    problems: list[Problem] = []
-    for name, value, hosts in settings(world, names):
-        resolved = resolve(hosts[0] if hosts else None, value)
-        try:
-            problems += [] if resolved in (UNRESOLVED, None) else list(judge({name: resolved}))
-        except (AttributeError, TypeError, ValueError):
-            continue
-    return problems
-
-
-def firewall_problems(world: World, resolve: Resolve) -> list[Problem]:
-    """Return values of role firewall that cannot be meant, and interfaces that a measured node lacks."""
-    problems: list[Problem] = []
-    for name, value, hosts in settings(world, firewall.DEFAULTS):
-        resolved = resolve(hosts[0] if hosts else None, value)
-        if resolved not in (UNRESOLVED, None):
-            problems += firewall.problems({name: resolved})
-        if name == "firewall_interfaces" and resolved is not UNRESOLVED:
-            problems += _lacking(world, hosts, firewall.given({name: resolved})[name])
-    return problems
-
-
-def _lacking(world: World, hosts: Iterable[str], names: Iterable[str]) -> Iterator[Problem]:
-    """Yield interfaces that a node does not have, where its facts are known."""
-    for host in hosts:
-        held = (world.hosts[host].get("ansible_facts") or {}).get("interfaces") or []
-        for one in names if held else ():
-            # Ansible's fact writes "_" for what is no letter or digit.
-            if not {str(one), re.sub(r"\W", "_", str(one))} & set(held):
-                yield Problem("firewall_lacks_interface", str(one), {"nodes": [host], "interfaces": sorted(held)})
-
-
-def qos_problems(world: World, resolve: Resolve) -> list[Problem]:
-    """Return values of role qos that cannot be meant, and interfaces that are too fast or not there, where facts are known."""
-    problems: list[Problem] = []
-    for name, value, hosts in settings(world, qos.DEFAULTS):
-        resolved = resolve(hosts[0] if hosts else None, value)
-        if resolved not in (UNRESOLVED, None):
-            problems += qos.problems({name: resolved})
-    for host in world.nodes:
-        given = {**world.hosts[host], **world.play, **world.command_line}
-        if given.get("qos_state") == "present":
-            names: list[str] = [name for name in ("qos_rate", "qos_interfaces") if name in given]
-            known: dict[str, Any] = {name: resolve(host, given[name]) for name in names}
-            if not any(value is UNRESOLVED for value in known.values()):
-                problems += qos.link_problems(host, {**given, **known})
-    return problems
-
-
-def settings(world: World, names: Iterable[str]) -> Iterator[Setting]:
-    """Yield each distinct value of these variables once, whatever the number of hosts."""
-    for name in sorted(names):
-        outside = {**world.play, **world.command_line}
-        if name in outside:
-            yield Setting(name, outside[name], [])
-            continue
-        found: dict[str, Setting] = {}
-        for host, variables in world.hosts.items():
-            if name in variables:
-                found.setdefault(_key(variables[name]), Setting(name, variables[name], [])).hosts.append(host)
-        yield from found.values()
-
-
-def _key(value: Any) -> str:
-    """Return one text for equal values; encrypted ones are not opened for it."""
-    try:
-        return json.dumps(value, default=id)
-    except TypeError:  # keys that are no text
-        return repr(value)
 
 
 def training_problems(

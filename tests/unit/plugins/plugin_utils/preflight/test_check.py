@@ -6,14 +6,10 @@
 import time
 
 import pytest
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.preflight.check import (
-    UNRESOLVED,
-    World,
-    all_problems,
-    training_problems,
-)
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.preflight.check import all_problems, training_problems
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.preflight.scope import COMMAND_LINE, PLAY, Scope
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.preflight.text import describe
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.preflight.world import UNRESOLVED, World
 
 TRAIN = {
     "train_nodes": {"type": "raw", "default": ""},
