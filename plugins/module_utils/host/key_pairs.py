@@ -113,8 +113,8 @@ def remove(directory, comment, dry=False):
     gone = []
     for kind in KINDS:
         for path in (path_of(directory, kind), path_of(directory, kind) + NEXT):
-            words = comment_in(public_key(path))
-            if words == comment or words.startswith(comment + " "):
+            written = comment_in(public_key(path))
+            if written == comment or written.startswith(comment + " "):
                 gone += [path, path + ".pub"]
                 if not dry:
                     _remove(path)
