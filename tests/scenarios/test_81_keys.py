@@ -111,12 +111,12 @@ def test_a_node_with_another_host_key_is_refused_until_it_is_accepted(nodes):
 
 
 def test_a_node_that_left_is_nowhere(nodes):
-    one, other = nodes.hosts
+    stays, left = nodes.hosts
     files = f"cat {KEYS} /etc/ssh/ssh_known_hosts /etc/hosts /etc/allreduce/nodes.json"
-    assert other in nodes.on(one, files)
-    play(nodes, "--limit", one, "-e", f'{{"cluster_ssh_nodes": ["{one}"]}}')
-    assert other not in nodes.on(one, files)
-    assert not reaches(nodes, other, one)
+    assert left in nodes.on(stays, files)
+    play(nodes, "--limit", stays, "-e", f'{{"cluster_ssh_nodes": ["{stays}"]}}')
+    assert left not in nodes.on(stays, files)
+    assert not reaches(nodes, left, stays)
     play(nodes)
     assert_all_reach_all(nodes)
 

@@ -45,7 +45,7 @@ class Network:
     def wire(self, one, first, other, second, mtu=1500):
         """Connect two namespaces; first, second: interface and address of each end, such as eth0=10.9.0.1."""
         ends = [(one, *first.split("=")), (other, *second.split("="))]
-        (near, near_interface, _), (far, far_interface, _) = ends
+        (near, near_interface), (far, far_interface) = ((name, interface) for name, interface, _address in ends)
         ip("link", "add", near_interface, "netns", self.space(near), "type", "veth", "peer", "name", far_interface,
            "netns", self.space(far))  # fmt: skip
         for name, interface, address in ends:

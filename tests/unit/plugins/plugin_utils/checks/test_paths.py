@@ -12,10 +12,10 @@ GOOD_ARP = {"arp_ignore": 1, "arp_announce": 2, "rp_filter": 2}
 SAME = {"least": -0.2, "most": 0.1}
 
 
-def probe(link=None, own_name=("10.0.0.1",), clock=SAME, **paths):
+def probe(link=None, own_name=("10.0.0.1",), clock=None, **paths):
     ways = {name: {**WAY, **way} for name, way in paths.items()} or {"b": WAY, "c": WAY}
     return {
-        "peers": {name: {"address": "10.0.0.9", "resolved": [], "ssh": None, "clock": clock} for name in ways},
+        "peers": {name: {"address": "10.0.0.9", "resolved": [], "ssh": None, "clock": clock or SAME} for name in ways},
         "network": {"own_name": list(own_name), "link": {**LINK, **(link or {})}, "paths": ways},
     }
 

@@ -20,8 +20,8 @@ CLIENT = {"stricthostkeychecking": "ask", "forwardagent": "no"}
 GOOD = {"nodes": NODES, "authorized_keys": FILE, "root_keys": [], "client": CLIENT}
 
 
-def judged(account, extra=EXTRA):
-    return {one["name"]: one for one in checks(compare_ssh(account, "t", extra))}
+def judged(account, extra=None):
+    return {one["name"]: one for one in checks(compare_ssh(account, "t", EXTRA if extra is None else extra))}
 
 
 def test_what_is_as_recorded_passes():
