@@ -165,12 +165,12 @@ def test_acs_is_named_where_it_redirects(tmp_path):
 
 def test_pairs_go_into_the_document(tmp_path):
     measured = facts(tmp_path)
-    node = describe("gpu-1", {"ansible_facts": measured}, True)
+    node = describe("gpu-1", {"gpu-1": {"ansible_facts": measured}}, True)
     assert node["pcie_pairs"] == pairs(measured) and len(node["pcie_pairs"]) == 92
     assert "pcie_paths" in {one["name"] for one in node["checks"]}
     read = parse(NodeVerification, json.loads(json.dumps({**node, "gpu_health": None})), "gpu-1")
     assert read.pcie_pairs[0].verdict == "redirected" and read.pcie_pairs[0].reasons[0].startswith("ACS redirects at")
-    lost = describe("gpu-1", {"ansible_facts": measured}, False)
+    lost = describe("gpu-1", {"gpu-1": {"ansible_facts": measured}}, False)
     assert lost["pcie_pairs"] == [] and [one["name"] for one in lost["checks"]] == ["reachable"]
 
 
