@@ -21,7 +21,7 @@ WANTED = {"qos_state": "present", "qos_rate": "100mbit", "qos_guarantee": "80%",
 # A frame of 1514 bytes carries 1448 of payload: headers of Ethernet, IP and TCP with time stamps.
 PAYLOAD = 1448 / 1514
 STATE = (
-    "find /etc /opt/allreduce /var/lib/allreduce -xdev -not -path '/etc/ssh/*' -printf '%p %y %m %u:%g %s %l\\n' 2>/dev/null"
+    "find /etc /opt/allreduce /var/lib/allreduce -xdev -not -path '/etc/ssh/*' -printf '%p %y %m %u:%g %l\\n' 2>/dev/null"
     " | LC_ALL=C sort; find /etc -xdev -type f -not -path '/etc/ssh/*' -exec md5sum {} + | LC_ALL=C sort;"
     " tc qdisc show; tc filter show dev eth0 ingress; ip -o link show | cut -d' ' -f2-9; nft list ruleset"
 )
