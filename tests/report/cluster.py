@@ -12,6 +12,7 @@ from typing import Any
 
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks import drift
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks.check import on_node
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.comparison import Comparison, Remedy, Status
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.parsing import parse
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.stack import Stack
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.training import TrainingResult
@@ -33,7 +34,7 @@ def verification() -> dict[str, Any]:
     # Asked for by the distribution: shown, and no difference from the plan.
     pending = {"reason": "new kernel module", "since": "2026-11-21T15:01:00Z", "by_role": False}
     second["gpu_node_state"]["reboot_pending"] = pending
-    second["comparisons"] = comparisons(second["gpu_stack"], second["gpu_node_state"])
+    second["comparisons"] = [*comparisons(second["gpu_stack"], second["gpu_node_state"]), *network_comparisons()]
     second["gpu_stack"]["warnings"] = ["Debian 12 leaves its full support in 2026: plan for Debian 13."]
     second["checks"][0].update(status="failed", measured="535.247.01", reason="module and library differ")
     second["checks"][3].update(status="unknown", measured="", reason="fabric manager state could not be read")
@@ -76,6 +77,67 @@ def network(mtus: dict[str, int]) -> dict[str, Any]:
         "full_rounds": len(names) - 1,
         "rounds": len(names) - 1,
     }  # fmt: skip
+
+
+def network_comparisons() -> list[dict[str, str]]:
+    """What verification writes of a firewall and of limits, everything as declared, among what is no limit."""
+    found = [
+        ("firewall", "rules of nftables", "as declared", "as declared", "rules"),
+        ("firewall", "peers", "2 peers", "2 peers", "peers"),
+        ("tuning", "net.core.somaxconn", "4096", "4096", "sysctl"),
+        ("tuning", "memlock of a login", "unlimited", "unlimited", "limit"),
+        ("tuning", "nofile of a new service", "1048576", "1048576", "limit"),
+        ("tuning", "nproc of a login", "unlimited", "unlimited", "limit"),
+    ]
+    return [
+        record(Comparison(component, subject, desired, observed, Status.AS_PLANNED, Remedy.NONE, kind))
+        for component, subject, desired, observed, kind in found
+    ]
+
+
+def shares(interface: str, guarantee: int = 20_000_000_000) -> dict[str, Any]:
+    """Fact gpu_qos of a node whose interface of 25 Gbit/s is shaped, beside one that is not."""
+    classes = [
+        {"handle": "a11e:1", "parent": None, "prio": 0, "rate": 25_000_000_000, "ceil": 25_000_000_000},
+        {"handle": "a11e:10", "parent": "a11e:1", "prio": 0, "rate": guarantee, "ceil": 25_000_000_000},
+        {
+            "handle": "a11e:20",
+            "parent": "a11e:1",
+            "prio": 1,
+            "rate": 25_000_000_000 - guarantee,
+            "ceil": 10_000_000_000,
+        },
+    ]
+    shaped = {"root": {"kind": "htb", "handle": "a11e:"}, "classes": classes, "leaf": "fq_codel"}
+    other = {"root": {"kind": "htb", "handle": "1:"}, "classes": [{"handle": "1:10", "rate": 1000, "ceil": 1000}]}
+    return {
+        "recorded": True, "tc": True, "nft": True, "table": "d", "kernel": {"htb": True},
+        "interfaces": {interface: {"speed": 25000, "shaped": shaped}, "lo": {"shaped": None}, "tun0": {"shaped": other}},
+    }  # fmt: skip
+
+
+def pcie_pairs() -> list[dict[str, Any]]:
+    """Two GPUs and an adapter: one GPU behind the adapter's switch, where ACS redirects."""
+    bridge = "ACS redirects at bridge 0000:12:00.0 (ReqRedir, CmpltRedir)"
+    return [
+        {"one": "GPU0", "other": "GPU1", "verdict": "root_complex", "reasons": ["root ports of pci0000:10"]},
+        {"one": "GPU0", "other": "mlx5_0", "verdict": "redirected", "reasons": [bridge]},
+        {"one": "GPU1", "other": "mlx5_0", "verdict": "direct", "reasons": []},
+    ]
+
+
+def rdma_adapters() -> list[dict[str, Any]]:
+    """One adapter with a lossless port that reaches the GPUs' memory."""
+    port = {"port": 1, "link_layer": "Ethernet", "state": "ACTIVE", "rate_gbps": 25.0, "netdevs": ["ens1"]}
+    sentence = "mlx5_0 at ens1: NCCL uses class 106, which is DSCP 26, priority 3, lossless, traffic class 3 with 50 %."
+    return [
+        {
+            "name": "mlx5_0",
+            "ports": [port],
+            "gpudirect": [{"gpus": ["0000:01:00.0", "0000:02:00.0"], "path": "dma-buf", "reasons": []}],
+            "chains": [{"interface": "ens1", "whole": True, "sentence": sentence}],
+        }
+    ]
 
 
 def results() -> list[dict[str, Any]]:
@@ -156,7 +218,10 @@ def node(name: str, address: str) -> dict[str, Any]:
         "gpu_node": _gpu_node(),
         "gpu_stack": _stack(),
         "gpu_node_state": _state(),
-        "comparisons": comparisons(_stack(), _state()),
+        "comparisons": [*comparisons(_stack(), _state()), *network_comparisons()],
+        "gpu_qos": shares("ens1"),
+        "pcie_pairs": pcie_pairs(),
+        "rdma_adapters": rdma_adapters(),
         "checks": [
             check("driver_version", name, "coherence", DRIVER, DRIVER),
             check("dkms_module", name, "coherence", f"{DRIVER} for {KERNEL}", f"{DRIVER} for {KERNEL}"),
@@ -275,7 +340,7 @@ def many_nodes(count: int) -> dict[str, Any]:
     document["nodes"]["gpu-7"]["checks"][0].update(status="failed", measured="535.247.01")
     state = document["nodes"]["gpu-7"]["gpu_node_state"]
     state["driver"]["installed"] = "530.41.03"
-    document["nodes"]["gpu-7"]["comparisons"] = comparisons(_stack(), state)
+    document["nodes"]["gpu-7"]["comparisons"] = [*comparisons(_stack(), state), *network_comparisons()]
     return document
 
 

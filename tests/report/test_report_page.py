@@ -60,7 +60,10 @@ def test_rows_are_rows_on_a_desktop(desktop):
 
 def test_failed_comes_before_unknown_before_passed(desktop):
     order = [element.text for element in desktop.elements("#attention ~ table tbody .status")]
-    first_group = [element.text for element in desktop.elements("details:has(h3) tbody:first-of-type .status")]
+    first_group = [
+        element.text
+        for element in desktop.elements("section[aria-labelledby=checks] details tbody:first-of-type .status")
+    ]
 
     assert order == ["failed", "unknown"]
     assert first_group[0] == "failed"
@@ -216,7 +219,7 @@ def test_a_thousand_nodes_stay_readable(large):
     ]
     assert [cell.text for cell in large.elements("#attention ~ table td[data-label=Nodes]")] == ["gpu-7"]
     # Closed, the whole page is some screens long; the deviating node is among the first things seen.
-    assert large.screenshot().size[1] < 15 * large.height
+    assert large.screenshot().size[1] < 16 * large.height
     assert large.boxes("#attention")[0]["top"] < large.height
 
 
@@ -248,7 +251,24 @@ def test_a_pair_that_differs_stands_out(desktop, scheme):
 
 def test_a_phone_scrolls_the_pairs_and_not_the_page(phone):
     wide = phone.boxes("table.pairs")
-    assert len(wide) == 3
+    assert len(wide) == 4  # PCIe's, and three figures of the ways between nodes
     assert phone.ask("return document.documentElement.scrollWidth") <= phone.width
     rows = phone.boxes("table.pairs tbody tr:first-child > *")
     assert len({round(one["top"]) for one in rows[:3]}) == 1, "the cells of a row stay beside each other"
+
+
+def test_what_was_set_up_for_the_network_is_in_tables(desktop):
+    section = desktop.text("section[aria-labelledby=network]")
+    for heading in ("Firewall", "Limits of processes", "Shares of links", "RDMA", "PCIe on gpu-1, gpu-2"):
+        assert any(line.startswith(heading) for line in section.splitlines())
+    shares = [row.text for row in desktop.elements("table.shares tbody tr")]
+    assert shares == ["gpu-1, gpu-2 ens1 training 20gbit 25gbit", "gpu-1, gpu-2 ens1 everything else 5gbit 10gbit"]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_redirected_pair_has_another_shade_than_a_direct_one(desktop, scheme):
+    desktop.media(scheme=scheme)
+    cells = {one.text: one for one in desktop.elements("#network-pcie-1 ~ .matrix td") if one.text}
+    assert {"direct", "ACS", "root"} <= set(cells)
+    shades = {cells[text].value_of_css_property("background-color") for text in ("direct", "ACS", "root")}
+    assert len(shades) == 3

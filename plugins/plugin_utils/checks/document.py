@@ -24,6 +24,7 @@ from ..network.record import record as network_record
 from ..pcie.answer import comparisons as pcie_comparisons
 from ..pcie.answer import pairs as pcie_pairs
 from ..qos.answer import comparisons as qos_comparisons
+from ..rdma.answer import adapters as rdma_adapters
 from ..rdma.answer import comparisons as rdma_comparisons
 from ..scratch.answer import comparisons as scratch_comparisons
 from ..tuning.answer import comparisons as tuning_comparisons
@@ -95,6 +96,7 @@ def describe(name: str, hostvars: Mapping[str, Mapping], present: bool) -> dict[
         "gpu_qos": facts.get("gpu_qos"),
         "comparisons": [record(one) for one in comparisons],
         "pcie_pairs": pcie_pairs(facts) if present else [],
+        "rdma_adapters": rdma_adapters(variables, facts) if present else [],
         "checks": checks,
     }
 

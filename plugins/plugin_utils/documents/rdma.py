@@ -147,3 +147,31 @@ class RdmaNode:
     dcb_agent: bool = False
     traffic_class: TrafficClass = field(default_factory=TrafficClass)
     gpudirect: GpuDirect | None = None
+
+
+@dataclass(frozen=True)
+class Path:
+    """How NCCL reaches the memory of GPUs (PCI addresses): dma-buf, peermem, none or unknown; reasons: sentences."""
+
+    gpus: tuple[str, ...] = ()
+    path: str = ""
+    reasons: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class ChainRecord:
+    """The way of NCCL's traffic class through a port."""
+
+    interface: str = ""
+    whole: bool = False
+    sentence: str = ""
+
+
+@dataclass(frozen=True)
+class AdapterRecord:
+    """An adapter as the report shows it; gpudirect: empty where nobody asked."""
+
+    name: str = ""
+    ports: tuple[RdmaPort, ...] = ()
+    gpudirect: tuple[Path, ...] = ()
+    chains: tuple[ChainRecord, ...] = ()

@@ -14,6 +14,8 @@ from .health import Judgement
 from .network import Network
 from .observed import Observed
 from .pcie import PciePair
+from .qos import QosNode
+from .rdma import AdapterRecord
 from .stack import Stack
 
 
@@ -41,7 +43,9 @@ class NodeVerification:
     gpu_stack: Stack = field(default_factory=Stack)
     gpu_node_state: Observed = field(default_factory=Observed)
     gpu_health: Judgement | None = None
+    gpu_qos: QosNode | None = None
     pcie_pairs: tuple[PciePair, ...] = ()
+    rdma_adapters: tuple[AdapterRecord, ...] = ()
     comparisons: tuple[Comparison, ...] = ()
     checks: tuple[Check, ...] = ()
 

@@ -18,6 +18,7 @@ from ..tuning.request import Request
 from .comparison import compared
 
 COMPONENT = "tuning"
+LIMIT = "limit"
 
 
 def compare_tuning(decision: Decision, wanted: Request, node: TunedNode) -> list[Comparison]:
@@ -109,8 +110,9 @@ def _limits(decision: Decision, wanted: Request, node: TunedNode) -> Iterator[Co
 def _limit(subject: str, desired: Any, found: ProcessLimit | None, side: str, remedy: Remedy) -> Comparison:
     value = getattr(found, side) if found else None
     agrees = None if value is None else rank(value) >= rank(desired)
-    pid = f" (process {found.pid})" if found and found.pid else ""
-    return compared(COMPONENT, subject, str(desired), f"{value}{pid}", agrees, remedy, "limit")
+    # Numbers of processes that need no restart would only make equal nodes differ.
+    pid = f" (process {found.pid})" if found and found.pid and agrees is False else ""
+    return compared(COMPONENT, subject, str(desired), f"{value}{pid}", agrees, remedy, LIMIT)
 
 
 def _profile(node: TunedNode) -> Iterator[Comparison]:

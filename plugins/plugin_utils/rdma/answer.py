@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 from ..documents.comparison import Comparison
@@ -16,6 +17,7 @@ from ..documents.stack import Stack
 from ..drift.rdma import compare_rdma, compare_unmeasured, compare_unset
 from ..preflight import text as preflight_text
 from .chain import chains
+from .gpudirect import Verdict, verdicts
 from .plan import Driver, plan, problems
 from .request import DEFAULTS, request
 from .request import problems as request_problems
@@ -53,6 +55,31 @@ def comparisons(variables: Mapping[str, Any], facts: Mapping[str, Any]) -> list[
         return compare_unmeasured()
     has_gpus = bool(parse(GpuNode, facts.get("gpu_node") or {}, "gpu_node").gpus)
     return compare_rdma(wanted, _node(facts), _nccl(facts), has_gpus)
+
+
+def adapters(variables: Mapping[str, Any], facts: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the adapters for the report; none where RDMA was not measured."""
+    wanted, node = request(variables), _node(facts)
+    asked = wanted.gpudirect and bool(parse(GpuNode, facts.get("gpu_node") or {}, "gpu_node").gpus)
+    paths = verdicts(node, _nccl(facts)) if asked else []
+    ways = chains(node, wanted.traffic_class)
+    return [
+        {
+            "name": one.name,
+            "ports": [asdict(port) for port in one.ports],
+            "gpudirect": [_path(found) for found in paths if found.adapter == one.name],
+            "chains": [
+                {"interface": way.interface, "whole": way.is_whole, "sentence": describe(way.way)}
+                for way in ways
+                if way.adapter == one.name
+            ],
+        }
+        for one in node.adapters
+    ]
+
+
+def _path(found: Verdict) -> dict[str, Any]:
+    return {"gpus": list(found.gpus), "path": found.path, "reasons": [describe(one) for one in found.reasons]}
 
 
 def _node(facts: Mapping[str, Any]) -> RdmaNode:

@@ -33,7 +33,7 @@ def build(verification: Verification, results: Iterable[TrainingResult], title: 
         verdict=_verdict(nodes, cluster, runs, scaling, sum(not node.gpu_compute for node in found.values())),
         nodes=nodes,
         cluster_checks=cluster,
-        network=network.build(verification.network),
+        network=network.build(verification.network, found),
         runs=runs,
         scaling=scaling,
     )

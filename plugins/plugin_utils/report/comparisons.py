@@ -7,23 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..documents.comparison import Comparison, Status
+from ..documents.comparison import Comparison
 from .model import Item
-
-AS_PLANNED, NOT_MEASURED = "as planned", "not measured"
-_RESULTS = {
-    Status.MISSING: "missing",
-    Status.DIFFERS: "differs",
-    Status.UNWANTED: "unwanted",
-    Status.UNKNOWN: NOT_MEASURED,
-    Status.AS_PLANNED: AS_PLANNED,
-}
+from .results import AS_PLANNED, RESULTS
 
 
 def items(comparisons: Iterable[Comparison]) -> tuple[Item, ...]:
     """Return the comparisons of one node of verify.json as rows: differences first, otherwise in the order of the roles."""
     found = [_item(one) for one in comparisons]
-    order = list(_RESULTS.values())
+    order = list(RESULTS.values())
     return tuple(sorted(found, key=lambda item: order.index(item.result)))
 
 
@@ -38,5 +30,5 @@ def _item(one: Comparison) -> Item:
         name=f"kernel module for {one.subject}" if one.kind == "module" else one.subject,
         planned=one.desired,
         installed=one.observed,
-        result=_RESULTS[one.status],
+        result=RESULTS[one.status],
     )

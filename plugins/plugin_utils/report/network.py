@@ -1,17 +1,21 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The network of the cluster as the report shows it: links, and every pair as a cell of a table shaded by its value."""
+"""The network of the cluster as the report shows it: links, what roles set up, and every pair as a cell shaded by its value."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from statistics import median
 
 from ...module_utils.machine.topology import natural_key
 from ..documents.network import Network as Measured
 from ..documents.network import Pair
+from ..documents.verification import NodeVerification
+from .declared import tables
+from .pcie import PcieGroup, groups
+from .tables import Cell, Table
 from .text import plural, quantity
 
 # Nodes in one table; of more, those with something to tell come first. A phone scrolls it, and paper has this width.
@@ -32,15 +36,6 @@ class Link:
 
 
 @dataclass(frozen=True)
-class Cell:
-    """The way from the row's node to the column's: what to write, the shade (0: none), and whether it is a fault."""
-
-    text: str = ""
-    shade: int = 0
-    fault: bool = False
-
-
-@dataclass(frozen=True)
 class Matrix:
     """One figure of every pair."""
 
@@ -49,7 +44,7 @@ class Matrix:
     unit: str
     text: str  # what the table says, in words
     names: tuple[str, ...]
-    rows: tuple[tuple[Cell, ...], ...]
+    rows: tuple[tuple[Cell, ...], ...]  # the way from the row's node to the column's
 
 
 @dataclass(frozen=True)
@@ -59,16 +54,24 @@ class Network:
     links: tuple[Link, ...] = ()
     sentences: tuple[str, ...] = ()
     matrices: tuple[Matrix, ...] = ()
+    tables: tuple[Table, ...] = ()
+    pcie: tuple[PcieGroup, ...] = ()
+
+    @property
+    def is_known(self) -> bool:
+        """Return whether there is anything to show."""
+        return bool(self.links or self.tables or self.pcie)
 
 
-def build(found: Measured) -> Network:
-    """Build the section of what verification left."""
+def build(found: Measured, nodes: Mapping[str, NodeVerification] | None = None) -> Network:
+    """Build the section of what verification left of the cluster and of its nodes."""
     matrices = (
         _matrix(found.pairs, "paths", "Round trip of packets of full size", "ms", _path, higher_is_better=False),
         _matrix(found.pairs, "bandwidth", "Bandwidth", "Gbit/s", _bandwidth, higher_is_better=True),
         _matrix(found.pairs, "latency", "Latency without load", "ms", _latency, higher_is_better=False),
     )
-    return Network(_links(found), tuple(_sentences(found)), tuple(one for one in matrices if one))
+    shown = tuple(one for one in matrices if one)
+    return Network(_links(found), tuple(_sentences(found)), shown, tables(nodes or {}), groups(nodes or {}))
 
 
 def _links(found: Measured) -> tuple[Link, ...]:

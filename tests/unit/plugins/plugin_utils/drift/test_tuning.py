@@ -121,6 +121,14 @@ def test_limits_are_those_of_processes(node, subject, expected):
     assert verdict(node, subject) == expected
 
 
+def test_a_process_is_named_where_it_must_be_restarted():
+    """Everywhere else its number would only make equal nodes differ."""
+    fitting, low = ProcessLimit("unlimited", "unlimited", 811), ProcessLimit(8388608, 8388608, 812)
+    found = compared(limits(slurmd=fitting, cron=low), tuning_limits={"memlock": "unlimited"})
+    assert found["memlock of slurmd"].observed == "unlimited"
+    assert found["memlock of cron"].observed == "8388608 (process 812)"
+
+
 def test_a_service_may_raise_its_open_files_by_itself():
     node = limits(cron=ProcessLimit(1024, 65536), slurmd=ProcessLimit(1024, 65536))
     found = compared(node, tuning_limits={"nofile": 65536}, tuning_limit_services=["slurmd"])

@@ -3,11 +3,15 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """From variables and facts, as Ansible has them, to the plan and the checks."""
 
+import json
+
 import pytest
 from ansible_collections.allreduce.gpu.plugins.module_utils.host import rdma_facts
 from ansible_collections.allreduce.gpu.plugins.module_utils.machine.files import FileTree
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.parsing import DocumentError
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.rdma.answer import answer, comparisons
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks.document import describe
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.parsing import DocumentError, parse
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.verification import NodeVerification
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.rdma.answer import adapters, answer, comparisons
 from ansible_collections.allreduce.gpu.tests.unit.plugins.module_utils.files_helper import tree
 from ansible_collections.allreduce.gpu.tests.unit.plugins.module_utils.rdma_helper import adapter, server
 
@@ -93,3 +97,30 @@ def test_nodes_that_were_not_measured(variables, facts, statuses):
 def test_facts_of_the_wrong_shape():
     with pytest.raises(DocumentError):
         answer(PRESENT, {"gpu_rdma": {"adapters": "none"}})
+
+
+def test_adapters_go_into_the_document(tmp_path):
+    measured = facts(
+        tmp_path, adapter(0, "Ethernet"), adapter(1), gpu_node={"gpus": [{"index": 0, "pci_bus_id": "0000:07:00.0"}]}
+    )
+    node = describe("gpu-1", {"gpu-1": {"ansible_facts": measured, **PRESENT}}, True)
+    read = parse(NodeVerification, json.loads(json.dumps({**node, "gpu_health": None})), "gpu-1")
+    roce, infiniband = read.rdma_adapters
+    assert (roce.name, roce.ports[0].link_layer, infiniband.ports[0].link_layer) == ("mlx5_0", "Ethernet", "InfiniBand")
+    assert [one.path for one in roce.gpudirect] == ["unknown"] and roce.gpudirect[0].reasons[
+        0
+    ] == "mlx5_0 was not asked."
+    assert [one.interface for one in roce.chains] == ["ens0f0np0"] and not roce.chains[0].whole
+    assert (
+        roce.chains[0].sentence.startswith("mlx5_0 at ens0f0np0: nothing sets NCCL_IB_TC") and infiniband.chains == ()
+    )
+    lost = describe("gpu-1", {"gpu-1": {"ansible_facts": measured, **PRESENT}}, False)
+    assert lost["rdma_adapters"] == []
+
+
+def test_without_gpus_nobody_asks_how_their_memory_is_reached(tmp_path):
+    measured = facts(tmp_path, adapter(0), gpu_node={"gpus": []})
+    [one] = adapters(PRESENT, measured)
+    assert one["gpudirect"] == []
+    assert adapters({**PRESENT, "rdma_gpudirect": False}, facts(tmp_path / "again", adapter(0)))[0]["gpudirect"] == []
+    assert adapters({}, {}) == []
