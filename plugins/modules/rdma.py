@@ -149,6 +149,7 @@ findings:
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.host.ansible_module import replace_file
+from ..module_utils.host.kept_files import readable
 from ..module_utils.machine.files import FileTree
 from ..module_utils.settings.rdma import settle
 from ..module_utils.settings.rdma_describe import describe
@@ -202,7 +203,7 @@ def main():
         run if given["root"] == "/" else None,
     )
     try:
-        answer = settle(machine, wanted, module.check_mode)
+        answer = readable(settle(machine, wanted, module.check_mode))
     except (EnvironmentError, ValueError) as error:
         module.fail_json(msg="The ports cannot be set up: %s." % error)
     answer["findings"] = answer.pop("problems")

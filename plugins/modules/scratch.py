@@ -130,6 +130,7 @@ import uuid
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.host.ansible_module import program_output, replace_file
+from ..module_utils.host.kept_files import readable
 from ..module_utils.machine.files import FileTree
 from ..module_utils.storage.accounts import identify
 from ..module_utils.storage.describe import LEFT, describe
@@ -172,6 +173,7 @@ def main():
             answer = settle(machine, identify(module.params, module.check_mode), module.check_mode)
     except (EnvironmentError, ValueError) as error:
         module.fail_json(msg="The scratch cannot be made: %s." % error)
+    answer = readable(answer)
     answer["findings"] = answer.pop("problems")
     answer.update(changed=bool(answer["changes"]), diff=diffs(answer["changes"]))
     answer["sentences"] = [LEFT[one] for one in [answer["left"]] if one] + [describe(one) for one in answer["seen"]]

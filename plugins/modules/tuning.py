@@ -135,6 +135,7 @@ findings:
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.host.ansible_module import replace_file
+from ..module_utils.host.kept_files import readable
 from ..module_utils.machine.files import FileTree
 from ..module_utils.settings.tuning import Machine, settle
 from ..module_utils.settings.tuning_describe import describe
@@ -181,7 +182,7 @@ def main():
         path_of(given["record"]),
     )
     try:
-        answer = settle(machine, wanted, module.check_mode)
+        answer = readable(settle(machine, wanted, module.check_mode))
     except (EnvironmentError, ValueError) as error:
         module.fail_json(msg="The node cannot be tuned: %s." % error)
     answer["findings"] = answer.pop("problems")

@@ -28,6 +28,15 @@ def read(tree, path):
     return {"content": content, "mode": mode, "owner": status.st_uid, "group": status.st_gid}
 
 
+def readable(value):
+    """Return what is told of files, with a question mark for each byte that is no UTF-8: Ansible takes no others."""
+    if isinstance(value, dict):
+        return {key: readable(one) for key, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [readable(one) for one in value]
+    return value.encode("utf-8", "replace").decode("utf-8") if isinstance(value, str) else value
+
+
 def missing_directories(tree, paths):
     """Return the directories above the paths that have to be made, upper ones first."""
     found = set()

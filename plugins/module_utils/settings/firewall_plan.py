@@ -12,6 +12,8 @@ __metaclass__ = type
 
 import json
 
+from ..host.kept_files import readable
+
 FORMAT = 1
 NOTHING = {"owner": None, "files": (), "values": (), "disabled": False}
 
@@ -142,9 +144,7 @@ def _diff(header, before, after):
 def _text(entry):
     if entry is None:
         return ""
-    if "link" in entry:
-        return "-> %s\n" % entry["link"]
-    return entry["content"].encode("utf-8", "replace").decode("utf-8")
+    return readable("-> %s\n" % entry["link"] if "link" in entry else entry["content"])
 
 
 def _word(value):

@@ -12,7 +12,7 @@ from __future__ import absolute_import, division, print_function
 
 __metaclass__ = type
 
-from ..host import logind
+from ..host import kept_files, logind
 
 NOTHING = {"files": [], "values": [], "interfaces": [], "arguments": [], "profile": ""}
 
@@ -167,9 +167,7 @@ def _diff(header, before, after):
 def _text(entry):
     if entry is None:
         return ""
-    if "link" in entry:
-        return "-> %s\n" % entry["link"]
-    return entry["content"].encode("utf-8", "replace").decode("utf-8")
+    return kept_files.readable("-> %s\n" % entry["link"] if "link" in entry else entry["content"])
 
 
 def _word(value):

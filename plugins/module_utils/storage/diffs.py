@@ -7,6 +7,8 @@ from __future__ import absolute_import, division, print_function
 
 __metaclass__ = type
 
+from ..host.kept_files import readable
+
 
 def diffs(steps):
     """Return [{before_header, after_header, before, after}]."""
@@ -21,8 +23,7 @@ def diffs(steps):
 
 
 def _diff(header, before, after):
-    texts = [one.encode("utf-8", "replace").decode("utf-8") for one in (before, after)]
-    return {"before_header": header, "after_header": header, "before": texts[0], "after": texts[1]}
+    return readable({"before_header": header, "after_header": header, "before": before, "after": after})
 
 
 def _word(value):

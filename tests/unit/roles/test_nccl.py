@@ -62,7 +62,9 @@ def module(root, **options):
         input=json.dumps({"ANSIBLE_MODULE_ARGS": arguments}), capture_output=True, text=True, check=False,
         env={**os.environ, "PYTHONPATH": str(CHECKOUT / ".collections")},
     )  # fmt: skip
-    return json.loads(done.stdout)
+    answer = json.loads(done.stdout)
+    json.dumps(answer, ensure_ascii=False).encode()  # Ansible takes no answer that is not UTF-8
+    return answer
 
 
 @pytest.mark.parametrize("before", [None, THEIRS])

@@ -42,12 +42,15 @@ def run(root, check=False, **options):
         check=False,
         env={**os.environ, "PYTHONPATH": COLLECTIONS},
     )
-    return json.loads(done.stdout)
+    answer = json.loads(done.stdout)
+    json.dumps(answer, ensure_ascii=False).encode()  # Ansible takes no answer that is not UTF-8
+    return answer
 
 
 @pytest.fixture
 def root(tmp_path):
-    tree(tmp_path, {**server(adapter(0)), RULE: "# the administrator's\n"})
+    tree(tmp_path, {**server(adapter(0)), RULE: ""})
+    (tmp_path / RULE.lstrip("/")).write_bytes(b"# the administrator's, of \xff old\n")
     return tmp_path
 
 
