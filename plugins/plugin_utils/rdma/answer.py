@@ -89,7 +89,8 @@ def _node(facts: Mapping[str, Any]) -> RdmaNode:
 def _driver(facts: Mapping[str, Any]) -> Driver:
     planned = parse(Stack, facts.get("gpu_stack") or {}, "gpu_stack").driver
     measured = parse(GpuNode, facts.get("gpu_node") or {}, "gpu_node").driver
-    return Driver(planned.kernel_modules if planned else "", bool(measured.loaded_version))
+    is_loaded = bool(measured.loaded_version)
+    return Driver(planned.kernel_modules, is_loaded, planned.branch) if planned else Driver(is_loaded=is_loaded)
 
 
 def _nccl(facts: Mapping[str, Any]) -> list[str]:

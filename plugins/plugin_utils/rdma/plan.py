@@ -13,6 +13,7 @@ from typing import Any
 
 from ..documents.rdma import RdmaNode
 from ..preflight.problem import Problem
+from .gpudirect import version_of
 from .request import Request, Roce
 
 HEAD = "# Written by role allreduce.gpu.rdma; rdma_state: absent puts back what was there before."
@@ -23,14 +24,22 @@ ORDER = "/etc/modprobe.d/allreduce-peermem.conf"
 MODULE = "nvidia-peermem"
 SERVICE = "allreduce-rdma"
 UNITS = "/etc/systemd/system"
+# Drivers bring the module from this branch on (NVIDIA, "GPUDirect RDMA" of GPU Operator 1.8).
+FIRST_WITH_MODULE = (470,)
 
 
 @dataclass(frozen=True)
 class Driver:
-    """The driver that is planned (open, proprietary or empty), and whether any is loaded."""
+    """The driver that is planned (open, proprietary or empty) with its branch, where it is known, and whether any is loaded."""
 
     planned: str = ""
     is_loaded: bool = False
+    branch: str = ""
+
+    @property
+    def has_module(self) -> bool:
+        """Return whether the planned driver may bring the module."""
+        return self.planned == "proprietary" and (not self.branch or version_of(self.branch) >= FIRST_WITH_MODULE)
 
 
 def fabric_interfaces(wanted: Request, node: RdmaNode) -> list[str]:
@@ -76,7 +85,7 @@ def _owner(node: RdmaNode, interface: str) -> str | None:
 def wants_peermem(wanted: Request, node: RdmaNode, driver: Driver) -> bool:
     """Return whether peer memory is the way: open kernel modules need none, and not every RDMA core takes clients."""
     offered = node.gpudirect is not None and node.gpudirect.peermem.offered
-    return wanted.peermem == "auto" and driver.planned == "proprietary" and bool(offered)
+    return wanted.peermem == "auto" and driver.has_module and bool(offered)
 
 
 def plan(wanted: Request, node: RdmaNode, driver: Driver) -> dict[str, Any]:

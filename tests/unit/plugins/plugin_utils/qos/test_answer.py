@@ -4,8 +4,10 @@
 """Variables and facts in, what the role and the verification need out."""
 
 import json
+from pathlib import Path
 
 import pytest
+import yaml
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.comparison import Status
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.parsing import DocumentError
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.qos.answer import answer, comparisons, questions
@@ -30,6 +32,20 @@ def test_the_answer_is_plain():
     found = json.loads(json.dumps(answer("a", HOSTS, GROUPS, {"gpu_qos": FACT})))
     assert found["problems"] == []
     assert "10.0.0.2" in found["plan"]["table"] and found["plan"]["interfaces"][0]["name"] == "eth0"
+
+
+def test_the_reference_system_gets_its_share():
+    """S3, on the interface that its nodes have."""
+    path = Path(__file__).resolve().parents[5] / "inventories" / "multi-gpu-workstation" / "hosts.yml"
+    variables = yaml.safe_load(path.read_text("utf-8"))["gpu_nodes"]["vars"]
+    hosts = {name: {**variables, **own} for name, own in HOSTS.items()}
+    found = answer("a", hosts, GROUPS, {"gpu_qos": FACT})
+    assert found["problems"] == []
+    assert [(one["rate"], one["ceil"]) for one in found["plan"]["interfaces"][0]["classes"]] == [
+        (8 * 10**9, 10**10),
+        (2 * 10**9, 10**10),
+    ]
+    assert {one.status for one in comparisons("a", hosts, GROUPS, {"gpu_qos": FACT})} == {Status.MISSING}
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,10 @@
 """From variables and facts, as Ansible has them, to the plan and the checks."""
 
 import json
+from pathlib import Path
 
 import pytest
+import yaml
 from ansible_collections.allreduce.gpu.plugins.module_utils.host import rdma_facts
 from ansible_collections.allreduce.gpu.plugins.module_utils.machine.files import FileTree
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks.document import describe
@@ -41,6 +43,20 @@ def test_a_node_without_adapters_is_left_alone(tmp_path):
     assert comparisons(FABRIC, facts(tmp_path / "again")) == []
 
 
+@pytest.mark.parametrize(
+    ("name", "gpudirect"), [("a100-ubuntu2204", True), ("a100-el8", True), ("multi-gpu-workstation", False)]
+)
+def test_a_reference_system(name, gpudirect, tmp_path):
+    """Those with adapters in their texts; S3's driver and some of its GPUs cannot do GPUDirect."""
+    path = Path(__file__).resolve().parents[5] / "inventories" / name / "hosts.yml"
+    variables = yaml.safe_load(path.read_text("utf-8"))["gpu_nodes"]["vars"]
+    measured = facts(tmp_path, adapter(0))
+    found = answer(variables, measured)
+    assert found["present"] and found["problems"] == []
+    judged = [one.kind for one in comparisons(variables, measured)]
+    assert judged and ("gpudirect" in judged) is gpudirect
+
+
 def test_a_fabric_that_is_declared(tmp_path):
     found = answer(FABRIC, facts(tmp_path, adapter(0, "Ethernet")))
     assert found["present"] and found["problems"] == [] and found["found"] == []
@@ -64,6 +80,8 @@ def test_peer_memory_goes_by_the_planned_driver(tmp_path):
     measured = facts(tmp_path, adapter(0), gpu_stack={"driver": {"kernel_modules": "proprietary"}})
     measured["gpu_rdma"]["gpudirect"]["peermem"]["offered"] = True
     assert answer(PRESENT, measured)["plan"]["modules"] == ["nvidia-peermem"]
+    older = {"driver": {"kernel_modules": "proprietary", "branch": "460", "version": "460.106.00"}}
+    assert answer(PRESENT, {**measured, "gpu_stack": older})["plan"]["modules"] == []
     measured["gpu_node"] = {"gpus": []}
     assert answer(PRESENT, measured)["plan"]["modules"] == []
 

@@ -113,6 +113,8 @@ def test_names():
     [
         (Driver("proprietary", True), True, "auto", True, ["nvidia-peermem"]),
         (Driver("proprietary", False), True, "auto", True, []),  # softdep and modules-load.d see to it
+        (Driver("proprietary", True, "470"), True, "auto", True, ["nvidia-peermem"]),
+        (Driver("proprietary", True, "460"), True, "auto", False, []),  # which brings no such module
         (Driver("open", True), True, "auto", False, []),
         (Driver("proprietary", True), False, "auto", False, []),
         (Driver("proprietary", True), None, "auto", False, []),
