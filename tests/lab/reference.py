@@ -57,7 +57,7 @@ class Reference:
         laid = ", ".join(f"{name}: {value}" for name, value in self.request.items())
         return (
             f"{self.name} as its inventory asks for it, but with {laid}: PyTorch's own index is out of the lab's reach; "
-            f"GPUs are simulated and none computes: ranks use the processor, {self.ranks} on each host"
+            f"GPUs and adapters are simulated, so none computes or transfers: ranks use the processor, {self.ranks} on each host"
         )
 
     def up(self) -> None:
@@ -75,6 +75,7 @@ class Reference:
                 "gpu_stack_request": self.request,
                 "nvidia_driver_boot_time_command": BOOT_TIME,
                 "verify_gpu_compute": False,
+                "rdma_gpudirect": False,
                 "verify_nproc_per_node": str(self.ranks),
                 "verify_collectives_timeout": 2 * START,
                 "verify_start_timeout": START,

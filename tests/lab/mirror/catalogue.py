@@ -78,7 +78,8 @@ def distribution(dist: str) -> list[Package]:
     data, found = table("distribution_el"), []
     for entry in _of(dist, data["packages"]):
         epoch, dummy, version = str(entry.get(dist, entry["version"])).rpartition(":")
-        found.append(expand({**entry, "epoch": int(epoch or 0)}, {}, f"{version}.{dist}", "dnf"))
+        values = {"v": f"{version}.{dist}"}
+        found.append(expand({**entry, "epoch": int(epoch or 0)}, values, values["v"], "dnf"))
     for kernel in data["kernels"][dist]:
         values = {"v": kernel, "r": f"{kernel}.x86_64"}
         found += [expand(entry, values, kernel, "dnf") for entry in _of(dist, data["kernel_packages"])]

@@ -128,16 +128,16 @@ def test_a_host_alone_trains_with_all_its_gpus():
 
 
 def test_collectives_have_as_many_ranks_as_training(monkeypatch, tmp_path):
-    """No GPU of the lab computes: verify is told so."""
+    """No GPU of the lab computes, and no adapter reaches its memory: verify is told so."""
     given = {}
     monkeypatch.setattr(paths, "CHECKOUT", tmp_path)
     monkeypatch.setattr(reference.hosts, "up", lambda *args, **more: given.update({args[0]: more["variables"]}))
     for name in ("a40-ubuntu2004", "a100-el8"):
         reference.get(name).up()
-    kept = ("verify_gpu_compute", "verify_nproc_per_node")
+    kept = ("verify_gpu_compute", "rdma_gpudirect", "verify_nproc_per_node")
     assert {lab: [variables[key] for key in kept] for lab, variables in given.items()} == {
-        "a40": [False, "4"],
-        "el8": [False, "1"],
+        "a40": [False, False, "4"],
+        "el8": [False, False, "1"],
     }
 
 

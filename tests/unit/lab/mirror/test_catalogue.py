@@ -12,9 +12,10 @@ from fnmatch import fnmatchcase
 from functools import cache
 
 import pytest
+import yaml
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.resolve import resolve
 
-from tests.lab import reference, replicas
+from tests.lab import paths, reference, replicas
 from tests.lab.mirror import catalogue, deb
 
 BOARD = ["A100 SXM4 80GB"] * 8  # a board with a fabric manager
@@ -132,6 +133,13 @@ def test_what_newer_boards_need_is_there(distribution, branch, gpus):
         assert any(fnmatchcase(version, package["version"] or "*") for version in available.get(package["name"], [])), (
             package
         )
+
+
+@pytest.mark.parametrize("dist", ["el8", "el9", "el10"])
+def test_enterprise_linux_has_the_rdma_stack(dist):
+    """What role rdma installs on a host whose simulated machine has adapters."""
+    rows = yaml.safe_load((paths.CHECKOUT / "roles" / "rdma" / "vars" / "el.yml").read_text(encoding="utf-8"))
+    assert set(rows["__rdma_packages"]) <= {package.name for package in catalogue.distribution(dist)}
 
 
 def _names(relation):
