@@ -14,7 +14,7 @@ PLUGINS = {
     "modules": {
         "config_files", "dkms", "download", "firewall", "firewall_facts", "gpu_facts", "gpu_health", "gpu_settings", "nccl_facts",
         "network_bandwidth", "node_probe", "node_state", "package_hold", "packages", "pcie_facts", "preflight", "qos", "qos_facts",
-        "rdma", "rdma_facts", "report", "resolve_stack", "scratch", "scratch_facts", "service", "ssh_keys", "torchrun",
+        "rdma", "rdma_facts", "report", "resolve_stack", "scratch", "scratch_facts", "service", "ssh_keys", "stage", "torchrun",
         "training_unit",
         "tuning", "tuning_facts",
     },
@@ -26,9 +26,9 @@ PLUGINS = {
 }  # fmt: skip
 ROLES = {
     "base", "cluster_ssh", "cuda_repository", "cuda_toolkit", "cudnn", "fabric_manager", "firewall", "frameworks", "gpu_local_fact",
-    "gpu_settings", "nccl", "nvidia_driver", "pcie", "python_env", "qos", "rdma", "report", "scratch", "stack", "train", "tuning", "verify",
+    "gpu_settings", "nccl", "nvidia_driver", "pcie", "python_env", "qos", "rdma", "report", "scratch", "stack", "stage", "train", "tuning", "verify",
 }  # fmt: skip
-PLAYBOOKS = {"plan", "preflight", "report", "site", "train", "verify"}
+PLAYBOOKS = {"plan", "preflight", "report", "site", "stage", "train", "verify"}
 VARIABLES = {
     "stack": {
         "gpu_stack_request", "gpu_stack_profile", "gpu_stack_host", "stack_lock", "stack_lock_renew",

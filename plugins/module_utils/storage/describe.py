@@ -46,6 +46,18 @@ SENTENCES = {
     "in_use": "{subject} is in use by {users}",
     "owner_missing": "{subject} is neither a user nor a group of this node",
     "not_settled": "{subject} ({kind}) does not stay as it was made",
+    "stage_not_mounted": "nothing is mounted at {subject}: make the scratch first, or set stage_needs_mount to false",
+    "stage_not_writable": "{subject} is no directory that stage_owner may write to",
+    "stage_foreign": "{subject} is there and has no {manifest}, so nobody staged it: move it away or choose another stage_name",
+    "stage_no_manifest": "the manifest {subject} cannot be read from the source: {reason}",
+    "stage_other_manifest": "the manifest {subject} has the checksum {found} and not {expected}",
+    "stage_no_entry": "line {line} of {subject} is none of sha256sum, or names what is not below the source",
+    "stage_empty": "{subject} names no file",
+    "stage_no_file": "the source does not have {subject}, or does not tell its size",
+    "stage_no_space": "{subject} has {free} bytes of room, and {needed} are to be copied",
+    "stage_busy": "another run puts {subject} together",
+    "stage_not_fetched": "{subject} could not be copied: {reason}",
+    "stage_differs": "{subject} of the source is not what its manifest says",
     "command_failed": "{subject} ended with {status}: {reason}",
 }
 LEFT = {

@@ -14,7 +14,7 @@ __all__ = ["GENERIC_ROLES", "Finding", "declared_options", "find_unknown"]
 
 # Names of roles that are ordinary words, with which a site may begin variables of its own. In an inventory, such a
 # name without a near match is only warned about; on the command line it is meant for this run, and refused.
-GENERIC_ROLES = frozenset({"base", "frameworks", "report", "stack", "train", "verify"})
+GENERIC_ROLES = frozenset({"base", "frameworks", "report", "stack", "stage", "train", "verify"})
 
 # How alike two names must be for one to be taken for the other misspelt (difflib's ratio).
 NEAR = 0.8
