@@ -71,7 +71,11 @@ def fetched(monkeypatch):
 
 
 def test_copied_once(place, fetched):
-    first = stage(place)
+    before = os.umask(0o077)
+    try:
+        first = stage(place)
+    finally:
+        os.umask(before)
     assert (first["changed"], first["files"], first["copied"], first["bytes"]) == (True, 3, 3, 12000)
     assert there(place) == complete(place) and sorted(fetched) == sorted(FILES)
     assert (place / "scratch" / "set").stat().st_mode & 0o777 == 0o755
@@ -128,12 +132,12 @@ def test_what_is_not_what_the_manifest_says_never_gets_there(place):
 def test_a_new_version_copies_what_changed(place, fetched):
     stage(place)
     del fetched[:]
-    newer = {"one.tar": FILES["one.tar"], "four.tar": b"4"}
-    for path in ("train/two.tar", "three.idx"):
-        (place / "source" / path).unlink()
+    newer = {"one.tar": FILES["one.tar"], "train/two.tar": b"another", "four.tar": b"4"}
+    (place / "source" / "three.idx").unlink()
     write(place / "source", newer)
     found = stage(place)
-    assert fetched == ["four.tar"] and found["before"] != found["digest"] and there(place) == complete(place, newer)
+    assert sorted(fetched) == ["four.tar", "train/two.tar"] and (found["copied"], found["bytes"]) == (2, 8)
+    assert found["before"] != found["digest"] and there(place) == complete(place, newer)
 
 
 def test_a_new_version_that_fails_leaves_the_old_one(place, monkeypatch):
@@ -143,6 +147,23 @@ def test_a_new_version_that_fails_leaves_the_old_one(place, monkeypatch):
     monkeypatch.setattr(Directory, "fetch", lambda self, name, path: "gone")
     assert codes(stage(place)) == ["stage_not_fetched"]
     assert {name: content for name, content in there(place).items() if name.startswith("set/")} == before
+
+
+def test_a_new_version_never_writes_to_files_of_the_old_one(place, monkeypatch):
+    """What rotted is linked as if it had not changed, and is found when it is read."""
+    stage(place)
+    (place / "scratch" / "set" / "one.tar").write_bytes(b"x" * 5000)
+    before = there(place)
+    write(place / "source", {**FILES, "four.tar": b"4"})
+    fetch = Directory.fetch
+    monkeypatch.setattr(
+        Directory, "fetch", lambda self, name, path: "gone" if name == "four.tar" else fetch(self, name, path)
+    )
+    assert codes(stage(place)) == ["stage_not_fetched"]
+    assert {name: content for name, content in there(place).items() if name.startswith("set/")} == before
+    monkeypatch.undo()
+    stage(place)
+    assert there(place) == complete(place, {**FILES, "four.tar": b"4"})
 
 
 def test_a_file_that_is_gone_comes_back(place, fetched):
