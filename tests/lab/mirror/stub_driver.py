@@ -123,7 +123,8 @@ def _persistenced(maker: Maker, package: Package, payload: Payload) -> None:
     payload.files["/usr/lib/systemd/system/nvidia-persistenced.service"] = row["unit"].encode()
     if "user" in row:
         payload.scripts["postinst"] = (
-            f"id {row['user']} > /dev/null 2>&1 || useradd --system --user-group {row['user']}"
+            f"id {row['user']} > /dev/null 2>&1 || useradd --system --user-group"
+            f" --home-dir /nonexistent --shell /usr/sbin/nologin {row['user']}"
         )
 
 
