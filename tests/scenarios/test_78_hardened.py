@@ -81,7 +81,7 @@ class Hardened:
         return run
 
 
-@pytest.fixture(scope="module", params=["ubuntu2204", "ubuntu2004"])
+@pytest.fixture(scope="module", params=["ubuntu2204"])
 def hardened(request):
     made = Hardened(request.param)
     yield made
