@@ -23,6 +23,7 @@ import os
 import random
 import sys
 import time
+from collections import deque
 from datetime import timedelta
 from pathlib import Path
 
@@ -88,11 +89,21 @@ def join_ranks(timeout: int) -> torch.device:
     return device
 
 
+# The last tensors that collectives were given: PyTorch before 2.8 waits for Gloo's threads with the interpreter's lock held,
+# and a thread that drops the last reference of a tensor waits for that lock (pytorch/pytorch, issue 56297).
+held: deque[Tensor] = deque(maxlen=64)
+
+
+def sum_over_ranks(tensor: Tensor) -> None:
+    held.append(tensor)
+    dist.all_reduce(tensor)
+
+
 def mean_over_ranks(value: float | Tensor, device: torch.device) -> float:
     total = torch.as_tensor(
         value, dtype=torch.float64 if device.type == "cpu" else torch.float32, device=device
     ).clone()
-    dist.all_reduce(total)
+    sum_over_ranks(total)
     return total.item() / dist.get_world_size()
 
 
@@ -250,7 +261,7 @@ class Trainer:
             # .module: the ranks may have different numbers of batches, and DDP's buffers are not wanted here.
             guess = self.model.module(images.to(self.device)).argmax(1)
             counts += torch.tensor([(guess == labels.to(self.device)).sum(), len(labels)], device=self.device)
-        dist.all_reduce(counts)
+        sum_over_ranks(counts)
         return (counts[0] / counts[1]).item()
 
     # Checkpoints: rank 0 writes and reads; the others get the state from it, so no shared file system is needed.

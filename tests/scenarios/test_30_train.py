@@ -3,15 +3,48 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A converged cluster: verified, trained on one and on two hosts, reported; and what happens when a rank fails."""
 
+import base64
 import json
 import os
 import signal
 import time
+from pathlib import Path
 
 import pytest
+from cluster import CHECKOUT
 
 pytestmark = pytest.mark.lab
 
+# Run a script as one rank; at the end, how many tensors collectives were given, and how many of them Python has dropped.
+WATCHED = """
+import json, os, runpy, sys, weakref
+import torch, torch.distributed as dist
+
+seen = []
+
+def watch(name):
+    real = getattr(dist, name)
+
+    def call(*given, **options):
+        flat = [one for part in given for one in (part if isinstance(part, list) else [part])]
+        seen.extend(weakref.ref(one) for one in flat if isinstance(one, torch.Tensor))
+        return real(*given, **options)
+
+    setattr(dist, name, call)
+
+for name in ("all_reduce", "all_gather", "broadcast"):
+    watch(name)
+destroy = dist.destroy_process_group
+
+def leave():
+    print(json.dumps([len(seen), sum(one() is None for one in seen[-LAST:])]))
+    destroy()
+
+dist.destroy_process_group = leave
+os.environ.update(RANK="0", LOCAL_RANK="0", WORLD_SIZE="1", LOCAL_WORLD_SIZE="1", MASTER_ADDR="127.0.0.1", MASTER_PORT="29871")
+sys.argv = ARGUMENTS
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
 TRAINERS = "pgrep -u trainer -c . || true"
 
 
@@ -75,6 +108,27 @@ def test_training(cluster, nodes):
     logs = cluster.inventory / ".reports" / "training" / result["run_id"] / "logs"
     assert {path.name for path in logs.iterdir()} == set(cluster.hosts[:nodes])
     assert_no_process_left(cluster, 10)
+
+
+@pytest.mark.parametrize(
+    ("script", "arguments", "last"),
+    [
+        ("roles/verify/files/allreduce_check.py", ["--device", "cpu"], 0),
+        ("examples/train_ddp.py", ["--epochs", "1"], 3),
+    ],
+    ids=["check", "train"],
+)
+def test_no_tensor_is_left_to_gloos_threads(cluster, script, arguments, last):
+    host = cluster.hosts[0]
+    there = f"/root/{Path(script).name}"
+    program = WATCHED.replace("ARGUMENTS", repr([there, *arguments])).replace("LAST", str(last))
+    text = (CHECKOUT / script).read_text(encoding="utf-8")
+    for path, content in ((there, text), ("/root/watched.py", program)):
+        cluster.on(host, f"base64 -d > {path} <<'END'\n{base64.b64encode(content.encode()).decode()}\nEND")
+    said = cluster.on(host, "/opt/allreduce/envs/main/bin/python /root/watched.py").splitlines()[-1]
+    seen, dropped = json.loads(said)
+    assert seen > 3
+    assert dropped == 0
 
 
 def test_a_rank_that_exits_3(cluster, tmp_path):

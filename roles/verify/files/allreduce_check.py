@@ -27,6 +27,9 @@ import torch.distributed as dist
 from torch.distributed.elastic.multiprocessing.errors import record
 
 MIB = 1 << 20
+# Tensors that collectives were given, to the end: PyTorch before 2.8 waits for Gloo's threads with the interpreter's lock
+# held, and a thread that drops the last reference of a tensor waits for that lock (pytorch/pytorch, issue 56297).
+held: list[torch.Tensor] = []
 
 
 def parse_arguments() -> argparse.Namespace:
@@ -40,6 +43,11 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--repeats", type=int, default=5, help="timings of each size, of which the median counts")
     parser.add_argument("--timeout", type=int, default=120, help="seconds a rank waits for the others (default 120)")
     return parser.parse_args()
+
+
+def hold(tensor: torch.Tensor) -> torch.Tensor:
+    held.append(tensor)
+    return tensor
 
 
 def join_ranks(kind: str, timeout: int) -> torch.device:
@@ -65,17 +73,17 @@ def check_collectives(device: torch.device) -> list[dict]:
     for kind in (torch.float32, torch.int64):
         # Powers of two: every subset of the ranks has a sum of its own. Exact in both types up to 24 ranks.
         base = 2 if size <= 24 else 1
-        value = torch.tensor([base**rank, 1], dtype=kind, device=device)
+        value = hold(torch.tensor([base**rank, 1], dtype=kind, device=device))
         dist.all_reduce(value)
         name = f"all_reduce_sum_{str(kind).rpartition('.')[2]}"
         check(name, [int(x) for x in value.tolist()], [sum(base**r for r in range(size)), size])
-    value = torch.tensor([float(rank)], device=device)
+    value = hold(torch.tensor([float(rank)], device=device))
     dist.all_reduce(value, op=dist.ReduceOp.MAX)
     check("all_reduce_max", value.tolist(), [size - 1.0])
-    parts = [torch.zeros(1, dtype=torch.int64, device=device) for dummy in range(size)]
-    dist.all_gather(parts, torch.tensor([rank * rank], device=device))
+    parts = [hold(torch.zeros(1, dtype=torch.int64, device=device)) for dummy in range(size)]
+    dist.all_gather(parts, hold(torch.tensor([rank * rank], device=device)))
     check("all_gather", [part.item() for part in parts], [r * r for r in range(size)])
-    value = torch.tensor([size if rank == size - 1 else -1], device=device)
+    value = hold(torch.tensor([size if rank == size - 1 else -1], device=device))
     dist.broadcast(value, src=size - 1)
     check("broadcast_from_last", value.tolist(), [size])
     return checks
@@ -83,7 +91,7 @@ def check_collectives(device: torch.device) -> list[dict]:
 
 def agree(checks: list[dict], device: torch.device) -> list[dict]:
     """Rank 0's checks, failed where any rank's failed."""
-    bad = torch.tensor([0 if check["passed"] else 1 for check in checks], device=device)
+    bad = hold(torch.tensor([0 if check["passed"] else 1 for check in checks], device=device))
     dist.all_reduce(bad)
     return [
         {**check, "passed": count == 0, **({"failed_on_ranks": count} if count else {})}
@@ -93,7 +101,7 @@ def agree(checks: list[dict], device: torch.device) -> list[dict]:
 
 def time_all_reduce(count: int, device: torch.device, repeats: int) -> float:
     """Median seconds of an all-reduce of COUNT float32, the slowest rank's."""
-    data = torch.ones(count, device=device)
+    data = hold(torch.ones(count, device=device))
     seconds = []
     for turn in range(repeats + 2):
         barrier(device)
@@ -101,7 +109,7 @@ def time_all_reduce(count: int, device: torch.device, repeats: int) -> float:
         dist.all_reduce(data)
         if device.type == "cuda":
             torch.cuda.synchronize(device)
-        took = torch.tensor([time.perf_counter() - began], device=device)
+        took = hold(torch.tensor([time.perf_counter() - began], device=device))
         dist.all_reduce(took, op=dist.ReduceOp.MAX)
         data.fill_(1.0)
         # The first turns open connections.
