@@ -51,6 +51,7 @@ ALLOWED = {
     "plugins/module_utils/packages/hold_dnf.py": "files of dnf and of its plugin, output of rpm",
     "plugins/module_utils/packages/installed.py": "sources.list, Release files, output of dpkg and rpm",
     "plugins/module_utils/settings/qos_plan.py:loadable": "rules for nft, which are ours",
+    "plugins/module_utils/storage/manifest.py:parse": "a manifest of sha256sum",
     "plugins/module_utils/storage/tables.py": "tables of the kernel below /proc, output of wipefs",
     "plugins/plugin_utils/environments/locks.py": "the digest in the header of a lock",
     "plugins/plugin_utils/launch/outcome.py:_lost_peer": "what NCCL, Gloo and torchrun print",
