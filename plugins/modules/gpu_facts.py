@@ -83,6 +83,10 @@ ansible_facts:
           description:
             - GPUs in the order of NVML, then those that NVML does not show.
             - C(name) is NVML's, C(pci_name) what the node's PCI ID database says, such as C(GA102GL [A40]).
+            - C(nvml_errors) has the functions of NVML that failed and the codes why; what a GPU does not have is not among
+              them. C(kernel_driver) is the driver that is bound to it.
+            - C(fabric) is what NVML says of the GPU's place in the NVLink fabric, C(state), C(rack), C(domain) and C(health), a list
+              that is empty where all is well.
             - C(vgpu) is whether a hypervisor's vGPU software made the GPU; null where the user may not know it.
           type: list
           elements: dict

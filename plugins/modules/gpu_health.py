@@ -36,16 +36,19 @@ options:
       - Remapping that failed or waits for a reset is always a finding.
     type: int
   ignored_xids:
-    description: Xid events in the kernel log that are no finding; by default those that tell of an application.
+    description:
+      - Xid events in the kernel log that are no finding. Not set, those of class V(application), which restarting the application
+        cures.
+      - Only events count that came after the driver's last load, and after it took its last demand for a recovery of the GPU back.
     type: list
     elements: int
-    default: [13, 31, 43, 45, 68, 69]
   persistence:
     description: Whether persistence mode that is off is a finding.
     type: bool
     default: true
   kernel_log:
-    description: Where the kernel log is.
+    description:
+      - Where the kernel log is. Where the default has lost its beginning, the messages of this boot are taken from the journal.
     type: path
     default: /dev/kmsg
 """
@@ -61,7 +64,9 @@ EXAMPLES = r"""
 
 RETURN = r"""
 verdict:
-  description: The worst of the findings, V(ok), V(degraded), V(reboot_required) or V(failed).
+  description:
+    - The worst of the findings, V(ok), V(unknown), V(degraded), V(reboot_required) or V(failed).
+    - V(unknown) where nothing is known to be wrong and something could not be judged, such as without NVML's binding.
   returned: success
   type: str
   sample: degraded
@@ -90,6 +95,10 @@ findings:
       type: str
     action:
       description: What to do.
+      type: str
+    action_class:
+      description:
+        - For programs, of findings in the kernel log, V(application), V(monitor), V(reset), V(reboot) or V(isolate); null elsewhere.
       type: str
 judged:
   description: What was judged, also where it is as it should be. What does not apply to this node is not among it.
@@ -125,8 +134,9 @@ counters:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.health import reading as health_reading
-from ..module_utils.health.verdict import APPLICATION_XIDS, judge
+from ..module_utils.health import kernel_log
+from ..module_utils.health.reading import read_gpus
+from ..module_utils.health.verdict import judge
 from ..module_utils.machine.files import FileTree
 from ..module_utils.machine.gpu_node import measure
 from ..module_utils.machine.nvml import open_nvml
@@ -139,7 +149,7 @@ def main():
             "gpu_count": {"type": "int"},
             "max_uncorrected_errors": {"type": "int", "default": 0},
             "max_remapped_rows": {"type": "int"},
-            "ignored_xids": {"type": "list", "elements": "int", "default": list(APPLICATION_XIDS)},
+            "ignored_xids": {"type": "list", "elements": "int"},
             "persistence": {"type": "bool", "default": True},
             "kernel_log": {"type": "path", "default": "/dev/kmsg"},
             "sysfs_root": {"type": "path", "default": "/sys"},
@@ -151,13 +161,9 @@ def main():
     options = module.params
 
     node = measure(FileTree(options["sysfs_root"]), FileTree(options["procfs_root"]), options["nvml_library"])
-    log = health_reading.read_kernel_log(options["kernel_log"])
     with open_nvml(options["nvml_library"]) as (nvml, dummy_state):
-        counters = health_reading.read_gpus(nvml) if nvml else {}
-    readings = {
-        "counters": counters,
-        "xids": None if log is None else health_reading.find_xids(log),
-    }
+        counters = read_gpus(nvml) if nvml else {}
+    readings = {"counters": counters, "log": kernel_log.read(options["kernel_log"])}
     module.exit_json(changed=False, **judge(node, readings, options))
 
 

@@ -10,6 +10,8 @@ from __future__ import absolute_import, division, print_function
 
 __metaclass__ = type
 
+from ..machine.describe import describe
+from ..machine.fabric_health import CODES
 from .findings import finding, judged
 
 CATEGORY = "coherence"
@@ -58,12 +60,22 @@ def nvml(driver):
 
 
 def fabric(node):
-    """Judge whether the fabric manager is done with the fabric; CUDA fails with error 802 until it is."""
+    """Judge whether the fabric is set up and well as its GPUs see it; CUDA fails with error 802 until it is.
+
+    Its manager's service is another question, and not on this node where the fabric spans a rack.
+    """
     state = node["fabric"]["state"]
-    if state not in ("not_started", "in_progress", "completed"):
+    found = [unhealthy(one) for one in node["findings"] if one["code"] in ("fabric_unhealthy", "fabric_split")]
+    if state not in ("not_started", "in_progress", "completed") and not found:
         return []  # unknown, or no fabric
-    problem = None
-    if state != "completed":
+    if state in ("not_started", "in_progress"):
         action = "start the fabric manager, then look into its log"
-        problem = finding("fabric", "set up", state.replace("_", " "), "failed", action)
-    return [judged("fabric", CATEGORY, "set up", state.replace("_", " "), [problem])]
+        found.append(finding("fabric", "set up", state.replace("_", " "), "failed", action))
+    return [judged("fabric", CATEGORY, "set up", (state or "unknown").replace("_", " "), found)]
+
+
+def unhealthy(one):
+    """Find fault with the fabric of one GPU, or with GPUs that it keeps apart."""
+    action = "look into the fabric manager's log; then reset the GPU"
+    severity = CODES[one["detail"]["health"]][0] if one["code"] == "fabric_unhealthy" else "degraded"
+    return finding("fabric", "healthy, in one partition", describe(one), severity, action, one["subject"])

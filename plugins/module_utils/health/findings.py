@@ -7,12 +7,15 @@ from __future__ import absolute_import, division, print_function
 
 __metaclass__ = type
 
-# The worst finding is the verdict; what is unknown does not change it.
+# The worst finding is the verdict; what is unknown is no success, and no known fault either.
 SEVERITIES = ("failed", "reboot_required", "degraded", "unknown")
 
 
-def finding(check, expected, measured, severity, action, gpu=None):
-    """Return the record of one thing that is not as it should be, or (unknown) of which that cannot be told."""
+def finding(check, expected, measured, severity, action, gpu=None, action_class=None):
+    """Return the record of one thing that is not as it should be, or (unknown) of which that cannot be told.
+
+    ``action_class``: one of xid_table.CLASSES, where the action has one.
+    """
     return {
         "check": check,
         "gpu": gpu,
@@ -20,7 +23,20 @@ def finding(check, expected, measured, severity, action, gpu=None):
         "measured": measured,
         "severity": severity,
         "action": action,
+        "action_class": action_class,
     }
+
+
+def no_answer(check, expected, name, source, function):
+    """Return the finding that NVML failed to answer ``function``; None where the GPU does not have what was asked for.
+
+    ``source``: a GPU or its counters, with ``nvml_errors``.
+    """
+    code = (source.get("nvml_errors") or {}).get(function)
+    if code is None:
+        return None
+    action = "NVML did not tell (%s); run with become, then look into the kernel log" % code.replace("_", " ")
+    return finding(check, expected, None, "unknown", action, name)
 
 
 def judged(check, category, expected, measured, findings=()):
@@ -35,9 +51,9 @@ def judged(check, category, expected, measured, findings=()):
 
 
 def verdict(findings):
-    """Return ``ok`` or the worst severity; what is unknown is neither."""
+    """Return ``ok`` or the worst severity."""
     present = {entry["severity"] for entry in findings}
-    return next((severity for severity in SEVERITIES[:3] if severity in present), "ok")
+    return next((severity for severity in SEVERITIES if severity in present), "ok")
 
 
 def number_of(gpus):

@@ -7,6 +7,8 @@ from __future__ import absolute_import, division, print_function
 
 __metaclass__ = type
 
+from ..machine.describe import describe
+from ..machine.nvlink_models import count_active
 from ..machine.problems import with_code
 from ..machine.topology import gpu_label
 from .findings import finding, judged, number_of
@@ -44,21 +46,23 @@ def works(counters):
 
 
 def nvlinks(node, gpus):
-    """Judge the NVLinks: none is among gpu_node's problems; behind switches, at least one is active."""
-    linked = [gpu for gpu, dummy in gpus if gpu["nvlinks"]]
-    active = {gpu_label(gpu): len([link for link in gpu["nvlinks"] if link["active"]]) for gpu in linked}
-    if not any(active.values()) and not node["nvswitches"]["count"]:
+    """Judge the NVLinks of a node that uses some, or whose GPUs should: none is among gpu_node's problems."""
+    active = {gpu_label(gpu): count_active(gpu) for gpu, dummy in gpus}
+    lacking = [one for one in with_code(node["findings"], "nvlinks_inactive") if one["subject"] in active]
+    if not any(active.values()) and not lacking:
         return []
     action = "reset the GPU; then look into the kernel log for Xid 74"
     found = [
-        finding("nvlinks", number_active(problem["detail"]["expected"]), number_active(problem["detail"]["active"]),
-                "degraded", action, problem["subject"])
-        for problem in with_code(node["findings"], "nvlinks_inactive")
+        finding("nvlinks", number_active(one["detail"]["expected"]), number_active(one["detail"]["active"]),
+                "degraded", action, one["subject"])
+        for one in lacking
     ]  # fmt: skip
-    if linked and not any(active.values()):
-        found = [finding("nvlinks", "active", "none active", "degraded", action, name) for name in sorted(active)]
+    found += [
+        finding("nvlinks", "%d MB/s" % one["detail"]["expected"], describe(one), "degraded", action, one["subject"])
+        for one in with_code(node["findings"], "nvlinks_slow") if one["subject"] in active
+    ]  # fmt: skip
     counts = ", ".join(str(count) for count in sorted(set(active.values()), reverse=True))
-    return [judged("nvlinks", CATEGORY, "as many as its peers", "%s active on each GPU" % counts, found)]
+    return [judged("nvlinks", CATEGORY, "all that are joined", "%s active on each GPU" % counts, found)]
 
 
 def number_active(links):

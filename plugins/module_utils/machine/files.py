@@ -10,6 +10,18 @@ __metaclass__ = type
 import os
 
 
+def make_directories(path, mask=0o022):
+    """Make a directory, and those above it that are missing; ``mask``: what they do not grant, whatever the umask of the process.
+
+    Hardened hosts give root 027 or 077, with which nobody else would get through a directory that is made on the way.
+    """
+    before = os.umask(mask)
+    try:
+        os.makedirs(path)
+    finally:
+        os.umask(before)
+
+
 class FileTree:
     """Files of a machine, or of a recorded machine, below ``root``. Paths given and returned begin with '/'."""
 

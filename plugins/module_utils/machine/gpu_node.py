@@ -11,7 +11,7 @@ from . import nvml_gpus, pci_names, procfs, sysfs
 from .describe import describe
 from .nvml import library_version, open_nvml
 from .problems import find_problems
-from .topology import build_affinity, build_topology
+from .topology import build_affinity, build_topology, peer_bridges
 
 NO_NVML = {"system": {"cuda_driver_version": None, "driver_version": None}, "gpus": [], "levels": {}}
 
@@ -22,11 +22,12 @@ def measure(sys_tree, proc_tree, nvml_library, pci_databases=pci_names.DATABASES
         measured = nvml_gpus.read_all(nvml) if nvml else NO_NVML
     devices = sysfs.read_pci_devices(sys_tree)
     names = pci_names.read_names({device["device_id"] for device in devices.values()}, pci_databases)
-    bridges = sorted({part for device in devices.values() for part in device["path"][1:-1]})
+    nics = sysfs.read_nics(sys_tree)
+    bridges = {part for device in list(devices.values()) + nics for part in device["path"][1:-1]}
     return build(
         devices={address: dict(device, name=names.get(device["device_id"])) for address, device in devices.items()},
-        nics=sysfs.read_nics(sys_tree),
-        acs_bridges=[address for address in bridges if sysfs.read_acs_redirect(sys_tree, address)],
+        nics=nics,
+        acs_bridges=[address for address in sorted(bridges) if sysfs.read_acs_redirect(sys_tree, address)],
         numa_nodes=sysfs.read_numa_nodes(sys_tree),
         module=procfs.read_driver(proc_tree),
         module_gpus=procfs.read_gpus(proc_tree),
@@ -67,7 +68,8 @@ def build(devices, nics, acs_bridges, numa_nodes, module, module_gpus, library, 
         "affinity": build_affinity(gpus, public_nics, topology),
     }
     lost = [gpu for gpu in nvml["gpus"] if "problem" in gpu]
-    findings = find_problems(node, lost, acs_bridges)
+    between = peer_bridges(gpus, public_nics, topology, paths)
+    findings = find_problems(node, lost, [bridge for bridge in acs_bridges if bridge in between])
     return dict(node, findings=findings, problems=[describe(finding) for finding in findings])
 
 
@@ -93,6 +95,7 @@ def merge_gpu(address, device, module_gpu, seen):
         pci_subsystem_id=device["subsystem_id"] if device else None,
         pci_name=device["name"] if device else None,
         vgpu=device["vgpu"] if device else None,
+        kernel_driver=device["driver"] if device else None,
         numa_node=device["numa_node"] if device else None,
         cpu_affinity=device["cpu_affinity"] if device else None,
         nvlinks=[],
@@ -100,6 +103,8 @@ def merge_gpu(address, device, module_gpu, seen):
         ecc={"current": None, "pending": None},
         mig={"current": None, "pending": None, "instances": []},
         power_limit_watts=dict.fromkeys(("current", "default", "min", "max")),
+        nvml_errors={},
+        fabric=None,
         seen_by=[source for source, found in (("pci", device), ("nvml", seen)) if found],
     )
     gpu.update((key, value) for key, value in module_gpu.items() if value is not None)

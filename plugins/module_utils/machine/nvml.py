@@ -11,12 +11,11 @@ import ctypes
 import sys
 from contextlib import contextmanager
 
+from .nvml_errors import ABSENT, ERRORS
 from .problems import problem
 
 PYNVML_DIRECTORY = "/opt/allreduce/lib"
 DEFAULT_LIBRARY = "libnvidia-ml.so.1"
-# Of nvmlReturn_t (nvml.h): those on which somebody decides.
-ERRORS = {3: "not_supported", 4: "no_permission", 9: "driver_not_loaded", 15: "gpu_lost", 18: "version_mismatch"}
 
 
 def failure(error):
@@ -36,16 +35,27 @@ def import_pynvml():
 
 
 class Nvml:
-    """An initialised NVML. ``call`` gives None where the driver or the GPU does not know an answer."""
+    """An initialised NVML. ``call`` gives None where there is no answer, and keeps why one that was due did not come."""
 
     def __init__(self, pynvml):
         self.pynvml = pynvml
+        self.errors = {}
+
+    def take_errors(self):
+        """Return {function: code} of the calls since the last time."""
+        errors, self.errors = self.errors, {}
+        return errors
 
     def call(self, name, *arguments):
-        """Return the result of ``nvml<name>(*arguments)``, text decoded; None on any NVML error."""
+        """Return the result of ``nvml<name>(*arguments)``, text decoded; None on any NVML error, see take_errors."""
         try:
             value = getattr(self.pynvml, "nvml" + name)(*arguments)
-        except (self.pynvml.NVMLError, AttributeError):
+        except AttributeError:
+            return None
+        except self.pynvml.NVMLError as error:
+            code = ERRORS.get(error.value, "nvml_error")
+            if code not in ABSENT:
+                self.errors.setdefault(name, code)
             return None
         return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
 

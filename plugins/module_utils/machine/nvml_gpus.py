@@ -7,8 +7,7 @@ from __future__ import absolute_import, division, print_function
 
 __metaclass__ = type
 
-import uuid
-
+from .fabric_health import read_fabric
 from .sysfs import normalise_address
 
 COMPUTE_MODES = {0: "default", 1: "exclusive_thread", 2: "prohibited", 3: "exclusive_process"}
@@ -26,7 +25,6 @@ ARCHITECTURES = {
 }
 NVLINK_VERSIONS = {1: "1.0", 2: "2.0", 3: "2.2", 4: "3.0", 5: "3.1", 6: "4.0", 7: "5.0", 8: "6.0"}
 REMOTE_TYPES = {0: "gpu", 1: "npu", 2: "nvswitch"}
-FABRIC_STATES = {0: "not_supported", 1: "not_started", 2: "in_progress", 3: "completed"}
 # The codes of "nvidia-smi topo -m" for NVML's topology levels.
 LEVELS = {0: "PIX", 10: "PIX", 20: "PXB", 30: "PHB", 40: "NODE", 50: "SYS"}
 MIB = 1024 * 1024
@@ -42,30 +40,42 @@ def read_system(nvml):
 
 
 def read_gpus(nvml):
-    """Return [(handle, gpu)] in NVML's order; a GPU that has no handle any more is (None, {index, problem})."""
+    """Return [(handle, gpu)] in NVML's order; a GPU that has no handle or address any more is (None, {index, problem})."""
     gpus = []
     for index in range(nvml.call("DeviceGetCount") or 0):
+        pci = None
         handle, failed = nvml.attempt("DeviceGetHandleByIndex", index)
-        if handle is None:
+        if handle is not None:
+            pci, failed = nvml.attempt("DeviceGetPciInfo", handle)
+        if pci is None:
             gpus.append((None, {"index": index, "problem": failed["reason"]}))
         else:
-            gpus.append((handle, read_gpu(nvml, index, handle)))
+            gpus.append((handle, read_gpu(nvml, index, handle, pci)))
     return gpus
 
 
-def read_gpu(nvml, index, handle):
+def read_gpu(nvml, index, handle, pci):
     """Return one GPU: the keys of ``gpu_node.gpus[]`` that NVML knows, and ``fabric``."""
-    pci = nvml.call("DeviceGetPciInfo", handle)
+    nvml.take_errors()
+    answers = read_answers(nvml, handle)
+    return dict(
+        answers,
+        index=index,
+        pci_bus_id=normalise_address(_text(pci.busId)),
+        pci_device_id="0x%04x" % (pci.pciDeviceId >> 16),
+        nvml_errors=nvml.take_errors(),
+    )
+
+
+def read_answers(nvml, handle):
+    """Return what a GPU says of itself."""
     capability = nvml.call("DeviceGetCudaComputeCapability", handle)
     memory = nvml.call("DeviceGetMemoryInfo", handle)
     persistence = nvml.call("DeviceGetPersistenceMode", handle)
     return {
-        "index": index,
         "minor_number": nvml.call("DeviceGetMinorNumber", handle),
         "uuid": nvml.call("DeviceGetUUID", handle),
         "name": nvml.call("DeviceGetName", handle),
-        "pci_bus_id": normalise_address(_text(pci.busId)) if pci else None,
-        "pci_device_id": "0x%04x" % (pci.pciDeviceId >> 16) if pci else None,
         "architecture": ARCHITECTURES.get(nvml.call("DeviceGetArchitecture", handle)),
         "compute_capability": "%d.%d" % tuple(capability) if capability else None,
         "memory_total_mib": memory.total // MIB if memory else None,
@@ -129,7 +139,17 @@ def read_nvlinks(nvml, handle):
                     "remote_pci_bus_id": normalise_address(_text(remote.busId)) if remote else None,
                 }
             )
-    return links
+    speeds = read_speeds(nvml, handle, [link["link"] for link in links if link["active"]])
+    return [dict(link, speed_mbytes_per_second=speeds.get(link["link"])) for link in links]
+
+
+def read_speeds(nvml, handle, links):
+    """Return {link: MB/s in one direction} as NVML has them, in one call; older drivers do not know the field."""
+    field = nvml.constant("FI_DEV_NVLINK_GET_SPEED")
+    if field is None or not links:
+        return {}
+    values = nvml.call("DeviceGetFieldValues", handle, [(field, link) for link in links]) or []
+    return {value.scopeId: int(value.value.uiVal) for value in values if value.nvmlReturn == 0 and value.value.uiVal}
 
 
 def read_mig_instances(nvml, handle):
@@ -151,22 +171,6 @@ def read_mig_instances(nvml, handle):
                 }
             )
     return instances
-
-
-def read_fabric(nvml, handle):
-    """Return {``state``: how far the GPU's registration with the NVLink fabric is, ``rack``: whether the fabric is
-    larger than the node, so that it has a cluster's identity, ``domain``: that and the partition in it, as
-    Kubernetes' label nvidia.com/gpu.clique has them}; None where NVML does not say.
-    """
-    structure = getattr(nvml.pynvml, "c_nvmlGpuFabricInfo_t", None)
-    if structure is None:
-        return None
-    info = structure()
-    if nvml.call("DeviceGetGpuFabricInfo", handle, nvml.pynvml.byref(info)) is None:
-        return None
-    cluster = bytes(bytearray(info)[:16])
-    domain = "%s.%d" % (uuid.UUID(bytes=cluster), info.cliqueId) if any(bytearray(cluster)) else None
-    return {"state": FABRIC_STATES.get(info.state), "rack": domain is not None, "domain": domain}
 
 
 def read_levels(nvml, gpus):

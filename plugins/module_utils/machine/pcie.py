@@ -80,16 +80,6 @@ def is_virtual(tree):
     return bool(flags and "hypervisor" in flags.group(1).split()) or tree.exists("/sys/hypervisor/type")
 
 
-def bridges_between(path, other):
-    """Return bridges that traffic passes without the root complex, the one that both have in common first; None where there
-    is no such way.
-    """
-    common = 0
-    while common < min(len(path), len(other)) - 1 and path[common] == other[common]:
-        common += 1
-    return path[common - 1 : -1] + other[common:-1] if common > 1 else None
-
-
 def refusals(fact):
     """Return [problem]: why redirection by ACS must stay on this node; none where nothing speaks against ending it."""
     found = []

@@ -9,6 +9,8 @@ __metaclass__ = type
 
 from collections import Counter
 
+from .nvlink_models import count_active, expected_links, is_part_of_a_board, speed_of
+from .nvml_errors import UNUSABLE, worst
 from .topology import gpu_label
 
 
@@ -27,7 +29,7 @@ def find_problems(node, lost, acs_bridges):
     ``acs_bridges``: addresses.
     """
     found = driver_problems(node["driver"]) + visibility_problems(node, lost)
-    found += link_problems(node["gpus"]) + nvlink_problems(node["gpus"]) + fabric_problems(node)
+    found += link_problems(node["gpus"]) + nvlink_problems(node) + fabric_problems(node)
     return found + [problem("acs_redirect", address) for address in acs_bridges]
 
 
@@ -46,11 +48,22 @@ def visibility_problems(node, lost):
     if node["driver"]["nvml_state"] != "ok":
         return found
     for gpu in node["gpus"]:
+        error = worst(gpu.get("nvml_errors") or {})
         if "nvml" not in gpu["seen_by"]:
-            found.append(problem("gpu_not_in_nvml", gpu["pci_bus_id"]))
+            found.append(hidden(gpu))
+        elif error:
+            found.append(problem("gpu_failing", gpu_label(gpu), error=error))
         elif "pci" not in gpu["seen_by"]:
             found.append(problem("gpu_not_on_bus", gpu_label(gpu), pci_bus_id=gpu["pci_bus_id"]))
     return found
+
+
+def hidden(gpu):
+    """Say that NVML does not show a GPU; one that another driver holds, such as for a guest, is not meant to be seen."""
+    driver = gpu.get("kernel_driver")
+    if driver in (None, "nvidia"):
+        return problem("gpu_not_in_nvml", gpu["pci_bus_id"])
+    return problem("gpu_held", gpu["pci_bus_id"], driver=driver)
 
 
 def link_problems(gpus):
@@ -63,26 +76,71 @@ def link_problems(gpus):
     return found
 
 
-def nvlink_problems(gpus):
-    """Find GPUs with fewer active links than others of their model.
+def nvlink_problems(node):
+    """Find GPUs with fewer active links than their model or, where that is not known, than others of the same name.
 
-    Bridges between PCIe cards may join only some of them.
+    Bridges between PCIe cards may join only some of them. A GPU that is cut into instances uses no links, whether they are trained
+    off or not (NVIDIA Fabric Manager User Guide, Interoperability With Multi-Instance GPUs; NVML is told of none: open-gpu-kernel-modules
+    common_nvlinkapi.c, subdeviceCtrlCmdBusGetNvlinkStatus).
     """
+    gpus = [gpu for gpu in node["gpus"] if "nvml" in gpu["seen_by"] and not is_unusable(gpu)]
+    gpus = [gpu for gpu in gpus if not (gpu.get("mig") or {}).get("current")]
+    switches = node["nvswitches"]["count"]
+    if is_part_of_a_board(node["gpus"], switches):
+        return slow_links(gpus)
+    switched = is_switched(node, gpus)
+    expected, found = expected_links(gpus, switches), []
+    for gpu in gpus:
+        active = count_active(gpu)
+        wanted = max(expected[gpu["index"]] or 0, usual(gpu, gpus, switched))
+        if active < wanted:
+            found.append(problem("nvlinks_inactive", gpu_label(gpu), active=active, expected=wanted))
+    return found + slow_links(gpus)
+
+
+def slow_links(gpus):
+    """Find GPUs with links that are slower than their model's, or than the fastest of the same name."""
     found = []
-    for name in sorted({gpu["name"] for gpu in gpus if gpu["name"]}):
-        peers = [gpu for gpu in gpus if gpu["name"] == name and "nvml" in gpu["seen_by"]]
-        switched = any(link["remote_type"] == "nvswitch" for gpu in peers for link in gpu["nvlinks"])
-        counts = [len([link for link in gpu["nvlinks"] if link["active"]]) for gpu in peers]
-        compared = [(gpu, count) for gpu, count in zip(peers, counts) if count or switched]
-        usual = (
-            max(Counter(count for dummy, count in compared).items(), key=lambda item: item[::-1])[0] if compared else 0
-        )
-        for gpu, count in compared:
-            if count < usual:
-                found.append(problem("nvlinks_inactive", gpu_label(gpu), active=count, expected=usual))
+    for gpu in gpus:
+        peers = [link for one in gpus if one["name"] == gpu["name"] for link in one["nvlinks"]]
+        best = max([link.get("speed_mbytes_per_second") or 0 for link in peers] + [speed_of(gpu["name"]) or 0])
+        slow = [link["speed_mbytes_per_second"] for link in gpu["nvlinks"] if link.get("speed_mbytes_per_second")]
+        slow = [speed for speed in slow if speed < best]
+        if slow:
+            found.append(problem("nvlinks_slow", gpu_label(gpu), links=len(slow), speed=min(slow), expected=best))
     return found
 
 
+def is_unusable(gpu):
+    return worst(gpu.get("nvml_errors") or {}) in UNUSABLE
+
+
+def is_switched(node, gpus):
+    """Tell whether NVSwitches join the GPUs: they are on the bus, or elsewhere in the rack, or hidden from a virtual machine.
+
+    That of one GPU alone has its links switched off (NVIDIA Fabric Manager User Guide, partitions).
+    """
+    seen = any(link["remote_type"] == "nvswitch" for gpu in gpus for link in gpu["nvlinks"] if link["active"])
+    return seen or node["nvswitches"]["count"] > 0 or node["fabric"]["state"] is not None and len(gpus) > 1
+
+
+def usual(gpu, gpus, switched):
+    """Return how many links most GPUs of the same name have active; 0 where some need not have any."""
+    peers = [count_active(one) for one in gpus if one["name"] == gpu["name"]]
+    peers = [count for count in peers if count or switched]
+    if gpu["name"] is None or not peers or not (switched or count_active(gpu)):
+        return 0
+    return max(Counter(peers).items(), key=lambda item: item[::-1])[0]
+
+
 def fabric_problems(node):
+    """Find what is wrong with the NVLink fabric as its GPUs see it, whatever its manager's service does."""
     state = node["fabric"]["state"]
-    return [problem("fabric_not_ready", state=state)] if state in ("not_started", "in_progress") else []
+    found = [problem("fabric_not_ready", state=state)] if state in ("not_started", "in_progress") else []
+    fabrics = [(gpu, gpu["fabric"]) for gpu in node["gpus"] if gpu.get("fabric")]
+    domains = sorted({fabric["domain"] for dummy, fabric in fabrics if fabric["domain"]})
+    if len(domains) > 1:
+        found.append(problem("fabric_split", domains=", ".join(domains)))
+    return found + [
+        problem("fabric_unhealthy", gpu_label(gpu), health=code) for gpu, fabric in fabrics for code in fabric["health"]
+    ]

@@ -41,15 +41,45 @@ def pci_code(path, other_path, numa, other_numa, several_numa_nodes):
     return "NODE" if numa == other_numa else "SYS"
 
 
+def bridges_between(path, other):
+    """Return bridges that traffic passes without the root complex, the one that both have in common first; None where there
+    is no such way.
+    """
+    common = 0
+    while common < min(len(path), len(other)) - 1 and path[common] == other[common]:
+        common += 1
+    return path[common - 1 : -1] + other[common:-1] if common > 1 else None
+
+
+def peer_bridges(gpus, nics, topology, paths):
+    """Return the bridges on the way between GPUs that NVLink does not join, and from GPUs to adapters.
+
+    ``paths``: {PCI address of a GPU or name of an adapter: PCI path}. What redirects elsewhere, as at the root port of a single GPU,
+    is in nobody's way.
+    """
+    found = set()
+    ends = [(gpu_label(gpu), paths.get(gpu["pci_bus_id"]) or []) for gpu in gpus]
+    others = ends + [(nic["name"], paths.get(nic["name"]) or []) for nic in nics]
+    for label, path in ends:
+        for other, other_path in others:
+            if other != label and not (topology[label][other] or "").startswith("NV"):
+                found.update(bridges_between(path, other_path) or ())
+    return found
+
+
 def nvlink_count(gpu, other):
     """Count the active links from one GPU to the other: direct ones, else those that both have to NVSwitches."""
     direct = [link for link in gpu["nvlinks"] if link["active"] and link["remote_pci_bus_id"] == other["pci_bus_id"]]
     if direct:
         return len(direct)
-    return min(
-        len([link for link in end["nvlinks"] if link["active"] and link["remote_type"] == "nvswitch"])
-        for end in (gpu, other)
-    )
+    return min(switch_links(end) for end in (gpu, other))
+
+
+def switch_links(gpu):
+    """Count the active links to NVSwitches; where NVML names the end of none, as in virtual machines, all lead to one."""
+    active = [link for link in gpu["nvlinks"] if link["active"]]
+    named = [link for link in active if link["remote_type"] or link["remote_pci_bus_id"]]
+    return len([link for link in named if link["remote_type"] == "nvswitch"]) if named else len(active)
 
 
 def gpu_code(gpu, other, level):

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...module_utils.machine import pci_config, pcie
-from ...module_utils.machine.topology import gpu_label
+from ...module_utils.machine.topology import bridges_between, gpu_label
 from ..documents.pcie import Device, PcieNode, Port
 from ..preflight.problem import Problem
 
@@ -22,7 +22,7 @@ VERDICTS = {
     "pcie_unreadable": "unknown",
     "pcie_hidden": "unknown",
 }
-_between: Callable[[Sequence[str], Sequence[str]], Sequence[str] | None] = pcie.bridges_between
+_between: Callable[[Sequence[str], Sequence[str]], Sequence[str] | None] = bridges_between
 
 
 @dataclass(frozen=True)

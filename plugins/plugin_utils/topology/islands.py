@@ -51,9 +51,15 @@ def expected_bus_bandwidth(gpu_node: Mapping) -> float | None:
 
 
 def _nvlink_speed(gpu: Mapping) -> float | None:
-    versions = [link["version"] for link in gpu["nvlinks"] if link["active"]]
-    speeds = [LINK_SPEED[version] for version in versions if version in LINK_SPEED]
-    return sum(speeds) if speeds and len(speeds) == len(versions) else None
+    """Return the sum of the active links: what NVML says of each, and by its version only where an older driver does not."""
+    speeds = [_link_speed(link) for link in gpu["nvlinks"] if link["active"]]
+    known = [speed for speed in speeds if speed is not None]
+    return sum(known) if known and len(known) == len(speeds) else None
+
+
+def _link_speed(link: Mapping) -> float | None:
+    said = link.get("speed_mbytes_per_second")
+    return said / 1000 if said else LINK_SPEED.get(link["version"])
 
 
 def _pcie_speed(gpu: Mapping) -> float | None:

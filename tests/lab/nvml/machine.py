@@ -43,7 +43,9 @@ class Gpu:
     links: "tuple[tuple[str, str | None], ...]" = ()
     width: "int | None" = None
     lost: bool = False
+    failing: "tuple[int, int] | None" = None  # (NVML's return code, calls that a program gets answered before)
     hidden: bool = False
+    driver: "str | None" = None  # of the kernel, where sysfs is to name it
     mig: "tuple[Mig, ...]" = ()
     settings: "tuple[tuple[str, str], ...]" = ()  # further lines of the NVML profile
 

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from itertools import combinations, count
 
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.topology.islands import connected
@@ -33,8 +34,11 @@ def rebuild(name: str, text: str) -> Machine:
                     nics.append(Nic(device, path, node))
     switch = ("pciffff:00", "ffff:00:01.0", "ffff:01:00.0")
     links = nvlinks(parsed["gpus"], topology, {f"GPU{number}": path[-1] for number, path, dummy in gpus}, switch[-1])
-    built = tuple(Gpu(MODEL, path, node, number, links[f"GPU{number}"]) for number, path, node in sorted(gpus))
-    switches = (switch,) if any(kind == "nvswitch" for some in links.values() for kind, dummy in some) else ()
+    # Behind switches a GPU has as many links as the recording shows of the best one.
+    switched = any(kind == "nvswitch" for some in links.values() for kind, dummy in some)
+    model = replace(MODEL, nvlinks=max(map(len, links.values()))) if switched else MODEL
+    built = tuple(Gpu(model, path, node, number, links[f"GPU{number}"]) for number, path, node in sorted(gpus))
+    switches = (switch,) if switched else ()
     return Machine(name, built, tuple(nics), switches, numa)
 
 

@@ -12,7 +12,15 @@ from .machine import Gpu, Machine, Nic
 
 SOURCE = Path(__file__).with_name("simulated_nvml.c")
 SPEEDS = {1: "2.5 GT/s PCIe", 3: "8.0 GT/s PCIe", 4: "16.0 GT/s PCIe", 5: "32.0 GT/s PCIe"}
-REMOTE_TYPES = {"gpu": 0, "npu": 1, "nvswitch": 2}
+REMOTE_TYPES = {"gpu": 0, "npu": 1, "nvswitch": 2, "unknown": 255}
+# MB/s of a link by NVML's number of the version (NVML_NVLINK_VERSION_* of nvml.h), as "nvidia-smi nvlink --status" shows them.
+LINK_SPEEDS = {
+    2: 25781,  # V100: https://github.com/Azure/azhpc-diagnostics/issues/73
+    4: 25000,  # A100: https://github.com/NVIDIA/nccl-tests/issues/228
+    5: 14062,  # NVIDIA Ampere GA102 GPU Architecture whitepaper: 14.0625 GB/s in each direction
+    6: 26562,  # H100: https://github.com/bottlerocket-os/bottlerocket/pull/4418
+    7: 53125,  # GB200: https://github.com/NVIDIA/k8s-test-infra/issues/371
+}
 LEVELS = {"PIX": 10, "PXB": 20, "PHB": 30, "NODE": 40, "SYS": 50}
 
 
@@ -61,6 +69,8 @@ def write_sysfs(machine: Machine, sys: Path) -> None:
     for gpu in machine.gpus:
         write_device(sys, gpu.path, gpu_files(machine, gpu))
         (sys / "devices" / Path(*gpu.path) / "config").write_bytes(configuration(gpu))
+        if gpu.driver:
+            link(sys / "devices" / Path(*gpu.path) / "driver", sys / "bus" / "pci" / "drivers" / gpu.driver)
     for path in machine.nvswitches:
         write_device(sys, path, {"vendor": "0x10de", "device": "0x1af1", "class": "0x068000", "numa_node": "0"})
     for nic in machine.nics:
@@ -141,6 +151,8 @@ def gpu_profile(gpu: Gpu, switched: bool) -> "Iterator[str]":
     yield from (f"{key} {value}" for key, value in gpu.settings)
     if gpu.lost:
         yield "lost 15"
+    if gpu.failing:
+        yield f"failing {gpu.failing[0]} {gpu.failing[1]}"
     yield from (
         f"name {model.name}", f"uuid {gpu.uuid}", f"minor_number {gpu.minor}", f"pci_bus_id {gpu.address}",
         f"pci_device_id 0x{model.device_id:04x}", f"architecture {model.architecture}",
@@ -164,6 +176,8 @@ def gpu_profile(gpu: Gpu, switched: bool) -> "Iterator[str]":
     yield "throttle_reasons 1"  # idle
     if switched:
         yield f"fabric_state {3 if model.architecture >= 9 else 0}"
+    if model.nvlinks and model.nvlink_version in LINK_SPEEDS:
+        yield f"link_speed {LINK_SPEEDS[model.nvlink_version]}"
     for number in range(model.nvlinks):
         kind, remote = gpu.links[number] if number < len(gpu.links) else ("gpu", None)
         active = int(number < len(gpu.links))

@@ -8,15 +8,18 @@
  * section is "system" or a GPU's index. A line of the file <profile>.state has precedence; what a caller sets is written
  * there, so it persists across processes. A key that is missing is answered with NOT_SUPPORTED.
  * The value "!<n>" makes a call fail with NVML's return code <n>.
+ * "<index> lost <n>": no handle, as of a GPU that was lost before the program began. "<index> failing <n> <calls>": after so
+ * many calls of a program for this GPU, each further one fails with <n>, for the handle too: a GPU that is lost meanwhile.
  */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { OK = 0, UNINITIALIZED = 1, INVALID_ARGUMENT = 2, NOT_SUPPORTED = 3, NO_PERMISSION = 4, NOT_FOUND = 6,
-       INSUFFICIENT_SIZE = 7, OPERATING_SYSTEM = 17 };
+       INSUFFICIENT_SIZE = 7, FUNCTION_NOT_FOUND = 13, OPERATING_SYSTEM = 17, ARGUMENT_VERSION_MISMATCH = 25 };
 
 typedef struct device *handle; /* index + 1, and 1000 * (index + 1) + number + 1 for MIG devices */
 typedef struct {
@@ -34,27 +37,40 @@ static const char *profile(void) {
     return path ? path : "/etc/simulated-nvml/profile";
 }
 
-static int find(const char *path, const char *section, const char *key, char *value, size_t size) {
-    char line[512], wanted[128];
-    FILE *file = fopen(path, "r");
-    int found = 0;
-    if (!file) return 0;
-    snprintf(wanted, sizeof wanted, "%s %s ", section, key);
-    while (!found && fgets(line, sizeof line, file)) {
-        line[strcspn(line, "\n")] = 0;
-        if (strncmp(line, wanted, strlen(wanted)) == 0) {
-            snprintf(value, size, "%s", line + strlen(wanted));
-            found = 1;
-        }
-    }
+/* A file's text, read again where it has changed; slot 0 is for the profile, 1 for its state. NULL: there is none. */
+static const char *text_of(const char *path, int slot) {
+    static struct { struct stat seen; char path[1024]; char *text; } kept[2];
+    struct stat now;
+    FILE *file;
+    if (stat(path, &now) != 0) return NULL;
+    if (kept[slot].text && strcmp(kept[slot].path, path) == 0 && kept[slot].seen.st_ino == now.st_ino &&
+        kept[slot].seen.st_size == now.st_size && kept[slot].seen.st_mtim.tv_sec == now.st_mtim.tv_sec &&
+        kept[slot].seen.st_mtim.tv_nsec == now.st_mtim.tv_nsec) return kept[slot].text;
+    if (!(file = fopen(path, "r"))) return NULL;
+    free(kept[slot].text);
+    kept[slot].text = calloc(1, (size_t)now.st_size + 2);
+    kept[slot].text[0] = '\n'; /* every line has one before it */
+    if (fread(kept[slot].text + 1, 1, (size_t)now.st_size, file) == 0) kept[slot].text[1] = 0;
     fclose(file);
-    return found;
+    snprintf(kept[slot].path, sizeof kept[slot].path, "%s", path);
+    kept[slot].seen = now;
+    return kept[slot].text;
+}
+
+static int find(const char *path, int slot, const char *section, const char *key, char *value, size_t size) {
+    char wanted[128];
+    const char *text = text_of(path, slot), *found;
+    snprintf(wanted, sizeof wanted, "\n%s %s ", section, key);
+    if (!text || !(found = strstr(text, wanted))) return 0;
+    found += strlen(wanted);
+    snprintf(value, size, "%.*s", (int)strcspn(found, "\n"), found);
+    return 1;
 }
 
 static int get(const char *section, const char *key, char *value, size_t size) {
     char state[1024];
     snprintf(state, sizeof state, "%s.state", profile());
-    if (!find(state, section, key, value, size) && !find(profile(), section, key, value, size)) return NOT_SUPPORTED;
+    if (!find(state, 1, section, key, value, size) && !find(profile(), 0, section, key, value, size)) return NOT_SUPPORTED;
     return value[0] == '!' ? atoi(value + 1) : OK;
 }
 
@@ -85,12 +101,24 @@ static const char *section_of(handle device) {
     return section;
 }
 
+/* Count a call for a GPU; its MIG devices go with it. Tests with several machines in one process begin anew. */
+static int calls[64];
+void simulated_reset(void) { memset(calls, 0, sizeof calls); }
+static int survives(long index) {
+    char section[32], value[64];
+    int code = OK, after = 0;
+    snprintf(section, sizeof section, "%ld", index);
+    if (get(section, "lost", value, sizeof value) == OK) return atoi(value);
+    if (get(section, "failing", value, sizeof value) != OK) return OK;
+    sscanf(value, "%d %d", &code, &after);
+    return calls[index & 63]++ < after ? OK : code;
+}
+
 static int device_text(handle device, const char *key, char *value, size_t size) {
-    char lost[64];
     if (!initialized) return UNINITIALIZED;
     if (!device) return INVALID_ARGUMENT;
-    if (get(section_of(device), "lost", lost, sizeof lost) != NOT_SUPPORTED) return atoi(lost);
-    return get(section_of(device), key, value, size);
+    int rc = survives((number_of(device) >= 1000 ? number_of(device) / 1000 : number_of(device)) - 1);
+    return rc == OK ? get(section_of(device), key, value, size) : rc;
 }
 
 static int device_numbers(handle device, const char *key, unsigned *first, unsigned *second) {
@@ -152,6 +180,7 @@ const char *nvmlErrorString(int rc) {
         case NO_PERMISSION: return "Insufficient Permissions";
         case NOT_FOUND: return "Not Found";
         case 9: return "Driver Not Loaded";
+        case 10: return "Timeout";
         case 15: return "GPU is lost";
         case 16: return "GPU requires reset";
         case 18: return "Driver/library version mismatch";
@@ -182,13 +211,11 @@ int nvmlDeviceGetCount_v2(unsigned *count) {
     return rc;
 }
 int nvmlDeviceGetHandleByIndex_v2(unsigned index, handle *device) {
-    char section[32], value[64];
     unsigned count = 0;
     int rc = nvmlDeviceGetCount_v2(&count);
     if (rc != OK) return rc;
     if (index >= count) return INVALID_ARGUMENT;
-    snprintf(section, sizeof section, "%u", index);
-    if (get(section, "lost", value, sizeof value) == OK) return atoi(value);
+    if ((rc = survives(index)) != OK) return rc;
     *device = (handle)(intptr_t)(index + 1);
     return OK;
 }
@@ -383,6 +410,25 @@ int nvmlDeviceGetNvLinkRemotePciInfo_v2(handle device, unsigned link, pci_info *
     return OK;
 }
 
+/* NVML_FI_DEV_NVLINK_GET_SPEED only: "link_speed.<n>", else "link_speed", MB/s. Without either the driver does not know the field. */
+typedef struct { unsigned field, scope; long long timestamp, latency; unsigned type, rc; unsigned long long value; } field_value;
+int nvmlDeviceGetFieldValues(handle device, int count, field_value *values) {
+    char value[64];
+    int rc = device_text(device, "uuid", value, sizeof value);
+    if (rc != OK) return rc;
+    for (int n = 0; n < count; n++) {
+        char key[32];
+        unsigned speed = 0;
+        snprintf(key, sizeof key, "link_speed.%u", values[n].scope);
+        rc = values[n].field != 164 ? NOT_SUPPORTED : device_numbers(device, key, &speed, NULL);
+        if (rc == NOT_SUPPORTED && values[n].field == 164) rc = device_numbers(device, "link_speed", &speed, NULL);
+        values[n].rc = (unsigned)rc;
+        values[n].type = 1; /* NVML_VALUE_TYPE_UNSIGNED_INT */
+        values[n].value = speed;
+    }
+    return OK;
+}
+
 int nvmlDeviceGetTopologyCommonAncestor(handle device, handle other, unsigned *level) {
     char key[32];
     snprintf(key, sizeof key, "level.%ld", number_of(other) - 1);
@@ -404,7 +450,37 @@ int nvmlDeviceGetGpuFabricInfo(handle device, fabric_info *info) {
     memset(info, 0, sizeof *info);
     /* A fabric that spans a rack has the identity of a cluster. */
     if (device_numbers(device, "fabric_rack", NULL, NULL) == OK) memset(info->cluster, 0xab, sizeof info->cluster);
+    device_numbers(device, "fabric_clique", &info->clique, NULL);
     info->state = (unsigned char)state;
+    return OK;
+}
+
+/* GpuFabricInfoV: "fabric_version <newest that this driver knows>" (3), "fabric_health <mask>", "fabric_summary", "fabric_clique",
+ * "fabric_status"; a mask of 0 is "not supported" throughout. */
+typedef struct {
+    unsigned version;
+    unsigned char cluster[16];
+    unsigned status, clique;
+    unsigned char state;
+    unsigned mask;
+    unsigned char summary;
+} fabric_info_v;
+int nvmlDeviceGetGpuFabricInfoV(handle device, fabric_info_v *info) {
+    unsigned newest = 3, number = 0, version = info->version >> 24;
+    char mask[64] = "0";
+    fabric_info old;
+    device_numbers(device, "fabric_version", &newest, NULL);
+    if (newest == 0) return FUNCTION_NOT_FOUND;
+    if (version < 2 || version > newest) return ARGUMENT_VERSION_MISMATCH;
+    int rc = nvmlDeviceGetGpuFabricInfo(device, &old);
+    if (rc != OK) return rc;
+    memcpy(info->cluster, old.cluster, sizeof info->cluster);
+    info->status = device_numbers(device, "fabric_status", &number, NULL) == OK ? number : OK;
+    info->clique = old.clique;
+    info->state = old.state;
+    device_text(device, "fabric_health", mask, sizeof mask);
+    info->mask = (unsigned)strtoul(mask, NULL, 0);
+    if (version >= 3) info->summary = device_numbers(device, "fabric_summary", &number, NULL) == OK ? (unsigned char)number : 0;
     return OK;
 }
 

@@ -3,13 +3,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """One healthy node with one GPU, and what is said of it when something is changed."""
 
-from ansible_collections.allreduce.gpu.plugins.module_utils.health.verdict import APPLICATION_XIDS, judge
+from ansible_collections.allreduce.gpu.plugins.module_utils.health.verdict import judge
 
 LIMITS = {
     "gpu_count": None,
     "max_uncorrected_errors": 0,
     "max_remapped_rows": None,
-    "ignored_xids": list(APPLICATION_XIDS),
+    "ignored_xids": None,
     "persistence": True,
 }
 WELL = {
@@ -44,9 +44,14 @@ def node(gpu=None, fabric=None, findings=(), **driver):
     }
 
 
+def log_of(xids):
+    """A kernel log with [(address without function, Xid)]; None stays None."""
+    return None if xids is None else "".join(f"NVRM: Xid (PCI:{address}): {xid}, pid=1\n" for address, xid in xids)
+
+
 def answer(machine=None, counters=None, xids=(), **limits):
     """All that judge says."""
-    readings = {"counters": {ADDRESS: {**WELL, **(counters or {})}}, "xids": xids}
+    readings = {"counters": {ADDRESS: {**WELL, **(counters or {})}}, "log": log_of(xids)}
     return judge(machine or node(), readings, {**LIMITS, **limits})
 
 
@@ -54,3 +59,10 @@ def result(machine=None, **more):
     """(verdict, [(check, severity) …])."""
     found = answer(machine, **more)
     return found["verdict"], [(entry["check"], entry["severity"]) for entry in found["findings"]]
+
+
+def persistent(machine):
+    """The same simulated machine with its persistence daemon."""
+    for number, gpu in enumerate(machine.gpus):
+        machine = machine.change(number, settings=(*gpu.settings, ("persistence_mode", "1")))
+    return machine

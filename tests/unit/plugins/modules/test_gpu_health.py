@@ -35,7 +35,7 @@ def judge(library, tmp_path):
         (tmp_path / "kmsg").touch()
         return again(check, library=str(library) if machine.library else "libnone.so.1", **options)
 
-    def again(check=False, library=str(library), **options):
+    def again(check=False, library=str(library), first=None, **options):
         arguments = {
             "kernel_log": str(tmp_path / "kmsg"),
             "sysfs_root": str(tmp_path / "sys"),
@@ -48,7 +48,7 @@ def judge(library, tmp_path):
         environment = {
             **os.environ,
             "SIMULATED_NVML": str(tmp_path / "profile"),
-            "PYTHONPATH": os.pathsep.join(filter(None, [str(COLLECTIONS), *sys.path])),
+            "PYTHONPATH": os.pathsep.join(filter(None, [str(first or ""), str(COLLECTIONS), *sys.path])),
         }
         name = "ansible_collections.allreduce.gpu.plugins.modules.gpu_health"
         command = [sys.executable, "-m", name, str(tmp_path / "arguments.json")]
@@ -122,3 +122,17 @@ def test_drivers_that_are_not_whole(judge, machine, verdict, check):
     assert [name for name, _gpu, severity in told(answer) if severity != "unknown"] == ([check] if check else [])
     if check is None:
         assert answer["judged"] == []
+
+
+def test_a_node_whose_binding_is_missing_is_unknown(judge, tmp_path):
+    """Driver and library are there, and nothing can ask them."""
+    (tmp_path / "none").mkdir()
+    (tmp_path / "none" / "pynvml.py").write_text("raise ImportError\n")
+    answer = judge(machines.a40_pcie(), first=tmp_path / "none")
+    assert (answer["verdict"], told(answer)) == ("unknown", [("nvml", None, "unknown")])
+
+
+def test_a_kernel_log_that_cannot_be_read_is_unknown(judge, tmp_path):
+    judge(machines.a40_pcie())
+    answer = judge.again(kernel_log=str(tmp_path))
+    assert (answer["verdict"], told(answer)) == ("unknown", [("xid", None, "unknown")])

@@ -12,7 +12,7 @@ from ansible_collections.allreduce.gpu.tests.unit.plugins.module_utils.health_he
         (node(library_version="550.1", nvml="mismatch", nvml_state="failed"), "reboot_required", "driver_library"),
         (node(library_version=None, nvml="not found", nvml_state="failed"), "failed", "driver_library"),
         (node(nvml="Unknown Error", nvml_state="failed"), "failed", "nvml"),
-        (node(nvml="pynvml is missing", nvml_state="pynvml_missing"), "ok", "nvml"),
+        (node(nvml="pynvml is missing", nvml_state="pynvml_missing"), "unknown", "nvml"),
         (node(fabric={"state": "in_progress"}), "failed", "fabric"),
         (node(fabric={"state": "not_started", "manager_needed": False}), "failed", "fabric"),
     ],

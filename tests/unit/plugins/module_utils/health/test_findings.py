@@ -9,7 +9,7 @@ from ansible_collections.allreduce.gpu.plugins.module_utils.health.findings impo
     ("severities", "expected"),
     [
         ([], "ok"),
-        (["unknown"], "ok"),
+        (["unknown"], "unknown"),
         (["unknown", "degraded"], "degraded"),
         (["degraded", "reboot_required"], "reboot_required"),
         (["failed", "reboot_required", "degraded"], "failed"),

@@ -27,11 +27,11 @@ def test_inactive_nvlinks_are_counted_on_both_sides():
     ]
 
 
-def test_behind_switches_a_node_without_any_link_has_failed_links():
-    machine = {**node({"nvlinks": [{"active": False, "remote_type": None}]}), "nvswitches": {"count": 6}}
-    found = answer(machine)["findings"]
-    assert [(entry["check"], entry["gpu"], entry["measured"]) for entry in found] == [
-        ("nvlinks", "GPU0", "none active")
+def test_links_that_are_all_down_are_found():
+    links = [{"active": False, "remote_type": None}]
+    found = answer(node({"nvlinks": links}, findings=[problem("nvlinks_inactive", "GPU0", active=0, expected=18)]))
+    assert [(one["check"], one["gpu"], one["measured"]) for one in found["findings"]] == [
+        ("nvlinks", "GPU0", "0 active")
     ]
 
 

@@ -1,33 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-from ansible_collections.allreduce.gpu.plugins.module_utils.health import reading as health_reading
 from ansible_collections.allreduce.gpu.tests.lab.nvml import machines
-
-# As /dev/kmsg gives them.
-LOG = """6,1234,5678901,-;nvidia 0000:07:00.0: enabling device
-3,1300,99999,-;NVRM: Xid (PCI:0000:07:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.
-3,1301,99999,-;NVRM: Xid (PCI:0000:07:00): 79, pid=1, GPU has fallen off the bus.
-3,1302,99999,-;NVRM: Xid (PCI:0001:b1:00): 31, pid=77, name=python
-3,1303,99999,-;NVRM: Xid (0000:03:00): 14, Channel 00000001
-"""
-
-
-def test_xids_are_found_once_each_as_old_and_new_drivers_write_them():
-    assert health_reading.find_xids(LOG) == [("0000:07:00", 79), ("0001:b1:00", 31), ("0000:03:00", 14)]
-
-
-def test_no_xid_in_other_text():
-    assert health_reading.find_xids("NVRM: loading NVIDIA UNIX x86_64 Kernel Module") == []
-
-
-def test_a_log_that_is_missing_is_none(tmp_path):
-    assert health_reading.read_kernel_log(str(tmp_path / "kmsg")) is None
-
-
-def test_a_log_is_read_to_its_end(tmp_path):
-    (tmp_path / "kmsg").write_text(LOG)
-    assert health_reading.read_kernel_log(str(tmp_path / "kmsg")) == LOG
 
 
 def test_counters_of_a_gpu_with_ecc(counters):

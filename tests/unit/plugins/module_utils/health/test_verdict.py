@@ -2,10 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 import pytest
-from ansible_collections.allreduce.gpu.plugins.module_utils.health.reading import read_gpus
 from ansible_collections.allreduce.gpu.plugins.module_utils.health.verdict import JUDGES, judge
 from ansible_collections.allreduce.gpu.plugins.module_utils.machine.describe import SENTENCES
-from ansible_collections.allreduce.gpu.plugins.module_utils.machine.nvml import open_nvml
 from ansible_collections.allreduce.gpu.plugins.module_utils.machine.problems import problem
 from ansible_collections.allreduce.gpu.tests.lab.nvml import machines
 from ansible_collections.allreduce.gpu.tests.unit.plugins.module_utils.health_helper import (
@@ -16,7 +14,13 @@ from ansible_collections.allreduce.gpu.tests.unit.plugins.module_utils.health_he
     result,
 )
 
-NOTHING = {"counters": {}, "xids": []}
+
+def unanswered(function, code="no_permission", **values):
+    """What NVML failed to say, of a GPU that has it."""
+    return {"nvml_errors": {function: code}, **values}
+
+
+NOTHING = {"counters": {}, "log": ""}
 
 
 def test_a_node_that_is_well_and_what_was_judged():
@@ -35,10 +39,18 @@ def test_a_node_that_is_well_and_what_was_judged():
     ("counters", "findings", "verdict"),
     [
         ({"uncorrected_errors": 2}, [("ecc_errors", "failed")], "failed"),
-        ({"uncorrected_errors": None}, [("ecc_errors", "unknown")], "ok"),
+        ({"uncorrected_errors": None}, [("ecc_errors", "unknown")], "unknown"),
+        (unanswered("DeviceGetTotalEccErrors", uncorrected_errors=None), [("ecc_errors", "unknown")], "unknown"),
         ({"remapped_rows": {"pending": 1, "failed": 0}}, [("row_remapping", "reboot_required")], "reboot_required"),
         ({"remapped_rows": {"pending": 0, "failed": 1}}, [("row_remapping", "failed")], "failed"),
-        ({"remapped_rows": None, "retired_pages_pending": None}, [("row_remapping", "unknown")], "ok"),
+        # A GPU that has neither.
+        ({"remapped_rows": None, "retired_pages_pending": None}, [], "ok"),
+        (unanswered("DeviceGetRemappedRows", remapped_rows=None), [("row_remapping", "unknown")], "unknown"),
+        (
+            unanswered("DeviceGetRetiredPagesPendingStatus", remapped_rows=None),
+            [("page_retirement", "unknown")],
+            "unknown",
+        ),
         ({"remapped_rows": None, "retired_pages_pending": False}, [], "ok"),
         ({"retired_pages_pending": True}, [("page_retirement", "reboot_required")], "reboot_required"),
         ({"clock_reasons": ["idle", "software_power_cap"]}, [], "ok"),
@@ -47,7 +59,12 @@ def test_a_node_that_is_well_and_what_was_judged():
             [("throttling", "degraded")] * 2,
             "degraded",
         ),
-        ({"clock_reasons": None}, [("throttling", "unknown")], "ok"),
+        ({"clock_reasons": None}, [], "ok"),
+        (
+            unanswered("DeviceGetCurrentClocksThrottleReasons", clock_reasons=None),
+            [("throttling", "unknown")],
+            "unknown",
+        ),
     ],
 )
 def test_counters(counters, findings, verdict):
@@ -59,14 +76,28 @@ def test_counters(counters, findings, verdict):
     [
         ({"pcie": {"width": 8, "max_width": 16}}, ("pcie_width", "degraded")),
         ({"persistence_mode": False}, ("persistence_mode", "degraded")),
-        ({"persistence_mode": None}, ("persistence_mode", "unknown")),
-        ({"seen_by": ["pci"], "index": None}, ("gpu_answers", "degraded")),
+        (unanswered("DeviceGetPersistenceMode", persistence_mode=None), ("persistence_mode", "unknown")),
+        (unanswered("DeviceGetEccMode", ecc={"current": None, "pending": None}), ("ecc_errors", "unknown")),
+        ({"seen_by": ["pci"], "index": None}, ("gpu_answers", "failed")),
         ({"ecc": {"current": True, "pending": False}}, ("pending_modes", "reboot_required")),
         ({"mig": {"current": False, "pending": True}}, ("pending_modes", "reboot_required")),
     ],
 )
 def test_a_gpu_that_is_not_at_its_best(gpu, finding):
     assert result(node(gpu))[1] == [finding]
+
+
+@pytest.mark.parametrize(
+    ("gpu", "counters"),
+    [
+        ({"persistence_mode": None}, {}),
+        ({"vgpu": True}, {"uncorrected_errors": None, "remapped_rows": None}),
+        ({"ecc": {"current": None, "pending": None}}, {"uncorrected_errors": None, "remapped_rows": None}),
+    ],
+    ids=["no persistence", "vgpu", "no ecc"],
+)
+def test_what_a_gpu_does_not_have_is_not_unknown(gpu, counters):
+    assert result(node(gpu), counters=counters) == ("ok", [])
 
 
 def test_a_gpu_that_nvml_cannot_open_is_one_finding_that_says_why():
@@ -123,7 +154,12 @@ def test_every_problem_that_another_check_judges_exists():
 
 @pytest.mark.parametrize(
     ("xids", "verdict"),
-    [([("0000:07:00", 79)], "failed"), ([("0000:07:00", 63)], "degraded"), ([("0000:07:00", 31)], "ok"), (None, "ok")],
+    [
+        ([("0000:07:00", 79)], "failed"),
+        ([("0000:07:00", 63)], "degraded"),
+        ([("0000:07:00", 31)], "ok"),
+        (None, "unknown"),
+    ],
 )
 def test_xids(xids, verdict):
     assert result(xids=xids)[0] == verdict
@@ -154,22 +190,13 @@ def test_a_host_without_gpu_is_well_unless_some_were_declared():
 
 
 # Imagined machines, measured through their trees and the simulated library.
-IDLE = (("persistence_mode", "1"),)
-
-
-def all_on(machine):
-    for number in range(len(machine.gpus)):
-        machine = machine.change(number, settings=machine.gpus[number].settings + IDLE)
-    return machine
-
-
 @pytest.mark.parametrize(
     ("machine", "findings"),
     [
         (machines.a40_pcie(), []),
         (machines.rtx_3090(), []),
         (machines.a40_pcie().change(2, lost=True), [("gpu_answers", "0000:98:00.0", "failed")]),
-        (machines.a40_pcie().change(1, hidden=True), [("gpu_answers", "0000:31:00.0", "degraded")]),
+        (machines.a40_pcie().change(1, hidden=True), [("gpu_answers", "0000:31:00.0", "failed")]),
         (machines.a40_pcie().change(3, width=8), [("pcie_width", "GPU3", "degraded")]),
         (
             machines.dgx_a100().change(4, links=machines.dgx_a100().gpus[4].links[:10]),
@@ -184,9 +211,6 @@ def all_on(machine):
     ],
     ids=["a40", "3090", "lost", "hidden", "narrow", "links", "errors"],
 )
-def test_simulated_machines(measure, library, machine, findings):
-    measured = measure(all_on(machine))
-    with open_nvml(str(library)) as (nvml, dummy_state):
-        counters = read_gpus(nvml)
-    found = judge(measured, {**NOTHING, "counters": counters}, {**LIMITS, "gpu_count": len(machine.gpus)})
+def test_simulated_machines(examine, machine, findings):
+    found = examine(machine, gpu_count=len(machine.gpus))
     assert [(entry["check"], entry["gpu"], entry["severity"]) for entry in found["findings"]] == findings

@@ -5,6 +5,7 @@ import string
 
 import pytest
 from ansible_collections.allreduce.gpu.plugins.module_utils.machine.describe import SENTENCES, describe
+from ansible_collections.allreduce.gpu.plugins.module_utils.machine.nvml_errors import TROUBLED, UNUSABLE
 from ansible_collections.allreduce.gpu.plugins.module_utils.machine.problems import problem
 
 EVERY = [
@@ -21,6 +22,22 @@ EVERY = [
         "The NVLink fabric is still starting; CUDA cannot start until the fabric manager has configured it",
     ),
     (
+        problem("fabric_split", domains="a.1, a.2"),
+        "The node's GPUs are in several domains or partitions of the NVLink fabric: a.1, a.2",
+    ),
+    (
+        problem("fabric_unhealthy", "GPU3", health="no_partition"),
+        "The NVLink fabric says of GPU3: it has no partition",
+    ),
+    (
+        problem("gpu_failing", "GPU3", error="gpu_lost"),
+        "NVML says of GPU3: it has fallen off the bus or is otherwise inaccessible",
+    ),
+    (
+        problem("gpu_held", "0000:17:00.0", driver="vfio-pci"),
+        "GPU 0000:17:00.0 is held by driver vfio-pci and not visible to NVML",
+    ),
+    (
         problem("gpu_not_in_nvml", "0000:17:00.0"),
         "GPU 0000:17:00.0 is on the PCI bus but not visible to NVML",
     ),
@@ -31,7 +48,11 @@ EVERY = [
     (problem("gpu_not_opened", "GPU2", reason="GPU is lost"), "NVML cannot open GPU2: GPU is lost"),
     (
         problem("nvlinks_inactive", "GPU4", active=10, expected=12),
-        "GPU4 has 10 active NVLinks; its peers have 12",
+        "GPU4 has 10 active NVLinks, not 12",
+    ),
+    (
+        problem("nvlinks_slow", "GPU4", links=2, speed=13281, expected=26562),
+        "GPU4 has 2 slow NVLinks, the slowest with 13281 of 26562 MB/s",
     ),
     (
         problem("nvml_unavailable", loaded="535.1", state="nvml_error", reason="Unknown Error"),
@@ -64,3 +85,9 @@ def test_a_sentence_uses_every_value_that_identifies_the_problem(one):
     names = {name for _text, name, _spec, _conversion in string.Formatter().parse(SENTENCES[one["code"]]) if name}
     assert names - {"subject"} <= set(one["detail"])
     assert ("subject" in names) == (one["subject"] is not None)
+
+
+def test_every_error_that_tells_of_a_gpu_has_its_words():
+    for error in UNUSABLE + TROUBLED:
+        assert error.replace("_", " ") not in describe(problem("gpu_failing", "GPU0", error=error))
+        assert error not in describe(problem("gpu_failing", "GPU0", error=error))

@@ -185,7 +185,7 @@ def test_one_gpu_in_full(measure):
         "persistence_mode": False, "compute_mode": "default", "ecc": {"current": True, "pending": True},
         "mig": {"current": None, "pending": None, "instances": []},
         "power_limit_watts": {"current": 300, "default": 300, "min": 100, "max": 300}, "seen_by": ["pci", "nvml"],
-        "pci_subsystem_id": "10de:145a", "pci_name": None, "vgpu": False,
+        "pci_subsystem_id": "10de:145a", "pci_name": None, "vgpu": False, "kernel_driver": None, "nvml_errors": {}, "fabric": None,
     }  # fmt: skip
     assert gpu["uuid"].startswith("GPU-")
     assert [link["active"] for link in gpu["nvlinks"]] == [False] * 4
@@ -195,6 +195,7 @@ def test_links_name_their_other_end(measure):
     node = measure(machines.a40_pcie())
     assert node["gpus"][0]["nvlinks"][0] == {
         "link": 0, "active": True, "version": "3.1", "remote_type": "gpu", "remote_pci_bus_id": "0000:31:00.0",
+        "speed_mbytes_per_second": 14062,
     }  # fmt: skip
 
 
@@ -344,7 +345,7 @@ def test_a_narrow_pcie_link(measure):
 def test_a_gpu_with_fewer_links(measure):
     machine = machines.dgx_a100()
     node = measure(machine.change(5, links=machine.gpus[5].links[:8]))
-    assert node["problems"] == ["GPU5 has 8 active NVLinks; its peers have 12"]
+    assert node["problems"] == ["GPU5 has 8 active NVLinks, not 12"]
     assert node["topology"]["GPU5"]["GPU0"] == "NV8"
 
 
@@ -354,17 +355,51 @@ def test_pairs_without_nvlink_take_nvmls_word(measure):
     assert node["topology"]["GPU0"]["GPU2"] == "PHB"
 
 
-def test_acs_redirection_at_a_bridge(measure, tmp_path):
-    machine = machines.v100_cube_mesh()
-    node = measure(machine)
+def acs_problems(measure, tmp_path, machine, control, path):
+    """Bridges of which it is said that they redirect, where the last one of a path does as the register says."""
     config = bytearray(4096)
     config[0x100:0x104] = (0x000D | 1 << 16).to_bytes(4, "little")
-    config[0x106:0x108] = (0x001C).to_bytes(2, "little")
-    bridge = machine.gpus[0].path[-2]
-    (tmp_path / "sys/devices" / Path(*machine.gpus[0].path[:-1]) / "config").write_bytes(bytes(config))
-    (tmp_path / "sys/bus/pci/devices" / bridge).symlink_to(tmp_path / "sys/devices" / Path(*machine.gpus[0].path[:-1]))
-    assert node["problems"] == []
+    config[0x106:0x108] = control.to_bytes(2, "little")
+    assert measure(machine)["problems"] == []
+    (tmp_path / "sys/devices" / Path(*path) / "config").write_bytes(bytes(config))
+    (tmp_path / "sys/bus/pci/devices" / path[-1]).symlink_to(tmp_path / "sys/devices" / Path(*path))
     again = gpu_node.measure(FileTree(str(tmp_path / "sys")), FileTree(str(tmp_path / "proc")), "none")
-    assert [problem for problem in again["problems"] if "ACS" in problem] == [
-        f"PCIe ACS redirects peer-to-peer traffic at bridge {bridge}"
-    ]
+    return [one["subject"] for one in again["findings"] if one["code"] == "acs_redirect"]
+
+
+@pytest.mark.parametrize(
+    ("control", "redirects"),
+    [
+        (0x04, True),
+        (0x08, True),
+        (0x20, True),
+        (0x1D, True),
+        (0x01, False),
+        (0x02, False),
+        (0x10, False),
+        (0x53, False),
+    ],
+)
+def test_acs_redirection_at_a_bridge_between_peers(measure, tmp_path, control, redirects):
+    """Request and completion redirect and egress control; source validation and upstream forwarding do no harm."""
+    machine = machines.v100_cube_mesh()
+    path = machine.gpus[0].path[:-1]
+    assert acs_problems(measure, tmp_path, machine, control, path) == ([path[-1]] if redirects else [])
+
+
+def test_acs_redirection_at_the_bridge_of_an_adapter(measure, tmp_path):
+    machine = machines.v100_cube_mesh()
+    path = machine.nics[0].path[:-1]
+    assert acs_problems(measure, tmp_path, machine, 0x1C, path) == [path[-1]]
+
+
+@pytest.mark.parametrize("make", [machines.a40_pcie, machines.a100_nvlink, machines.rtx_3090_3080])
+def test_acs_redirection_at_the_root_port_of_a_single_gpu_is_in_nobodys_way(measure, tmp_path, make):
+    machine = make()
+    assert acs_problems(measure, tmp_path, machine, 0x1D, machine.gpus[0].path[:-1]) == []
+
+
+def test_acs_redirection_above_a_switch_of_which_all_hang_is_in_nobodys_way(measure, tmp_path):
+    """The root port of the switch: peers below it meet at the switch."""
+    machine = machines.v100_cube_mesh()
+    assert acs_problems(measure, tmp_path, machine, 0x1D, machine.gpus[0].path[:2]) == []

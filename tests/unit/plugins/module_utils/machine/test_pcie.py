@@ -87,24 +87,6 @@ def test_a_virtual_machine_that_shows_no_bridge(tmp_path, cpuinfo):
 
 
 @pytest.mark.parametrize(
-    ("path", "other", "expected"),
-    [
-        ("h r u d1 a", "h r u d2 b", ["u", "d1", "d2"]),
-        ("h r u d1 a", "h r u d2 u2 d3 b", ["u", "d1", "d2", "u2", "d3"]),
-        ("h r1 a", "h r2 b", None),
-        ("h r a", "i r b", None),
-        ("h r a.0", "h r a.1", ["r"]),
-        ("h a", "h b", None),
-        ("", "h r a", None),
-    ],
-)
-def test_the_way_between_two_devices(path, other, expected):
-    assert pcie.bridges_between(path.split(), other.split()) == expected
-    back = pcie.bridges_between(other.split(), path.split())
-    assert (back and set(back)) == (expected and set(expected))
-
-
-@pytest.mark.parametrize(
     ("control", "expected"),
     [(0x00, False), (0x01, False), (0x10, False), (0x04, True), (0x08, True), (0x20, True), (0x1D, True)],
 )

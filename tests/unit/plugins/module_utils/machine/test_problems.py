@@ -21,6 +21,10 @@ def gpu(index, links=(), width=16, seen_by=("pci", "nvml"), name="NVIDIA A100", 
     }
 
 
+def node_of(gpus, **more):
+    return {"driver": WELL, "gpus": gpus, "fabric": {"state": None}, "nvswitches": {"count": 0}, **more}
+
+
 @pytest.mark.parametrize(
     ("driver", "found"),
     [
@@ -89,16 +93,19 @@ def test_narrow_links(width, found):
     ],
 )
 def test_nvlinks(gpus, found):
-    assert problems.nvlink_problems(gpus) == found
+    assert problems.nvlink_problems(node_of(gpus)) == found
 
 
 @pytest.mark.parametrize(("state", "found"), [("completed", 0), (None, 0), ("not_started", 1), ("in_progress", 1)])
 def test_fabric(state, found):
-    assert problems.fabric_problems({"fabric": {"state": state}}) == [problem("fabric_not_ready", state=state)] * found
+    assert (
+        problems.fabric_problems(node_of([], fabric={"state": state}))
+        == [problem("fabric_not_ready", state=state)] * found
+    )
 
 
 def test_problems_are_plain_values_in_one_order():
-    node = {"driver": WELL, "gpus": [gpu(0, width=8, seen_by=["pci"])], "fabric": {"state": "not_started"}}
+    node = node_of([gpu(0, width=8, seen_by=["pci"])], fabric={"state": "not_started"})
     found = problems.find_problems(node, [{"index": 1, "problem": "GPU is lost"}], ["0000:16:02.0"])
     assert [one["code"] for one in found] == [
         "gpu_not_opened", "gpu_not_in_nvml", "pcie_link_narrow", "fabric_not_ready", "acs_redirect",

@@ -4,7 +4,12 @@
 """Names of GPUs and the order of names; distances are tested on whole machines in test_gpu_node.py."""
 
 import pytest
-from ansible_collections.allreduce.gpu.plugins.module_utils.machine.topology import gpu_label, natural_key
+from ansible_collections.allreduce.gpu.plugins.module_utils.machine.topology import (
+    bridges_between,
+    gpu_label,
+    natural_key,
+    peer_bridges,
+)
 
 
 @pytest.mark.parametrize(("index", "name"), [(0, "GPU0"), (12, "GPU12"), (None, "0000:3b:00.0")])
@@ -25,3 +30,39 @@ def test_a_gpu_goes_by_its_index_else_by_its_address(index, name):
 def test_numbers_in_names_sort_as_numbers(ordered):
     backwards = ordered[::-1]
     assert sorted(backwards, key=natural_key) == ordered
+
+
+@pytest.mark.parametrize(
+    ("code", "nics", "found"),
+    [
+        ("PIX", [], {"u", "d1", "d2"}),
+        ("NV4", [], set()),
+        ("NV4", ["mlx5_0"], {"u", "d1", "d2", "d3"}),
+        (None, [], {"u", "d1", "d2"}),
+    ],
+)
+def test_bridges_between_peers(code, nics, found):
+    """Two GPUs below one switch, which NVLink may join, and adapters at a third port of it."""
+    gpus = [{"index": number, "pci_bus_id": f"g{number}"} for number in (0, 1)]
+    codes = {"GPU0": {"GPU1": code, "mlx5_0": "PIX"}, "GPU1": {"GPU0": code, "mlx5_0": "PIX"}}
+    paths = {"g0": ["h", "r", "u", "d1", "g0"], "g1": ["h", "r", "u", "d2", "g1"], "mlx5_0": ["h", "r", "u", "d3", "n"]}
+    assert peer_bridges(gpus, [{"name": name} for name in nics], codes, paths) == found
+    assert peer_bridges(gpus, [{"name": name} for name in nics], codes, {}) == set()
+
+
+@pytest.mark.parametrize(
+    ("path", "other", "expected"),
+    [
+        ("h r u d1 a", "h r u d2 b", ["u", "d1", "d2"]),
+        ("h r u d1 a", "h r u d2 u2 d3 b", ["u", "d1", "d2", "u2", "d3"]),
+        ("h r1 a", "h r2 b", None),
+        ("h r a", "i r b", None),
+        ("h r a.0", "h r a.1", ["r"]),
+        ("h a", "h b", None),
+        ("", "h r a", None),
+    ],
+)
+def test_the_way_between_two_devices(path, other, expected):
+    assert bridges_between(path.split(), other.split()) == expected
+    back = bridges_between(other.split(), path.split())
+    assert (back and set(back)) == (expected and set(expected))

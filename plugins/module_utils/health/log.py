@@ -1,0 +1,76 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Judge what the kernel's log says of this node's GPUs and NVSwitches."""
+
+from __future__ import absolute_import, division, print_function
+
+__metaclass__ = type
+
+from ..machine.topology import gpu_label
+from .findings import finding, judged
+from .kernel_log import find_events
+from .xid_table import CLASSES, RECOVERY_ACTIONS, RECOVERY_CHANGED, class_of
+
+CATEGORY, CHECK, EXPECTED = "health", "xid", "no events"
+SWITCH_ACTION = "look into the fabric manager's log; reset the GPUs behind the switch"
+
+
+def judge_log(node, text, limits):
+    """Judge the events that still count, ``limits``' ``ignored_xids`` aside; ``text`` None: the log could not be read."""
+    if text is None:
+        action = "run with become to read the kernel log"
+        return judged(CHECK, CATEGORY, EXPECTED, None, [finding(CHECK, EXPECTED, None, "unknown", action)])
+    gpus = {without_function(gpu["pci_bus_id"]): gpu for gpu in node["gpus"]}
+    switches = {without_function(address) for address in node["nvswitches"]["pci_bus_ids"]}
+    events = find_events(text)
+    # Containers share the ring buffer with others: what is not of this node does not condemn it.
+    own = [event for event in events if event["address"] in gpus and event["kind"] != "sxid"]
+    demanded = {event["address"]: event["number"] for event in own if event["kind"] == "recovery"}
+    sxids = [event for event in events if event["address"] in switches and event["kind"] == "sxid"]
+    found = [switch_finding(event) for event in sxids]
+    for event in own:
+        if not is_ignored(event, limits["ignored_xids"]):
+            gpu = gpus[event["address"]]
+            found.append(gpu_finding(event, gpu, demanded, any(one["fatal"] for one in sxids)))
+    return judged(CHECK, CATEGORY, EXPECTED, EXPECTED, found)
+
+
+def without_function(address):
+    return address.rpartition(".")[0]
+
+
+def is_ignored(event, ignored):
+    """Tell whether an event is no finding: an Xid that the user named or, where none are named, one of the application."""
+    if event["kind"] != "xid":
+        return event["kind"] == "recovery" and RECOVERY_CHANGED in (ignored or ())
+    if ignored is None:
+        return class_of(event["number"], event["fatal"]) == "application"
+    return event["number"] in ignored
+
+
+def gpu_finding(event, gpu, demanded, switch_failed):
+    """Find fault with a GPU; what the driver itself asks for goes before the number."""
+    kind, action = event["kind"], None
+    if kind == "recovery":
+        name, action = RECOVERY_ACTIONS.get(event["number"], ("monitor", None))
+        text = "Xid %d: %s" % (RECOVERY_CHANGED, action or "recovery action %d" % event["number"])
+    elif kind == "xid":
+        name, text = class_of(event["number"], event["fatal"]), "Xid %d" % event["number"]
+        action = RECOVERY_ACTIONS.get(demanded.get(event["address"]), (None, None))[1]
+        if event["number"] == 74 and switch_failed:
+            action = SWITCH_ACTION
+    elif kind == "init":
+        # A driver that tried again and reached the GPU tells that to NVML only.
+        name, text = "monitor" if "nvml" in gpu["seen_by"] else "reboot", "initialisation failed"
+    else:
+        name, text = "reboot", "fallen off the bus"
+    severity, usual = CLASSES[name]
+    return finding(CHECK, EXPECTED, text, severity, action or usual, gpu_label(gpu), name)
+
+
+def switch_finding(event):
+    """Find fault with an NVSwitch; what it says is not fatal needs no action (NVIDIA Fabric Manager User Guide)."""
+    text = "SXid %d of NVSwitch %s" % (event["number"], event["address"])
+    name = "reset" if event["fatal"] else "monitor"
+    return finding(CHECK, EXPECTED, text, CLASSES[name][0], SWITCH_ACTION, None, name)

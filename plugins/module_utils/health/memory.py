@@ -1,0 +1,73 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Judge a GPU's memory: uncorrected errors, and what was or has to be taken out of use."""
+
+from __future__ import absolute_import, division, print_function
+
+__metaclass__ = type
+
+from ..machine.topology import gpu_label
+from .findings import finding, judged, no_answer, number_of
+
+CATEGORY = "health"
+
+
+def memory(gpus, limits):
+    """Judge uncorrected errors, and row remapping (Ampere and newer) or page retirement (older), of GPUs with ECC."""
+    guarded = [(gpu, counters) for gpu, counters in gpus if gpu["ecc"]["current"] and not gpu.get("vgpu")]
+    old = [(gpu, counters) for gpu, counters in guarded if counters.get("retired_pages_pending") is not None]
+    new = [pair for pair in guarded if pair[1].get("remapped_rows") or row_errors(pair[1])]
+    modes = [no_answer("ecc_errors", "an answer", gpu_label(gpu), gpu, "DeviceGetEccMode") for gpu, dummy in gpus]
+    errors = [one for one in modes if one]
+    errors += [error_finding(gpu_label(gpu), counters, limits) for gpu, counters in guarded]
+    rows = [found for gpu, counters in new for found in row_findings(gpu_label(gpu), counters, limits)]
+    pages = [page_finding(gpu_label(gpu), counters) for gpu, counters in guarded]
+    tolerated = "at most %d uncorrected" % limits["max_uncorrected_errors"]
+    found = [("ecc_errors", guarded, tolerated, errors), ("row_remapping", new, "nothing pending", rows)]
+    found.append(("page_retirement", old, "nothing pending", pages))
+    return [
+        judged(check, CATEGORY, expected, "%s on %s" % (expected, number_of(those)), findings)
+        for check, those, expected, findings in found
+        if those or any(findings)
+    ]
+
+
+def row_errors(counters):
+    """Return why NVML did not tell of rows of a GPU that does not retire pages; None where it has no rows to remap."""
+    if counters.get("retired_pages_pending") is not None:
+        return None
+    return (counters.get("nvml_errors") or {}).get("DeviceGetRemappedRows")
+
+
+def page_finding(name, counters):
+    check, expected = "page_retirement", "nothing pending"
+    if counters.get("retired_pages_pending"):
+        return finding(check, expected, "pending", "reboot_required", "reset the GPU", name)
+    return no_answer(check, expected, name, counters, "DeviceGetRetiredPagesPendingStatus")
+
+
+def error_finding(name, counters, limits):
+    """Judge uncorrected errors; a GPU whose ECC is on counts them, whatever NVML says that it supports."""
+    expected, errors = "at most %d uncorrected" % limits["max_uncorrected_errors"], counters.get("uncorrected_errors")
+    if errors is None:
+        told = no_answer("ecc_errors", expected, name, counters, "DeviceGetTotalEccErrors")
+        return told or finding("ecc_errors", expected, None, "unknown", "NVML counts none although ECC is on", name)
+    if errors > limits["max_uncorrected_errors"]:
+        return finding("ecc_errors", expected, errors, "failed", "drain and reset the GPU", name)
+    return None
+
+
+def row_findings(name, counters, limits):
+    check, rows, most = "row_remapping", counters.get("remapped_rows"), limits["max_remapped_rows"]
+    if rows is None:
+        return [no_answer(check, "nothing pending", name, counters, "DeviceGetRemappedRows")]
+    found = []
+    if rows.get("failed"):
+        found.append(finding(check, "spare rows", "remapping failed", "failed", "replace the GPU", name))
+    if rows.get("pending"):
+        found.append(finding(check, "nothing pending", "pending", "reboot_required", "reset the GPU", name))
+    if most is not None and rows.get("uncorrectable", 0) > most:
+        text = "%d rows remapped" % rows["uncorrectable"]
+        found.append(finding(check, "at most %d rows" % most, text, "degraded", "replace the GPU", name))
+    return found

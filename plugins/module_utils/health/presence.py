@@ -1,0 +1,85 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Judge whether all GPUs are there and answer; NVML's reason decides, not only whether there is an answer."""
+
+from __future__ import absolute_import, division, print_function
+
+__metaclass__ = type
+
+from ..machine.describe import describe
+from ..machine.nvml_errors import UNUSABLE, worst
+from ..machine.problems import problem, with_code
+from ..machine.topology import gpu_label
+from .findings import finding, judged
+
+CATEGORY = "health"
+WITHOUT_ADDRESS = "gpu_lost"  # of a GPU that gpu_facts saw and NVML has no address of any more
+
+
+def error_of(gpu, counters):
+    """Return the worst that NVML said about a GPU that it showed, or None; ``counters``: of all GPUs."""
+    reading = counters.get(gpu["pci_bus_id"])
+    later = {"": WITHOUT_ADDRESS} if reading is None else reading.get("nvml_errors") or {}
+    return worst(dict(gpu.get("nvml_errors") or {}, **later))
+
+
+def is_shown(gpu):
+    return "nvml" in gpu["seen_by"]
+
+
+def usable(node, counters):
+    """Return [(gpu, its counters)] of those that answer; what the others said before they were lost is not judged."""
+    shown = [gpu for gpu in node["gpus"] if is_shown(gpu) and error_of(gpu, counters) not in UNUSABLE]
+    return [(gpu, counters[gpu["pci_bus_id"]]) for gpu in shown]
+
+
+def presence(node, counters, limits):
+    """Judge whether there are as many GPUs as declared, and every one answers.
+
+    coherence says where NVML cannot be asked.
+    """
+    gpus, entries = node["gpus"], []
+    if limits["gpu_count"]:
+        entries.append(count(gpus, limits["gpu_count"]))
+    if gpus and node["driver"]["nvml_state"] == "ok":
+        found = [silent(gpu, node) for gpu in gpus if not is_shown(gpu)]
+        # NVML does not tell the address of a GPU that it cannot open: it is one of those that do not answer.
+        if not found:
+            found = [refused(one["subject"], [one]) for one in with_code(node["findings"], "gpu_not_opened")]
+        failing = [(gpu, error_of(gpu, counters)) for gpu in gpus if is_shown(gpu)]
+        found += [failed(gpu, error) for gpu, error in failing if error]
+        answering = len([error for dummy, error in failing if error not in UNUSABLE])
+        text = "%d of %d" % (answering, len(gpus))
+        entries.append(judged("gpu_answers", CATEGORY, "every GPU on the bus", text, found))
+    return entries
+
+
+def count(gpus, expected):
+    found = None
+    if len(gpus) != expected:
+        fewer = len(gpus) < expected
+        action = "look for lost GPUs in the kernel log, reseat them" if fewer else "declare them, or remove them"
+        found = finding("gpu_count", expected, len(gpus), "failed" if fewer else "degraded", action)
+    return judged("gpu_count", CATEGORY, expected, len(gpus), [found])
+
+
+def silent(gpu, node):
+    """Find fault with a GPU that NVML does not show."""
+    for one in with_code(node["findings"], "gpu_held"):
+        if one["subject"] == gpu["pci_bus_id"]:
+            action = "give it back to the driver, or declare fewer GPUs"
+            return finding("gpu_answers", "an answer", describe(one), "degraded", action, gpu_label(gpu))
+    return refused(gpu_label(gpu), with_code(node["findings"], "gpu_not_opened"))
+
+
+def refused(name, problems):
+    text = "; ".join(describe(one) for one in problems) or "none"
+    return finding("gpu_answers", "an answer", text, "failed", "reset or reboot", name)
+
+
+def failed(gpu, error):
+    """Find fault with a GPU that NVML shows and that answers with an error."""
+    text = describe(problem("gpu_failing", gpu_label(gpu), error=error))
+    severity = "failed" if error in UNUSABLE else "degraded"
+    return finding("gpu_answers", "an answer", text, severity, "reset or reboot", gpu_label(gpu))

@@ -1,0 +1,75 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the driver's Xid numbers mean for a node: one class each, with the source; what is not here is for a person to look at."""
+
+from __future__ import absolute_import, division, print_function
+
+__metaclass__ = type
+
+# "Analyzing Xid Errors with the Xid Catalog", https://docs.nvidia.com/deploy/xid-errors/analyzing-xid-catalog.html: its immediate
+# action stands behind the name.
+CATALOG = "NVIDIA Xid catalog: "
+OPEN_MODULES = "NVIDIA/open-gpu-kernel-modules, "
+# Tools that act on Xids in clusters: aws-samples/awsome-distributed-training, 2.gpu-cluster-healthcheck.
+HEALTHCHECK = "awsome-distributed-training, gpu-cluster-healthcheck: "
+
+# What becomes of a node: the severity of the finding, and what to do. "application": the node stays as it is.
+CLASSES = {
+    "application": ("degraded", "look at the application"),
+    "monitor": ("degraded", "look the Xid up, and call the vendor where it comes back"),
+    "reset": ("failed", "drain the node and reset the GPU; reboot where that fails"),
+    "reboot": ("failed", "drain and reboot the node"),
+    "isolate": ("failed", "take the node out of service; check power and seating of the GPU"),
+}
+# (class, Xids, source)
+ROWS = (
+    ("application", (8, 11, 13, 25, 31, 32, 39, 40, 41, 60, 68, 69, 70, 71, 72, 75, 76, 77, 80, 82, 83, 84, 85, 86, 88, 89),
+     CATALOG + "RESTART_APP"),
+    ("application", (94, 96, 97, 98, 99, 100, 101, 102, 103, 104, 105, 126, 127, 128, 129, 130, 131, 132, 133, 134, 135, 139),
+     CATALOG + "RESTART_APP"),
+    ("application", (43,), CATALOG + "IGNORE; the application that used the GPU has ended"),
+    ("application", (45,), CATALOG + "WORKFLOW_XID_45: follows another Xid, which is judged itself"),
+    ("application", (106, 107), CATALOG + "IGNORE: test messages"),
+    ("monitor", (14, 37, 38, 44, 66, 67, 92, 93, 108, 121, 137, 141, 152, 153, 157, 160, 161), CATALOG + "IGNORE, a person looks"),
+    ("monitor", (63,), CATALOG + "IGNORE: a row was remapped, which check row_remapping judges"),
+    ("monitor", (162, 163, 164, 165), CATALOG + "no action: power smoothing"),
+    ("monitor", (171, 172), CATALOG + "additional to Xid 48, with details"),
+    ("reset", (46, 62, 64, 95, 109, 110, 119, 120, 136, 140, 143, 155, 156, 158), CATALOG + "RESET_GPU"),
+    ("reset", (48,), CATALOG + "WORKFLOW_XID_48; Xid 154 says where a reboot is needed"),
+    ("reset", (74,), CATALOG + "WORKFLOW_NVLINK_ERR"),
+    ("reset", (159,), HEALTHCHECK + "reset where unified memory is in use"),
+    ("reboot", (79,), CATALOG + "RESTART_BM"),
+    ("reboot", (151,), CATALOG + "RESTART_VM"),
+    ("reboot", (168,), HEALTHCHECK + "reboot"),
+    ("isolate", (54,), CATALOG + "CHECK_MECHANICALS"),
+)  # fmt: skip
+XIDS = {xid: name for name, xids, dummy_source in ROWS for xid in xids}
+OTHERS = "monitor"
+
+# "XID 144-150 Decode" of the catalog: what calls itself fatal is RESET_GPU, the others IGNORE or what Xid 154 says. Of the fatal ones
+# only two causes of a link that is down are IGNORE: bits 20 to 25 of the first word behind NETIR_LINK_EVT (leptonai/gpud has the sheet as
+# components/accelerator/nvidia/xid/catalog_generated.go).
+NVLINK5 = range(144, 151)
+LINK_DOWN_IGNORED = (0x26, 0x28)
+
+# Xid 154, "GPU recovery action changed from 0x… to 0x…": the driver's own demand. Numbers as NVML_GPU_RECOVERY_ACTION_* of nvml.h;
+# the words beside them differ by driver ("GPU Reset Required" or "PF FLR"). What they ask for:
+# https://docs.nvidia.com/deploy/a100-gpu-mem-error-mgmt/error-recovery-and-response-flags.html
+RECOVERY_CHANGED = 154
+RECOVERY_ACTIONS = {
+    1: ("reset", "reset the GPU"),
+    2: ("reboot", "reboot the node"),
+    3: ("reset", "drain peer-to-peer traffic"),
+    4: ("reset", "drain and reset the GPU"),
+    5: ("monitor", "recover the IMEX domain"),
+    6: ("reset", "reset the GPU's PCIe bus"),
+    7: ("reboot", "reboot the system"),
+}
+
+
+def class_of(xid, fatal=None):
+    """Return the class of an Xid; ``fatal``: whether an event of NVLink 5 calls itself that."""
+    if xid in NVLINK5:
+        return "reset" if fatal else "monitor"
+    return XIDS.get(xid, OTHERS)

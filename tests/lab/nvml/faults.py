@@ -1,0 +1,167 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Faults by name: a machine that has one, what its kernel's log says, and the verdict that its health must get."""
+
+from dataclasses import dataclass, replace
+
+from . import machines
+from .machine import Machine
+
+
+@dataclass(frozen=True)
+class Fault:
+    name: str
+    machine: Machine
+    verdict: str
+    log: "str | None" = ""
+
+
+def said(machine: Machine, number: int, *settings: "tuple[str, str]") -> Machine:
+    """The machine with a GPU of whose NVML profile some lines are others."""
+    return machine.change(number, settings=(*settings, *machine.gpus[number].settings))
+
+
+def all_said(machine: Machine, *settings: "tuple[str, str]") -> Machine:
+    for number in range(len(machine.gpus)):
+        machine = said(machine, number, *settings)
+    return machine
+
+
+def cut(machine: Machine, links: int, *numbers: int) -> Machine:
+    """The machine with GPUs that have only the first links."""
+    for number in numbers or range(len(machine.gpus)):
+        machine = machine.change(number, links=machine.gpus[number].links[:links])
+    return machine
+
+
+def xid(number: int, machine: Machine, gpu: int = 0, rest: str = "pid=1") -> str:
+    return f"NVRM: Xid (PCI:{machine.gpus[gpu].address[:-2]}): {number}, {rest}\n"
+
+
+def _answers() -> "list[Fault]":
+    hgx, a40 = machines.hgx_h100(), machines.a40_pcie()
+    found = [
+        Fault("lost before the first question", hgx.change(2, lost=True), "failed"),
+        Fault("not among NVML's GPUs", hgx.change(3, hidden=True), "failed"),
+        Fault("held by another driver", hgx.change(3, hidden=True, driver="vfio-pci"), "degraded"),
+        Fault("no driver", a40.without_driver(), "failed"),
+        Fault("no library", a40.with_library(None), "failed"),
+        Fault("another library", a40.with_library("550.54.14"), "reboot_required"),
+        Fault("log cannot be read", a40, "unknown", None),
+    ]
+    for code, name in ((15, "lost"), (16, "reset required"), (10, "timeout")):
+        for calls in (2, 30, 110):
+            found.append(Fault(f"{name} after {calls} answers", hgx.change(5, failing=(code, calls)), "failed"))
+    questions = (("power_limit", "power limit"), ("compute_mode", "compute mode"), ("memory_mib", "memory"))
+    found += [Fault(f"internal error at {name}", said(a40, 1, (key, "!999")), "degraded") for key, name in questions]
+    counters = ("ecc_errors.1.0", "remapped_rows", "throttle_reasons", "persistence_mode", "ecc")
+    return found + [Fault(f"no permission for {key}", said(a40, 1, (key, "!4")), "unknown") for key in counters]
+
+
+def _counters() -> "list[Fault]":
+    a40, hgx = machines.a40_pcie(), machines.hgx_h100()
+    return [
+        Fault("uncorrected errors", said(a40, 0, ("ecc_errors.1.0", "2")), "failed"),
+        Fault("row remapping pending", said(hgx, 1, ("remapped_rows", "0 1 1 0")), "reboot_required"),
+        Fault("row remapping failed", said(hgx, 1, ("remapped_rows", "0 1 0 1")), "failed"),
+        Fault("hardware slowdown", said(a40, 0, ("throttle_reasons", "0x8")), "degraded"),
+        Fault("thermal slowdown", said(a40, 0, ("throttle_reasons", "0x20")), "degraded"),
+        Fault("hardware thermal slowdown", said(a40, 0, ("throttle_reasons", "0x40")), "degraded"),
+        Fault("power brake", said(a40, 0, ("throttle_reasons", "0x80")), "degraded"),
+        Fault("ECC off after the next reset", said(a40, 0, ("ecc", "1 0")), "reboot_required"),
+        Fault("MIG on after the next reset", said(hgx, 0, ("mig", "0 1")), "reboot_required"),
+        Fault("narrow PCIe link", a40.change(3, width=8), "degraded"),
+        Fault("slow PCIe link at work", said(a40, 0, ("throttle_reasons", "0"), ("pcie_generation", "2")), "degraded"),
+    ]
+
+
+def _fabric() -> "list[Fault]":
+    hgx, dgx, b200, tray = machines.hgx_h100(), machines.dgx_a100(), machines.hgx_b200(), machines.gb200_tray()
+    bare = replace(hgx, nvswitches=(), gpus=tuple(
+        replace(gpu, links=tuple(("unknown", None) for dummy in gpu.links[1:])) for gpu in hgx.gpus
+    ))  # fmt: skip
+    found = [
+        Fault("one GPU lacks a link", cut(dgx, 11, 4), "degraded"),
+        Fault("one GPU lacks all links", cut(hgx, 0, 4), "degraded"),
+        Fault("a mesh lacks links alike", cut(machines.v100_cube_mesh(), 5), "degraded"),
+        Fault("half a bridge on both ends", cut(machines.a40_pcie(), 2, 0, 1), "degraded"),
+        Fault("all lack a link to what NVML does not name", bare, "degraded"),
+        Fault("one slow link", said(hgx, 3, ("link_speed.5", "13281")), "degraded"),
+        Fault("all links slow", all_said(tray, ("link_speed", "26562")), "degraded"),
+        Fault("fabric not started", said(hgx, 0, ("fabric_state", "1")), "failed"),
+        Fault("fabric in progress", said(tray, 0, ("fabric_state", "2")), "failed"),
+        Fault("registration failed", said(tray, 0, ("fabric_status", "999")), "failed"),
+        Fault("two partitions", said(tray, 0, ("fabric_clique", "7")), "degraded"),
+        Fault("fabric unhealthy", said(tray, 0, ("fabric_summary", "2")), "failed"),
+        Fault("fabric of limited capacity", said(tray, 0, ("fabric_summary", "3")), "degraded"),
+    ]
+    for machine in (hgx, dgx, b200, tray):
+        found += [Fault(f"all of {machine.name} lack {lost} links", cut(machine, len(machine.gpus[0].links) - lost), "degraded")
+                  for lost in (1, len(machine.gpus[0].links))]  # fmt: skip
+    masks = ((1, "degraded"), (1 << 2, "degraded"), (1 << 4, "failed"), (1 << 6, "degraded"), (2 << 14, "degraded"))
+    masks += tuple((value << 8, "failed") for value in range(2, 9))
+    return found + [
+        Fault(f"fabric mask {mask:#x}", said(tray, 1, ("fabric_health", str(mask))), verdict) for mask, verdict in masks
+    ]
+
+
+def _log() -> "list[Fault]":
+    hgx = machines.hgx_h100()
+    switch, gpu = hgx.nvswitches[0][-1], hgx.gpus[0].address
+    numbers = {"degraded": (14, 63, 92, 121, 157, 171, 999),
+               "failed": (46, 48, 54, 62, 64, 74, 79, 95, 109, 110, 119, 120, 136, 140, 143, 151, 155, 156, 158, 159, 168)}  # fmt: skip
+    lines = [
+        ("Xid of a MIG instance", "failed", f"NVRM: Xid (PCI:{gpu[:-2]} GPU-I:05): 95, pid=1\n"),
+        ("fatal event of NVLink 5", "failed", xid(149, hgx, 0, "NETIR_LINK_EVT Fatal XC0 i0 Link 08 (0x1)")),
+        ("event of NVLink 5", "degraded", xid(149, hgx, 0, "NETIR_BER_EVENT Nonfatal XC0 i0 Link 08 (0x1)")),
+        (
+            "event of NVLink 5 that is ignored",
+            "degraded",
+            xid(149, hgx, 0, "NETIR_LINK_EVT Fatal XC0 i0 Link 08 (0x026001c6)"),
+        ),
+        ("reset demanded", "failed", xid(154, hgx, 0, "GPU recovery action changed from 0x0 (None) to 0x1 (PF FLR)")),
+        (
+            "reboot demanded",
+            "failed",
+            xid(154, hgx, 0, "GPU recovery action changed from 0x0 (None) to 0x2 (OS Reboot)"),
+        ),
+        ("IMEX demanded", "degraded", xid(154, hgx, 0, "GPU recovery action changed from 0x0 (None) to 0x5 (x)")),
+        ("fatal SXid", "failed", f"nvidia-nvswitch0: SXid (PCI:{switch}): 20034, Fatal, Link 30 LTSSM Fault Up\n"),
+        ("SXid", "degraded", f"nvidia-nvswitch0: SXid (PCI:{switch}): 12028, Non-fatal, Link 32 egress\n"),
+        ("off the bus without an Xid", "failed", f"NVRM: GPU {gpu}: GPU has fallen off the bus.\n"),
+        (
+            "off the bus at the start",
+            "failed",
+            f"NVRM: The NVIDIA GPU {gpu}\nNVRM: (PCI ID: 10de:2330)\nNVRM: fallen off the bus\n",
+        ),
+        ("initialisation failed", "degraded", f"NVRM: GPU {gpu}: RmInitAdapter failed! (0x62:0x40:2192)\n"),
+    ]
+    found = [Fault(name, hgx, verdict, log) for name, verdict, log in lines]
+    return found + [
+        Fault(f"Xid {number}", hgx, verdict, xid(number, hgx)) for verdict, some in numbers.items() for number in some
+    ]
+
+
+def faults() -> "list[Fault]":
+    return [*_answers(), *_counters(), *_fabric(), *_log()]
+
+
+def healthy() -> "list[Fault]":
+    """Machines that are well, in the quiet and with a log that tells nothing of this node now."""
+    hgx, dgx, a40 = machines.hgx_h100(), machines.dgx_a100(), machines.a40_pcie()
+    loaded = "NVRM: loading NVIDIA UNIX Open Kernel Module for x86_64  580.95.05  Release Build\n"
+    demand = xid(154, hgx, 0, "GPU recovery action changed from 0x0 (None) to 0x1 (GPU Reset Required)")
+    taken_back = xid(154, hgx, 0, "GPU recovery action changed from 0x1 (GPU Reset Required) to 0x0 (None)")
+    strangers = "NVRM: Xid (PCI:0000:99:00): 79, GPU has fallen off the bus.\nnvidia-nvswitch0: SXid (PCI:0000:99:00.0): 1, Fatal, x\n"
+    return [
+        *(Fault(make.__name__, make(), "ok") for make in machines.MACHINES),
+        *(Fault(f"Xid {number} of an application", hgx, "ok", xid(number, hgx)) for number in (13, 31, 43, 45, 68, 94)),
+        Fault("before the driver's load", hgx, "ok", xid(79, hgx) + demand + loaded),
+        Fault("cured by a reset", hgx, "ok", xid(48, hgx) + demand + taken_back),
+        Fault("of other hosts", hgx, "ok", strangers),
+        Fault("no bridges", cut(a40, 0), "ok"),
+        Fault("part of a board", cut(replace(dgx, gpus=dgx.gpus[:4], nvswitches=dgx.nvswitches[:3]), 6), "ok"),
+        Fault("an older driver", all_said(hgx, ("fabric_version", "0"), ("link_speed", "!3")), "ok"),
+        Fault("power cap and idle", all_said(a40, ("throttle_reasons", "0x5")), "ok"),
+    ]

@@ -1,0 +1,25 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Every fault that the simulated NVML knows is noticed with its verdict; healthy machines give no alarm."""
+
+import pytest
+from ansible_collections.allreduce.gpu.tests.lab.nvml.faults import faults, healthy
+
+
+@pytest.mark.parametrize("fault", faults(), ids=lambda fault: fault.name)
+def test_every_fault_is_noticed(examine, fault):
+    found = examine(fault.machine, log=fault.log, gpu_count=len(fault.machine.gpus))
+    assert found["verdict"] == fault.verdict, found["findings"]
+    assert all(one["action"] for one in found["findings"]), "a finding without an action strands the node"
+
+
+@pytest.mark.parametrize("fault", healthy(), ids=lambda fault: fault.name)
+def test_no_false_alarm(examine, fault):
+    found = examine(fault.machine, log=fault.log, gpu_count=len(fault.machine.gpus))
+    assert (found["verdict"], found["findings"]) == ("ok", [])
+
+
+def test_names_are_unique():
+    names = [fault.name for fault in faults() + healthy()]
+    assert len(names) == len(set(names))

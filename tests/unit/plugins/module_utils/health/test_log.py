@@ -1,0 +1,128 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""From lines of the kernel's log to findings: the class of each Xid, and the context in which it stands."""
+
+import pytest
+from ansible_collections.allreduce.gpu.plugins.module_utils.health import xid_table
+from ansible_collections.allreduce.gpu.plugins.module_utils.health.log import judge_log
+from ansible_collections.allreduce.gpu.plugins.module_utils.health.xid_table import CLASSES, ROWS, class_of
+from ansible_collections.allreduce.gpu.tests.unit.plugins.module_utils.health_helper import ADDRESS, LIMITS, node
+
+SWITCH = "0000:c3:00.0"
+OWN = ADDRESS[:-2]
+
+
+def told(text, ignored=None, **gpu):
+    machine = {**node(gpu), "nvswitches": {"count": 1, "pci_bus_ids": [SWITCH]}}
+    findings = judge_log(machine, text, {**LIMITS, "ignored_xids": ignored})["findings"]
+    return [(one["gpu"], one["measured"], one["action_class"], one["severity"]) for one in findings]
+
+
+def xid(number, rest="pid=1", address=OWN):
+    return f"NVRM: Xid (PCI:{address}): {number}, {rest}\n"
+
+
+# The catalog's immediate action, sampled over the table; see its sources.
+@pytest.mark.parametrize(
+    ("name", "numbers"),
+    [
+        ("application", [8, 13, 31, 43, 45, 68, 94, 139]),
+        ("monitor", [14, 63, 92, 121, 157, 162, 1, 500]),
+        ("reset", [46, 48, 62, 64, 74, 95, 109, 119, 120, 136, 140, 143, 155, 156, 158]),
+        ("reboot", [79, 151, 168]),
+        ("isolate", [54]),
+    ],
+)
+def test_classes(name, numbers):
+    assert {class_of(number) for number in numbers} == {name}
+    for number in numbers:
+        wanted = [] if name == "application" else [("GPU0", f"Xid {number}", name, CLASSES[name][0])]
+        assert told(xid(number)) == wanted
+
+
+def test_every_row_has_a_class_a_source_and_its_own_numbers():
+    assert {name for name, _xids, _source in ROWS} == set(CLASSES)
+    assert all(source for _name, _xids, source in ROWS)
+    numbers = [number for _name, xids, _source in ROWS for number in xids]
+    assert len(numbers) == len(set(numbers))
+    assert not set(numbers) & {*xid_table.NVLINK5, xid_table.RECOVERY_CHANGED}
+
+
+def test_a_node_is_never_drained_for_a_number_that_nobody_knows():
+    assert {class_of(number) for number in range(1, 1000) if number not in xid_table.XIDS} == {"monitor"}
+    assert CLASSES["monitor"][0] == "degraded"
+
+
+@pytest.mark.parametrize(
+    ("rest", "name"),
+    [
+        ("NETIR_LINK_EVT Fatal XC0 i0 Link 08 (0x004505c6 0x00000000)", "reset"),
+        ("NETIR_BER_EVENT Nonfatal XC0 i0 Link 08 (0x00000000)", "monitor"),
+        ("NETIR_BER_EVENT Non-fatal XC0 i0 Link 08 (0x00000000)", "monitor"),
+        ("NETIR_LINK_EVT Fatal XC0 i0 Link 00 (0x025001c6 0x00000000)", "reset"),
+        # Causes of a link that is down which the catalog ignores, although they are fatal; those bits mean that nowhere else.
+        ("NETIR_LINK_EVT Fatal XC0 i0 Link 00 (0x026001c6 0x00000000)", "monitor"),
+        ("NETIR_LINK_EVT Fatal XC0 i0 Link 00 (0x028001c6 0x00000000)", "monitor"),
+        ("NETIR_MFDE_EVENT Fatal XC0 i0 Link 00 (0x026001c6 0x00000001)", "reset"),
+        ("no severity", "monitor"),
+    ],
+)
+@pytest.mark.parametrize("number", [144, 149, 150])
+def test_events_of_nvlink_5_are_told_apart_by_their_severity_and_not_by_their_number(number, rest, name):
+    assert told(xid(number, rest)) == [("GPU0", f"Xid {number}", name, CLASSES[name][0])]
+
+
+@pytest.mark.parametrize(
+    ("action", "name"), [(1, "reset"), (2, "reboot"), (3, "reset"), (4, "reset"), (5, "monitor"), (6, "reset"), (7, "reboot"), (42, "monitor")]
+)  # fmt: skip
+def test_what_the_driver_asks_for(action, name):
+    (one,) = told(xid(154, f"GPU recovery action changed from 0x0 (None) to 0x{action:x} (Words)"))
+    assert one[2:] == (name, CLASSES[name][0])
+
+
+def test_what_the_driver_asks_for_goes_before_the_number():
+    text = xid(48) + xid(154, "GPU recovery action changed from 0x0 (None) to 0x2 (Node Reboot Required)")
+    findings = judge_log(node(), text, LIMITS)["findings"]
+    assert [one["action"] for one in findings] == ["reboot the node"] * 2
+    assert judge_log(node(), xid(48), LIMITS)["findings"][0]["action"] == CLASSES["reset"][1]
+
+
+@pytest.mark.parametrize("line", [xid(79, address="0000:99:00"), "NVRM: GPU 0000:99:00.0: RmInitAdapter failed! (0x1)",
+                                  "nvidia-nvswitch0: SXid (PCI:0000:99:00.0): 20034, Fatal, Link 30 LTSSM Fault Up",
+                                  f"nvidia-nvswitch0: SXid (PCI:{ADDRESS}): 20034, Fatal, Link 30 LTSSM Fault Up"])  # fmt: skip
+def test_what_is_not_of_this_node_does_not_condemn_it(line):
+    assert told(line) == []
+
+
+def test_an_error_of_a_switch_is_no_error_of_a_gpu():
+    fatal = f"nvidia-nvswitch0: SXid (PCI:{SWITCH}): 20034, Fatal, Link 30 LTSSM Fault Up\n"
+    other = f"nvidia-nvswitch0: SXid (PCI:{SWITCH}): 12028, Non-fatal, Link 32 egress non-posted PRIV error (First)\n"
+    assert told(fatal) == [(None, "SXid 20034 of NVSwitch 0000:c3:00", "reset", "failed")]
+    assert told(other) == [(None, "SXid 12028 of NVSwitch 0000:c3:00", "monitor", "degraded")]
+    machine = {**node(), "nvswitches": {"count": 1, "pci_bus_ids": [SWITCH]}}
+    actions = [one["action"] for one in judge_log(machine, xid(74) + fatal, LIMITS)["findings"]]
+    assert len(set(actions)) == 1, "Xid 74 beside an SXid leads to the switch"
+
+
+def test_a_gpu_that_is_gone_without_an_xid():
+    assert told("NVRM: GPU 0000:07:00.0: GPU has fallen off the bus.") == [
+        ("GPU0", "fallen off the bus", "reboot", "failed")
+    ]
+
+
+def test_a_failed_initialisation_counts_less_on_a_gpu_that_answers():
+    line = "NVRM: GPU 0000:07:00.0: RmInitAdapter failed! (0x62:0x40:2192)"
+    assert told(line)[0][2:] == ("monitor", "degraded")
+    assert told(line, seen_by=["pci"])[0][2:] == ("reboot", "failed")
+
+
+@pytest.mark.parametrize(
+    ("ignored", "numbers"), [(None, [48]), ([], [31, 48]), ([48], [31]), ([31, 48], [])], ids=["unset", "none", "48", "both"]
+)  # fmt: skip
+def test_what_the_user_ignores(ignored, numbers):
+    assert [one[1] for one in told(xid(31) + xid(48), ignored)] == [f"Xid {number}" for number in numbers]
+
+
+def test_a_log_that_cannot_be_read_is_unknown():
+    assert told(None) == [(None, None, None, "unknown")]
