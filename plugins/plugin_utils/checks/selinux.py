@@ -1,0 +1,143 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Does SELinux enforce as configured, does it let training work, and what did it deny since the node booted?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from ..documents.observed import Selinux
+from ..documents.parsing import parse
+from ..documents.selinux import Denial, Denials, Probed
+from ..drift.selinux import boolean_notes, boolean_problems, loads_driver, mode_problems
+from ..preflight.problem import Problem
+from .check import Check, check, compared, skipped
+
+CATEGORY = "health"
+NAMES = {
+    "selinux_mode": "enforcing, where that is configured",
+    "selinux_booleans": "none that keeps the driver or training from working",
+    "selinux_denials": "none of training or of our files since the node booted",
+}
+ABSENT = "the node has no SELinux; Debian and Ubuntu use AppArmor, which is not judged"
+CONTAINER = "a container has its host's SELinux"
+DISABLED = "SELinux is disabled, as configured"
+NOT_PROBED = "the node was not probed; the play's output says why"
+BOOLEANS = {
+    "secure_mode_insmod": "{name} is on: no kernel module can be loaded, the driver's neither; turn it off with 'setsebool -P {name} off'",
+    "deny_execmem": (
+        "{name} is on: programs get no memory that is writable and executable, which PyTorch writes code for the processor into, "
+        "as oneDNN does ('could not create a primitive'); turn it off with 'setsebool -P {name} off'"
+    ),
+    "deny_ptrace": (
+        "{name} is on: no process may open another's memory or files, as debuggers and profilers do, and PyTorch to share expandable "
+        "segments between processes (pidfd_getfd)"
+    ),
+    "secure_mode": "{name} is on: newrole leads to no administrative domain",
+}
+SENTENCES = {
+    "selinux_not_enforcing": (
+        "SELinux is {subject}, although /etc/selinux/config says {configured}: take enforcing=0 and selinux=0 from the kernel's command "
+        "line, and run 'setenforce 1', or reboot where it is disabled"
+    ),
+    "selinux_pending": "{subject} is to be {pending} once what was written to the kernel is committed",
+}
+LOGS = {
+    "absent": "there is no /var/log/audit/audit.log; install auditd, without which denials are in the kernel's log only",
+    "unreadable": "/var/log/audit/audit.log could not be read; run verify as root",
+    "boot_unknown": "/proc/stat does not tell when the node booted",
+}
+EVENTS = "'ausearch -m avc -ts boot' has the whole events"
+LABELS = "'restorecon -Rv' of the path puts its labels back where they are not the policy's"
+
+
+def checks(stack: Mapping[str, Any], state: Mapping[str, Any], variables: Mapping, probe: Mapping) -> Iterator[Check]:
+    """Yield the checks; raise DocumentError for facts of another shape.
+
+    stack, state: facts gpu_stack and gpu_node_state; variables: the node's; probe: what module node_probe returned
+    """
+    selinux = parse(Selinux, state["selinux"], "gpu_node_state.selinux") if state.get("selinux") else None
+    reason = CONTAINER if state.get("container") else ABSENT if selinux is None else ""
+    if selinux is None or reason:
+        yield skipped("selinux_mode", CATEGORY, NAMES["selinux_mode"], reason)
+        return
+    yield mode(selinux)
+    if selinux.mode == "disabled":  # without it there are neither booleans nor denials
+        return
+    yield booleans(selinux, loads_driver(stack, state, variables))
+    yield denials(parse(Probed, probe, "node_probe").selinux_denials if probe else None)
+
+
+def mode(selinux: Selinux) -> Check:
+    """Judge the mode by the configuration; what is not configured is told."""
+    name, expected, measured = "selinux_mode", NAMES["selinux_mode"], selinux.mode or "not known"
+    if selinux.mode is None:
+        return compared(name, CATEGORY, expected, None, None, "the kernel does not tell whether it enforces")
+    problems = mode_problems(selinux)
+    if problems:
+        return check(name, CATEGORY, expected, measured, "failed", sentences(problems))
+    if selinux.mode == selinux.configured == "enforcing":
+        return check(name, CATEGORY, expected, measured, "passed")
+    if selinux.mode == selinux.configured:
+        reason = DISABLED if selinux.mode == "disabled" else "SELinux is permissive, as configured: it denies nothing"
+    else:
+        reason = (
+            f"the next boot makes it {selinux.configured or 'what the policy has by default'} (/etc/selinux/config)"
+        )
+    return check(name, CATEGORY, expected, measured, "skipped", reason)
+
+
+def booleans(selinux: Selinux, is_driver_to_load: bool) -> Check:
+    """Judge the booleans that break the job; others that are on are told."""
+    name = "selinux_booleans"
+    problems, notes = (judge(selinux, is_driver_to_load) for judge in (boolean_problems, boolean_notes))
+    status = "failed" if problems else "skipped" if notes else "passed"
+    on = ", ".join(key for key, one in sorted(selinux.booleans.items()) if one.active)
+    until = "once the node enforces: " if selinux.mode == "permissive" and on else ""
+    reason = until + sentences([*problems, *notes])
+    return check(name, CATEGORY, NAMES[name], f"{on} on" if on else "none of them on", status, reason)
+
+
+def denials(found: Denials | None) -> Check:
+    """Judge what was denied; what a permissive domain went on with is told."""
+    name = "selinux_denials"
+    if found is None or found.problem:
+        reason = LOGS.get(found.problem or "", "") if found else NOT_PROBED
+        return compared(name, CATEGORY, NAMES[name], None, None, reason)
+    enforced = [one for one in found.denials if not one.permissive]
+    measured = f"{sum(one.count for one in found.denials) or 'none'} {_reach(found)}"
+    shown = enforced or found.denials
+    labels = [LABELS] if any(one.target.startswith("/") for one in shown) else []
+    reason = "; ".join([*map(denial, shown), EVENTS, *labels]) if shown else ""
+    return check(
+        name, CATEGORY, NAMES[name], measured, "failed" if enforced else "skipped" if reason else "passed", reason
+    )
+
+
+def _reach(found: Denials) -> str:
+    return (
+        "since the boot"
+        if found.complete
+        else "in the last part of the audit log, which does not reach back to the boot"
+    )
+
+
+def denial(one: Denial) -> str:
+    """Return a denial in words: who, what, on what."""
+    times = f" ({one.count} times)" if one.count > 1 else ""
+    how = "would be denied" if one.permissive else "was denied"
+    return f"{one.command or 'a program'} {how} {one.operations} on {one.kind} {one.target}{times}"
+
+
+def sentences(problems: Iterable[Problem]) -> str:
+    return "; ".join(sentence(one) for one in problems)
+
+
+def sentence(problem: Problem) -> str:
+    """Return the sentence about one problem."""
+    if problem.code == "selinux_boolean":
+        return BOOLEANS.get(problem.subject, "{name} is on").format(name=problem.subject)
+    detail = {key: {True: "on", False: "off"}.get(value, value) for key, value in problem.detail.items()}
+    return SENTENCES[problem.code].format(subject=problem.subject, **detail)
