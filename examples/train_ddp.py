@@ -21,6 +21,7 @@ import json
 import math
 import os
 import random
+import signal
 import sys
 import time
 from collections import deque
@@ -51,7 +52,7 @@ def parse_arguments() -> argparse.Namespace:
     add("--workers", type=int, default=0, help="data loading processes per rank (default 0)")
     add("--seed", type=int, default=1)
     add("--amp", choices=["auto", "bf16", "fp16", "off"], default="auto", help="auto: on GPUs, bf16 where it is native")
-    add("--checkpoint-dir", type=Path, help="directory in which rank 0 keeps the checkpoint (default: none)")
+    add("--checkpoint-dir", type=Path, help="directory in which each node keeps the checkpoint (default: none)")
     add("--checkpoint-every", type=int, default=0, help="steps between checkpoints; also one after each epoch")
     add("--resume", action="store_true", help="continue from the checkpoint in --checkpoint-dir, if there is one")
     add("--warmup-steps", type=int, default=5, help="first steps, which the throughput leaves out (default 5)")
@@ -111,6 +112,32 @@ def say(text: str) -> None:
     """Print once, not once per rank."""
     if dist.get_rank() == 0:
         print(text, flush=True)
+
+
+class Stop:
+    """SIGTERM, as from a scheduler: noted, until all ranks can agree on a step after which they save and end."""
+
+    def __init__(self, device: torch.device, agree: bool):
+        # A rank that saves nothing ends at once.
+        self.device, self.agree, self.asked = device, agree, False
+        if agree:
+            signal.signal(signal.SIGTERM, self._note)
+
+    def _note(self, number: int, frame: object) -> None:
+        self.asked = True
+
+    def agreed(self) -> bool:
+        """Whether any rank was asked to stop; the same answer on every rank."""
+        return self.agree and mean_over_ranks(float(self.asked), self.device) > 0
+
+
+class Stopped(Exception):
+    """All ranks were asked to end, and the checkpoint is there."""
+
+
+def leave_signals_to_the_rank(worker: int) -> None:
+    """Keep data workers alive when the whole run gets SIGTERM; they end with the rank's loader."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
 
 
 # --- Data and model: replace these ------------------------------------------------------------------------------------
@@ -177,7 +204,8 @@ class Trainer:
         self.model = DistributedDataParallel(net, device_ids=[device.index] if device.type == "cuda" else None)
         training, evaluation = build_data(args.samples, args.seed)
         self.sampler = DistributedSampler(training, seed=args.seed, drop_last=True)
-        options = {"batch_size": args.batch_size, "num_workers": args.workers, "pin_memory": device.type == "cuda"}
+        options = {"batch_size": args.batch_size, "num_workers": args.workers, "pin_memory": device.type == "cuda",
+                   "worker_init_fn": leave_signals_to_the_rank}  # fmt: skip
         self.loader = DataLoader(training, sampler=self.sampler, drop_last=True, **options)
         if len(self.loader) == 0:
             sys.exit(
@@ -196,6 +224,7 @@ class Trainer:
         self.epoch, self.step = 0, 0  # the next step to do
         self.losses: list[float] = []  # one per step of this process, mean over the ranks
         self.clock = Clock(args.warmup_steps, device)
+        self.stop = Stop(device, bool(args.checkpoint_dir))
 
     def train(self) -> None:
         while self.epoch < self.args.epochs:
@@ -203,6 +232,8 @@ class Trainer:
             accuracy = self.evaluate()
             self.epoch, self.step = self.epoch + 1, 0
             self.save()
+            if self.stop.agreed():
+                raise Stopped(f"epoch {self.epoch + 1}, step 0")
             say(f"epoch {self.epoch}/{self.args.epochs}  loss {loss:.4f}  accuracy {accuracy:.3f}  {self.clock}")
 
     def train_epoch(self) -> float:
@@ -221,9 +252,14 @@ class Trainer:
             self.losses.append(self.train_step(images.to(self.device), labels.to(self.device), update))
             self.clock.count(len(labels) * dist.get_world_size())
             self.step = index + 1
-            if update and not last and self.args.checkpoint_every and self.step % self.args.checkpoint_every == 0:
+            if not update or last:
+                continue
+            stopping = self.stop.agreed()
+            if stopping or (self.args.checkpoint_every and self.step % self.args.checkpoint_every == 0):
                 self.clock.stop()
                 self.save()
+                if stopping:
+                    raise Stopped(f"epoch {self.epoch + 1}, step {self.step}")
                 self.clock.start()
         self.clock.stop()
         return mean_over_ranks(sum(self.losses[first:]) / max(1, len(self.losses) - first), self.device)
@@ -264,14 +300,15 @@ class Trainer:
         sum_over_ranks(counts)
         return (counts[0] / counts[1]).item()
 
-    # Checkpoints: rank 0 writes and reads; the others get the state from it, so no shared file system is needed.
+    # Checkpoints: one rank of each node writes, and whoever has the newest gives it to the others. So no shared file system is
+    # needed, and the loss of a node loses none; on a shared one, they all write the same.
 
     def save(self) -> None:
         if not self.args.checkpoint_dir:
             return
         random_states: list = [None] * dist.get_world_size()
         dist.all_gather_object(random_states, random_state(self.device))
-        if dist.get_rank() == 0:
+        if os.environ["LOCAL_RANK"] == "0":
             state = {
                 "model": self.model.module.state_dict(), "optimizer": self.optimizer.state_dict(),
                 "scaler": self.scaler.state_dict() if self.scaler else None, "epoch": self.epoch, "step": self.step,
@@ -279,15 +316,18 @@ class Trainer:
             }  # fmt: skip
             path = self.args.checkpoint_dir / "checkpoint.pt"
             path.parent.mkdir(parents=True, exist_ok=True)
-            # A run that is killed here leaves the old checkpoint whole.
-            torch.save(state, path.with_suffix(".new"))
-            path.with_suffix(".new").replace(path)
+            replace_file(path, path.with_suffix(f".{dist.get_rank()}.new"), state)
 
     def resume(self) -> str | None:
         """Continue from the checkpoint; returns where that is, None without a checkpoint."""
         path = self.args.checkpoint_dir / "checkpoint.pt"
-        found: list = [torch.load(path, map_location="cpu", weights_only=True)] if is_first_with(path) else [None]
-        dist.broadcast_object_list(found, src=0, device=self.device if self.device.type == "cuda" else None)
+        mine = torch.load(path, map_location="cpu", weights_only=True) if path.exists() else None
+        have: list = [None] * dist.get_world_size()
+        dist.all_gather_object(have, (mine["epoch"], mine["step"]) if mine else (-1, -1))
+        found = [mine]
+        dist.broadcast_object_list(
+            found, src=have.index(max(have)), device=self.device if self.device.type == "cuda" else None
+        )
         state = found[0]
         if state is None:
             say(f"no checkpoint {path}, starting from the beginning")
@@ -347,8 +387,16 @@ class Clock:
         return time.perf_counter()
 
 
-def is_first_with(path: Path) -> bool:
-    return dist.get_rank() == 0 and path.exists()
+def replace_file(path: Path, new: Path, state: dict) -> None:
+    """Write STATE as NEW, and let it take the place of PATH once it is on the disk; whatever ends this leaves one of them whole."""
+    with new.open("wb") as out:
+        torch.save(state, out)
+        out.flush()
+        os.fsync(out.fileno())
+    new.replace(path)
+    folder = os.open(path.parent, os.O_RDONLY)
+    os.fsync(folder)
+    os.close(folder)
 
 
 def choose_precision(amp: str, device: torch.device) -> torch.dtype | None:
@@ -411,7 +459,11 @@ def main() -> None:
     say(f"{size} rank{'s' * (size != 1)} on {device.type} with {dist.get_backend()}, PyTorch {torch.__version__}")
     trainer = Trainer(args, device)
     resumed = trainer.resume() if args.resume else None
-    trainer.train()
+    try:
+        trainer.train()
+    except Stopped as place:
+        say(f"stopped by SIGTERM; the checkpoint is at {place}")
+        sys.exit(128 + signal.SIGTERM)
     write_metrics(trainer, resumed, time.perf_counter() - began, trainer.evaluate())
     # Not after an error: a rank that failed must end at once, so that torchrun and the other ranks notice.
     dist.destroy_process_group()

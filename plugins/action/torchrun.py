@@ -12,7 +12,6 @@ from __future__ import annotations
 import base64
 import io
 import tarfile
-import time
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -23,8 +22,11 @@ from ..plugin_utils.documents.files import write_json
 from ..plugin_utils.launch import request
 from ..plugin_utils.launch.board import Board
 from ..plugin_utils.launch.follow import Follower, Limits, UnitError, Unreachable
-from ..plugin_utils.launch.interrupts import Interrupted, Interrupts
+from ..plugin_utils.launch.interrupts import Interrupted
+from ..plugin_utils.launch.job import Launcher, Place
+from ..plugin_utils.launch.launchers.table import LAUNCHERS
 from ..plugin_utils.launch.outcome import message, run_result
+from ..plugin_utils.launch.remote import RemoteUnit
 from ..plugin_utils.preflight.problem import Problem, ProblemError
 from ..plugin_utils.preflight.text import describe_all
 
@@ -38,6 +40,8 @@ _OPTIONS = {
     "environment": {"type": "str", "default": "main"},
     "user": {"type": "str", "default": "trainer"},
     "variables": {"type": "dict", "default": {}},
+    "launcher": {"type": "str", "default": "torchrun"},
+    "min_nodes": {"type": "int", "default": 0},
     "nproc_per_node": {"type": "str", "default": "auto"},
     "max_restarts": {"type": "int", "default": 0},
     "port": {"type": "int", "default": 29500},
@@ -47,7 +51,6 @@ _OPTIONS = {
     "tail_lines": {"type": "int", "default": 20},
     "keep": {"type": "bool", "default": True},
 }
-_RUNS = "/var/lib/allreduce/runs"
 # Bytes per second that an upload has at least, before its node counts as lost.
 _SLOWEST_UPLOAD = 1_000_000
 
@@ -68,20 +71,21 @@ class ActionModule(ActionBase):
         try:
             request.check_play(nodes, task_vars["ansible_play_hosts"], int(task_vars["ansible_forks"]))
             request.check_numbers(args)
-            place = request.Place(node, nodes, request.node_addresses(nodes, task_vars["hostvars"]), args["port"])
-            script, files = self._find(args["script"]), [self._find(path) for path in args["files"]]
-            archive = request.archive(script, files, _launch(args, place))
+            args["min_nodes"] = request.least_nodes(args, len(nodes))
+            launcher = LAUNCHERS[args["launcher"]]
+            place = Place(node, nodes, request.node_addresses(nodes, task_vars["hostvars"]), args["port"])
+            work = [self._find(path) for path in (args["script"], *args["files"])]
+            unit = RemoteUnit(self, args, place, launcher, work, task_vars)
         except ProblemError as error:
             raise AnsibleActionFail(describe_all(error.problems), result={"cause": error.problems[0].code}) from None
-        unit = _RemoteUnit(self, args, place, archive, task_vars)
         if self._task.check_mode:
             return {**result, **unit.rehearse()}
         try:
-            return {**result, **self._launch(args, place, unit, len(archive))}
+            return {**result, **self._launch(args, place, unit, launcher)}
         except OSError as error:
             raise AnsibleActionFail(f"The results below {args['directory']} cannot be written: {error}.") from error
 
-    def _launch(self, args: Mapping, place: request.Place, unit: _RemoteUnit, size: int) -> dict:
+    def _launch(self, args: Mapping, place: Place, unit: RemoteUnit, launcher: Launcher) -> dict:
         """Run to the end, or stop the node's part when the task is ended from outside."""
         directory = Path(args["directory"]) / args["run_id"]
         board = Board(directory, place.node, place.nodes)
@@ -89,8 +93,9 @@ class ActionModule(ActionBase):
             place,
             board,
             unit,
-            Limits(args["timeout"], args["start_timeout"], 60 + size / _SLOWEST_UPLOAD),
+            Limits(args["timeout"], args["start_timeout"], 60 + unit.size / _SLOWEST_UPLOAD, args["min_nodes"]),
             show=lambda line: self._display.display(f"  {line}"),
+            launcher=launcher,
             sleep=unit.sleep,
         )
         try:
@@ -100,6 +105,9 @@ class ActionModule(ActionBase):
             self._conclude(args, place, board.outcomes())
             unit.interrupts.deliver()
             raise AnsibleActionFail("The run was interrupted.") from None
+        if outcome.get("unreachable"):
+            # Ansible would remove it after the task, and fail a run that went on without this node.
+            self._connection._shell.tmpdir = None
         training = self._conclude(args, place, outcomes)
         text = message(training, place.node, str(directory))
         failure = training["failure"]
@@ -107,11 +115,13 @@ class ActionModule(ActionBase):
         # One node's report of a failure is enough to read; the first node always has it, for programs.
         if failure is None or place.is_first or failure["node"] == place.node:
             result["training"] = training
-        return {**result, "unreachable": True} if outcome.get("unreachable") else result
+        if failure is None and outcome["status"] == "failed":
+            result["warnings"] = [f"{place.node} was lost during run {args['run_id']}, which ended without it."]
+        return {**result, "unreachable": True} if failure and outcome.get("unreachable") else result
 
     @staticmethod
-    def _conclude(args: Mapping, place: request.Place, outcomes: list[dict]) -> dict:
-        training = run_result(args["run_id"], Path(args["script"]).name, place.nodes, outcomes)
+    def _conclude(args: Mapping, place: Place, outcomes: list[dict]) -> dict:
+        training = run_result(args["run_id"], Path(args["script"]).name, place.nodes, outcomes, args["min_nodes"])
         # Every worker writes the same; whichever is last leaves it complete.
         write_json(Path(args["directory"]) / args["run_id"] / "result.json", training)
         return training
@@ -152,76 +162,6 @@ class ActionModule(ActionBase):
             return self._transfer_data(shell.join_path(shell.tmpdir, "run.tar.gz"), data)
         except AnsibleConnectionFailure as error:
             raise Unreachable(str(error)) from error
-
-
-class _RemoteUnit:
-    """The node's unit (follow.Unit) through module training_unit."""
-
-    def __init__(self, action: ActionModule, args: Mapping, place: request.Place, archive: bytes, task_vars: Mapping):
-        self._action, self._args, self._place, self._archive, self._vars = action, args, place, archive, task_vars
-        self._succeeded = False
-        self.interrupts = Interrupts()
-
-    def start(self) -> dict:
-        # An interrupt in the middle could leave the node starting after we had stopped it.
-        with self.interrupts.deferred():
-            return self._module("started", archive=self._action.upload(self._archive), **self._start_arguments())
-
-    def poll(self, wait: float) -> dict:
-        """Try again for half a lease when the node does not answer: a short outage costs no training."""
-        until = time.monotonic() + self._args["lease"] / 2
-        while True:
-            self.interrupts.check()
-            try:
-                seen = self._module("polled", wait=wait, lease=self._args["lease"], rendezvous=self._place.rendezvous)
-                self._succeeded = seen["service"]["state"] == "succeeded"
-                return seen
-            except Unreachable:
-                if time.monotonic() > until:
-                    raise
-                time.sleep(2)
-
-    def stop(self) -> dict:
-        remove = self._succeeded and not self._args["keep"]
-        return self._module("stopped", tail_lines=self._args["tail_lines"], remove=remove)
-
-    def sleep(self, seconds: float) -> None:
-        self.interrupts.check()
-        time.sleep(seconds)
-
-    def rehearse(self) -> dict:
-        """Check mode: what would run, and as warnings what would stop it."""
-        warnings = self._module("started", **self._start_arguments()).get("warnings", [])
-        place, script = self._place, self._args["script"]
-        text = f"Would run {script} on {', '.join(place.nodes)} with the rendezvous {place.rendezvous}."
-        return {"changed": True, "msg": text, "warnings": [f"{place.node}: {warning}" for warning in warnings]}
-
-    def _start_arguments(self) -> dict:
-        args, place = self._args, self._place
-        return {
-            "user": args["user"],
-            "python": request.environment_python(args["environment"]),
-            "address": place.address,
-            "rendezvous": place.rendezvous,
-            "lease": args["lease"],
-        }
-
-    def _module(self, state: str, **arguments: object) -> dict:
-        common = {"run_id": self._args["run_id"], "state": state, "directory": _RUNS}
-        return self._action.execute({**common, **arguments}, self._vars)
-
-
-def _launch(args: Mapping, place: request.Place) -> dict:
-    run_directory = f"{_RUNS}/{args['run_id']}"
-    return {
-        "run_id": args["run_id"],
-        "python": request.environment_python(args["environment"]),
-        "torchrun": request.torchrun_arguments(place, args["run_id"], run_directory, args["max_restarts"]),
-        "script": Path(args["script"]).name,
-        "args": request.script_arguments(args["args"]),
-        "variables": request.script_variables(args["variables"], args["max_restarts"]),
-        "nproc_per_node": args["nproc_per_node"],
-    }
 
 
 def save_logs(stopped: Mapping, directory: Path) -> None:

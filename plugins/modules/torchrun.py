@@ -6,7 +6,7 @@
 
 DOCUMENTATION = r"""
 module: torchrun
-short_description: Run a training script on several nodes at once through torchrun
+short_description: Run a training script on several nodes at once through torchrun or mpirun
 version_added: 0.1.0
 author:
   - The allreduce.gpu authors (@allreduce)
@@ -69,13 +69,28 @@ options:
     description: Environment variables for the script.
     type: dict
     default: {}
+  launcher:
+    description:
+      - What starts the ranks. V(torchrun) and V(mpirun) need all nodes to the end.
+      - With V(elastic), torchrun goes on without nodes that were lost, as long as O(min_nodes) are left. When the first node is lost,
+        which holds the rendezvous, all others start again, in the same directory, with the rendezvous on the next one.
+      - With V(mpirun), the node's Open MPI runs on the first node and reaches the others by SSH as O(user). Its daemons run in each
+        node's unit. The script finds the variables of torchrun; every node has as many ranks as the first.
+    type: str
+    choices: [torchrun, elastic, mpirun]
+    default: torchrun
+  min_nodes:
+    description: With O(launcher=elastic), the run has failed when fewer nodes are left. V(0) stands for all of O(nodes).
+    type: int
+    default: 0
   nproc_per_node:
     description:
       - Ranks per node. With V(auto) one per GPU when the environment's PyTorch is a CUDA build, otherwise one.
     type: str
     default: auto
   max_restarts:
-    description: How often torchrun starts all ranks again after a failure before it gives up.
+    description:
+      - How often torchrun starts all ranks again after a failure before it gives up. With O(launcher=elastic), once at least.
     type: int
     default: 0
   port:
@@ -153,6 +168,17 @@ EXAMPLES = r"""
   register: __verify_collectives
   failed_when: false
 
+- name: Train as long as three of the nodes are left; train.py continues from its last checkpoint
+  allreduce.gpu.torchrun:
+    script: train.py
+    args: [--checkpoint-dir, checkpoints, --resume]
+    launcher: elastic
+    min_nodes: 3
+    max_restarts: 3
+    run_id: "{{ my_run_id }}"
+    directory: "{{ report_directory }}/training"
+  become: true
+
 - name: Train one epoch on the first node only; the other hosts of the play skip the task
   allreduce.gpu.torchrun:
     script: train.py
@@ -166,7 +192,7 @@ RETURN = r"""
 training:
   description:
     - The run, the same as C(<directory>/<run_id>/result.json).
-    - The logs are beside that file, in C(logs/<node>/rank<N>.out), C(rank<N>.err) and C(torchrun.log).
+    - The logs are beside that file, in C(logs/<node>/rank<N>.out), C(rank<N>.err) and C(torchrun.log) or C(mpirun.log).
   returned: when the run was started; if it failed, on the first node and on the one that failed
   type: dict
   contains:
@@ -208,6 +234,11 @@ training:
         - The first failure, the cause of the others, with C(node), C(rank), C(exit_code), C(reason) (one sentence) and
           C(tail) (list of lines). C(rank) and C(exit_code) are V(null) where no rank failed, for example on a timeout.
       type: dict
+    lost:
+      description: Nodes that were lost by a run that succeeded without them, each with C(node) and C(reason).
+      returned: with O(launcher=elastic), when some were lost
+      type: list
+      elements: dict
     metrics:
       description: What rank 0 wrote to the file named in E(ALLREDUCE_METRICS), V(null) when it wrote nothing.
       type: dict

@@ -11,7 +11,7 @@ version_added: 0.1.0
 author:
   - The allreduce.gpu authors (@allreduce)
 description:
-  - Starts, watches and stops the C(torchrun) agent of one node as the transient service
+  - Starts, watches and stops the agent of one node, which runs C(torchrun) or C(mpirun), as the transient service
     C(allreduce-train-<run_id>.service). M(allreduce.gpu.torchrun) uses it on all nodes of a run; it is rarely called
     by hand, except to stop a run.
   - A timer stops the service, with all its processes, when the lease is not renewed by O(state=polled).
@@ -43,7 +43,19 @@ options:
     description:
       - File on the node, a tar.gz with C(launch.json), C(agent.py), C(rank.py) and C(work/). Required with
         O(state=started) except in check mode.
+      - With O(again=true), it holds C(launch.json) only.
     type: path
+  again:
+    description:
+      - With O(state=started), start in the directory of a run that exists, after what still runs of it was stopped. What
+        ranks wrote there stays, so that they find their checkpoints.
+    type: bool
+    default: false
+  programs:
+    description: With O(state=started), paths of which the node must have one, such as C(/usr/bin/mpirun).
+    type: list
+    elements: path
+    default: []
   address:
     description: This node's cluster address. Required with O(state=started).
     type: str
@@ -133,7 +145,7 @@ warnings:
   type: list
   elements: str
 tails:
-  description: Last lines of each rank's log by rank, and of the agent's log under C(torchrun).
+  description: Last lines of each rank's log by rank, and of the agent's log under C(agent).
   returned: with O(state=stopped)
   type: dict
 metrics:
@@ -168,6 +180,8 @@ OPTIONS = {
     "user": {"type": "str"},
     "python": {"type": "path"},
     "archive": {"type": "path"},
+    "again": {"type": "bool", "default": False},
+    "programs": {"type": "list", "elements": "path", "default": []},
     "address": {"type": "str"},
     "rendezvous": {"type": "str"},
     "lease": {"type": "int", "default": 60},

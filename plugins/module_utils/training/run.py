@@ -3,9 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The directory of one training run on a node.
 
-  <run>/                root's: launch.json, agent.py, rank.py; the training user may read
+  <run>/                root's: launch.json and the programs that read it; the training user may read
   <run>/work/           the user's: the script, its files, what it writes; working directory of the ranks
-  <run>/logs/           the user's: torchrun.log, agent.json, rank<N>.out, rank<N>.err, rank<N>.json, metrics.json
+  <run>/logs/           the user's: torchrun.log or mpirun.log, agent.json, rank<N>.out, rank<N>.err, rank<N>.json, metrics.json
 
 Everything below logs/ may have been put there by an unprivileged user while we read as root, so only regular files
 of that user are read, without following links.
@@ -20,11 +20,14 @@ import shutil
 import stat
 import tarfile
 
+from ..machine.files import make_directories
 from ..machine.problems import problem
 from .describe import describe
 
 _RANK_FILE = re.compile(r"^rank(\d+)\.json$")
-_LOG_FILE = re.compile(r"^(torchrun\.log|rank\d+\.(out|err))$")
+_AGENT_LOGS = ("mpirun.log", "torchrun.log")
+_LOG_FILE = re.compile(r"^((mpirun|torchrun)\.log|rank\d+\.(out|err))$")
+_NOTE = re.compile(r"^(rank\d+(\.end)?|agent)\.json$")
 _TAIL_BYTES = 65536
 _METRICS_BYTES = 1048576
 
@@ -38,12 +41,21 @@ class RunError(Exception):
 
 
 def create(path, archive, variables, uid, gid):
-    """Make the directory of a run from the tar.gz ARCHIVE, which holds launch.json, agent.py, rank.py and work/.
+    """Make the directory of a run from the tar.gz ARCHIVE, which holds launch.json, the programs that read it, and work/.
 
     VARIABLES are environment variables for the script that launch.json may override.
     """
+    if not os.path.isdir(os.path.dirname(path)):
+        make_directories(os.path.dirname(path))
+    before = os.umask(0o027)  # with root's own, which may be 077, the group could not enter
     try:
-        os.makedirs(os.path.dirname(path), 0o755, exist_ok=True)
+        _create(path, archive, variables, uid, gid)
+    finally:
+        os.umask(before)
+
+
+def _create(path, archive, variables, uid, gid):
+    try:
         os.mkdir(path, 0o750)
     except FileExistsError:
         raise RunError(problem("run_exists", path))
@@ -52,10 +64,25 @@ def create(path, archive, variables, uid, gid):
     os.mkdir(os.path.join(path, "logs"), 0o750)
     for name in ("work", "logs"):
         _give(os.path.join(path, name), uid, gid)
-    # The group may enter and read; nobody else: launch.json holds the script's environment.
-    for name in ("launch.json", "agent.py", "rank.py"):
-        os.chown(os.path.join(path, name), 0, gid)
-    os.chown(path, 0, gid)
+    _share(path, gid)
+
+
+def renew(path, archive, variables, gid):
+    """Give a run that is there another launch.json; forget what its ranks noted, not what they wrote.
+
+    ARCHIVE holds nothing else: what the user owns is not root's to write.
+    """
+    with tarfile.open(archive, "r:gz") as tar:
+        others = [name for name in tar.getnames() if name != "launch.json"]
+    if others or not os.path.isdir(path):
+        raise RunError(problem("wrong_member", others[0]) if others else problem("run_absent", path))
+    unpack(archive, path)
+    _add_variables(os.path.join(path, "launch.json"), variables)
+    logs = os.path.join(path, "logs")
+    for name in os.listdir(logs):
+        if _NOTE.match(name):
+            os.unlink(os.path.join(logs, name))
+    _share(path, gid)
 
 
 def unpack(archive, path):
@@ -106,8 +133,9 @@ def agent(path, uid):
 
 
 def agent_tail(path, count, uid):
-    """Return the last COUNT lines of the agent's own log."""
-    text = read_tail(os.path.join(path, "logs", "torchrun.log"), uid, _TAIL_BYTES)[0]
+    """Return the last COUNT lines of the agent's own log, which is named after the program that starts the ranks."""
+    logs = os.path.join(path, "logs")
+    text = "".join(read_tail(os.path.join(logs, name), uid, _TAIL_BYTES)[0] for name in _AGENT_LOGS)
     return [line.rstrip() for line in text.splitlines() if line.strip()][-count:]
 
 
@@ -184,6 +212,14 @@ def _add_variables(path, variables):
     launch["variables"] = dict(variables, **launch["variables"])
     with open(path, "w") as out:
         json.dump(launch, out)
+
+
+def _share(path, gid):
+    """Let the group enter and read; nobody else: launch.json holds the script's environment."""
+    for name in os.listdir(path):
+        if os.path.isfile(os.path.join(path, name)):
+            os.chown(os.path.join(path, name), 0, gid)
+    os.chown(path, 0, gid)
 
 
 def _give(path, uid, gid):

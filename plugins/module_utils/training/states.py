@@ -41,12 +41,18 @@ def _refusals(params, run):
         yield problem("no_interpreter", params["python"])
     if not _user(params["user"]):
         yield problem("no_user", params["user"])
+    programs = params.get("programs") or []
+    if programs and not any(os.access(path, os.X_OK) for path in programs):
+        yield problem("no_program", os.path.basename(programs[0]))
     yield _address_refusal(params["address"], run)
     yield _port_refusal(params["address"], *_endpoint(params["rendezvous"]))
 
 
 def start(params, run):
-    """Create the directory, start the service."""
+    """Create the directory, start the service; with ``again``, in the directory of a run that has lost its rendezvous."""
+    service = _service(params, run)
+    if params.get("again"):
+        service.stop()
     against = refusals(params, run)
     if against:
         raise RunError(against[0])
@@ -55,9 +61,12 @@ def start(params, run):
     # NCCL takes interface names as prefixes unless they begin with "=".
     variables = {"GLOO_SOCKET_IFNAME": name, "NCCL_SOCKET_IFNAME": "=" + name} if name else {}
     path = _path(params)
-    training_run.create(path, params["archive"], variables, user.pw_uid, user.pw_gid)
+    if params.get("again"):
+        training_run.renew(path, params["archive"], variables, user.pw_gid)
+    else:
+        training_run.create(path, params["archive"], variables, user.pw_uid, user.pw_gid)
     argv = [params["python"], os.path.join(path, "agent.py")]
-    _service(params, run).start(argv, params["user"], os.path.join(path, "work"), params["lease"])
+    service.start(argv, params["user"], os.path.join(path, "work"), params["lease"])
     return {"changed": True, "interface": name}
 
 
@@ -86,7 +95,7 @@ def stop(params, run):
         uid = _uid(path)
         ranks = [rank["rank"] for rank in result["ranks"]]
         result["tails"] = {str(rank): training_run.tail(path, rank, params["tail_lines"], uid) for rank in ranks}
-        result["tails"]["torchrun"] = training_run.agent_tail(path, params["tail_lines"], uid)
+        result["tails"]["agent"] = training_run.agent_tail(path, params["tail_lines"], uid)
         result["metrics"], result["metrics_error"] = training_run.metrics(path, uid)
         result["disk_full"] = _is_full(path)
         result["logs"] = training_run.collect_logs(path, uid, params["log_limit"])

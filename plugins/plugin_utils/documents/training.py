@@ -23,6 +23,14 @@ class TrainingFailure:
 
 
 @dataclass(frozen=True)
+class LostNode:
+    """A node that was lost by a run which succeeded without it."""
+
+    node: str = ""
+    reason: str = ""
+
+
+@dataclass(frozen=True)
 class Metrics:
     """The metrics that most scripts have; None and "" where this one wrote none. A number may be infinite, or none."""
 
@@ -75,3 +83,4 @@ class TrainingResult:
     status: str = ""  # succeeded | failed
     failure: TrainingFailure | None = None
     metrics: dict[str, Any] | None = None
+    lost: tuple[LostNode, ...] = ()

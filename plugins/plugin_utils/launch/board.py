@@ -63,18 +63,23 @@ class Board:
                 phrases[node] = f"{node} stopped answering while it was {state['phase']}"
         return phrases
 
-    def failed_peer(self) -> str | None:
-        """Return a node that has failed or is lost; None while all is well."""
-        failed = [outcome["node"] for outcome in self.outcomes() if outcome["status"] == "failed"]
-        return next(iter([*failed, *self.lost()]), None)
+    def failed(self) -> list[str]:
+        """Return the nodes that have failed or are lost; empty while all is well."""
+        return [*(outcome["node"] for outcome in self.outcomes() if outcome["status"] == "failed"), *self.lost()]
 
     def all_started(self) -> bool:
-        """Tell whether the unit of every node has been started."""
-        return all(state and state["phase"] != "starting" for state in self.read().values())
+        """Tell whether the unit of every node that is still there has been started."""
+        failed = self.failed()
+        states = {node: state for node, state in self.read().items() if node not in failed}
+        return all(state and state["phase"] != "starting" for state in states.values())
 
 
-def explain_stall(states: Mapping[str, Mapping | None], first: str, rendezvous: str, seconds: int) -> tuple[str, str]:
-    """Return (node to look at, phrase): why no rank has started after SECONDS."""
+def explain_stall(
+    states: Mapping[str, Mapping | None], first: str, rendezvous: str, seconds: int, engine: str = "torchrun"
+) -> tuple[str, str]:
+    """Return (node to look at, phrase): why no rank has started after SECONDS; without a RENDEZVOUS nobody looked for it."""
+    if not rendezvous:
+        return first, f"{engine} has started no rank after {seconds} s"
     errors = {node: state["rendezvous_error"] for node, state in states.items() if state and state["rendezvous_error"]}
     if first in errors:
         return first, f"{first} does not listen on the rendezvous {rendezvous} after {seconds} s ({errors[first]})"
@@ -84,7 +89,7 @@ def explain_stall(states: Mapping[str, Mapping | None], first: str, rendezvous: 
             f"after {seconds} s the rendezvous {rendezvous} on {first} cannot be reached from {names}; let the nodes' "
             "firewalls accept traffic between their cluster addresses, or correct gpu_cluster_address"
         )
-    return first, f"torchrun has started no rank after {seconds} s although all nodes reach the rendezvous {rendezvous}"
+    return first, f"{engine} has started no rank after {seconds} s although all nodes reach the rendezvous {rendezvous}"
 
 
 def _read(path: Path) -> dict | None:

@@ -1,24 +1,31 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One worker's part in a run: start its node's unit, follow it, stop it when any node fails, gather the outcomes."""
+"""One worker's part in a run: start its node's unit, follow it, stop it when too many nodes fail, gather the outcomes.
+
+A run that may lose nodes goes on among the others by itself, except when it loses the first, which holds the
+rendezvous: then every worker that is left starts its node again, with the next node as the first.
+"""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from . import outcome as outcomes
 from .board import Board, explain_stall
-from .request import Place
+from .job import Launcher, Place
+from .launchers.table import LAUNCHERS
 
 # Seconds between two lines of progress, and between two looks at a node; mistakes show early, so short at first.
 PROGRESS_EVERY = 10.0
 FIRST_WAIT, WAIT, FIRST_PHASE = 1.0, 4.0, 15.0
 # Stopping takes up to 15 s on the node (systemd_unit.py), more where it is slow.
 STOP_PATIENCE = 120.0
+# A node that does not answer is tried again for half a lease, and a worker that says nothing is believed for a while.
+VERDICT_PATIENCE = 120.0
 
 
 class Unreachable(Exception):
@@ -28,7 +35,7 @@ class Unreachable(Exception):
 class Unit(Protocol):
     """The node's unit, remotely; each call may raise Unreachable or UnitError."""
 
-    def start(self) -> Mapping: ...
+    def start(self, place: Place, generation: int) -> Mapping: ...
 
     def poll(self, wait: float) -> Mapping: ...
 
@@ -41,11 +48,12 @@ class UnitError(Exception):
 
 @dataclass(frozen=True)
 class Limits:
-    """Seconds; timeout 0 is none."""
+    """Seconds; timeout 0 is none. The run has failed when fewer than min_nodes are left, by default when one is lost."""
 
     timeout: int
     start_timeout: int
     upload_patience: float = 60.0
+    min_nodes: int | None = None
 
 
 class Follower:
@@ -58,11 +66,13 @@ class Follower:
         unit: Unit,
         limits: Limits,
         show: Callable[[str], None],
+        launcher: Launcher = LAUNCHERS["torchrun"],
         clock: Callable[[], float] = time.time,
         sleep: Callable[[float], None] = time.sleep,
     ):
         self._place, self._board, self._unit, self._limits = place, board, unit, limits
         self._show, self._clock, self._sleep = show, clock, sleep
+        self._launcher, self._nodes, self._generation = launcher, place.nodes, 0
         self._began = self._clock()
         self._shown = self._began
         self.stopped: Mapping = {}
@@ -91,33 +101,76 @@ class Follower:
 
     def gather(self) -> list[dict]:
         """Return the outcomes of all nodes, once each has ended or is lost."""
-        while len(found := self._board.outcomes()) < len(self._place.nodes):
+        while len(found := self._board.outcomes()) < len(self._nodes):
             lost = self._board.lost()
-            if len(found) + len(lost) >= len(self._place.nodes):
+            if len(found) + len(lost) >= len(self._nodes):
                 return found + [outcomes.lost_outcome(n, self._began, self._clock(), why) for n, why in lost.items()]
             self._sleep(0.5)
         return found
 
     def _run(self) -> dict:
         self._board.post("starting", patience=self._limits.upload_patience)
-        if self._board.failed_peer():
+        if self._too_few():
             return self._stop("")
-        self._unit.start()
+        outcome = self._attempt()
+        while outcome is None:
+            self._place = replace(self._place, nodes=self._left())
+            self._generation += 1
+            self._show(f"{self._place.node} starts again, with the rendezvous on {self._place.nodes[0]}")
+            self._board.post("starting", patience=self._limits.upload_patience)
+            outcome = self._attempt()
+        return outcome
+
+    def _attempt(self) -> dict | None:
+        """Start and follow; returns None where the node is to start again without the one that held the rendezvous."""
+        self._unit.start(self._place, self._generation)
         ready = self._clock()
         self._board.post("waiting")
         while True:
             seen = self._unit.poll(FIRST_WAIT if self._clock() - self._began < FIRST_PHASE else WAIT)
             self._board.post("running" if seen["ranks"] else "waiting", seen.get("rendezvous_error"))
             if seen["service"]["state"] != "running":
-                return self._stop(None)
-            if self._board.failed_peer():
+                outcome = self._stop(None)
+                return None if self._only_lost_peer(outcome) and self._wait_for_verdict() else outcome
+            if self._too_few():
                 return self._stop("")
+            if self._headless():
+                return None
             if not self._board.all_started():
                 ready = self._clock()
             culprit, cause = self._cause(seen, ready)
             if cause:
                 return self._stop(cause, culprit)
             self._progress(seen)
+
+    def _left(self) -> tuple[str, ...]:
+        failed = self._board.failed()
+        return tuple(node for node in self._place.nodes if node not in failed)
+
+    def _too_few(self) -> bool:
+        least = self._limits.min_nodes
+        return len(self._left()) < (len(self._place.nodes) if least is None else least)
+
+    def _headless(self) -> bool:
+        """Tell whether the node that held the rendezvous is lost, and enough others are left."""
+        return self._place.nodes[0] not in self._left() and not self._too_few()
+
+    def _only_lost_peer(self, outcome: Mapping) -> bool:
+        """Tell whether this node failed for nothing but the loss of another, in a run that may lose some."""
+        may_lose = (self._limits.min_nodes or len(self._nodes)) < len(self._place.nodes)
+        if self._place.is_first or not may_lose:
+            return False
+        return outcome["status"] == "failed" and all(one["lost_peer"] for one in outcome["failures"])
+
+    def _wait_for_verdict(self) -> bool:
+        """Wait until the board tells whether the rendezvous' node is lost, which its own worker knows last."""
+        until = self._clock() + VERDICT_PATIENCE
+        while self._clock() < until and not self._too_few():
+            self._board.post("running")
+            if self._headless():
+                return True
+            self._sleep(1)
+        return False
 
     def _cause(self, seen: Mapping, ready: float) -> tuple[str, str | None]:
         """(node to look at, phrase) why this node's worker ends a run that goes on; the phrase is None to go on."""
@@ -126,14 +179,17 @@ class Follower:
             return self._place.node, f"the run did not end within its timeout of {limits.timeout} s"
         if not seen["ranks"] and self._clock() - ready > limits.start_timeout:
             first = self._place.nodes[0]
-            return explain_stall(self._board.read(), first, self._place.rendezvous, limits.start_timeout)
+            where = self._place.rendezvous if self._launcher.listens else ""
+            return explain_stall(self._board.read(), first, where, limits.start_timeout, self._launcher.engine)
         return self._place.node, None
 
     def _stop(self, cause: str | None, culprit: str | None = None) -> dict:
         """Arguments as of outcome.node_outcome."""
         self._board.post("running", patience=STOP_PATIENCE)
         self.stopped = self._unit.stop()
-        return outcomes.node_outcome(self._place.node, self._began, self.stopped, self._clock(), cause, culprit)
+        return outcomes.node_outcome(
+            self._place.node, self._began, self.stopped, self._clock(), cause, culprit, self._launcher.engine
+        )
 
     def _lost(self, reason: str) -> dict:
         return outcomes.lost_outcome(self._place.node, self._began, self._clock(), reason.rstrip("."))

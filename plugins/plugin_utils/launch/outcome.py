@@ -39,12 +39,14 @@ def node_outcome(
     received: float,
     cause: str | None = None,
     culprit: str | None = None,
+    engine: str = "torchrun",
 ) -> dict:
     """Return the outcome of one node from what module training_unit returned at its end.
 
     RECEIVED is the controller's time at that moment; with the node's own clock in STOPPED it puts the times of
     all nodes on one scale. CAUSE is why the controller stopped the node although it was running: a sentence of this
     node's own (timeout, stalled start), or "" when another node failed. CULPRIT is the node to look at then, if not this one.
+    ENGINE is the program that starts the ranks.
     """
     offset = received - stopped.get("now", received)
     ranks = stopped.get("ranks") or []
@@ -52,13 +54,13 @@ def node_outcome(
         "node": node,
         "started": started,
         "finished": received,
-        "world_size": ranks[0]["world_size"] if ranks else None,
+        "world_size": max(ranks, key=lambda rank: rank.get("started", 0))["world_size"] if ranks else None,
         "metrics": stopped.get("metrics"),
         "failures": _rank_failures(stopped, ranks, offset),
     }
     # A rank may have failed in the very moment in which the controller stopped the node for another reason.
     if not outcome["failures"] and (cause or (cause is None and not _succeeded(stopped))):
-        outcome["failures"] = [{**_node_failure(stopped, cause, received), "node": culprit or node}]
+        outcome["failures"] = [{**_node_failure(stopped, cause, received, engine), "node": culprit or node}]
     if stopped.get("disk_full"):
         for failure in outcome["failures"]:
             failure["reason"] += " (the disk with /var/lib/allreduce is full)"
@@ -83,10 +85,21 @@ def first_failure(outcomes: Sequence[Mapping]) -> dict | None:
     return min(failures, key=lambda failure: (failure["lost_peer"], failure["time"]), default=None)
 
 
-def run_result(run_id: str, script: str, nodes: Sequence[str], outcomes: Sequence[Mapping]) -> dict:
-    """Return what result.json holds."""
-    failure = first_failure(outcomes)
-    sizes = [outcome["world_size"] for outcome in outcomes if outcome["world_size"]]
+def lost_nodes(outcomes: Sequence[Mapping], min_nodes: int) -> list[dict[str, str]]:
+    """Return [{node, reason}] of the nodes without which the run succeeded; empty when it failed, or lost none."""
+    if sum(outcome["status"] == "succeeded" for outcome in outcomes) < min_nodes:
+        return []
+    failed = (first_failure([outcome]) for outcome in outcomes)
+    return [{"node": one["node"], "reason": one["reason"]} for one in failed if one]
+
+
+def run_result(
+    run_id: str, script: str, nodes: Sequence[str], outcomes: Sequence[Mapping], min_nodes: int | None = None
+) -> dict:
+    """Return what result.json holds; without MIN_NODES, all must succeed."""
+    lost = lost_nodes(outcomes, len(nodes) if min_nodes is None else min_nodes)
+    failure = None if lost else first_failure(outcomes)
+    sizes = [o["world_size"] for o in outcomes if o["world_size"] and (not lost or o["status"] == "succeeded")]
     metrics = [outcome["metrics"] for outcome in outcomes if outcome["metrics"]]
     shown = ("node", "rank", "exit_code", "reason", "tail")
     return {
@@ -100,6 +113,7 @@ def run_result(run_id: str, script: str, nodes: Sequence[str], outcomes: Sequenc
         "status": "failed" if failure else "succeeded",
         "failure": {key: failure[key] for key in shown} if failure else None,
         "metrics": metrics[0] if metrics else None,
+        **({"lost": lost} if lost else {}),
     }
 
 
@@ -107,13 +121,18 @@ def message(result: Mapping, node: str, directory: str) -> str:
     """Return what the task says on NODE: one sentence, on the node of the cause with the failing rank's last lines."""
     failure = result["failure"]
     if failure is None:
-        size, count = result["world_size"], len(result["nodes"])
+        lost = result.get("lost", [])
+        size, count = result["world_size"], len(result["nodes"]) - len(lost)
         ranks, nodes = f"{size} rank{'s' * (size != 1)}", f"{count} node{'s' * (count != 1)}"
-        return f"{result['script']} ran with {ranks} on {nodes}{_achieved(Metrics.read(result['metrics']))}."
+        return f"{result['script']} ran with {ranks} on {nodes}{_achieved(Metrics.read(result['metrics']))}{_losses(lost)}."
     if failure["node"] != node:
         return f"Stopped on {node} because {failure['node']} failed: {failure['reason']}."
     tail = "".join(f"\n  {line}" for line in failure["tail"])
     return f"Training failed on {node}: {failure['reason']}; all logs are in {directory}/logs.{tail}"
+
+
+def _losses(lost: Sequence[Mapping]) -> str:
+    return "".join(f"; it lost {one['node']}: {one['reason']}" for one in lost)
 
 
 def _achieved(metrics: Metrics) -> str:
@@ -164,11 +183,11 @@ def _rank_failures(stopped: Mapping, ranks: Sequence[Mapping], offset: float) ->
     return failures
 
 
-def _node_failure(stopped: Mapping, cause: str | None, received: float) -> dict:
+def _node_failure(stopped: Mapping, cause: str | None, received: float, engine: str) -> dict:
     agent = stopped.get("agent") or {}
-    tail = (stopped.get("tails") or {}).get("torchrun", [])
+    tail = (stopped.get("tails") or {}).get("agent", [])
     error = agent.get("error")
-    reason = cause or (f"torchrun ended with {error}" if error else f"torchrun {stopped.get('end', 'ended')}")
+    reason = cause or (f"{engine} ended with {error}" if error else f"{engine} {stopped.get('end', 'ended')}")
     lost = not cause and _lost_peer([error or "", *tail])
     return {
         "rank": None, "exit_code": None, "time": agent.get("finished", received), "reason": reason.rstrip("."),

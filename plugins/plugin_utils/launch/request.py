@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a run is asked to be: nodes, addresses, torchrun's arguments, the archive that travels to the nodes."""
+"""What a run is asked to be: nodes, addresses, numbers, the archive that travels to the nodes."""
 
 from __future__ import annotations
 
@@ -10,38 +10,15 @@ import json
 import shlex
 import tarfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ..cluster.address import address_problems, cluster_address
 from ..preflight.problem import Problem, ProblemError, refuse
+from .launchers.table import LAUNCHERS
 
 NODE_FILES = Path(__file__).parent / "node"
 SHORTEST_LEASE = 20  # seconds
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where one node stands in a run. The first of NODES is the rendezvous."""
-
-    node: str
-    nodes: tuple[str, ...]
-    addresses: Mapping[str, str]
-    port: int
-
-    @property
-    def address(self) -> str:
-        return self.addresses[self.node]
-
-    @property
-    def is_first(self) -> bool:
-        return self.node == self.nodes[0]
-
-    @property
-    def rendezvous(self) -> str:
-        host = self.addresses[self.nodes[0]]
-        return f"[{host}]:{self.port}" if ":" in host else f"{host}:{self.port}"
 
 
 def select_nodes(available: Sequence[str], wanted: Any) -> list[str]:
@@ -135,6 +112,25 @@ def environment_python(environment: str) -> str:
     return f"{root.rstrip('/')}/bin/python"
 
 
+def least_nodes(args: Mapping[str, Any], count: int) -> int:
+    """Return with how many of COUNT nodes a run may go on, all of them for 0; raise ProblemError where it could not."""
+    launcher, least = args["launcher"], args["min_nodes"]
+    if launcher not in LAUNCHERS:
+        raise ProblemError(Problem("unknown_launcher", str(launcher), {"choices": list(LAUNCHERS)}))
+    elastic = LAUNCHERS[launcher].elastic
+    if elastic and count < 2:
+        raise ProblemError(Problem("elastic_alone", launcher, {"nodes": count}))
+    if elastic and args["max_restarts"] < 1:
+        raise ProblemError(Problem("elastic_without_restarts", str(args["max_restarts"])))
+    if least == 0:
+        return count
+    if not 1 <= least <= count:
+        raise ProblemError(Problem("wrong_min_nodes", str(least), {"nodes": count}))
+    if least < count and not elastic:
+        raise ProblemError(Problem("min_nodes_unused", str(least), {"launcher": launcher}))
+    return least
+
+
 def check_numbers(args: Mapping[str, Any]) -> None:
     """Refuse numbers with which a run could not work; raise ProblemError."""
     nproc = args["nproc_per_node"]
@@ -153,46 +149,18 @@ def node_addresses(nodes: Sequence[str], hostvars: Mapping[str, Mapping[str, Any
     return {node: address for node, address in addresses.items() if address}
 
 
-def torchrun_arguments(place: Place, run_id: str, directory: str, max_restarts: int) -> list[str]:
-    """Return torchrun's own arguments on one node, without the number of ranks, which is measured there.
-
-    * --local-addr: without it, nodes that cannot resolve each other's host names wait for each other for minutes.
-    * is_host: torchrun otherwise guesses from host names which node listens; and with a guess it takes whatever
-      already listens on a busy port for the rendezvous.
-    """
-    return [
-        f"--nnodes={len(place.nodes)}",
-        "--rdzv-backend=c10d",
-        f"--rdzv-id={run_id}",
-        f"--rdzv-endpoint={place.rendezvous}",
-        f"--rdzv-conf=is_host={int(place.is_first)}",
-        f"--local-addr={place.address}",
-        f"--max-restarts={max_restarts}",
-        f"--log-dir={directory}/logs/torchrun",
-    ]
-
-
-def script_variables(variables: Mapping[str, object], max_restarts: int) -> dict[str, str]:
-    """Return the user's variables as text, with what torchrun needs so that ranks can start again.
-
-    The ranks' process group otherwise uses the rendezvous' own store, in which Gloo finds the addresses of the ranks
-    that have ended: with torch 2.13 no restart across two nodes came up.
-    """
-    own = {"TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"} if max_restarts else {}
-    return {**own, **{name: str(value) for name, value in variables.items()}}
-
-
-def archive(script: Path, files: Sequence[Path], launch: Mapping) -> bytes:
+def archive(launch: Mapping, programs: Sequence[str] = (), work: Sequence[Path] = ()) -> bytes:
     """Return the tar.gz that module training_unit unpacks into the run's directory; raise ProblemError.
 
-    LAUNCH is what agent.py runs: python, torchrun, script, args, variables, nproc_per_node, run_id. It travels as a
-    file, since a module's arguments appear in the node's log, and the variables may hold secrets.
+    LAUNCH is what agent.py runs: engine, arguments, python, script, args, variables, nproc_per_node, run_id. It travels
+    as a file, since a module's arguments appear in the node's log, and the variables may hold secrets. PROGRAMS are files of
+    launch/node; WORK are script and files of the user.
     """
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w:gz") as tar:
-        for name in ("agent.py", "rank.py"):
+        for name in programs:
             tar.add(NODE_FILES / name, arcname=name, filter=_plain)
-        for path in dict.fromkeys([script, *files]):
+        for path in dict.fromkeys(work):
             if not path.exists():
                 raise ProblemError(Problem("file_absent", str(path)))
             tar.add(path, arcname=f"work/{path.name}", filter=_plain)

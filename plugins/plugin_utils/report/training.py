@@ -48,7 +48,8 @@ def _sizes(ordered: list[Run]) -> Iterator[Size]:
 
 def _run(result: TrainingResult, counts: bool) -> Run:
     metrics = Metrics.read(result.metrics)
-    throughput, epochs = _finite(metrics.samples_per_second), _finite(metrics.epochs)
+    # What was measured partly with the nodes that were lost is the throughput of no size.
+    throughput, epochs = None if result.lost else _finite(metrics.samples_per_second), _finite(metrics.epochs)
     return Run(
         run_id=result.run_id,
         script=result.script,
@@ -65,7 +66,7 @@ def _run(result: TrainingResult, counts: bool) -> Run:
         epochs=None if epochs is None else int(epochs),
         device=metrics.device,
         backend=metrics.backend,
-        remarks=tuple(_remarks(metrics)),
+        remarks=(*_remarks(metrics), *(f"{one.node} was lost: {one.reason}" for one in result.lost)),
         counts=counts,
     )
 

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Runs on a node, in the training environment: torchrun, with its outcome written as JSON.
+"""Runs on a node, in the training environment: what starts the ranks, with its outcome written as JSON.
 
 torchrun prints a table for people when ranks fail; its exception has the same as data. Everything this needs is in
 launch.json beside it (see plugin_utils/launch/request.py), so that neither arguments nor environment variables pass
@@ -15,6 +15,7 @@ import os
 import sys
 import time
 import traceback
+from collections.abc import Callable
 from pathlib import Path
 
 HERE = Path(__file__).absolute().parent
@@ -22,15 +23,16 @@ LOGS = HERE / "logs"
 
 
 def main() -> int:
-    """Run torchrun; what happened goes to logs/agent.json, what it prints to logs/torchrun.log."""
-    launch = json.loads((HERE / "launch.json").read_text(encoding="utf-8"))
+    """Run the engine; what happened goes to logs/agent.json, what it prints to a log of its name."""
+    launch = read_launch()
     os.umask(0o027)
-    log = os.open(LOGS / "torchrun.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o640)
+    log = os.open(LOGS / f"{launch['engine']}.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o640)
     os.dup2(log, 1)
     os.dup2(log, 2)
     outcome = {"started": time.time(), "failures": [], "error": None}
     try:
-        outcome.update(run(launch))
+        os.environ.update(environment(launch))
+        outcome.update(engine(launch["engine"])(launch))
     except BaseException as error:  # also SystemExit and torchrun's SignalException: each is an outcome to report
         traceback.print_exc()
         outcome["error"] = f"{type(error).__name__}: {error}".strip()
@@ -39,17 +41,30 @@ def main() -> int:
     return 1 if outcome["error"] or outcome["failures"] else 0
 
 
-def run(launch: dict) -> dict:
-    """Run torchrun to its end; returns {failures: [{rank, local_rank, exit_code, time, message}]}."""
-    os.environ.update(environment(launch))
-    from torch.distributed import run as torchrun
+def read_launch() -> dict:
+    """Return what the controller wrote for this node."""
+    return json.loads((HERE / "launch.json").read_text(encoding="utf-8"))
+
+
+def engine(name: str) -> Callable[[dict], dict]:
+    """Return what runs an engine to its end: {failures: [{rank, local_rank, exit_code, time, message}]}, perhaps error."""
+    if name == "torchrun":
+        return torchrun
+    from mpi import mpirun
+
+    return {"mpirun": mpirun}[name]
+
+
+def torchrun(launch: dict) -> dict:
+    """Run torchrun to its end."""
+    from torch.distributed import run
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
 
     nproc = ranks_per_node(launch["nproc_per_node"])
     os.environ.setdefault("OMP_NUM_THREADS", str(threads_per_rank(nproc)))
-    argv = [f"--nproc-per-node={nproc}", *launch["torchrun"], str(HERE / "rank.py"), launch["script"]]
+    argv = [f"--nproc-per-node={nproc}", *launch["arguments"], str(HERE / "rank.py"), launch["script"]]
     try:
-        torchrun.main(argv + launch["args"])
+        run.main(argv + launch["args"])
     except ChildFailedError as error:
         return {"failures": [describe(rank, failure) for rank, failure in error.failures.items()]}
     return {}

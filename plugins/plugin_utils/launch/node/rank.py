@@ -1,28 +1,44 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Runs on a node as what torchrun starts for each rank: names the logs after the rank, then becomes the script.
+"""Runs on a node as what an engine starts for each rank: names the logs after the rank, then becomes the script.
 
 torchrun names its logs after the local rank of an attempt; only a started rank knows which rank of the run it is.
-The script replaces this process, so that it runs exactly as under torchrun itself.
+Under torchrun the script replaces this process, so that it runs exactly as under torchrun itself. mpirun does not tell how
+each rank ended: there the script is a child, whose end is noted.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
 
-LOGS = Path(__file__).absolute().parent / "logs"
+HERE = Path(__file__).absolute().parent
+LOGS = HERE / "logs"
+# What MPI calls what torchrun calls otherwise; each starts its own ranks with its own names.
+MPI_NAMES = {
+    "RANK": "OMPI_COMM_WORLD_RANK",
+    "WORLD_SIZE": "OMPI_COMM_WORLD_SIZE",
+    "LOCAL_RANK": "OMPI_COMM_WORLD_LOCAL_RANK",
+    "LOCAL_WORLD_SIZE": "OMPI_COMM_WORLD_LOCAL_SIZE",
+}
 
 
 def main(script: str, args: list[str]) -> None:
     """Redirect the output, leave a note, become the script."""
+    launch = json.loads((HERE / "launch.json").read_text(encoding="utf-8"))
+    by_mpi = launch["engine"] == "mpirun"
+    if by_mpi:
+        take_mpi_names(launch)
     rank = int(os.environ["RANK"])
     for stream, descriptor in (("out", 1), ("err", 2)):
         os.dup2(os.open(LOGS / f"rank{rank}.{stream}", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o640), descriptor)
+    refuse_few(launch, int(os.environ.get("GROUP_WORLD_SIZE", launch["min_nodes"])))
     note = {
         "rank": rank,
         "local_rank": int(os.environ["LOCAL_RANK"]),
@@ -30,10 +46,58 @@ def main(script: str, args: list[str]) -> None:
         "attempt": int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")),
         "started": time.time(),
     }
-    new = LOGS / f"rank{rank}.new"
-    new.write_text(json.dumps(note), encoding="utf-8")
-    new.replace(new.with_suffix(".json"))
-    os.execv(sys.executable, [sys.executable, "-u", script, *args])  # noqa: S606 - becoming the script is the purpose
+    write_json(f"rank{rank}", note)
+    argv = [sys.executable, "-u", script, *args]
+    if by_mpi:
+        sys.exit(follow(argv, note))
+    os.execv(argv[0], argv)  # noqa: S606 - becoming the script is the purpose
+
+
+def refuse_few(launch: dict, nodes: int) -> None:
+    """End where the rendezvous closed without nodes that the run needs; c10d leaves out one whose clock is late."""
+    if nodes < launch["min_nodes"]:
+        sys.exit(
+            f"The rendezvous began with {nodes} of at least {launch['min_nodes']} nodes. c10d leaves out a node whose clock is "
+            "some seconds late: compare the clocks of the nodes (playbook verify.yml does)."
+        )
+
+
+def take_mpi_names(launch: dict) -> None:
+    """Give the script the variables that torchrun would; everything but them comes with launch.json, on each node its own."""
+    import agent
+
+    os.environ.update({name: os.environ[mpi] for name, mpi in MPI_NAMES.items()})
+    os.environ.update(agent.environment(launch))
+    ranks = int(os.environ["LOCAL_WORLD_SIZE"])
+    os.environ.setdefault("OMP_NUM_THREADS", str(agent.threads_per_rank(ranks)))
+    # They are those of the GPUs, one after the other: ranks that are not one for each GPU belong to none.
+    if len(launch["cpus"]) == ranks and (cpus := launch["cpus"][int(os.environ["LOCAL_RANK"])]):
+        bind(cpus)
+
+
+def bind(cpus: str) -> None:
+    """Keep this process to CPUS ("0-15,128-143") as far as it may use them."""
+    spans = [[int(end) for end in part.split("-")] for part in cpus.split(",")]
+    wanted = {cpu for span in spans for cpu in range(span[0], span[-1] + 1)}
+    if allowed := wanted & os.sched_getaffinity(0):
+        os.sched_setaffinity(0, allowed)
+
+
+def follow(argv: list[str], note: dict) -> int:
+    """Run the script as a child, note how it ended, return an exit code; signals for this process are the script's."""
+    child = subprocess.Popen(argv)
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, lambda received, frame: child.send_signal(received))
+    code = child.wait()
+    write_json(f"rank{note['rank']}.end", {**note, "exit_code": code, "time": time.time()})
+    return code if code >= 0 else 128 - code
+
+
+def write_json(name: str, value: dict) -> None:
+    """Write LOGS/NAME.json so that a reader sees either nothing or all of it."""
+    new = LOGS / f"{name}.new"
+    new.write_text(json.dumps(value), encoding="utf-8")
+    new.replace(LOGS / f"{name}.json")
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ import json
 import os
 import signal
 import tarfile
+import time
 from types import SimpleNamespace
 
 import pytest
@@ -17,6 +18,7 @@ from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure
 from ansible.parsing.dataloader import DataLoader
 from ansible_collections.allreduce.gpu.plugins.action import torchrun
 from ansible_collections.allreduce.gpu.plugins.modules import torchrun as documented
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.topology.recorded import recorded_node
 
 GOOD = {"state": "succeeded", "result": "success", "exit_code": 0, "signal": None, "pid": 7}
 RANK = {"rank": 0, "local_rank": 0, "world_size": 1, "attempt": 0, "started": 1.0, "last_output": None, "last_line": ""}
@@ -76,6 +78,7 @@ def act(tmp_path, node):
         variables = {
             "inventory_hostname": "gpu-1", "ansible_play_hosts": ["gpu-1"], "ansible_forks": 5, "hostvars": hosts,
         }  # fmt: skip
+        node.shell = shell
         return action.run(task_vars={**variables, **(task_vars or {})})
 
     return run
@@ -152,7 +155,7 @@ def test_a_request_that_cannot_work_is_refused_before_anything_is_touched(act, n
 
 
 def test_a_node_that_refuses_fails_with_its_sentence(act, node, monkeypatch):
-    monkeypatch.setattr(torchrun._RemoteUnit, "start", lambda self: _refuse())
+    monkeypatch.setattr(torchrun.RemoteUnit, "start", lambda self, place, generation: _refuse())
     found = act()
     assert found["failed"]
     assert found["msg"].startswith("Training failed on gpu-1: The training user 'trainer' does not exist on this node;")
@@ -163,14 +166,15 @@ def _refuse():
 
 
 def test_a_node_that_does_not_answer_is_unreachable(act, node, monkeypatch):
-    monkeypatch.setattr(torchrun.time, "sleep", lambda seconds: None)
+    monkeypatch.setattr(time, "sleep", lambda seconds: None)
     moments = iter(range(0, 10000, 10))
-    monkeypatch.setattr(torchrun.time, "monotonic", lambda: next(moments))
+    monkeypatch.setattr(time, "monotonic", lambda: next(moments))
     node.polled = AnsibleConnectionFailure("no route to host")
     found = act()
     assert found["unreachable"]
     assert "gpu-1 became unreachable (no route to host)" in found["msg"]
     assert node.states().count("polled") > 1
+    assert node.shell.tmpdir is None, "Ansible would connect once more to remove it"
 
 
 def test_an_interrupt_stops_the_unit_and_is_passed_on(act, node, tmp_path):
@@ -203,3 +207,52 @@ def test_results_that_cannot_be_written_are_one_sentence(act, tmp_path):
     (tmp_path / "runs").write_text("a file")
     with pytest.raises(AnsibleActionFail, match=r"The results below .*/runs cannot be written"):
         act()
+
+
+def test_a_node_that_was_lost_by_a_run_that_succeeded_is_a_warning(act, node, tmp_path):
+    nodes = tmp_path / "runs" / "r1" / ".nodes"
+    nodes.mkdir(parents=True)
+    peer = {
+        "node": "gpu-2",
+        "status": "succeeded",
+        "started": 1.0,
+        "finished": 2.0,
+        "world_size": 1,
+        "metrics": None,
+        "failures": [],
+    }
+    (nodes / "gpu-2.json").write_text(
+        json.dumps({"phase": "ended", "outcome": peer, "until": 0, "rendezvous_error": None})
+    )
+    node.stopped = {
+        **node.stopped,
+        "service": {**GOOD, "state": "failed"},
+        "agent": None,
+        "end": "was killed by signal 9",
+    }
+    hosts = {f"gpu-{number}": {"gpu_cluster_address": f"10.0.0.{number}"} for number in (1, 2)}
+    two = {"ansible_play_hosts": list(hosts), "hostvars": hosts}
+    found = act(launcher="elastic", min_nodes=1, max_restarts=1, task_vars=two)
+    assert (found["failed"], found["training"]["status"]) == (False, "succeeded")
+    assert found["training"]["lost"] == [{"node": "gpu-1", "reason": "torchrun was killed by signal 9"}]
+    assert found["warnings"] == ["gpu-1 was lost during run r1, which ended without it."]
+
+
+def test_mpirun_is_looked_for_on_the_node_and_nobody_waits_for_a_rendezvous(act, node):
+    gpu = recorded_node("GPU0 GPU1 CPU Affinity\nGPU0 X NV4 0-3,8-11\nGPU1 NV4 X 0-3,8-11\n")
+    act(launcher="mpirun", task_vars={"ansible_facts": {"gpu_node": gpu}})
+    assert node.calls[0]["programs"][0] == "/usr/bin/mpirun"
+    assert "rendezvous" not in node.calls[1]
+    with tarfile.open(fileobj=io.BytesIO(node.uploaded)) as tar:
+        assert {"mpi.py", "relay.py"} <= set(tar.getnames())
+        launch = json.load(tar.extractfile("launch.json"))
+    assert (launch["is_first"], launch["addresses"], launch["engine"]) == (True, ["10.0.0.1"], "mpirun")
+    assert launch["cpus"] == ["0-1,8-9", "2-3,10-11"]
+
+
+def test_what_torchrun_needs_is_all_that_travels_for_it(act, node):
+    act()
+    with tarfile.open(fileobj=io.BytesIO(node.uploaded)) as tar:
+        assert sorted(tar.getnames()) == ["agent.py", "launch.json", "rank.py", "work/train.py"]
+    assert node.calls[1]["rendezvous"] == "10.0.0.1:29500"
+    assert not {"again", "programs"} & set(node.calls[0])

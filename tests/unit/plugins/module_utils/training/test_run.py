@@ -65,6 +65,20 @@ def test_a_run_directory_is_closed_to_others(run):
         assert stat.S_IMODE(path.stat().st_mode) & 0o027 == 0, path
 
 
+def test_a_run_directory_has_the_same_modes_whatever_the_umask(tmp_path, pack, root_umask):
+    """Its user gets to the directory through those above it, and into it by the group."""
+    path = tmp_path / "runs" / "all" / "r"
+    training_run.create(str(path), pack(), {}, UID, GID)
+    modes = {
+        str(one.relative_to(tmp_path)): one.stat().st_mode & 0o777
+        for one in (tmp_path / "runs", path.parent, path, path / "work", path / "logs", path / "launch.json")
+    }
+    assert modes == {
+        "runs": 0o755, "runs/all": 0o755, "runs/all/r": 0o750, "runs/all/r/work": 0o750, "runs/all/r/logs": 0o750,
+        "runs/all/r/launch.json": 0o640,
+    }  # fmt: skip
+
+
 def test_a_run_directory_is_used_once(run, pack):
     with pytest.raises(RunError, match="exists already; give every run a run_id of its own"):
         training_run.create(str(run), pack(), {}, UID, GID)
@@ -140,3 +154,44 @@ def test_logs_are_collected_and_long_ones_cut_at_their_beginning(run):
     assert texts["torchrun.log"] == "short"
     assert texts["rank0.out"].endswith("]\nxxxxxxxend")
     assert texts["rank0.out"].startswith("[93 bytes left out here; the whole file is ")
+
+
+def packed(path, **files):
+    with tarfile.open(path, "w:gz") as tar:
+        for name, text in files.items():
+            member = tarfile.TarInfo(name.replace("__", "/").replace("_json", ".json"))
+            member.size = len(text)
+            tar.addfile(member, io.BytesIO(text.encode()))
+    return str(path)
+
+
+@pytest.fixture
+def there(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "chown", lambda *args: None)
+    for name in (
+        "logs/rank0.json",
+        "logs/rank0.end.json",
+        "logs/agent.json",
+        "logs/rank0.out",
+        "work/checkpoint.pt",
+        "launch.json",
+    ):
+        (tmp_path / "r1" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "r1" / name).write_text("old")
+    return tmp_path / "r1"
+
+
+def test_a_run_that_starts_again_keeps_what_its_ranks_wrote(there, tmp_path):
+    archive = packed(tmp_path / "a.tar.gz", launch_json='{"variables": {"A": "1"}}')
+    training_run.renew(str(there), archive, {"A": "0", "B": "2"}, 0)
+    assert json.loads((there / "launch.json").read_text()) == {"variables": {"A": "1", "B": "2"}}
+    assert sorted(path.name for path in there.rglob("*.*")) == ["checkpoint.pt", "launch.json", "rank0.out"]
+
+
+@pytest.mark.parametrize("run_id", ["r1", "r2"])
+def test_a_run_that_starts_again_is_there_and_brings_nothing_else(there, tmp_path, run_id):
+    files = {"launch_json": "{}", **({"work__train": "x"} if run_id == "r1" else {})}
+    with pytest.raises(RunError) as refused:
+        training_run.renew(str(tmp_path / run_id), packed(tmp_path / "a.tar.gz", **files), {}, 0)
+    assert refused.value.problem["code"] == {"r1": "wrong_member", "r2": "run_absent"}[run_id]
+    assert (there / "launch.json").read_text() == "old"

@@ -81,6 +81,10 @@ def test_nothing_speaks_against_a_good_request(params):
             {"python": "/nowhere/bin/python"},
             "interpreter /nowhere/bin/python does not exist on this node; run playbook",
         ),
+        (
+            {"programs": ["/nowhere/mpirun"]},
+            "This node has no mpirun; set train_install_mpi to true, or install Open MPI",
+        ),
         ({"user": "nobody9"}, "The training user 'nobody9' does not exist on this node; run playbook site.yml"),
     ],
 )
@@ -138,6 +142,20 @@ def test_a_start_gives_the_script_its_interface(params, monkeypatch):
     assert "allreduce-train-r1.service" in " ".join(node.calls[-1])
 
 
+def test_one_of_several_programs_is_enough(params):
+    assert training_states.refusals(dict(params, programs=["/nowhere/mpirun", "/bin/sh"]), Node()) == []
+
+
+def test_a_start_in_the_directory_of_a_run_stops_what_is_left_of_it_first(params, monkeypatch):
+    renewed = []
+    monkeypatch.setattr(training_run, "renew", lambda *args: renewed.append(args))
+    node = Node()
+    training_states.start(dict(params, again=True), node)
+    assert renewed[0][1:3] == ("unused", {"GLOO_SOCKET_IFNAME": "lo", "NCCL_SOCKET_IFNAME": "=lo"})
+    verbs = [" ".join(call[:2]) for call in node.calls]
+    assert verbs.index("systemctl stop") < verbs.index("systemd-run --quiet")
+
+
 def test_a_start_without_a_known_interface_leaves_the_choice_to_the_libraries(params, monkeypatch):
     created = []
     monkeypatch.setattr(training_run, "create", lambda *args: created.append(args))
@@ -173,7 +191,7 @@ def test_a_stop_returns_what_is_known_and_removes_only_on_request(params, create
         out.write("boom\n")
     found = training_states.stop(params, Node())
     assert found["changed"]
-    assert found["tails"] == {"0": ["boom"], "torchrun": []}
+    assert found["tails"] == {"0": ["boom"], "agent": []}
     assert found["metrics"] is None
     assert os.path.isdir(created)
     found = training_states.stop(dict(params, remove=True), Node(states=["exited"]))

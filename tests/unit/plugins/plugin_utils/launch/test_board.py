@@ -43,16 +43,16 @@ def test_all_have_started_when_no_unit_is_still_to_start(boards):
 
 def test_a_failed_outcome_names_the_peer(boards):
     boards[0].post("ended", outcome={"node": "gpu-1", "status": "stopped"})
-    assert boards[1].failed_peer() is None
+    assert boards[1].failed() == []
     boards[1].post("ended", outcome={"node": "gpu-2", "status": "failed"})
-    assert boards[0].failed_peer() == "gpu-2"
+    assert boards[0].failed() == ["gpu-2"]
     assert [outcome["node"] for outcome in boards[0].outcomes()] == NODES
 
 
 def test_a_worker_that_never_writes_is_lost(boards, clock):
     boards[0].post("waiting", patience=10 * PATIENCE)
     clock.now += PATIENCE + 1
-    assert boards[0].failed_peer() == "gpu-2"
+    assert boards[0].failed() == ["gpu-2"]
     assert boards[0].lost() == {"gpu-2": "gpu-2 never began its part of the run"}
 
 
@@ -92,3 +92,16 @@ def test_a_stall_names_the_node_that_cannot_reach_the_rendezvous():
 def test_a_stall_without_a_visible_reason_says_so():
     dummy, text = explain_stall({"gpu-1": {"rendezvous_error": None}}, "gpu-1", "10.0.0.1:29500", 120)
     assert text.startswith("torchrun has started no rank after 120 s although all nodes reach")
+
+
+def test_nobody_looked_for_a_rendezvous_that_the_launcher_does_not_have():
+    found = explain_stall({"gpu-1": {"rendezvous_error": "Connection refused"}}, "gpu-1", "", 120, "mpirun")
+    assert found == ("gpu-1", "mpirun has started no rank after 120 s")
+
+
+def test_a_node_that_was_lost_while_it_started_holds_nobody_up(boards):
+    boards[0].post("starting")
+    boards[1].post("waiting")
+    assert not boards[1].all_started()
+    boards[0].post("ended", outcome={"node": "gpu-1", "status": "failed"})
+    assert boards[1].all_started()

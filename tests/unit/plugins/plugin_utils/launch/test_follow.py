@@ -12,9 +12,9 @@ from ansible_collections.allreduce.gpu.plugins.plugin_utils.launch.follow import
     Unreachable,
     progress_line,
 )
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.launch.request import Place
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.launch.job import Place
 
-ADDRESSES = {"gpu-1": "10.0.0.1", "gpu-2": "10.0.0.2"}
+ADDRESSES = {"gpu-1": "10.0.0.1", "gpu-2": "10.0.0.2", "gpu-3": "10.0.0.3"}
 
 
 def service(state, exit_code=None):
@@ -31,10 +31,11 @@ class Machine:
 
     def __init__(self, clock, answers, start_error=None):
         self.clock, self.answers, self.start_error = clock, list(answers), start_error
-        self.calls = []
+        self.calls, self.places, self.last = [], [], {}
 
-    def start(self):
+    def start(self, place, generation):
         self.calls.append("start")
+        self.places.append((place.nodes, generation))
         if self.start_error:
             raise self.start_error
 
@@ -44,11 +45,12 @@ class Machine:
         answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
         if isinstance(answer, Exception):
             raise answer
+        self.last = answer
         return {"now": self.clock.now, **answer}
 
     def stop(self):
         self.calls.append("stop")
-        last = self.answers[-1] if isinstance(self.answers[-1], dict) else {}
+        last = self.last
         good = last.get("service", {}).get("state") == "succeeded"
         agent = {"failures": last.get("failures", []), "error": None if good else "SignalException"}
         return {"service": service("absent"), "ranks": [], **last, "agent": agent, "now": self.clock.now}
@@ -83,12 +85,12 @@ def lines():
 
 @pytest.fixture
 def build(tmp_path, clock, lines):
-    def make(node, answers, timeout=0, start_timeout=30, start_error=None):
-        place = Place(node, ("gpu-1", "gpu-2"), ADDRESSES, 29500)
+    def make(node, answers, timeout=0, start_timeout=30, start_error=None, nodes=("gpu-1", "gpu-2"), min_nodes=None):
+        place = Place(node, nodes, ADDRESSES, 29500)
         board = Board(tmp_path, node, place.nodes, clock)
         unit = Machine(clock, answers, start_error)
-        limits = Limits(timeout, start_timeout)
-        return Follower(place, board, unit, limits, lines.append, clock, clock.sleep), unit, board
+        limits = Limits(timeout, start_timeout, min_nodes=min_nodes)
+        return Follower(place, board, unit, limits, lines.append, clock=clock, sleep=clock.sleep), unit, board
 
     return make
 
@@ -182,6 +184,79 @@ def test_progress_is_shown_every_ten_seconds(build, lines):
     follower.run()
     assert lines[0] == "  10 s  gpu-1 rank 0: epoch 1"
     assert 3 <= len(lines) <= 6
+
+
+LOST = {"node": "gpu-1", "status": "failed", "failures": []}
+CUT_OFF = {"service": service("failed", 1), "ranks": [rank(1)],
+           "failures": [{"rank": 1, "local_rank": 0, "exit_code": 1, "time": 1003, "message": "Connection closed by peer"}]}  # fmt: skip
+THREE = ("gpu-1", "gpu-2", "gpu-3")
+
+
+class Telling(Machine):
+    """A node during whose nth call of a kind something happens elsewhere."""
+
+    def __init__(self, machine, name, number, event):
+        super().__init__(machine.clock, machine.answers)
+        self.name, self.number, self.event = name, number, event
+
+    def poll(self, wait):
+        return self._told("poll", super().poll(wait))
+
+    def stop(self):
+        return self._told("stop", super().stop())
+
+    def _told(self, name, answer):
+        if name == self.name and self.calls.count(name) == self.number:
+            self.event()
+        return answer
+
+
+@pytest.mark.parametrize(
+    ("answers", "when"),
+    [([RUNNING] * 3 + [DONE], ("poll", 2)), ([RUNNING, CUT_OFF, RUNNING, DONE], ("stop", 1))],
+    ids=["before", "after"],
+)
+def test_a_node_starts_again_when_the_one_with_the_rendezvous_is_lost(build, answers, when):
+    """Whether its own ranks end before the loss is known or after."""
+    follower, unit, board = build("gpu-2", answers, nodes=THREE, min_nodes=2)
+    dummy, dummy, first = build("gpu-1", [RUNNING], nodes=THREE)
+    dummy, dummy, third = build("gpu-3", [RUNNING], nodes=THREE)
+    third.post("running", patience=1e6)
+    first.post("running", patience=1e6)
+    follower._unit = Telling(unit, *when, lambda: first.post("ended", outcome=LOST))
+    assert follower.run()["status"] == "succeeded"
+    assert follower._unit.places == [(THREE, 0), (("gpu-2", "gpu-3"), 1)]
+
+
+def test_a_run_that_may_lose_a_node_goes_on_without_one_that_is_not_the_first(build):
+    follower, unit, dummy = build("gpu-1", [RUNNING] * 5 + [DONE], min_nodes=1)
+    dummy, dummy, second = build("gpu-2", [RUNNING])
+    second.post("ended", outcome={**LOST, "node": "gpu-2"})
+    assert follower.run()["status"] == "succeeded"
+    assert len(unit.places) == 1
+
+
+def test_a_run_stops_when_too_few_nodes_are_left(build):
+    follower, unit, dummy = build("gpu-3", [RUNNING], nodes=THREE, min_nodes=2)
+    for node in THREE[:2]:
+        build(node, [RUNNING])[2].post("ended", outcome={**LOST, "node": node})
+    assert follower.run()["status"] == "stopped"
+
+
+def test_a_node_that_only_lost_its_peer_gives_up_when_the_rendezvous_stays(build, clock):
+    follower, unit, dummy = build("gpu-2", [RUNNING, CUT_OFF], min_nodes=1)
+    build("gpu-1", [RUNNING])[2].post("running", patience=1e6)
+    began = clock.now
+    assert follower.run()["status"] == "failed"
+    assert (len(unit.places), clock.now - began > 100) == (1, True)
+
+
+def test_a_rank_that_fails_by_itself_is_not_started_again_elsewhere(build, clock):
+    follower, unit, dummy = build("gpu-2", [RUNNING, EXIT3], min_nodes=1)
+    build("gpu-1", [RUNNING])[2].post("ended", outcome=LOST)
+    follower._headless = lambda: False
+    assert follower.run()["failures"][0]["exit_code"] == 3
+    assert (len(unit.places), clock.now < 1100) == (1, True)
 
 
 FIRST = Place("gpu-1", ("gpu-1", "gpu-2"), ADDRESSES, 29500)

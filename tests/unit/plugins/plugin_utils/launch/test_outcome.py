@@ -80,11 +80,11 @@ def test_a_rank_ended_by_torchrun_is_not_the_cause():
 
 
 def test_torchrun_itself_may_fail():
-    tails = {"torchrun": ["PyTorch 2.13.0+cu130 is a GPU build but sees no GPU"]}
+    tails = {"agent": ["PyTorch 2.13.0+cu130 is a GPU build but sees no GPU"]}
     found = ended("gpu-1", stopped(BAD, error="RuntimeError: no GPU", tails=tails))
     failure = found["failures"][0]
     assert failure["reason"] == "torchrun ended with RuntimeError: no GPU"
-    assert failure["tail"] == tails["torchrun"]
+    assert failure["tail"] == tails["agent"]
     assert (failure["rank"], failure["exit_code"]) == (None, None)
 
 
@@ -171,3 +171,44 @@ def test_the_failing_node_shows_the_tail_and_the_others_name_it():
     assert outcome.message(failed, "gpu-1", "/r") == (
         "Stopped on gpu-1 because gpu-2 failed: rank 1 exited with code 3."
     )
+
+
+def part(node, status, size=None, **failure):
+    shown = {"rank": None, "exit_code": None, "time": 9.0, "reason": "it went", "tail": [], "lost_peer": False}
+    failures = [{**shown, **failure}] if status == "failed" else []
+    return {
+        "node": node, "status": status, "started": 0.0, "finished": 10.0, "world_size": size, "failures": failures,
+        "metrics": {"loss_last": 1} if status == "succeeded" else None,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "least", "status", "lost"),
+    [
+        ([part("gpu-1", "failed", 2), part("gpu-2", "succeeded", 1)], 1, "succeeded", ["gpu-1"]),
+        ([part("gpu-1", "failed", 2), part("gpu-2", "succeeded", 1)], 2, "failed", None),
+        ([part("gpu-1", "failed", 2), part("gpu-2", "succeeded", 1)], None, "failed", None),
+        ([part("gpu-1", "failed", 2), part("gpu-2", "failed", 2, lost_peer=True)], 1, "failed", None),
+        ([part("gpu-1", "succeeded", 2), part("gpu-2", "succeeded", 2)], 1, "succeeded", None),
+    ],
+)
+def test_a_run_that_may_lose_nodes_succeeds_with_those_it_needs(outcomes, least, status, lost):
+    result = outcome.run_result("r1", "train.py", ["gpu-1", "gpu-2"], outcomes, least)
+    assert result["status"] == status
+    assert result.get("lost") == (lost and [{"node": node, "reason": "it went"} for node in lost])
+    if lost:
+        assert (result["world_size"], result["failure"]) == (1, None)
+        assert outcome.message(result, "gpu-2", "/x").endswith("; it lost gpu-1: it went.")
+        assert "ran with 1 rank on 1 node" in outcome.message(result, "gpu-2", "/x")
+
+
+def test_the_size_of_a_run_is_that_of_the_ranks_that_began_last():
+    notes = [{"rank": 0, "world_size": 1, "started": 5.0}, {"rank": 1, "world_size": 2, "started": 1.0}]
+    stopped = {"ranks": notes, "service": {"state": "succeeded"}, "agent": {"failures": [], "error": None}}
+    assert outcome.node_outcome("gpu-2", 0.0, stopped, 9.0)["world_size"] == 1
+
+
+def test_a_failure_names_the_program_that_started_the_ranks():
+    stopped = {"service": {"state": "failed"}, "agent": {"failures": [], "error": "exit code 1"}}
+    (failure,) = outcome.node_outcome("gpu-1", 0.0, stopped, 9.0, engine="mpirun")["failures"]
+    assert failure["reason"] == "mpirun ended with exit code 1"

@@ -7,8 +7,9 @@ import tarfile
 
 import pytest
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.launch import request
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.launch.request import Place
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.launch.job import Place
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.preflight.problem import Problem, ProblemError
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.preflight.text import describe
 
 NODES = ["gpu-1", "gpu-2", "gpu-3"]
 
@@ -123,6 +124,38 @@ def test_numbers_out_of_range_are_refused(change, code):
     assert refused(request.check_numbers, {**good, **change}).code == code
 
 
+@pytest.mark.parametrize(
+    ("launcher", "least", "count", "found"),
+    [
+        ("torchrun", 0, 1, 1),
+        ("torchrun", 2, 2, 2),
+        ("mpirun", 0, 3, 3),
+        ("elastic", 0, 3, 3),
+        ("elastic", 1, 2, 1),
+        ("elastic", 0, 1, Problem("elastic_alone", "elastic", {"nodes": 1})),
+        ("elastic", 3, 2, Problem("wrong_min_nodes", "3", {"nodes": 2})),
+        ("elastic", -1, 2, Problem("wrong_min_nodes", "-1", {"nodes": 2})),
+        ("torchrun", 1, 2, Problem("min_nodes_unused", "1", {"launcher": "torchrun"})),
+        ("mpirun", 1, 2, Problem("min_nodes_unused", "1", {"launcher": "mpirun"})),
+        ("slurm", 0, 2, Problem("unknown_launcher", "slurm", {"choices": ["torchrun", "elastic", "mpirun"]})),
+    ],
+)
+def test_only_an_elastic_run_may_lose_nodes(launcher, least, count, found):
+    args = {"launcher": launcher, "min_nodes": least, "max_restarts": 3}
+    if isinstance(found, Problem):
+        assert refused(request.least_nodes, args, count) == found
+        assert describe(found)
+    else:
+        assert request.least_nodes(args, count) == found
+
+
+def test_ranks_of_an_elastic_run_have_to_start_again():
+    args = {"launcher": "elastic", "min_nodes": 1, "max_restarts": 0}
+    problem = refused(request.least_nodes, args, 2)
+    assert problem == Problem("elastic_without_restarts", "0")
+    assert describe(problem)
+
+
 def test_each_node_needs_an_address_of_its_own():
     hosts = {"a": {"gpu_cluster_address": "10.0.0.1"}, "b": {"gpu_cluster_address": "10.0.0.2"}, "c": {}}
     assert request.node_addresses(["a", "b"], hosts) == {"a": "10.0.0.1", "b": "10.0.0.2"}
@@ -132,30 +165,6 @@ def test_each_node_needs_an_address_of_its_own():
 def test_environments_are_named_or_given_by_path():
     assert request.environment_python("main") == "/opt/allreduce/envs/main/bin/python"
     assert request.environment_python("/srv/env/") == "/srv/env/bin/python"
-
-
-def test_torchrun_gets_the_same_rendezvous_everywhere_and_each_nodes_own_address():
-    addresses = {"gpu-1": "10.0.0.1", "gpu-2": "10.0.0.2"}
-    first, second = (
-        request.torchrun_arguments(Place(node, ("gpu-1", "gpu-2"), addresses, 29500), "r1", "/runs/r1", 0)
-        for node in ("gpu-1", "gpu-2")
-    )
-    assert first == [
-        "--nnodes=2",
-        "--rdzv-backend=c10d",
-        "--rdzv-id=r1",
-        "--rdzv-endpoint=10.0.0.1:29500",
-        "--rdzv-conf=is_host=1",
-        "--local-addr=10.0.0.1",
-        "--max-restarts=0",
-        "--log-dir=/runs/r1/logs/torchrun",
-    ]
-    assert set(second) - set(first) == {"--rdzv-conf=is_host=0", "--local-addr=10.0.0.2"}
-
-
-def test_ranks_that_may_start_again_get_a_store_of_their_own():
-    assert request.script_variables({"A": 1}, 0) == {"A": "1"}
-    assert request.script_variables({"A": 1}, 1) == {"TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1", "A": "1"}
 
 
 def test_an_ipv6_rendezvous_is_bracketed():
@@ -168,7 +177,9 @@ def test_the_archive_holds_launcher_script_and_files_without_owners_or_caches(tm
     package = tmp_path / "model"
     (package / "__pycache__").mkdir(parents=True)
     (package / "net.py").touch()
-    with tarfile.open(fileobj=io.BytesIO(request.archive(script, [package, script], {"a": 1}))) as tar:
+    with tarfile.open(
+        fileobj=io.BytesIO(request.archive({"a": 1}, ("agent.py", "rank.py"), [script, package, script]))
+    ) as tar:
         members = {member.name: member for member in tar}
     assert sorted(members) == ["agent.py", "launch.json", "rank.py", "work/model", "work/model/net.py", "work/train.py"]
     assert {(member.uid, member.uname) for member in members.values()} == {(0, "")}
@@ -178,4 +189,9 @@ def test_a_file_that_does_not_exist_is_refused(tmp_path):
     script = tmp_path / "train.py"
     script.touch()
     missing = tmp_path / "missing.py"
-    assert refused(request.archive, script, [missing], {}) == Problem("file_absent", str(missing))
+    assert refused(request.archive, {}, (), [script, missing]) == Problem("file_absent", str(missing))
+
+
+def test_a_run_that_starts_again_gets_its_launch_alone():
+    with tarfile.open(fileobj=io.BytesIO(request.archive({"a": 1}))) as tar:
+        assert tar.getnames() == ["launch.json"]

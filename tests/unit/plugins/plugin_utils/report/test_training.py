@@ -111,3 +111,11 @@ def test_a_run_that_never_started_has_no_processes_but_a_reason():
 
     assert found.processes == 0
     assert found.failure.words == "gpu-1 never joined"
+
+
+def test_a_run_that_lost_a_node_says_so_and_is_no_measurement_of_a_size():
+    lost = run(2, 1700, 1, lost=[{"node": "gpu-2", "reason": "it became unreachable"}])
+    found = runs([run(1, 900), lost])
+    assert found[0].remarks[-1] == "gpu-2 was lost: it became unreachable"
+    assert (found[0].status, found[0].samples_per_second) == ("succeeded", None)
+    assert [size.nodes for series in training.scaling(found) for size in series.sizes] == [1]

@@ -55,7 +55,7 @@ def launch(tmp_path):
         (tmp_path / "logs").mkdir()
         (tmp_path / "agent.py").write_text((NODE_FILES / "agent.py").read_text())
         request = {
-            "python": sys.executable, "torchrun": ["--nnodes=2"], "script": "train.py", "args": list(args),
+            "python": sys.executable, "engine": "torchrun", "arguments": ["--nnodes=2"], "script": "train.py", "args": list(args),
             "variables": {"GREETING": "$HOME %n"}, "run_id": "r1", "nproc_per_node": "auto",
         }  # fmt: skip
         (tmp_path / "launch.json").write_text(json.dumps(request))

@@ -1,0 +1,57 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What mpirun takes for its remote shell: brings a command to the agent of another node, and its exit code back.
+
+relay.py [-OPTION…] HOST COMMAND…   on the node of mpirun: connects to HOST by ssh and runs itself there
+relay.py                            there: hands the command, which comes as input, to the agent
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+HERE = Path(__file__).absolute().parent
+SOCKET = "daemon.socket"
+PATIENCE = 120.0  # seconds for which the other node's agent may not be there yet
+# Nobody is there to answer a question.
+SSH = ("ssh", "-x", "-o", "BatchMode=yes", "-o", "ConnectTimeout=15")
+
+
+def main(args: list[str]) -> int:
+    """Return the command's exit code."""
+    while args and args[0].startswith("-"):
+        args = args[1:]
+    if not args:
+        return hand_over(sys.stdin.buffer.read())
+    host, *command = args
+    there = shlex.join([sys.executable, str(HERE / "relay.py")])
+    return subprocess.run([*SSH, host, there], input=" ".join(command).encode(), check=False).returncode
+
+
+def hand_over(command: bytes) -> int:
+    """Give the command to the agent of this node, once it listens, and wait for its exit code."""
+    os.chdir(HERE / "logs")
+    until = time.monotonic() + PATIENCE
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as agent:
+        while True:
+            try:
+                agent.connect(SOCKET)
+                break
+            except (FileNotFoundError, ConnectionRefusedError):
+                if time.monotonic() > until:
+                    sys.exit(f"The agent of this run does not listen on this node after {PATIENCE:.0f} s.")
+                time.sleep(0.5)
+        agent.sendall(command)
+        agent.shutdown(socket.SHUT_WR)
+        return int(agent.recv(16) or 1)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

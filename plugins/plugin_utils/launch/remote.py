@@ -1,0 +1,125 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A node's unit (follow.Unit) through module training_unit, and what travels to the node for it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from ..topology.nics import rank_binding
+from . import request
+from .follow import Unreachable
+from .interrupts import Interrupts
+from .job import Job, Launcher, Place
+
+RUNS = "/var/lib/allreduce/runs"
+
+
+class Node(Protocol):
+    """What reaches the node; each call may raise Unreachable or UnitError."""
+
+    def execute(self, arguments: Mapping, task_vars: Mapping) -> dict: ...
+
+    def upload(self, data: bytes) -> str: ...
+
+
+def launch(
+    args: Mapping[str, Any], launcher: Launcher, place: Place, generation: int, cpus: Sequence[str | None] = ()
+) -> dict[str, Any]:
+    """Return launch.json: what agent.py and rank.py do on the node of PLACE. Each generation has a rendezvous of its own."""
+    run_id = args["run_id"]
+    job = Job(
+        place=place,
+        run_id=f"{run_id}.{generation}" if generation else run_id,
+        directory=f"{RUNS}/{run_id}",
+        max_restarts=args["max_restarts"],
+        min_nodes=args["min_nodes"],
+        cpus=tuple(cpus),
+    )
+    own = launcher.variables(job)
+    return {
+        "run_id": run_id,
+        "python": request.environment_python(args["environment"]),
+        "engine": launcher.engine,
+        "arguments": launcher.arguments(job),
+        "min_nodes": job.min_nodes,
+        "script": Path(args["script"]).name,
+        "args": request.script_arguments(args["args"]),
+        "variables": {**own, **{name: str(value) for name, value in args["variables"].items()}},
+        "nproc_per_node": args["nproc_per_node"],
+        **launcher.more(job),
+    }
+
+
+class RemoteUnit:
+    """The unit of one node. WORK: script and files; ARCHIVE: them with the first launch.json, as the node gets them."""
+
+    def __init__(
+        self, node: Node, args: Mapping, place: Place, launcher: Launcher, work: Sequence[Path], task_vars: Mapping
+    ):
+        self._node, self._args, self._place, self._launcher, self._vars = node, args, place, launcher, task_vars
+        measured = (task_vars.get("ansible_facts") or {}).get("gpu_node")
+        cpus = [one["cpus"] for one in rank_binding(measured)] if measured else []
+        self._archive = request.archive(launch(args, launcher, place, 0, cpus), launcher.files, work)
+        self._succeeded = False
+        self.size = len(self._archive)
+        self.interrupts = Interrupts()
+
+    def start(self, place: Place, generation: int) -> dict:
+        self._place = place
+        # A node that starts again has all but the new rendezvous.
+        again = generation > 0
+        data = request.archive(launch(self._args, self._launcher, place, generation)) if again else self._archive
+        # An interrupt in the middle could leave the node starting after we had stopped it.
+        with self.interrupts.deferred():
+            more = {"again": True} if again else {}
+            return self._module("started", archive=self._node.upload(data), **self._start_arguments(), **more)
+
+    def poll(self, wait: float) -> dict:
+        """Try again for half a lease when the node does not answer: a short outage costs no training."""
+        until = time.monotonic() + self._args["lease"] / 2
+        rendezvous = {"rendezvous": self._place.rendezvous} if self._launcher.listens else {}
+        while True:
+            self.interrupts.check()
+            try:
+                seen = self._module("polled", wait=wait, lease=self._args["lease"], **rendezvous)
+                self._succeeded = seen["service"]["state"] == "succeeded"
+                return seen
+            except Unreachable:
+                if time.monotonic() > until:
+                    raise
+                time.sleep(2)
+
+    def stop(self) -> dict:
+        remove = self._succeeded and not self._args["keep"]
+        return self._module("stopped", tail_lines=self._args["tail_lines"], remove=remove)
+
+    def sleep(self, seconds: float) -> None:
+        self.interrupts.check()
+        time.sleep(seconds)
+
+    def rehearse(self) -> dict:
+        """Check mode: what would run, and as warnings what would stop it."""
+        warnings = self._module("started", **self._start_arguments()).get("warnings", [])
+        place, script = self._place, self._args["script"]
+        text = f"Would run {script} on {', '.join(place.nodes)} with the rendezvous {place.rendezvous}."
+        return {"changed": True, "msg": text, "warnings": [f"{place.node}: {warning}" for warning in warnings]}
+
+    def _start_arguments(self) -> dict:
+        args, place, programs = self._args, self._place, self._launcher.programs
+        return {
+            "user": args["user"],
+            "python": request.environment_python(args["environment"]),
+            "address": place.address,
+            "rendezvous": place.rendezvous,
+            "lease": args["lease"],
+            **({"programs": list(programs)} if programs else {}),
+        }
+
+    def _module(self, state: str, **arguments: object) -> dict:
+        common = {"run_id": self._args["run_id"], "state": state, "directory": RUNS}
+        return self._node.execute({**common, **arguments}, self._vars)

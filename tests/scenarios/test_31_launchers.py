@@ -1,0 +1,262 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Launchers other than torchrun on two hosts: what they run, and what they survive. A killed host is a killed container."""
+
+import json
+import time
+
+import pytest
+from cluster import KEEP, Cluster
+
+from tests.lab import podman
+
+pytestmark = pytest.mark.lab
+
+RUNS = "/var/lib/allreduce/runs"
+# Long enough to be killed in the middle, short enough to be finished by one host alone.
+TRAINING = "--epochs 40 --samples 2048 --batch-size 32 --width 4 --checkpoint-dir checkpoints --checkpoint-every 10 --resume --timeout 60"
+# Open MPI's own communication, between ranks that find each other as torch.distributed does.
+REDUCES = """
+import ctypes, os
+import torch.distributed as dist
+
+dist.init_process_group("gloo")
+mpi = ctypes.CDLL("libmpi.so.40", ctypes.RTLD_GLOBAL)
+mpi.MPI_Init(None, None)
+names = ("double", "op_sum", "comm_world")
+double, add, world = (ctypes.byref(ctypes.c_char.in_dll(mpi, "ompi_mpi_" + name)) for name in names)
+mine, total = (ctypes.c_double * 100000)(*[dist.get_rank() + 1.0] * 100000), (ctypes.c_double * 100000)()
+assert mpi.MPI_Allreduce(mine, total, 100000, double, add, world) == 0
+assert set(total) == {3.0}, set(total)
+print(open("/proc/self/cgroup").read(), os.environ["LOCAL_RANK"], os.environ["MASTER_ADDR"], flush=True)
+mpi.MPI_Finalize()
+dist.destroy_process_group()
+"""
+FAILS = """
+import os, sys, time
+import torch.distributed as dist
+dist.init_process_group("gloo")
+if dist.get_rank() == 1:
+    print("the data set is not where I expected it", file=sys.stderr)
+    sys.exit(3)
+time.sleep(600)
+"""
+SLEEPS = "import time\nprint('asleep', flush=True)\ntime.sleep(900)\n"
+RANK_OF = "pgrep -u trainer -f '[p]ython -u {}'"
+
+
+class Two(Cluster):
+    """Two hosts with an environment and keys, and nothing of the driver."""
+
+    def __init__(self):
+        super().__init__("launch", 2)
+        run = self.play("playbooks/site.yml", "--tags", "base,python_env,frameworks,cluster_ssh")
+        assert run.status == 0, run.output[-6000:]
+
+    def train(self, launcher, *options, **variables):
+        """Playbook train as a running process; nothing is left of former runs."""
+        for host in self.hosts:
+            self.on(host, f"rm -rf {RUNS}")
+        more = {"train_launcher": launcher, "train_lease": 20, **variables}
+        return self.start("playbooks/train.yml", "-e", json.dumps(more), *options)
+
+    def trained(self, launcher, *options, **variables):
+        """Exit status, output with its white space folded, and result of a run to its end."""
+        return self.ended(self.train(launcher, *options, **variables))
+
+    def ended(self, process):
+        output = process.communicate(timeout=420)[0]
+        return process.returncode, " ".join(output.split()), self.newest()
+
+    def newest(self):
+        found = (self.inventory / ".reports" / "training").glob("*/result.json")
+        results = [json.loads(path.read_text(encoding="utf-8")) for path in found]
+        return max(results, key=lambda result: result["finished"], default=None)
+
+    def logs(self, result, name):
+        """The text of a log of each host."""
+        place = self.inventory / ".reports" / "training" / result["run_id"] / "logs"
+        return {
+            host: (place / host / name).read_text(encoding="utf-8")
+            for host in self.hosts
+            if (place / host / name).exists()
+        }
+
+    def wait_for(self, process, host, command, seconds=150):
+        """Wait until a command prints something."""
+        deadline = time.monotonic() + seconds
+        while not self.on(host, command, check=False).strip():
+            assert process.poll() is None, process.communicate()[0][-4000:]
+            assert time.monotonic() < deadline, f"{command} printed nothing on {host}"
+            time.sleep(1)
+
+    def half_way(self, process, seconds=180):
+        """Wait until the run, the only one of which anything is left, is in its third epoch, with a checkpoint on both hosts."""
+        deadline = time.monotonic() + seconds
+        said = f"ls {RUNS}/*/work/checkpoints/checkpoint.pt; cat {RUNS}/*/logs/rank0.out"
+        while time.monotonic() < deadline:
+            seen = [self.on(host, f"({said}) 2>/dev/null", check=False) for host in self.hosts]
+            if all("checkpoint.pt" in one for one in seen) and "epoch 2/" in "".join(seen):
+                return
+            assert process.poll() is None, process.communicate()[0][-4000:]
+            time.sleep(1)
+        raise AssertionError(seen)
+
+    def kill(self, host):
+        """Take a host away at once, as a power cut does."""
+        podman.podman("kill", "--signal", "KILL", host)
+
+    def is_empty(self, seconds=15):
+        """No process of the training user is left after at most SECONDS."""
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            if all(self.on(host, "pgrep -u trainer -c . || true").strip() == "0" for host in self.hosts):
+                return
+            time.sleep(1)
+        raise AssertionError({host: self.on(host, "ps -u trainer -o pid,args || true") for host in self.hosts})
+
+
+@pytest.fixture(scope="module")
+def two():
+    """The hosts; ALLREDUCE_KEEP=1 leaves them, and takes them again."""
+    made = Two()
+    yield made
+    if not KEEP:
+        made.down()
+
+
+@pytest.fixture
+def script(tmp_path):
+    def write(name, text):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+        return str(tmp_path / name)
+
+    return write
+
+
+@pytest.fixture
+def mpi(two):
+    """Open MPI on both hosts, as a run that was asked for it leaves them."""
+    if two.on(two.hosts[0], "ls /usr/bin/mpirun 2>/dev/null", check=False) == "":
+        status, said, _result = two.trained("mpirun", train_install_mpi=True, train_args="--epochs 1")
+        assert status == 0, said[-6000:]
+    return two
+
+
+@pytest.mark.parametrize(
+    ("variables", "sentence"),
+    [
+        ({"train_launcher": "elastic", "train_nodes": 1}, "but the run has 1 node; set train_nodes to two or more"),
+        ({"train_launcher": "elastic", "train_min_nodes": 3}, "train_min_nodes is 3, but the run has 2 nodes"),
+        (
+            {"train_min_nodes": 1},
+            "train_min_nodes is 1, but train_launcher torchrun needs all nodes; set train_launcher to elastic",
+        ),
+        ({"train_launcher": "srun"}, "srun"),
+    ],
+)
+def test_bad_input(two, variables, sentence):
+    run = two.play("playbooks/train.yml", "-e", json.dumps(variables))
+    assert run.status != 0
+    assert sentence in run.words
+    assert all(counts["changed"] == 0 for counts in run.recap.values()), run.output
+
+
+def test_mpirun_is_missing(two):
+    for host in two.hosts:
+        two.on(host, "apt-get -y -q purge openmpi-bin >/dev/null 2>&1 || true")
+    status, said, _result = two.trained("mpirun", "--check")
+    assert (status, "This node has no mpirun; set train_install_mpi to true" in said) == (0, True), said[-3000:]
+    status, said, result = two.trained("mpirun")
+    assert status != 0
+    assert result["failure"]["reason"].startswith(
+        "This node has no mpirun; set train_install_mpi to true, or install Open MPI"
+    )
+    two.is_empty()
+
+
+def test_mpirun_trains_on_both(mpi):
+    status, said, result = mpi.trained("mpirun", train_args="--epochs 2")
+    assert status == 0, said[-6000:]
+    assert (result["status"], result["world_size"], result["nodes"]) == ("succeeded", 2, mpi.hosts)
+    assert result["metrics"]["loss_last"] < result["metrics"]["loss_first"]
+    assert result["metrics"]["backend"] == "gloo"
+    assert set(mpi.logs(result, "mpirun.log")) == set(mpi.hosts)
+    assert set(mpi.logs(result, "rank1.out")) == {mpi.hosts[1]}
+    mpi.is_empty()
+
+
+def test_ranks_of_mpirun_reduce_with_mpi_in_the_units_of_their_nodes(mpi, script):
+    status, said, result = mpi.trained("mpirun", train_script=script("reduces.py", REDUCES))
+    assert status == 0, said[-6000:]
+    for rank, host in enumerate(mpi.hosts):
+        (text,) = mpi.logs(result, f"rank{rank}.out").values()
+        address = mpi.on(mpi.hosts[0], "hostname -I").split()[0]
+        assert text.split()[-2:] == ["0", address]
+        assert f"allreduce-train-{result['run_id']}.service" in text, (host, text)
+
+
+def test_a_rank_of_mpirun_that_exits_3(mpi, script):
+    status, said, result = mpi.trained("mpirun", train_script=script("fails.py", FAILS))
+    assert status != 0
+    assert "the data set is not where I expected it" in said
+    failure = result["failure"]
+    assert (failure["node"], failure["rank"], failure["exit_code"]) == (mpi.hosts[1], 1, 3)
+    mpi.is_empty()
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_a_killed_rank_of_mpirun(mpi, script, number):
+    process = mpi.train("mpirun", train_script=script("sleeps.py", SLEEPS))
+    for host in mpi.hosts:
+        mpi.wait_for(process, host, RANK_OF.format("sleeps.py"))
+    mpi.on(mpi.hosts[number], "pkill -KILL -u trainer -f '[p]ython -u sleeps.py'")
+    status, _said, result = mpi.ended(process)
+    assert status != 0
+    failure = result["failure"]
+    assert (failure["node"], failure["rank"], failure["exit_code"]) == (mpi.hosts[number], number, -9)
+    mpi.is_empty()
+
+
+def test_elastic_survives_a_killed_worker(two):
+    process = two.train("elastic", train_min_nodes=1, train_args=TRAINING)
+    two.half_way(process)
+    two.on(two.hosts[1], "pkill -KILL -u trainer -f '[p]ython -u train_ddp.py'")
+    status, said, result = two.ended(process)
+    assert status == 0, said[-6000:]
+    assert (result["status"], result["world_size"], "lost" in result) == ("succeeded", 2, False)
+    assert result["metrics"]["resumed_from"], result["metrics"]
+    two.is_empty()
+
+
+@pytest.mark.parametrize("number", [1, 0], ids=["another", "rendezvous"])
+def test_elastic_survives_a_killed_host(two, number):
+    process = two.train("elastic", train_min_nodes=1, train_args=TRAINING)
+    try:
+        two.half_way(process)
+        killed = time.monotonic()
+        two.kill(two.hosts[number])
+        status, said, result = two.ended(process)
+    finally:
+        two.resize(2)
+    print(f"ended {time.monotonic() - killed:.0f} s after {two.hosts[number]} was killed")
+    assert status == 0, said[-6000:]
+    assert (result["status"], result["world_size"]) == ("succeeded", 1), result
+    assert [one["node"] for one in result["lost"]] == [two.hosts[number]]
+    assert result["metrics"]["resumed_from"], result["metrics"]
+    assert f"{two.hosts[number]} was lost during run {result['run_id']}" in said
+    two.is_empty(60)
+
+
+def test_elastic_fails_with_fewer_hosts_than_it_needs(two):
+    process = two.train("elastic", train_args=TRAINING)
+    try:
+        two.half_way(process)
+        two.kill(two.hosts[1])
+        status, said, result = two.ended(process)
+    finally:
+        two.resize(2)
+    assert status != 0
+    assert (result["status"], result["failure"]["node"]) == ("failed", two.hosts[1]), said[-3000:]
+    two.is_empty(60)

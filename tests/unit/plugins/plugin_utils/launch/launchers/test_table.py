@@ -1,0 +1,108 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+import pytest
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.launch.job import Job, Place
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.launch.launchers import mpirun
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.launch.launchers.table import LAUNCHERS
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.launch.request import NODE_FILES
+
+ADDRESSES = {"gpu-1": "10.0.0.1", "gpu-2": "10.0.0.2", "gpu-3": "10.0.0.3"}
+RENDEZVOUS = ["--rdzv-backend=c10d", "--rdzv-id=r1", "--rdzv-endpoint=10.0.0.1:29500"]
+LOG = "--log-dir=/runs/r1/logs/torchrun"
+SHARED = {"TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"}
+MEETING = {"MASTER_ADDR": "10.0.0.1", "MASTER_PORT": "29500"}
+NETWORK = "10.0.0.0/30"
+MPIRUN = ["--map-by", "slot", "--bind-to", "none", "--wdir", "/runs/r1/work"]
+MPIRUN += ["--mca", "btl_tcp_if_include", NETWORK, "--mca", "oob_tcp_if_include", NETWORK]
+
+
+def job(node="gpu-1", count=2, addresses=None, **more):
+    place = Place(node, tuple(ADDRESSES)[:count], addresses or ADDRESSES, 29500)
+    return Job(place, "r1", "/runs/r1", **more)
+
+
+@pytest.mark.parametrize(
+    ("name", "job", "arguments", "variables"),
+    [
+        (
+            "torchrun",
+            job(),
+            ["--nnodes=2", "--rdzv-conf=is_host=1", *RENDEZVOUS, "--local-addr=10.0.0.1", "--max-restarts=0", LOG],
+            {},
+        ),
+        (
+            "torchrun",
+            job("gpu-2", max_restarts=1),
+            ["--nnodes=2", "--rdzv-conf=is_host=0", *RENDEZVOUS, "--local-addr=10.0.0.2", "--max-restarts=1", LOG],
+            SHARED,
+        ),
+        (
+            "elastic",
+            job("gpu-2", 3, max_restarts=3, min_nodes=2),
+            [
+                "--nnodes=2:3",
+                "--rdzv-conf=is_host=0,last_call_timeout=15",
+                *RENDEZVOUS,
+                "--local-addr=10.0.0.2",
+                "--max-restarts=3",
+                LOG,
+            ],
+            SHARED,
+        ),
+        (
+            "elastic",
+            job(count=1),
+            [
+                "--nnodes=1:1",
+                "--rdzv-conf=is_host=1,last_call_timeout=15",
+                *RENDEZVOUS,
+                "--local-addr=10.0.0.1",
+                "--max-restarts=0",
+                LOG,
+            ],
+            SHARED,
+        ),
+        ("mpirun", job(), MPIRUN, MEETING),
+        ("mpirun", job("gpu-2"), MPIRUN, MEETING),
+    ],
+)
+def test_what_a_launcher_is_told_on_a_node(name, job, arguments, variables):
+    launcher = LAUNCHERS[name]
+    assert (launcher.arguments(job), launcher.variables(job)) == (arguments, variables)
+
+
+@pytest.mark.parametrize("name", LAUNCHERS)
+def test_a_launcher_finds_its_files(name):
+    assert all((NODE_FILES / file).is_file() for file in LAUNCHERS[name].files)
+
+
+@pytest.mark.parametrize(
+    ("addresses", "network"),
+    [
+        (["10.0.0.1"], "10.0.0.1/32"),
+        (["10.0.0.4", "10.0.0.5"], "10.0.0.4/31"),
+        (["10.0.1.9", "10.0.0.200", "10.0.1.1"], "10.0.0.0/23"),
+        (["1.0.0.1", "129.0.0.1"], "0.0.0.0/0"),
+        (["10.0.0.1", "fd00::1"], None),
+    ],
+)
+def test_open_mpi_is_kept_to_the_network_of_the_cluster_addresses(addresses, network):
+    assert mpirun.common_network(addresses) == network
+
+
+def test_without_a_network_open_mpi_chooses():
+    there = job(addresses={"gpu-1": "fd00::1", "gpu-2": "fd00::2"})
+    assert LAUNCHERS["mpirun"].arguments(there) == MPIRUN[:6]
+
+
+@pytest.mark.parametrize(("node", "is_first"), [("gpu-1", True), ("gpu-2", False)])
+def test_the_first_node_runs_mpirun_with_all_addresses(node, is_first):
+    more = LAUNCHERS["mpirun"].more(job(node))
+    assert more == {
+        "is_first": is_first,
+        "addresses": ["10.0.0.1", "10.0.0.2"],
+        "programs": list(mpirun.PROGRAMS),
+        "cpus": [],
+    }
