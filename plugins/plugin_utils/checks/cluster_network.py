@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
-from ..documents.network import ClusterLink, Network, Pair
+from ..documents.network import ClusterLink, Network, Speed
 from ..network import findings
 from ..network.population import NODES, Judgement, Sample
 from ..preflight.problem import Problem
@@ -26,7 +26,13 @@ SENTENCES = {
     "interrupted": "{subject} to {target}: the measurement on port {port} broke off: {output}",
     "no_report": "{subject} to {target}: iperf3 gave no result: {output}",
 }
-FIGURES = {"bits_per_second": ("pair_bandwidth", 1e9, "Gbit/s"), "latency": ("pair_latency", 1.0, "ms")}
+RAIL_SENTENCES = SENTENCES | {
+    "no_rail": "{subject} to {target}: {rail} is active on one of them only",
+    "no_program": "{subject} to {target}: perftest is not installed, which role rdma does (rdma_stack: inbox)",
+    "no_server": "{subject} to {target}: perftest does not listen for {rail} on port {port}: {output}",
+    "no_report": "{subject} to {target}: perftest gave no result for {rail} on port {port}: {output}",
+}
+FIGURES = {"bits_per_second": ("bandwidth", 1e9, "Gbit/s"), "latency": ("latency", 1.0, "ms")}
 
 
 def checks(network: Network, is_asked: bool, nodes: int, mtu: int, bandwidth: bool) -> Iterator[Check]:
@@ -35,7 +41,10 @@ def checks(network: Network, is_asked: bool, nodes: int, mtu: int, bandwidth: bo
     yield skipped("interface_mtu", CATEGORY, "the same", why) if why else interface_mtu(network.links, mtu)
     why = why or ("" if bandwidth else NO_SPEED)
     for of, (name, _unit, _word) in FIGURES.items():
-        yield skipped(name, CATEGORY, "as fast as the others", why) if why else speed(network.pairs, of)
+        pairs = [one.speed for one in network.pairs if one.speed]
+        yield skipped(f"pair_{name}", CATEGORY, "as fast as the others", why) if why else speed("pair", pairs, of)
+    for of in FIGURES if network.rails and not why else ():
+        yield speed("rail", network.rails, of)
 
 
 def interface_mtu(links: Iterable[ClusterLink], declared: int) -> Check:
@@ -48,20 +57,21 @@ def interface_mtu(links: Iterable[ClusterLink], declared: int) -> Check:
         reason = f"no interface of {', '.join(unknown)} has the cluster address" if unknown else "no node was examined"
         return compared("interface_mtu", CATEGORY, expected, None, None, reason)
     measured = f"{', '.join(map(str, known))} bytes"
-    return compared("interface_mtu", CATEGORY, expected, measured, not problems, named(problems))
+    return compared("interface_mtu", CATEGORY, expected, measured, not problems, named(problems, SENTENCES))
 
 
-def speed(pairs: Iterable[Pair], of: str) -> Check:
-    """Judge one figure of all pairs; what could not be measured fails with the bandwidth, once."""
-    found = list(pairs)
-    name, unit, word = FIGURES[of]
+def speed(ways: str, speeds: Iterable[Speed], of: str) -> Check:
+    """Judge one figure of all pairs, or of all rails (ways); what could not be measured fails with the bandwidth, once."""
+    found = list(speeds)
+    figure, unit, word = FIGURES[of]
+    name, sentences = f"{ways}_{figure}", SENTENCES if ways == "pair" else RAIL_SENTENCES
     samples, judgement = findings.judge_speeds(found, of)
     problems = findings.speed_problems(found)
     expected = "as fast as the others"
-    measured = _range([one.value / unit for one in samples], word)
+    measured = _range([one.value / unit for one in samples], word, ways)
     if problems and (of == "bits_per_second" or not samples):
         hard = [one for one in problems if one.code != "not_measured"]
-        return compared(name, CATEGORY, expected, measured, False if hard else None, named(hard or problems))
+        return compared(name, CATEGORY, expected, measured, False if hard else None, named(hard or problems, sentences))
     if not samples:
         return compared(name, CATEGORY, expected, None, None, "nothing was measured")
     if judgement is None:
@@ -86,13 +96,13 @@ def _pair_words(one: Sample, unit: float, word: str) -> str:
     return f"{one.source} to {one.target} {one.value / unit:.3g} {word}"
 
 
-def _range(values: list[float], word: str) -> str | None:
+def _range(values: list[float], word: str, ways: str) -> str | None:
     if not values:
         return None
-    return f"{min(values):.3g} to {max(values):.3g} {word} in {len(values)} directions of pairs"
+    return f"{min(values):.3g} to {max(values):.3g} {word} in {len(values)} directions of {ways}s"
 
 
-def named(problems: list[Problem]) -> str:
+def named(problems: list[Problem], sentences: Mapping[str, str]) -> str:
     """Return the sentences of the first problems, and how many more there are."""
-    shown = [SENTENCES[one.code].format(subject=one.subject, **one.detail) for one in problems[:SHOWN]]
+    shown = [sentences[one.code].format(subject=one.subject, **one.detail) for one in problems[:SHOWN]]
     return "; ".join(shown) + (f"; and {len(problems) - SHOWN} more" if len(problems) > SHOWN else "")

@@ -69,7 +69,7 @@ class Probe:
 
 @dataclass(frozen=True)
 class Speed:
-    """One direction of one pair under load; code says why there is no figure: no_connection, interrupted, no_report."""
+    """One direction of one pair, or of one rail of it, under load; code says why there is no figure."""
 
     source: str
     target: str
@@ -78,6 +78,7 @@ class Speed:
     latency: float | None = None  # milliseconds, without load
     code: str = ""
     output: str = ""  # the tool's own words
+    rail: str = ""  # adapter or adapter:port, for RDMA
 
 
 @dataclass(frozen=True)
@@ -105,5 +106,6 @@ class Network:
 
     links: tuple[ClusterLink, ...] = ()
     pairs: tuple[Pair, ...] = ()
+    rails: tuple[Speed, ...] = ()
     full_rounds: int = 0
     rounds: int = 0

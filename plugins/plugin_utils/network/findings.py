@@ -9,7 +9,7 @@ import ipaddress
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
-from ..documents.network import Clock, ClusterLink, Link, Pair, Way
+from ..documents.network import Clock, ClusterLink, Link, Speed, Way
 from ..preflight.problem import Problem
 from .population import Judgement, Sample, judge
 
@@ -103,20 +103,24 @@ def mtu_problems(links: Iterable[ClusterLink], declared: int) -> list[Problem]:
     ]
 
 
-def speed_problems(pairs: Iterable[Pair]) -> list[Problem]:
-    """Return pairs whose speed could not be measured, and why."""
+def speed_problems(speeds: Iterable[Speed]) -> list[Problem]:
+    """Return pairs and rails whose speed could not be measured, and why."""
     return [
-        Problem(one.speed.code, one.source, {"target": one.target, "port": one.speed.port, "output": one.speed.output})
-        for one in pairs
-        if one.speed and one.speed.code
+        Problem(one.code, one.source, {"target": one.target, "port": one.port, "output": one.output, "rail": one.rail})
+        for one in speeds
+        if one.code
     ]
 
 
-def judge_speeds(pairs: Iterable[Pair], of: str) -> tuple[list[Sample], Judgement | None]:
-    """Return (samples, judgement) of ``bits_per_second`` or ``latency``."""
+def judge_speeds(speeds: Iterable[Speed], of: str) -> tuple[list[Sample], Judgement | None]:
+    """Return (samples, judgement) of ``bits_per_second`` or ``latency``; the ends of a rail are the adapters of the nodes."""
     samples = [
-        Sample(one.source, one.target, value)
-        for one in pairs
-        if one.speed and (value := getattr(one.speed, of)) is not None
+        Sample(_end(one.source, one.rail), _end(one.target, one.rail), value)
+        for one in speeds
+        if (value := getattr(one, of)) is not None
     ]
     return samples, judge(samples, higher_is_better=of == "bits_per_second")
+
+
+def _end(node: str, rail: str) -> str:
+    return f"{rail} of {node}" if rail else node

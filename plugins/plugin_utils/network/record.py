@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -36,12 +36,15 @@ def network(nodes: Sequence[str], hostvars: Mapping[str, Mapping[str, Any]]) -> 
     peers, most = list(options.get("peers") or []), int(options.get("rounds") or 0)
     links = [ClusterLink(node, cluster_address(hostvars[node]) or "", found.link) for node, found in seen.items()]
     speeds: dict[tuple[str, str], Speed] = {}
+    rails: list[Speed] = []
     if options.get("bandwidth"):
         # As they were scheduled, also with nodes that are lost since.
         answers = {node: hostvars[node].get("__verify_speeds") or [] for node in peers}
-        speeds = {pair: one for pair, one in measured(rounds(peers, most), answers).items() if seen.keys() >= set(pair)}
+        schedule = rounds(peers, most)
+        speeds = {pair: one for pair, one in measured(schedule, answers).items() if seen.keys() >= set(pair)}
+        rails = [one for one in measured_rails(schedule, answers) if seen.keys() >= {one.source, one.target}]
     chosen = chosen_rounds(len(peers), most)
-    return Network(tuple(links), tuple(_pairs(seen, speeds)), full_rounds(len(peers)), len(chosen))
+    return Network(tuple(links), tuple(_pairs(seen, speeds)), tuple(rails), full_rounds(len(peers)), len(chosen))
 
 
 def measured(
@@ -62,9 +65,23 @@ def measured(
     return found
 
 
+def measured_rails(
+    schedule: Sequence[Sequence[tuple[str, str]]], answers: Mapping[str, Sequence[Mapping[str, Any]]]
+) -> Iterator[Speed]:
+    """Yield the speed of each direction of each rail that the client of a pair answered for."""
+    for number, one in enumerate(schedule):
+        for client, server in one:
+            for rail, ways in sorted((_answer(answers[client], number).get("rails") or {}).items()):
+                for way, (source, target) in {"forward": (client, server), "reverse": (server, client)}.items():
+                    yield parse(Speed, {**ways[way], "source": source, "target": target, "rail": rail}, "rails")
+
+
+def _answer(answers: Sequence[Mapping[str, Any]], number: int) -> Mapping[str, Any]:
+    return answers[number] if number < len(answers) else {}
+
+
 def _directions(answers: Sequence[Mapping[str, Any]], number: int) -> Mapping[str, Mapping[str, Any]]:
-    answer = answers[number] if number < len(answers) else {}
-    return answer.get("bandwidth") or {}
+    return _answer(answers, number).get("bandwidth") or {}
 
 
 def _pairs(seen: Mapping[str, NodeNetwork], speeds: Mapping[tuple[str, str], Speed]) -> Iterable[Pair]:

@@ -97,6 +97,9 @@ def _sentences(found: Measured) -> Iterable[str]:
     if speeds:
         measured = sum(not one.code for one in speeds)
         yield f"Bandwidth was measured on {measured:,} of {len(speeds):,} ways, one pair of each node at a time."
+    if found.rails:
+        measured, rails = sum(not one.code for one in found.rails), len({one.rail for one in found.rails})
+        yield f"RDMA was measured on {measured:,} of {len(found.rails):,} ways of {plural(rails, 'rail')}."
 
 
 Figure = Callable[[Pair], tuple[str, float | None]]

@@ -9,14 +9,15 @@ from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks.cluster_netwo
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.network import Network
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.parsing import parse
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.network.record import network, record
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.network.schedule import rounds
 
 FAST = {"port": 5201, "latency": 0.05, "bits_per_second": 9.4e9}
 WAY = {"size": 1500, "full": True, "reached": True, "rtt": 0.2, "path_mtu": 1500, "source": "10.0.0.1"}
 
 
-def hostvars(names, mtus=None, bandwidth=True, rounds=16, **options):
+def hostvars(names, mtus=None, bandwidth=True, most=16, **options):
     """What role verify has of nodes that are well; each was client of the pairs that it comes first in."""
-    asked = {"peers": list(names), "mtu": 0, "rounds": rounds, "bandwidth": bandwidth, **options}
+    asked = {"peers": list(names), "mtu": 0, "rounds": most, "bandwidth": bandwidth, **options}
     return {
         name: {
             "gpu_cluster_address": f"10.0.0.{number + 1}",
@@ -38,8 +39,6 @@ def hostvars(names, mtus=None, bandwidth=True, rounds=16, **options):
 
 def speeds(found, answers):
     """Give each node an answer for each round: answers(client, server, way)."""
-    from ansible_collections.allreduce.gpu.plugins.plugin_utils.network.schedule import rounds
-
     for one in rounds(list(found), 16):
         met = dict(one)
         for name in found:
@@ -157,7 +156,7 @@ def test_speeds_are_measured_on_request_only():
 
 
 def test_the_record_has_every_pair_and_how_many_rounds_there_are():
-    found = network(list("abcde"), speeds(hostvars("abcde", rounds=16), lambda a, b: FAST))
+    found = network(list("abcde"), speeds(hostvars("abcde", most=16), lambda a, b: FAST))
     assert [(one.source, one.target) for one in found.pairs] == sorted(itertools.permutations("abcde", 2))
     assert (found.full_rounds, found.rounds) == (5, 5)
     assert all(one.way and one.speed and not one.speed.code for one in found.pairs)
@@ -170,3 +169,76 @@ def test_nodes_that_were_lost_are_left_out():
     assert [one.node for one in found.links] == ["b", "c"]
     measured = {(one.source, one.target): one.speed.bits_per_second for one in found.pairs if one.speed}
     assert measured == {("b", "c"): 2e9, ("c", "b"): 2e9}
+
+
+def with_rails(names, answers, adapters=("mlx5_0", "mlx5_1")):
+    """Nodes whose pairs were measured; each rail of each direction as answers(adapter, source, target) says."""
+    found = speeds(hostvars(names), lambda a, b: FAST)
+    for number, one in enumerate(rounds(list(found), 16)):
+        for client, server in one:
+            found[client]["__verify_speeds"][number]["rails"] = {
+                name: {"forward": answers(name, client, server), "reverse": answers(name, server, client)}
+                for name in adapters
+            }
+    return found
+
+
+def rail(gbits=197.0, microseconds=1.5):
+    return {"port": 5203, "bits_per_second": gbits * 1e9, "latency": microseconds / 1000}
+
+
+def test_equal_rails():
+    found = judged(with_rails("abcd", lambda *_: rail()))
+    assert found["rail_bandwidth"]["measured"] == "197 to 197 Gbit/s in 24 directions of rails"
+    assert found["rail_latency"]["measured"] == "0.0015 to 0.0015 ms in 24 directions of rails"
+    assert {one["status"] for one in found.values()} == {"passed"}
+
+
+def test_an_adapter_that_trained_at_half_its_width_is_named_and_its_node_is_not():
+    def answers(name, source, target):
+        return rail(98.0 if name == "mlx5_1" and "c" in (source, target) else 197.0)
+
+    found = judged(with_rails("abcd", answers))
+    assert found["rail_bandwidth"]["status"] == "failed"
+    assert found["rail_bandwidth"]["reason"] == "mlx5_1 of c is slow in both directions, also in its best pair"
+    assert (found["rail_latency"]["status"], found["pair_bandwidth"]["status"]) == ("passed", "passed")
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        ({"port": 5206, "code": "no_rail"}, "b to a: mlx5_1 is active on one of them only"),
+        (
+            {"port": 5206, "code": "no_program", "output": ""},
+            "b to a: perftest is not installed, which role rdma does (rdma_stack: inbox)",
+        ),
+        (
+            {"port": 5206, "code": "no_report", "output": "Couldn't connect to 10.0.0.1:5206"},
+            "b to a: perftest gave no result for mlx5_1 on port 5206: Couldn't connect to 10.0.0.1:5206",
+        ),
+        (
+            {"port": 5206, "code": "no_server", "output": "it ended with 1"},
+            "b to a: perftest does not listen for mlx5_1 on port 5206: it ended with 1",
+        ),
+        (
+            {"port": 5206, "code": "port_in_use", "output": ""},
+            "b to a: port 5206 is in use by another program; choose another verify_network_port",
+        ),
+    ],
+)
+def test_a_rail_that_could_not_be_measured(answer, reason):
+    found = judged(with_rails("abc", lambda name, a, b: answer if (name, a, b) == ("mlx5_1", "b", "a") else rail()))
+    assert (found["rail_bandwidth"]["status"], found["rail_bandwidth"]["reason"]) == ("failed", reason)
+    assert found["rail_latency"]["status"] == "passed"
+
+
+def test_no_rail_no_check():
+    assert set(judged(speeds(hostvars("abc"), lambda a, b: FAST))) == {
+        "interface_mtu",
+        "pair_bandwidth",
+        "pair_latency",
+    }
+    variables = with_rails("abc", lambda *_: rail())
+    for one in variables.values():
+        one["__verify_network"]["bandwidth"] = False
+    assert "rail_bandwidth" not in judged(variables, bandwidth=False)

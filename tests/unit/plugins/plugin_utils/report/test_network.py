@@ -84,6 +84,22 @@ def test_a_speed_that_was_not_measured_says_why():
     assert [one.key for one in found.matrices] == ["bandwidth"]
 
 
+def test_rails_that_were_measured_are_counted():
+    speeds = tuple(
+        Speed(
+            source,
+            target,
+            5203,
+            bits_per_second=1.97e11 if rail == "mlx5_0" else None,
+            code="" if rail == "mlx5_0" else "no_rail",
+            rail=rail,
+        )
+        for source, target in (("a", "b"), ("b", "a"))
+        for rail in ("mlx5_0", "mlx5_1")
+    )
+    assert build(Network(rails=speeds)).sentences == ("RDMA was measured on 2 of 4 ways of 2 rails.",)
+
+
 def test_nothing_examined_is_nothing_said():
     assert build(Network()) == build(parse(Network, {}, "network"))
     assert 'id="network"' not in html.render(cluster.build_report({"format": 1, "nodes": {}}, [], title="Empty"))
