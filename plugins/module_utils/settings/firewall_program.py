@@ -22,7 +22,10 @@ def main(arguments, tree=None, start=None):
     """Load our rules, or restore what was there; a boot before the confirmation restores, too."""
     if len(arguments) != 1 or arguments[0] not in WORDS:
         return "usage: firewall load|restore"
-    machine = firewall.Machine(tree or FileTree(), replace, start or run)
+    begin = start or run
+    if arguments[0] == "load":
+        begin = within_the_unit(begin)
+    machine = firewall.Machine(tree or FileTree(), replace, begin)
     tree, problems = machine.tree, []
     pending = tree.text(firewall.SNAPSHOT)
     snapshot = firewall_plan.parse(pending, firewall.SNAPSHOT) if pending else None
@@ -32,6 +35,19 @@ def main(arguments, tree=None, start=None):
     if arguments[0] == "load" and tree.exists(FILE):
         problems += firewall_live.load_table(machine)
     return "\n".join(map(describe, problems)) or None
+
+
+def within_the_unit(start):
+    """Return ``start`` without what the unit must not do: wait for services, whose jobs may wait for its own, and stop itself."""
+
+    def begin(arguments, data=None):
+        if arguments[0] == "systemctl" and arguments[1] in ("start", "stop"):
+            if arguments[2] == firewall_live.UNIT:
+                return 0, ""
+            arguments = ["systemctl", "--no-block"] + arguments[1:]
+        return start(arguments, data)
+
+    return begin
 
 
 def replace(path, content):

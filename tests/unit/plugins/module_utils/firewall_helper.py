@@ -8,6 +8,7 @@ import os
 import re
 
 from ansible_collections.allreduce.gpu.plugins.module_utils.host import firewalld, nft
+from ansible_collections.allreduce.gpu.plugins.module_utils.settings import firewall_live
 from ansible_collections.allreduce.gpu.plugins.module_utils.settings.firewall import Machine
 
 UFW_RULES = """\
@@ -33,10 +34,15 @@ SERVICE = "LoadState=%s\nActiveState=%s\nUnitFileState=%s\nNeedDaemonReload=no\n
 
 
 class Host:
-    """closed: chains of others by name, with what they refuse; fails: beginnings of commands that end with 1."""
+    """closed: chains of others by name, with what they refuse; fails: beginnings of commands that end with 1.
+
+    While it is booting, whoever waits for a service within our unit waits for ever, for its job waits for that of our unit; and
+    whoever stops our unit stops itself.
+    """
 
     def __init__(self, tree, owner="nftables", closed=(), fails=()):
         self.tree, self.owner, self.fails = tree, owner, list(fails)
+        self.booting = False
         self.text, self.doors, self.ran = None, dict.fromkeys(closed, 0), []
         self.ufw_loaded, self.firewalld_loaded = None, {}
         self.services = {owner: {"enabled": True, "active": True}} if owner != "nftables" else {}
@@ -94,6 +100,11 @@ class Host:
         return json.dumps({"nftables": found})
 
     def systemctl(self, arguments, data):
+        if self.booting and arguments[1] != "show":
+            verb = next(one for one in arguments[1:] if not one.startswith("-"))
+            assert "--no-block" in arguments or verb not in ("start", "stop", "reload", "restart"), "waits for ever"
+            assert (verb, arguments[-1]) != ("stop", firewall_live.UNIT), "stops itself"
+        arguments = [one for one in arguments if one != "--no-block"]
         if arguments[1] != "show":
             state = self.services.get(arguments[-1])
             if state:

@@ -241,6 +241,36 @@ def test_a_reboot_before_the_confirmation_goes_back(tmp_path):
     assert nft.digest_of(host.text) == "aaaa" and not host.tree.exists(firewall.SNAPSHOT)
 
 
+def of_another_release(owner):
+    files = [
+        dict(one, content="# new\n" + one["content"]) if one["path"] == UNIT else one for one in wanted(owner)["files"]
+    ]
+    return dict(wanted(owner), files=files)
+
+
+@pytest.mark.parametrize("owner", ["nftables", "ufw"], indirect=True)
+@pytest.mark.parametrize(
+    "changes",
+    [
+        [wanted],
+        [wanted, of_another_release],
+        [wanted, lambda owner: NOTHING],
+        [wanted, lambda owner: dict(NOTHING, disabled=True)],
+    ],
+    ids=["the unit is new", "the unit changes", "the unit goes", "the owner stops"],
+)
+def test_a_boot_that_goes_back_waits_for_no_service(host, owner, tmp_path, changes):
+    *done, change = changes
+    for one in done:
+        settle(host, one(owner))
+    before = host.live()
+    settle(host, change(owner), rollback=ROLLBACK)
+    (tmp_path / "proc/1/stat").write_text(STAT % 99)
+    host.booting = True
+    assert firewall_program.main(["load"], host.tree, host.run) is None
+    assert host.live() == before and not host.tree.exists(firewall.SNAPSHOT)
+
+
 def test_without_systemd_run_nothing_changes(host, owner, tmp_path):
     before = snapshot(tmp_path), host.live()
     host.fails = ["systemd-run"]
