@@ -57,6 +57,29 @@ def test_one_role_in_somebody_elses_play(cluster, project):
     assert all(run.recap[host]["changed"] == 0 for host in cluster.hosts), run.output[-6000:]
 
 
+@pytest.mark.parametrize("package", ["environment-modules", "lmod"])
+def test_modulefiles_of_the_environments(cluster, project, package):
+    """Both programs that have a command module read them, as a login shell does."""
+    host, asked = cluster.hosts[0], ("--tags", "python_env", "-e", '{"python_env_modulefiles": true}')
+    run = play(cluster, project, "allreduce.gpu.site", *asked)
+    assert run.status == 0, run.output[-6000:]
+    again = play(cluster, project, "allreduce.gpu.site", *asked)
+    assert all(again.recap[one]["changed"] == 0 for one in cluster.hosts), again.output[-6000:]
+    cluster.on(
+        host, f"DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends {package} >/dev/null"
+    )
+    try:
+        shell = "bash --login -c 'module load allreduce/main && python -c \"import sys; print(sys.prefix)\"; %s'"
+        assert cluster.on(host, shell % "true").strip() == "/opt/allreduce/envs/main"
+        gone = cluster.on(host, shell % "module unload allreduce/main; echo ${VIRTUAL_ENV:-none} $PATH").splitlines()[
+            -1
+        ]
+        assert gone.startswith("none ") and "/opt/allreduce/envs" not in gone
+    finally:
+        cluster.on(host, f"apt-get purge -y -qq {package} >/dev/null")
+        cluster.on(host, "rm -r /opt/allreduce/modulefiles /etc/profile.d/zz-allreduce-modules.sh")
+
+
 def test_training_by_its_collection_name(cluster, project):
     run = play(cluster, project, "allreduce.gpu.train", "-e", "train_nodes=1", "--check")
     assert run.status == 0, run.output[-6000:]

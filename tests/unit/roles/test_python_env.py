@@ -118,6 +118,26 @@ def test_an_environment_as_planned_is_left_alone(tmp_path):
     assert "Create environment main]" not in run.output
 
 
+def test_modulefiles_on_request(tmp_path):
+    """What they do to a shell is seen on a host, in scenario 40."""
+    given = facts([{**ENVIRONMENT, "frameworks": {"pytorch": "2.8.0"}}])
+    assert "modulefile" not in run_roles(tmp_path, ["python_env"], given, "--check", "--diff").output.replace(
+        "TASK [allreduce.gpu.python_env : Write modulefiles", ""
+    )
+    run = run_roles(
+        tmp_path, ["python_env"], given, "--check", "--diff", "--extra-vars", '{"python_env_modulefiles": true}'
+    )
+    assert run.status == 0, run.output
+    for line in (
+        "+#%Module1.0",
+        '+module-whatis "Python 3.9, pytorch 2.8.0"',
+        "+conflict allreduce",
+        "+prepend-path PATH /opt/allreduce/envs/main/bin",
+        "+  module use --append /opt/allreduce/modulefiles",
+    ):
+        assert f"\n{line}\n" in run.output, line
+
+
 @pytest.mark.parametrize(
     ("build", "said"),
     [
