@@ -8,8 +8,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 
+from ..drift.selinux import refusals
 from ..preflight.problem import ProblemError
-from ..preflight.text import describe_all
+from ..preflight.text import describe, describe_all
 from ..stack.explain import conflict_line
 from ..stack.inputs import InputError
 from ..stack.interpreters import INTERPRETER
@@ -20,18 +21,18 @@ from .questions import question_from_facts
 
 
 def plan(hosts: Mapping[str, Mapping], version: str, lock: str | None = None, renew: bool = False) -> dict:
-    """Return the plan of these hosts: stacks, refused and shortages, in an order that does not depend on theirs.
+    """Return the plan of these hosts: stacks, refused, shortages and obstacles, in an order that does not depend on theirs.
 
     hosts: variables by name; version: the running ansible-core
 
     stacks: [{hosts, stack, answers}], one for each kind of host, with the answers that came to the same:
     [{hosts, measured, wishes, stack}]; refused: [{hosts, system, gpus, reasons: [text], instead: text or None}];
-    shortages: [text]
+    shortages, obstacles: [text], of what is too small and of what keeps a stack from working
     """
     asked: dict[str, list[str]] = {}
     for name in sorted(hosts):
         asked.setdefault(_key(host_question(hosts[name], version)), []).append(name)
-    found: dict[str, list] = {"stacks": [], "refused": [], "shortages": []}
+    found: dict[str, list] = {"stacks": [], "refused": [], "shortages": [], "obstacles": []}
     for key, names in asked.items():
         question = json.loads(key)
         try:
@@ -49,6 +50,7 @@ def plan(hosts: Mapping[str, Mapping], version: str, lock: str | None = None, re
         asked_for = {"hosts": names, "measured": measured, "wishes": wishes_of(question), "stack": answer["stack"]}
         found["stacks"].append(asked_for)
         found["shortages"] += [f"{name}: {text}" for name in names for text in _shortage(hosts[name], answer["stack"])]
+        found["obstacles"] += [f"{name}: {text}" for name in names for text in _obstacles(hosts[name], answer["stack"])]
     return {**found, "stacks": _by_kind(found["stacks"])}
 
 
@@ -105,7 +107,15 @@ def _gpu(gpu: Mapping) -> str:
 
 
 def _shortage(variables: Mapping, stack: Mapping) -> list[str]:
-    return disk_shortage(stack, (variables.get("ansible_facts") or {}).get("gpu_node_state") or {})
+    return disk_shortage(stack, _state(variables))
+
+
+def _obstacles(variables: Mapping, stack: Mapping) -> list[str]:
+    return [describe(problem) for problem in refusals(stack, _state(variables), variables)]
+
+
+def _state(variables: Mapping) -> Mapping:
+    return (variables.get("ansible_facts") or {}).get("gpu_node_state") or {}
 
 
 def _by_kind(answers: Iterable[Mapping]) -> list[dict]:

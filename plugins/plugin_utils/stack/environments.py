@@ -1,10 +1,11 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The environments of a stack: what is installed in each, as wheels or with conda, and how Horovod is compiled there."""
+"""The environments of a stack: what is installed in each, as wheels or with conda."""
 
 from __future__ import annotations
 
+from .horovod import build
 from .interpreters import interpreter
 from .kinds import Environment, Torch, inside
 from .model import Part, Problem, Solution
@@ -23,22 +24,23 @@ def environment(tables: Tables, problem: Problem, chosen: Solution, name: str, c
         if slot.environment == name and slot.component != "python"
     }
     accelerator = "cpu" if torch and torch.variant == "cpu" else problem.accelerator
-    requirements = _requirements(problem, parts)
+    requirements = _requirements(tables, problem, parts)
+    origin = interpreter(problem.system, parts["python"].version, parts["python"].row)
     return {
         "name": name,
         "python": parts["python"].version,
-        "interpreter": interpreter(problem.system, parts["python"].version, parts["python"].row),
+        "interpreter": origin,
         "accelerator": accelerator,
         "requirements": requirements,
         "index": _index(tables, torch),
         "libraries": _libraries(torch),
         "conda": _conda(tables, problem, parts, requirements),
         "frameworks": dict(sorted(frameworks.items())),
-        "build": _build(tables, problem, parts, cuda_home) if "horovod" in parts else None,
+        "build": build(tables, problem, parts, origin["packages"], cuda_home) if "horovod" in parts else None,
     }
 
 
-def _requirements(problem: Problem, parts: Environment) -> list[str]:
+def _requirements(tables: Tables, problem: Problem, parts: Environment) -> list[str]:
     lines = []
     if "pytorch" in parts:
         lines += [f"torch=={parts['pytorch'].version}"]
@@ -48,6 +50,8 @@ def _requirements(problem: Problem, parts: Environment) -> list[str]:
         lines += [f"tensorflow{extra}=={one.version}"]
     if "cupy" in parts:
         lines += [f"{parts['cupy'].variant}=={parts['cupy'].version}"]
+    if "horovod" in parts:  # what it needs beside them; itself it has no wheels
+        lines += tables.subjects["horovod"]["requirements"]
     return [*lines, "numpy"]
 
 
@@ -89,22 +93,3 @@ def _conda_row(tables: Tables, problem: Problem, torch: Torch) -> CondaRow | Non
         if between and torch.variant in row["builds"] and problem.arch in row["arch"]:
             return row
     return None
-
-
-def _build(tables: Tables, problem: Problem, parts: Environment, cuda_home: str | None) -> Part:
-    """How Horovod is compiled once the frameworks are there."""
-    known = tables.subjects["horovod"]["build_environment"]
-    flags = {**known["all"], **known[problem.accelerator]}
-    flags["HOROVOD_WITH_PYTORCH" if "pytorch" in parts else "HOROVOD_WITHOUT_PYTORCH"] = "1"
-    flags["HOROVOD_WITH_TENSORFLOW" if "tensorflow" in parts else "HOROVOD_WITHOUT_TENSORFLOW"] = "1"
-    if problem.accelerator == "cuda":
-        capabilities = sorted({gpu.row["compute_capability"] for gpu in problem.gpus}, key=float)
-        flags["HOROVOD_BUILD_CUDA_CC_LIST"] = ",".join(one.replace(".", "") for one in capabilities)
-        flags.update({"HOROVOD_CUDA_HOME": cuda_home} if cuda_home else {})
-    row = parts["horovod"].row
-    return {
-        "requirement": row["requirement"],
-        "cxx_standard": row["cxx_std"],
-        "environment": dict(sorted(flags.items())),
-        "build_isolation": False,
-    }

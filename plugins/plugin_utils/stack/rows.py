@@ -226,12 +226,24 @@ class CupyRow(TypedDict):
     numpy: str
 
 
+class SourceArchive(TypedDict):
+    """What the package index has of a release without wheels; standard_files: which of it set the C++ standard."""
+
+    file: str
+    sha256: str
+    standard_files: list[str]
+
+
 class HorovodRow(TypedDict):
+    """torch_below: by accelerator, as CUDA code was not compiled with every C++ standard."""
+
     version: str
     requirement: str
+    source: SourceArchive
     cxx_std: int
-    torch_below: str
+    torch_below: dict[Accelerator, str]
     tensorflow_below: str
+    python_below: str
     gcc_min: str
 
 

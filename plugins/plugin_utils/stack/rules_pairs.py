@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from .horovod import cxx_standard
 from .kinds import Cupy, Driver, GpuModel, Horovod, Library, Python, System, Tensorflow, Toolkit, Torch
 from .libraries import SpecifierSet
 from .rule import Context, rule
@@ -127,12 +128,38 @@ def cupy_driver_floor(context: Context, cupy: Cupy, driver: Driver) -> str | Non
 
 @rule("horovod-pytorch", "horovod", "pytorch", sources=("S13", "S18"))
 def horovod_pytorch(context: Context, horovod: Horovod, torch: Torch) -> str | None:
-    """PyTorch's headers ask for a newer C++ standard than a Horovod release sets."""
-    if at_least(torch.version, horovod.row["torch_below"]):
-        return (
-            f"Horovod {horovod.version} compiles with C++{horovod.row['cxx_std']} and builds with "
-            f"PyTorch below {horovod.row['torch_below']} only, not with {torch.version}"
+    """PyTorch's headers ask for a newer C++ standard than a Horovod release sets; raised, it compiled so far."""
+    below = horovod.row["torch_below"][context.accelerator]
+    if at_least(torch.version, below):
+        needed, target = (
+            cxx_standard(context.tables, torch.version)["standard"],
+            "GPUs" if context.accelerator == "cuda" else "CPUs",
         )
+        return (
+            f"Horovod {horovod.version} for {target} compiles with PyTorch below {below} only, not with {torch.version}, "
+            f"whose headers need C++{needed}"
+        )
+    return None
+
+
+@rule("horovod-pytorch-compiler", "os", "pytorch", sources=("S12", "H1", "H2"), needs="horovod")
+def horovod_pytorch_compiler(context: Context, os: System, torch: Torch) -> str | None:
+    """The compiler of the distribution has to know the C++ of PyTorch's headers."""
+    needed = cxx_standard(context.tables, torch.version)
+    if os.row["gcc"] and not at_least(os.row["gcc"], needed["gcc_min"]):
+        return (
+            f"Horovod for PyTorch {torch.version} is compiled with C++{needed['standard']}, for which g++ "
+            f"{needed['gcc_min']} or newer is needed; {os.version} has {os.row['gcc']}"
+        )
+    return None
+
+
+@rule("horovod-python", "horovod", "python", sources=("S18",))
+def horovod_python(context: Context, horovod: Horovod, python: Python) -> str | None:
+    """Its CMake files import distutils."""
+    below = horovod.row["python_below"]
+    if at_least(python.version, below):
+        return f"Horovod {horovod.version} is compiled with Python's distutils, which Python {below} and newer have not"
     return None
 
 

@@ -24,8 +24,29 @@ class Conda(TypedDict):
     base_channel: str
 
 
+class CxxStandard(TypedDict):
+    """The C++ standard of PyTorch's headers from a release on, and the first g++ that compiles them."""
+
+    torch: str
+    standard: int
+    gcc_min: str
+
+
+class BuildPackages(TypedDict):
+    """What compiles, by package manager; headers: what the name of an interpreter's package ends in that has its headers."""
+
+    names: list[str]
+    headers: str
+
+
 class Horovod(TypedDict):
     build_environment: dict[Accelerator | Literal["all"], dict[str, str]]
+    controllers: list[str]
+    operations: dict[Accelerator, list[str]]
+    cxx_standards: list[CxxStandard]
+    packages: dict[str, BuildPackages]
+    requirements: list[str]
+    tools: list[str]
 
 
 class InstallerOptions(TypedDict):

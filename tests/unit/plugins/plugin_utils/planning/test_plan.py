@@ -89,6 +89,29 @@ def test_a_disk_that_is_too_small_is_told_with_its_host():
     assert planned(a=DESCRIBED, b=MEASURED)["shortages"][0].startswith("b: 20 MiB are free under /opt")
 
 
+def enforcing(on, **state):
+    """An Ubuntu with a GPU whose administrator uses SELinux."""
+    booleans = {"secure_mode_insmod": {"active": on, "pending": on}}
+    known = {"selinux": {"mode": "enforcing", "configured": "enforcing", "booleans": booleans}, **state}
+    return {**DESCRIBED, "ansible_facts": {"gpu_node_state": known}}
+
+
+@pytest.mark.parametrize(
+    ("variables", "obstacles"),
+    [
+        (enforcing(True), ["b: SELinux's boolean secure_mode_insmod is on"]),
+        (enforcing(False), []),
+        (enforcing(True, driver={"loaded": "580.95.05", "installed": "580.95.05"}), []),
+        ({**enforcing(True), "nvidia_driver_state": "absent"}, []),
+        ({**enforcing(True), "gpu_stack_host": {"os": "ubuntu 22.04", "gpus": []}}, []),
+        (MEASURED, []),
+    ],
+    ids=["no module loads", "modules load", "the driver is there", "no driver wanted", "no GPU", "not SELinux"],
+)
+def test_a_host_that_would_load_no_driver_is_told(variables, obstacles):
+    assert [text.split(",")[0] for text in planned(a=DESCRIBED, b=variables)["obstacles"]] == obstacles
+
+
 def test_a_lock_is_followed_and_its_refusal_told(tmp_path):
     path = tmp_path / "stack.lock.yml"
     stacks = [one["stack"] for one in planned(a=DESCRIBED)["stacks"]]

@@ -29,6 +29,7 @@ AARCH64 = table("torch")["aarch64_sass"]
 TENSORFLOW = {release: row for row in table("tensorflow")["rows"] for release in row["releases"]}
 CUPY = {release: row for row in table("cupy")["rows"] for releases in row["wheels"].values() for release in releases}
 HOROVOD = {row["version"]: row for row in table("horovod")["rows"]}
+CXX = table("horovod")["cxx_standards"]
 CUDNN = {(row["version"], row["cuda"]): row for row in table("cudnn")["rows"]}
 KERNELS = table("kernels")["rows"]
 ARCHIVES = {(row["id"], row["version"], row["branch"]) for row in table("archives")["rows"]}
@@ -340,14 +341,29 @@ def check_tensorflow(stack, environment, cuda_majors):
     return wrong
 
 
+def check_standard(stack, environment, row, gcc):
+    """PyTorch's headers have a C++ standard that Horovod and the compiler have to reach."""
+    torch, wrong = n(environment["frameworks"]["pytorch"]), []
+    if torch >= n(row["torch_below"]["cuda" if stack["gpus"] else "cpu"]):
+        wrong.append("Horovod does not build with this PyTorch")
+    needed = max((one for one in CXX if torch >= n(one["torch"])), key=lambda one: n(one["torch"]))
+    if gcc and int(gcc) < int(needed["gcc_min"]):
+        wrong.append("compiler too old for PyTorch's headers")
+    if environment["build"]["cxx_standard"] < needed["standard"]:
+        wrong.append("Horovod's C++ is older than that of PyTorch's headers")
+    return wrong
+
+
 def check_horovod(stack, environment):
     frameworks, wrong = environment["frameworks"], []
     row = HOROVOD[frameworks["horovod"]]
-    if "pytorch" in frameworks and n(frameworks["pytorch"]) >= n(row["torch_below"]):
-        wrong.append("Horovod does not build with this PyTorch")
+    gcc = DISTROS[stack["os"]["id"], stack["os"]["version"]]["gcc"]
+    if "pytorch" in frameworks:
+        wrong += check_standard(stack, environment, row, gcc)
+    if n(environment["python"]) >= n(row["python_below"]):
+        wrong.append("Horovod is not compiled with this Python")
     if "tensorflow" in frameworks and n(frameworks["tensorflow"]) >= n(row["tensorflow_below"]):
         wrong.append("Horovod breaks with this TensorFlow")
-    gcc = DISTROS[stack["os"]["id"], stack["os"]["version"]]["gcc"]
     if gcc and int(gcc) < int(row["gcc_min"]):
         wrong.append("compiler too old for Horovod")
     if stack["gpus"]:

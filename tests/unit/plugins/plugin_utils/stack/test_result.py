@@ -144,11 +144,41 @@ def test_horovods_build():
         "HOROVOD_GPU": "CUDA",
         "HOROVOD_GPU_OPERATIONS": "NCCL",
         "HOROVOD_NCCL_LINK": "SHARED",
+        "HOROVOD_WITHOUT_MPI": "1",
         "HOROVOD_WITHOUT_MXNET": "1",
         "HOROVOD_WITHOUT_TENSORFLOW": "1",
         "HOROVOD_WITH_GLOO": "1",
         "HOROVOD_WITH_PYTORCH": "1",
     }
+
+
+@pytest.mark.parametrize(
+    ("os", "gpus", "expected"),
+    [
+        ("ubuntu 22.04", ["A40"], (["nccl"], ["pytorch"], ["g++", "make", "cmake", "python3.10-dev"])),
+        ("ubuntu 22.04", [], (["gloo"], ["pytorch"], ["g++", "make", "cmake", "python3.10-dev"])),
+        (
+            "debian 13",
+            [],
+            (["gloo"], ["pytorch"], ["g++", "make", "cmake"]),
+        ),  # a standalone interpreter, with its headers
+        ("rocky 8", [], (["gloo"], ["pytorch"], ["gcc-c++", "make", "cmake", "python3.11-devel"])),
+        ("rocky 9", [], (["gloo"], ["pytorch"], ["gcc-c++", "make", "cmake", "python3.11-devel"])),
+    ],
+    ids=str,
+)
+def test_what_horovod_has_and_what_compiles_it(os, gpus, expected):
+    build = stack(os, gpus=gpus, horovod="0.28.1")["environments"][0]["build"]
+    assert build["controllers"] == ["gloo"]
+    assert (build["operations"], build["frameworks"], build["packages"]) == expected
+    assert build["source"]["sha256"] and build["source"]["standard"] == 14
+    assert all("--hash=sha256:" in one for one in build["tools"])
+
+
+def test_what_horovod_needs_beside_the_frameworks_is_in_its_environment():
+    needed = {"cloudpickle", "psutil", "pyyaml", "packaging", "cffi>=1.4.0"}
+    assert needed <= set(stack(gpus=[], horovod="0.28.1")["environments"][0]["requirements"])
+    assert not needed & set(stack(gpus=[])["environments"][0]["requirements"])
 
 
 def test_horovod_without_a_gpu_speaks_gloo():

@@ -1,0 +1,54 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How Horovod is compiled in an environment: from which source, with which flags and tools, and what it then has."""
+
+from __future__ import annotations
+
+from .kinds import Environment
+from .model import Part, Problem
+from .subjects import CxxStandard
+from .tables import Tables
+from .versions import at_least
+
+
+def cxx_standard(tables: Tables, torch: str) -> CxxStandard:
+    """Return what a release of PyTorch asks of those who compile against its headers."""
+    return [one for one in tables.subjects["horovod"]["cxx_standards"] if at_least(torch, one["torch"])][-1]
+
+
+def build(tables: Tables, problem: Problem, parts: Environment, interpreter: list[str], cuda_home: str | None) -> Part:
+    """Return the build of one environment; interpreter: its packages, if the distribution has it."""
+    row, known = parts["horovod"].row, tables.subjects["horovod"]
+    standard = cxx_standard(tables, parts["pytorch"].version)["standard"] if "pytorch" in parts else 0
+    return {
+        "version": row["version"],
+        "requirement": row["requirement"],
+        "source": dict(row["source"], standard=row["cxx_std"]),
+        "cxx_standard": max(standard, row["cxx_std"]),
+        "controllers": known["controllers"],
+        "operations": known["operations"][problem.accelerator],
+        "frameworks": [name for name in ("pytorch", "tensorflow") if name in parts],
+        "environment": _flags(tables, problem, parts, cuda_home),
+        "packages": _packages(tables, problem, interpreter),
+        "tools": known["tools"],
+        "build_isolation": False,
+    }
+
+
+def _flags(tables: Tables, problem: Problem, parts: Environment, cuda_home: str | None) -> dict[str, str]:
+    known = tables.subjects["horovod"]["build_environment"]
+    flags = {**known["all"], **known[problem.accelerator]}
+    for name in ("pytorch", "tensorflow"):
+        flags[f"HOROVOD_{'WITH' if name in parts else 'WITHOUT'}_{name.upper()}"] = "1"
+    if problem.accelerator == "cuda":
+        capabilities = sorted({gpu.row["compute_capability"] for gpu in problem.gpus}, key=float)
+        flags["HOROVOD_BUILD_CUDA_CC_LIST"] = ",".join(one.replace(".", "") for one in capabilities)
+        flags.update({"HOROVOD_CUDA_HOME": cuda_home} if cuda_home else {})
+    return dict(sorted(flags.items()))
+
+
+def _packages(tables: Tables, problem: Problem, interpreter: list[str]) -> list[str]:
+    """Compilers and, of an interpreter of the distribution, its headers; others bring theirs."""
+    known = tables.subjects["horovod"]["packages"][problem.system["package_manager"]]
+    return known["names"] + [name + known["headers"] for name in interpreter[:1]]
