@@ -10,11 +10,16 @@ version_added: 0.1.0
 author: The allreduce.gpu authors (@allreduce)
 description:
   - One line for each node and one for the cluster, with the checks that failed or could not be decided below it.
+positional: accept_unknown
 options:
   _input:
     description: What P(allreduce.gpu.verification#filter) returned.
     type: dict
     required: true
+  accept_unknown:
+    description: Whether checks that nobody could decide are left out of C(verdict).
+    type: bool
+    default: false
 """
 
 EXAMPLES = """
@@ -25,7 +30,7 @@ EXAMPLES = """
 
 RETURN = """
 _value:
-  description: C(lines) to show, and C(verdict), a sentence that names the failed checks and is empty without any.
+  description: C(lines) to show, and C(verdict), a sentence that names the checks that did not pass and is empty without any.
   type: dict
 """
 

@@ -76,6 +76,7 @@ node_probe:
     clock_synchronised: true
     environments: {main: {torch: {version: 2.13.0+cpu, cuda_available: false, device_count: 0, libraries: {cuda: null, cudnn: null, nccl: null}}}}
     peers: {gpu-2: {address: 10.0.0.12, resolved: [10.0.0.12], ssh: null, clock: {least: -0.21, most: 0.02}}}
+    selinux_denials: {problem: null, complete: true, denials: []}
     network:
       own_name: [10.0.0.11]
       link: {interface: ens1, mtu: 9000, speed: 25000, lower: {}, shared: {}}
@@ -90,8 +91,10 @@ node_probe:
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.host import probes
+from ..module_utils.host.audit import read_denials
 from ..module_utils.host.paths import try_network
 from ..module_utils.host.ssh_account import read_account
+from ..module_utils.machine.files import FileTree
 
 NETWORK = {
     "name": {"type": "str", "required": True},
@@ -124,6 +127,7 @@ def main():
             "environments": {name: probes.probe_environment(name, modules, user) for name, modules in environments},
             "peers": probes.probe_peers(parameters["peers"], parameters["user"]),
             "ssh_account": read_account(parameters["user"], peer, probes.run),
+            "selinux_denials": read_denials(FileTree(), probes.user_number(user)),
             "network": try_network(parameters["network"], parameters["peers"]),
         },
     )

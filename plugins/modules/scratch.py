@@ -164,7 +164,7 @@ def main():
 
     machine = Machine(
         FileTree("/"), lambda path, content: replace_file(module, path, content), run, program_output(module, "/"),
-        lambda: str(uuid.uuid4()),
+        lambda: str(uuid.uuid4()), label=lambda path: module.set_default_selinux_context(path, False),
     )  # fmt: skip
     try:
         if module.params["state"] == "absent":

@@ -77,8 +77,8 @@ def test_runfile(host):
         "enabled",
         "active",
     ]
-    # Both units do their job within their sandbox.
-    host.run("systemctl restart nvidia-persistenced allreduce-gpu-settings")
+    # Within its sandbox.
+    host.run("systemctl restart nvidia-persistenced")
     again = host.stack(**INSTALLER)
     assert again.recap[host.host]["changed"] == 0, again.output
 

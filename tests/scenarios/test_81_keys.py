@@ -51,7 +51,7 @@ def test_keys_are_rotated_once(nodes):
     old = public(nodes)
     rotate = ("-e", "cluster_ssh_rotate=2026-11")
     refused = play(nodes, *rotate, "--limit", nodes.hosts[0], status=2)
-    assert f"{nodes.hosts[1]} take no part in this run" in refused.words
+    assert f"{nodes.hosts[1]} takes no part in this run" in refused.words
     assert public(nodes) == old
     run = play(nodes, *rotate)
     assert not unchanged(run)

@@ -57,6 +57,9 @@ def test_gpus_have_the_declared_settings(host, gpu_node):
     assert [gpu["power_limit_watts"]["current"] for gpu in gpu_node["gpus"]] == [250] * 4
     assert all(gpu["persistence_mode"] for gpu in gpu_node["gpus"])
     assert host.service("allreduce-gpu-settings").is_enabled
+    # As at the next boot, within its sandbox.
+    host.check_output("systemctl restart allreduce-gpu-settings")
+    assert host.check_output("systemctl show -P ConditionResult allreduce-gpu-settings") == "yes"
 
 
 def test_pin_wins_over_a_newer_branch(host):

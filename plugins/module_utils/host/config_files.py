@@ -15,6 +15,7 @@ import re
 import stat
 import tempfile
 
+from ..machine.files import make_directories
 from .as_user import as_user
 
 ABSENT = {"state": "absent", "content": None, "mode": None, "owner": None, "group": None}
@@ -152,14 +153,14 @@ def _replace(path, content):
 
 
 def _take(wanted, steps, write):
-    path = wanted["path"]
+    path, make = wanted["path"], os.makedirs if wanted.get("as_owner") else make_directories
     if "remove" in steps:
         os.unlink(path)
     if "make_directory" in steps:
-        os.makedirs(path, 0o755)
+        make(path)
     if "write" in steps:
         if not os.path.isdir(os.path.dirname(path)):
-            os.makedirs(os.path.dirname(path), 0o755)
+            make(os.path.dirname(path))
         write(path, wanted["content"])
     if steps and wanted["state"] != "absent":
         os.chown(path, pwd.getpwnam(wanted["owner"]).pw_uid, grp.getgrnam(wanted["group"]).gr_gid)

@@ -10,6 +10,8 @@ __metaclass__ = type
 import os
 import stat
 
+from ..machine.files import make_directories
+
 
 def read(tree, path):
     """Return {content, mode, owner, group} of a file, {link} of a link, None where nothing is; ValueError for a directory."""
@@ -55,7 +57,7 @@ def put(tree, path, entry, replace):
         os.unlink(place)
         return
     if not os.path.isdir(os.path.dirname(place)):
-        os.makedirs(os.path.dirname(place), 0o755)
+        make_directories(os.path.dirname(place))
     if "link" in entry:
         if os.path.lexists(place):
             os.unlink(place)

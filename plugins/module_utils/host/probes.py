@@ -95,6 +95,14 @@ def known_user(user):
     return user
 
 
+def user_number(user):
+    """Return the number of a user, None without one; root is nobody's training user: all that root does would be training."""
+    try:
+        return pwd.getpwnam(user).pw_uid or None
+    except (KeyError, TypeError):
+        return None
+
+
 def probe_nvidia_smi():
     """Return {``exit_code``, ``lines``} and what ``parse_nvidia_smi`` makes of them."""
     code, lines = run(["nvidia-smi", "-L"])

@@ -10,6 +10,7 @@ __metaclass__ = type
 import os
 
 from ..host import kept_files
+from ..machine.files import make_directories
 from ..machine.problems import problem
 from . import disks, plan, reading
 from . import record as records
@@ -22,12 +23,13 @@ ROUNDS = 5
 class Machine:
     """The doors to a node: ``replace(path, bytes)`` puts a file in place, ``run(arguments)`` returns (exit code, output).
 
-    ``output(arguments)`` returns what a program prints that only reads, None where it fails.
+    ``output(arguments)`` returns what a program prints that only reads, None where it fails; ``label(path)`` gives a file the label
+    that SELinux's policy has for it, where there is one.
     """
 
-    def __init__(self, tree, replace, run, output, new_uuid, is_free=disks.is_free):
+    def __init__(self, tree, replace, run, output, new_uuid, is_free=disks.is_free, label=None):
         self.tree, self.replace, self.run, self.output = tree, replace, run, output
-        self.new_uuid, self.is_free = new_uuid, is_free
+        self.new_uuid, self.is_free, self.label = new_uuid, is_free, label or (lambda path: None)
 
 
 def settle(machine, wanted, check=False):
@@ -106,6 +108,7 @@ def _apply(machine, one):
         place = machine.tree.path(one["subject"])
         os.chown(place, one["after"]["uid"], one["after"]["gid"])
         os.chmod(place, int(one["after"]["mode"], 8))
+        machine.label(place)  # the root of a new file system has none, and neither would what is made below it
     return _start(machine, one["command"]) if one["command"] else []
 
 
@@ -125,7 +128,7 @@ def _directory(machine, one):
     if one["after"] is None:
         kept_files.remove_empty(machine.tree, [one["subject"]])
         return []
-    os.makedirs(place, 0o755)
+    make_directories(place)
     os.chmod(place, 0)
     return []
 

@@ -28,7 +28,7 @@ from ..rdma.answer import adapters as rdma_adapters
 from ..rdma.answer import comparisons as rdma_comparisons
 from ..scratch.answer import comparisons as scratch_comparisons
 from ..tuning.answer import comparisons as tuning_comparisons
-from . import cluster_network, paths, pcie
+from . import cluster_network, paths, pcie, selinux
 from .check import Check, on_node
 from .node import collective_checks, lost_node_checks, node_checks
 from .plan import cluster_address, gpu_compute, runs_without_gpus
@@ -83,6 +83,7 @@ def describe(name: str, hostvars: Mapping[str, Mapping], present: bool) -> dict[
     comparisons += _ssh_comparisons(variables, probe.get("node_probe") or {}) if present else []
     checks = node_checks(comparisons, stack, state, gpu_node, *answers) if present else lost_node_checks(name)
     checks += on_node(name, pcie.checks(facts.get("gpu_pcie"), gpu_node)) if present else []
+    checks += on_node(name, selinux.checks(stack, state, variables, answers[1] or {})) if present else []
     checks += path_checks(name, variables) if present else []
     return {
         "address": cluster_address(variables),
@@ -119,9 +120,9 @@ def all_checks(document: Mapping) -> list[Check]:
     return found + list(document["cluster_checks"])
 
 
-def summary(document: Mapping) -> dict[str, Any]:
-    """Return {``lines`` to show, ``verdict``: a sentence that names the failed checks, empty without any}."""
-    return {"lines": summary_lines(document), "verdict": verdict(document)}
+def summary(document: Mapping, accept_unknown: bool = False) -> dict[str, Any]:
+    """Return {``lines`` to show, ``verdict``: a sentence that names what did not pass, empty without any}."""
+    return {"lines": summary_lines(document), "verdict": verdict(document, accept_unknown)}
 
 
 def summary_lines(document: Mapping) -> list[str]:
@@ -150,8 +151,13 @@ def sentence(entry: Check) -> str:
     return (seen + entry["reason"]).strip()
 
 
-def verdict(document: Mapping) -> str:
-    failed = [f"{entry['name']} on {entry['node']}" for entry in all_checks(document) if entry["status"] == "failed"]
-    if not failed:
-        return ""
-    return f"{len(failed)} of {len(all_checks(document))} checks failed: {', '.join(failed)}."
+def verdict(document: Mapping, accept_unknown: bool = False) -> str:
+    """Return a sentence about the checks that failed, and unless they are accepted those that nobody could decide."""
+    found = all_checks(document)
+    words = {"failed": "failed"} if accept_unknown else {"failed": "failed", "unknown": "could not be decided"}
+    parts = []
+    for status, word in words.items():
+        names = [f"{entry['name']} on {entry['node']}" for entry in found if entry["status"] == status]
+        if names:
+            parts.append(f"{len(names)} of {len(found)} checks {word}: {', '.join(names)}.")
+    return " ".join(parts)

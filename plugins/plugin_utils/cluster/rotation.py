@@ -18,5 +18,5 @@ def rotation_problems(rotation: str, absent: Collection[str], kept: Mapping[str,
     take the old keys of all, and none of the new ones.
     """
     if absent and not all(one.get("rotated", True) for one in kept.values()):
-        return [Problem("partial_rotation", rotation, {"absent": ", ".join(sorted(absent))})]
+        return [Problem("partial_rotation", rotation, {"absent": sorted(absent)})]
     return []

@@ -65,6 +65,23 @@ class SecureBoot:
 
 
 @dataclass(frozen=True)
+class Boolean:
+    """A switch of SELinux's policy: as it is, and as it will be when somebody commits what was written."""
+
+    active: bool = False
+    pending: bool = False
+
+
+@dataclass(frozen=True)
+class Selinux:
+    """SELinux of a node that has it."""
+
+    mode: str | None = None  # enforcing | permissive | disabled; None where the kernel does not tell
+    configured: str | None = None  # for the next boot; None where the configuration does not tell
+    booleans: dict[str, Boolean] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Service:
     """State of a systemd unit; None where systemd could not be asked."""
 
@@ -144,6 +161,7 @@ class Observed:
     dkms: tuple[DkmsBuild, ...] | None = None
     driver: InstalledDriver | None = None
     secure_boot: SecureBoot = field(default_factory=SecureBoot)
+    selinux: Selinux | None = None  # Debian and Ubuntu have none
     services: dict[str, Service] = field(default_factory=dict)
     kernel_modules: dict[str, KernelModule] | None = None  # those that a service of ours may need
     disk_free_mib: dict[str, int] = field(default_factory=dict)

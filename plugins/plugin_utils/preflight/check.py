@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ..launch.request import check_numbers, plan_request
+from ..launch.request import check_numbers, least_nodes, plan_request
 from .inventory import group_problems, known_address_problems
 from .options import value_problems
 from .problem import Problem, ProblemError
@@ -95,13 +95,14 @@ def training_problems(
     host = next(name for name in world.nodes if name in world.playing)
     given = {**world.hosts[host], **world.command_line}
     values = {name: resolve(host, given.get(name, option.get("default"))) for name, option in options.items()}
-    needed = ("train_nodes", "train_script", "train_files", "train_nproc_per_node", "train_port", "train_lease")
+    needed = ("train_nodes", "train_script", "train_files", "train_nproc_per_node", "train_port", "train_lease",
+              "train_launcher", "train_min_nodes")  # fmt: skip
     if any(values[name] is UNRESOLVED for name in needed):
         return []
-    nodes, script, files, nproc, port, lease = (values[name] for name in needed)
+    nodes, script, files, nproc, port, lease, launcher, least = (values[name] for name in needed)
     try:
         check_numbers({"nproc_per_node": str(nproc), "port": int(port), "lease": int(lease)})
-        plan_request(
+        plan = plan_request(
             list(world.nodes),
             nodes=nodes,
             script=script,
@@ -110,6 +111,11 @@ def training_problems(
             playing=world.playing,
             forks=forks,
         )
+        # Its default follows from the launcher's, which is not known where the launcher is not set.
+        restarts = values["train_max_restarts"]
+        enough = 1 if restarts is UNRESOLVED else int(restarts)
+        asked = {"launcher": launcher, "min_nodes": int(least), "max_restarts": enough}
+        least_nodes(asked, len(plan["nodes"]))
     except ProblemError as error:
         return list(error.problems)
     return []

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from .firewall_text import FIREWALL
@@ -59,7 +59,7 @@ SENTENCES = {
         "'{key}'}}."
     ),
     "partial_rotation": (
-        "cluster_ssh_rotate asks for new keys, which needs all nodes at once, and {absent} take no part in this run; run again "
+        "cluster_ssh_rotate asks for new keys, which needs all nodes at once, and {absent} {takes} no part in this run; run again "
         "without --limit and serial when they answer, or take cluster_ssh_rotate back."
     ),
     "no_host_name": (
@@ -75,7 +75,7 @@ SENTENCES = {
     ),
     "training_unknown": "train_nodes names {unknown}, not in group gpu_nodes; choose from {available}.",
     "training_absent": (
-        "{nodes} should train but take no part in this play; remove the limit, serial or failure that keeps them "
+        "{nodes} should train but {takes} no part in this play; remove the limit, serial or failure that keeps them "
         "out, or choose other nodes."
     ),
     "too_few_forks": (
@@ -88,6 +88,19 @@ SENTENCES = {
     "wrong_arguments": "The script's arguments '{subject}' cannot be split ({error}); give a list.",
     "wrong_nproc": "nproc_per_node is '{subject}'; set it to auto or to a number from 1.",
     "wrong_port": "port is {subject}; set it to a number from 1 to 65535.",
+    "unknown_launcher": "There is no launcher '{subject}'; set train_launcher to one of {choices}.",
+    "elastic_alone": (
+        "train_launcher is {subject}, which goes on without nodes that were lost, but the run has {nodes} node; set train_nodes to "
+        "two or more, or train_launcher to torchrun."
+    ),
+    "elastic_without_restarts": (
+        "max_restarts is {subject}, but ranks that lost another one have to start again; set it to 1 or more, or the launcher to torchrun."
+    ),
+    "wrong_min_nodes": "train_min_nodes is {subject}, but the run has {nodes} nodes; set a number from 1 to {nodes}, or 0 for all.",
+    "min_nodes_unused": (
+        "train_min_nodes is {subject}, but train_launcher {launcher} needs all nodes; set train_launcher to elastic, or leave "
+        "train_min_nodes out."
+    ),
     "short_lease": "lease is {subject} s; set it to {least} s or more.",
     "wrong_request": "gpu_stack_request is {value}; set it to a dictionary such as {{driver: '535'}}.",
     "unknown_request_key": "The request has no key '{subject}'; did you mean {nearest}?",
@@ -221,6 +234,10 @@ SENTENCES = {
     "scratch_negative": "{subject} is {value}; give 0 or a larger number.",
     "scratch_refused": "scratch_mount_options has {subject}, which is refused: {reason} ({source}); take it out.",
     "scratch_no_option": "scratch_mount_options has {subject}, which is not one option; give each as an entry of its own.",
+    "selinux_no_modules": (
+        "SELinux's boolean {subject} is on, so that no kernel module can be loaded, the driver's neither; run "
+        "'setsebool -P {subject} off' there, and turn it on again, without -P, once the driver is loaded."
+    ),
     "report_not_read": "{subject} cannot be read ({error}); correct its permissions, or set another report_directory.",
     "report_not_written": (
         "{subject} cannot be written ({error}); free some space or correct its permissions, or set another "
@@ -246,12 +263,18 @@ TYPES = {
 def describe(problem: Problem) -> str:
     """Return the sentence for one problem."""
     values = {name: _words(name, value) for name, value in problem.detail.items()}
-    return SENTENCES[problem.code].format(subject=problem.subject, **values)
+    return SENTENCES[problem.code].format(subject=problem.subject, takes=_takes(problem.detail), **values)
 
 
 def describe_all(problems: Iterable[Problem]) -> str:
     """Return the sentences for several problems, each once."""
     return " ".join(dict.fromkeys(describe(problem) for problem in problems))
+
+
+def _takes(detail: Mapping[str, Any]) -> str:
+    """Return the verb for the nodes that a sentence is about."""
+    names = detail.get("absent") or detail.get("nodes")
+    return "take" if isinstance(names, (list, tuple)) and len(names) > 1 else "takes"
 
 
 def _words(name: str, value: Any) -> str:

@@ -83,7 +83,7 @@ def test_every_problem_at_once_with_a_limit(tmp_path, playbook):
         ("plan", {}, ["-e", '{"gpu_stack_request": "latest"}'], "gpu_stack_request (set on the command line) is 'latest'; set it to a dictionary."),
         ("verify", {"gpu_cluster_address": "10.0.0.9"}, ["-e", "gpu_cluster_address=10.0.0.9"], "gpu-1, gpu-2 have the same cluster address 10.0.0.9"),
         ("plan", {}, ["--limit", "login"], "The limit login leaves no host of the group gpu_nodes; choose from gpu-1, gpu-2."),
-        ("train", {}, ["--limit", "gpu-1"], "gpu-2 should train but take no part in this play"),
+        ("train", {}, ["--limit", "gpu-1"], "gpu-2 should train but takes no part in this play"),
         ("train", {}, ["-f", "1"], "Training on 2 nodes needs as many forks, but Ansible runs with 1; add '-f 2'"),
         ("train", {}, ["-e", "train_script=no/such.py"], "train_script names no/such.py, which does not exist in"),
         ("site", {}, ["--tags", "nccl,ncll"], "No task has the tag ncll; choose from base, cluster_ssh, cuda_repository,"),

@@ -174,3 +174,22 @@ def test_a_described_host_gets_what_it_turns_out_to_be(site):
     asked, given = site.decisions()
     assert asked == {"ubuntu 24.04": 1, "debian 12.11": 1}
     assert given == {"gpu-0": site.resolved()["gpu-0"]}
+
+
+A40 = {"index": 0, "pci_address": "0000:01:00.0", "pci_device_id": "2235", "name": "NVIDIA A40"}
+
+
+@pytest.mark.parametrize(("active", "status"), [(True, 2), (False, 0)])
+def test_a_host_on_which_selinux_keeps_the_driver_out_is_refused_by_the_plan(site, active, status):
+    """Site imports it, so nothing has changed by then."""
+    booleans = {"secure_mode_insmod": {"active": active, "pending": active}}
+    selinux = {"mode": "enforcing", "configured": "enforcing", "booleans": booleans}
+    state = {**STATE, "package_manager": "dnf", "selinux": selinux}
+    nodes = {"gpu-0": {"known": {**facts(0, "Rocky", "9.6"), "gpu_node": {"gpus": [A40]}, "gpu_node_state": state}}}
+    inventory = {"gpu_nodes": {"hosts": nodes, "vars": {"gpu_stack_request": REQUEST}}}
+    (site.directory / "inventory" / "hosts.yml").write_text(json.dumps(inventory), encoding="utf-8")
+    run = site.play([KNOWN, "allreduce.gpu.plan"])
+    assert run.status == status, run.output
+    assert not run.contacted
+    assert ("gpu-0: SELinux's boolean secure_mode_insmod is on" in run.words) is active
+    assert (run.lock is None) is active, "what is refused is not kept"

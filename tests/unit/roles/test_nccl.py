@@ -9,6 +9,7 @@ import subprocess
 import sys
 
 import pytest
+import yaml
 from ansible_collections.allreduce.gpu.tests.unit.plugins.module_utils.files_helper import tree
 from ansible_collections.allreduce.gpu.tests.unit.plugins.module_utils.tuning_helper import snapshot
 
@@ -86,3 +87,17 @@ def test_there_and_back(tmp_path, before):
     assert snapshot(tmp_path) == recorded
     if before is not None:
         assert (tmp_path / "etc/nccl.conf").stat().st_mode & 0o777 == 0o600
+
+
+def test_the_tests_are_built_for_those_who_train_whatever_the_umask(tmp_path):
+    role = CHECKOUT / "roles" / "nccl"
+    tasks = yaml.safe_load((role / "tasks" / "tests.yml").read_text(encoding="utf-8"))
+    (build,) = [task["ansible.builtin.command"]["argv"] for task in tasks if task["name"] == "Build the tests"]
+    assert build.startswith("{{ __nccl_tests_umask + ['make', ")
+    wrapper = yaml.safe_load((role / "vars" / "main.yml").read_text(encoding="utf-8"))["__nccl_tests_umask"]
+    before = os.umask(0o077)
+    try:
+        subprocess.run([*wrapper, "mkdir", str(tmp_path / "a build")], check=True)
+    finally:
+        os.umask(before)
+    assert (tmp_path / "a build").stat().st_mode & 0o777 == 0o755

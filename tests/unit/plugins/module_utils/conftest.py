@@ -3,15 +3,19 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Imagined machines, measured through their trees and, by the real pynvml, through the simulated library."""
 
+import ctypes
+import os
 import shutil
 
 import pytest
 from ansible_collections.allreduce.gpu.plugins.module_utils.health import reading as health_reading
+from ansible_collections.allreduce.gpu.plugins.module_utils.health.verdict import judge
 from ansible_collections.allreduce.gpu.plugins.module_utils.machine import gpu_node
 from ansible_collections.allreduce.gpu.plugins.module_utils.machine.files import FileTree
 from ansible_collections.allreduce.gpu.plugins.module_utils.machine.nvml import open_nvml
 from ansible_collections.allreduce.gpu.tests.lab.nvml import recording
 from ansible_collections.allreduce.gpu.tests.lab.nvml.machine import Machine
+from ansible_collections.allreduce.gpu.tests.unit.plugins.module_utils.health_helper import LIMITS, persistent
 
 
 @pytest.fixture(scope="session")
@@ -27,7 +31,10 @@ def measure(library, tmp_path, monkeypatch):
     """A function that records a machine and measures it as gpu_facts does."""
 
     def measured(machine: Machine, levels=None, databases=()) -> dict:
+        shutil.rmtree(tmp_path / "sys", ignore_errors=True)
+        shutil.rmtree(tmp_path / "proc", ignore_errors=True)
         recording.record(machine, tmp_path, levels)
+        ctypes.CDLL(str(library)).simulated_reset()
         monkeypatch.setenv("SIMULATED_NVML", str(tmp_path / "profile"))
         name = str(library) if machine.library else str(tmp_path / "libnvidia-ml.so.1")
         return gpu_node.measure(FileTree(str(tmp_path / "sys")), FileTree(str(tmp_path / "proc")), name, databases)
@@ -46,3 +53,25 @@ def counters(measure, library):
             return health_reading.read_gpus(nvml)
 
     return read
+
+
+@pytest.fixture
+def examine(measure, library):
+    """A function that records a machine with persistence mode and judges it as gpu_health does."""
+
+    def examined(machine: Machine, log="", **limits) -> dict:
+        node = measure(persistent(machine))
+        name = str(library) if machine.library else "libnone.so.1"
+        with open_nvml(name) as (nvml, dummy_problem):
+            read = health_reading.read_gpus(nvml) if nvml else {}
+        return judge(node, {"counters": read, "log": log}, {**LIMITS, **limits})
+
+    return examined
+
+
+@pytest.fixture(params=["027", "077"])
+def root_umask(request):
+    """Run a test with a umask that hardened hosts give root."""
+    before = os.umask(int(request.param, 8))
+    yield
+    os.umask(before)

@@ -27,7 +27,7 @@ class Node:
     def __init__(self, root, debian=True):
         self.root, self.tree = root, FileTree(str(root))
         self.signatures, self.calls, self.held, self.uuids = {}, [], set(), iter(UUIDS)
-        self.fails, self.lsblk = None, None
+        self.fails, self.lsblk, self.labelled = None, None, []
         self.write("/proc/self/mountinfo", ROOT_MOUNT)
         self.write("/proc/swaps", "Filename\tType\tSize\tUsed\tPriority\n")
         self.write("/etc/fstab", "# /etc/fstab\nUUID=root / ext4 errors=remount-ro 0 1\n")
@@ -77,7 +77,14 @@ class Node:
         self.write("/proc/self/mountinfo", ROOT_MOUNT)
 
     def machine(self):
-        return Machine(self.tree, self.replace, self.run, self.output, lambda: next(self.uuids), self.is_free)
+        return Machine(
+            self.tree, self.replace, self.run, self.output, lambda: next(self.uuids), self.is_free, self.label
+        )
+
+    def label(self, path):
+        """Keep who was to be labelled, and whether its file system was mounted by then."""
+        mounted = any(call[0] == "mount" for call in self.calls)
+        self.labelled.append(("/" + os.path.relpath(path, str(self.root)), mounted))
 
     def replace(self, path, content):
         with open(path, "wb") as stream:

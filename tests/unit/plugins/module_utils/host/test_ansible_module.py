@@ -1,7 +1,10 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
+import os
+
 import pytest
+from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.allreduce.gpu.plugins.module_utils.host.ansible_module import program_output, replace_file
 
 
@@ -51,3 +54,37 @@ def test_a_checker_reads_the_new_content_before_it_is_in_place(tmp_path):
 
     replace_file(Module(tmp_path), str(path), b"a", check)
     assert (seen, path.read_bytes()) == ([(b"a", False)], b"a")
+
+
+class Labelled(AnsibleModule):
+    """Ansible's own module on a host with SELinux: new files are user_tmp_t, as in /tmp, and the policy has etc_t for all."""
+
+    def __init__(self, tmpdir):
+        self._tmpdir, self.check_mode, self._diff, self.types = str(tmpdir), False, False, {}
+        self._created_files, self._debug, self._verbosity, self.params = set(), False, 0, {"unsafe_writes": False}
+
+    def selinux_enabled(self):
+        return True
+
+    def selinux_context(self, path):
+        return ["system_u", "object_r", self.types.get(os.stat(path).st_ino, "user_tmp_t"), "s0"]
+
+    def selinux_default_context(self, path, mode=0):
+        return ["system_u", "object_r", "etc_t", "s0"]
+
+    def set_context_if_different(self, path, context, changed, diff=None):
+        self.types[os.stat(path).st_ino] = context[2]
+        return True
+
+
+@pytest.mark.parametrize("there", [None, "system_conf_t"])
+def test_a_file_that_comes_from_a_temporary_directory_does_not_keep_its_label(tmp_path, there):
+    """A new one gets that of the policy, an old one keeps its own: a rename alone would bring user_tmp_t along."""
+    path, module = tmp_path / "90-allreduce.conf", Labelled(tmp_path / "tmp")
+    (tmp_path / "tmp").mkdir()
+    if there:
+        path.write_text("old")
+        module.types[path.stat().st_ino] = there
+    replace_file(module, str(path), b"new")
+    assert path.read_bytes() == b"new"
+    assert module.selinux_context(path)[2] == (there or "etc_t")

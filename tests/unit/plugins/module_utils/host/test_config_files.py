@@ -57,6 +57,19 @@ def test_apply_reaches_the_plan_and_then_has_nothing_to_do(tmp_path):
     assert config_files.read(wanted["path"])["state"] == "absent"
 
 
+@pytest.mark.parametrize(("state", "mode"), [("file", "0644"), ("directory", "0755")])
+def test_what_is_made_on_the_way_is_open_whatever_the_umask(tmp_path, root_umask, state, mode):
+    """Hardened hosts have 077 or 027, and environments lie below a directory that is made on the way."""
+    mine = config_files.read(str(tmp_path))
+    wanted = dict(FILE, path=str(tmp_path / "opt" / "allreduce" / "lib"), state=state, mode=mode)
+    wanted = dict(wanted, owner=mine["owner"], group=mine["group"])
+    config_files.apply(wanted, config_files.plan(wanted, config_files.read(wanted["path"])), write)
+    found = {
+        name: config_files.read(str(tmp_path / name))["mode"] for name in ("opt", "opt/allreduce", "opt/allreduce/lib")
+    }
+    assert found == {"opt": "0755", "opt/allreduce": "0755", "opt/allreduce/lib": mode}
+
+
 @pytest.mark.parametrize("target", ["directory", "nothing"])
 def test_a_link_is_refused_where_it_must_not_be_followed(tmp_path, target):
     (tmp_path / "directory").mkdir()

@@ -68,6 +68,16 @@ def test_one_disk(tmp_path):
     assert kinds(settle(here.machine(), WANTED)) == []
 
 
+def test_the_root_of_a_new_file_system_is_labelled_once(tmp_path):
+    """It has no label, and what is made below one without a label has none either."""
+    here = node(tmp_path, "nvme0n1")
+    settle(here.machine(), WANTED, check=True)
+    assert here.labelled == []
+    settle(here.machine(), WANTED)
+    settle(here.machine(), WANTED)
+    assert here.labelled == [("/scratch", True)]
+
+
 def test_taken_down_and_back(tmp_path):
     here = node(tmp_path)
     settled, before = {}, {path: here.tree.text(path) for path in ("/etc/fstab", "/etc/mdadm/mdadm.conf")}

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 import pytest
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks import health
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks.document import summary, verification
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks.document import summary, verdict, verification
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks.node import collective_checks
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks.plan import verification_plan
 
@@ -57,6 +57,25 @@ def test_the_verdict_names_failed_checks_only():
     assert summary(document)["verdict"] == ""
 
 
+@pytest.mark.parametrize(
+    ("statuses", "accept", "sentence"),
+    [
+        (["passed", "skipped"], False, ""),
+        (["passed", "unknown"], False, "1 of 2 checks could not be decided: row_remapping on gpu-1."),
+        (["passed", "unknown"], True, ""),
+        (
+            ["failed", "unknown"],
+            False,
+            "1 of 2 checks failed: row_remapping on gpu-1. 1 of 2 checks could not be decided: row_remapping on gpu-1.",
+        ),
+        (["failed", "unknown"], True, "1 of 2 checks failed: row_remapping on gpu-1."),
+    ],
+)
+def test_what_is_unknown_is_no_success_unless_it_is_accepted(statuses, accept, sentence):
+    checks = [{"name": "row_remapping", "node": "gpu-1", "status": status} for status in statuses]
+    assert verdict({"nodes": {"gpu-1": {"checks": checks}}, "cluster_checks": []}, accept) == sentence
+
+
 def test_the_summary_shows_what_did_not_pass():
     lines = summary(verification(["gpu-2"], [], hostvars(), SUCCEEDED, ""))["lines"]
     assert lines[0] == "gpu-2: failed (1 failed)"
@@ -65,16 +84,16 @@ def test_the_summary_shows_what_did_not_pass():
 
 
 @pytest.mark.parametrize(
-    ("verdict", "findings", "line"),
+    ("health_verdict", "findings", "line"),
     [
         ("ok", [], "gpu-1: passed, GPUs ok (1 passed)"),
         ("reboot_required", [FINDING], "gpu-1: failed, GPUs reboot required (1 failed)"),
-        ("ok", [{**FINDING, "severity": "unknown"}], "gpu-1: incomplete, GPUs ok (1 unknown)"),
+        ("unknown", [{**FINDING, "severity": "unknown"}], "gpu-1: incomplete, GPUs unknown (1 unknown)"),
     ],
 )
-def test_one_line_names_the_verdict_of_a_node(verdict, findings, line):
+def test_one_line_names_the_verdict_of_a_node(health_verdict, findings, line):
     checks = list(health.checks({}, {}, {"judged": [JUDGED], "findings": findings}))
-    node = {"checks": checks, "gpu_health": {"verdict": verdict}}
+    node = {"checks": checks, "gpu_health": {"verdict": health_verdict}}
     assert summary({"nodes": {"gpu-1": node}, "cluster_checks": []})["lines"][0] == line
 
 

@@ -18,6 +18,9 @@ TRAIN = {
     "train_nproc_per_node": {"type": "str", "default": "auto"},
     "train_port": {"type": "int", "default": 29500},
     "train_lease": {"type": "int", "default": 60},
+    "train_launcher": {"type": "str", "default": "torchrun"},
+    "train_min_nodes": {"type": "int", "default": 0},
+    "train_max_restarts": {"type": "int", "default": "{{ 3 if train_launcher == 'elastic' else 0 }}"},
 }
 ROLES = {
     "base": {"base_lock_timeout": {"type": "int", "default": 600}},
@@ -153,6 +156,12 @@ def test_the_inventory_is_looked_at(hosts, code):
         ({"train_script": "no.py"}, 5, ["missing_file"]),
         ({"train_port": "70000"}, 5, ["wrong_port"]),
         ({"train_nproc_per_node": 0}, 5, ["wrong_nproc"]),
+        ({"train_launcher": "elastic", "train_min_nodes": "1"}, 5, []),
+        ({"train_launcher": "elastic", "train_nodes": 1}, 5, ["elastic_alone"]),
+        ({"train_launcher": "elastic", "train_min_nodes": 3}, 5, ["wrong_min_nodes"]),
+        ({"train_launcher": "elastic", "train_max_restarts": 0}, 5, ["elastic_without_restarts"]),
+        ({"train_min_nodes": 1}, 5, ["min_nodes_unused"]),
+        ({"train_launcher": "srun"}, 5, ["unknown_launcher"]),
     ],
 )
 @pytest.mark.parametrize("place", ["host", "command_line"])

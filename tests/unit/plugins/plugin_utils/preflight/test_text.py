@@ -33,6 +33,21 @@ def test_a_sentence_ends_and_says_what_to_do(code):
             Problem("too_few_forks", "forks", {"nodes": 8, "forks": 5}),
             "Training on 8 nodes needs as many forks, but Ansible runs with 5; add '-f 8' to the command line.",
         ),
+        (
+            Problem("partial_rotation", "2026-11", {"absent": ["a", "b"]}),
+            "cluster_ssh_rotate asks for new keys, which needs all nodes at once, and a, b take no part in this run; run again "
+            "without --limit and serial when they answer, or take cluster_ssh_rotate back.",
+        ),
+        (
+            Problem("training_absent", "train_nodes", {"nodes": ["a"]}),
+            "a should train but takes no part in this play; remove the limit, serial or failure that keeps them out, or choose "
+            "other nodes.",
+        ),
+        (
+            Problem("training_absent", "train_nodes", {"nodes": ["a", "b"]}),
+            "a, b should train but take no part in this play; remove the limit, serial or failure that keeps them out, or choose "
+            "other nodes.",
+        ),
     ],
 )
 def test_a_problem_is_one_sentence(problem, sentence):
