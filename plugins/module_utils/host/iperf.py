@@ -54,8 +54,8 @@ def stop(process):
     process.wait()
 
 
-def wait_for(tree, port, process, seconds=5):
-    """Return whether a process comes to listen on the port in time."""
+def wait_for(tree, port, process, seconds=20):
+    """Return whether a process comes to listen on the port in time; one that has ended is not waited for."""
     end = time.time() + seconds
     while time.time() < end and process.poll() is None:
         if listens(tree, port):
