@@ -13,6 +13,8 @@ from ..packages import repositories
 from . import driver_owner, environments, kernels, secure_boot, selinux, services
 
 RPM_QUERY = ["rpm", "-qa", "--qf", "%{NAME} %{EPOCHNUM}:%{VERSION}-%{RELEASE}\\n"]
+# What was there before the first change of a role is kept in a file of this name, to be put back.
+RECORDS = ("tuning", "pcie", "nccl_conf", "firewall", "rdma", "qos", "scratch")
 
 
 def read_node_state(tree, run, package_patterns, service_names, paths):
@@ -29,7 +31,7 @@ def read_node_state(tree, run, package_patterns, service_names, paths):
     dkms = kernels.read_dkms(tree)
     shown = run(services.SHOW + service_names) if service_names else None
     container = services.is_container(tree)
-    return {
+    state = {
         "kernel": kernel,
         "container": container,
         "driver_owner": driver_owner.read_driver_owner(tree, container),
@@ -52,14 +54,8 @@ def read_node_state(tree, run, package_patterns, service_names, paths):
         "environments": environments.read_environments(tree),
         "reboot_pending": services.read_reboot_pending(tree),
         "reboot_recorded": tree.exists("/var/lib/allreduce/reboot-pending"),
-        "tuning_recorded": tree.exists("/var/lib/allreduce/tuning.json"),
-        "pcie_recorded": tree.exists("/var/lib/allreduce/pcie.json"),
-        "nccl_conf_recorded": tree.exists("/var/lib/allreduce/nccl_conf.json"),
-        "firewall_recorded": tree.exists("/var/lib/allreduce/firewall.json"),
-        "rdma_recorded": tree.exists("/var/lib/allreduce/rdma.json"),
-        "qos_recorded": tree.exists("/var/lib/allreduce/qos.json"),
-        "scratch_recorded": tree.exists("/var/lib/allreduce/scratch.json"),
     }
+    return dict(state, **{name + "_recorded": tree.exists("/var/lib/allreduce/%s.json" % name) for name in RECORDS})
 
 
 def _installed(tree, listed, manager, patterns):

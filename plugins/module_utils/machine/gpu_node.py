@@ -14,6 +14,18 @@ from .problems import find_problems
 from .topology import build_affinity, build_topology, peer_bridges
 
 NO_NVML = {"system": {"cuda_driver_version": None, "driver_version": None}, "gpus": [], "levels": {}}
+# What of a GPU is None unless NVML, or the driver's part of procfs, tells it.
+TOLD_BY_NVML = (
+    "index",
+    "minor_number",
+    "uuid",
+    "name",
+    "architecture",
+    "compute_capability",
+    "memory_total_mib",
+    "persistence_mode",
+    "compute_mode",
+)
 
 
 def measure(sys_tree, proc_tree, nvml_library, pci_databases=pci_names.DATABASES):
@@ -76,19 +88,7 @@ def build(devices, nics, acs_bridges, numa_nodes, module, module_gpus, library, 
 def merge_gpu(address, device, module_gpu, seen):
     """Return one entry of ``gpus``; what neither source knows is None."""
     link = device["link"] if device else {}
-    gpu = dict.fromkeys(
-        (
-            "index",
-            "minor_number",
-            "uuid",
-            "name",
-            "architecture",
-            "compute_capability",
-            "memory_total_mib",
-            "persistence_mode",
-            "compute_mode",
-        )
-    )
+    gpu = dict.fromkeys(TOLD_BY_NVML)
     gpu.update(
         pci_bus_id=address,
         pci_device_id="0x%04x" % device["device_id"] if device and device["device_id"] is not None else None,
