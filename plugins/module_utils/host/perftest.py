@@ -53,19 +53,19 @@ def serve(tree, sys_tree, first, seconds, linger, user=None):
 def _serve(tree, programs, first, linger, user):
     if not shutil.which(programs[0][0]):
         return {"code": "no_program", "output": ""}
-    started = []
+    started, problem = [], {}
     for port, command in enumerate(programs, first):
-        try:
-            if iperf.listens(tree, port):
-                raise ValueError("port_in_use", "")
-            started.append(iperf.start(["timeout", str(linger)] + as_user(command, user)))
-            if not iperf.wait_for(tree, port, started[-1]):
-                raise ValueError("no_server", "it ended with %s" % started[-1].poll())
-        except ValueError as problem:
-            for process in started:
-                iperf.stop(process)
-            return {"code": problem.args[0], "output": problem.args[1]}
-    return {}
+        if iperf.listens(tree, port):
+            problem = {"code": "port_in_use", "output": ""}
+            break
+        started.append(iperf.start(["timeout", str(linger)] + as_user(command, user)))
+        if not iperf.wait_for(tree, port, started[-1]):
+            problem = {"code": "no_server", "output": "it ended with %s" % started[-1].poll()}
+            break
+    if problem:
+        for process in started:
+            iperf.stop(process)
+    return problem
 
 
 def commands(rail, first, seconds):
