@@ -127,7 +127,7 @@ class Stop:
         self.asked = True
 
     def agreed(self) -> bool:
-        """Whether any rank was asked to stop; the same answer on every rank."""
+        """Tell whether any rank was asked to stop; the same answer on every rank."""
         return self.agree and mean_over_ranks(float(self.asked), self.device) > 0
 
 

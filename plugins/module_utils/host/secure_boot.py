@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether the kernel loads signed modules only (Secure Boot), and whether it trusts the key that DKMS signs with.
+"""Tell whether the kernel loads signed modules only (Secure Boot), and whether it trusts the key that DKMS signs with.
 
 Read from the firmware's variables, as mokutil reads them; the exit status of `mokutil --test-key` changed its meaning.
 """

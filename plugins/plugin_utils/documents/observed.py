@@ -56,7 +56,7 @@ class DriverOwner:
 
 @dataclass(frozen=True)
 class SecureBoot:
-    """Whether the kernel loads signed modules only, and whether it trusts the key that DKMS signs with."""
+    """Secure Boot: whether the kernel loads signed modules only, and whether it trusts the key that DKMS signs with."""
 
     enforced: bool | None = None
     shim: bool = False  # without it no key can be enrolled at the console

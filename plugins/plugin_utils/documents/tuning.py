@@ -29,7 +29,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Logind:
-    """Whether systemd-logind removes a user's shared memory at logout: yes, no, or None where it does not run.
+    """Removal of a user's shared memory at logout by systemd-logind: yes, no, or None where it does not run.
 
     ours: our drop-in is there; overriding: the line of another one that is read after it.
     """

@@ -103,7 +103,7 @@ class RemoteUnit:
         time.sleep(seconds)
 
     def rehearse(self) -> dict:
-        """Check mode: what would run, and as warnings what would stop it."""
+        """Return what would run, and as warnings what would stop it, in check mode."""
         warnings = self._module("started", **self._start_arguments()).get("warnings", [])
         place, script = self._place, self._args["script"]
         text = f"Would run {script} on {', '.join(place.nodes)} with the rendezvous {place.rendezvous}."

@@ -49,6 +49,6 @@ def _flags(tables: Tables, problem: Problem, parts: Environment, cuda_home: str 
 
 
 def _packages(tables: Tables, problem: Problem, interpreter: list[str]) -> list[str]:
-    """Compilers and, of an interpreter of the distribution, its headers; others bring theirs."""
+    """Return the compilers and, of an interpreter of the distribution, its headers; others bring theirs."""
     known = tables.subjects["horovod"]["packages"][problem.system["package_manager"]]
     return known["names"] + [name + known["headers"] for name in interpreter[:1]]
