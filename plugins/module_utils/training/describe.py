@@ -6,10 +6,7 @@
 SENTENCES = {
     "run_exists": "The run directory {subject} exists already; give every run a run_id of its own.",
     "run_absent": "The run directory {subject} does not exist, so that the run cannot start again in it.",
-    "no_program": (
-        "This node has no {subject}; set train_install_mpi to true, or install Open MPI with its package "
-        "openmpi-bin (Debian, Ubuntu) or openmpi (Enterprise Linux)."
-    ),
+    "no_program": "This node has no {subject}; set train_install_mpi to true, or install Open MPI there.",
     "wrong_member": "The archive of the run holds {subject!r}, which is no plain file or directory.",
     "wrong_run_id": "The run_id {subject!r} is not valid; use letters, digits, dots, dashes and underscores.",
     "not_root": "Starting a run needs root on the node; set become: true.",
