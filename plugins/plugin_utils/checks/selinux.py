@@ -26,7 +26,7 @@ CONTAINER = "a container has its host's SELinux"
 DISABLED = "SELinux is disabled, as configured"
 NOT_PROBED = "the node was not probed; the play's output says why"
 BOOLEANS = {
-    "secure_mode_insmod": "{name} is on: no kernel module can be loaded, the driver's neither; turn it off with 'setsebool -P {name} off'",
+    "secure_mode_insmod": "{name} is on: no kernel module can be loaded, not even the driver's; turn it off with 'setsebool -P {name} off'",
     "deny_execmem": (
         "{name} is on: programs get no memory that is writable and executable, which PyTorch writes code for the processor into, "
         "as oneDNN does ('could not create a primitive'); turn it off with 'setsebool -P {name} off'"
@@ -39,18 +39,18 @@ BOOLEANS = {
 }
 SENTENCES = {
     "selinux_not_enforcing": (
-        "SELinux is {subject}, although /etc/selinux/config says {configured}: take enforcing=0 and selinux=0 from the kernel's command "
+        "SELinux is {subject}, although /etc/selinux/config says {configured}: remove enforcing=0 and selinux=0 from the kernel's command "
         "line, and run 'setenforce 1', or reboot where it is disabled"
     ),
-    "selinux_pending": "{subject} is to be {pending} once what was written to the kernel is committed",
+    "selinux_pending": "{subject} becomes {pending} once the value that was written to the kernel is committed",
 }
 LOGS = {
     "absent": "there is no /var/log/audit/audit.log; install auditd, without which denials are in the kernel's log only",
     "unreadable": "/var/log/audit/audit.log could not be read; run verify as root",
-    "boot_unknown": "/proc/stat does not tell when the node booted",
+    "boot_unknown": "/proc/stat does not say when the node booted",
 }
-EVENTS = "'ausearch -m avc -ts boot' has the whole events"
-LABELS = "'restorecon -Rv' of the path puts its labels back where they are not the policy's"
+EVENTS = "'ausearch -m avc -ts boot' shows the whole events"
+LABELS = "'restorecon -Rv' on the path restores the labels that the policy has for it"
 
 
 def checks(stack: Mapping[str, Any], state: Mapping[str, Any], variables: Mapping, probe: Mapping) -> Iterator[Check]:
@@ -74,7 +74,7 @@ def mode(selinux: Selinux) -> Check:
     """Judge the mode by the configuration; what is not configured is told."""
     name, expected, measured = "selinux_mode", NAMES["selinux_mode"], selinux.mode or "not known"
     if selinux.mode is None:
-        return compared(name, CATEGORY, expected, None, None, "the kernel does not tell whether it enforces")
+        return compared(name, CATEGORY, expected, None, None, "the kernel does not say whether it enforces")
     problems = mode_problems(selinux)
     if problems:
         return check(name, CATEGORY, expected, measured, "failed", sentences(problems))
@@ -83,9 +83,7 @@ def mode(selinux: Selinux) -> Check:
     if selinux.mode == selinux.configured:
         reason = DISABLED if selinux.mode == "disabled" else "SELinux is permissive, as configured: it denies nothing"
     else:
-        reason = (
-            f"the next boot makes it {selinux.configured or 'what the policy has by default'} (/etc/selinux/config)"
-        )
+        reason = f"the next boot makes it {selinux.configured or 'the default of the policy'} (/etc/selinux/config)"
     return check(name, CATEGORY, expected, measured, "skipped", reason)
 
 

@@ -187,7 +187,7 @@ def _node_failure(stopped: Mapping, cause: str | None, received: float, engine: 
     agent = stopped.get("agent") or {}
     tail = (stopped.get("tails") or {}).get("agent", [])
     error = agent.get("error")
-    reason = cause or (f"{engine} ended with {error}" if error else f"{engine} {stopped.get('end', 'ended')}")
+    reason = cause or (f"{engine} ended: {error}" if error else f"{engine} {stopped.get('end', 'ended')}")
     lost = not cause and _lost_peer([error or "", *tail])
     return {
         "rank": None, "exit_code": None, "time": agent.get("finished", received), "reason": reason.rstrip("."),

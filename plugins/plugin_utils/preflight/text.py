@@ -235,7 +235,7 @@ SENTENCES = {
     "scratch_refused": "scratch_mount_options has {subject}, which is refused: {reason} ({source}); take it out.",
     "scratch_no_option": "scratch_mount_options has {subject}, which is not one option; give each as an entry of its own.",
     "selinux_no_modules": (
-        "SELinux's boolean {subject} is on, so that no kernel module can be loaded, the driver's neither; run "
+        "SELinux's boolean {subject} is on, so that no kernel module can be loaded, not even the driver's; run "
         "'setsebool -P {subject} off' there, and turn it on again, without -P, once the driver is loaded."
     ),
     "report_not_read": "{subject} cannot be read ({error}); correct its permissions, or set another report_directory.",

@@ -99,7 +99,7 @@ def _sentences(found: Measured) -> Iterable[str]:
         yield f"Bandwidth was measured on {measured:,} of {len(speeds):,} ways, one pair of each node at a time."
     if found.rails:
         measured, rails = sum(not one.code for one in found.rails), len({one.rail for one in found.rails})
-        yield f"RDMA was measured on {measured:,} of {len(found.rails):,} ways of {plural(rails, 'rail')}."
+        yield f"RDMA was measured in {measured:,} of {len(found.rails):,} directions of {plural(rails, 'rail')}."
 
 
 Figure = Callable[[Pair], tuple[str, float | None]]

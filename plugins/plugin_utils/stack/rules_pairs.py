@@ -159,7 +159,9 @@ def horovod_python(context: Context, horovod: Horovod, python: Python) -> str | 
     """Its CMake files import distutils."""
     below = horovod.row["python_below"]
     if at_least(python.version, below):
-        return f"Horovod {horovod.version} is compiled with Python's distutils, which Python {below} and newer have not"
+        return (
+            f"Horovod {horovod.version} is compiled with Python's distutils, which Python {below} and newer do not have"
+        )
     return None
 
 

@@ -118,7 +118,7 @@ def ended(error: str | None) -> dict:
     shown = ("rank", "local_rank", "exit_code", "time")
     failures = [{**{key: note[key] for key in shown}, "message": ""} for note in notes if note["exit_code"]]
     if not error and len(notes) < len(list(LOGS.glob("rank*.out"))):
-        error = "ranks of which nobody knows how they ended"
+        error = "some ranks left no record of how they ended"
     if not error and not notes:
         error = "no rank on this node"
     return {"failures": failures, "error": None if failures else error}

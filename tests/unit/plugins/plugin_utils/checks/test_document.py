@@ -131,9 +131,9 @@ def test_a_run_that_failed_is_one_failed_check_with_its_last_line():
 
 
 def test_a_last_line_that_is_the_reason_is_not_repeated():
-    failure = {"reason": "torchrun ended with RuntimeError: no GPU here", "tail": ["x", "RuntimeError: no GPU here."]}
+    failure = {"reason": "torchrun ended: RuntimeError: no GPU here", "tail": ["x", "RuntimeError: no GPU here."]}
     checks = collective_checks({"training": {"status": "failed", "failure": failure, "metrics": None}})
-    assert checks[0]["reason"] == "torchrun ended with RuntimeError: no GPU here"
+    assert checks[0]["reason"] == "torchrun ended: RuntimeError: no GPU here"
 
 
 def test_a_run_that_never_started_fails_with_the_message():

@@ -55,8 +55,8 @@ def test_what_is_not_there_is_not_judged(tmp_path, files, state, reason):
         (None, "enforcing", "failed", "SELinux is disabled, although"),
         ("0", "permissive", "skipped", "permissive, as configured: it denies nothing"),
         ("1", "permissive", "skipped", "the next boot makes it permissive"),
-        ("0", "nothing", "skipped", "the next boot makes it what the policy has by default"),
-        ("", "enforcing", "unknown", "does not tell"),
+        ("0", "nothing", "skipped", "the next boot makes it the default of the policy"),
+        ("", "enforcing", "unknown", "does not say"),
     ],
 )
 def test_the_mode_is_judged_by_the_configuration(tmp_path, enforce, configured, status, words):

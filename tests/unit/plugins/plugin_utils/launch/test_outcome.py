@@ -83,7 +83,7 @@ def test_torchrun_itself_may_fail():
     tails = {"agent": ["PyTorch 2.13.0+cu130 is a GPU build but sees no GPU"]}
     found = ended("gpu-1", stopped(BAD, error="RuntimeError: no GPU", tails=tails))
     failure = found["failures"][0]
-    assert failure["reason"] == "torchrun ended with RuntimeError: no GPU"
+    assert failure["reason"] == "torchrun ended: RuntimeError: no GPU"
     assert failure["tail"] == tails["agent"]
     assert (failure["rank"], failure["exit_code"]) == (None, None)
 
@@ -211,4 +211,4 @@ def test_the_size_of_a_run_is_that_of_the_ranks_that_began_last():
 def test_a_failure_names_the_program_that_started_the_ranks():
     stopped = {"service": {"state": "failed"}, "agent": {"failures": [], "error": "exit code 1"}}
     (failure,) = outcome.node_outcome("gpu-1", 0.0, stopped, 9.0, engine="mpirun")["failures"]
-    assert failure["reason"] == "mpirun ended with exit code 1"
+    assert failure["reason"] == "mpirun ended: exit code 1"

@@ -97,7 +97,7 @@ def test_rails_that_were_measured_are_counted():
         for source, target in (("a", "b"), ("b", "a"))
         for rail in ("mlx5_0", "mlx5_1")
     )
-    assert build(Network(rails=speeds)).sentences == ("RDMA was measured on 2 of 4 ways of 2 rails.",)
+    assert build(Network(rails=speeds)).sentences == ("RDMA was measured in 2 of 4 directions of 2 rails.",)
 
 
 def test_nothing_examined_is_nothing_said():

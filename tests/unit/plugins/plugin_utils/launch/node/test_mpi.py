@@ -105,6 +105,13 @@ def test_a_node_on_which_no_rank_began_has_failed(nodes, tmp_path):
     assert outcome(tmp_path, "two")["error"] == "no rank on this node"
 
 
+def test_a_rank_whose_end_nobody_noted_has_failed(nodes, tmp_path):
+    kills = "import os, signal; os.environ['RANK'] == '1' and os.kill(os.getppid(), signal.SIGKILL)"
+    two, one = nodes("two", kills), nodes("one", kills)
+    assert (one.wait(60), two.wait(60)) == (0, 1)
+    assert outcome(tmp_path, "two")["error"] == "some ranks left no record of how they ended"
+
+
 @pytest.mark.parametrize(
     ("script", "exit_code"), [("import sys; sys.exit(3)", 3), ("import os; os.kill(os.getpid(), 9)", -signal.SIGKILL)]
 )
