@@ -101,8 +101,8 @@ def test_what_was_served_is_counted(mirror, tmp_path, faulty, path, size):
         connection.request("GET", f"/{path}")
         content = connection.getresponse().read()
         deadline = time.monotonic() + 10
-        while size != 0 and not log.exists() and time.monotonic() < deadline:
-            time.sleep(0.01)  # the line follows the last byte
+        while size != 0 and not (log.exists() and log.stat().st_size) and time.monotonic() < deadline:
+            time.sleep(0.01)  # the line follows the last byte, and the file is there before its line
         running.shutdown()
     found = list(traffic.parse("mirror", log.read_text().splitlines(), "127.0.0.1")) if log.exists() else []
     assert sum(one.size for one in found) == (len(content) if size is None else size)
