@@ -19,6 +19,7 @@ from .probes import as_user, run
 # A firewall that drops packets lets nobody wait longer than this for a connection (milliseconds).
 CONNECT = "5000"
 LISTEN = "0A"  # of net/tcp_states.h
+START = 20  # seconds until a server listens: a program takes some to start on a node under load
 
 
 def serve(tree, address, ports, linger, user=None):
@@ -34,8 +35,8 @@ def serve(tree, address, ports, linger, user=None):
         command = ["timeout", str(linger), "iperf3", "-s", "-1", "-B", address, "-p", str(port)]
         process = start(as_user(command, user))
         if not wait_for(tree, port, process):
+            problems[port] = {"code": "no_server", "output": why_silent(process)}
             stop(process)
-            problems[port] = {"code": "no_server", "output": "it ended with %s" % process.poll()}
     return problems
 
 
@@ -54,14 +55,20 @@ def stop(process):
     process.wait()
 
 
-def wait_for(tree, port, process, seconds=20):
+def wait_for(tree, port, process):
     """Return whether a process comes to listen on the port in time; one that has ended is not waited for."""
-    end = time.time() + seconds
+    end = time.time() + START
     while time.time() < end and process.poll() is None:
         if listens(tree, port):
             return True
         time.sleep(0.05)
     return False
+
+
+def why_silent(process):
+    """Return why a process does not listen, in words."""
+    code = process.poll()
+    return "it did not listen within %d s" % START if code is None else "it ended with %s" % code
 
 
 def listens(tree, port):

@@ -60,7 +60,7 @@ def _serve(tree, programs, first, linger, user):
             break
         started.append(iperf.start(["timeout", str(linger)] + as_user(command, user)))
         if not iperf.wait_for(tree, port, started[-1]):
-            problem = {"code": "no_server", "output": "it ended with %s" % started[-1].poll()}
+            problem = {"code": "no_server", "output": iperf.why_silent(started[-1])}
             break
     if problem:
         for process in started:

@@ -145,6 +145,13 @@ def test_an_adapter_that_verbs_do_not_know(programs, first, tmp_path, monkeypatc
     assert perftest.measure(both, HERE, served, 1)["mlx5_0"]["forward"]["bits_per_second"] == 197.12e9
 
 
+def test_a_server_that_does_not_listen_in_time(programs, first, monkeypatch, both):
+    monkeypatch.setattr(perftest.iperf, "START", 0)
+    served = serve(both, first)
+    assert [one["code"] for one in served.values()] == ["no_server"] * 2
+    assert {one["output"] for one in served.values()} == {"it did not listen within 0 s"}
+
+
 def test_both_ends_have_to_be_told_alike(programs, first, tmp_path, both):
     """What the real programs refuse, too."""
     found = perftest.measure(both, HERE, serve(both, first, seconds=2), 1)
