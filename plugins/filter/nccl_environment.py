@@ -12,6 +12,13 @@ description:
   - A variable is set only where the measurement shows that NCCL's own choice would be wrong or ambiguous.
   - The result holds for the measured node only, never for a whole job.
 extends_documentation_fragment: [allreduce.gpu.gpu_node]
+positional: nccl_version
+options:
+  nccl_version:
+    description:
+      - The version of NCCL that the job runs, such as V(2.20.5).
+      - C(NCCL_IB_GID_INDEX) is set for versions before 2.21 only; from then on NCCL selects the GID itself.
+    type: str
 """
 
 EXAMPLES = """

@@ -9,7 +9,10 @@ short_description: The network adapters of each GPU, best first
 version_added: 0.1.0
 author: The allreduce.gpu authors (@allreduce)
 description:
-  - Orders by distance, then by a port that is up, its rate, and the name.
+  - A port with the link layer and rate of the node's rails comes before a nearer one without, such as a management port or one
+    that came up at half its rate, and both before a port that is down.
+  - Equals are ordered by distance, then by the kernel's distance of their NUMA nodes, then by PCI address. A distance that was not
+    measured orders nothing.
 extends_documentation_fragment: [allreduce.gpu.gpu_node]
 """
 

@@ -10,7 +10,8 @@ version_added: 0.1.0
 author: The allreduce.gpu authors (@allreduce)
 description:
   - Reads the matrix of a machine that cannot be measured, so that the other filters work on it.
-  - Understands the output of all drivers so far, also pasted and cut off. What is not there is null.
+  - Understands the output of all drivers so far, also pasted and cut off at its end. What is not there is null.
+  - A matrix with cells that are empty or run together is refused with the number of the line and what is expected there.
 positional: ports
 options:
   _input:
@@ -36,7 +37,20 @@ _value:
   type: dict
 """
 
-from ..plugin_utils.topology.recorded import recorded_node  # noqa: E402
+# ruff: noqa: E402 (sanity wants the documentation first)
+from ansible.errors import AnsibleFilterError
+
+from ..plugin_utils.topology import recorded
+
+
+def recorded_node(text, ports=None):
+    """Return the node; raise AnsibleFilterError, with the line, for a matrix that is torn."""
+    if not isinstance(text, str):
+        raise AnsibleFilterError(f'recorded_node takes the text that "nvidia-smi topo -m" printed, not {text!r:.40}.')
+    try:
+        return recorded.recorded_node(text, ports)
+    except ValueError as error:
+        raise AnsibleFilterError(f"recorded_node: {error}") from None
 
 
 class FilterModule:

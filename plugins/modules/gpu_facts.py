@@ -103,7 +103,7 @@ ansible_facts:
           returned: success
           sample: {manager_needed: false, state: null, domain: null}
         nics:
-          description: Host channel adapters with their ports.
+          description: Host channel adapters with their ports. C(pci_device_id) tells models apart.
           type: list
           elements: dict
           returned: success
@@ -112,8 +112,16 @@ ansible_facts:
           type: dict
           returned: success
           sample: {GPU0: {GPU0: X, GPU1: NV12}, GPU1: {GPU0: NV12, GPU1: X}}
+        numa_distances:
+          description: The kernel's distances between the NUMA nodes of GPUs and NICs; empty where it does not tell.
+          type: dict
+          returned: success
+          sample: {"0": {"0": 10, "1": 32}, "1": {"0": 32, "1": 10}}
         affinity:
-          description: For each GPU its CPUs, its NUMA node and its NICs, best first.
+          description:
+            - For each GPU its CPUs, its NUMA node and its NICs, best first.
+            - A NIC's port with the link layer and rate of the node's rails comes before nearer ones; then distance, NUMA node
+              and PCI address decide.
           type: dict
           returned: success
         findings:

@@ -32,6 +32,11 @@ JUDGES = {
     "nvml_unavailable": ("nvml", "driver_library"),
     "pcie_link_narrow": ("pcie_width",),
 }
+# What to do about a problem that only other_problems names.
+ACTIONS = {
+    "rail_down": "look at the adapter's cable and the port of the switch",
+    "rail_slow": "look at the adapter's cable, the port of the switch and what speed they agreed on",
+}
 # What an idle or power-capped GPU has is normal.
 THROTTLING = ("hardware_slowdown", "software_thermal", "hardware_thermal", "power_brake")
 
@@ -117,5 +122,8 @@ def pending_modes(gpus):
 def others(node, checks):
     """Judge what gpu_node calls a problem and none of these checks covers, such as ACS between peers."""
     rest = [problem for problem in node["findings"] if not checks.intersection(JUDGES.get(problem["code"], ()))]
-    found = [finding("other_problems", "none", describe(one), "degraded", "see what it says") for one in rest]
+    found = [
+        finding("other_problems", "none", describe(one), "degraded", ACTIONS.get(one["code"], "see what it says"))
+        for one in rest
+    ]
     return judged("other_problems", CATEGORY, "none", "none", found)

@@ -27,6 +27,8 @@ SENTENCES = {
     "nvlinks_slow": "{subject} has {links} slow NVLinks, the slowest with {speed} of {expected} MB/s",
     "nvml_unavailable": "Kernel module {loaded} is loaded but NVML is not available: {reason}",
     "pcie_link_narrow": "{subject} has a PCIe x{width} link but supports x{max_width}",
+    "rail_down": "{subject} port {port} is {state}, while its equals run at {expected} Gbit/s: {peers}",
+    "rail_slow": "{subject} port {port} runs at {rate} Gbit/s, while its equals run at {expected} Gbit/s: {peers}",
     # Why NVML cannot be asked; what else it says of itself is its own sentence.
     "library_missing": "library {library} not found",
     "pynvml_missing": "pynvml is not installed; role allreduce.gpu.base installs it in {directory}",

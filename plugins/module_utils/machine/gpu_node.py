@@ -9,9 +9,11 @@ __metaclass__ = type
 
 from . import nvml_gpus, pci_names, procfs, sysfs
 from .describe import describe
+from .nic_order import build_affinity
 from .nvml import library_version, open_nvml
 from .problems import find_problems
-from .topology import build_affinity, build_topology, peer_bridges
+from .rails import rail_problems
+from .topology import build_topology, peer_bridges
 
 NO_NVML = {"system": {"cuda_driver_version": None, "driver_version": None}, "gpus": [], "levels": {}}
 # What of a GPU is None unless NVML, or the driver's part of procfs, tells it.
@@ -41,6 +43,7 @@ def measure(sys_tree, proc_tree, nvml_library, pci_databases=pci_names.DATABASES
         nics=nics,
         acs_bridges=[address for address in sorted(bridges) if sysfs.read_acs_redirect(sys_tree, address)],
         numa_nodes=sysfs.read_numa_nodes(sys_tree),
+        numa_distances=sysfs.read_numa_distances(sys_tree),
         module=procfs.read_driver(proc_tree),
         module_gpus=procfs.read_gpus(proc_tree),
         library=library_version(nvml_library),
@@ -48,7 +51,7 @@ def measure(sys_tree, proc_tree, nvml_library, pci_databases=pci_names.DATABASES
     )
 
 
-def build(devices, nics, acs_bridges, numa_nodes, module, module_gpus, library, nvml):
+def build(devices, nics, acs_bridges, numa_nodes, numa_distances, module, module_gpus, library, nvml):
     """Merge what the doors gave (see sysfs, procfs and nvml_gpus for the shapes)."""
     seen = {gpu["pci_bus_id"]: gpu for gpu in nvml["gpus"] if "problem" not in gpu}
     pci = {address: device for address, device in devices.items() if device["kind"] == "gpu"}
@@ -61,6 +64,7 @@ def build(devices, nics, acs_bridges, numa_nodes, module, module_gpus, library, 
     paths.update((nic["name"], nic["path"]) for nic in nics)
     public_nics = [{key: value for key, value in nic.items() if key != "path"} for nic in nics]
     topology = build_topology(gpus, public_nics, paths, nvml["levels"], len(numa_nodes) > 1)
+    distances = between_nodes(gpus + public_nics, numa_distances)
     switches = sorted(address for address, device in devices.items() if device["kind"] == "nvswitch")
     node = {
         "driver": {
@@ -77,12 +81,24 @@ def build(devices, nics, acs_bridges, numa_nodes, module, module_gpus, library, 
         "fabric": read_fabric(nvml, switches, bool(gpus)),
         "nics": public_nics,
         "topology": topology,
-        "affinity": build_affinity(gpus, public_nics, topology),
+        "numa_distances": distances,
+        "affinity": build_affinity(gpus, public_nics, topology, distances),
     }
     lost = [gpu for gpu in nvml["gpus"] if "problem" in gpu]
     between = peer_bridges(gpus, public_nics, topology, paths)
     findings = find_problems(node, lost, [bridge for bridge in acs_bridges if bridge in between])
+    findings += rail_problems(gpus, public_nics, topology)
     return dict(node, findings=findings, problems=[describe(finding) for finding in findings])
+
+
+def between_nodes(devices, distances):
+    """Return the distances between the NUMA nodes that devices are at; a rack's node has dozens that are GPU memory."""
+    used = sorted({str(device["numa_node"]) for device in devices})
+    return {
+        node: {other: distances[node][other] for other in used if other in distances[node]}
+        for node in used
+        if node in distances
+    }
 
 
 def merge_gpu(address, device, module_gpu, seen):
@@ -91,7 +107,7 @@ def merge_gpu(address, device, module_gpu, seen):
     gpu = dict.fromkeys(TOLD_BY_NVML)
     gpu.update(
         pci_bus_id=address,
-        pci_device_id="0x%04x" % device["device_id"] if device and device["device_id"] is not None else None,
+        pci_device_id=sysfs.hexadecimal(device["device_id"]) if device else None,
         pci_subsystem_id=device["subsystem_id"] if device else None,
         pci_name=device["name"] if device else None,
         vgpu=device["vgpu"] if device else None,

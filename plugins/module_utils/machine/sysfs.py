@@ -72,6 +72,10 @@ def read_pci_device(tree, address):
     }
 
 
+def hexadecimal(number):
+    return None if number is None else "0x%04x" % number
+
+
 def _subsystem(tree, base):
     parts = tree.number(base + "/subsystem_vendor"), tree.number(base + "/subsystem_device")
     return None if None in parts else "%04x:%04x" % parts
@@ -88,6 +92,21 @@ def read_numa_nodes(tree):
     """Return the numbers of the NUMA nodes; [] where the kernel shows none."""
     names = tree.names("/devices/system/node")
     return sorted(int(name[4:]) for name in names if re.match(r"node\d+$", name))
+
+
+def read_numa_distances(tree):
+    """Return {node: {node: distance}} with the numbers as text, as facts have them; {} where the kernel does not tell.
+
+    A file has the distances to all nodes that are online, in their order (Documentation/ABI/stable/sysfs-devices-node).
+    """
+    nodes = [str(node) for node in read_numa_nodes(tree)]
+    found = {}
+    for node in nodes:
+        columns = (tree.text("/devices/system/node/node%s/distance" % node) or "").split()
+        if len(columns) != len(nodes) or not all(column.isdigit() for column in columns):
+            return {}
+        found[node] = dict(zip(nodes, map(int, columns)))
+    return found
 
 
 def _numa(tree, number):
@@ -118,12 +137,13 @@ def read_nics(tree):
         base = "/class/infiniband/" + name
         address = tree.resolve(base + "/device").rpartition("/")[2]
         address = address if ADDRESS.match(address) else None
-        device = read_pci_device(tree, address) if address else {"numa_node": None, "path": []}
+        device = read_pci_device(tree, address) if address else {"numa_node": None, "path": [], "device_id": None}
         ports = [_port(tree, name, int(port)) for port in tree.names(base + "/ports") if port.isdigit()]
         nics.append(
             {
                 "name": name,
                 "pci_bus_id": address,
+                "pci_device_id": hexadecimal(device["device_id"]),
                 "numa_node": device["numa_node"],
                 "ports": sorted(ports, key=lambda port: port["port"]),
                 "path": device["path"],

@@ -11,6 +11,8 @@ import re
 
 # Nearest first. NV<n> is nearer than all of them.
 ORDER = ("X", "PIX", "PXB", "PHB", "NODE", "SYS")
+# Below one PCIe switch, or switches of one.
+NEAR = ("PIX", "PXB")
 
 
 def gpu_label(gpu):
@@ -113,25 +115,5 @@ def natural_key(name):
     return [(0, int(part), part) if part[0] in "0123456789" else (1, 0, part) for part in parts]
 
 
-def nearest_nics(label, topology, nics):
-    """Return the NIC names for one GPU, best first: by distance, then ports that are up, their rate, then name."""
-
-    def rank(nic):
-        code = topology.get(label, {}).get(nic["name"])
-        up = [port for port in nic["ports"] if port["state"] == "ACTIVE"]
-        rate = max([port["rate_gbps"] or 0 for port in up] or [0])
-        return (ORDER.index(code) if code in ORDER else len(ORDER), not up, -rate, natural_key(nic["name"]))
-
-    return [nic["name"] for nic in sorted(nics, key=rank)]
-
-
-def build_affinity(gpus, nics, topology):
-    """Return {GPU: {``cpu_affinity``, ``numa_node``, ``nics`` best first}}."""
-    return {
-        gpu_label(gpu): {
-            "cpu_affinity": gpu["cpu_affinity"],
-            "numa_node": gpu["numa_node"],
-            "nics": nearest_nics(gpu_label(gpu), topology, nics),
-        }
-        for gpu in gpus
-    }
+def active_ports(nic):
+    return [port for port in nic["ports"] if port["state"] == "ACTIVE"]

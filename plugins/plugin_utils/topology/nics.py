@@ -5,76 +5,69 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ...module_utils.machine.topology import gpu_label
+from ...module_utils.machine.nic_order import nic_ranks
+from ...module_utils.machine.rails import is_of, place, rail_ports, training_class
+from ...module_utils.machine.topology import active_ports, gpu_label
 
-NEAR = ("PIX", "PXB")
+# From this version on NCCL selects the GID itself, and NCCL_IB_GID_INDEX "should not be set": NCCL, docs/userguide,
+# troubleshooting/networking_troubleshooting.rst, and env.rst, NCCL_IB_ADDR_FAMILY and NCCL_IB_ROCE_VERSION_NUM (since 2.21).
+SELECTS_GID = (2, 21)
 
 
 def nearest_nics(gpu_node: Mapping) -> dict[str, list[str]]:
-    """Return {GPU: adapters, best first}: by distance, then a port that is up, its rate, and the name."""
+    """Return {GPU: adapters, best first}: a port like the node's rails', then distance, socket and PCI address."""
     return {name: list(near["nics"]) for name, near in gpu_node["affinity"].items()}
 
 
-def active_ports(nic: Mapping) -> list[Mapping]:
-    return [port for port in nic["ports"] if port["state"] == "ACTIVE"]
-
-
 def rails(gpu_node: Mapping) -> tuple[list[Mapping], str]:
-    """Return (adapters for training, why these).
+    """Return (adapters for training with those of their active ports that are for it, why these).
 
-    Neither name nor index tells which adapters are rails. A port must be up. Adapters on a GPU's PCIe switch are
-    rails where there are any; elsewhere, or where a distance is unknown, nothing is said by distance. Of those, the
-    fastest of one link layer.
+    Neither name nor index tells which adapters are rails: see module_utils.machine.rails.
     """
-    usable = [nic for nic in gpu_node["nics"] if active_ports(nic)]
-    near = [nic for nic in usable if _distances(gpu_node, nic) & set(NEAR)]
-    if any(None in _distances(gpu_node, nic) for nic in usable if nic not in near):
-        near = []
-    chosen = near or usable
-    why = ["share a PCIe switch with a GPU"] if near and len(near) < len(usable) else []
-    layers = Counter(port["link_layer"] for nic in chosen for port in active_ports(nic))
-    if len(layers) > 1:
-        best = max(layers, key=lambda layer: (_rate(chosen, layer), layers[layer], layer == "InfiniBand"))
-        chosen = [_with_ports(nic, "link_layer", best) for nic in chosen if best in _layers(nic)]
-        why.append(f"have the fastest link layer, {best}")
-    top = max((_rate([nic]) for nic in chosen), default=0)
-    if any(port["rate_gbps"] != top for nic in chosen for port in active_ports(nic) if port["rate_gbps"]):
-        chosen = [_with_ports(nic, "rate_gbps", top) for nic in chosen if _rate([nic]) == top]
-        why.append(f"have the highest rate, {top} Gbit/s")
-    return chosen, " and ".join(why)
+    pairs = rail_ports(gpu_node["gpus"], gpu_node["nics"], gpu_node["topology"])
+    taken = [(nic["name"], port["port"]) for nic, port in pairs]
+    chosen: list[Mapping] = []
+    for nic in gpu_node["nics"]:
+        if any(name == nic["name"] for name, dummy in taken):
+            ports = [
+                port for port in nic["ports"] if (nic["name"], port["port"]) in taken or port not in active_ports(nic)
+            ]
+            chosen.append({**nic, "ports": ports})
+    return chosen, " and ".join(_why(gpu_node, taken))
 
 
-def _with_ports(nic: Mapping, key: str, value: Any) -> Mapping:
-    """Return the adapter without those of its active ports whose ``key`` is another one."""
-    return {**nic, "ports": [port for port in nic["ports"] if port[key] == value or port not in active_ports(nic)]}
+def _why(gpu_node: Mapping, taken: list[tuple[str, int]]) -> list[str]:
+    """Return what tells the ports of the rails from the others that are up."""
+    wanted = training_class(gpu_node["gpus"], gpu_node["nics"], gpu_node["topology"])
+    up = [(nic, port) for nic in gpu_node["nics"] for port in active_ports(nic)]
+    left = [port for nic, port in up if (nic["name"], port["port"]) not in taken]
+    other = [port for port in left if not is_of(port, wanted)]
+    layer, rate = wanted or (None, None)
+    rates = [(port["rate_gbps"] or rate or 0) - (rate or 0) for port in other]
+    words = ["share a PCIe switch with a GPU"] if len(other) < len(left) or any(one > 0 for one in rates) else []
+    if any(one > 0 for one in rates):
+        words.append("carry more together than faster ones elsewhere")
+    elif any(one < 0 for one in rates):
+        words.append(f"have the highest rate, {rate} Gbit/s")
+    if any(port["link_layer"] != layer and not one for port, one in zip(other, rates, strict=True)):
+        words.append(f"have link layer {layer}")
+    return words
 
 
-def _distances(gpu_node: Mapping, nic: Mapping) -> set[str | None]:
-    return {gpu_node["topology"].get(gpu_label(gpu), {}).get(nic["name"]) for gpu in gpu_node["gpus"]}
-
-
-def _layers(nic: Mapping) -> set[str]:
-    return {port["link_layer"] for port in active_ports(nic)}
-
-
-def _rate(nics: Iterable[Mapping], layer: str | None = None) -> float:
-    ports = [port for nic in nics for port in active_ports(nic) if layer in (None, port["link_layer"])]
-    return max((port["rate_gbps"] or 0 for port in ports), default=0)
-
-
-def nccl_environment(gpu_node: Mapping) -> dict[str, dict[str, str]]:
+def nccl_environment(gpu_node: Mapping, nccl_version: str | None = None) -> dict[str, dict[str, str]]:
     """Return {``variables``, ``reasons``}: a variable only where NCCL's own choice would be wrong or ambiguous.
 
     It holds for this node only: the right list differs from node to node.
     """
     adapters, why = hca_choice(gpu_node)
     variables = {"NCCL_IB_HCA": adapters} if adapters else {}
-    reasons = {"NCCL_IB_HCA": f"Set: {why}." if adapters else _hca_unset(gpu_node["nics"])}
-    index, reasons["NCCL_IB_GID_INDEX"] = _gid_index(rails(gpu_node)[0])
+    reasons = {"NCCL_IB_HCA": f"Set: {why}." if adapters else _hca_unset(gpu_node)}
+    index, reasons["NCCL_IB_GID_INDEX"] = _gid_index(rails(gpu_node)[0], nccl_version)
     if index is not None:
         variables["NCCL_IB_GID_INDEX"] = str(index)
     return {"variables": variables, "reasons": reasons}
@@ -100,41 +93,54 @@ def _hca(chosen: Mapping, nics: Iterable[Mapping]) -> list[str]:
     return [f"{chosen['name']}:{port['port']}" for port in active_ports(chosen)]
 
 
-def _hca_unset(nics: list[Mapping]) -> str:
-    usable = [nic["name"] for nic in nics if active_ports(nic)]
+def _hca_unset(gpu_node: Mapping) -> str:
+    """Return why NCCL_IB_HCA is not set, with what is not known of the adapters."""
+    nics, gpus = gpu_node["nics"], gpu_node["gpus"]
+    usable = [nic for nic in nics if active_ports(nic)]
+    unknown = [nic["name"] for nic in nics if not nic["ports"] or any(not port["state"] for port in nic["ports"])]
+    far = [nic["name"] for nic in usable if place(gpus, nic, gpu_node["topology"]) is None]
+    gaps = [f"it is not known whether a port of {', '.join(unknown)} is up"] if unknown else []
+    gaps += [f"how far {', '.join(far)} is from every GPU was not measured"] if far else []
     if not usable:
-        unknown = [nic["name"] for nic in nics if not nic["ports"] or any(not port["state"] for port in nic["ports"])]
-        if unknown:
-            return f"Not set: it is not known whether a port of {', '.join(unknown)} is up."
-        return "Not set: no adapter has a port that is up, so NCCL takes TCP."
-    return f"Not set: NCCL itself takes every adapter with a port that is up, and nothing speaks against one of {len(usable)}."
+        lacking = "no adapter is known that has a port that is up, so NCCL's own choice is TCP, unless a plugin brings a network"
+        return f"Not set: {'; '.join(gaps) or lacking}."
+    taken = (
+        f"NCCL itself takes every adapter with a port that is up, and nothing known speaks against one of {len(usable)}"
+    )
+    return f"Not set: {'; '.join([taken, *gaps])}."
 
 
-def _gid_index(chosen: list[Mapping]) -> tuple[int | None, str]:
+def _gid_index(chosen: list[Mapping], nccl_version: str | None) -> tuple[int | None, str]:
     ports = [port for nic in chosen for port in active_ports(nic) if port["link_layer"] == "Ethernet"]
     indexes = {port["rocev2_gid_index"] for port in ports}
+    version = re.match(r"(\d+)\.(\d+)", nccl_version or "")
     if not ports:
-        return None, "Not set: no RoCE adapter is used."
+        return None, "Not set: no port for training is known to be RoCE."
+    if not version:
+        return (
+            None,
+            "Not set: the version of NCCL is not given, and from 2.21 on NCCL selects the GID and must not be told.",
+        )
+    if tuple(map(int, version.groups())) >= SELECTS_GID:
+        return None, f"Not set: NCCL {nccl_version} selects the GID itself and must not be told."
     if None in indexes:
         return None, "Not set: an adapter has no routable RoCE v2 GID; give its interface an IP address."
     if len(indexes) > 1:
-        return (
-            None,
-            f"Not set: the adapters have their RoCE v2 GID at different indexes ({sorted(indexes)}); NCCL 2.21 and later finds each.",
-        )
-    return indexes.pop(), "Set: the RoCE v2 GID is at this index on every adapter; NCCL before 2.21 takes index 0."
+        return None, f"Not set: the adapters have their RoCE v2 GID at different indexes ({sorted(indexes)})."
+    return indexes.pop(), f"Set: the RoCE v2 GID is at this index on every adapter; NCCL {nccl_version} takes index 0."
 
 
 def rank_binding(gpu_node: Mapping) -> list[dict[str, Any]]:
     """Return each local rank's ``gpu``, ``cpus`` (its share of the nearest), ``numa_node`` and ``nic`` (shared fairly)."""
     gpus = [gpu for gpu in gpu_node["gpus"] if gpu["index"] is not None]
-    names = {nic["name"] for nic in rails(gpu_node)[0]}
+    chosen = rails(gpu_node)[0]
     used: Counter = Counter()
     bindings = []
     for rank, gpu in enumerate(gpus):
         row = gpu_node["topology"][gpu_label(gpu)]
-        order = [name for name in gpu_node["affinity"][gpu_label(gpu)]["nics"] if name in names]
-        best = [name for name in order if row[name] == row[order[0]]]
+        ranks = nic_ranks(gpu, row, chosen, gpu_node.get("numa_distances"))
+        order = [name for name in gpu_node["affinity"][gpu_label(gpu)]["nics"] if name in ranks]
+        best = [name for name in order if (ranks[name], row[name]) == (ranks[order[0]], row[order[0]])]
         nic = min(best, key=lambda name: (used[name], order.index(name)), default=None)
         used.update([nic])
         peers = [other for other in gpus if other["cpu_affinity"] == gpu["cpu_affinity"]]

@@ -10,17 +10,14 @@ tabs or spaces, an underlined header. Pasted text has lost lines and ends of lin
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from ...module_utils.machine.topology import build_affinity
+from ...module_utils.machine.describe import describe
+from ...module_utils.machine.nic_order import build_affinity
+from ...module_utils.machine.rails import rail_problems
+from .matrix import COLUMNS, read_matrix
 
-COLUMNS = ("CPU Affinity", "NUMA Affinity", "GPU NUMA ID")
-CODE = re.compile(r"X|NV\d+|PIX|PXB|PHB|NODE|SYS|SOC")
-# A device in the header; text that was pasted through a web page runs them together.
-DEVICE = re.compile(r"GPU\d+|NIC\d+|[a-z][a-z0-9_.-]*")
-ESCAPE = re.compile(r"\x1b?\[[0-9;]*m")
-LEGEND = re.compile(r"(NIC\d+):\s*(\S+)")
 PORT: dict[str, Any] = {"state": None, "link_layer": None, "rate_gbps": None, "netdevs": [], "rocev2_gid_index": None}
 
 
@@ -28,22 +25,16 @@ def parse_topology(text: str) -> dict[str, Any]:
     """Return {``gpus``: {GPU: {``cpu_affinity``, ``numa_affinity``, ``gpu_numa_id``}}, ``nics``: [name], ``topology``}.
 
     The topology has every device in each row; a code that the text does not show is None. A code that is shown for
-    one direction only holds for both.
+    one direction only holds for both. Raise ValueError, with the line, where the matrix is torn.
     """
-    lines = [ESCAPE.sub("", line).strip("# \t\r") for line in text.splitlines()]
-    first = next((number for number, line in enumerate(lines) if _is_header(line)), None)
-    if first is None:
-        raise ValueError('This is no output of "nvidia-smi topo -m": no line names GPU0 and the devices after it.')
-    header, dummy, dummy = lines[first].partition("CPU Affinity")
-    devices = DEVICE.findall(header)
-    columns = [column for column in COLUMNS if column in lines[first]]
-    names = {found[1]: found[2] for found in map(LEGEND.match, lines[first:]) if found}
+    matrix = read_matrix(text)
+    devices, names = matrix.devices, matrix.names
     gpus: dict[str, dict] = {device: dict.fromkeys(COLUMNS) for device in devices if device.startswith("GPU")}
     codes: dict[tuple[str, str], str] = {}
-    for device, row, rest in _rows(lines[first + 1 :], devices):
-        codes.update(((device, other), code) for other, code in zip(devices, row, strict=False))
-        if device in gpus:
-            gpus[device].update(_affinities(rest, columns))
+    for row in matrix.rows:
+        codes.update(((row.device, other), code) for other, code in zip(devices, row.codes, strict=False))
+        if row.device in gpus:
+            gpus[row.device].update(_affinities(row.rest, matrix.columns))
     label = {device: names.get(device, device) for device in devices}
     return {
         "gpus": {gpu: {key.lower().replace(" ", "_"): value[key] for key in COLUMNS} for gpu, value in gpus.items()},
@@ -52,24 +43,6 @@ def parse_topology(text: str) -> dict[str, Any]:
             label[one]: {label[two]: codes.get((one, two), codes.get((two, one))) for two in devices} for one in devices
         },
     }
-
-
-def _is_header(line: str) -> bool:
-    names = line.partition("CPU Affinity")[0].split()
-    return line.startswith("GPU0") and not (len(names) > 1 and CODE.fullmatch(names[1]))
-
-
-def _rows(lines: list[str], devices: list[str]) -> Iterator[tuple[str, list[str], list[str]]]:
-    """(device, its codes, the fields after them) up to the legend: other matrices may follow it."""
-    for line in lines:
-        if line.startswith("Legend"):
-            return
-        device, *fields = line.split() or [""]
-        if device in devices:
-            row: list[str] = []
-            while fields and len(row) < len(devices) and CODE.fullmatch(fields[0]):
-                row.append(fields.pop(0).replace("SOC", "SYS"))
-            yield device, row, fields
 
 
 def _affinities(fields: list[str], columns: list[str]) -> dict[str, str | None]:
@@ -92,11 +65,13 @@ def recorded_node(text: str, ports: Mapping[str, Mapping] | None = None) -> dict
         {
             "name": name,
             "pci_bus_id": None,
+            "pci_device_id": None,
             "numa_node": None,
             "ports": [{**PORT, "port": 1, **given[name]}] if name in given else [],
         }
         for name in parsed["nics"]
     ]
+    findings = rail_problems(gpus, nics, parsed["topology"])
     return {
         "driver": {
             **dict.fromkeys(("loaded_version", "library_version", "cuda_driver_version", "kernel_modules")),
@@ -108,9 +83,10 @@ def recorded_node(text: str, ports: Mapping[str, Mapping] | None = None) -> dict
         "fabric": {"manager_needed": None, "state": None},
         "nics": nics,
         "topology": parsed["topology"],
+        "numa_distances": {},
         "affinity": build_affinity(gpus, nics, parsed["topology"]),
-        "findings": [],
-        "problems": [],
+        "findings": findings,
+        "problems": [describe(one) for one in findings],
     }
 
 

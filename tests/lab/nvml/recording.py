@@ -79,7 +79,10 @@ def write_sysfs(machine: Machine, sys: Path) -> None:
         )
         write_nic(sys, nic)
     for node, cpus in machine.numa.items():
-        write(sys / "devices" / "system" / "node" / f"node{node}", {"cpulist": f"{cpus}\n"})
+        # As the kernel writes them without a table of the firmware: 10 for the node itself, 20 for all others.
+        distances = machine.distances.get(node) or [10 if other == node else 20 for other in sorted(machine.numa)]
+        files = {"cpulist": f"{cpus}\n", "distance": " ".join(map(str, distances)) + "\n"}
+        write(sys / "devices" / "system" / "node" / f"node{node}", files)
     (sys / "bus" / "pci" / "devices").mkdir(parents=True, exist_ok=True)
 
 

@@ -5,5 +5,6 @@
 from ansible_collections.allreduce.gpu.plugins.filter.nearest_nics import FilterModule
 
 
-def test_the_filter_is_there():
-    assert callable(FilterModule().filters()["nearest_nics"])
+def test_the_filter_names_the_adapters_of_each_gpu():
+    node = {"affinity": {"GPU0": {"cpu_affinity": None, "numa_node": None, "nics": ["mlx5_1", "mlx5_0"]}}}
+    assert FilterModule().filters()["nearest_nics"](node) == {"GPU0": ["mlx5_1", "mlx5_0"]}

@@ -59,6 +59,14 @@ EVERY = [
         "Kernel module 535.1 is loaded but NVML is not available: Unknown Error",
     ),
     (problem("pcie_link_narrow", "GPU1", width=8, max_width=16), "GPU1 has a PCIe x8 link but supports x16"),
+    (
+        problem("rail_down", "mlx5_2", port=1, state="DOWN", rate=10, expected=400, peers="mlx5_0, mlx5_1"),
+        "mlx5_2 port 1 is DOWN, while its equals run at 400 Gbit/s: mlx5_0, mlx5_1",
+    ),
+    (
+        problem("rail_slow", "mlx5_2", port=1, state="ACTIVE", rate=200, expected=400, peers="mlx5_0, mlx5_1"),
+        "mlx5_2 port 1 runs at 200 Gbit/s, while its equals run at 400 Gbit/s: mlx5_0, mlx5_1",
+    ),
     (problem("library_missing", library="libnvidia-ml.so.1"), "library libnvidia-ml.so.1 not found"),
     (
         problem("pynvml_missing", directory="/opt/allreduce/lib"),

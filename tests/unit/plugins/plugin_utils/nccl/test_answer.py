@@ -115,3 +115,11 @@ def test_off_unmeasured_and_left_over(variables, facts, statuses):
 def test_facts_of_the_wrong_shape_are_refused():
     with pytest.raises(DocumentError, match="gpu_nccl"):
         answer(PRESENT, {"gpu_nccl": {"foreign": 1}})
+
+
+def test_an_index_of_the_gid_that_somebody_sets_is_reported():
+    line = {"file": "/etc/profile.d/roce.sh", "line": 3, "name": "NCCL_IB_GID_INDEX"}
+    found = comparisons(PRESENT, {"gpu_nccl": {**FACT, "foreign": [line]}})
+    assert ("NCCL_IB_GID_INDEX", Status.UNWANTED, "line 3 of /etc/profile.d/roce.sh") in [
+        (one.subject, one.status, one.observed) for one in found
+    ]

@@ -4,13 +4,13 @@
 """Derivations on imagined machines, built without touching a file."""
 
 import pytest
-from ansible_collections.allreduce.gpu.plugins.module_utils.machine.topology import build_affinity
+from ansible_collections.allreduce.gpu.plugins.module_utils.machine.nic_order import build_affinity
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.topology import islands, mpi, nics
 
 
-def nic(name, rate=200, layer="InfiniBand", state="ACTIVE", gid=None):
+def nic(name, rate=200, layer="InfiniBand", state="ACTIVE", gid=None, **more):
     port = {"port": 1, "state": state, "link_layer": layer, "rate_gbps": rate, "netdevs": [], "rocev2_gid_index": gid}
-    return {"name": name, "pci_bus_id": None, "numa_node": 0, "ports": [port]}
+    return {"name": name, "pci_bus_id": None, "pci_device_id": None, "numa_node": 0, "ports": [port], **more}
 
 
 def ports(name, *adapters):
@@ -28,11 +28,18 @@ def gpu(index, links=0, version="3.0", cpus="0-15,64-79", width=16, generation=4
     }  # fmt: skip
 
 
-def node(gpus, adapters, codes, default="SYS"):
+def node(gpus, adapters, codes, default="SYS", distances=None):
     """codes: {(name, name): code}, either way round."""
     names = [f"GPU{entry['index']}" for entry in gpus] + [entry["name"] for entry in adapters]
     topology = {a: {b: "X" if a == b else codes.get((a, b), codes.get((b, a), default)) for b in names} for a in names}
-    return {"gpus": gpus, "nics": adapters, "topology": topology, "affinity": build_affinity(gpus, adapters, topology)}
+    affinity = build_affinity(gpus, adapters, topology, distances)
+    return {
+        "gpus": gpus,
+        "nics": adapters,
+        "topology": topology,
+        "numa_distances": distances or {},
+        "affinity": affinity,
+    }
 
 
 @pytest.mark.parametrize(
@@ -86,6 +93,17 @@ RAILS = [nic(f"mlx5_{number}") for number in range(2)]
         ([nic("mlx5_0", state="DOWN")], {}, None),
         # How far mlx5_1 is nobody knows: then nothing is said by distance.
         (RAILS, {("GPU0", "mlx5_0"): "PIX", ("GPU0", "mlx5_1"): None}, None),
+        # Link layer and rate come before distance: a management port, or half a rate, on the GPU's switch is no rail.
+        ([nic("mlx5_0", 25, "Ethernet"), nic("mlx5_1", 400)], {("GPU0", "mlx5_0"): "PIX"}, "=mlx5_1"),
+        ([nic("mlx5_0", 200), nic("mlx5_1", 400)], {("GPU0", "mlx5_0"): "PIX"}, "=mlx5_1"),
+        # But four on the GPU's switches carry more than a faster one for storage.
+        (
+            [nic("mlx5_9", 400), *(nic(f"mlx5_{number}", 200) for number in range(4))],
+            {("GPU0", f"mlx5_{number}"): "PXB" for number in range(4)},
+            "=mlx5_0,mlx5_1,mlx5_2,mlx5_3",
+        ),
+        # A rate that nobody knows speaks against no adapter.
+        ([nic("mlx5_0", None), nic("mlx5_1"), nic("mlx5_2", 25)], {}, "=mlx5_0,mlx5_1"),
         # One port of an adapter is the storage network.
         ([nic("a"), ports("b", nic("b"), nic("b", 100, "Ethernet", gid=3))], {}, "=a,b:1"),
         ([ports("b", nic("b"), nic("b", state="DOWN"))], {}, None),
@@ -110,7 +128,7 @@ def test_ports_that_nobody_looked_at():
         "variables": {},
         "reasons": {
             "NCCL_IB_HCA": "Not set: it is not known whether a port of mlx5_0, mlx5_1 is up.",
-            "NCCL_IB_GID_INDEX": "Not set: no RoCE adapter is used.",
+            "NCCL_IB_GID_INDEX": "Not set: no port for training is known to be RoCE.",
         },
     }
 
@@ -120,13 +138,79 @@ def test_names_are_in_the_order_of_their_numbers():
     assert nics.nearest_nics(node([gpu(0)], adapters, {})) == {"GPU0": ["mlx5_1", "mlx5_2", "mlx5_10"]}
 
 
+def gid(version, *indexes):
+    adapters = [nic(f"mlx5_{number}", layer="Ethernet", gid=index) for number, index in enumerate(indexes)]
+    environment = nics.nccl_environment(node([gpu(0)], adapters, {}), version)
+    return environment["variables"].get("NCCL_IB_GID_INDEX"), environment["reasons"]["NCCL_IB_GID_INDEX"]
+
+
 @pytest.mark.parametrize(
     ("gids", "index"),
     [([3, 3], "3"), ([3, 5], None), ([3, None], None)],
 )
 def test_the_gid_index_must_hold_for_all(gids, index):
-    adapters = [nic(f"mlx5_{number}", layer="Ethernet", gid=gid) for number, gid in enumerate(gids)]
-    assert nics.nccl_environment(node([gpu(0)], adapters, {}))["variables"].get("NCCL_IB_GID_INDEX") == index
+    assert gid("2.20.5", *gids)[0] == index
+
+
+@pytest.mark.parametrize("version", ["2.21", "2.21.5", "2.21.5-1+cuda12.4", "2.30.7", "3.0", None, "", "unknown"])
+def test_no_gid_index_from_nccl_2_21_on_or_where_the_version_is_not_known(version):
+    index, reason = gid(version, 3, 3)
+    assert index is None
+    assert "must not be told" in reason
+
+
+@pytest.mark.parametrize("version", ["2.4.8", "2.9.9", "2.20.5"])
+def test_versions_are_compared_as_numbers(version):
+    assert gid(version, 3, 3)[0] == "3"
+
+
+@pytest.mark.parametrize(
+    ("adapters", "codes", "reason"),
+    [
+        (
+            [nic("a", 25, "Ethernet"), nic("b", 400)], {("GPU0", "a"): "PIX"},
+            "Set: these adapters have the highest rate, 400 Gbit/s; NCCL itself would also take a.",
+        ),
+        (
+            [nic("a", layer="Ethernet"), nic("b")], {},
+            "Set: these adapters have link layer InfiniBand; NCCL itself would also take a.",
+        ),
+        (
+            [nic("s", 400), nic("a"), nic("b"), nic("c")], {("GPU0", one): "PIX" for one in "abc"},
+            "Set: these adapters share a PCIe switch with a GPU and carry more together than faster ones elsewhere; "
+            "NCCL itself would also take s.",
+        ),
+        (
+            RAILS, {("GPU0", "mlx5_0"): "PIX", ("GPU0", "mlx5_1"): None},
+            "Not set: NCCL itself takes every adapter with a port that is up, and nothing known speaks against one of 2; "
+            "how far mlx5_1 is from every GPU was not measured.",
+        ),
+        (
+            [nic("mlx5_0"), nic("mlx5_1", state=None)], {},
+            "Not set: NCCL itself takes every adapter with a port that is up, and nothing known speaks against one of 1; "
+            "it is not known whether a port of mlx5_1 is up.",
+        ),
+        (
+            [nic("mlx5_0", state="DOWN")], {},
+            "Not set: no adapter is known that has a port that is up, so NCCL's own choice is TCP, unless a plugin brings a network.",
+        ),
+    ],
+)  # fmt: skip
+def test_a_reason_claims_what_is_known(adapters, codes, reason):
+    assert nics.nccl_environment(node([gpu(0)], adapters, codes))["reasons"]["NCCL_IB_HCA"] == reason
+
+
+def test_a_rank_takes_the_adapter_of_its_socket_before_one_that_is_free():
+    distances = {"0": {"0": 10, "1": 12, "2": 32}, "2": {"0": 32, "1": 12, "2": 10}}
+    adapters = [nic("mlx5_0", numa_node=2), nic("mlx5_1", numa_node=1)]
+    machine = node([gpu(0), gpu(1)], adapters, {}, distances=distances)
+    assert [one["nic"] for one in nics.rank_binding(machine)] == ["mlx5_1", "mlx5_1"]
+
+
+def test_a_rank_takes_the_near_one_where_another_distance_is_not_known():
+    codes = {("GPU0", "mlx5_0"): "SYS", ("GPU0", "mlx5_1"): None, ("GPU0", "mlx5_2"): "PXB"}
+    adapters = [nic(f"mlx5_{number}") for number in range(3)]
+    assert nics.rank_binding(node([gpu(0)], adapters, codes))[0]["nic"] == "mlx5_2"
 
 
 def test_ranks_share_cpus_and_adapters_fairly():

@@ -64,6 +64,40 @@ def test_nearest_nics(name):
         assert nearest[gpu][: len(names)] == names, gpu
 
 
+def cut_off(name: str) -> dict[str, dict]:
+    """{GPU: what is said of a GPU whose line has lost cells}."""
+    entries = EXPECTED[name].get("cut_off", {})
+    return {gpu: entry for key, entry in entries.items() for gpu in each({key: ""})}
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_the_order_where_the_text_has_lost_distances(name):
+    node, said = node_of(name), cut_off(name)
+    unknown = {gpu for gpu in node["affinity"] if None in [node["topology"][gpu][nic["name"]] for nic in node["nics"]]}
+    assert unknown == set(said)
+    for gpu, entry in said.items():
+        assert len(entry["why"]) > 40
+        assert entry["order"] in (None, " ".join(node["affinity"][gpu]["nics"])), gpu
+        assert entry["order"] or gpu in each(EXPECTED[name]["nearest"]), gpu
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_equal_ports_are_no_problem_and_one_at_half_the_rate_is_named_where_its_place_tells(name):
+    text = text_of(name)
+    adapters = parse_topology(text)["nics"]
+    near = [nic["name"] for nic in nics.rails(node_of(name))[0] if place_of(name, nic["name"])]
+    assert recorded_node(text, dict.fromkeys(adapters, UP))["findings"] == []
+    half = recorded_node(text, {**dict.fromkeys(adapters, UP), **{one: {**UP, "rate_gbps": 100} for one in near[:1]}})
+    found = [(one["code"], one["subject"]) for one in half["findings"]]
+    assert found == [("rail_slow", one) for one in near[:1] if len(near) > 1]
+
+
+def place_of(name: str, adapter: str) -> bool:
+    """Tell whether an adapter is below a PCIe switch with a GPU."""
+    topology = node_of(name)["topology"]
+    return any(topology[gpu][adapter] in ("PIX", "PXB") for gpu in topology if gpu.startswith("GPU"))
+
+
 @pytest.mark.parametrize("name", EXPECTED)
 def test_cpus(name):
     found = {f"GPU{gpu['index']}": [gpu["cpu_affinity"], gpu["numa_node"]] for gpu in node_of(name)["gpus"]}
