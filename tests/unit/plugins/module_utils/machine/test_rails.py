@@ -22,7 +22,7 @@ def nic(name, *ports, address=None, model="0x1021"):
 
 
 def codes_of(nics, codes):
-    return {"GPU0": {one["name"]: None if code == "-" else code for one, code in zip(nics, codes.split(), strict=True)}}
+    return {"GPU0": {one["name"]: None if code == "-" else code for one, code in zip(nics, codes.split())}}  # noqa: B905 - runs on Python 3.6, too
 
 
 def found(codes, *nics):
