@@ -99,6 +99,7 @@ def test_torch_computes(host):
         ("/opt/allreduce/cache/uv", "root", 0o700),
         ("/var/lib/allreduce", "root", 0o755),
         ("/opt/allreduce/lib/pynvml.py", "root", 0o644),
+        ("/home/trainer/.bashrc", "trainer", 0o640),
         ("/home/trainer/.ssh", "trainer", 0o700),
         ("/home/trainer/.ssh/id_ed25519", "trainer", 0o600),
     ],
