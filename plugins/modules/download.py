@@ -25,9 +25,15 @@ attributes:
     support: none
 options:
   url:
-    description: Address of the file; V(file:///…) for one on the node.
+    description: Address of the file, V(file:///…) for one on the node; with O(pages), its name.
     type: str
     required: true
+  pages:
+    description:
+      - Where the file is looked for by its name, in this order. Directories on the node, and addresses of pages that link to it, such as
+        those of a package index.
+    type: list
+    elements: str
   path:
     description: Where it is put. The directory must exist.
     type: path
@@ -49,6 +55,13 @@ EXAMPLES = r"""
     url: https://mirror.example.org/cudnn.tar.xz
     path: /opt/allreduce/cudnn/archive.tar.xz
     checksum: sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855
+
+- name: Fetch a source from a package index
+  allreduce.gpu.download:
+    url: horovod-0.28.1.tar.gz
+    pages: [/srv/wheels, https://mirror.example.org/simple/horovod/]
+    path: /opt/allreduce/cache/horovod/horovod-0.28.1.tar.gz
+    checksum: sha256:92a43f5a94c43907a56805bad15f19700c62ffc83b7ca483f9e104e229f67ef0
 """
 
 RETURN = r""" # """
@@ -75,6 +88,7 @@ def main():
     module = AnsibleModule(
         argument_spec={
             "url": {"type": "str", "required": True},
+            "pages": {"type": "list", "elements": "str"},
             "path": {"type": "path", "required": True},
             "checksum": {"type": "str"},
             "mode": {"type": "str", "default": "0644"},
@@ -92,6 +106,17 @@ def main():
     module.exit_json(changed=changed)
 
 
+def _address(module):
+    """Return the address of the file, which pages may have to tell."""
+    name, pages = module.params["url"], module.params["pages"]
+    if pages is None:
+        return name
+    url, problems = download.find(name, pages, download.read_proxies())
+    if url is None:
+        module.fail_json(msg="No place has %s: %s" % (name, "; ".join(problems) or "no place is named"))
+    return url
+
+
 def _wanted(module):
     """Return the digits of the checksum; an empty string where none was asked for."""
     checksum = module.params["checksum"]
@@ -107,19 +132,21 @@ def _replace(module, path, wanted):
     handle, new = tempfile.mkstemp(dir=os.path.dirname(path))
     os.close(handle)
     module.add_cleanup_file(new)
-    _fetch(module, new)
+    address = _fetch(module, new)
     found = download.sha256(new)
     if wanted and found != wanted:
-        url = download.without_password(module.params["url"])
+        url = download.without_password(address)
         module.fail_json(msg="The checksum of %s did not match: sha256:%s, not %s" % (url, found, wanted))
     module.atomic_move(new, path)
 
 
 def _fetch(module, path):
-    problem = download.fetch(module.params["url"], path, download.read_proxies())
+    address = _address(module)
+    problem = download.fetch(address, path, download.read_proxies())
     if problem:
-        url = download.without_password(module.params["url"])
+        url = download.without_password(address)
         module.fail_json(msg="%s cannot be fetched: %s; %s" % (url, problem["detail"], HINTS[problem["code"]]))
+    return address
 
 
 if __name__ == "__main__":

@@ -14,6 +14,8 @@ import os
 import re
 import shlex
 import ssl
+from html import unescape
+from urllib.parse import quote, unquote, urljoin, urlsplit
 
 from ansible.module_utils.urls import ConnectionError as RefusedError
 from ansible.module_utils.urls import ProxyError, SSLValidationError, open_url
@@ -59,6 +61,46 @@ def fetch(url, path, proxies, timeout=60):
             source.close()
     except (EnvironmentError, ValueError, http.client.HTTPException, RefusedError) as error:
         return _problem(error)
+    return None
+
+
+def find(name, pages, proxies, timeout=60):
+    """Return (address of the file NAME, what kept each of the places before from having it); the address is None where no place has it."""
+    problems = []
+    for page in pages:
+        url, problem = _in_directory(name, page) if page.startswith("/") else _on_page(name, page, proxies, timeout)
+        if url is not None:
+            return url, problems
+        problems.append("%s %s" % (without_password(page), problem))
+    return None, problems
+
+
+def _in_directory(name, directory):
+    path = os.path.join(directory, name)
+    return ("file://" + quote(path), None) if os.path.exists(path) else (None, "does not have it")
+
+
+def _on_page(name, page, proxies, timeout):
+    os.environ.update(proxies)
+    try:
+        source = open_url(page, timeout=timeout)
+        try:
+            text, base = source.read().decode("utf-8", "replace"), source.geturl()
+        finally:
+            source.close()
+    except (EnvironmentError, ValueError, http.client.HTTPException, RefusedError) as error:
+        return None, "cannot be read (%s)" % without_password(str(error))
+    # A redirect within the place forgets the password that the page was named with.
+    same = without_password(base) == without_password(page)
+    return link_to(name, text, page if same else base), "does not link to it"
+
+
+def link_to(name, text, base):
+    """Return the address of the file NAME that a page at BASE links to, None without such a link."""
+    for value in re.findall(r"""(?i)<a\s[^>]*?href\s*=\s*["']([^"']*)["']""", text):
+        address = urljoin(base, unescape(value)).partition("#")[0]
+        if unquote(urlsplit(address).path.rpartition("/")[2]) == name:
+            return address
     return None
 
 

@@ -11,6 +11,8 @@ import re
 
 ENVIRONMENTS = "/opt/allreduce/envs"
 LOCKS = "/etc/allreduce/locks"
+# Wheels that were compiled, a directory for each build, by its digest.
+BUILDS = "/opt/allreduce/cache/horovod"
 
 
 def normalise(name):
@@ -19,9 +21,9 @@ def normalise(name):
 
 
 def read_environments(tree, directory=ENVIRONMENTS):
-    """Return {name: {python, home, packages: {name: version}, lock}}.
+    """Return {name: {python, home, packages: {name: version}, lock, horovod}}.
 
-    An environment whose interpreter is gone is left out.
+    An environment whose interpreter is gone is left out. horovod: the digest of the build that was installed, None without one.
     """
     environments = {}
     for name in tree.names(directory):
@@ -32,8 +34,21 @@ def read_environments(tree, directory=ENVIRONMENTS):
                 "home": _home(tree, base),
                 "packages": _packages(tree, base),
                 "lock": parse_lock(tree.text("%s/%s.txt" % (LOCKS, name))),
+                "horovod": _installed_build(tree, base),
             }
     return environments
+
+
+def read_builds(tree, directory=BUILDS):
+    """Return {digest: {file, sha256}} of the wheels that role horovod keeps on the node."""
+    builds = {}
+    for digest in tree.names(directory):
+        found = re.match(
+            r"([0-9a-f]{64})  ([A-Za-z0-9._+-]+\.whl)\s*$", tree.text("%s/%s/wheel.sha256" % (directory, digest)) or ""
+        )
+        if found and tree.exists("%s/%s/%s" % (directory, digest, found.group(2))):
+            builds[digest] = {"file": found.group(2), "sha256": found.group(1)}
+    return builds
 
 
 def parse_lock(text):
@@ -66,14 +81,29 @@ def _home(tree, base):
     return found.group(1) if found else None
 
 
+def _installed_build(tree, base):
+    """The installer writes down where a wheel came from, in a directory that goes with the package (PEP 610)."""
+    for site in _sites(tree, base):
+        for entry in tree.names(site):
+            if re.match(r"horovod-[^-]+\.dist-info$", entry):
+                origin = tree.text("%s/%s/direct_url.json" % (site, entry)) or ""
+                found = re.search(re.escape(BUILDS) + r"/([0-9a-f]{16})/", origin)
+                return found.group(1) if found else None
+    return None
+
+
+def _sites(tree, base):
+    return [
+        "%s/lib/%s/site-packages" % (base, lib) for lib in tree.names(base + "/lib") if re.match(r"python3\.\d+$", lib)
+    ]
+
+
 def _packages(tree, base):
     """Only completely installed ones: the RECORD is the last file an installer writes."""
     packages = {}
-    for lib in tree.names(base + "/lib"):
-        if re.match(r"python3\.\d+$", lib):
-            site = "%s/lib/%s/site-packages" % (base, lib)
-            for entry in tree.names(site):
-                found = re.match(r"(.+?)-([^-]+)\.dist-info$", entry)
-                if found and tree.exists("%s/%s/RECORD" % (site, entry)):
-                    packages[normalise(found.group(1))] = found.group(2)
+    for site in _sites(tree, base):
+        for entry in tree.names(site):
+            found = re.match(r"(.+?)-([^-]+)\.dist-info$", entry)
+            if found and tree.exists("%s/%s/RECORD" % (site, entry)):
+                packages[normalise(found.group(1))] = found.group(2)
     return packages

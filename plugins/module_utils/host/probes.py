@@ -45,6 +45,15 @@ def libraries(torch):
         "cudnn": answer(torch.backends.cudnn.version),
         "nccl": list(nccl) if isinstance(nccl, tuple) else None,
     }
+def build_of_horovod():
+    from horovod.common import util
+    # Each loads the library in a process of its own, which a damaged one ends.
+    has = lambda ask, *given: bool(answer(lambda: ask(*given)))
+    return {
+        "frameworks": [name for name in ("torch", "tensorflow", "mxnet") if has(util.extension_available, name)],
+        "controllers": [name for name in ("mpi", "gloo") if has(getattr(util, name + "_built"))],
+        "operations": [name for name in ("nccl", "ddl", "ccl", "mpi", "gloo") if has(getattr(util, name + "_built"))],
+    }
 answers = {}
 for name in sys.argv[1:]:
     try:
@@ -53,6 +62,8 @@ for name in sys.argv[1:]:
         if name == "torch":
             answers[name].update(cuda_available=module.cuda.is_available(), device_count=module.cuda.device_count())
             answers[name]["libraries"] = libraries(module)
+        if name == "horovod":
+            answers[name]["build"] = build_of_horovod()
     except BaseException as error:
         answers[name] = {"error": "%s: %s" % (type(error).__name__, error)}
 print("\\n" + json.dumps(answers))

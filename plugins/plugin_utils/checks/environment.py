@@ -11,6 +11,7 @@ from .check import Check, check, compared, skipped, yes_no
 
 CATEGORY = "environment"
 NO_GPU_COMPUTE = "no GPU computes on this host (verify_gpu_compute: false)"
+BUILT = ("frameworks", "controllers", "operations")
 MODULES = {"pytorch": "torch", "tensorflow": "tensorflow", "cupy": "cupy", "horovod": "horovod"}
 
 
@@ -28,6 +29,8 @@ def checks(stack: Mapping, gpu_node: Mapping, probe: Mapping, gpu_compute: bool 
             yield without_compute(planned, gpus, answer) if without else cuda(planned, gpus, answer)
             if known_libraries(planned):
                 yield libraries(planned, answer)
+        if planned.get("build"):
+            yield build(planned, answer)
 
 
 def imports(name: str, module: str, answer: Mapping | None) -> Check:
@@ -41,6 +44,26 @@ def imports(name: str, module: str, answer: Mapping | None) -> Check:
     if found.get("error"):
         return compared(label, CATEGORY, expected, "cannot be imported", False, found["error"])
     return compared(label, CATEGORY, expected, f"{module} {found['version']}", True)
+
+
+def build(planned: Mapping, answer: Mapping | None) -> Check:
+    """Check that Horovod was compiled for the planned frameworks, controllers and operations, as horovodrun --check-build tells.
+
+    Where it has NCCL, what it also has for processors is no difference.
+    """
+    wanted = {name: [MODULES.get(one, one) for one in planned["build"].get(name) or []] for name in BUILT}
+    label, found = f"{planned['name']}_horovod_build", (answer or {}).get("horovod") or {}
+    have = found.get("build")
+    if have is None:
+        return compared(label, CATEGORY, _built(wanted), None, None, found.get("error") or "Horovod could not be asked")
+    agrees = set(wanted["operations"]) <= set(have["operations"]) and all(
+        set(wanted[name]) == set(have[name]) for name in ("frameworks", "controllers")
+    )
+    return compared(label, CATEGORY, _built(wanted), _built(have), agrees, "Horovod was not compiled as planned")
+
+
+def _built(parts: Mapping[str, list[str]]) -> str:
+    return "; ".join(f"{name} {', '.join(sorted(parts[name])) or 'none'}" for name in BUILT)
 
 
 def known_libraries(planned: Mapping) -> dict[str, str]:

@@ -114,6 +114,15 @@ class Environment:
     packages: dict[str, str | None] = field(default_factory=dict)
     lock: Lock | None = None
     home: str | None = None  # directory of the interpreter that it was made with; None for one that conda made
+    horovod: str | None = None  # digest of the build of Horovod that role horovod installed
+
+
+@dataclass(frozen=True)
+class Wheel:
+    """A wheel that was compiled, in the node's cache."""
+
+    file: str
+    sha256: str
 
 
 @dataclass(frozen=True)
@@ -166,6 +175,7 @@ class Observed:
     kernel_modules: dict[str, KernelModule] | None = None  # those that a service of ours may need
     disk_free_mib: dict[str, int] = field(default_factory=dict)
     environments: dict[str, Environment] | None = None
+    horovod_builds: dict[str, Wheel] = field(default_factory=dict)  # by the digest of their build
     reboot_pending: Reboot | None = None
     reboot_recorded: bool = False
     tuning_recorded: bool = False

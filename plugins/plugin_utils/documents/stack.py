@@ -122,6 +122,26 @@ class Libraries:
 
 
 @dataclass(frozen=True)
+class Source:
+    """The archive that something is compiled from."""
+
+    file: str = ""
+    sha256: str = ""
+
+
+@dataclass(frozen=True)
+class Build:
+    """How Horovod is compiled, as far as the wheel depends on it."""
+
+    version: str = ""
+    source: Source = Source()
+    cxx_standard: int = 0
+    environment: dict[str, str] = field(default_factory=dict)
+    tools: tuple[str, ...] = ()
+    frameworks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Environment:
     """A Python environment; interpreter: None in a lock of an older collection."""
 
@@ -133,6 +153,7 @@ class Environment:
     frameworks: dict[str, str] = field(default_factory=dict)
     interpreter: Interpreter | None = None
     libraries: Libraries | None = None
+    build: Build | None = None
 
 
 @dataclass(frozen=True)

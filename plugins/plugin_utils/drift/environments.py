@@ -66,7 +66,12 @@ def _lock(label: str, planned: Environment, system: System, found: Found) -> lis
     if lock is None or lock.request != request_digest(planned, system):
         status, observed = (Status.DIFFERS, "solved for another") if lock else (Status.MISSING, "")
         return [Comparison(label, "lock", "solved for this request", observed, status, Remedy.ENVIRONMENT, "lock")]
-    return compare_with_lock(label, lock.packages, found.packages)
+    return compare_with_lock(label, {**lock.packages, **compiled_packages(planned)}, found.packages)
+
+
+def compiled_packages(planned: Environment) -> dict[str, str | None]:
+    """Return {name: version} of what the lock does not have because it is compiled."""
+    return {"horovod": planned.build.version} if planned.build else {}
 
 
 def compare_with_lock(label: str, locked: dict[str, str | None], installed: dict[str, str | None]) -> list[Comparison]:

@@ -18,7 +18,7 @@ with suppress(ImportError):  # ansible-core depends on it; only ansible-test's i
 from ..documents.observed import Environment as Found
 from ..documents.parsing import parse
 from ..documents.stack import Environment, System
-from ..drift.environments import compare_interpreter, compare_with_lock
+from ..drift.environments import compare_interpreter, compare_with_lock, compiled_packages
 from ..drift.requests import request_digest
 
 __all__ = ["assign", "describe_environments", "locked_packages"]
@@ -63,9 +63,9 @@ def _is_installed(lock: str, planned: Environment, found: Mapping | None) -> boo
     """
     if not lock or not found:
         return False
-    observed = parse(Found, found)
+    observed, compiled = parse(Found, found), compiled_packages(planned)
     installed: dict[str, str | None] = {
-        str(canonicalize_name(name)): version for name, version in observed.packages.items()
+        str(canonicalize_name(name)): version for name, version in observed.packages.items() if name not in compiled
     }
     comparisons = compare_interpreter("environment", planned, observed, known=True)
     return not any(one.differs for one in comparisons) and not compare_with_lock(

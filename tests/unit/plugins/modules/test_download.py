@@ -123,3 +123,14 @@ def test_through_the_proxy_of_the_node(place, monkeypatch):
         server.shutdown()
     assert (found, left(place)) == (None, {"file": CONTENT})
     assert asked == [("http://unknown.invalid/file", "Basic dXNlcjpwQHNz")]
+
+
+def test_a_file_is_found_by_its_name(place):
+    assert run(place, url="source", pages=["/nowhere", str(place)])["changed"] is True
+    assert left(place) == {"file": CONTENT}
+
+
+@pytest.mark.parametrize(("pages", "said"), [([], "no place is named"), (["/nowhere"], "/nowhere does not have it")])
+def test_a_file_that_no_place_has(place, pages, said):
+    answer = run(place, url="source", pages=pages)
+    assert answer["failed"] and answer["msg"] == f"No place has source: {said}"

@@ -68,3 +68,44 @@ def test_a_failure_has_a_code(monkeypatch, tmp_path, error, code):
 )
 def test_an_address_is_shown_without_its_password(url, shown):
     assert download.without_password(url) == shown
+
+
+PAGE = """<html><a href="../../packages/ab/tool-1.0.tar.gz#sha256=00" data-x="1">tool-1.0.tar.gz</a>
+<A class='x' HREF='tool-1.1%2Blocal.tar.gz'>x</A><a href="https://files.example.org/tool-2.0.tar.gz?a=1&amp;b=2">y</a></html>"""
+
+
+@pytest.mark.parametrize(
+    ("name", "address"),
+    [
+        ("tool-1.0.tar.gz", "http://user:word@x/packages/ab/tool-1.0.tar.gz"),
+        ("tool-1.1+local.tar.gz", "http://user:word@x/simple/tool/tool-1.1%2Blocal.tar.gz"),
+        ("tool-2.0.tar.gz", "https://files.example.org/tool-2.0.tar.gz?a=1&b=2"),
+        ("tool-3.0.tar.gz", None),
+        ("ool-1.0.tar.gz", None),
+    ],
+)
+def test_a_page_links_to_a_file(name, address):
+    assert download.link_to(name, PAGE, "http://user:word@x/simple/tool/") == address
+
+
+def test_a_file_is_looked_for_in_order(tmp_path, monkeypatch):
+    class Answer(io.BytesIO):
+        def geturl(self):
+            return "http://x/simple/tool/"
+
+    monkeypatch.setattr(download, "open_url", lambda url, timeout: Answer(PAGE.encode()))
+    places = [str(tmp_path), "http://user:word@x/simple/tool/"]
+    absent = f"{tmp_path} does not have it"
+    assert download.find("tool-1.0.tar.gz", places, {}) == ("http://user:word@x/packages/ab/tool-1.0.tar.gz", [absent])
+    assert download.find("none.tar.gz", places, {}) == (None, [absent, "http://x/simple/tool/ does not link to it"])
+    (tmp_path / "tool-1.0.tar.gz").touch()
+    assert download.find("tool-1.0.tar.gz", places, {}) == (f"file://{tmp_path}/tool-1.0.tar.gz", [])
+
+
+def test_a_page_that_cannot_be_read_is_named_without_its_password(monkeypatch):
+    def fail(*_args, **_more):
+        raise urllib.error.URLError("no route to http://user:word@x/")
+
+    monkeypatch.setattr(download, "open_url", fail)
+    address, (problem,) = download.find("tool", ["http://user:word@x/"], {})
+    assert address is None and problem.startswith("http://x/ cannot be read (") and "word" not in problem

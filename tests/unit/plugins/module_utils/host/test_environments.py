@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-from ansible_collections.allreduce.gpu.plugins.module_utils.host.environments import read_environments
+from ansible_collections.allreduce.gpu.plugins.module_utils.host.environments import read_builds, read_environments
 from ansible_collections.allreduce.gpu.tests.unit.plugins.module_utils.files_helper import tree
 
 ENVS = "/opt/allreduce/envs"
@@ -18,6 +18,8 @@ def test_environments_of_uv_venv_and_conda(tmp_path):
         f"{ENVS}/conda/bin/python": "", f"{ENVS}/conda/conda-meta/python-3.10.14-h955ad1f_0.json": "{}",
         f"{ENVS}/half/lib/x": "",
         f"{ENVS}/orphan/bin/python": ("link", "/usr/bin/python3.8"), f"{ENVS}/orphan/pyvenv.cfg": "version_info = 3.8.10\n",
+        f"{SITE}/horovod-0.28.1.dist-info/RECORD": "",
+        f"{SITE}/horovod-0.28.1.dist-info/direct_url.json": '{"url":"file:///opt/allreduce/cache/horovod/0123456789abcdef/h.whl","archive_info":{}}',
         "/etc/allreduce/locks/main.txt": "# request: 0123456789abcdef\ntorch==2.13.0+cpu \\\n    --hash=sha256:00\n"
         "nvidia_ml_py @ https://example.org/nvidia_ml_py.whl\n    # via main\n",
     })  # fmt: skip
@@ -25,9 +27,22 @@ def test_environments_of_uv_venv_and_conda(tmp_path):
         "main": {
             "python": "3.11.2",
             "home": "/usr/bin",
-            "packages": {"torch": "2.13.0+cpu", "nvidia-ml-py": "13.615.71"},
+            "packages": {"torch": "2.13.0+cpu", "nvidia-ml-py": "13.615.71", "horovod": "0.28.1"},
             "lock": {"request": "0123456789abcdef", "packages": {"torch": "2.13.0+cpu", "nvidia-ml-py": None}},
+            "horovod": "0123456789abcdef",
         },
-        "venv": {"python": "3.9.2", "home": None, "packages": {}, "lock": None},
-        "conda": {"python": "3.10.14", "home": None, "packages": {}, "lock": None},
+        "venv": {"python": "3.9.2", "home": None, "packages": {}, "lock": None, "horovod": None},
+        "conda": {"python": "3.10.14", "home": None, "packages": {}, "lock": None, "horovod": None},
     }
+
+
+def test_wheels_that_were_compiled(tmp_path):
+    cache = "/opt/allreduce/cache/horovod"
+    whole, lost, cut = "0123456789abcdef", "1123456789abcdef", "2123456789abcdef"
+    files = tree(tmp_path, {
+        f"{cache}/{whole}/horovod-0.28.1-cp311-cp311-linux_x86_64.whl": "",
+        f"{cache}/{whole}/wheel.sha256": "a" * 64 + "  horovod-0.28.1-cp311-cp311-linux_x86_64.whl\n",
+        f"{cache}/{lost}/wheel.sha256": "a" * 64 + "  horovod-0.28.1-cp311-cp311-linux_x86_64.whl\n",
+        f"{cache}/{cut}/horovod-0.28.1-cp311-cp311-linux_x86_64.whl": "",
+    })  # fmt: skip
+    assert read_builds(files) == {whole: {"file": "horovod-0.28.1-cp311-cp311-linux_x86_64.whl", "sha256": "a" * 64}}

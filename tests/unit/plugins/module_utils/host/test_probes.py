@@ -71,6 +71,29 @@ def test_pytorch_tells_what_it_brings(tmp_path, monkeypatch, source, libraries):
     assert (answer["libraries"], answer["cuda_available"]) == (libraries, False)
 
 
+HOROVOD = """
+def extension_available(name): return {"torch": True, "tensorflow": False}[name]
+gloo_built = nccl_built = lambda: True
+def mpi_built(): raise OSError("the process that loads it has ended")
+ddl_built = ccl_built = mpi_built
+"""
+
+
+def test_horovod_tells_what_it_was_compiled_with(tmp_path, monkeypatch):
+    monkeypatch.setattr(probes, "ENVIRONMENTS", str(tmp_path))
+    (tmp_path / "main" / "bin").mkdir(parents=True)
+    (tmp_path / "main" / "bin" / "python").symlink_to(sys.executable)
+    (tmp_path / "horovod" / "common").mkdir(parents=True)
+    (tmp_path / "horovod" / "__init__.py").write_text("__version__ = '0.28.1'\n", encoding="utf-8")
+    (tmp_path / "horovod" / "common" / "util.py").write_text(HOROVOD, encoding="utf-8")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    answer = probes.probe_environment("main", ["horovod"], None)["horovod"]
+    assert answer == {
+        "version": "0.28.1",
+        "build": {"frameworks": ["torch"], "controllers": ["gloo"], "operations": ["nccl", "gloo"]},
+    }
+
+
 @pytest.mark.parametrize("name", ["gone", "silent"])
 def test_an_environment_that_cannot_answer_says_why(tmp_path, monkeypatch, name):
     monkeypatch.setattr(probes, "ENVIRONMENTS", str(tmp_path))

@@ -112,3 +112,37 @@ def test_what_the_plan_does_not_know_is_not_compared(libraries):
 )
 def test_imports(answer, status):
     assert environment.imports("main", "torch", answer)["status"] == status
+
+
+CPU = {"frameworks": ["pytorch"], "controllers": ["gloo"], "operations": ["gloo"]}
+CUDA = {"frameworks": ["pytorch", "tensorflow"], "controllers": ["gloo"], "operations": ["nccl"]}
+
+
+@pytest.mark.parametrize(
+    ("planned", "frameworks", "controllers", "operations", "status"),
+    [
+        (CPU, ["torch"], ["gloo"], ["gloo"], "passed"),
+        (CPU, [], ["gloo"], ["gloo"], "failed"),
+        (CPU, ["torch", "tensorflow"], ["gloo"], ["gloo"], "failed"),
+        (CPU, ["torch"], ["mpi", "gloo"], ["mpi", "gloo"], "failed"),
+        (CPU, ["torch"], [], ["gloo"], "failed"),
+        (CUDA, ["torch", "tensorflow"], ["gloo"], ["nccl", "gloo"], "passed"),
+        (CUDA, ["torch", "tensorflow"], ["gloo"], ["gloo"], "failed"),
+    ],
+)
+def test_horovod_was_compiled_as_planned(planned, frameworks, controllers, operations, status):
+    found = {"frameworks": frameworks, "controllers": controllers, "operations": operations}
+    check = environment.build(dict(PLANNED, build=planned), {"horovod": {"version": "0.28.1", "build": found}})
+    assert (check["name"], check["status"]) == ("main_horovod_build", status)
+
+
+@pytest.mark.parametrize("answer", [None, {}, {"horovod": {"error": "ImportError: no horovod"}}])
+def test_a_horovod_that_cannot_be_asked_is_not_known(answer):
+    check = environment.build(dict(PLANNED, build=CPU), answer)
+    assert (check["status"], check["expected"]) == ("unknown", "frameworks torch; controllers gloo; operations gloo")
+
+
+def test_the_build_is_checked_where_one_is_planned():
+    stack = {"environments": [dict(PLANNED, build=CPU), dict(PLANNED, name="other", build=None)]}
+    names = [one["name"] for one in environment.checks(stack, {}, {})]
+    assert [name for name in names if "horovod" in name] == ["main_horovod_build"]

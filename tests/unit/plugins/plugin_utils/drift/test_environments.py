@@ -10,6 +10,7 @@ from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.comparison
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.observed import Environment as Found
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.observed import Lock, Observed
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.stack import (
+    Build,
     Environment,
     Index,
     Interpreter,
@@ -96,6 +97,19 @@ CASES = {
 def test_an_environment(case):
     found, expected = CASES[case]
     assert differences(found) == expected
+
+
+@pytest.mark.parametrize(
+    ("version", "difference"),
+    [
+        ("0.28.1", {}),
+        (None, {"horovod": (LOCKED, "0.28.1", "", Status.MISSING)}),
+        ("0.28.0", {"horovod": (LOCKED, "0.28.1", "0.28.0", Status.DIFFERS)}),
+    ],
+)
+def test_horovod_is_compiled_and_in_no_lock(version, difference):
+    found = replace(AS_PLANNED, packages={**PACKAGES, **({"horovod": version} if version else {})})
+    assert differences(found, replace(MAIN, build=Build("0.28.1"))) == difference
 
 
 STANDALONE = "/opt/allreduce/python/cpython-3.11-linux-x86_64-gnu/bin"

@@ -116,6 +116,14 @@ def test_anything_else_is_installed_again(found):
     assert described(installed=found)["installed"] is False
 
 
+COMPILED = {"main": {"python": "3.11.2", "packages": {**INSTALLED["main"]["packages"], "horovod": "0.28.1"}}}
+
+
+@pytest.mark.parametrize(("build", "installed"), [({"version": "0.28.1"}, True), (None, False)])
+def test_what_is_compiled_is_no_matter_of_the_lock(build, installed):
+    assert described(installed=COMPILED, environment={**MAIN, "build": build})["installed"] is installed
+
+
 @pytest.mark.parametrize("line", ["torch", "torch>=2.0", "torch=2.0", "<html>", "a==1 b==2"])
 def test_what_pins_nothing_is_no_lock(line):
     with pytest.raises(ValueError):

@@ -1,0 +1,130 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Compile the wheel that recipe.json beside this file describes. Role horovod runs it as root, with the environment's interpreter.
+
+What comes from outside runs in a unit of its own: as a user who exists for that time only, who can write nothing but a private temporary
+directory and reach no network. The wheel leaves the unit through its standard output, after a line with its name.
+"""
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import zipfile
+from pathlib import Path
+
+UNIT = "allreduce-horovod"
+SANDBOX = (
+    "DynamicUser=yes", "PrivateNetwork=yes", "PrivateDevices=yes", "ProtectHome=yes", "ProtectKernelTunables=yes",
+    "ProtectControlGroups=yes", "NoNewPrivileges=yes", "CapabilityBoundingSet=", "RestrictSUIDSGID=yes",
+)  # fmt: skip
+NAME = re.compile(rb"horovod-[A-Za-z0-9._+-]+\.whl\n")
+GIB_PER_JOB = 2
+
+
+def main():
+    here = Path(__file__).resolve().parent
+    recipe = json.loads((here / "recipe.json").read_text(encoding="utf-8"))
+    if sys.argv[1:] == ["inside"]:
+        compile_here(here, recipe)
+    else:
+        print(json.dumps(compile_in_unit(here, recipe)))
+
+
+def compile_in_unit(here, recipe):
+    """Return {file, sha256} of the wheel; its checksum is written last, so one that was cut off is compiled again."""
+    subprocess.run(["systemctl", "stop", UNIT], stderr=subprocess.DEVNULL, check=False)  # of a run that was cut off
+    for left in here.glob("*.part"):
+        left.unlink()
+    handle, part = tempfile.mkstemp(dir=here, suffix=".part")
+    log = here / "compile.log"
+    os.close(handle)
+    with Path(part).open("wb") as wheel, log.open("wb") as errors:
+        status = subprocess.run(command(here, recipe), stdout=wheel, stderr=errors, check=False).returncode
+    if status:
+        Path(part).unlink()
+        sys.exit(reason(log.read_text(encoding="utf-8", errors="replace"), status) + f"; all it said is in {log}")
+    return keep(here, Path(part))
+
+
+def command(here, recipe):
+    """Return the command that compiles in a unit of its own."""
+    properties = [*SANDBOX, f"RuntimeMaxSec={recipe['timeout']}"]
+    return [
+        "systemd-run", "--quiet", "--wait", "--collect", "--pipe", f"--unit={UNIT}",
+        *(f"--property={one}" for one in properties), f"--setenv=JOBS={recipe['jobs'] or jobs()}",
+        sys.executable, "-I", "-B", str(here / "compile.py"), "inside",
+    ]  # fmt: skip
+
+
+def jobs():
+    """Return how many compilers the host has processors and memory for."""
+    found = re.search(r"MemAvailable:\s*(\d+) kB", Path("/proc/meminfo").read_text(encoding="utf-8"))
+    room = int(found[1]) // (GIB_PER_JOB << 20) if found else 1
+    return max(1, min(len(os.sched_getaffinity(0)), room))
+
+
+def reason(log, status):
+    """Return why a compilation failed, from what it said: the first error."""
+    lines = [line.strip() for line in log.splitlines() if line.strip()]
+    errors = [
+        line for line in lines if re.search(r"\b(fatal error|error|Error)\b:|CMake Error|No space left|Killed", line)
+    ]
+    said = errors[0] if errors else lines[-1] if lines else "it said nothing"
+    return f"the compilation ended with {status} ({said.rstrip('.')})"
+
+
+def keep(here, part):
+    """Give the wheel its name, and write its checksum."""
+    with part.open("rb") as stream:
+        name = stream.readline(256)
+        if not NAME.fullmatch(name):
+            sys.exit("the compilation gave no wheel")
+        wheel = here / name.decode().strip()
+        with wheel.open("wb") as whole:
+            shutil.copyfileobj(stream, whole)
+    part.unlink()
+    if not zipfile.is_zipfile(wheel):
+        sys.exit(f"the compilation gave a wheel that is none: {wheel}")
+    digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
+    (here / "wheel.sha256").write_text(f"{digest}  {wheel.name}\n", encoding="utf-8")
+    return {"file": wheel.name, "sha256": digest}
+
+
+def compile_here(here, recipe):
+    """Write the wheel to standard output; everything else that is said goes to standard error."""
+    work = Path(tempfile.mkdtemp(dir="/var/tmp"))
+    with tarfile.open(here / recipe["source"]["file"]) as archive:
+        archive.extractall(work / "source", **({"filter": "data"} if hasattr(tarfile, "data_filter") else {}))  # noqa: S202 (its checksum is the plan's)
+    (source,) = (work / "source").iterdir()
+    for name in recipe["source"]["standard_files"]:
+        raise_standard(source / name, recipe["source"]["standard"], recipe["cxx_standard"])
+    environment = {
+        **os.environ, **recipe["environment"], "HOME": str(work), "TMPDIR": str(work), "PYTHONPATH": str(here / "tools"),
+        "MAKEFLAGS": f"-j{os.environ.get('JOBS', '1')}",
+    }  # fmt: skip
+    arguments = [sys.executable, "-B", "setup.py", "bdist_wheel", "--dist-dir", str(work / "wheel")]
+    status = subprocess.run(arguments, cwd=source, env=environment, stdout=sys.stderr, check=False).returncode
+    if status:
+        sys.exit(status)
+    (wheel,) = (work / "wheel").glob("*.whl")
+    sys.stdout.buffer.write(wheel.name.encode() + b"\n" + wheel.read_bytes())
+
+
+def raise_standard(path, old, new):
+    """Raise the C++ standard that a CMake file sets."""
+    text = path.read_text(encoding="utf-8")
+    raised, count = re.subn(rf"(\bCMAKE_CXX_STANDARD\s+){old}\b", rf"\g<1>{new}", text)
+    if not count:
+        sys.exit(f"Error: {path.name} sets no C++ standard {old}")
+    path.write_text(raised, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,118 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The program with which role horovod compiles: what it makes of a source, of a log, and of what the unit gave."""
+
+import importlib.util
+import io
+import json
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+
+PROGRAM = Path(__file__).resolve().parents[3] / "roles" / "horovod" / "files" / "compile.py"
+SPEC = importlib.util.spec_from_file_location("compile_horovod", PROGRAM)
+compile_horovod = importlib.util.module_from_spec(SPEC)
+SPEC.loader.exec_module(compile_horovod)
+NAME = "horovod-0.28.1-cp311-cp311-linux_x86_64.whl"
+# A setup.py that compiles nothing, and says what it was given.
+SETUP = """
+import json, os, pathlib, sys
+place = pathlib.Path(sys.argv[sys.argv.index("--dist-dir") + 1])
+place.mkdir()
+said = {name: os.environ[name] for name in ("PYTHONPATH", "MAKEFLAGS", "HOROVOD_WITH_GLOO")}
+said["cmake"] = pathlib.Path("CMakeLists.txt").read_text()
+print("chatter")
+(place / "NAME").write_text(json.dumps(said))
+""".replace("NAME", NAME)
+
+
+def wheel():
+    """The bytes of an archive."""
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as archive:
+        archive.writestr("horovod/__init__.py", "")
+    return content.getvalue()
+
+
+def test_a_wheel_is_kept_with_its_checksum(tmp_path):
+    part = tmp_path / "x.part"
+    part.write_bytes(NAME.encode() + b"\n" + wheel())
+    kept = compile_horovod.keep(tmp_path, part)
+    assert kept["file"] == NAME and (tmp_path / NAME).read_bytes() == wheel()
+    assert (tmp_path / "wheel.sha256").read_text() == f"{kept['sha256']}  {NAME}\n"
+    assert not part.exists()
+
+
+@pytest.mark.parametrize("content", [b"", b"error\n", b"../../etc/passwd\nroot", NAME.encode() + b"\nPK"])
+def test_what_is_no_wheel_gets_no_checksum(tmp_path, content):
+    part = tmp_path / "x.part"
+    part.write_bytes(content)
+    with pytest.raises(SystemExit, match="the compilation gave"):
+        compile_horovod.keep(tmp_path, part)
+    assert not (tmp_path / "wheel.sha256").exists()
+
+
+@pytest.mark.parametrize(
+    "text", ["set(CMAKE_CXX_STANDARD 14)", "    set(CMAKE_CXX_STANDARD  14) # x\nset(CMAKE_CXX_STANDARD 17)"]
+)
+def test_the_standard_is_raised(tmp_path, text):
+    path = tmp_path / "CMakeLists.txt"
+    path.write_text(text)
+    compile_horovod.raise_standard(path, 14, 20)
+    assert path.read_text() == text.replace("14)", "20)")
+
+
+def test_a_source_that_sets_another_standard_is_refused(tmp_path):
+    path = tmp_path / "CMakeLists.txt"
+    path.write_text("set(CMAKE_CXX_STANDARD 17)\nset(CMAKE_CXX_STANDARD_REQUIRED ON)\n")
+    with pytest.raises(SystemExit, match="CMakeLists.txt sets no C\\+\\+ standard 14"):
+        compile_horovod.raise_standard(path, 14, 20)
+
+
+@pytest.mark.parametrize(
+    ("log", "said"),
+    [
+        ("a\nx.cc:1:2: error: 'y' was not declared.\nmake: *** Error 2\n", "x.cc:1:2: error: 'y' was not declared"),
+        ("CMake Error at CMakeLists.txt:3\nmore\n", "CMake Error at CMakeLists.txt:3"),
+        ("a\nlast\n", "last"),
+        ("", "it said nothing"),
+    ],
+)
+def test_the_first_error_is_the_reason(log, said):
+    assert compile_horovod.reason(log, 1) == f"the compilation ended with 1 ({said})"
+
+
+def test_the_source_is_compiled_with_what_the_recipe_says(tmp_path, monkeypatch, capfdbinary):
+    with tarfile.open(tmp_path / "source.tar.gz", "w:gz") as archive:
+        for name, text in (("setup.py", SETUP), ("CMakeLists.txt", "set(CMAKE_CXX_STANDARD 14)")):
+            one = tarfile.TarInfo(f"horovod-0.28.1/{name}")
+            one.size = len(text)
+            archive.addfile(one, io.BytesIO(text.encode()))
+    monkeypatch.setenv("JOBS", "3")
+    monkeypatch.setattr(compile_horovod.tempfile, "mkdtemp", lambda dir: str(tmp_path / "work"))  # noqa: A002
+    source = {"file": "source.tar.gz", "standard": 14, "standard_files": ["CMakeLists.txt"]}
+    compile_horovod.compile_here(
+        tmp_path, {"source": source, "cxx_standard": 20, "environment": {"HOROVOD_WITH_GLOO": "1"}}
+    )
+    name, _, content = capfdbinary.readouterr().out.partition(b"\n")
+    assert name.decode() == NAME
+    assert json.loads(content) == {
+        "PYTHONPATH": str(tmp_path / "tools"),
+        "MAKEFLAGS": "-j3",
+        "HOROVOD_WITH_GLOO": "1",
+        "cmake": "set(CMAKE_CXX_STANDARD 20)",
+    }
+
+
+def test_the_unit_reaches_no_network_and_ends():
+    argv = compile_horovod.command(Path("/x"), {"jobs": 2, "timeout": 60})
+    assert {
+        "--property=PrivateNetwork=yes",
+        "--property=DynamicUser=yes",
+        "--property=RuntimeMaxSec=60",
+        "--setenv=JOBS=2",
+    } <= set(argv)
+    assert argv[-2:] == ["/x/compile.py", "inside"]
