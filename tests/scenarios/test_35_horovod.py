@@ -1,0 +1,196 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Horovod for two hosts: compiled on one of them, the same wheel on both, and a training with horovodrun. One compilation in all."""
+
+import json
+import re
+import time
+
+import pytest
+from cluster import CHECKOUT, KEEP, Cluster
+
+from tests.lab import wheels
+
+pytestmark = pytest.mark.lab
+
+REQUEST = {
+    "driver": "535",
+    "driver_source": "distribution",
+    "pytorch": "2.13.0",
+    "pytorch_index": "cpu",
+    "python": "3.11",
+}
+HOROVOD = {**REQUEST, "horovod": "0.28.1"}
+PREPARED = ("--tags", "base,python_env,frameworks,horovod,cluster_ssh")
+ROLES = ("--tags", "horovod")  # with those that it depends on
+CACHE = "/opt/allreduce/cache/horovod"
+SITE = "/opt/allreduce/envs/main/lib/python3.11/site-packages"
+BIN = "/opt/allreduce/envs/main/bin"
+UNINSTALL = f"/opt/allreduce/uv/bin/uv --no-config --no-cache pip uninstall -q --python {BIN}/python horovod"
+COMPILERS = "pgrep -c cc1plus || true"
+# A compilation that was cut off leaves neither; how long one took stands between them.
+TIMES = f"stat -c %Y {CACHE}/*/recipe.json {CACHE}/*/wheel.sha256"
+
+
+class Two(Cluster):
+    """Two hosts without Horovod, whatever an earlier run left."""
+
+    def __init__(self):
+        wheels.ensure("horovod")
+        super().__init__("horovod", 2)
+        run = self.site(REQUEST, roles=PREPARED)
+        assert run.status == 0, run.output[-6000:]
+
+    def site(self, request, *options, roles=ROLES, **variables):
+        more = {"gpu_stack_request": request, **variables}
+        return self.play("playbooks/site.yml", *roles, "-e", json.dumps(more), *options)
+
+    def present(self):
+        run = self.site(HOROVOD)
+        assert run.status == 0, run.output[-6000:]
+        return {host: run.recap[host]["changed"] for host in self.hosts}
+
+    def asked(self, command):
+        """What a command says on each host."""
+        return {host: self.on(host, command).strip() for host in self.hosts}
+
+    def checked(self):
+        """{host: status} of the check that compares Horovod with its plan."""
+        more = {"gpu_stack_request": HOROVOD, "verify_collectives": False, "verify_network": False}
+        self.play("playbooks/verify.yml", "-e", json.dumps(more))
+        document = json.loads((self.inventory / ".reports" / "verify.json").read_text(encoding="utf-8"))
+        return {
+            host: {one["name"]: one["status"] for one in node["checks"]}["main_horovod_build"]
+            for host, node in document["nodes"].items()
+        }
+
+
+@pytest.fixture(scope="module")
+def two():
+    """The hosts; ALLREDUCE_KEEP=1 leaves them with the wheel, and takes them again."""
+    made = Two()
+    yield made
+    if not KEEP:
+        made.down()
+
+
+@pytest.fixture
+def uncompiled(two):
+    """The hosts as they are before anything was compiled; wheels of an earlier run come back."""
+    for host in two.hosts:
+        two.on(host, f"rm -rf /root/horovod; [ ! -e {CACHE} ] || mv {CACHE} /root/horovod")
+    yield two
+    for host in two.hosts:
+        two.on(host, f"rm -rf {CACHE}; [ ! -e /root/horovod ] || mv /root/horovod {CACHE}")
+
+
+@pytest.fixture(scope="module")
+def compiled(two):
+    """The hosts with Horovod, compiled where no earlier run did."""
+    assert all(two.present().values())
+    return two
+
+
+def test_check_mode_says_what_it_would_compile(uncompiled):
+    before = uncompiled.fingerprints()
+    run = uncompiled.site(HOROVOD, "--check")
+    first, second = uncompiled.hosts
+    assert run.status == 0, run.output[-6000:]
+    assert (
+        f"Horovod 0.28.1 of environment main is compiled on {first}, which takes several minutes. Other hosts that get the wheel: 1."
+        in run.words
+    )
+    assert all(run.recap[host]["changed"] for host in (first, second))
+    assert uncompiled.fingerprints() == before
+
+
+def test_a_source_of_another_checksum_is_refused(uncompiled):
+    first, second = uncompiled.hosts
+    uncompiled.on(first, "mkdir -p /srv/sources && echo damaged > /srv/sources/horovod-0.28.1.tar.gz")
+    places = re.search(r"python_env_find_links:\n\s+- (\S+)", (uncompiled.inventory / "hosts.yml").read_text("utf-8"))
+    run = uncompiled.site(HOROVOD, python_env_find_links=["/srv/sources", places[1]])
+    assert run.status != 0
+    assert (
+        f"Cannot compile Horovod 0.28.1 on {first}: The checksum of file:///srv/sources/horovod-0.28.1.tar.gz did not match"
+        in run.words
+    )
+    assert f"was not compiled on {first}; the message of that host says why" in run.words
+    assert uncompiled.on(second, f"ls {CACHE} 2>/dev/null || true") == ""
+    assert uncompiled.asked(f"ls -d {SITE}/horovod* 2>/dev/null || true") == dict.fromkeys(uncompiled.hosts, "")
+
+
+def test_a_compilation_that_is_cut_off_ends_the_run(uncompiled):
+    first = uncompiled.hosts[0]
+    variables = json.dumps({"gpu_stack_request": HOROVOD})
+    process = uncompiled.start("playbooks/site.yml", *ROLES, "-e", variables)
+    deadline = time.monotonic() + 600
+    while uncompiled.on(first, COMPILERS).strip() == "0":
+        assert process.poll() is None and time.monotonic() < deadline, process.communicate()[0][-6000:]
+        time.sleep(2)
+    # The one who compiles is nobody that the host knows, and reaches no network.
+    user = uncompiled.on(first, "ps -o user= -p $(pgrep -o cc1plus)").strip()
+    assert user not in ("root", "trainer", "ansible")
+    assert uncompiled.on(first, "nsenter -t $(pgrep -o cc1plus) -n ip route").strip() == ""
+    uncompiled.on(first, "systemctl kill --signal=KILL allreduce-horovod.service")
+    output = " ".join(process.communicate(timeout=300)[0].split())
+    assert process.returncode != 0
+    assert f"Cannot compile Horovod 0.28.1 on {first}: the compilation ended with" in output
+    assert uncompiled.on(first, f"ls {CACHE}/*/wheel.sha256 {CACHE}/*/*.part 2>/dev/null || true") == ""
+    assert uncompiled.on(first, COMPILERS).strip() == "0"
+
+
+def test_one_host_compiles_and_both_get_the_wheel(compiled):
+    first, second = compiled.hosts
+    wheel = compiled.asked(f"cat {CACHE}/*/wheel.sha256")
+    assert wheel[first] == wheel[second] != ""
+    assert compiled.asked(f"cd {CACHE}/*/ && sha256sum -c wheel.sha256 | sed 's/.*: //'") == dict.fromkeys(
+        compiled.hosts, "OK"
+    )
+    assert compiled.asked(f"ls {CACHE}/*/compile.log 2>/dev/null | wc -l") == {first: "1", second: "0"}
+    tools = compiled.asked(f"ls -d {SITE}/setuptools* {SITE}/wheel* 2>/dev/null || true")
+    assert tools == dict.fromkeys(compiled.hosts, "")
+    assert compiled.present() == dict.fromkeys(compiled.hosts, 0)
+
+
+def test_verify_compares_the_build_and_a_lost_package_comes_back(compiled):
+    first, second = compiled.hosts
+    assert compiled.checked() == dict.fromkeys(compiled.hosts, "passed")
+    compiled.on(second, f"truncate -s 4096 {SITE}/horovod/torch/mpi_lib_v2*.so")
+    assert compiled.checked() == {first: "passed", second: "failed"}
+    times = compiled.on(first, TIMES)
+    compiled.on(second, UNINSTALL)
+    changed = compiled.present()
+    assert changed[second] and not changed[first]
+    whole = compiled.asked(f"sha256sum < {SITE}/horovod/torch/mpi_lib_v2*.so")
+    assert whole[first] == whole[second]
+    assert compiled.on(first, TIMES) == times
+
+
+def test_both_hosts_train(compiled):
+    first, second = compiled.hosts
+    script = (CHECKOUT / "examples" / "train_horovod.py").read_text(encoding="utf-8")
+    for host in compiled.hosts:
+        compiled.on(host, f"rm -rf /home/trainer/kept; cat > /home/trainer/train_horovod.py <<'END'\n{script}END")
+    start = f"{BIN}/horovodrun -np 2 -H {first}:1,{second}:1 {BIN}/python train_horovod.py --checkpoint-dir /home/trainer/kept"
+    said = compiled.on(first, f"runuser -l trainer -c '{start} --epochs 3' 2>&1")
+    assert "2 ranks on cpu with Gloo" in said
+    before, after = map(float, re.search(r"loss ([\d.]+) -> ([\d.]+), \d+ samples/s, 2 ranks", said).groups())
+    assert after < before / 2, said[-2000:]
+    # One rank of each node writes; what one node lost, it gets from the other.
+    assert compiled.asked("ls /home/trainer/kept") == dict.fromkeys(compiled.hosts, "checkpoint.pt")
+    compiled.on(first, "rm -r /home/trainer/kept")
+    said = compiled.on(first, f"runuser -l trainer -c '{start} --epochs 4 --resume' 2>&1")
+    assert "resumed after epoch 3" in said and "epoch 4/4" in said
+
+
+def test_horovod_goes_and_comes_back_without_a_compilation(compiled):
+    first = compiled.hosts[0]
+    times = compiled.on(first, TIMES)
+    run = compiled.site(REQUEST)
+    assert run.status == 0, run.output[-6000:]
+    assert compiled.asked(f"ls -d {SITE}/horovod* 2>/dev/null || true") == dict.fromkeys(compiled.hosts, "")
+    run = compiled.site(REQUEST)
+    assert {host: run.recap[host]["changed"] for host in compiled.hosts} == dict.fromkeys(compiled.hosts, 0)
+    assert all(compiled.present().values())
+    assert compiled.on(first, TIMES) == times
