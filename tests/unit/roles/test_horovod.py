@@ -97,7 +97,7 @@ def test_the_source_is_compiled_with_what_the_recipe_says(tmp_path, monkeypatch,
     compile_horovod.compile_here(
         tmp_path, {"source": source, "cxx_standard": 20, "environment": {"HOROVOD_WITH_GLOO": "1"}}
     )
-    name, _, content = capfdbinary.readouterr().out.partition(b"\n")
+    name, dummy, content = capfdbinary.readouterr().out.partition(b"\n")
     assert name.decode() == NAME
     assert json.loads(content) == {
         "PYTHONPATH": str(tmp_path / "tools"),

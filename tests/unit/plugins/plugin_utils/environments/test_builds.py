@@ -29,9 +29,9 @@ LOCK = "torch==2.13.0+cpu --hash=sha256:aa\nnumpy==2.4.6 --hash=sha256:bb\n"
 WHEEL = {"file": "horovod-0.28.1-cp311-cp311-linux_x86_64.whl", "sha256": "c" * 64}
 
 
-def described(environment=MAIN, lock=LOCK, state=None, platform=PLATFORM):
+def described(environment=None, lock=LOCK, state=None, platform=None):
     """The build of the one environment."""
-    return describe_builds([environment], platform, {"main": lock}, state)["main"]
+    return describe_builds([environment or MAIN], platform or PLATFORM, {"main": lock}, state)["main"]
 
 
 def digest(path=(), value=None, **other):
