@@ -12,7 +12,7 @@ module: node_state
 short_description: Measure what the GPU stack of a node really consists of
 version_added: 0.1.0
 description:
-  - Reads kernels, packages, DKMS modules, driver, SELinux, services, disk space and Python environments of a node.
+  - Reads kernels, packages, DKMS modules, driver, SELinux, fapolicyd, services, disk space and Python environments of a node.
   - Files are read first; systemd is asked once, on RPM systems C(rpm) once, and C(grubby) or C(modinfo) only for what files do
     not tell.
   - Never changes the node. What cannot be known is null, never a guess.
@@ -86,6 +86,7 @@ ansible_facts:
         dkms: [{module: nvidia-current, version: 535.261.03, kernel: 6.1.0-40-amd64, arch: x86_64, status: installed}]
         driver: {loaded: null, installed: 535.261.03}
         secure_boot: {enforced: true, shim: true, certificate: /var/lib/dkms/mok.pub, key: enrolled}
+        fapolicyd: {active: true, permissive: false, rules: equal, loaded: true, others: false}
         selinux: {mode: enforcing, configured: enforcing, booleans: {deny_execmem: {active: false, pending: false}}}
         services: {chrony: {enabled: true, active: true, outdated: false}}
         kernel_modules: {ib_umad: {loaded: false, at_boot: false}}

@@ -10,7 +10,7 @@ __metaclass__ = type
 from ..packages import installed as installed_packages
 from ..packages import locks as package_locks
 from ..packages import repositories
-from . import driver_owner, environments, kernels, secure_boot, selinux, services
+from . import driver_owner, environments, fapolicyd, kernels, secure_boot, selinux, services
 
 RPM_QUERY = ["rpm", "-qa", "--qf", "%{NAME} %{EPOCHNUM}:%{VERSION}-%{RELEASE}\\n"]
 # What was there before the first change of a role is kept in a file of this name, to be put back.
@@ -48,6 +48,7 @@ def read_node_state(tree, run, package_patterns, service_names, paths):
         "driver": kernels.read_driver(tree, run, kernel, dkms),
         "secure_boot": secure_boot.read_secure_boot(tree, release),
         "selinux": selinux.read_selinux(tree),
+        "fapolicyd": fapolicyd.read_fapolicyd(tree),
         "services": services.parse_show(shown, service_names) if shown else services.unknown_services(service_names),
         "kernel_modules": kernels.read_modules(tree),
         "disk_free_mib": services.disk_free_mib(tree, paths),

@@ -14,6 +14,10 @@ SENTENCES = {
         "The training environment's interpreter {subject} does not exist on this node; run playbook site.yml, or name "
         "another environment."
     ),
+    "fapolicyd_denies": (
+        "fapolicyd on this node would deny the training environment's interpreter {subject}, as its rules lack those of "
+        "/etc/fapolicyd/rules.d/38-allreduce.rules; run playbook site.yml, or 'fagenrules --load' where the file is there."
+    ),
     "no_user": "The training user {subject!r} does not exist on this node; run playbook site.yml, or name another user.",
     "no_address": (
         "No interface of this node has the cluster address {subject}; set gpu_cluster_address to one that it has."

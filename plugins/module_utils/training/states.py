@@ -15,7 +15,9 @@ import shutil
 import socket
 import time
 
+from ..host.fapolicyd import denies, read_fapolicyd
 from ..host.systemd_unit import TransientService, describe_end
+from ..machine.files import FileTree
 from ..machine.problems import problem
 from . import run as training_run
 from .run import RunError
@@ -39,6 +41,8 @@ def _refusals(params, run):
         yield problem("not_root")
     if not os.path.isfile(params["python"]):
         yield problem("no_interpreter", params["python"])
+    elif denies(read_fapolicyd(FileTree()), params["python"]):
+        yield problem("fapolicyd_denies", params["python"])
     if not _user(params["user"]):
         yield problem("no_user", params["user"])
     programs = params.get("programs") or []

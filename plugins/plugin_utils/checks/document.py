@@ -28,7 +28,7 @@ from ..rdma.answer import adapters as rdma_adapters
 from ..rdma.answer import comparisons as rdma_comparisons
 from ..scratch.answer import comparisons as scratch_comparisons
 from ..tuning.answer import comparisons as tuning_comparisons
-from . import cluster_network, paths, pcie, selinux
+from . import cluster_network, fapolicyd, paths, pcie, selinux
 from .check import Check, on_node
 from .node import collective_checks, lost_node_checks, node_checks
 from .plan import cluster_address, gpu_compute, runs_without_gpus
@@ -84,6 +84,7 @@ def describe(name: str, hostvars: Mapping[str, Mapping], present: bool) -> dict[
     checks = node_checks(comparisons, stack, state, gpu_node, *answers) if present else lost_node_checks(name)
     checks += on_node(name, pcie.checks(facts.get("gpu_pcie"), gpu_node)) if present else []
     checks += on_node(name, selinux.checks(stack, state, variables, answers[1] or {})) if present else []
+    checks += on_node(name, fapolicyd.checks(state)) if present else []
     checks += path_checks(name, variables) if present else []
     return {
         "address": cluster_address(variables),

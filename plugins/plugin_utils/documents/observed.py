@@ -82,6 +82,17 @@ class Selinux:
 
 
 @dataclass(frozen=True)
+class Fapolicyd:
+    """The daemon fapolicyd of a node that has it; None for what only root can read."""
+
+    active: bool = False
+    permissive: bool | None = None  # it writes down what it would deny
+    rules: str | None = None  # our file: absent | different | equal
+    loaded: bool | None = None  # whether the compiled rules have ours
+    others: bool | None = None  # whether rules or trust of somebody else name our directory
+
+
+@dataclass(frozen=True)
 class Service:
     """State of a systemd unit; None where systemd could not be asked."""
 
@@ -171,6 +182,7 @@ class Observed:
     driver: InstalledDriver | None = None
     secure_boot: SecureBoot = field(default_factory=SecureBoot)
     selinux: Selinux | None = None  # Debian and Ubuntu have none
+    fapolicyd: Fapolicyd | None = None  # where it is installed
     services: dict[str, Service] = field(default_factory=dict)
     kernel_modules: dict[str, KernelModule] | None = None  # those that a service of ours may need
     disk_free_mib: dict[str, int] = field(default_factory=dict)

@@ -214,3 +214,12 @@ def test_stopping_a_run_that_never_was_changes_nothing(params):
 def test_a_run_id_never_leaves_the_directory(params):
     with pytest.raises(RunError, match="is not valid; use letters"):
         training_states.stop(dict(params, run_id="../../etc"), Node())
+
+
+@pytest.mark.parametrize(("loaded", "codes"), [(False, ["fapolicyd_denies"]), (True, [])])
+def test_an_interpreter_that_fapolicyd_would_deny_is_refused(params, monkeypatch, loaded, codes):
+    found = {"active": True, "permissive": False, "rules": "equal", "loaded": loaded, "others": False}
+    monkeypatch.setattr(training_states, "read_fapolicyd", lambda tree: found)
+    monkeypatch.setattr(os.path, "isfile", lambda path: True)
+    params["python"] = "/opt/allreduce/envs/main/bin/python"
+    assert [one["code"] for one in training_states.refusals(params, Node())] == codes
