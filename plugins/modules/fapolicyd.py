@@ -77,7 +77,12 @@ def main():
     if not module.check_mode:
         apply(module, tree, steps)
     after = fapolicyd.RULES if state == "present" else ""
-    diff = {"before_header": fapolicyd.PATH, "after_header": fapolicyd.PATH, "before": before + "\n" if before else "", "after": after}
+    diff = {
+        "before_header": fapolicyd.PATH,
+        "after_header": fapolicyd.PATH,
+        "before": before + "\n" if before else "",
+        "after": after,
+    }
     module.exit_json(changed=bool(steps), steps=steps, diff=diff)
 
 

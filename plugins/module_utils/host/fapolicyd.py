@@ -10,7 +10,11 @@ __metaclass__ = type
 import re
 
 DIRECTORY = "/etc/fapolicyd"
-CONFIG, COMPILED, OLD_RULES = DIRECTORY + "/fapolicyd.conf", DIRECTORY + "/compiled.rules", DIRECTORY + "/fapolicyd.rules"
+CONFIG, COMPILED, OLD_RULES = (
+    DIRECTORY + "/fapolicyd.conf",
+    DIRECTORY + "/compiled.rules",
+    DIRECTORY + "/fapolicyd.rules",
+)
 # Between the patterns of files 30, which stay in force, and the first files that deny by kind (40 and above).
 PATH = DIRECTORY + "/rules.d/38-allreduce.rules"
 PROGRAMS = ("/usr/sbin/fapolicyd", "/usr/bin/fapolicyd")
@@ -89,5 +93,7 @@ def _command(tree):
 def _names_tree(tree):
     ours = lines(RULES)
     trust = ["%s/trust.d/%s" % (DIRECTORY, name) for name in tree.names(DIRECTORY + "/trust.d")]
-    found = [line for path in [COMPILED, DIRECTORY + "/fapolicyd.trust"] + trust for line in lines(tree.text(path) or "")]
+    found = [
+        line for path in [COMPILED, DIRECTORY + "/fapolicyd.trust"] + trust for line in lines(tree.text(path) or "")
+    ]
     return any(TREE in line for line in found if line not in ours)

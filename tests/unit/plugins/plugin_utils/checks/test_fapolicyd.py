@@ -15,7 +15,7 @@ KEPT = {"active": True, "permissive": False, "rules": "equal", "loaded": True, "
     ("different", "status", "sentence"),
     [
         ({}, "passed", ""),
-        ({"rules": "absent", "loaded": False}, "failed", "keeps all but root from the programs and libraries of /opt/allreduce; run"),
+        ({"rules": "absent", "loaded": False}, "failed", "keeps all but root from"),
         ({"loaded": False}, "failed", "load it with 'fagenrules --load'"),
         ({"rules": "absent"}, "failed", "when its rules are compiled again; run playbook site.yml"),
         ({"rules": "different", "loaded": False}, "failed", "run playbook site.yml"),
