@@ -13,7 +13,7 @@ short_description: Let fapolicyd allow what the collection installs
 version_added: 0.1.0
 description:
   - Keeps C(/etc/fapolicyd/rules.d/38-allreduce.rules) and loads the rules with C(fagenrules --load), also where the file is in place
-    already and the rules that were compiled last lack it.
+    already and the rules that were compiled last lack it. Releases before 1.3 are restarted, as they take rules only when they start.
   - For hosts that have fapolicyd, which the fact C(gpu_node_state.fapolicyd) tells.
 author: "The allreduce.gpu authors (@allreduce)"
 attributes:
@@ -95,7 +95,16 @@ def apply(module, tree, steps):
     if "remove" in steps:
         os.unlink(path)
     if "load" in steps and tree.root == "/":
-        module.run_command([module.get_bin_path("fagenrules", True, ["/usr/sbin"]), "--load"], check_rc=True)
+        load(module)
+
+
+def load(module):
+    """Compile the rules and have the daemon take them, if it runs; before release 1.3 it reads them only when it starts."""
+    program = module.get_bin_path("fagenrules", True, ["/usr/sbin"])
+    module.run_command([program, "--load"], check_rc=True)
+    client = module.get_bin_path("fapolicyd-cli", True, ["/usr/sbin"])
+    if not fapolicyd.reloads("".join(module.run_command([client, "--help"])[1:])):
+        module.run_command(["systemctl", "try-restart", "fapolicyd"], check_rc=True)
 
 
 if __name__ == "__main__":

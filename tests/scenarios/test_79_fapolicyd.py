@@ -38,10 +38,11 @@ TRUST = (
     "rm -f /etc/fapolicyd/trust.d/system.trust; fapolicyd-cli --file add /usr/ --trust-file system.trust >/dev/null;"
     " grep -c . /etc/fapolicyd/trust.d/system.trust"
 )
-START = (
-    "systemctl stop fapolicyd; sed -i 's/^permissive.*/permissive = {permissive}/' /etc/fapolicyd/fapolicyd.conf;"
-    " since=$(date +%s); systemctl start fapolicyd; for i in $(seq 60); do"
-    " journalctl -q -u fapolicyd --since @$since | grep -q 'Starting to listen' && exit 0; sleep 0.5; done; exit 1"
+START = "systemctl stop fapolicyd; sed -i 's/^permissive.*/permissive = {permissive}/' /etc/fapolicyd/fapolicyd.conf; systemctl start fapolicyd"
+# It denies nothing until it has read what is trusted.
+LISTENS = (
+    "for i in $(seq 120); do journalctl -q _SYSTEMD_INVOCATION_ID=$(systemctl show -P InvocationID fapolicyd)"
+    " | grep -q 'Starting to listen' && exit 0; sleep 0.5; done; exit 1"
 )
 
 
@@ -66,6 +67,7 @@ class Guarded:
 
     def start(self, permissive):
         self.each(START.format(permissive=permissive))
+        self.each(LISTENS)
 
     def each(self, command, check=True):
         return [self.cluster.on(host, command, check) for host in self.cluster.hosts]
@@ -83,7 +85,8 @@ class Guarded:
         return [run.recap[host]["changed"] for host in self.cluster.hosts]
 
     def enforces(self):
-        """Assert that the daemons still run, and deny the training user a program that is nobody's."""
+        """Assert that the daemons run, and deny the training user a program that is nobody's."""
+        self.each(LISTENS)
         self.each("cp /usr/bin/true /tmp/foreign && chmod 755 /tmp/foreign")
         assert all(DENIED in text for text in self.said("/tmp/foreign")), self.said("/tmp/foreign")
 
@@ -136,6 +139,7 @@ def test_the_rules_go_again(guarded):
     shown = guarded.succeed(*removal, "--check", "--diff")
     assert "-allow perm=any all : dir=/opt/allreduce/" in shown.output
     guarded.succeed(*removal)
+    guarded.enforces()
     assert guarded.each(f"test ! -e {RULES} && ! grep allreduce {COMPILED} && echo none") == ["none\n", "none\n"]
     assert all(DENIED in text for text in guarded.said(f"{PYTHON} -c 'print(42)'"))
     run = guarded.succeed(*removal)

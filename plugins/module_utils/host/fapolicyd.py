@@ -77,6 +77,11 @@ def denies(found, program):
     return found["permissive"] is False and found["loaded"] is False and not found["others"]
 
 
+def reloads(text):
+    """Tell whether the daemon takes new rules while it runs, by its client's help: the option came with that in release 1.3."""
+    return "--reload-rules" in text
+
+
 def lines(text):
     """Return the rules of a file, without comments, as fagenrules compiles them."""
     return [line.strip() for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")]

@@ -16,7 +16,7 @@ SENTENCES = {
     ),
     "fapolicyd_denies": (
         "fapolicyd on this node would deny the training environment's interpreter {subject}, as its rules lack those of "
-        "/etc/fapolicyd/rules.d/38-allreduce.rules; run playbook site.yml, or 'fagenrules --load' where the file is there."
+        "/etc/fapolicyd/rules.d/38-allreduce.rules; run playbook site.yml, or 'systemctl restart fapolicyd' where the file is there."
     ),
     "no_user": "The training user {subject!r} does not exist on this node; run playbook site.yml, or name another user.",
     "no_address": (

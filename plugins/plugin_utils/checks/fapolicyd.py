@@ -18,7 +18,7 @@ RULES = {"equal": "in place", "different": "of another content", "absent": "miss
 FOLLOWS = "fapolicyd stops to allow the programs of /opt/allreduce when its rules are compiled again"
 DENIES = "fapolicyd keeps all but root from the programs and libraries of /opt/allreduce"
 REPAIR = {
-    "equal": "load it with 'fagenrules --load'",
+    "equal": "load it with 'systemctl restart fapolicyd'",
     "different": "run playbook site.yml",
     "absent": "run playbook site.yml with base_fapolicyd_state: present",
 }

@@ -73,5 +73,13 @@ def test_a_node_without_it_denies_nothing():
     assert fapolicyd.denies(None, PYTHON) is False
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("-r, --reload-rules    Notifies fapolicyd", True), ("-u, --update    Notifies fapolicyd", False)],
+)
+def test_a_daemon_before_1_3_takes_rules_only_when_it_starts(text, expected):
+    assert fapolicyd.reloads(text) is expected
+
+
 def test_no_rule_names_a_set_that_may_not_be_defined():
     assert all("%" not in line and line.startswith("allow perm=") for line in fapolicyd.lines(fapolicyd.RULES))

@@ -16,7 +16,7 @@ KEPT = {"active": True, "permissive": False, "rules": "equal", "loaded": True, "
     [
         ({}, "passed", ""),
         ({"rules": "absent", "loaded": False}, "failed", "keeps all but root from"),
-        ({"loaded": False}, "failed", "load it with 'fagenrules --load'"),
+        ({"loaded": False}, "failed", "load it with 'systemctl restart fapolicyd'"),
         ({"rules": "absent"}, "failed", "when its rules are compiled again; run playbook site.yml"),
         ({"rules": "different", "loaded": False}, "failed", "run playbook site.yml"),
         ({"rules": "absent", "loaded": False, "others": True}, "skipped", "the site's own rules or trust"),
