@@ -23,7 +23,7 @@ REQUEST = {
 }
 HOROVOD = {**REQUEST, "horovod": "0.28.1"}
 PREPARED = ("--tags", "base,python_env,frameworks,horovod,cluster_ssh")
-ROLES = ("--tags", "horovod")  # with those that it depends on
+ROLES = ("--tags", "python_env,frameworks,horovod")
 CACHE = "/opt/allreduce/cache/horovod"
 SITE = "/opt/allreduce/envs/main/lib/python3.11/site-packages"
 BIN = "/opt/allreduce/envs/main/bin"
