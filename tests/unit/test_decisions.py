@@ -34,8 +34,10 @@ ALLOWED = {
     "plugins/module_utils/host/audit.py": "records of the audit log, which have no other form",
     "plugins/module_utils/host/boot.py": "files of GRUB and boot loader entries, output of grubby",
     "plugins/module_utils/host/download.py:_problem": "http.client: a proxy's answer to CONNECT has no code of its own",
+    "plugins/module_utils/host/download.py:link_to": "a page of a package index (PEP 503)",
     "plugins/module_utils/host/driver_owner.py:dgx_name": "/etc/dgx-release",
     "plugins/module_utils/host/environments.py:parse_lock": "the digest in the header of a lock",
+    "plugins/module_utils/host/fapolicyd.py:reloads": "options that fapolicyd-cli names in its help; no release has another sign",
     "plugins/module_utils/host/firewall_facts.py:parse_listeners": "output of ss: programs that listen",
     "plugins/module_utils/host/kernel_arguments.py": "files of GRUB and boot loader entries",
     "plugins/module_utils/host/limits.py:parse": "/proc/PID/limits",
@@ -64,6 +66,7 @@ ALLOWED = {
     "plugins/plugin_utils/topology/matrix.py": "recorded output of nvidia-smi topo -m",
     "roles/cuda_toolkit/vars/main.yml": "output of update-alternatives",
     "roles/frameworks/tasks/install.yml": "uv marks what it changes with a sign",
+    "roles/horovod/vars/main.yml": "the address of the package index, as uv prints it",
     "roles/python_env/tasks/main.yml": "output of uv --version",
 }
 
