@@ -109,6 +109,7 @@ def test_check_mode_says_what_it_would_compile(uncompiled):
 
 def test_a_source_of_another_checksum_is_refused(uncompiled):
     first, second = uncompiled.hosts
+    uncompiled.on(second, "mkdir -p /srv/sources")
     uncompiled.on(first, "mkdir -p /srv/sources && echo damaged > /srv/sources/horovod-0.28.1.tar.gz")
     places = re.search(r"python_env_find_links:\n\s+- (\S+)", (uncompiled.inventory / "hosts.yml").read_text("utf-8"))
     run = uncompiled.site(HOROVOD, python_env_find_links=["/srv/sources", places[1]])
