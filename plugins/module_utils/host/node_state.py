@@ -18,10 +18,7 @@ RECORDS = ("tuning", "pcie", "nccl_conf", "firewall", "rdma", "qos", "scratch")
 
 
 def read_node_state(tree, run, package_patterns, service_names, paths):
-    """Return the whole state.
-
-    ``run`` takes an argument list and returns the program's output, or None where it cannot run.
-    """
+    """Return the whole state; run takes an argument list and returns the program's output, None where it cannot run."""
     release = installed_packages.os_release(tree)
     manager = installed_packages.package_manager(tree, release)
     listed = (run(RPM_QUERY) or "") if manager == "dnf" else ""

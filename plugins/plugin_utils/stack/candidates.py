@@ -61,7 +61,7 @@ def _driver_preference(one: Driver, sources: list[Source]) -> tuple[int, bool, i
 
 
 def _standing(one: Driver, first: Source) -> int:
-    """The branch's status at NVIDIA; a distribution keeps its own driver alive, but is left to only where it is the first choice."""
+    """Return the branch's status at NVIDIA; a distribution keeps its own driver alive, but is left to only where it is the first choice."""
     if one.row["source"] == "distribution":
         return 0 if first == "distribution" else len(STATUS)
     return STATUS.index(one.row["branch"]["status"])
@@ -85,7 +85,7 @@ def in_archive_of(row: ArchiveRow | Transition, os: DistroRow) -> bool:
 
 
 def _archive_drivers(branch: BranchRow, row: ArchiveRow, problem: Problem) -> list[Driver]:
-    """What one archive has in the suites the host has enabled."""
+    """Return what one archive has in the suites the host has enabled."""
     # A host that follows the release under another name (stable, a mirror's own) tells nothing.
     enabled = {suite["suite"] for suite in row["suites"]} & set(problem.suites or ())
     suites = [suite for suite in row["suites"] if not enabled or suite["suite"] in enabled]

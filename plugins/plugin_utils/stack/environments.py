@@ -87,7 +87,7 @@ def _conda(tables: Tables, problem: Problem, parts: Environment, requirements: l
 
 
 def _conda_row(tables: Tables, problem: Problem, torch: Torch) -> CondaRow | None:
-    """How conda's channels carry a build of PyTorch; None where they do not."""
+    """Return how conda's channels carry a build of PyTorch; None where they do not."""
     for row in tables.rows("conda"):
         between = at_least(torch.version, row["first"]) and at_least(row["last"], torch.version)
         if between and torch.variant in row["builds"] and problem.arch in row["arch"]:

@@ -183,7 +183,7 @@ def reasons_of(session: Session, problem: Problem, rule: Rule, rules: Sequence[R
 
 
 def _solutions_without(session: Session, problem: Problem, rule: Rule, rules: Sequence[Rule]) -> Iterable[Solution]:
-    """The stack without a rule; where kinds of GPUs clash, the stack of each kind without the others."""
+    """Return the stack without a rule; where kinds of GPUs clash, the stack of each kind without the others."""
     if len(problem.gpus) > 1:
         alone = (solve(session, replace(problem, gpus=(gpu,)), rules) for gpu in problem.gpus)
         return [solution for solution in alone if solution]

@@ -71,7 +71,7 @@ def _by_vgpu_name(tables: Tables, name: str) -> GpuRow | None:
 
 @cache
 def _by_name(tables: Tables, name: str) -> GpuRow | None:
-    """The row of that name, else a device of the PCI ID database, else whatever the words of the name fit."""
+    """Return the row of that name, else a device of the PCI ID database, else whatever the words of the name fit."""
     wanted = words(name)
     if not wanted:
         return None
@@ -93,7 +93,7 @@ def _by_pci_id(tables: Tables, number: str | None) -> GpuRow | None:
 
 
 def _by_device(tables: Tables, device: Device) -> GpuRow | None:
-    """The row that has the device's name, else what its chip's generation tells."""
+    """Return the row that has the device's name, else what its chip's generation tells."""
     wanted = words(device.name)
     named = (
         row for row in tables.rows("gpus") for one in (row["model"], *row.get("names", ())) if words(one) == wanted
@@ -102,7 +102,7 @@ def _by_device(tables: Tables, device: Device) -> GpuRow | None:
 
 
 def _by_database(tables: Tables, text: str) -> GpuRow | None:
-    """What a host's own copy of the PCI ID database says, which may be newer than the tables."""
+    """Return what a host's own copy of the PCI ID database says, which may be newer than the tables."""
     device = parse_device(text)
     return _by_device(tables, device) if device else None
 

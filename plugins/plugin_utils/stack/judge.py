@@ -60,7 +60,7 @@ class Session:
 
 
 def _generation(one: AnyCandidate) -> str:
-    """What tells GPUs apart that are sold under one name."""
+    """Return what tells GPUs apart that are sold under one name."""
     return str(one.row["compute_capability"]) if one.component == "gpus" else ""
 
 

@@ -39,6 +39,6 @@ def _concerns(row: KernelRow, release: str) -> bool:
 
 
 def _numbers(release: str) -> list[int]:
-    """The numbers that a release begins with: 5.14.0-570.12.1.el9_6.x86_64 and 6.8.0-84-generic."""
+    """Return the numbers that a release begins with: 5.14.0-570.12.1.el9_6.x86_64 and 6.8.0-84-generic."""
     found = re.match(r"[\d.-]*", release)
     return [int(part) for part in re.findall(r"\d+", found[0])] if found else []

@@ -50,6 +50,6 @@ def left_drivers(tables: Tables, owner: Owner, wishes: Mapping[str, str]) -> lis
 
 
 def _branch(tables: Tables, number: int) -> BranchRow | None:
-    """The row of a branch; one that the tables do not know is as the one before it."""
+    """Return the row of a branch; one that the tables do not know is as the one before it."""
     older = [row for row in tables.rows("drivers") if row["branch"] <= number]
     return {**older[-1], "branch": number} if older else None

@@ -40,7 +40,7 @@ def suggestion(session: Session, problem: Problem, found: Sequence[Conflict]) ->
 
 
 def _with_fewer_wishes(session: Session, problem: Problem, found: Sequence[Conflict]) -> Relaxed | None:
-    """What works with the smallest number of wishes given up; every conflict must lose a part."""
+    """Return what works with the smallest number of wishes given up; every conflict must lose a part."""
     loose = sorted(problem.wishes)
     if problem.environments == "one" and len(problem.frameworks) > 1:
         loose.append("environments")
@@ -55,7 +55,7 @@ def _with_fewer_wishes(session: Session, problem: Problem, found: Sequence[Confl
 
 
 def _solutions(session: Session, problem: Problem, names: tuple[str, ...]) -> list[Relaxed]:
-    """What works without these wishes: the component stays, in a version of the resolver's choice, or else goes."""
+    """Return what works without these wishes: the component stays, in a version of the resolver's choice, or else goes."""
     kept = problem.without_wishes(*names)
     kept = replace(kept, environments="split") if "environments" in names else kept
     solution = solve(session, kept)
@@ -79,7 +79,7 @@ def _newness(solution: Solution) -> tuple[Version, ...]:
 
 
 def _value(solution: Solution, name: str) -> str | None:
-    """The version a solution has for a wish; None for wishes that are no version, or when environments differ."""
+    """Return the version a solution has for a wish; None for wishes that are no version, or when environments differ."""
     slot_name = {"pytorch_index": "pytorch", INTERPRETER: "python"}.get(name, name)
     values = {_shown(one, name) for slot, one in solution.items() if slot.component == slot_name and not one.absent}
     return values.pop() if len(values) == 1 else None
