@@ -14,9 +14,9 @@ CATEGORY = "coherence"
 _TOOLKIT = re.compile(r"cuda-toolkit-(\d+)-(\d+)$")
 
 
-def checks(stack: Mapping, state: Mapping, gpu_node: Mapping, probe: Mapping) -> Iterator[Check]:
-    """Yield the checks of one node."""
-    if stack.get("driver"):
+def checks(driver: bool, state: Mapping, gpu_node: Mapping, probe: Mapping) -> Iterator[Check]:
+    """Yield the checks of one node; driver: whether it is to have one."""
+    if driver:
         yield nvidia_smi(gpu_node, probe.get("nvidia_smi"))
     if gpu_node.get("gpus"):
         yield from toolkit(state.get("packages") or {}, (gpu_node.get("driver") or {}).get("cuda_driver_version"))

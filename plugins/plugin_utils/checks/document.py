@@ -13,7 +13,7 @@ from ..documents.check import CLUSTER, STATUSES
 from ..documents.check import verdict as verdict_of
 from ..documents.comparison import Comparison
 from ..documents.network import Network
-from ..drift.desired import DEFAULTS
+from ..drift.desired import DEFAULTS, desired_driver
 from ..drift.record import node_comparisons, record
 from ..drift.ssh import compare_ssh
 from ..firewall.answer import comparisons as firewall_comparisons
@@ -70,7 +70,8 @@ def describe(name: str, hostvars: Mapping[str, Mapping], present: bool) -> dict[
     stack, state, gpu_node = (facts.get(key) or {} for key in ("gpu_stack", "gpu_node_state", "gpu_node"))
     probe, health = (variables.get(f"__verify_{key}") or {} for key in ("probe", "health"))
     judged = {key: health[key] for key in HEALTH} if present and "verdict" in health else None
-    answers = (name, probe.get("node_probe"), judged, gpu_compute(variables))
+    driver = desired_driver(stack, variables) is not None
+    answers = (name, probe.get("node_probe"), judged, gpu_compute(variables), driver)
     chosen = {key: variables[key] for key in DEFAULTS if key in variables}
     comparisons = node_comparisons(stack, state, chosen) if present else []
     comparisons += tuning_comparisons(variables, facts) if present else []

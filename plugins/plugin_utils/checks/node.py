@@ -22,17 +22,19 @@ def node_checks(
     probe: Mapping | None = None,
     health: Mapping | None = None,
     gpu_compute: bool = True,
+    driver: bool = True,
 ) -> list[Check]:
     """Return the checks of a node.
 
     comparisons: of plan and node, see drift.reconcile; stack, state, gpu_node: the facts gpu_stack, gpu_node_state and
     gpu_node; probe: what module node_probe returned; health: what module gpu_health returned. None when one did not run
-    (what depends on it is then unknown). gpu_compute: whether the node's GPUs are said to compute.
+    (what depends on it is then unknown). gpu_compute: whether the node's GPUs are said to compute; driver: whether the node
+    gets the driver of the plan.
     """
     probe = probe or {}
     return on_node(node, [
         *drift.checks(comparisons),
-        *coherence.checks(stack, state, gpu_node, probe),
+        *coherence.checks(driver and bool(stack.get("driver")), state, gpu_node, probe),
         *gpu_health.checks(stack, gpu_node, health),
         *environment.checks(stack, gpu_node, probe, gpu_compute),
         *network.checks(state, probe),

@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from ..cluster.address import cluster_address
+from ..drift.desired import desired_driver
 from ..network.schedule import partners
 from .environment import MODULES, is_for_cuda
 from .health import is_wanted, planned_gpus
@@ -66,7 +67,7 @@ def verification_plan(
     return {
         "gpu_health": is_wanted(stack, facts.get("gpu_node") or {}),
         "gpu_count": planned_gpus(stack),
-        "nvidia_smi": bool(stack.get("driver")),
+        "nvidia_smi": desired_driver(stack, hostvars[node]) is not None,
         "environments": {
             name: [MODULES[framework] for framework in wanted if framework in MODULES]
             for name, wanted in frameworks.items()

@@ -62,6 +62,13 @@ def desired(
     )
 
 
+def desired_driver(stack: Mapping[str, Any], variables: Mapping[str, Any]) -> Driver | None:
+    """Return the driver that a node is to have; None where none is planned, or the node does not get it."""
+    if not stack.get("driver"):
+        return None
+    return desired(stack, {key: variables[key] for key in DEFAULTS if key in variables}).stack.driver
+
+
 _ROLE = {"driver": "nvidia_driver", "cudnn": "cudnn"}
 
 

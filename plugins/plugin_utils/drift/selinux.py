@@ -11,7 +11,7 @@ from typing import Any
 from ..documents.observed import Selinux
 from ..documents.parsing import parse
 from ..preflight.problem import Problem
-from .desired import DEFAULTS, desired
+from .desired import desired_driver
 
 # What each does, and the sources, are in docs/selinux.md.
 MODULES, EXECMEM = "secure_mode_insmod", "deny_execmem"
@@ -46,8 +46,7 @@ def loads_driver(stack: Mapping[str, Any], state: Mapping[str, Any], variables: 
     """Tell whether a module of the driver has to be loaded yet: it is planned, ours to install, and not there."""
     if (state.get("driver") or {}).get("loaded") or not stack.get("driver"):
         return False
-    chosen = {key: variables[key] for key in DEFAULTS if key in variables}
-    driver = desired(stack, chosen).stack.driver
+    driver = desired_driver(stack, variables)
     return driver is not None and not driver.is_left
 
 

@@ -38,7 +38,7 @@ def test_nvidia_smi_answers_as_the_hardware_demands(node, answer, status):
 
 
 def test_without_a_planned_driver_nothing_is_asked_of_it():
-    assert list(coherence.checks({"driver": None}, {"packages": {}}, BARE, {})) == []
+    assert list(coherence.checks(False, {"packages": {}}, BARE, {})) == []
 
 
 @pytest.mark.parametrize(

@@ -274,3 +274,22 @@ def test_the_network_is_in_the_document_with_its_checks():
     ]
     assert ("gpu-1", "path_mtu") in failed and ("gpu-2", "path_mtu") not in failed
     assert "path_mtu on gpu-1" in summary(document)["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("gpus", "variables", "asked"),
+    [
+        ([], {}, False),  # role nvidia_driver leaves a node without a GPU alone
+        ([], {"nvidia_driver_without_gpu": True}, True),
+        ([{"name": "A40"}], {}, True),
+        ([{"name": "A40"}], {"nvidia_driver_state": "absent"}, False),
+    ],
+)
+def test_nvidia_smi_is_asked_on_nodes_that_get_the_driver(gpus, variables, asked):
+    stack = {**STACK, "driver": {"version": "535.309.01", "branch": "535", "packages": []}, "gpus": gpus}
+    there = hostvars()
+    there["gpu-1"].update(variables)
+    there["gpu-1"]["ansible_facts"]["gpu_stack"] = stack
+    assert verification_plan(stack, "gpu-1", ["gpu-1"], there)["nvidia_smi"] is asked
+    checks = verification(["gpu-1"], ["gpu-1"], there, SUCCEEDED, "")["nodes"]["gpu-1"]["checks"]
+    assert ("nvidia_smi" in {check["name"] for check in checks}) is asked
