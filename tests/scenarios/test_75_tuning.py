@@ -74,7 +74,7 @@ class Host:
             "raw",
             "-a",
             command,
-            "--ssh-common-args=-o ControlPath=none",
+            "--ssh-extra-args=-o ControlPath=none",  # the inventory has common ones
         ]
         done = subprocess.run(
             argv, cwd=CHECKOUT, env=environment(CHECKOUT / "ansible.cfg"), capture_output=True, text=True, check=False
