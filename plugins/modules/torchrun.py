@@ -6,7 +6,7 @@
 
 DOCUMENTATION = r"""
 module: torchrun
-short_description: Run a training script on several nodes at once through torchrun or mpirun
+short_description: Run a training script on several nodes at once through torchrun, mpirun or horovodrun
 version_added: 0.1.0
 author:
   - The allreduce.gpu authors (@allreduce)
@@ -71,13 +71,14 @@ options:
     default: {}
   launcher:
     description:
-      - What starts the ranks. V(torchrun) and V(mpirun) need all nodes to the end.
+      - What starts the ranks. All but V(elastic) need all nodes to the end.
       - With V(elastic), torchrun goes on without nodes that were lost, as long as O(min_nodes) are left. When the first node is lost,
         which holds the rendezvous, all others start again, in the same directory, with the rendezvous on the next one.
       - With V(mpirun), the node's Open MPI runs on the first node and reaches the others by SSH as O(user). Its daemons run in each
         node's unit. The script finds the variables of torchrun; every node has as many ranks as the first.
+      - With V(horovodrun), the same holds for Horovod's program of that name in O(environment).
     type: str
-    choices: [torchrun, elastic, mpirun]
+    choices: [torchrun, elastic, mpirun, horovodrun]
     default: torchrun
   min_nodes:
     description: With O(launcher=elastic), the run has failed when fewer nodes are left. V(0) stands for all of O(nodes).
@@ -192,7 +193,8 @@ RETURN = r"""
 training:
   description:
     - The run, the same as C(<directory>/<run_id>/result.json).
-    - The logs are beside that file, in C(logs/<node>/rank<N>.out), C(rank<N>.err) and C(torchrun.log) or C(mpirun.log).
+    - The logs are beside that file, in C(logs/<node>/rank<N>.out), C(rank<N>.err) and a log that has the name of the program
+      that started the ranks, such as C(torchrun.log).
   returned: when the run was started; if it failed, on the first node and on the one that failed
   type: dict
   contains:

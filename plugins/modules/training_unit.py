@@ -11,7 +11,7 @@ version_added: 0.1.0
 author:
   - The allreduce.gpu authors (@allreduce)
 description:
-  - Starts, watches and stops the agent of one node, which runs C(torchrun) or C(mpirun), as the transient service
+  - Starts, watches and stops the agent of one node, which runs C(torchrun), C(mpirun) or C(horovodrun), as the transient service
     C(allreduce-train-<run_id>.service). M(allreduce.gpu.torchrun) uses it on all nodes of a run; it is rarely called
     by hand, except to stop a run.
   - A timer stops the service, with all its processes, when the lease is not renewed by O(state=polled).

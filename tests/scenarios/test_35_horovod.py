@@ -28,8 +28,29 @@ PREPARED = ("--tags", "base,python_env,frameworks,horovod,cluster_ssh")
 ROLES = ("--tags", "python_env,frameworks,horovod")
 CACHE = "/opt/allreduce/cache/horovod"
 SITE = "/opt/allreduce/envs/main/lib/python3.11/site-packages"
+RUNS = "/var/lib/allreduce/runs"
 BIN = "/opt/allreduce/envs/main/bin"
 UNINSTALL = f"/opt/allreduce/uv/bin/uv --no-config --no-cache pip uninstall -q --python {BIN}/python horovod"
+FAILS = """
+import sys, time
+import horovod.torch as hvd
+hvd.init()
+if hvd.rank() == 1:
+    print("the data set is not where I expected it", file=sys.stderr)
+    sys.exit(3)
+time.sleep(600)
+"""
+SAYS = """
+import glob, os, pathlib
+import horovod.torch as hvd
+hvd.init()
+print(open("/proc/self/cgroup").read(), hvd.rank(), hvd.size(), hvd.local_rank(), os.environ["WORLD_SIZE"], flush=True)
+lines = [pathlib.Path(path).read_text() for path in glob.glob("/proc/[0-9]*/cmdline") if os.path.exists(path)]
+print(sum("horovodrun.py" in line for line in lines), any(os.environ["API_KEY"] in line for line in lines), flush=True)
+hvd.allreduce(__import__("torch").zeros(1))
+hvd.shutdown()
+"""
+SLEEPS = "import time\nimport horovod.torch as hvd\nhvd.init()\nprint('asleep', flush=True)\ntime.sleep(900)\n"
 COMPILERS = "pgrep -c cc1plus || true"
 # A compilation that was cut off leaves neither; how long one took stands between them.
 TIMES = f"stat -c %Y {CACHE}/*/recipe.json {CACHE}/*/wheel.sha256"
@@ -52,6 +73,28 @@ class Two(Cluster):
         run = self.site(HOROVOD)
         assert run.status == 0, run.output[-6000:]
         return {host: run.recap[host]["changed"] for host in self.hosts}
+
+    def train(self, *options, **variables):
+        """Playbook train with horovodrun as a running process."""
+        self.asked(f"rm -rf {RUNS}")
+        more = {"train_launcher": "horovodrun", "train_lease": 20, **variables}
+        return self.start("playbooks/train.yml", "-e", json.dumps(more), *options)
+
+    def trained(self, *options, **variables):
+        """Exit status, output with its white space folded, and result of a run to its end."""
+        return self.ended(self.train(*options, **variables))
+
+    def ended(self, process):
+        output = process.communicate(timeout=420)[0]
+        newest = sorted((self.inventory / ".reports" / "training").glob("*/result.json"))[-1]
+        return process.returncode, " ".join(output.split()), json.loads(newest.read_text(encoding="utf-8"))
+
+    def is_empty(self, seconds=15):
+        """No process of the training user is left after at most SECONDS."""
+        deadline = time.monotonic() + seconds
+        while set(self.asked("pgrep -u trainer -c . || true").values()) != {"0"}:
+            assert time.monotonic() < deadline, self.asked("ps -u trainer -o pid,args || true")
+            time.sleep(1)
 
     def asked(self, command):
         """What a command says on each host."""
@@ -187,6 +230,68 @@ def test_both_hosts_train(compiled):
     assert "resumed after epoch 3" in said and "epoch 4/4" in said
 
 
+@pytest.fixture
+def script(tmp_path):
+    def write(name, text):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+        return str(tmp_path / name)
+
+    return write
+
+
+def test_playbook_train_runs_horovodrun(compiled):
+    status, said, result = compiled.trained(train_script="examples/train_horovod.py", train_args="--epochs 3")
+    assert status == 0, said[-6000:]
+    assert (result["status"], result["world_size"], result["nodes"]) == ("succeeded", 2, compiled.hosts)
+    assert result["metrics"]["loss_last"] < result["metrics"]["loss_first"] / 2
+    compiled.is_empty()
+
+
+def test_ranks_of_horovodrun_run_in_the_units_of_their_nodes_and_show_no_variable(compiled, script):
+    variables = {"API_KEY": "hidden-from-all"}
+    status, said, result = compiled.trained(train_script=script("says.py", SAYS), train_variables=variables)
+    assert status == 0, said[-6000:]
+    for rank, host in enumerate(compiled.hosts):
+        logs = compiled.inventory / ".reports" / "training" / result["run_id"] / "logs"
+        text = (logs / host / f"rank{rank}.out").read_text(encoding="utf-8")
+        assert f"allreduce-train-{result['run_id']}.service" in text, text
+        assert text.split()[-6:-2] == [str(rank), "2", "0", "2"]
+        # Command lines are seen, horovodrun's among them, and none has the variable.
+        assert text.split()[-2:] == [str(int(rank == 0)), "False"]
+    compiled.is_empty()
+
+
+def test_a_node_alone(compiled):
+    arguments = {"train_script": "examples/train_horovod.py", "train_args": "--epochs 2", "train_nodes": 1}
+    status, said, result = compiled.trained(**arguments, train_nproc_per_node="2")
+    assert (status, result["world_size"]) == (0, 2), said[-6000:]
+
+
+def test_a_rank_of_horovodrun_that_exits_3(compiled, script):
+    status, said, result = compiled.trained(train_script=script("fails.py", FAILS))
+    assert status != 0
+    assert "the data set is not where I expected it" in said
+    failure = result["failure"]
+    assert (failure["node"], failure["rank"], failure["exit_code"]) == (compiled.hosts[1], 1, 3)
+    compiled.is_empty()
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_a_killed_rank_of_horovodrun(compiled, script, number):
+    process = compiled.train(train_script=script("sleeps.py", SLEEPS))
+    deadline = time.monotonic() + 180
+    asleep = f"cat {RUNS}/*/logs/rank*.out 2>/dev/null || true"
+    while set(compiled.asked(f"{asleep} | tail -1").values()) != {"asleep"}:
+        assert process.poll() is None and time.monotonic() < deadline, process.communicate()[0][-4000:]
+        time.sleep(1)
+    compiled.on(compiled.hosts[number], "pkill -KILL -u trainer -f '[p]ython -u sleeps.py'")
+    status, _said, result = compiled.ended(process)
+    assert status != 0
+    failure = result["failure"]
+    assert (failure["node"], failure["rank"], failure["exit_code"]) == (compiled.hosts[number], number, -9)
+    compiled.is_empty()
+
+
 def test_horovod_goes_and_comes_back_without_a_compilation(compiled):
     first = compiled.hosts[0]
     times = compiled.on(first, TIMES)
@@ -195,5 +300,8 @@ def test_horovod_goes_and_comes_back_without_a_compilation(compiled):
     assert compiled.asked(f"ls -d {SITE}/horovod* 2>/dev/null || true") == dict.fromkeys(compiled.hosts, "")
     run = compiled.site(REQUEST)
     assert {host: run.recap[host]["changed"] for host in compiled.hosts} == dict.fromkeys(compiled.hosts, 0)
+    status, said, _result = compiled.trained(train_script="examples/train_horovod.py")
+    assert status != 0
+    assert f"The training environment on this node has no {BIN}/horovodrun; set horovod in gpu_stack_request" in said
     assert all(compiled.present().values())
     assert compiled.on(first, TIMES) == times

@@ -6,7 +6,11 @@
 SENTENCES = {
     "run_exists": "The run directory {subject} exists already; give every run a run_id of its own.",
     "run_absent": "The run directory {subject} does not exist, so that the run cannot start again in it.",
-    "no_program": "This node has no {subject}; set train_install_mpi to true, or install Open MPI there.",
+    "no_mpirun": "This node has no {subject}; set train_install_mpi to true, or install Open MPI there.",
+    "no_horovodrun": (
+        "The training environment on this node has no {subject}; set horovod in gpu_stack_request and run playbook site.yml, or "
+        "name another environment."
+    ),
     "wrong_member": "The archive of the run holds {subject!r}, which is no plain file or directory.",
     "wrong_run_id": "The run_id {subject!r} is not valid; use letters, digits, dots, dashes and underscores.",
     "not_root": "Starting a run needs root on the node; set become: true.",

@@ -47,7 +47,8 @@ def _refusals(params, run):
         yield problem("no_user", params["user"])
     programs = params.get("programs") or []
     if programs and not any(os.access(path, os.X_OK) for path in programs):
-        yield problem("no_program", os.path.basename(programs[0]))
+        name = os.path.basename(programs[0])
+        yield problem("no_horovodrun", programs[0]) if name == "horovodrun" else problem("no_mpirun", name)
     yield _address_refusal(params["address"], run)
     yield _port_refusal(params["address"], *_endpoint(params["rendezvous"]))
 

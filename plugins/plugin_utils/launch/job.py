@@ -56,4 +56,4 @@ class Launcher:
     files: tuple[str, ...] = ("agent.py", "rank.py")  # of launch/node, beside the script's directory
     elastic: bool = False  # goes on without nodes that were lost, as long as there are min_nodes
     listens: bool = True  # on the rendezvous, before any rank has started
-    programs: tuple[str, ...] = ()  # the node has one of these, if any are named
+    programs: tuple[str, ...] = ()  # the node has one of these, if any are named; a bare name is one of the environment

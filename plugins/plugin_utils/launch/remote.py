@@ -110,14 +110,16 @@ class RemoteUnit:
         return {"changed": True, "msg": text, "warnings": [f"{place.node}: {warning}" for warning in warnings]}
 
     def _start_arguments(self) -> dict:
-        args, place, programs = self._args, self._place, self._launcher.programs
+        args, place = self._args, self._place
+        python = request.environment_python(args["environment"])
+        programs = [str(Path(python).parent / name) for name in self._launcher.programs]
         return {
             "user": args["user"],
-            "python": request.environment_python(args["environment"]),
+            "python": python,
             "address": place.address,
             "rendezvous": place.rendezvous,
             "lease": args["lease"],
-            **({"programs": list(programs)} if programs else {}),
+            **({"programs": programs} if programs else {}),
         }
 
     def _module(self, state: str, **arguments: object) -> dict:

@@ -97,6 +97,10 @@ SENTENCES = {
         "max_restarts is {subject}, but ranks that lost another one have to start again; set it to 1 or more, or the launcher to torchrun."
     ),
     "wrong_min_nodes": "train_min_nodes is {subject}, but the run has {nodes} nodes; set a number from 1 to {nodes}, or 0 for all.",
+    "horovod_ipv6": (
+        "The cluster address of {subject} is {address}, and horovodrun takes IPv4 only; set gpu_cluster_address to such an address, or "
+        "train_launcher to torchrun."
+    ),
     "min_nodes_unused": (
         "train_min_nodes is {subject}, but train_launcher {launcher} needs all nodes; set train_launcher to elastic, or leave "
         "train_min_nodes out."

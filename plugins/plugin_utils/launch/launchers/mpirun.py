@@ -58,7 +58,7 @@ LAUNCHER = Launcher(
     arguments,
     variables,
     more=more,
-    files=("agent.py", "rank.py", "mpi.py", "relay.py"),
+    files=("agent.py", "rank.py", "mpi.py", "commands.py", "relay.py"),
     listens=False,
     programs=PROGRAMS,
 )

@@ -6,10 +6,11 @@
 from __future__ import annotations
 
 from ..job import Launcher
-from . import elastic, mpirun, torchrun
+from . import elastic, horovodrun, mpirun, torchrun
 
 LAUNCHERS: dict[str, Launcher] = {
     "torchrun": torchrun.LAUNCHER,
     "elastic": elastic.LAUNCHER,
     "mpirun": mpirun.LAUNCHER,
+    "horovodrun": horovodrun.LAUNCHER,
 }

@@ -50,9 +50,13 @@ def engine(name: str) -> Callable[[dict], dict]:
     """Return what runs an engine to its end: {failures: [{rank, local_rank, exit_code, time, message}]}, perhaps error."""
     if name == "torchrun":
         return torchrun
-    from mpi import mpirun
+    if name == "mpirun":
+        from mpi import mpirun
 
-    return {"mpirun": mpirun}[name]
+        return mpirun
+    from horovodrun import horovodrun
+
+    return horovodrun
 
 
 def torchrun(launch: dict) -> dict:

@@ -12,33 +12,26 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
 from pathlib import Path
 
+from commands import GRACE, ended, interrupted, listen, read_all, run_to_end
+
 HERE = Path(__file__).absolute().parent
-LOGS = HERE / "logs"
-SOCKET = "daemon.socket"  # in LOGS, the one directory where the user may make one
-GRACE = 12.0  # seconds from SIGTERM on, shorter than systemd's patience (systemd_unit.py)
 SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER of prctl(2)
 
 
 def mpirun(launch: dict) -> dict:
     """Run this node's part to its end."""
-    signal.signal(signal.SIGTERM, _interrupted)
+    signal.signal(signal.SIGTERM, interrupted)
     try:
         return first(launch) if launch["is_first"] else other()
     except InterruptedError as error:
         return ended(str(error))
-
-
-def _interrupted(number: int, dummy: object) -> None:
-    raise InterruptedError(f"signal {number}")
 
 
 def first(launch: dict) -> dict:
@@ -54,14 +47,8 @@ def first(launch: dict) -> dict:
     relay = f"{sys.executable} {HERE / 'relay.py'}"
     # Open MPI 5 starts its daemons by PRRTE, which has names of its own.
     names = ("OMPI_MCA_plm_rsh_agent", "PRTE_MCA_plm_ssh_agent", "PRTE_MCA_plm_rsh_agent")
-    child = subprocess.Popen(argv, env={**os.environ, **dict.fromkeys(names, relay)})
-    try:
-        code = child.wait()
-    except InterruptedError:
-        child.terminate()  # it ends its daemons, and they their ranks
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            child.wait(GRACE)
-        raise
+    # Ended, it ends its daemons, and they their ranks.
+    code = run_to_end(argv, {**os.environ, **dict.fromkeys(names, relay)})
     return ended(f"exit code {code}" if code else None)
 
 
@@ -91,34 +78,3 @@ def linger() -> None:
         while time.monotonic() < until:
             if os.waitpid(-1, os.WNOHANG)[0] == 0:
                 time.sleep(0.1)
-
-
-def listen() -> socket.socket:
-    """Return a socket that only this user reaches. Its path is relative, as its length is limited."""
-    os.chdir(LOGS)
-    Path(SOCKET).unlink(missing_ok=True)
-    server = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    server.bind(SOCKET)
-    os.chdir(HERE / "work")
-    server.listen(1)
-    return server
-
-
-def read_all(peer: socket.socket) -> str:
-    """Return what the other side sends until it says that this was all."""
-    parts = []
-    while part := peer.recv(65536):
-        parts.append(part)
-    return b"".join(parts).decode()
-
-
-def ended(error: str | None) -> dict:
-    """Return the failures among this node's ranks, as rank.py noted them; the error only where none explains it."""
-    notes = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(LOGS.glob("rank*.end.json"))]
-    shown = ("rank", "local_rank", "exit_code", "time")
-    failures = [{**{key: note[key] for key in shown}, "message": ""} for note in notes if note["exit_code"]]
-    if not error and len(notes) < len(list(LOGS.glob("rank*.out"))):
-        error = "some ranks left no record of how they ended"
-    if not error and not notes:
-        error = "no rank on this node"
-    return {"failures": failures, "error": None if failures else error}

@@ -4,8 +4,8 @@
 """Runs on a node as what an engine starts for each rank: names the logs after the rank, then becomes the script.
 
 torchrun names its logs after the local rank of an attempt; only a started rank knows which rank of the run it is.
-Under torchrun the script replaces this process, so that it runs exactly as under torchrun itself. mpirun does not tell how
-each rank ended: there the script is a child, whose end is noted.
+Under torchrun the script replaces this process, so that it runs exactly as under torchrun itself. mpirun and horovodrun do not tell
+how each rank ended: there the script is a child, whose end is noted.
 """
 
 from __future__ import annotations
@@ -20,21 +20,29 @@ from pathlib import Path
 
 HERE = Path(__file__).absolute().parent
 LOGS = HERE / "logs"
-# What MPI calls what torchrun calls otherwise; each starts its own ranks with its own names.
-MPI_NAMES = {
-    "RANK": "OMPI_COMM_WORLD_RANK",
-    "WORLD_SIZE": "OMPI_COMM_WORLD_SIZE",
-    "LOCAL_RANK": "OMPI_COMM_WORLD_LOCAL_RANK",
-    "LOCAL_WORLD_SIZE": "OMPI_COMM_WORLD_LOCAL_SIZE",
+# What other engines call what torchrun calls so; each starts its own ranks with its own names.
+NAMES = {
+    "mpirun": {
+        "RANK": "OMPI_COMM_WORLD_RANK",
+        "WORLD_SIZE": "OMPI_COMM_WORLD_SIZE",
+        "LOCAL_RANK": "OMPI_COMM_WORLD_LOCAL_RANK",
+        "LOCAL_WORLD_SIZE": "OMPI_COMM_WORLD_LOCAL_SIZE",
+    },
+    "horovodrun": {
+        "RANK": "HOROVOD_RANK",
+        "WORLD_SIZE": "HOROVOD_SIZE",
+        "LOCAL_RANK": "HOROVOD_LOCAL_RANK",
+        "LOCAL_WORLD_SIZE": "HOROVOD_LOCAL_SIZE",
+    },
 }
 
 
 def main(script: str, args: list[str]) -> None:
     """Redirect the output, leave a note, become the script."""
     launch = json.loads((HERE / "launch.json").read_text(encoding="utf-8"))
-    by_mpi = launch["engine"] == "mpirun"
-    if by_mpi:
-        take_mpi_names(launch)
+    names = NAMES.get(launch["engine"])
+    if names:
+        take_names(launch, names)
     rank = int(os.environ["RANK"])
     for stream, descriptor in (("out", 1), ("err", 2)):
         os.dup2(os.open(LOGS / f"rank{rank}.{stream}", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o640), descriptor)
@@ -48,7 +56,7 @@ def main(script: str, args: list[str]) -> None:
     }
     write_json(f"rank{rank}", note)
     argv = [sys.executable, "-u", script, *args]
-    if by_mpi:
+    if names:
         sys.exit(follow(argv, note))
     os.execv(argv[0], argv)  # noqa: S606 - becoming the script is the purpose
 
@@ -62,11 +70,14 @@ def refuse_few(launch: dict, nodes: int) -> None:
         )
 
 
-def take_mpi_names(launch: dict) -> None:
+def take_names(launch: dict, names: dict[str, str]) -> None:
     """Give the script the variables that torchrun would; everything but them comes with launch.json, on each node its own."""
     import agent
 
-    os.environ.update({name: os.environ[mpi] for name, mpi in MPI_NAMES.items()})
+    os.environ.update({name: os.environ[own] for name, own in names.items()})
+    if launch["engine"] == "horovodrun" and "GLOO_SOCKET_IFNAME" in launch["variables"]:
+        # horovodrun gives all nodes the name that the first node's interface has.
+        os.environ["HOROVOD_GLOO_IFACE"] = launch["variables"]["GLOO_SOCKET_IFNAME"]
     os.environ.update(agent.environment(launch))
     ranks = int(os.environ["LOCAL_WORLD_SIZE"])
     os.environ.setdefault("OMP_NUM_THREADS", str(agent.threads_per_rank(ranks)))
@@ -89,7 +100,8 @@ def follow(argv: list[str], note: dict) -> int:
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, lambda received, frame: child.send_signal(received))
     code = child.wait()
-    write_json(f"rank{note['rank']}.end", {**note, "exit_code": code, "time": time.time()})
+    size = int(os.environ["LOCAL_WORLD_SIZE"])
+    write_json(f"rank{note['rank']}.end", {**note, "local_world_size": size, "exit_code": code, "time": time.time()})
     return code if code >= 0 else 128 - code
 
 

@@ -1,10 +1,10 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What mpirun takes for its remote shell: brings a command to the agent of another node, and its exit code back.
+"""What mpirun and horovodrun take for ssh: brings a command to the agent of another node, and its exit code back.
 
-relay.py [-OPTION…] HOST COMMAND…   on the node of mpirun: connects to HOST by ssh and runs itself there
-relay.py                            there: hands the command, which comes as input, to the agent
+relay.py [OPTION…] HOST [OPTION…] COMMAND…   on the engine's node: connects to HOST by ssh and runs itself there
+relay.py                                     there: hands the command, which comes as input, to the agent
 """
 
 from __future__ import annotations
@@ -20,19 +20,26 @@ from pathlib import Path
 HERE = Path(__file__).absolute().parent
 SOCKET = "daemon.socket"
 PATIENCE = 120.0  # seconds for which the other node's agent may not be there yet
+VALUED = ("-i", "-l", "-o", "-p")  # options of ssh that a value follows
 # Nobody is there to answer a question.
 SSH = ("ssh", "-x", "-o", "BatchMode=yes", "-o", "ConnectTimeout=15")
 
 
 def main(args: list[str]) -> int:
     """Return the command's exit code."""
-    while args and args[0].startswith("-"):
-        args = args[1:]
+    args = without_options(args)
     if not args:
         return hand_over(sys.stdin.buffer.read())
-    host, *command = args
+    host, command = args[0], without_options(args[1:])
     there = shlex.join([sys.executable, str(HERE / "relay.py")])
     return subprocess.run([*SSH, host, there], input=" ".join(command).encode(), check=False).returncode
+
+
+def without_options(args: list[str]) -> list[str]:
+    """Return ARGS from the first on that is no option of ssh; there is nothing that they could say to relay.py."""
+    while args and args[0].startswith("-"):
+        args = args[2:] if args[0] in VALUED else args[1:]
+    return args
 
 
 def hand_over(command: bytes) -> int:

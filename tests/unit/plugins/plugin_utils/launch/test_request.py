@@ -8,6 +8,7 @@ import tarfile
 import pytest
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.launch import request
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.launch.job import Place
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.launch.launchers.table import LAUNCHERS
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.preflight.problem import Problem, ProblemError
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.preflight.text import describe
 
@@ -137,7 +138,7 @@ def test_numbers_out_of_range_are_refused(change, code):
         ("elastic", -1, 2, Problem("wrong_min_nodes", "-1", {"nodes": 2})),
         ("torchrun", 1, 2, Problem("min_nodes_unused", "1", {"launcher": "torchrun"})),
         ("mpirun", 1, 2, Problem("min_nodes_unused", "1", {"launcher": "mpirun"})),
-        ("slurm", 0, 2, Problem("unknown_launcher", "slurm", {"choices": ["torchrun", "elastic", "mpirun"]})),
+        ("slurm", 0, 2, Problem("unknown_launcher", "slurm", {"choices": list(LAUNCHERS)})),
     ],
 )
 def test_only_an_elastic_run_may_lose_nodes(launcher, least, count, found):

@@ -7,6 +7,8 @@ from ansible_collections.allreduce.gpu.plugins.plugin_utils.launch.job import Jo
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.launch.launchers import mpirun
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.launch.launchers.table import LAUNCHERS
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.launch.request import NODE_FILES
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.preflight.problem import ProblemError
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.preflight.text import describe_all
 
 ADDRESSES = {"gpu-1": "10.0.0.1", "gpu-2": "10.0.0.2", "gpu-3": "10.0.0.3"}
 RENDEZVOUS = ["--rdzv-backend=c10d", "--rdzv-id=r1", "--rdzv-endpoint=10.0.0.1:29500"]
@@ -66,11 +68,21 @@ def job(node="gpu-1", count=2, addresses=None, **more):
         ),
         ("mpirun", job(), MPIRUN, MEETING),
         ("mpirun", job("gpu-2"), MPIRUN, MEETING),
+        ("horovodrun", job("gpu-2"), ["--gloo", "--disable-cache", "--start-timeout", "300"], {}),
     ],
 )
 def test_what_a_launcher_is_told_on_a_node(name, job, arguments, variables):
     launcher = LAUNCHERS[name]
     assert (launcher.arguments(job), launcher.variables(job)) == (arguments, variables)
+
+
+def test_horovodrun_takes_no_ipv6():
+    with pytest.raises(ProblemError) as refused:
+        LAUNCHERS["horovodrun"].arguments(job(addresses={"gpu-1": "10.0.0.1", "gpu-2": "fd00::2"}))
+    assert describe_all(refused.value.problems) == (
+        "The cluster address of gpu-2 is fd00::2, and horovodrun takes IPv4 only; set gpu_cluster_address to such an address, or "
+        "train_launcher to torchrun."
+    )
 
 
 @pytest.mark.parametrize("name", LAUNCHERS)
@@ -95,6 +107,12 @@ def test_open_mpi_is_kept_to_the_network_of_the_cluster_addresses(addresses, net
 def test_without_a_network_open_mpi_chooses():
     there = job(addresses={"gpu-1": "fd00::1", "gpu-2": "fd00::2"})
     assert LAUNCHERS["mpirun"].arguments(there) == MPIRUN[:6]
+
+
+@pytest.mark.parametrize(("node", "is_first"), [("gpu-1", True), ("gpu-2", False)])
+def test_the_first_node_runs_horovodrun(node, is_first):
+    more = LAUNCHERS["horovodrun"].more(job(node, cpus=("0-3",)))
+    assert more == {"is_first": is_first, "addresses": ["10.0.0.1", "10.0.0.2"], "cpus": ["0-3"]}
 
 
 @pytest.mark.parametrize(("node", "is_first"), [("gpu-1", True), ("gpu-2", False)])

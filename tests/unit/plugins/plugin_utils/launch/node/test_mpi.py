@@ -53,7 +53,7 @@ def nodes(tmp_path):
             (run / folder).mkdir(parents=True)
         mpirun = MPIRUN.format(python=sys.executable, begins=begins)
         (programs / "mpirun").write_text(mpirun)
-        for file in ("agent.py", "rank.py", "mpi.py", "relay.py"):
+        for file in ("agent.py", "rank.py", "mpi.py", "commands.py", "relay.py"):
             (run / file).write_text((NODE_FILES / file).read_text())
         (run / "work" / "train.py").write_text(script)
         launch = {
