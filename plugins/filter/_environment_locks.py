@@ -56,7 +56,8 @@ EXAMPLES = r"""
 
 RETURN = r"""
 _value:
-  description: For each environment by its name a dictionary of name, python, requirements, index, digest, lock, installed.
+  description: For each environment by its name a dictionary of name, python, requirements, index, digest, lock, installed,
+    and reinstall, the packages of which a file is not as it was installed.
   type: dict
 """
 

@@ -92,6 +92,7 @@ ansible_facts:
         kernel_modules: {ib_umad: {loaded: false, at_boot: false}}
         disk_free_mib: {/: 20480}
         environments: {main: {python: 3.11.2, home: /usr/bin, packages: {torch: 2.13.0+cpu},
+                              changed_files: {},
                               lock: {request: 0123456789abcdef, packages: {torch: 2.13.0+cpu}}, horovod: null}}
         horovod_builds: {}
         reboot_pending: null

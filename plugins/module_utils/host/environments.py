@@ -7,7 +7,10 @@ from __future__ import absolute_import, division, print_function
 
 __metaclass__ = type
 
+import posixpath
 import re
+
+from .installed_files import changed_file
 
 ENVIRONMENTS = "/opt/allreduce/envs"
 LOCKS = "/etc/allreduce/locks"
@@ -21,9 +24,10 @@ def normalise(name):
 
 
 def read_environments(tree, directory=ENVIRONMENTS):
-    """Return {name: {python, home, packages: {name: version}, lock, horovod}}.
+    """Return {name: {python, home, packages: {name: version}, changed_files: {name: path}, lock, horovod}}.
 
-    An environment whose interpreter is gone is left out. horovod: the digest of the build that was installed, None without one.
+    An environment whose interpreter is gone is left out. changed_files: of each package that is not as it was installed, the first
+    such file, below the environment. horovod: the digest of the build that was installed, None without one.
     """
     environments = {}
     for name in tree.names(directory):
@@ -32,7 +36,8 @@ def read_environments(tree, directory=ENVIRONMENTS):
             environments[name] = {
                 "python": _python_version(tree, base),
                 "home": _home(tree, base),
-                "packages": _packages(tree, base),
+                "packages": {package: version for package, version, _place in _packages(tree, base)},
+                "changed_files": _changed_files(tree, base),
                 "lock": parse_lock(tree.text("%s/%s.txt" % (LOCKS, name))),
                 "horovod": _installed_build(tree, base),
             }
@@ -99,11 +104,18 @@ def _sites(tree, base):
 
 
 def _packages(tree, base):
-    """Only completely installed ones: the RECORD is the last file an installer writes."""
-    packages = {}
+    """Yield (name, version, (site, entry)) of completely installed ones: the RECORD is the last file an installer writes."""
     for site in _sites(tree, base):
         for entry in tree.names(site):
             found = re.match(r"(.+?)-([^-]+)\.dist-info$", entry)
             if found and tree.exists("%s/%s/RECORD" % (site, entry)):
-                packages[normalise(found.group(1))] = found.group(2)
-    return packages
+                yield normalise(found.group(1)), found.group(2), (site, entry)
+
+
+def _changed_files(tree, base):
+    changed = {}
+    for name, _version, (site, entry) in _packages(tree, base):
+        path = changed_file(tree, site, entry)
+        if path:
+            changed[name] = posixpath.normpath("%s/%s" % (site[len(base) + 1 :], path))
+    return changed

@@ -75,7 +75,7 @@ class Comparison:
     observed: str
     status: Status
     remedy: Remedy = Remedy.NONE
-    kind: str = "version"  # package | module | key | version | service | source | requirement | python | state
+    kind: str = "version"  # package | module | key | version | service | source | requirement | python | files | state
 
     @property
     def differs(self) -> bool:

@@ -124,6 +124,9 @@ class Environment:
     python: str | None = None
     packages: dict[str, str | None] = field(default_factory=dict)
     lock: Lock | None = None
+    changed_files: dict[str, str] = field(
+        default_factory=dict
+    )  # a file of each package that is not as it was installed
     home: str | None = None  # directory of the interpreter that it was made with; None for one that conda made
     horovod: str | None = None  # digest of the build of Horovod that role horovod installed
 

@@ -14,6 +14,8 @@ from .interpreters import home_satisfies, planned_home
 from .requests import request_digest
 from .versions import meets, python_satisfies, requirement
 
+INSTALLED = "as installed"
+
 
 def compare_environments(planned: tuple[Environment, ...], system: System, observed: Observed) -> list[Comparison]:
     """Return the comparisons of every planned environment."""
@@ -34,6 +36,7 @@ def _compare(
         *compare_interpreter(label, planned, found, known),
         *(_requirement(label, line, found, known) for line in planned.requirements),
         *(_lock(label, planned, system, found) if known and found else []),
+        *(compare_files(label, found) if known and found else []),
     ]
 
 
@@ -67,6 +70,16 @@ def _lock(label: str, planned: Environment, system: System, found: Found) -> lis
         status, observed = (Status.DIFFERS, "solved for another") if lock else (Status.MISSING, "")
         return [Comparison(label, "lock", "solved for this request", observed, status, Remedy.ENVIRONMENT, "lock")]
     return compare_with_lock(label, {**lock.packages, **compiled_packages(planned)}, found.packages)
+
+
+def compare_files(label: str, found: Found) -> list[Comparison]:
+    """Return a comparison for each package whose files are not as they were installed; one for all of them where they are."""
+    if not found.changed_files:
+        return [Comparison(label, "files", INSTALLED, INSTALLED, Status.AS_PLANNED, Remedy.NONE, "files")]
+    return [
+        Comparison(label, name, INSTALLED, f"changed: {path}", Status.DIFFERS, Remedy.ENVIRONMENT, "files")
+        for name, path in sorted(found.changed_files.items())
+    ]
 
 
 def compiled_packages(planned: Environment) -> dict[str, str | None]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from ..documents.observed import Environment as Found
 from ..documents.observed import Observed
 from ..documents.parsing import parse
 from ..documents.stack import Environment, System
@@ -42,8 +43,12 @@ def _described(environment: Mapping, system: System, lock: str, observed: Observ
         "digest": digest,
         "build": environment["build"],
         "wheel": {"file": wheel.file, "sha256": wheel.sha256} if wheel else None,
-        "installed": found is not None and found.horovod == digest and "horovod" in found.packages,
+        "installed": found is not None and found.horovod == digest and _is_whole(found),
     }
+
+
+def _is_whole(found: Found) -> bool:
+    return "horovod" in found.packages and "horovod" not in found.changed_files
 
 
 def assign_builds(hosts: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> dict[str, dict[str, Any]]:

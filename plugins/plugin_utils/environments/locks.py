@@ -68,9 +68,16 @@ def _is_installed(lock: str, planned: Environment, found: Mapping | None) -> boo
         str(canonicalize_name(name)): version for name, version in observed.packages.items() if name not in compiled
     }
     comparisons = compare_interpreter("environment", planned, observed, known=True)
-    return not any(one.differs for one in comparisons) and not compare_with_lock(
-        "environment", locked_packages(lock), installed
+    return (
+        not _changed_packages(planned, found)
+        and not any(one.differs for one in comparisons)
+        and not compare_with_lock("environment", locked_packages(lock), installed)
     )
+
+
+def _changed_packages(planned: Environment, found: Mapping | None) -> list[str]:
+    """Return the packages of the lock whose files are not as they were installed, which the installer takes for installed."""
+    return sorted(set((found or {}).get("changed_files") or {}) - set(compiled_packages(planned)))
 
 
 def _wheel_index(environment: Mapping, override: str | None, no_index: bool) -> dict | None:
@@ -105,7 +112,8 @@ def describe_environments(
     no_index: bool = False,
     relock: bool = False,
 ) -> dict[str, dict]:
-    """Return a host's environments by name: what each asks for, the host's valid lock, and whether that is installed.
+    """Return a host's environments by name: what each asks for, the host's valid lock, whether that is installed, and which
+    packages of it have to be installed again.
 
     platform: {id, version, arch}; files: results of slurp; installed: environments of gpu_node_state
     """
@@ -116,6 +124,7 @@ def describe_environments(
         planned = parse(Environment, environment)
         digest = request_digest(planned, parse(System, platform))
         text = texts.get(environment["name"], "")
+        found = (installed or {}).get(environment["name"])
         lock = text if _is_lock_of(text, digest) and not relock else ""
         described[environment["name"]] = {
             "name": environment["name"],
@@ -124,7 +133,8 @@ def describe_environments(
             "index": index,
             "digest": digest,
             "lock": lock,
-            "installed": _is_installed(lock, planned, (installed or {}).get(environment["name"])),
+            "installed": _is_installed(lock, planned, found),
+            "reinstall": _changed_packages(planned, found),
         }
     return described
 

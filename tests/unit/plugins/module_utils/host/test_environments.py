@@ -7,12 +7,15 @@ from ansible_collections.allreduce.gpu.tests.unit.plugins.module_utils.files_hel
 ENVS = "/opt/allreduce/envs"
 SITE = f"{ENVS}/main/lib/python3.11/site-packages"
 
+EMPTY = "sha256=47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU"  # of no bytes
+
 
 def test_environments_of_uv_venv_and_conda(tmp_path):
     files = tree(tmp_path, {
         "/usr/bin/python3.11": "", f"{ENVS}/main/bin/python": ("link", "/usr/bin/python3.11"),
         f"{ENVS}/main/bin/python3": ("link", "python"), f"{ENVS}/main/pyvenv.cfg": "home = /usr/bin\nuv = 0.13\nversion_info = 3.11.2\n",
-        f"{SITE}/torch-2.13.0+cpu.dist-info/RECORD": "", f"{SITE}/nvidia_ml_py-13.615.71.dist-info/RECORD": "",
+        f"{SITE}/torch-2.13.0+cpu.dist-info/RECORD": f"../../../bin/torchrun,{EMPTY},0", f"{ENVS}/main/bin/torchrun": "changed",
+        f"{SITE}/nvidia_ml_py-13.615.71.dist-info/RECORD": f"pynvml.py,{EMPTY},0",
         f"{SITE}/numpy-2.4.6.dist-info/METADATA": "the installer was killed before it wrote RECORD",
         f"{ENVS}/venv/bin/python": "", f"{ENVS}/venv/pyvenv.cfg": "version = 3.9.2\n",
         f"{ENVS}/conda/bin/python": "", f"{ENVS}/conda/conda-meta/python-3.10.14-h955ad1f_0.json": "{}",
@@ -28,11 +31,19 @@ def test_environments_of_uv_venv_and_conda(tmp_path):
             "python": "3.11.2",
             "home": "/usr/bin",
             "packages": {"torch": "2.13.0+cpu", "nvidia-ml-py": "13.615.71", "horovod": "0.28.1"},
+            "changed_files": {"nvidia-ml-py": "lib/python3.11/site-packages/pynvml.py", "torch": "bin/torchrun"},
             "lock": {"request": "0123456789abcdef", "packages": {"torch": "2.13.0+cpu", "nvidia-ml-py": None}},
             "horovod": "0123456789abcdef",
         },
-        "venv": {"python": "3.9.2", "home": None, "packages": {}, "lock": None, "horovod": None},
-        "conda": {"python": "3.10.14", "home": None, "packages": {}, "lock": None, "horovod": None},
+        "venv": {"python": "3.9.2", "home": None, "packages": {}, "changed_files": {}, "lock": None, "horovod": None},
+        "conda": {
+            "python": "3.10.14",
+            "home": None,
+            "packages": {},
+            "changed_files": {},
+            "lock": None,
+            "horovod": None,
+        },
     }
 
 

@@ -48,7 +48,7 @@ def test_a_node_as_planned_passes_every_check():
     assert {check["status"] for check in found.values()} == {"passed"}
     assert list(found) == [
         "package_manager", "clock_service", "reboot", "driver_sources", "driver_packages", "dkms_module", "driver_loaded",
-        "main_python", "main_packages",
+        "main_python", "main_packages", "main_files",
     ]  # fmt: skip
     assert {check["category"] for check in found.values()} == {"coherence", "network", "environment"}
     assert {check["reason"] for check in found.values()} == {""}
@@ -87,6 +87,8 @@ def test_a_node_as_planned_passes_every_check():
          "Python is 3.1.1 instead of 3.11; run site again"),
         ({"environments": {"main": {"python": "3.11.2", "packages": {"torch": "2.12.0", "numpy": "1"}}}}, "main_packages",
          "failed", "1 as planned, 1 not", "torch is 2.12.0 instead of 2.13.0; run site again"),
+        ({"environments": {"main": {**STATE["environments"]["main"], "changed_files": {"torch": "lib/torch/nn.py"}}}}, "main_files",
+         "failed", "changed: lib/torch/nn.py", "torch is changed: lib/torch/nn.py instead of as installed; run site again"),
     ],
 )  # fmt: skip
 def test_a_difference_is_one_check_that_did_not_pass(state, name, status, measured, reason):

@@ -330,7 +330,7 @@ def _environment_changed(draw: st.DrawFn, plan: Stack, state: State) -> bool:
     found = state["environments"][name]
     change = draw(
         st.sampled_from(
-            ["python", "no python", "home", "request", "no lock", "drop", "extra", "alter", "locked", "absent"]
+            ["python", "no python", "home", "request", "no lock", "drop", "extra", "alter", "locked", "absent", "file"]
         )
     )
     package = draw(st.sampled_from(sorted(found["packages"])))
@@ -344,6 +344,8 @@ def _environment_changed(draw: st.DrawFn, plan: Stack, state: State) -> bool:
         found["lock"] = None
     elif change == "drop":
         del found["packages"][package]
+    elif change == "file":
+        found["changed_files"] = {package: "lib/python3.11/site-packages/changed.py"}
     elif change == "absent":
         del state["environments"][name]
     else:

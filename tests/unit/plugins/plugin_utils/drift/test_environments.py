@@ -67,6 +67,10 @@ CASES = {
         replace(AS_PLANNED, packages={**PACKAGES, "filelock": "3.0.0"}),
         {"filelock": (LOCKED, "3.20.0", "3.0.0", Status.DIFFERS)},
     ),
+    "a file changed by hand": (
+        replace(AS_PLANNED, changed_files={"torch": "lib/python3.11/site-packages/torch/nn.py"}),
+        {"torch": ("files", "as installed", "changed: lib/python3.11/site-packages/torch/nn.py", Status.DIFFERS)},
+    ),
     "missing": (
         replace(AS_PLANNED, packages={name: PACKAGES[name] for name in ("torch", "numpy")}),
         {"filelock": (LOCKED, "3.20.0", "", Status.MISSING)},

@@ -83,9 +83,10 @@ def test_an_environment_without_horovod_has_no_build():
     assert describe_builds([{**MAIN, "build": None}, {**MAIN, "build": {}}], PLATFORM, {}, {}) == {}
 
 
-def state(horovod, packages=("torch", "horovod"), builds=None):
+def state(horovod, packages=("torch", "horovod"), builds=None, changed=()):
     """Fact gpu_node_state, as far as it is read here."""
     found = {"python": "3.11.2", "packages": dict.fromkeys(packages, "1"), "horovod": horovod}
+    found["changed_files"] = dict.fromkeys(changed, "lib/x.so")
     return {"environments": {"main": found}, "horovod_builds": builds or {}}
 
 
@@ -97,6 +98,8 @@ def state(horovod, packages=("torch", "horovod"), builds=None):
         (state("0" * 16), False),
         (state(digest()), True),
         (state(digest(), packages=["torch"]), False),
+        (state(digest(), changed=["horovod"]), False),
+        (state(digest(), changed=["torch"]), True),
     ],
 )
 def test_installed_is_what_came_from_this_build(found, installed):

@@ -110,10 +110,25 @@ def test_host_with_the_lock_and_exactly_its_packages_is_done():
         {"main": {"python": "3.11.2", "packages": {**INSTALLED["main"]["packages"], "pip": "25"}}},
         {"main": {"python": "3.1.2", "packages": INSTALLED["main"]["packages"]}},
         {"main": {"python": None, "packages": None}},
+        {"main": {**INSTALLED["main"], "changed_files": {"torch": "lib/torch.py"}}},
     ],
 )
 def test_anything_else_is_installed_again(found):
     assert described(installed=found)["installed"] is False
+
+
+@pytest.mark.parametrize(
+    ("changed", "reinstall"),
+    [
+        ({}, []),
+        ({"torch": "lib/torch.py", "filelock": "lib/x.py"}, ["filelock", "torch"]),
+        ({"horovod": "lib/x.so"}, []),  # which another role installs
+    ],
+)
+def test_packages_with_a_changed_file_are_installed_again(changed, reinstall):
+    found = {"main": {**COMPILED["main"], "changed_files": changed}}
+    environment = described(installed=found, environment={**MAIN, "build": {"version": "0.28.1"}})
+    assert (environment["reinstall"], environment["installed"]) == (reinstall, not reinstall)
 
 
 COMPILED = {"main": {"python": "3.11.2", "packages": {**INSTALLED["main"]["packages"], "horovod": "0.28.1"}}}

@@ -26,7 +26,7 @@ def test_a_node_as_planned_has_no_difference(node):
     assert differences(found) == 0
     assert [item.name for item in found] == [
         "package manager", "time service", "reboot", "archive components", "nvidia-kernel-dkms", "nvidia-driver",
-        "nvidia-persistenced", f"kernel module for {cluster.KERNEL}", "loaded module", "Python", "torch", "numpy",
+        "nvidia-persistenced", f"kernel module for {cluster.KERNEL}", "loaded module", "Python", "torch", "numpy", "files",
         *(one["subject"] for one in cluster.network_comparisons()),
     ]  # fmt: skip
 
