@@ -102,13 +102,14 @@ class Two(Cluster):
 
     def checked(self):
         """{host: status} of the check that compares Horovod with its plan."""
+        return {host: checks["main_horovod_build"]["status"] for host, checks in self.verified().items()}
+
+    def verified(self):
+        """{host: {name: check}} of playbook verify."""
         more = {**RENEW, "gpu_stack_request": HOROVOD, "verify_collectives": False, "verify_network": False}
         self.play("playbooks/verify.yml", "-e", json.dumps(more))
         document = json.loads((self.inventory / ".reports" / "verify.json").read_text(encoding="utf-8"))
-        return {
-            host: {one["name"]: one["status"] for one in node["checks"]}["main_horovod_build"]
-            for host, node in document["nodes"].items()
-        }
+        return {host: {one["name"]: one for one in node["checks"]} for host, node in document["nodes"].items()}
 
 
 @pytest.fixture(scope="module")
@@ -211,6 +212,25 @@ def test_verify_compares_the_build_and_a_lost_package_comes_back(compiled):
     whole = compiled.asked(f"cat {SITE}/horovod/torch/mpi_lib_v2*.so | sha256sum")
     assert whole[first] == whole[second]
     assert compiled.on(first, TIMES) == times
+
+
+def test_files_that_were_changed_by_hand_are_named_and_come_back(compiled):
+    first, second = compiled.hosts
+    files = f"{SITE}/torch/version.py {SITE}/horovod/__init__.py {SITE}/sympy/__init__.py"
+    before = compiled.asked(f"sha256sum {files}")
+    # One is longer, one as long as it was, one is gone.
+    compiled.on(
+        second,
+        f"cd {SITE}; echo '# mine' >> torch/version.py; sed -i 's/horovod/HOROVOD/' horovod/__init__.py; rm sympy/__init__.py",
+    )
+    found = {host: checks["main_files"] for host, checks in compiled.verified().items()}
+    assert {host: one["status"] for host, one in found.items()} == {first: "passed", second: "failed"}
+    for path in files.split():
+        assert f"changed: {path.removeprefix('/opt/allreduce/envs/main/')}" in found[second]["reason"], found[second]
+    changed = compiled.present()
+    assert changed[second] and not changed[first]
+    assert compiled.asked(f"sha256sum {files}") == before
+    assert compiled.present() == dict.fromkeys(compiled.hosts, 0)
 
 
 def test_both_hosts_train(compiled):
