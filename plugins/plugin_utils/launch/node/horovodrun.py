@@ -44,7 +44,8 @@ def first(launch: dict) -> dict:
     nproc, addresses = ranks_per_node(launch["nproc_per_node"]), launch["addresses"]
     hosts = ",".join(f"{address}:{nproc}" for address in addresses)
     argv = [sys.executable, str(HERE / "horovodrun.py"), "-np", str(nproc * len(addresses)), "-H", hosts]
-    if interface := launch["variables"].get("GLOO_SOCKET_IFNAME"):
+    interface = launch["variables"].get("GLOO_SOCKET_IFNAME")
+    if interface and len(addresses) > 1:  # on one node, it takes the loopback interface and no other
         argv += ["--network-interfaces", interface]
     argv += [*launch["arguments"], sys.executable, str(HERE / "rank.py"), launch["script"], *launch["args"]]
     code = run_to_end(argv, {name: os.environ[name] for name in INHERITED if name in os.environ})
