@@ -12,10 +12,11 @@ from __future__ import annotations
 import os
 import shlex
 import socket
-import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
+from typing import NoReturn
 
 HERE = Path(__file__).absolute().parent
 SOCKET = "daemon.socket"
@@ -26,13 +27,21 @@ SSH = ("ssh", "-x", "-o", "BatchMode=yes", "-o", "ConnectTimeout=15")
 
 
 def main(args: list[str]) -> int:
-    """Return the command's exit code."""
+    """Return the command's exit code, or become ssh."""
     args = without_options(args)
     if not args:
         return hand_over(sys.stdin.buffer.read())
-    host, command = args[0], without_options(args[1:])
+    return become_ssh(args[0], " ".join(without_options(args[1:])))
+
+
+def become_ssh(host: str, command: str) -> NoReturn:
+    """Be ssh, with the command as its input: whoever ends this, ends ssh with it, and nothing keeps open what they share."""
     there = shlex.join([sys.executable, str(HERE / "relay.py")])
-    return subprocess.run([*SSH, host, there], input=" ".join(command).encode(), check=False).returncode
+    with tempfile.TemporaryFile() as text:
+        text.write(command.encode())
+        text.seek(0)
+        os.dup2(text.fileno(), 0)
+        os.execvp(SSH[0], [*SSH, host, there])  # noqa: S606 - becoming ssh is the purpose
 
 
 def without_options(args: list[str]) -> list[str]:

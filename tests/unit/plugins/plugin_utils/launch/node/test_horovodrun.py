@@ -135,6 +135,18 @@ def test_an_agent_that_is_stopped_says_so(nodes, tmp_path):
     assert outcome(tmp_path, "two") == ([], "signal 15")
 
 
+def test_whoever_ends_the_relay_ends_ssh_with_it(tmp_path):
+    (tmp_path / "ssh").write_text("#!/bin/sh\necho begun\nexec sleep 60\n")
+    (tmp_path / "ssh").chmod(0o755)
+    argv = [sys.executable, str(NODE_FILES / "relay.py"), "-o", "Some=thing", "10.0.0.2", "-p", "22", "true"]
+    environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    with subprocess.Popen(argv, env=environment, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "begun\n"
+        process.terminate()
+        # An ssh that is left would keep this open.
+        assert process.communicate(timeout=20)[0] == ""
+
+
 def test_a_horovod_that_starts_its_ranks_otherwise_is_refused(nodes, tmp_path):
     (tmp_path / "modules" / "horovod" / "runner" / "util" / "remote.py").write_text("PREFIX = 'ssh'\n")
     assert nodes("one", SAYS, 1).wait(60) == 1
