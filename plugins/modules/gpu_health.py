@@ -14,6 +14,7 @@ description:
   - Measures the node as M(allreduce.gpu.gpu_facts) and M(allreduce.gpu.node_state) do, reads error counters and the
     kernel log, and gives one verdict with its findings. Changes nothing.
   - What cannot be known is a finding of severity V(unknown); it never counts as healthy, and does not change the verdict.
+  - What each check finds, which verdict that gives and what to do then is in one table, C(docs/health.md).
   - An idle GPU lowers its PCIe generation, so that is judged only while the GPU works at its highest clocks.
   - The verdict does not fail the task. Let C(failed_when) decide what is tolerable.
 author: "The allreduce.gpu authors (@allreduce)"
@@ -23,6 +24,31 @@ attributes:
     description: Runs in check mode exactly as otherwise.
     support: full
 options:
+  skip_checks:
+    description:
+      - Checks that are not judged, by their codes. They are named in RV(skipped_checks), so that a skipped check is never taken for one
+        that passed.
+    type: list
+    elements: str
+    default: []
+    choices:
+      - module_loaded
+      - driver_library
+      - nvml
+      - fabric
+      - gpu_count
+      - gpu_answers
+      - pcie_width
+      - pcie_generation
+      - nvlinks
+      - ecc_errors
+      - row_remapping
+      - page_retirement
+      - xid
+      - throttling
+      - persistence_mode
+      - pending_modes
+      - other_problems
   gpu_count:
     description: How many GPUs the node must have. Not set, their number is not judged.
     type: int
@@ -98,7 +124,8 @@ findings:
       type: str
     action_class:
       description:
-        - For programs, of findings in the kernel log, V(application), V(monitor), V(reset), V(reboot) or V(isolate); null elsewhere.
+        - The same for programs. V(configure) is cured by software or settings of the node, V(application) by its user; V(monitor) wants a
+          person to look; V(reset), V(reboot) and V(isolate) mean the GPU's reset, the node's reboot, or that the node goes out of service.
       type: str
 judged:
   description: What was judged, also where it is as it should be. What does not apply to this node is not among it.
@@ -119,6 +146,11 @@ judged:
     measured:
       description: What is, where there are no findings.
       type: raw
+skipped_checks:
+  description: Codes of the checks that apply to this node and that O(skip_checks) left out.
+  returned: success
+  type: list
+  elements: str
 counters:
   description: What each GPU counts, by its name in the topology; null for a GPU that does not answer.
   returned: success
@@ -135,6 +167,7 @@ counters:
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.health import kernel_log
+from ..module_utils.health.check_table import BY_CODE, OPTIONS
 from ..module_utils.health.reading import read_gpus
 from ..module_utils.health.verdict import judge
 from ..module_utils.machine.files import FileTree
@@ -145,17 +178,14 @@ from ..module_utils.machine.nvml import open_nvml
 def main():
     """Read the options, measure, judge, answer."""
     module = AnsibleModule(
-        argument_spec={
-            "gpu_count": {"type": "int"},
-            "max_uncorrected_errors": {"type": "int", "default": 0},
-            "max_remapped_rows": {"type": "int"},
-            "ignored_xids": {"type": "list", "elements": "int"},
-            "persistence": {"type": "bool", "default": True},
-            "kernel_log": {"type": "path", "default": "/dev/kmsg"},
-            "sysfs_root": {"type": "path", "default": "/sys"},
-            "procfs_root": {"type": "path", "default": "/proc"},
-            "nvml_library": {"type": "str", "default": "libnvidia-ml.so.1"},
-        },
+        argument_spec=dict(
+            OPTIONS,
+            skip_checks={"type": "list", "elements": "str", "default": [], "choices": list(BY_CODE)},
+            kernel_log={"type": "path", "default": "/dev/kmsg"},
+            sysfs_root={"type": "path", "default": "/sys"},
+            procfs_root={"type": "path", "default": "/proc"},
+            nvml_library={"type": "str", "default": "libnvidia-ml.so.1"},
+        ),
         supports_check_mode=True,
     )
     options = module.params

@@ -13,6 +13,7 @@ from typing import Any
 from unittest import mock
 
 from ansible_collections.allreduce.gpu.plugins.module_utils.health import reading as health_reading
+from ansible_collections.allreduce.gpu.plugins.module_utils.health.check_table import OPTIONS
 from ansible_collections.allreduce.gpu.plugins.module_utils.health.verdict import judge
 from ansible_collections.allreduce.gpu.plugins.module_utils.machine import gpu_node
 from ansible_collections.allreduce.gpu.plugins.module_utils.machine.files import FileTree
@@ -22,9 +23,7 @@ from ansible_collections.allreduce.gpu.tests.lab.nvml import machines, recording
 from ansible_collections.allreduce.gpu.tests.lab.nvml.machine import Machine
 from ansible_collections.allreduce.gpu.tests.report import cluster
 
-LIMITS = {
-    "max_uncorrected_errors": 0, "max_remapped_rows": None, "ignored_xids": None, "persistence": True,
-}  # fmt: skip
+LIMITS = {"skip_checks": [], **{name: option.get("default") for name, option in OPTIONS.items()}}
 
 
 def settled(machine: Machine) -> Machine:

@@ -11,10 +11,7 @@ from __future__ import absolute_import, division, print_function
 __metaclass__ = type
 
 from ..machine.describe import describe
-from ..machine.fabric_health import CODES
-from .findings import finding, judged
-
-CATEGORY = "coherence"
+from .findings import fault, judged
 
 
 def judge_coherence(node):
@@ -31,20 +28,18 @@ def module_loaded(driver):
     """Judge whether there is a driver at all."""
     loaded, problem = driver["loaded_version"], None
     if loaded is None:
-        action = "load the driver; where that fails, reboot, or install it"
-        problem = finding("module_loaded", "a loaded driver", "not loaded", "failed", action)
-    return judged("module_loaded", CATEGORY, "a loaded driver", loaded, [problem])
+        problem = fault("module_loaded", "absent", "a loaded driver", "not loaded")
+    return judged("module_loaded", "a loaded driver", loaded, [problem])
 
 
 def driver_library(driver):
     """Judge whether the NVML library has the loaded module's version; they differ between an upgrade and a reboot."""
     loaded, library, problem = driver["loaded_version"], driver["library_version"], None
     if library is None:
-        problem = finding("driver_library", loaded, "missing", "failed", "install the driver's libraries")
+        problem = fault("driver_library", "missing", loaded, "missing")
     elif library != loaded:
-        action = "reboot, kernel module and library differ"
-        problem = finding("driver_library", loaded, library, "reboot_required", action)
-    return judged("driver_library", CATEGORY, loaded, library, [problem])
+        problem = fault("driver_library", "other_version", loaded, library)
+    return judged("driver_library", loaded, library, [problem])
 
 
 def nvml(driver):
@@ -53,10 +48,10 @@ def nvml(driver):
         return []
     problem = None
     if driver["nvml_state"] == "pynvml_missing":
-        problem = finding("nvml", "an answer", None, "unknown", driver["nvml"])
+        problem = fault("nvml", "no_binding", "an answer", None)
     elif driver["nvml_state"] != "ok":
-        problem = finding("nvml", "an answer", driver["nvml"], "failed", "reboot; then look into the kernel log")
-    return [judged("nvml", CATEGORY, "an answer", "an answer", [problem])]
+        problem = fault("nvml", "no_answer", "an answer", driver["nvml"])
+    return [judged("nvml", "an answer", "an answer", [problem])]
 
 
 def fabric(node):
@@ -69,13 +64,11 @@ def fabric(node):
     if state not in ("not_started", "in_progress", "completed") and not found:
         return []  # unknown, or no fabric
     if state in ("not_started", "in_progress"):
-        action = "start the fabric manager, then look into its log"
-        found.append(finding("fabric", "set up", state.replace("_", " "), "failed", action))
-    return [judged("fabric", CATEGORY, "set up", (state or "unknown").replace("_", " "), found)]
+        found.append(fault("fabric", "not_ready", "set up", state.replace("_", " ")))
+    return [judged("fabric", "set up", (state or "unknown").replace("_", " "), found)]
 
 
 def unhealthy(one):
     """Find fault with the fabric of one GPU, or with GPUs that it keeps apart."""
-    action = "look into the fabric manager's log; then reset the GPU"
-    severity = CODES[one["detail"]["health"]][0] if one["code"] == "fabric_unhealthy" else "degraded"
-    return finding("fabric", "healthy, in one partition", describe(one), severity, action, one["subject"])
+    code = one["detail"]["health"] if one["code"] == "fabric_unhealthy" else "split"
+    return fault("fabric", code, "healthy, in one partition", describe(one), one["subject"])

@@ -7,6 +7,8 @@ from __future__ import absolute_import, division, print_function
 
 __metaclass__ = type
 
+from .check_table import BY_CODE, FAULTS
+
 # The worst finding is the verdict; what is unknown is no success, and no known fault either.
 SEVERITIES = ("failed", "reboot_required", "degraded", "unknown")
 
@@ -14,7 +16,7 @@ SEVERITIES = ("failed", "reboot_required", "degraded", "unknown")
 def finding(check, expected, measured, severity, action, gpu=None, action_class=None):
     """Return the record of one thing that is not as it should be, or (unknown) of which that cannot be told.
 
-    ``action_class``: one of xid_table.CLASSES, where the action has one.
+    ``action_class``: one of check_table.ACTION_CLASSES.
     """
     return {
         "check": check,
@@ -27,6 +29,12 @@ def finding(check, expected, measured, severity, action, gpu=None, action_class=
     }
 
 
+def fault(check, code, expected, measured, gpu=None, action=None):
+    """Return the finding of a fault in check_table; ``action``: where more is known than stands there."""
+    row = FAULTS[check, code]
+    return finding(check, expected, measured, row.severity, action or row.action, gpu, row.action_class)
+
+
 def no_answer(check, expected, name, source, function):
     """Return the finding that NVML failed to answer ``function``; None where the GPU does not have what was asked for.
 
@@ -36,14 +44,14 @@ def no_answer(check, expected, name, source, function):
     if code is None:
         return None
     action = "NVML did not answer (%s); run with become, then look into the kernel log" % code.replace("_", " ")
-    return finding(check, expected, None, "unknown", action, name)
+    return finding(check, expected, None, "unknown", action, name, "monitor")
 
 
-def judged(check, category, expected, measured, findings=()):
+def judged(check, expected, measured, findings=()):
     """Return the record of one thing that was judged; no ``findings``: it is as expected."""
     return {
         "check": check,
-        "category": category,
+        "category": BY_CODE[check].category,
         "expected": expected,
         "measured": measured,
         "findings": [entry for entry in findings if entry],

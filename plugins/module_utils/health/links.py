@@ -11,9 +11,7 @@ from ..machine.describe import describe
 from ..machine.nvlink_models import count_active
 from ..machine.problems import with_code
 from ..machine.topology import gpu_label
-from .findings import finding, judged, number_of
-
-CATEGORY = "health"
+from .findings import fault, judged, number_of
 
 
 def links(node, gpus):
@@ -22,20 +20,18 @@ def links(node, gpus):
     known = [gpu for gpu, dummy in gpus if gpu["pcie"]["width"] and gpu["pcie"]["max_width"]]
     if known:
         found = [
-            finding("pcie_width", "x%d" % gpu["pcie"]["max_width"], "x%d" % gpu["pcie"]["width"], "degraded",
-                    "reseat the GPU or its riser", gpu_label(gpu))
+            fault("pcie_width", "narrow", "x%d" % gpu["pcie"]["max_width"], "x%d" % gpu["pcie"]["width"], gpu_label(gpu))
             for gpu in known if gpu["pcie"]["width"] < gpu["pcie"]["max_width"]
         ]  # fmt: skip
-        entries.append(judged("pcie_width", CATEGORY, "full", "full on %s" % number_of(known), found))
+        entries.append(judged("pcie_width", "full", "full on %s" % number_of(known), found))
     busy = [gpu for gpu, counters in gpus if works(counters) and gpu["pcie"].get("generation")]
     slow = [gpu for gpu in busy if gpu["pcie"]["generation"] < (gpu["pcie"].get("max_generation") or 0)]
     if busy:
         found = [
-            finding("pcie_generation", gpu["pcie"]["max_generation"], gpu["pcie"]["generation"], "degraded",
-                    "look at the slot, its riser, and the firmware's link speed", gpu_label(gpu))
+            fault("pcie_generation", "slow", gpu["pcie"]["max_generation"], gpu["pcie"]["generation"], gpu_label(gpu))
             for gpu in slow
         ]  # fmt: skip
-        entries.append(judged("pcie_generation", CATEGORY, "full", "full on %s" % number_of(busy), found))
+        entries.append(judged("pcie_generation", "full", "full on %s" % number_of(busy), found))
     return entries + nvlinks(node, gpus)
 
 
@@ -51,18 +47,17 @@ def nvlinks(node, gpus):
     lacking = [one for one in with_code(node["findings"], "nvlinks_inactive") if one["subject"] in active]
     if not any(active.values()) and not lacking:
         return []
-    action = "reset the GPU; then look into the kernel log for Xid 74"
     found = [
-        finding("nvlinks", number_active(one["detail"]["expected"]), number_active(one["detail"]["active"]),
-                "degraded", action, one["subject"])
+        fault("nvlinks", "inactive", number_active(one["detail"]["expected"]), number_active(one["detail"]["active"]),
+              one["subject"])
         for one in lacking
     ]  # fmt: skip
     found += [
-        finding("nvlinks", "%d MB/s" % one["detail"]["expected"], describe(one), "degraded", action, one["subject"])
+        fault("nvlinks", "slow", "%d MB/s" % one["detail"]["expected"], describe(one), one["subject"])
         for one in with_code(node["findings"], "nvlinks_slow") if one["subject"] in active
     ]  # fmt: skip
     counts = ", ".join(str(count) for count in sorted(set(active.values()), reverse=True))
-    return [judged("nvlinks", CATEGORY, "all that are joined", "%s active on each GPU" % counts, found)]
+    return [judged("nvlinks", "all that are joined", "%s active on each GPU" % counts, found)]
 
 
 def number_active(links):

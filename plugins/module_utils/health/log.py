@@ -8,19 +8,18 @@ from __future__ import absolute_import, division, print_function
 __metaclass__ = type
 
 from ..machine.topology import gpu_label
-from .findings import finding, judged
+from .findings import fault, judged
 from .kernel_log import find_events
-from .xid_table import CLASSES, RECOVERY_ACTIONS, RECOVERY_CHANGED, class_of
+from .xid_table import RECOVERY_ACTIONS, RECOVERY_CHANGED, class_of
 
-CATEGORY, CHECK, EXPECTED = "health", "xid", "no events"
+CHECK, EXPECTED = "xid", "no events"
 SWITCH_ACTION = "look into the fabric manager's log; reset the GPUs behind the switch"
 
 
 def judge_log(node, text, limits):
     """Judge the events that still count, ``limits``' ``ignored_xids`` aside; ``text`` None: the log could not be read."""
     if text is None:
-        action = "run with become to read the kernel log"
-        return judged(CHECK, CATEGORY, EXPECTED, None, [finding(CHECK, EXPECTED, None, "unknown", action)])
+        return judged(CHECK, EXPECTED, None, [fault(CHECK, "unreadable", EXPECTED, None)])
     gpus = {without_function(gpu["pci_bus_id"]): gpu for gpu in node["gpus"]}
     switches = {without_function(address) for address in node["nvswitches"]["pci_bus_ids"]}
     events = find_events(text)
@@ -33,7 +32,7 @@ def judge_log(node, text, limits):
         if not is_ignored(event, limits["ignored_xids"]):
             gpu = gpus[event["address"]]
             found.append(gpu_finding(event, gpu, demanded, any(one["fatal"] for one in sxids)))
-    return judged(CHECK, CATEGORY, EXPECTED, EXPECTED, found)
+    return judged(CHECK, EXPECTED, EXPECTED, found)
 
 
 def without_function(address):
@@ -65,12 +64,11 @@ def gpu_finding(event, gpu, demanded, switch_failed):
         name, text = "monitor" if "nvml" in gpu["seen_by"] else "reboot", "initialisation failed"
     else:
         name, text = "reboot", "fallen off the bus"
-    severity, usual = CLASSES[name]
-    return finding(CHECK, EXPECTED, text, severity, action or usual, gpu_label(gpu), name)
+    return fault(CHECK, name, EXPECTED, text, gpu_label(gpu), action)
 
 
 def switch_finding(event):
     """Find fault with an NVSwitch; what it says is not fatal needs no action (NVIDIA Fabric Manager User Guide)."""
     text = "SXid %d of NVSwitch %s" % (event["number"], event["address"])
     name = "reset" if event["fatal"] else "monitor"
-    return finding(CHECK, EXPECTED, text, CLASSES[name][0], SWITCH_ACTION, None, name)
+    return fault(CHECK, name, EXPECTED, text, None, SWITCH_ACTION)

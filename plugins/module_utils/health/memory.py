@@ -8,9 +8,7 @@ from __future__ import absolute_import, division, print_function
 __metaclass__ = type
 
 from ..machine.topology import gpu_label
-from .findings import finding, judged, no_answer, number_of
-
-CATEGORY = "health"
+from .findings import fault, judged, no_answer, number_of
 
 
 def memory(gpus, limits):
@@ -27,7 +25,7 @@ def memory(gpus, limits):
     found = [("ecc_errors", guarded, tolerated, errors), ("row_remapping", new, "nothing pending", rows)]
     found.append(("page_retirement", old, "nothing pending", pages))
     return [
-        judged(check, CATEGORY, expected, "%s on %s" % (expected, number_of(those)), findings)
+        judged(check, expected, "%s on %s" % (expected, number_of(those)), findings)
         for check, those, expected, findings in found
         if those or any(findings)
     ]
@@ -43,7 +41,7 @@ def row_errors(counters):
 def page_finding(name, counters):
     check, expected = "page_retirement", "nothing pending"
     if counters.get("retired_pages_pending"):
-        return finding(check, expected, "pending", "reboot_required", "reset the GPU", name)
+        return fault(check, "pending", expected, "pending", name)
     return no_answer(check, expected, name, counters, "DeviceGetRetiredPagesPendingStatus")
 
 
@@ -52,9 +50,9 @@ def error_finding(name, counters, limits):
     expected, errors = "at most %d uncorrected" % limits["max_uncorrected_errors"], counters.get("uncorrected_errors")
     if errors is None:
         told = no_answer("ecc_errors", expected, name, counters, "DeviceGetTotalEccErrors")
-        return told or finding("ecc_errors", expected, None, "unknown", "NVML counts none although ECC is on", name)
+        return told or fault("ecc_errors", "uncounted", expected, None, name)
     if errors > limits["max_uncorrected_errors"]:
-        return finding("ecc_errors", expected, errors, "failed", "drain and reset the GPU", name)
+        return fault("ecc_errors", "uncorrected", expected, errors, name)
     return None
 
 
@@ -64,10 +62,10 @@ def row_findings(name, counters, limits):
         return [no_answer(check, "nothing pending", name, counters, "DeviceGetRemappedRows")]
     found = []
     if rows.get("failed"):
-        found.append(finding(check, "spare rows", "remapping failed", "failed", "replace the GPU", name))
+        found.append(fault(check, "failed", "spare rows", "remapping failed", name))
     if rows.get("pending"):
-        found.append(finding(check, "nothing pending", "pending", "reboot_required", "reset the GPU", name))
+        found.append(fault(check, "pending", "nothing pending", "pending", name))
     if most is not None and rows.get("uncorrectable", 0) > most:
         text = "%d rows remapped" % rows["uncorrectable"]
-        found.append(finding(check, "at most %d rows" % most, text, "degraded", "replace the GPU", name))
+        found.append(fault(check, "many", "at most %d rows" % most, text, name))
     return found

@@ -11,9 +11,8 @@ from ..machine.describe import describe
 from ..machine.nvml_errors import UNUSABLE, worst
 from ..machine.problems import problem, with_code
 from ..machine.topology import gpu_label
-from .findings import finding, judged
+from .findings import fault, judged
 
-CATEGORY = "health"
 WITHOUT_ADDRESS = "gpu_lost"  # of a GPU that gpu_facts saw and NVML has no address of any more
 
 
@@ -51,35 +50,31 @@ def presence(node, counters, limits):
         found += [failed(gpu, error) for gpu, error in failing if error]
         answering = len([error for dummy, error in failing if error not in UNUSABLE])
         text = "%d of %d" % (answering, len(gpus))
-        entries.append(judged("gpu_answers", CATEGORY, "every GPU on the bus", text, found))
+        entries.append(judged("gpu_answers", "every GPU on the bus", text, found))
     return entries
 
 
 def count(gpus, expected):
     found = None
     if len(gpus) != expected:
-        fewer = len(gpus) < expected
-        action = "look for lost GPUs in the kernel log, reseat them" if fewer else "declare them, or remove them"
-        found = finding("gpu_count", expected, len(gpus), "failed" if fewer else "degraded", action)
-    return judged("gpu_count", CATEGORY, expected, len(gpus), [found])
+        found = fault("gpu_count", "fewer" if len(gpus) < expected else "more", expected, len(gpus))
+    return judged("gpu_count", expected, len(gpus), [found])
 
 
 def silent(gpu, node):
     """Find fault with a GPU that NVML does not show."""
     for one in with_code(node["findings"], "gpu_held"):
         if one["subject"] == gpu["pci_bus_id"]:
-            action = "give it back to the driver, or declare fewer GPUs"
-            return finding("gpu_answers", "an answer", describe(one), "degraded", action, gpu_label(gpu))
+            return fault("gpu_answers", "held", "an answer", describe(one), gpu_label(gpu))
     return refused(gpu_label(gpu), with_code(node["findings"], "gpu_not_opened"))
 
 
 def refused(name, problems):
     text = "; ".join(describe(one) for one in problems) or "none"
-    return finding("gpu_answers", "an answer", text, "failed", "reset or reboot", name)
+    return fault("gpu_answers", "silent", "an answer", text, name)
 
 
 def failed(gpu, error):
     """Find fault with a GPU that NVML shows and that answers with an error."""
     text = describe(problem("gpu_failing", gpu_label(gpu), error=error))
-    severity = "failed" if error in UNUSABLE else "degraded"
-    return finding("gpu_answers", "an answer", text, severity, "reset or reboot", gpu_label(gpu))
+    return fault("gpu_answers", error, "an answer", text, gpu_label(gpu))

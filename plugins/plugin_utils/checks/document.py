@@ -34,7 +34,7 @@ from .node import collective_checks, lost_node_checks, node_checks
 from .plan import cluster_address, gpu_compute, runs_without_gpus
 
 FACTS = ("distribution", "distribution_version", "kernel", "architecture", "processor_vcpus", "memtotal_mb")
-HEALTH = ("verdict", "findings", "judged", "counters")
+HEALTH = ("verdict", "findings", "judged", "skipped_checks", "counters")
 
 
 def verification(

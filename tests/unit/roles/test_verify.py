@@ -11,10 +11,16 @@ from ansible_collections.allreduce.gpu.plugins.modules import gpu_health
 ROLE = Path(__file__).resolve().parents[3] / "roles" / "verify"
 # Where things are read from: no limits.
 PLACES = {"kernel_log", "root"}
+# What would be taken for an option of all that the role checks.
+RENAMED = {"skip_checks": "health_skip_checks"}
 
 
 def load(name: str):
     return yaml.safe_load((ROLE / name).read_text(encoding="utf-8"))
+
+
+def variable(name: str) -> str:
+    return RENAMED.get(name, name)
 
 
 def limits() -> dict:
@@ -25,17 +31,22 @@ def test_every_limit_of_the_module_is_passed_on():
     [task] = [one for one in load("tasks/measure.yml") if "allreduce.gpu.gpu_health" in one]
     passed = task["allreduce.gpu.gpu_health"]
     assert passed.keys() == limits().keys()
-    assert all(f"verify_{name} | default(" in text and "omit" in text for name, text in passed.items())
+    assert all(
+        text == f"{{{{ verify_{variable(name)} | default(omit) }}}}"
+        for name, text in passed.items()
+        if name != "gpu_count"
+    )
+    assert passed["gpu_count"] == "{{ verify_gpu_count | default(__verify_plan.gpu_count or omit) }}"
 
 
 def test_the_variables_have_the_types_of_the_module_and_its_defaults():
     options = load("meta/argument_specs.yml")["argument_specs"]["main"]["options"]
-    kept = ("type", "elements")
+    kept = ("type", "elements", "choices")
     for name, limit in limits().items():
-        option = options[f"verify_{name}"]
+        option = options[f"verify_{variable(name)}"]
         assert {key: option[key] for key in kept if key in option} == {key: limit[key] for key in kept if key in limit}
-        assert f"gpu_health#module:{name})" in option["description"]
-        assert "default" not in option and f"verify_{name}" not in load("defaults/main.yml")
+        assert f"gpu_health#module:{name})" in str(option["description"])
+        assert "default" not in option and f"verify_{variable(name)}" not in load("defaults/main.yml")
 
 
 def test_gpus_compute_unless_it_is_said_that_they_do_not():

@@ -3,15 +3,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """One healthy node with one GPU, and what is said of it when something is changed."""
 
+from ansible_collections.allreduce.gpu.plugins.module_utils.health.check_table import OPTIONS
 from ansible_collections.allreduce.gpu.plugins.module_utils.health.verdict import judge
 
-LIMITS = {
-    "gpu_count": None,
-    "max_uncorrected_errors": 0,
-    "max_remapped_rows": None,
-    "ignored_xids": None,
-    "persistence": True,
-}
+LIMITS = {"skip_checks": [], **{name: option.get("default") for name, option in OPTIONS.items()}}
 WELL = {
     "uncorrected_errors": 0,
     "remapped_rows": {"correctable": 0, "uncorrectable": 0, "pending": 0, "failed": 0},

@@ -11,6 +11,9 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
+from ansible_collections.allreduce.gpu.plugins.module_utils.health.check_table import BY_CODE, OPTIONS
+from ansible_collections.allreduce.gpu.plugins.modules import gpu_health
 from ansible_collections.allreduce.gpu.tests.lab.nvml import machines, recording
 
 COLLECTIONS = Path(__file__).resolve().parents[4] / ".collections"
@@ -35,7 +38,7 @@ def judge(library, tmp_path):
         (tmp_path / "kmsg").touch()
         return again(check, library=str(library) if machine.library else "libnone.so.1", **options)
 
-    def again(check=False, library=str(library), first=None, **options):
+    def again(check=False, library=str(library), first=None, fails=False, **options):
         arguments = {
             "kernel_log": str(tmp_path / "kmsg"),
             "sysfs_root": str(tmp_path / "sys"),
@@ -53,7 +56,7 @@ def judge(library, tmp_path):
         name = "ansible_collections.allreduce.gpu.plugins.modules.gpu_health"
         command = [sys.executable, "-m", name, str(tmp_path / "arguments.json")]
         process = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-        assert process.returncode == 0, process.stdout + process.stderr
+        assert process.returncode == int(fails), process.stdout + process.stderr
         return json.loads(process.stdout)
 
     run.again = again
@@ -122,6 +125,25 @@ def test_drivers_that_are_not_whole(judge, machine, verdict, check):
     assert [name for name, _gpu, severity in told(answer) if severity != "unknown"] == ([check] if check else [])
     if check is None:
         assert answer["judged"] == []
+
+
+def test_a_check_is_skipped_by_its_code(judge):
+    answer = judge(machines.a40_pcie().change(3, width=8), skip_checks=["pcie_width"])
+    assert (answer["verdict"], answer["skipped_checks"]) == ("ok", ["pcie_width"])
+
+
+def test_a_code_that_no_check_has_is_refused_with_those_that_there_are(judge):
+    judge(machines.no_gpu())
+    message = judge.again(skip_checks=["pcie"], fails=True)["msg"]
+    assert message.startswith("value of skip_checks must be one or more of: module_loaded, ")
+    assert message.endswith("Got no match for: pcie")
+
+
+def test_codes_and_thresholds_are_documented_as_in_the_table():
+    options = yaml.safe_load(gpu_health.DOCUMENTATION)["options"]
+    assert options["skip_checks"]["choices"] == list(BY_CODE)
+    for name, option in OPTIONS.items():
+        assert {key: options[name][key] for key in ("type", "elements", "default") if key in options[name]} == option
 
 
 def test_a_node_whose_binding_is_missing_is_unknown(judge, tmp_path):

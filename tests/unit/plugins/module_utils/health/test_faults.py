@@ -4,6 +4,7 @@
 """Every fault that the simulated NVML knows is noticed with its verdict; healthy machines give no alarm."""
 
 import pytest
+from ansible_collections.allreduce.gpu.plugins.module_utils.health.check_table import ACTION_CLASSES
 from ansible_collections.allreduce.gpu.tests.lab.nvml.faults import faults, healthy
 
 
@@ -12,6 +13,7 @@ def test_every_fault_is_noticed(examine, fault):
     found = examine(fault.machine, log=fault.log, gpu_count=len(fault.machine.gpus))
     assert found["verdict"] == fault.verdict, found["findings"]
     assert all(one["action"] for one in found["findings"]), "a finding without an action strands the node"
+    assert {one["action_class"] for one in found["findings"]} <= set(ACTION_CLASSES)
 
 
 @pytest.mark.parametrize("fault", healthy(), ids=lambda fault: fault.name)

@@ -20,4 +20,4 @@ def test_the_verdict_is_the_worst_that_is_known(severities, expected):
 
 
 def test_what_is_well_has_no_findings():
-    assert judged("x", "health", 1, 1, [None])["findings"] == []
+    assert judged("xid", 1, 1, [None])["findings"] == []

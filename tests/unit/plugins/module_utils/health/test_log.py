@@ -125,4 +125,4 @@ def test_what_the_user_ignores(ignored, numbers):
 
 
 def test_a_log_that_cannot_be_read_is_unknown():
-    assert told(None) == [(None, None, None, "unknown")]
+    assert told(None) == [(None, None, "configure", "unknown")]

@@ -183,9 +183,21 @@ def test_thresholds_are_options():
     assert result(gpu_count=2) == ("failed", [("gpu_count", "failed")])
 
 
+def test_a_skipped_check_gives_no_finding_and_says_that_it_was_skipped():
+    broken = node(
+        {"pcie": {"width": 8, "max_width": 16}}, findings=[problem("pcie_link_narrow", "GPU0", width=8, max_width=16)]
+    )
+    found = answer(broken, xids=[("0000:07:00", 79)], skip_checks=["pcie_width", "xid", "nvlinks"])
+    assert (found["verdict"], found["findings"]) == ("ok", [])
+    assert not {"pcie_width", "xid"} & {entry["check"] for entry in found["judged"]}
+    assert found["skipped_checks"] == ["pcie_width", "xid"], "not nvlinks, of which there are none"
+
+
 def test_a_host_without_gpu_is_well_unless_some_were_declared():
     bare = {**node(), "gpus": []}
-    assert judge(bare, NOTHING, LIMITS) == {"verdict": "ok", "findings": [], "judged": [], "counters": {}}
+    assert judge(bare, NOTHING, LIMITS) == {
+        "verdict": "ok", "findings": [], "judged": [], "skipped_checks": [], "counters": {},
+    }  # fmt: skip
     assert judge(bare, NOTHING, {**LIMITS, "gpu_count": 4})["verdict"] == "failed"
 
 

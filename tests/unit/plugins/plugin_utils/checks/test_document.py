@@ -99,11 +99,12 @@ def test_one_line_names_the_verdict_of_a_node(health_verdict, findings, line):
 
 def test_health_is_in_the_document_of_a_node_where_it_was_judged():
     variables = hostvars()
-    result = {"verdict": "degraded", "findings": [FINDING], "judged": [JUDGED], "counters": {}, "changed": False}
+    judged = {"verdict": "degraded", "findings": [FINDING], "judged": [JUDGED], "skipped_checks": [], "counters": {}}
+    result = {**judged, "changed": False}
     variables["gpu-1"]["__verify_health"] = result
     variables["gpu-2"]["__verify_health"] = {"skipped": True, "changed": False}
     nodes = verification(["gpu-1", "gpu-2"], ["gpu-1", "gpu-2"], variables, SUCCEEDED, "")["nodes"]
-    assert nodes["gpu-1"]["gpu_health"] == {key: result[key] for key in ("verdict", "findings", "judged", "counters")}
+    assert nodes["gpu-1"]["gpu_health"] == judged
     assert nodes["gpu-2"]["gpu_health"] is None
     assert [check["status"] for check in nodes["gpu-1"]["checks"] if check["name"] == "row_remapping"] == ["failed"]
 

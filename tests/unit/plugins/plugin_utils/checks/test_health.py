@@ -36,6 +36,11 @@ def test_what_is_not_about_one_gpu_names_none():
     assert one(ecc(None, text))["measured"] == text
 
 
+def test_a_skipped_check_is_reported_as_skipped():
+    found = health.checks({}, {}, {"judged": [], "findings": [], "skipped_checks": ["xid"]})
+    assert [(one["name"], one["category"], one["status"]) for one in found] == [("xid", "health", "skipped")]
+
+
 def test_what_is_only_unknown_is_unknown():
     check = one(ecc("GPU1", None, "unknown", "NVML did not tell"))
     assert (check["status"], check["measured"]) == ("unknown", "not known (GPU1)")

@@ -1,0 +1,132 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The checks of a GPU node, one record each: what is judged, which faults there are, how bad each is, and what to do.
+
+A check's code is also its switch (option ``skip_checks``). Judging code names a fault; severity and action stand only here.
+"""
+
+from __future__ import absolute_import, division, print_function
+
+__metaclass__ = type
+
+from collections import namedtuple
+
+from ..machine.describe import WORDS
+from ..machine.fabric_health import CODES
+from ..machine.nvml_errors import TROUBLED, UNUSABLE
+from .xid_table import CLASSES
+
+# ``options``: {name: specification} of the module's options that are this check's thresholds.
+Check = namedtuple("Check", "code category subject source faults options")
+# ``severity``: one of findings.SEVERITIES. ``action_class``: one of ACTION_CLASSES.
+Fault = namedtuple("Fault", "code meaning severity action_class action")
+
+# What cures a fault, for programs: the classes of Xids, and one for what is no matter of the hardware.
+ACTION_CLASSES = tuple(CLASSES) + ("configure",)
+
+NVML = "https://docs.nvidia.com/deploy/nvml-api"
+MEMORY_ERRORS = "https://docs.nvidia.com/deploy/a100-gpu-mem-error-mgmt"
+FABRIC_ACTION = "look into the fabric manager's log; then reset the GPU"
+NVLINK_ACTION = "reset the GPU; then look into the kernel log for Xid 74"
+
+
+def check(code, category, subject, source, *faults, **options):
+    """Return a record; each fault as the fields of Fault."""
+    return Check(code, category, subject, source, tuple(Fault(*fault) for fault in faults), options)
+
+
+def of_class(name, code, meaning):
+    """Return the fields of a fault that is dealt with as an Xid of the class is."""
+    severity, action = CLASSES[name]
+    return code, meaning, severity, name, action
+
+
+def answer_faults():
+    """Return the fields of a fault for each of NVML's errors that tell of a GPU."""
+    classes = {"reset_required": "reset", "insufficient_power": "isolate"}
+    unusable = [of_class(classes.get(code, "reboot"), code, WORDS[code]) for code in UNUSABLE]
+    action = "drain the node and reset the GPU; call the vendor where it comes back"
+    return unusable + [(code, WORDS[code], "degraded", "monitor", action) for code in TROUBLED]
+
+
+def fabric_faults():
+    """Return the fields of a fault for each thing that a GPU says of its fabric."""
+    classes = {"failed": "reset", "degraded": "monitor"}
+    return [(code, words, severity, classes[severity], FABRIC_ACTION) for code, (severity, words) in CODES.items()]
+
+
+CHECKS = (
+    check("module_loaded", "coherence", "driver", "NVIDIA driver README, The /proc Interface",
+          ("absent", "no driver is loaded", "failed", "configure", "load the driver; where that fails, reboot, or install it")),
+    check("driver_library", "coherence", "driver", NVML + "/group__nvmlDeviceEnumvs.html: NVML_ERROR_LIB_RM_VERSION_MISMATCH",
+          ("missing", "the driver's library is missing", "failed", "configure", "install the driver's libraries"),
+          ("other_version", "library and kernel module have different versions", "reboot_required", "reboot",
+           "reboot, kernel module and library differ")),
+    check("nvml", "coherence", "driver", NVML + "/group__nvmlInitializationAndCleanup.html",
+          ("no_binding", "pynvml is not installed, so nothing can be asked", "unknown", "configure",
+           "run role allreduce.gpu.base, which installs pynvml"),
+          ("no_answer", "NVML refuses to start", "failed", "reboot", "reboot; then look into the kernel log")),
+    check("fabric", "coherence", "NVLink fabric", NVML + "/group__nvmlFabricDefs.html; NVIDIA Fabric Manager User Guide",
+          ("not_ready", "the fabric is not set up, and CUDA fails with error 802", "failed", "configure",
+           "start the fabric manager, then look into its log"),
+          ("split", "the node's GPUs are in several domains or partitions", "degraded", "monitor", FABRIC_ACTION),
+          *fabric_faults()),
+    check("gpu_count", "health", "node", "the plan, or the user",
+          ("fewer", "there are fewer GPUs than declared", "failed", "isolate",
+           "look for lost GPUs in the kernel log, reseat them"),
+          ("more", "there are more GPUs than declared", "degraded", "configure", "declare them, or remove them"),
+          gpu_count={"type": "int"}),
+    check("gpu_answers", "health", "GPU", NVML + "/group__nvmlDeviceEnumvs.html: nvmlReturn_t",
+          ("held", "another driver has the GPU", "degraded", "configure", "give it back to the driver, or declare fewer GPUs"),
+          of_class("reboot", "silent", "the GPU is on the bus, and NVML does not show or open it"),
+          *answer_faults()),
+    check("pcie_width", "health", "GPU", NVML + "/group__nvmlDeviceQueries.html: nvmlDeviceGetMaxPcieLinkWidth",
+          ("narrow", "the PCIe link has fewer lanes than the GPU and its slot support", "degraded", "monitor",
+           "reseat the GPU or its riser")),
+    check("pcie_generation", "health", "GPU", NVML + "/group__nvmlDeviceQueries.html: nvmlDeviceGetMaxPcieLinkGeneration",
+          ("slow", "the PCIe link of a GPU at work is of an older generation than GPU and slot support", "degraded", "monitor",
+           "look at the slot, its riser, and the firmware's link speed")),
+    check("nvlinks", "health", "GPU", "the GPU's model (sources in module_utils/machine/nvlink_models.py), else its peers",
+          ("inactive", "fewer NVLinks are active than the model or its peers have", "degraded", "reset", NVLINK_ACTION),
+          ("slow", "an NVLink is slower than the model's or its peers'", "degraded", "reset", NVLINK_ACTION)),
+    check("ecc_errors", "health", "GPU", MEMORY_ERRORS + "; zero is ours",
+          ("uncorrected", "more uncorrected memory errors since the driver's load than tolerated", "failed", "reset",
+           "drain and reset the GPU"),
+          ("uncounted", "ECC is on, and NVML counts no errors", "unknown", "monitor", "NVML counts none although ECC is on"),
+          max_uncorrected_errors={"type": "int", "default": 0}),
+    check("row_remapping", "health", "GPU", MEMORY_ERRORS + "/error-recovery-and-response-flags.html",
+          ("failed", "a memory row could not be remapped: there is no spare one", "failed", "isolate", "replace the GPU"),
+          ("pending", "a memory row is remapped with the next reset", "reboot_required", "reset", "reset the GPU"),
+          ("many", "more rows were remapped than tolerated", "degraded", "monitor", "replace the GPU"),
+          max_remapped_rows={"type": "int"}),
+    check("page_retirement", "health", "GPU", "https://docs.nvidia.com/deploy/dynamic-page-retirement",
+          ("pending", "a memory page is retired with the next reset", "reboot_required", "reset", "reset the GPU")),
+    check("xid", "health", "kernel log", "https://docs.nvidia.com/deploy/xid-errors; each number's below",
+          ("unreadable", "the kernel log cannot be read", "unknown", "configure", "run with become to read the kernel log"),
+          *[of_class(name, name, "the log has an event of class %s" % name) for name in CLASSES],
+          ignored_xids={"type": "list", "elements": "int"}),
+    check("throttling", "health", "GPU", NVML + "/group__nvmlClocksEventReasons.html",
+          *[(code, meaning, "degraded", "monitor", "check cooling and power supply") for code, meaning in (
+              ("hardware_slowdown", "the hardware halves the clocks or worse: too hot, or too much power drawn"),
+              ("software_thermal", "the driver lowers the clocks: GPU or memory is too hot"),
+              ("hardware_thermal", "the hardware halves the clocks or worse: too hot"),
+              ("power_brake", "the hardware halves the clocks or worse: the power supply asks for it"),
+          )]),
+    check("persistence_mode", "health", "GPU", "https://docs.nvidia.com/deploy/driver-persistence",
+          ("off", "the driver lets go of an idle GPU", "degraded", "configure", "start nvidia-persistenced"),
+          persistence={"type": "bool", "default": True}),
+    check("pending_modes", "health", "GPU", NVML + "/group__nvmlDeviceQueries.html: nvmlDeviceGetEccMode, nvmlDeviceGetMigMode",
+          ("pending", "ECC or MIG was switched, which waits for a reset", "reboot_required", "reset", "reset the GPU")),
+    check("other_problems", "health", "node", "module gpu_facts, findings",
+          ("acs_redirect", "PCIe ACS redirects peer-to-peer traffic", "degraded", "configure",
+           "clear it with role allreduce.gpu.pcie, unless devices are passed to guests"),
+          ("rail_down", "a port is down while its equals are up", "degraded", "monitor",
+           "look at the adapter's cable and the port of the switch"),
+          ("rail_slow", "a port is slower than its equals", "degraded", "monitor",
+           "look at the adapter's cable, the port of the switch and what speed they agreed on"),
+          ("other", "anything else that gpu_facts reports", "degraded", "monitor", "see what it says")),
+)  # fmt: skip
+BY_CODE = {one.code: one for one in CHECKS}
+FAULTS = {(one.code, fault.code): fault for one in CHECKS for fault in one.faults}
+OPTIONS = {name: option for one in CHECKS for name, option in one.options.items()}
