@@ -11,20 +11,21 @@ from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.tables import 
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.tuning.tables import load as load_tuning
 
 from ..supported import scenarios
-from . import distributions, platforms, readme, tables, tuning
+from . import distributions, health, platforms, readme, tables, tuning
 from .markdown import between
 
 
 def generated(checkout: Path) -> dict[Path, str]:
-    """What README.md, docs/stack.md, docs/tuning.md, docs/distributions and the roles' metadata should hold."""
+    """What README.md, docs/stack.md, docs/tuning.md, docs/health.md, docs/distributions and the roles' metadata should hold."""
     rows, known = load(), scenarios(checkout)
     parts = {
         checkout / "README.md": readme.supported(rows, checkout),
         checkout / "docs" / "stack.md": tables.supported(rows, known),
     }
     found = {path: between(path.read_text(encoding="utf-8"), "supported", body) for path, body in parts.items()}
-    path = checkout / "docs" / "tuning.md"
-    found[path] = between(path.read_text(encoding="utf-8"), "tuning", tuning.tuning(load_tuning()))
+    for name, body in (("tuning", tuning.tuning(load_tuning())), ("health", health.health())):
+        path = checkout / "docs" / f"{name}.md"
+        found[path] = between(path.read_text(encoding="utf-8"), name, body)
     path = checkout / "README.md"
     found[path] = between(found[path], "roles", readme.roles(checkout))
     pages = distributions.pages(rows, known)

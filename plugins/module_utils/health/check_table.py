@@ -45,19 +45,22 @@ def of_class(name, code, meaning):
 def answer_faults():
     """Return the fields of a fault for each of NVML's errors that tell of a GPU."""
     classes = {"reset_required": "reset", "insufficient_power": "isolate"}
-    unusable = [of_class(classes.get(code, "reboot"), code, WORDS[code]) for code in UNUSABLE]
-    action = "drain the node and reset the GPU; call the vendor where it comes back"
-    return unusable + [(code, WORDS[code], "degraded", "monitor", action) for code in TROUBLED]
+    unusable = [of_class(classes.get(code, "reboot"), code, "NVML says: " + WORDS[code]) for code in UNUSABLE]
+    action = "reset the GPU as soon as the node is idle; call the vendor where it comes back"
+    return unusable + [(code, "NVML says: " + WORDS[code], "degraded", "monitor", action) for code in TROUBLED]
 
 
 def fabric_faults():
     """Return the fields of a fault for each thing that a GPU says of its fabric."""
     classes = {"failed": "reset", "degraded": "monitor"}
-    return [(code, words, severity, classes[severity], FABRIC_ACTION) for code, (severity, words) in CODES.items()]
+    return [
+        (code, "a GPU says: " + words, severity, classes[severity], FABRIC_ACTION)
+        for code, (severity, words) in CODES.items()
+    ]
 
 
 CHECKS = (
-    check("module_loaded", "coherence", "driver", "NVIDIA driver README, The /proc Interface",
+    check("module_loaded", "coherence", "driver", "NVIDIA driver README: /proc/driver/nvidia/version",
           ("absent", "no driver is loaded", "failed", "configure", "load the driver; where that fails, reboot, or install it")),
     check("driver_library", "coherence", "driver", NVML + "/group__nvmlDeviceEnumvs.html: NVML_ERROR_LIB_RM_VERSION_MISMATCH",
           ("missing", "the driver's library is missing", "failed", "configure", "install the driver's libraries"),
@@ -93,18 +96,18 @@ CHECKS = (
     check("ecc_errors", "health", "GPU", MEMORY_ERRORS + "; zero is ours",
           ("uncorrected", "more uncorrected memory errors since the driver's load than tolerated", "failed", "reset",
            "drain and reset the GPU"),
-          ("uncounted", "ECC is on, and NVML counts no errors", "unknown", "monitor", "NVML counts none although ECC is on"),
+          ("uncounted", "ECC is on, and NVML counts no errors", "unknown", "monitor", "NVML counts none although ECC is on; compare with nvidia-smi -q -d ECC"),
           max_uncorrected_errors={"type": "int", "default": 0}),
     check("row_remapping", "health", "GPU", MEMORY_ERRORS + "/error-recovery-and-response-flags.html",
-          ("failed", "a memory row could not be remapped: there is no spare one", "failed", "isolate", "replace the GPU"),
+          ("failed", "a memory row could not be remapped", "failed", "isolate", "replace the GPU"),
           ("pending", "a memory row is remapped with the next reset", "reboot_required", "reset", "reset the GPU"),
-          ("many", "more rows were remapped than tolerated", "degraded", "monitor", "replace the GPU"),
+          ("many", "more rows were remapped than tolerated", "degraded", "monitor", "plan the GPU's replacement"),
           max_remapped_rows={"type": "int"}),
     check("page_retirement", "health", "GPU", "https://docs.nvidia.com/deploy/dynamic-page-retirement",
           ("pending", "a memory page is retired with the next reset", "reboot_required", "reset", "reset the GPU")),
     check("xid", "health", "kernel log", "https://docs.nvidia.com/deploy/xid-errors; each number's below",
           ("unreadable", "the kernel log cannot be read", "unknown", "configure", "run with become to read the kernel log"),
-          *[of_class(name, name, "the log has an event of class %s" % name) for name in CLASSES],
+          *[of_class(name, name, "an event of class %s" % name) for name in CLASSES],
           ignored_xids={"type": "list", "elements": "int"}),
     check("throttling", "health", "GPU", NVML + "/group__nvmlClocksEventReasons.html",
           *[(code, meaning, "degraded", "monitor", "check cooling and power supply") for code, meaning in (
@@ -114,7 +117,7 @@ CHECKS = (
               ("power_brake", "the hardware halves the clocks or worse: the power supply asks for it"),
           )]),
     check("persistence_mode", "health", "GPU", "https://docs.nvidia.com/deploy/driver-persistence",
-          ("off", "the driver lets go of an idle GPU", "degraded", "configure", "start nvidia-persistenced"),
+          ("off", "persistence mode is off: the driver lets go of an idle GPU", "degraded", "configure", "start nvidia-persistenced"),
           persistence={"type": "bool", "default": True}),
     check("pending_modes", "health", "GPU", NVML + "/group__nvmlDeviceQueries.html: nvmlDeviceGetEccMode, nvmlDeviceGetMigMode",
           ("pending", "ECC or MIG was switched, which waits for a reset", "reboot_required", "reset", "reset the GPU")),
