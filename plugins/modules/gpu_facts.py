@@ -87,6 +87,8 @@ ansible_facts:
               them. C(kernel_driver) is the driver that is bound to it.
             - C(fabric) is what NVML says of the GPU's place in the NVLink fabric, C(state), C(rack), C(domain) and C(health), a list
               that is empty where all is well.
+            - C(max_clocks_mhz) has the highest clocks C(graphics), C(sm) and C(memory) that NVML tells, C(vbios_version) and
+              C(inforom_version) the firmware.
             - C(vgpu) is whether a hypervisor's vGPU software made the GPU; null where the user may not know it.
           type: list
           elements: dict

@@ -48,6 +48,14 @@ options:
       - throttling
       - persistence_mode
       - pending_modes
+      - peer_power_limit
+      - peer_clocks
+      - peer_vbios
+      - peer_inforom
+      - peer_memory
+      - peer_mig_mode
+      - peer_ecc_mode
+      - peer_compute_mode
       - other_problems
   gpu_count:
     description: How many GPUs the node must have. Not set, their number is not judged.

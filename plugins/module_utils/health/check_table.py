@@ -30,6 +30,13 @@ MEMORY_ERRORS = "https://docs.nvidia.com/deploy/a100-gpu-mem-error-mgmt"
 FABRIC_ACTION = "look into the fabric manager's log; then reset the GPU"
 NVLINK_ACTION = "reset the GPU; then look into the kernel log for Xid 74"
 
+# Of a GPU that is unlike its peers: what can be set, and what the card is.
+PEER_SETTING = (
+    "configure",
+    "set it as on the others (role allreduce.gpu.gpu_settings); where it is meant, skip this check",
+)
+PEER_PART = ("monitor", "ask the vendor for the firmware of the others, or to replace the GPU")
+
 
 def check(code, category, subject, source, *faults, **options):
     """Return a record; each fault as the fields of Fault."""
@@ -121,6 +128,18 @@ CHECKS = (
           persistence={"type": "bool", "default": True}),
     check("pending_modes", "health", "GPU", NVML + "/group__nvmlDeviceQueries.html: nvmlDeviceGetEccMode, nvmlDeviceGetMigMode",
           ("pending", "ECC or MIG was switched, which waits for a reset", "reboot_required", "reset", "reset the GPU")),
+    *[check("peer_" + code, "health", "GPU", "ours: most GPUs of the same model in the node; NVML's " + function,
+            ("unlike", "%s differs from that of most GPUs of its model" % what, "degraded", action_class, action))
+      for code, function, what, (action_class, action) in (
+          ("power_limit", "nvmlDeviceGetPowerManagementLimit", "the power limit", PEER_SETTING),
+          ("clocks", "nvmlDeviceGetMaxClockInfo", "the highest graphics, SM or memory clock", PEER_PART),
+          ("vbios", "nvmlDeviceGetVbiosVersion", "the VBIOS", PEER_PART),
+          ("inforom", "nvmlDeviceGetInforomImageVersion", "the InfoROM", PEER_PART),
+          ("memory", "nvmlDeviceGetMemoryInfo", "the size of memory, in whole GiB,", PEER_PART),
+          ("mig_mode", "nvmlDeviceGetMigMode", "MIG mode", PEER_SETTING),
+          ("ecc_mode", "nvmlDeviceGetEccMode", "ECC mode", PEER_SETTING),
+          ("compute_mode", "nvmlDeviceGetComputeMode", "compute mode", PEER_SETTING),
+      )],
     check("other_problems", "health", "node", "module gpu_facts, findings",
           ("acs_redirect", "PCIe ACS redirects peer-to-peer traffic", "degraded", "configure",
            "clear it with role allreduce.gpu.pcie, unless devices are passed to guests"),

@@ -15,6 +15,7 @@ from .findings import fault, judged, no_answer, number_of, verdict
 from .links import links
 from .log import judge_log
 from .memory import memory
+from .peers import peers
 from .presence import presence, usable
 
 # Which checks judge what gpu_node calls a problem; all else is among other_problems.
@@ -63,7 +64,8 @@ def judge_checks(node, readings, limits):
     if node["gpus"]:
         gpus = usable(node, readings["counters"])
         entries += links(node, gpus) + memory(gpus, limits) + [judge_log(node, readings["log"], limits)]
-        entries += clocks(gpus, limits) + pending_modes([gpu for gpu, dummy in gpus])
+        answering = [gpu for gpu, dummy in gpus]
+        entries += clocks(gpus, limits) + pending_modes(answering) + peers(answering)
         entries.append(others(node, {entry["check"] for entry in entries}))
     return entries
 

@@ -27,6 +27,9 @@ TOLD_BY_NVML = (
     "memory_total_mib",
     "persistence_mode",
     "compute_mode",
+    "max_clocks_mhz",
+    "vbios_version",
+    "inforom_version",
 )
 
 

@@ -27,6 +27,7 @@ NVLINK_VERSIONS = {1: "1.0", 2: "2.0", 3: "2.2", 4: "3.0", 5: "3.1", 6: "4.0", 7
 REMOTE_TYPES = {0: "gpu", 1: "npu", 2: "nvswitch"}
 # The codes of "nvidia-smi topo -m" for NVML's topology levels.
 LEVELS = {0: "PIX", 10: "PIX", 20: "PXB", 30: "PHB", 40: "NODE", 50: "SYS"}
+CLOCKS = {0: "graphics", 1: "sm", 2: "memory"}
 MIB = 1024 * 1024
 
 
@@ -91,6 +92,9 @@ def read_answers(nvml, handle):
         "ecc": _switch(nvml.call("DeviceGetEccMode", handle)),
         "mig": dict(_switch(nvml.call("DeviceGetMigMode", handle)), instances=read_mig_instances(nvml, handle)),
         "power_limit_watts": read_power_limits(nvml, handle),
+        "max_clocks_mhz": read_max_clocks(nvml, handle),
+        "vbios_version": nvml.call("DeviceGetVbiosVersion", handle),
+        "inforom_version": nvml.call("DeviceGetInforomImageVersion", handle),
         "fabric": read_fabric(nvml, handle),
     }
 
@@ -113,6 +117,12 @@ def read_power_limits(nvml, handle):
         "min": _watts(bounds[0]),
         "max": _watts(bounds[1]),
     }
+
+
+def read_max_clocks(nvml, handle):
+    """Return {graphics, sm, memory} in MHz, those that NVML tells; None where it tells none."""
+    clocks = {name: nvml.call("DeviceGetMaxClockInfo", handle, kind) for kind, name in CLOCKS.items()}
+    return {name: clock for name, clock in clocks.items() if clock is not None} or None
 
 
 def _watts(milliwatts):

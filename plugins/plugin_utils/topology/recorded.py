@@ -94,7 +94,7 @@ def _gpu(index: int, place: Mapping) -> dict[str, Any]:
     """One of ``gpus`` of gpu_node. Several NUMA nodes (``0,3-9``) begin with the one that has the CPUs."""
     unknown = (
         "minor_number", "uuid", "name", "pci_bus_id", "pci_device_id", "architecture", "compute_capability",
-        "memory_total_mib", "persistence_mode", "compute_mode",
+        "memory_total_mib", "persistence_mode", "compute_mode", "max_clocks_mhz", "vbios_version", "inforom_version",
     )  # fmt: skip
     node = re.match(r"\d+", place["numa_affinity"] or "")
     return {

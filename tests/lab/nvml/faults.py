@@ -106,6 +106,18 @@ def _fabric() -> "list[Fault]":
     ]
 
 
+def _peers() -> "list[Fault]":
+    hgx, a40 = machines.hgx_h100(), machines.a40_pcie()
+    settings = (
+        ("power_limit", "500000"), ("max_clocks", "1755 1755 2619"), ("vbios", "96.00.61.00.01"), ("inforom", "G520.0200.00.04"),
+        ("memory_mib", "65247"), ("mig", "1 1"), ("ecc", "0 0"), ("compute_mode", "3"),
+    )  # fmt: skip
+    return [
+        *(Fault(f"{key} unlike seven others", said(hgx, 3, (key, value)), "degraded") for key, value in settings),
+        Fault("power limit unlike three others", said(a40, 2, ("power_limit", "200000")), "degraded"),
+    ]
+
+
 def _log() -> "list[Fault]":
     hgx = machines.hgx_h100()
     switch, gpu = hgx.nvswitches[0][-1], hgx.gpus[0].address
@@ -144,7 +156,7 @@ def _log() -> "list[Fault]":
 
 
 def faults() -> "list[Fault]":
-    return [*_answers(), *_counters(), *_fabric(), *_log()]
+    return [*_answers(), *_counters(), *_fabric(), *_peers(), *_log()]
 
 
 def healthy() -> "list[Fault]":
@@ -163,5 +175,12 @@ def healthy() -> "list[Fault]":
         Fault("no bridges", cut(a40, 0), "ok"),
         Fault("part of a board", cut(replace(dgx, gpus=dgx.gpus[:4], nvswitches=dgx.nvswitches[:3]), 6), "ok"),
         Fault("an older driver", all_said(hgx, ("fabric_version", "0"), ("link_speed", "!3")), "ok"),
+        Fault(
+            "half of them set otherwise",
+            said(said(a40, 0, ("power_limit", "200000")), 1, ("power_limit", "200000")),
+            "ok",
+        ),
+        Fault("no firmware told", all_said(hgx, ("vbios", "!3"), ("inforom", "!3"), ("max_clocks", "!3")), "ok"),
+        Fault("firmware told by some", said(hgx, 0, ("vbios", "!3"), ("inforom", "!13"), ("max_clocks", "!3")), "ok"),
         Fault("power cap and idle", all_said(a40, ("throttle_reasons", "0x5")), "ok"),
     ]

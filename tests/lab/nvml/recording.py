@@ -175,6 +175,8 @@ def gpu_profile(gpu: Gpu, switched: bool) -> "Iterator[str]":
         )
     if model.mig:
         yield from (f"mig {int(bool(gpu.mig))} {int(bool(gpu.mig))}", "mig_max_devices 7")
+    # Made up, and the same for all models: only whether they differ counts.
+    yield from ("vbios 96.00.00.00.01", "inforom G520.0200.00.05", "max_clocks 1980 1980 2619")
     yield "performance_state 0"
     yield "throttle_reasons 1"  # idle
     if switched:

@@ -234,6 +234,8 @@ int nvmlDeviceGetHandleByIndex_v2(unsigned index, handle *device) {
 
 TEXT(nvmlDeviceGetName, "name")
 TEXT(nvmlDeviceGetUUID, "uuid")
+TEXT(nvmlDeviceGetVbiosVersion, "vbios")
+TEXT(nvmlDeviceGetInforomImageVersion, "inforom")
 NUMBER(nvmlDeviceGetMinorNumber, "minor_number")
 NUMBER(nvmlDeviceGetArchitecture, "architecture")
 NUMBER(nvmlDeviceGetPerformanceState, "performance_state")
@@ -299,6 +301,16 @@ int nvmlDeviceGetApplicationsClock(handle device, unsigned kind, unsigned *out) 
 }
 int nvmlDeviceGetDefaultApplicationsClock(handle device, unsigned kind, unsigned *out) {
     return clock_of(device, "default_application_clocks", kind, out);
+}
+/* "max_clocks <graphics> <SM> <memory>", by NVML's numbers of clocks. */
+int nvmlDeviceGetMaxClockInfo(handle device, unsigned kind, unsigned *out) {
+    char value[64] = "";
+    unsigned clocks[3] = {0, 0, 0};
+    int rc = device_text(device, "max_clocks", value, sizeof value);
+    if (rc != OK) return rc;
+    if (kind > 2 || sscanf(value, "%u %u %u", clocks, clocks + 1, clocks + 2) != 3) return INVALID_ARGUMENT;
+    *out = clocks[kind];
+    return OK;
 }
 static int clocks_into(const unsigned *clocks, unsigned found, unsigned *count, unsigned *out) {
     unsigned room = *count;

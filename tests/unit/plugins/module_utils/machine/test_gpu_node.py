@@ -186,6 +186,7 @@ def test_one_gpu_in_full(measure):
         "mig": {"current": None, "pending": None, "instances": []},
         "power_limit_watts": {"current": 300, "default": 300, "min": 100, "max": 300}, "seen_by": ["pci", "nvml"],
         "pci_subsystem_id": "10de:145a", "pci_name": None, "vgpu": False, "kernel_driver": None, "nvml_errors": {}, "fabric": None,
+        "max_clocks_mhz": {"graphics": 1980, "sm": 1980, "memory": 2619}, "vbios_version": "96.00.00.00.01", "inforom_version": "G520.0200.00.05",
     }  # fmt: skip
     assert gpu["uuid"].startswith("GPU-")
     assert [link["active"] for link in gpu["nvlinks"]] == [False] * 4

@@ -1,0 +1,87 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Compare the GPUs of a node with each other: one that is unlike most others of its model slows all of them down."""
+
+from __future__ import absolute_import, division, print_function
+
+__metaclass__ = type
+
+from collections import Counter
+
+from ..machine.topology import gpu_label
+from .findings import fault, judged, number_of
+
+FEWEST = 3  # two have no majority
+CLOCKS = ("graphics", "sm", "memory")
+
+
+def power_limit(gpu):
+    watts = gpu["power_limit_watts"]["current"]
+    return None if watts is None else "%s W" % watts
+
+
+def clocks(gpu):
+    known = gpu["max_clocks_mhz"] or {}
+    return "/".join(str(known.get(clock)) for clock in CLOCKS) + " MHz" if known else None
+
+
+def memory(gpu):
+    """Return whole GiB, since a display takes some MiB of what NVML counts."""
+    mib = gpu["memory_total_mib"]
+    return None if mib is None else "%d GiB" % round(mib / 1024.0)
+
+
+def mode(name):
+    def of(gpu):
+        current = gpu[name]["current"]
+        return None if current is None else "on" if current else "off"
+
+    return of
+
+
+def model(gpu):
+    return gpu["name"]
+
+
+def model_and_modes(gpu):
+    """Return what the size of memory depends on."""
+    return gpu["name"], gpu["ecc"]["current"], gpu["mig"]["current"]
+
+
+# (check, what is compared as text, among which GPUs)
+COMPARED = (
+    ("peer_power_limit", power_limit, model),
+    ("peer_clocks", clocks, model),
+    ("peer_vbios", lambda gpu: gpu["vbios_version"], model),
+    ("peer_inforom", lambda gpu: gpu["inforom_version"], model),
+    ("peer_memory", memory, model_and_modes),
+    ("peer_mig_mode", mode("mig"), model),
+    ("peer_ecc_mode", mode("ecc"), model),
+    ("peer_compute_mode", lambda gpu: gpu["compute_mode"], model),
+)
+
+
+def peers(gpus):
+    """Judge GPUs that answer by what most others have; what NVML does not tell of a GPU is not compared."""
+    entries = []
+    named = [gpu for gpu in gpus if gpu["name"]] if len(gpus) >= FEWEST else []
+    for check, value, among in COMPARED:
+        groups = {}
+        for gpu in named:
+            if value(gpu) is not None:
+                groups.setdefault(among(gpu), []).append((gpu, value(gpu)))
+        large = [group for group in groups.values() if len(group) >= FEWEST]
+        if large:
+            found = [one for group in large for one in unlike(check, group)]
+            alike = "alike on %s" % number_of([gpu for group in large for gpu in group])
+            entries.append(judged(check, "as on most of its model", alike, found))
+    return entries
+
+
+def unlike(check, group):
+    """Return findings for those of [(gpu, text)] that have not what more than half of them have."""
+    usual, count = Counter(text for dummy, text in group).most_common(1)[0]
+    if 2 * count <= len(group):
+        return []
+    return [fault(check, "unlike", usual, text, gpu_label(gpu)) for gpu, text in group if text != usual]
