@@ -5,7 +5,7 @@ BIN := .venv/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export ANSIBLE_CONFIG := $(CURDIR)/ansible.cfg
 
-.PHONY: help bootstrap demo demo-down reference test test-all bench requirements build clean
+.PHONY: help bootstrap demo demo-down reference test test-all bench tables requirements build clean
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -27,13 +27,18 @@ test: ## Lint, unit tests, sanity, Molecule, scenarios on hosts: what CI runs
 	@rm -rf tests/output && mkdir -p tests/output
 	@$(BIN)/nox --report tests/output/nox.json
 
-test-all: ## test, and the long scenarios
+test-all: ## test, the long scenarios, and which published releases the tables lack
 	@.ci/bootstrap test
 	@rm -rf tests/output && mkdir -p tests/output
 	@$(BIN)/nox -t all --report tests/output/nox.json
 
 bench: bootstrap ## What runs cost: without a change, beside the floor; the first, beside the same typed by hand
 	@$(BIN)/python -m tests.bench --nodes $(NODES)
+
+tables: bootstrap ## Bring the compatibility tables up to date with the package index, and tell what changed
+	@$(BIN)/python -m tools.tables
+	@$(BIN)/python -m tools.table_version
+	@$(BIN)/python -m tools.docs
 
 requirements: bootstrap ## Resolve requirements*.in again (hashes for every wheel)
 	uv pip compile -q --upgrade --no-annotate --universal --generate-hashes --python-version 3.11 requirements.in -o requirements.txt

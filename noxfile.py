@@ -79,11 +79,19 @@ def properties(session):
     _pytest(session, "properties", "-n", "2", *files, *session.posargs)
 
 
+@nox.session(tags=["all"])
+def published(session):
+    """Which published releases the tables lack: the only tests that ask the package index."""
+    _pytest(session, "published", "tests/published", *session.posargs)
+
+
 @nox.session(tags=["all"], venv_backend="uv")
 def unit_216(session):
     """The same on ansible-core 2.16, the last one that manages EL8."""
     session.install("--require-hashes", "-r", "requirements-216.txt")
-    session.install(*_pinned("distlib", "pytest", "pytest-xdist", "hypothesis", "jsonschema", "junitparser"))
+    session.install(
+        *_pinned("distlib", "pytest", "pytest-xdist", "hypothesis", "jsonschema", "junitparser", "ruamel-yaml")
+    )
     _pytest(session, "unit_216", "-q", "-n", "2", "tests/unit", *session.posargs)
 
 

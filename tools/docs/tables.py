@@ -31,7 +31,13 @@ def supported(tables: Tables, known: Mapping[str, Scenario]) -> str:
                 ("branch", "type", "end of life", "newest seen", "CUDA"), map(_driver, reversed(tables.rows("drivers")))
             ),
         ),
-        ("PyTorch", table(("release", "Python", "builds"), map(_torch, reversed(tables.rows("torch"))))),
+        (
+            "PyTorch",
+            table(
+                ("release", "released", "Python", "builds", "torchvision", "torchaudio"),
+                map(_torch, reversed(tables.rows("torch"))),
+            ),
+        ),
         (
             "TensorFlow",
             table(("release", "Python", "CUDA", "cuDNN"), map(_tensorflow, reversed(tables.rows("tensorflow")))),
@@ -59,7 +65,9 @@ def _driver(row: dict) -> tuple:
 
 
 def _torch(row: dict) -> tuple:
-    return row["version"], _range(row["python"]), ", ".join(build["tag"] for build in row["builds"])
+    builds = ", ".join(build["tag"] for build in row["builds"])
+    beside = [row.get(name, "?") for name in ("torchvision", "torchaudio")]
+    return row["version"], row.get("released", "?"), _range(row["python"]), builds, *beside
 
 
 def _tensorflow(row: dict) -> tuple:

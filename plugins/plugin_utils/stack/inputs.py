@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, cast
@@ -23,7 +24,7 @@ from .owner import VENDOR, find_owner
 from .pci_ids import pci_id
 from .rows import Arch, DistroRow, GpuRow
 from .tables import Tables
-from .versions import SpecError, check_spec, starts_with
+from .versions import SpecError, check_spec, neighbours, starts_with
 
 REQUEST_KEYS = (
     "driver", "driver_source", "kernel_modules", "cuda", "cudnn", "nccl", "pytorch", "pytorch_index",
@@ -217,8 +218,14 @@ def _check_known(tables: Tables, problem: Problem) -> None:
         asked = replace(free, wishes={name: wish}, accelerator="cuda")
         if not candidates(tables, asked, Slot(name)):
             known = dict.fromkeys(one.version for one in candidates(tables, free, Slot(name)) if not one.absent)
-            raise InputError("unknown_version", name, value=wish, nearest=nearest(wish, known))
+            raise InputError("unknown_version", name, value=wish, nearest=_nearest_versions(wish, known))
     _check_index(tables, problem.wishes.get("pytorch_index"))
+
+
+def _nearest_versions(wish: str, known: Iterable[str]) -> str:
+    """Return the known versions next to the one that a wish, maybe a range, names first."""
+    named = re.search(r"\d+(\.\d+)*", wish)
+    return ", ".join(neighbours(named[0], known)) if named else nearest(wish, known)
 
 
 def _check_index(tables: Tables, tag: str | None) -> None:

@@ -200,9 +200,15 @@ class TorchBuild(TypedDict):
 
 
 class TorchRow(TypedDict):
+    """glibc: None where the wheels' tag does not tell it; torchvision and torchaudio: the newest that take this very release."""
+
     version: str
+    released: NotRequired[str]
     python: list[str]
-    glibc: str
+    glibc: str | None
+    platforms: NotRequired[dict[Arch, str]]
+    torchvision: NotRequired[str]
+    torchaudio: NotRequired[str]
     builds: list[TorchBuild]
 
 

@@ -50,9 +50,9 @@ def tensorflow_glibc(context: Context, tensorflow: Tensorflow, os: System) -> st
     return _glibc(f"TensorFlow {tensorflow.version}", tensorflow.row["glibc"], os)
 
 
-def _glibc(name: str, floor: str, os: System) -> str | None:
+def _glibc(name: str, floor: str | None, os: System) -> str | None:
     have = os.row["glibc"]
-    if have and not at_least(have, floor):
+    if have and floor and not at_least(have, floor):
         return f"{name} needs glibc {floor} or newer; {os.version} has {have}"
     return None
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cache
+from os.path import commonprefix
 
 from .libraries import InvalidSpecifier, InvalidVersion, SpecifierSet, Version
 
@@ -41,6 +42,20 @@ def newest(texts: Iterable[str]) -> str:
 def segments(text: str) -> tuple[str, ...]:
     """Return the dotted parts without leading zeros: '535.54.03' and '535.54.3' are one version."""
     return tuple(part.lstrip("0") or "0" for part in text.split("+")[0].split("."))
+
+
+def neighbours(text: str, known: Iterable[str], count: int = 3) -> list[str]:
+    """Return the known versions next to one that is not among them: those that share most of its parts, then the closest."""
+    here, ordered = version(text), sorted(set(known), key=version)
+    below = [one for one in reversed(ordered) if version(one) <= here]
+    above = [one for one in ordered if version(one) > here]
+    steps = {one: step for side in (below, above) for step, one in enumerate(side)}
+    return sorted(steps, key=lambda one: (-_shared(one, text), steps[one]))[:count]
+
+
+def _shared(one: str, other: str) -> int:
+    """Return how many leading parts two versions have in common."""
+    return len(commonprefix([segments(one), segments(other)]))
 
 
 def major(text: str) -> str:

@@ -295,7 +295,7 @@ def check_torch(stack, environment, cuda_majors):
     if stack["os"]["arch"] == "aarch64" and tag != "cpu" and tag not in AARCH64:
         wrong.append("PyTorch has no such build for aarch64")
     glibc = DISTROS[stack["os"]["id"], stack["os"]["version"]]["glibc"]
-    if glibc and n(glibc) < n(row["glibc"]):
+    if glibc and row["glibc"] and n(glibc) < n(row["glibc"]):
         wrong.append("glibc too old for PyTorch")
     if tag == "cpu":
         return wrong

@@ -12,6 +12,7 @@ from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.versions impor
     check_spec,
     matches,
     minor,
+    neighbours,
     starts_with,
 )
 
@@ -62,3 +63,20 @@ def test_what_is_no_wish(text):
 
 def test_minor():
     assert minor("12.8.1") == "12.8"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("2.3.5", ["2.3.1", "2.3.0", "2.4.1"]),  # not 2.5.1, which looks more like it
+        ("2.4.0", ["2.4.1", "2.3.1", "2.3.0"]),
+        ("2.99", ["2.10.0", "2.5.1", "2.4.1"]),  # in order of version: 2.10 is above 2.5
+        ("0.1", ["2.2.2", "2.3.0", "2.3.1"]),
+    ],
+)
+def test_neighbours_are_chosen_by_version_order(text, expected):
+    assert neighbours(text, ["2.2.2", "2.3.0", "2.3.1", "2.4.1", "2.5.1", "2.10.0"]) == expected
+
+
+def test_neighbours_keep_the_spelling_of_the_tables():
+    assert neighbours("535.54", ["535.54.03", "535.104.05"], 1) == ["535.54.03"]

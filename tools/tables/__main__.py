@@ -1,0 +1,95 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""`make tables`: read the package index and bring data/stack/torch.yml up to date; tell what changed."""
+
+from __future__ import annotations
+
+import datetime
+import sys
+from bisect import insort
+from collections.abc import Iterable, Mapping
+from concurrent.futures import Executor, ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+from packaging.version import Version
+
+from . import document, index, torch
+from .releases import Release, pinned, wheels
+
+TABLE = Path(__file__).resolve().parents[2] / "data" / "stack" / "torch.yml"
+# Clients that ask the index at the same time; they wait for it most of the time.
+READERS = 6
+
+
+def pythons(rows: Iterable[Mapping]) -> list[str]:
+    """Return every Python that a row names, and the one after them."""
+    known = sorted({int(one.partition(".")[2]) for row in rows for one in row["python"]})
+    return [f"3.{minor}" for minor in [*known, known[-1] + 1]]
+
+
+def release_of(version: str, python: str) -> Release:
+    """Return a release of PyTorch as the index has it; python: the oldest that it has a wheel for."""
+    bare = Release(version, wheels(index.lock("torch", version, python)))
+    platform = f"{bare.platforms['x86_64']}_x86_64"
+    return replace(bare, requires=tuple(index.requirements("torch", version, bare.pythons[-1], platform)))
+
+
+def companions(name: str, asked: Iterable[str], oldest: str, side: Executor) -> dict[str, str]:
+    """Return {PyTorch's release: the companion's newest release that takes this very one}, down to the oldest asked for."""
+    found: dict[str, str] = {}
+    published = index.releases(name, asked)
+    newest_first = sorted(published, key=Version, reverse=True)
+    for begin in range(0, len(newest_first), READERS):
+        some = newest_first[begin : begin + READERS]
+        requires = side.map(lambda version: index.requirements(name, version, published[version]), some)
+        takes = {version: pinned(one, "torch") for version, one in zip(some, requires, strict=True)}
+        for version, release in takes.items():
+            found.setdefault(release or "", version)
+        if any(release and Version(release) < Version(oldest) for release in takes.values()):
+            break
+    return found
+
+
+def read(asked: list[str], oldest: str, side: Executor) -> list[Release]:
+    """Return every published release of PyTorch that is not older than this one, with its companions."""
+    beside = {name: companions(name, asked, oldest, side) for name in torch.COMPANIONS}
+    published = {
+        one: python for one, python in index.releases("torch", asked).items() if Version(one) >= Version(oldest)
+    }
+    return [
+        replace(one, companions={name: these[one.version] for name, these in beside.items() if one.version in these})
+        for one in side.map(release_of, published, published.values())
+    ]
+
+
+def bring_up_to_date(rows: list, releases: Iterable[Release], today: str) -> list[str]:
+    """Write releases into the rows; return a line for each change and each difference."""
+    said = []
+    for release in releases:
+        row = next((one for one in rows if one["version"] == release.version), None)
+        if row is not None:
+            said += [f"{release.version}: {text}" for text in torch.update(row, release, today)]
+            continue
+        made = torch.new_row(release, today)
+        if made:
+            insort(rows, document.styled(made), key=lambda one: Version(one["version"]))
+        said.append(f"{release.version}: {'new' if made else 'no row, as its metadata does not tell its CUDA'}")
+    return said
+
+
+def main() -> int:
+    """Update the table of this checkout."""
+    table = document.read(TABLE)
+    rows = table["rows"]
+    with ThreadPoolExecutor(READERS) as side:
+        found = read(pythons(rows), min((row["version"] for row in rows), key=Version), side)
+    said = bring_up_to_date(rows, found, datetime.datetime.now(tz=datetime.timezone.utc).date().isoformat())
+    document.write(TABLE, table)
+    print("\n".join(said) or f"{len(found)} releases of PyTorch, nothing new")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,116 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The rows of data/stack/torch.yml: what the package index says is written, what a person verified stays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from packaging.version import Version
+from ruamel.yaml.comments import CommentedMap
+
+from .document import styled
+from .releases import Release
+
+COMPANIONS = ("torchvision", "torchaudio")
+SOURCE = "P3"
+# Columns that only the index fills; it is free to change them.
+OWNED = ("released", "platforms", *COMPANIONS)
+COLUMNS = (
+    "version",
+    "released",
+    "python",
+    "glibc",
+    "platforms",
+    *COMPANIONS,
+    "builds",
+    "read",
+    "unverified",
+    "note",
+    "sources",
+)
+
+
+def missing(rows: Iterable[Mapping], published: Iterable[str]) -> list[str]:
+    """Return the published releases that have no row; those older than all rows are left out on purpose."""
+    known = {Version(row["version"]) for row in rows}
+    return [one for one in published if Version(one) not in known and Version(one) > min(known)]
+
+
+def new_row(release: Release, today: str) -> dict[str, Any] | None:
+    """Return the row of a release: the build of the general index; None where its metadata does not tell the CUDA."""
+    if release.cuda is None:
+        return None
+    build = {
+        "tag": _tag(release.cuda),
+        "cuda": release.cuda,
+        "cudnn": release.cudnn,
+        "nccl": release.nccl,
+        "sass": None,
+    }
+    build |= {"ptx": None, "default": True, "unverified": [name for name in build if build[name] is None] + ["ptx"]}
+    row = {"version": release.version, **_facts(release), "builds": [build], "read": today, "sources": [SOURCE]}
+    if row.setdefault("glibc", None) is None:
+        row["unverified"] = ["glibc"]
+    return {name: row[name] for name in COLUMNS if name in row}
+
+
+def update(row: CommentedMap, release: Release, today: str) -> list[str]:
+    """Fill what a row lacks or has unverified; return what changed and what differs."""
+    build = next(one for one in row["builds"] if one.get("default"))
+    said = [_learn(row, name, value) for name, value in _facts(release).items()]
+    facts = {"tag": _tag(release.cuda), "cuda": release.cuda, "cudnn": release.cudnn, "nccl": release.nccl}
+    said += [_learn(build, name, value) for name, value in facts.items()]
+    changes = [text for text, changed in filter(None, said) if changed]
+    if changes:
+        _put(row, "read", today)
+        if SOURCE not in row["sources"]:
+            row["sources"].append(SOURCE)
+    return [text for text, _changed in filter(None, said)]
+
+
+def _facts(release: Release) -> dict[str, Any]:
+    facts = {
+        "released": release.released,
+        "python": release.pythons,
+        "glibc": release.glibc,
+        "platforms": release.platforms,
+    }
+    return {name: value for name, value in {**facts, **release.companions}.items() if value is not None}
+
+
+def _tag(cuda: str | None) -> str | None:
+    return "cu" + "".join(cuda.split(".")[:2]) if cuda else None
+
+
+def _learn(row: CommentedMap, name: str, value: Any) -> tuple[str, bool] | None:
+    """Write a column unless a person verified another value; return what to say and whether the row changed."""
+    have, doubtful = row.get(name), name in row.get("unverified", ())
+    if value is None or (have == value and not doubtful):
+        return None
+    if have is not None and have != value and not doubtful and name not in OWNED:
+        return f"{name} {_text(have)} stays, the index says {_text(value)}", False
+    if have != value:
+        _put(row, name, value)
+    if doubtful:
+        row["unverified"].remove(name)
+        if not row["unverified"]:
+            del row["unverified"]
+    return f"{name} {_text(have)} -> {_text(value)}" if have != value else f"{name} {_text(value)} verified", True
+
+
+def _put(row: CommentedMap, name: str, value: Any) -> None:
+    """Set a column, a new one at its place."""
+    if name in row:
+        row[name] = styled(value)
+    else:
+        place = sum(1 for one in row if COLUMNS.index(one) < COLUMNS.index(name))
+        row.insert(place, name, styled(value))
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {one}" for name, one in value.items())
+    return " ".join(value) if isinstance(value, list) else str(value)
