@@ -66,6 +66,26 @@ def fabric_faults():
     ]
 
 
+def peer_checks():
+    """Return a check for each thing in which the GPUs of a model are alike."""
+    things = (
+        ("power_limit", "nvmlDeviceGetPowerManagementLimit", "the power limit", PEER_SETTING),
+        ("clocks", "nvmlDeviceGetMaxClockInfo", "the highest graphics, SM or memory clock", PEER_PART),
+        ("vbios", "nvmlDeviceGetVbiosVersion", "the VBIOS", PEER_PART),
+        ("inforom", "nvmlDeviceGetInforomImageVersion", "the InfoROM", PEER_PART),
+        ("memory", "nvmlDeviceGetMemoryInfo", "the size of memory, in whole GiB,", PEER_PART),
+        ("mig_mode", "nvmlDeviceGetMigMode", "MIG mode", PEER_SETTING),
+        ("ecc_mode", "nvmlDeviceGetEccMode", "ECC mode", PEER_SETTING),
+        ("compute_mode", "nvmlDeviceGetComputeMode", "compute mode", PEER_SETTING),
+    )
+    source = "ours: most GPUs of the same model in the node; NVML's "
+    meaning = "%s differs from that of most GPUs of its model"
+    return [
+        check("peer_" + code, "health", "GPU", source + function, ("unlike", meaning % what, "degraded") + cure)
+        for code, function, what, cure in things
+    ]
+
+
 CHECKS = (
     check("module_loaded", "coherence", "driver", "NVIDIA driver README: /proc/driver/nvidia/version",
           ("absent", "no driver is loaded", "failed", "configure", "load the driver; where that fails, reboot, or install it")),
@@ -128,18 +148,7 @@ CHECKS = (
           persistence={"type": "bool", "default": True}),
     check("pending_modes", "health", "GPU", NVML + "/group__nvmlDeviceQueries.html: nvmlDeviceGetEccMode, nvmlDeviceGetMigMode",
           ("pending", "ECC or MIG was switched, which waits for a reset", "reboot_required", "reset", "reset the GPU")),
-    *[check("peer_" + code, "health", "GPU", "ours: most GPUs of the same model in the node; NVML's " + function,
-            ("unlike", "%s differs from that of most GPUs of its model" % what, "degraded", action_class, action))
-      for code, function, what, (action_class, action) in (
-          ("power_limit", "nvmlDeviceGetPowerManagementLimit", "the power limit", PEER_SETTING),
-          ("clocks", "nvmlDeviceGetMaxClockInfo", "the highest graphics, SM or memory clock", PEER_PART),
-          ("vbios", "nvmlDeviceGetVbiosVersion", "the VBIOS", PEER_PART),
-          ("inforom", "nvmlDeviceGetInforomImageVersion", "the InfoROM", PEER_PART),
-          ("memory", "nvmlDeviceGetMemoryInfo", "the size of memory, in whole GiB,", PEER_PART),
-          ("mig_mode", "nvmlDeviceGetMigMode", "MIG mode", PEER_SETTING),
-          ("ecc_mode", "nvmlDeviceGetEccMode", "ECC mode", PEER_SETTING),
-          ("compute_mode", "nvmlDeviceGetComputeMode", "compute mode", PEER_SETTING),
-      )],
+    *peer_checks(),
     check("other_problems", "health", "node", "module gpu_facts, findings",
           ("acs_redirect", "PCIe ACS redirects peer-to-peer traffic", "degraded", "configure",
            "clear it with role allreduce.gpu.pcie, unless devices are passed to guests"),
