@@ -31,6 +31,8 @@ def read_environments(tree, directory=ENVIRONMENTS):
     """
     environments = {}
     for name in tree.names(directory):
+        if name.startswith("."):
+            continue  # on its way to its place
         base = "%s/%s" % (directory, name)
         if tree.exists(tree.resolve(base + "/bin/python")):
             environments[name] = {
