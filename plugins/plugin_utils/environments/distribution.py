@@ -67,7 +67,7 @@ def _rounds(
 
 def _merged(rounds: Sequence[Sequence[Mapping[str, Any]]]) -> list[dict[str, Any]]:
     """Return the rounds of several requests as one sequence: their hosts are different ones."""
-    merged: list[dict[str, Any]] = [{} for _ in range(max(map(len, rounds), default=0))]
+    merged: list[dict[str, Any]] = [{} for unused in range(max(map(len, rounds), default=0))]
     for one in rounds:
         for index, round_ in enumerate(one):
             merged[index].update(round_)

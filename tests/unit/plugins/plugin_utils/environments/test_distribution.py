@@ -73,7 +73,8 @@ def test_everybody_gets_it_once_from_who_has_it(kinds, fanout):
         for receiver, entry in round_.items():
             assert receiver not in have
             assert entry["source"] in have
-            assert entry["address"] == reached[entry["source"]] is not None
+            assert reached[entry["source"]]
+            assert entry["address"] == reached[entry["source"]]
             assert len({hosts[name]["main"]["digest"] for name in (receiver, entry["source"], entry["packer"])}) == 1
         assert max(Counter(entry["source"] for entry in round_.values()).values()) <= fanout
         have |= set(round_)
