@@ -42,6 +42,19 @@ if dist.get_rank() == 1:
     sys.exit(3)
 time.sleep(600)
 """
+# Hosts of the lab have the kernel's clock; faketime (Debian's) sets another for what a host's systemd starts, and for the
+# Python that Ansible runs there.
+LATE_PYTHON = "/usr/local/bin/python-of-the-lab"
+LATE = f"""
+apt-get -y -q install faketime >/dev/null
+mkdir -p /etc/systemd/system.conf.d
+printf '[Manager]\\nDefaultEnvironment=LD_PRELOAD=%s FAKETIME=%s FAKETIME_DONT_FAKE_MONOTONIC=1\\n' \\
+  "$(ls /usr/lib/*/faketime/libfaketime.so.1)" {{offset}} >/etc/systemd/system.conf.d/late.conf
+systemctl daemon-reexec
+printf '#!/bin/sh\\nexec faketime -f {{offset}} python3 "$@"\\n' >{LATE_PYTHON}
+chmod 755 {LATE_PYTHON}
+"""
+ON_TIME = "rm -f /etc/systemd/system.conf.d/late.conf; systemctl daemon-reexec"
 SLEEPS = "import time\nprint('asleep', flush=True)\ntime.sleep(900)\n"
 RANK_OF = "pgrep -u trainer -f '[p]ython -u {}'"
 
@@ -217,6 +230,23 @@ def test_a_killed_rank_of_mpirun(mpi, script, number):
     failure = result["failure"]
     assert (failure["node"], failure["rank"], failure["exit_code"]) == (mpi.hosts[number], number, -9)
     mpi.is_empty()
+
+
+def test_a_host_whose_clock_is_late_is_named_before_the_ranks_begin(two, script):
+    late = two.hosts[1]
+    for host in two.hosts:
+        two.on(host, f"ln -sf /usr/bin/python3 {LATE_PYTHON}")
+    two.on(late, f"rm {LATE_PYTHON}" + LATE.format(offset="-20s"))
+    try:
+        variables = {"ansible_python_interpreter": LATE_PYTHON, "train_script": script("sleeps.py", SLEEPS)}
+        status, said, result = two.trained("torchrun", **variables)
+    finally:
+        two.on(late, ON_TIME)
+    assert status != 0
+    assert result["failure"]["node"] == late, result
+    assert f"s behind that of {two.hosts[0]}, and c10d would leave the node out" in result["failure"]["reason"]
+    assert two.logs(result, "rank0.out") == {}
+    two.is_empty()
 
 
 def test_elastic_survives_a_killed_worker(two):

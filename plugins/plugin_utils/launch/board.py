@@ -21,6 +21,9 @@ from ..documents.files import write_json
 
 # Seconds. A worker writes every few seconds unless it says so; this is for a node that answers slowly.
 PATIENCE = 60.0
+# c10d leaves a node out whose last sign of life, one every 5 s, is 15 s old by the clock of the one that looks (PyTorch 2.13.0,
+# dynamic_rendezvous.py: keep_alive_interval, keep_alive_max_attempt).
+CLOCKS_APART = 10.0
 
 
 class Board:
@@ -40,9 +43,10 @@ class Board:
         rendezvous_error: str | None = None,
         outcome: Mapping | None = None,
         patience: float = PATIENCE,
+        ahead: tuple[float, float] | None = None,
     ) -> None:
-        """Say how the own node stands, and for how long that may be believed."""
-        state = {"phase": phase, "rendezvous_error": rendezvous_error, "outcome": outcome}
+        """Say how the own node stands, for how long that may be believed, and how far its clock is ahead, at least and at most."""
+        state = {"phase": phase, "rendezvous_error": rendezvous_error, "outcome": outcome, "ahead": ahead}
         write_json(self._directory / f"{self._node}.json", {**state, "until": self._clock() + patience})
 
     def read(self) -> dict[str, dict | None]:
@@ -90,6 +94,22 @@ def explain_stall(
             "firewalls accept traffic between their cluster addresses, or correct gpu_cluster_address"
         )
     return first, f"{engine} has started no rank after {seconds} s although all nodes reach the rendezvous {rendezvous}"
+
+
+def explain_clock(states: Mapping[str, Mapping | None], first: str, node: str) -> str | None:
+    """Return the phrase why c10d would leave NODE out; None while its clock may be near enough to that of the FIRST."""
+    clocks = [(states.get(one) or {}).get("ahead") for one in (first, node)]
+    if None in clocks:
+        return None
+    (least_first, most_first), (least, most) = clocks
+    ahead, behind = least - most_first, least_first - most
+    if max(ahead, behind) <= CLOCKS_APART:
+        return None
+    side = "ahead of" if ahead > behind else "behind"
+    return (
+        f"the clock of {node} is at least {int(max(ahead, behind))} s {side} that of {first}, and c10d would leave the node out; "
+        "let a time server set the clocks of both"
+    )
 
 
 def _read(path: Path) -> dict | None:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from . import outcome as outcomes
-from .board import Board, explain_stall
+from .board import Board, explain_clock, explain_stall
 from .job import Launcher, Place
 from .launchers.table import LAUNCHERS
 
@@ -127,8 +127,10 @@ class Follower:
         ready = self._clock()
         self._board.post("waiting")
         while True:
-            seen = self._unit.poll(FIRST_WAIT if self._clock() - self._began < FIRST_PHASE else WAIT)
-            self._board.post("running" if seen["ranks"] else "waiting", seen.get("rendezvous_error"))
+            asked = self._clock()
+            seen = self._unit.poll(FIRST_WAIT if asked - self._began < FIRST_PHASE else WAIT)
+            ahead = (seen["now"] - self._clock(), seen["now"] - asked)
+            self._board.post("running" if seen["ranks"] else "waiting", seen.get("rendezvous_error"), ahead=ahead)
             if seen["service"]["state"] != "running":
                 outcome = self._stop(None)
                 return None if self._only_lost_peer(outcome) and self._wait_for_verdict() else outcome
@@ -177,10 +179,15 @@ class Follower:
         limits = self._limits
         if limits.timeout and self._clock() - self._began > limits.timeout:
             return self._place.node, f"the run did not end within its timeout of {limits.timeout} s"
+        states = self._board.read()
+        # torchrun reads the clocks of the nodes, and only torchrun listens.
+        clock = explain_clock(states, self._place.nodes[0], self._place.node) if self._launcher.listens else None
+        if clock:
+            return self._place.node, clock
         if not seen["ranks"] and self._clock() - ready > limits.start_timeout:
             first = self._place.nodes[0]
             where = self._place.rendezvous if self._launcher.listens else ""
-            return explain_stall(self._board.read(), first, where, limits.start_timeout, self._launcher.engine)
+            return explain_stall(states, first, where, limits.start_timeout, self._launcher.engine)
         return self._place.node, None
 
     def _stop(self, cause: str | None, culprit: str | None = None) -> dict:

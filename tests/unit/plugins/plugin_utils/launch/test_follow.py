@@ -13,6 +13,7 @@ from ansible_collections.allreduce.gpu.plugins.plugin_utils.launch.follow import
     progress_line,
 )
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.launch.job import Place
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.launch.launchers.table import LAUNCHERS
 
 ADDRESSES = {"gpu-1": "10.0.0.1", "gpu-2": "10.0.0.2", "gpu-3": "10.0.0.3"}
 
@@ -54,6 +55,16 @@ class Machine:
         good = last.get("service", {}).get("state") == "succeeded"
         agent = {"failures": last.get("failures", []), "error": None if good else "SignalException"}
         return {"service": service("absent"), "ranks": [], **last, "agent": agent, "now": self.clock.now}
+
+
+class Off(Machine):
+    """A node whose clock is some seconds ahead of the controller's."""
+
+    seconds = 0
+
+    def poll(self, wait):
+        seen = super().poll(wait)
+        return {**seen, "now": seen["now"] + self.seconds}
 
 
 class Clock:
@@ -158,6 +169,33 @@ def test_a_stalled_start_names_the_node_that_cannot_connect(build):
     assert failure["reason"].startswith(
         "after 30 s the rendezvous 10.0.0.1:29500 on gpu-1 cannot be reached from gpu-2 (timed out)"
     )
+
+
+@pytest.mark.parametrize(
+    ("seconds", "reason"),
+    [
+        (20, "the clock of gpu-2 is at least 19 s ahead of that of gpu-1, and c10d would leave the node out"),
+        (-20, "the clock of gpu-2 is at least 18 s behind that of gpu-1, and c10d would leave the node out"),
+        (8, None),
+        (-11, None),  # as far as one can know
+    ],
+)
+def test_a_clock_that_c10d_would_not_bear_ends_the_run_before_it_begins(build, clock, seconds, reason):
+    build("gpu-1", [RUNNING])[2].post("waiting", ahead=(-1, 0.5), patience=1e6)
+    follower, unit, dummy = build("gpu-2", [WAITING, WAITING, DONE])
+    follower._unit = Off(clock, unit.answers)
+    follower._unit.seconds = seconds
+    failures = follower.run()["failures"]
+    assert (failures[0]["reason"].partition(";")[0] if failures else None) == reason
+
+
+def test_engines_that_compare_no_clocks_begin_whatever_they_say(build, clock):
+    build("gpu-1", [RUNNING])[2].post("waiting", ahead=(0, 0), patience=1e6)
+    follower, unit, dummy = build("gpu-2", [WAITING, DONE])
+    follower._unit = Off(clock, unit.answers)
+    follower._unit.seconds = 1000
+    follower._launcher = LAUNCHERS["mpirun"]
+    assert follower.run()["status"] == "succeeded"
 
 
 def test_time_in_which_a_peer_still_uploads_is_no_stall(build, clock):
