@@ -44,6 +44,7 @@ requirements: bootstrap ## Resolve requirements*.in again (hashes for every whee
 	uv pip compile -q --upgrade --no-annotate --universal --generate-hashes --python-version 3.11 requirements.in -o requirements.txt
 	uv pip compile -q --upgrade --no-annotate --universal --generate-hashes --python-version 3.11 requirements-dev.in -o requirements-dev.txt
 	uv pip compile -q --upgrade --no-annotate --universal --generate-hashes --python-version 3.11 requirements-216.in -o requirements-216.txt
+	uv pip compile -q --upgrade --no-annotate --universal --generate-hashes --python-version 3.11 requirements-examples.in -o requirements-examples.txt
 
 build: bootstrap ## The collection archive, in dist/
 	ansible-galaxy collection build --force --output-path dist

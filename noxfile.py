@@ -86,6 +86,13 @@ def published(session):
 
 
 @nox.session(tags=["all"], venv_backend="uv")
+def examples(session):
+    """Examples for TensorFlow and CuPy, with the real ones, on this machine's processors."""
+    session.install("--require-hashes", "-r", "requirements-examples.txt")
+    _pytest(session, "examples", "-q", "tests/examples", *session.posargs)
+
+
+@nox.session(tags=["all"], venv_backend="uv")
 def unit_216(session):
     """The same on ansible-core 2.16, the last one that manages EL8."""
     session.install("--require-hashes", "-r", "requirements-216.txt")

@@ -40,7 +40,9 @@ def launch(
         min_nodes=args["min_nodes"],
         cpus=tuple(cpus),
     )
-    own = launcher.variables(job)
+    addresses = ",".join(place.addresses[node] for node in place.nodes)
+    own = {"ALLREDUCE_NODE_ADDRESSES": addresses, "ALLREDUCE_NODE_NUMBER": str(place.nodes.index(place.node))}
+    own |= launcher.variables(job)
     return {
         "run_id": run_id,
         "python": request.environment_python(args["environment"]),

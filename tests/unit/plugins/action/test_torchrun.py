@@ -120,7 +120,9 @@ def test_arguments_and_variables_reach_the_script_and_not_the_nodes_log(act, nod
     assert "TOKEN" not in str(node.calls)
     with tarfile.open(fileobj=io.BytesIO(node.uploaded)) as tar:
         launch = json.load(tar.extractfile("launch.json"))
-    assert (launch["variables"], launch["args"], launch["script"]) == ({"TOKEN": "1"}, ["--x", "a b"], "train.py")
+    nodes = {"ALLREDUCE_NODE_ADDRESSES": "10.0.0.1", "ALLREDUCE_NODE_NUMBER": "0"}
+    assert launch["variables"] == {**nodes, "TOKEN": "1"}
+    assert (launch["args"], launch["script"]) == (["--x", "a b"], "train.py")
 
 
 def test_a_host_that_is_no_node_of_the_run_skips(act, node):
