@@ -98,10 +98,10 @@ def explain_stall(
 
 def explain_clock(states: Mapping[str, Mapping | None], first: str, node: str) -> str | None:
     """Return the phrase why c10d would leave NODE out; None while its clock may be near enough to that of the FIRST."""
-    clocks = [(states.get(one) or {}).get("ahead") for one in (first, node)]
-    if None in clocks:
+    reference, own = ((states.get(one) or {}).get("ahead") for one in (first, node))
+    if not (reference and own):
         return None
-    (least_first, most_first), (least, most) = clocks
+    (least_first, most_first), (least, most) = reference, own
     ahead, behind = least - most_first, least_first - most
     if max(ahead, behind) <= CLOCKS_APART:
         return None
