@@ -30,12 +30,13 @@ class Board:
     """The board of a run as one NODE's worker sees it."""
 
     def __init__(self, directory: Path, node: str, nodes: Sequence[str], clock: Callable[[], float] = time.time):
-        self._directory = directory / ".nodes"
+        self._directory, self._clocks = directory / ".nodes", directory / ".clocks"
         self._node = node
         self._nodes = list(nodes)
         self._clock = clock
         self._opened = clock()
-        self._directory.mkdir(parents=True, exist_ok=True)
+        for place in (self._directory, self._clocks):
+            place.mkdir(parents=True, exist_ok=True)
 
     def post(
         self,
@@ -43,11 +44,18 @@ class Board:
         rendezvous_error: str | None = None,
         outcome: Mapping | None = None,
         patience: float = PATIENCE,
-        ahead: tuple[float, float] | None = None,
     ) -> None:
-        """Say how the own node stands, for how long that may be believed, and how far its clock is ahead, at least and at most."""
-        state = {"phase": phase, "rendezvous_error": rendezvous_error, "outcome": outcome, "ahead": ahead}
+        """Say how the own node stands, and for how long that may be believed."""
+        state = {"phase": phase, "rendezvous_error": rendezvous_error, "outcome": outcome}
         write_json(self._directory / f"{self._node}.json", {**state, "until": self._clock() + patience})
+
+    def tell_clock(self, least: float, most: float) -> None:
+        """Say how many seconds the own node's clock is ahead of the controller's."""
+        write_json(self._clocks / f"{self._node}.json", {"ahead": [least, most]})
+
+    def clock_of(self, node: str) -> tuple[float, float] | None:
+        """Return what the worker of a node told of its clock."""
+        return (_read(self._clocks / f"{node}.json") or {}).get("ahead")
 
     def read(self) -> dict[str, dict | None]:
         """Return how every node stands; None for one whose worker has not written yet."""
@@ -96,9 +104,9 @@ def explain_stall(
     return first, f"{engine} has started no rank after {seconds} s although all nodes reach the rendezvous {rendezvous}"
 
 
-def explain_clock(states: Mapping[str, Mapping | None], first: str, node: str) -> str | None:
+def explain_clock(board: Board, first: str, node: str) -> str | None:
     """Return the phrase why c10d would leave NODE out; None while its clock may be near enough to that of the FIRST."""
-    reference, own = ((states.get(one) or {}).get("ahead") for one in (first, node))
+    reference, own = board.clock_of(first), board.clock_of(node)
     if not (reference and own):
         return None
     (least_first, most_first), (least, most) = reference, own

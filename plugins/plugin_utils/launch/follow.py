@@ -35,6 +35,8 @@ class Unreachable(Exception):
 class Unit(Protocol):
     """The node's unit, remotely; each call may raise Unreachable or UnitError."""
 
+    def now(self) -> float: ...
+
     def start(self, place: Place, generation: int) -> Mapping: ...
 
     def poll(self, wait: float) -> Mapping: ...
@@ -112,6 +114,9 @@ class Follower:
         self._board.post("starting", patience=self._limits.upload_patience)
         if self._too_few():
             return self._stop("")
+        late = self._compare_clocks()
+        if late:
+            return self._lost(late)
         outcome = self._attempt()
         while outcome is None:
             self._place = replace(self._place, nodes=self._left())
@@ -121,16 +126,26 @@ class Follower:
             outcome = self._attempt()
         return outcome
 
+    def _compare_clocks(self) -> str | None:
+        """Return the phrase why this node must not start, if its clock is far from the first node's: torchrun compares them too."""
+        first = self._nodes[0]
+        if not self._launcher.listens or len(self._nodes) == 1:
+            return None
+        asked = self._clock()
+        now = self._unit.now()
+        self._board.tell_clock(now - self._clock(), now - asked)
+        while not self._board.clock_of(first) and first not in self._board.failed():
+            self._sleep(0.2)
+        return explain_clock(self._board, first, self._place.node)
+
     def _attempt(self) -> dict | None:
         """Start and follow; returns None where the node is to start again without the one that held the rendezvous."""
         self._unit.start(self._place, self._generation)
         ready = self._clock()
         self._board.post("waiting")
         while True:
-            asked = self._clock()
-            seen = self._unit.poll(FIRST_WAIT if asked - self._began < FIRST_PHASE else WAIT)
-            ahead = (seen["now"] - self._clock(), seen["now"] - asked)
-            self._board.post("running" if seen["ranks"] else "waiting", seen.get("rendezvous_error"), ahead=ahead)
+            seen = self._unit.poll(FIRST_WAIT if self._clock() - self._began < FIRST_PHASE else WAIT)
+            self._board.post("running" if seen["ranks"] else "waiting", seen.get("rendezvous_error"))
             if seen["service"]["state"] != "running":
                 outcome = self._stop(None)
                 return None if self._only_lost_peer(outcome) and self._wait_for_verdict() else outcome
@@ -179,15 +194,10 @@ class Follower:
         limits = self._limits
         if limits.timeout and self._clock() - self._began > limits.timeout:
             return self._place.node, f"the run did not end within its timeout of {limits.timeout} s"
-        states = self._board.read()
-        # torchrun reads the clocks of the nodes, and only torchrun listens.
-        clock = explain_clock(states, self._place.nodes[0], self._place.node) if self._launcher.listens else None
-        if clock:
-            return self._place.node, clock
         if not seen["ranks"] and self._clock() - ready > limits.start_timeout:
             first = self._place.nodes[0]
             where = self._place.rendezvous if self._launcher.listens else ""
-            return explain_stall(states, first, where, limits.start_timeout, self._launcher.engine)
+            return explain_stall(self._board.read(), first, where, limits.start_timeout, self._launcher.engine)
         return self._place.node, None
 
     def _stop(self, cause: str | None, culprit: str | None = None) -> dict:

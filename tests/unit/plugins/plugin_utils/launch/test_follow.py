@@ -33,6 +33,11 @@ class Machine:
     def __init__(self, clock, answers, start_error=None):
         self.clock, self.answers, self.start_error = clock, list(answers), start_error
         self.calls, self.places, self.last = [], [], {}
+        self.ahead = 0
+
+    def now(self):
+        self.clock.now += 1
+        return self.clock.now - 0.5 + self.ahead
 
     def start(self, place, generation):
         self.calls.append("start")
@@ -55,16 +60,6 @@ class Machine:
         good = last.get("service", {}).get("state") == "succeeded"
         agent = {"failures": last.get("failures", []), "error": None if good else "SignalException"}
         return {"service": service("absent"), "ranks": [], **last, "agent": agent, "now": self.clock.now}
-
-
-class Off(Machine):
-    """A node whose clock is some seconds ahead of the controller's."""
-
-    seconds = 0
-
-    def poll(self, wait):
-        seen = super().poll(wait)
-        return {**seen, "now": seen["now"] + self.seconds}
 
 
 class Clock:
@@ -96,11 +91,22 @@ def lines():
 
 @pytest.fixture
 def build(tmp_path, clock, lines):
-    def make(node, answers, timeout=0, start_timeout=30, start_error=None, nodes=("gpu-1", "gpu-2"), min_nodes=None):
+    def make(
+        node,
+        answers,
+        timeout=0,
+        start_timeout=30,
+        start_error=None,
+        nodes=("gpu-1", "gpu-2"),
+        min_nodes=None,
+        told=(-1, 0.5),
+    ):
         place = Place(node, nodes, ADDRESSES, 29500)
         board = Board(tmp_path, node, place.nodes, clock)
         unit = Machine(clock, answers, start_error)
         limits = Limits(timeout, start_timeout, min_nodes=min_nodes)
+        if told:
+            Board(tmp_path, nodes[0], nodes, clock).tell_clock(*told)
         return Follower(place, board, unit, limits, lines.append, clock=clock, sleep=clock.sleep), unit, board
 
     return make
@@ -172,7 +178,7 @@ def test_a_stalled_start_names_the_node_that_cannot_connect(build):
 
 
 @pytest.mark.parametrize(
-    ("seconds", "reason"),
+    ("ahead", "reason"),
     [
         (20, "the clock of gpu-2 is at least 19 s ahead of that of gpu-1, and c10d would leave the node out"),
         (-20, "the clock of gpu-2 is at least 18 s behind that of gpu-1, and c10d would leave the node out"),
@@ -180,22 +186,29 @@ def test_a_stalled_start_names_the_node_that_cannot_connect(build):
         (-11, None),  # as far as one can know
     ],
 )
-def test_a_clock_that_c10d_would_not_bear_ends_the_run_before_it_begins(build, clock, seconds, reason):
-    build("gpu-1", [RUNNING])[2].post("waiting", ahead=(-1, 0.5), patience=1e6)
+def test_a_node_whose_clock_c10d_would_not_bear_does_not_start(build, ahead, reason):
+    build("gpu-1", [RUNNING])[2].post("running", patience=1e6)
     follower, unit, dummy = build("gpu-2", [WAITING, WAITING, DONE])
-    follower._unit = Off(clock, unit.answers)
-    follower._unit.seconds = seconds
+    unit.ahead = ahead
     failures = follower.run()["failures"]
     assert (failures[0]["reason"].partition(";")[0] if failures else None) == reason
+    assert ("start" in unit.calls) is (reason is None)
 
 
-def test_engines_that_compare_no_clocks_begin_whatever_they_say(build, clock):
-    build("gpu-1", [RUNNING])[2].post("waiting", ahead=(0, 0), patience=1e6)
+def test_engines_that_compare_no_clocks_begin_whatever_they_say(build):
+    build("gpu-1", [RUNNING])[2].post("running", patience=1e6)
     follower, unit, dummy = build("gpu-2", [WAITING, DONE])
-    follower._unit = Off(clock, unit.answers)
-    follower._unit.seconds = 1000
+    unit.ahead = 1000
     follower._launcher = LAUNCHERS["mpirun"]
     assert follower.run()["status"] == "succeeded"
+
+
+def test_a_node_waits_for_the_clock_of_the_first_until_that_is_lost(build, clock):
+    build("gpu-1", [RUNNING], told=None)[2].post("starting", patience=40)
+    follower, unit, dummy = build("gpu-2", [RUNNING], told=None)
+    began = clock.now
+    assert follower.run()["status"] == "stopped"
+    assert clock.now - began >= 40
 
 
 def test_time_in_which_a_peer_still_uploads_is_no_stall(build, clock):
