@@ -1,0 +1,221 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""allreduce-run: train on several nodes from one of them, without Ansible.
+
+    allreduce-run train.py --epochs 3                     # all nodes that the cluster has
+    allreduce-run --nodes gpu-1,gpu-2 -x API_KEY train.py
+
+Script and files go to each node, where torchrun starts the ranks; the nodes are reached with the keys of role cluster_ssh. What rank 0
+prints is shown. When a rank fails, all others end, and the failure is shown with its last lines. Ctrl-C, a closed terminal or a lost
+connection end the run on all nodes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import json
+import os
+import queue
+import signal
+import sys
+import tarfile
+import time
+from datetime import datetime, timezone
+from pathlib import Path
+
+HERE = Path(__file__).absolute().parent
+RECORD = Path("/etc/allreduce/nodes.json")  # of role cluster_ssh
+CLOCKS_APART = 10.0  # as launch/board.py, which says why
+
+
+def parse_arguments(argv: list[str]) -> argparse.Namespace:
+    """Return what was asked for; end with a sentence where it cannot be."""
+    parser = argparse.ArgumentParser(prog="allreduce-run", description="Train on several nodes, from one of them.")
+    add = parser.add_argument
+    add("--nodes", default="", help="names separated by commas, or how many (default: all of the cluster)")
+    add("--nproc-per-node", default="auto", help="ranks on each node (default auto: one per GPU, or one)")
+    add("--max-restarts", type=int, default=0, help="how often torchrun starts all ranks again (default 0)")
+    add("--port", type=int, default=29500, help="of the rendezvous, on the first node (default 29500)")
+    add(
+        "--file",
+        action="append",
+        default=[],
+        type=Path,
+        help="file or directory to put beside the script; may be repeated",
+    )
+    add(
+        "-x",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="give the script this variable of your environment; may be repeated",
+    )
+    add("script", type=Path)
+    add("args", nargs=argparse.REMAINDER, help="arguments of the script")
+    asked = parser.parse_args(argv)
+    for path in (asked.script, *asked.file):
+        if not path.exists():
+            parser.error(f"{path} does not exist")
+    absent = [name for name in asked.x if name not in os.environ]
+    if absent:
+        parser.error(f"-x {absent[0]}: your environment has no such variable")
+    if asked.nproc_per_node != "auto" and not asked.nproc_per_node.isdigit():
+        parser.error(f"--nproc-per-node is a number or auto, not {asked.nproc_per_node}")
+    return asked
+
+
+def choose(wanted: str, record: Path) -> dict[str, str]:
+    """Return {name: address} of the nodes of the run; the first holds the rendezvous."""
+    try:
+        known = {one["name"]: one["address"] for one in json.loads(record.read_text(encoding="utf-8"))}
+    except FileNotFoundError:
+        sys.exit(
+            f"allreduce-run: {record} is missing; role allreduce.gpu.cluster_ssh writes it and makes the nodes reach each other"
+        )
+    if not wanted:
+        return known
+    if wanted.isdigit():
+        if not 1 <= int(wanted) <= len(known):
+            sys.exit(f"allreduce-run: --nodes {wanted}, but the cluster has {len(known)}")
+        return dict(list(known.items())[: int(wanted)])
+    unknown = [name for name in wanted.split(",") if name not in known]
+    if unknown:
+        sys.exit(f"allreduce-run: there is no node {unknown[0]}; the cluster has {', '.join(known)}")
+    return {name: known[name] for name in wanted.split(",")}
+
+
+def header(asked: argparse.Namespace, run_id: str, nodes: dict[str, str], name: str, archive: bytes) -> bytes:
+    """Return the first line for a node."""
+    addresses = list(nodes.values())
+    first, number = addresses[0], list(nodes).index(name)
+    endpoint = f"[{first}]:{asked.port}" if ":" in first else f"{first}:{asked.port}"
+    # launch/launchers/torchrun.py says why each of them.
+    arguments = [
+        f"--nnodes={len(nodes)}", f"--rdzv-conf=is_host={int(number == 0)}", "--rdzv-backend=c10d", f"--rdzv-id={run_id}",
+        f"--rdzv-endpoint={endpoint}", f"--local-addr={nodes[name]}", f"--max-restarts={asked.max_restarts}",
+    ]  # fmt: skip
+    variables = {"ALLREDUCE_NODE_ADDRESSES": ",".join(addresses), "ALLREDUCE_NODE_NUMBER": str(number)}
+    if asked.max_restarts:
+        variables["TORCH_DISABLE_SHARE_RDZV_TCP_STORE"] = "1"
+    launch = {
+        "run_id": run_id, "python": sys.executable, "engine": "torchrun", "arguments": arguments, "min_nodes": len(nodes),
+        "script": asked.script.name, "args": asked.args, "nproc_per_node": asked.nproc_per_node, "cpus": [],
+        "variables": {**variables, **{one: os.environ[one] for one in asked.x}},
+    }  # fmt: skip
+    return (
+        json.dumps({"run_id": run_id, "address": nodes[name], "launch": launch, "bytes": len(archive)}).encode() + b"\n"
+    )
+
+
+class Run:
+    """A run from its start to its end."""
+
+    def __init__(self, asked: argparse.Namespace, nodes: dict[str, str], run_id: str):
+        from connection import Node  # beside this file on the nodes
+
+        archive = pack([asked.script, *asked.file])
+        self.messages: queue.Queue = queue.Queue()
+        self.nodes = {
+            name: Node(name, address, header(asked, run_id, nodes, name, archive) + archive, self.messages)
+            for name, address in nodes.items()
+        }
+        self.ends: dict[str, dict] = {}
+        self.ahead: dict[str, tuple[float, float]] = {}
+        self.problem = ""
+
+    def follow(self) -> None:
+        """Show what rank 0 prints until every node has ended; stop all when one fails."""
+        heard = {"ready": self._ready, "output": self._output, "end": self._end, "gone": self._gone}
+        while len(self.ends) < len(self.nodes):
+            name, message = self.messages.get()
+            heard[message["kind"]](name, message)
+
+    @staticmethod
+    def _output(_name: str, message: dict) -> None:
+        sys.stdout.write(message["text"])
+        sys.stdout.flush()
+
+    def _end(self, name: str, message: dict) -> None:
+        self.ends[name] = message
+        if message["error"] or message["failures"]:
+            self.stop()
+
+    def _gone(self, name: str, message: dict) -> None:
+        if name not in self.ends:
+            self._end(
+                name, {"failures": [], "error": f"it cannot be reached, or cannot begin: {message['why']}", "log": []}
+            )
+
+    def stop(self, problem: str = "") -> None:
+        """End the run on all nodes."""
+        self.problem = self.problem or problem
+        for node in self.nodes.values():
+            node.stop()
+
+    def _ready(self, name: str, message: dict) -> None:
+        """Begin once all are ready and their clocks agree."""
+        node = self.nodes[name]
+        self.ahead[name] = (message["now"] - time.time(), message["now"] - node.asked)
+        if len(self.ahead) < len(self.nodes):
+            return
+        first = next(iter(self.nodes))
+        least, most = self.ahead[first]
+        apart = {other: max(its[0] - most, least - its[1]) for other, its in self.ahead.items()}
+        worst = max(apart, key=lambda other: apart[other])
+        if apart[worst] > CLOCKS_APART:
+            seconds = int(apart[worst])
+            self.stop(f"the clocks of {first} and {worst} are at least {seconds} s apart; let a time server set both")
+            return
+        for one in self.nodes.values():
+            one.write(b"go\n")
+
+    def failure(self) -> list[str]:
+        """Return the lines that say what failed first; none where all is well."""
+        failures = [
+            (one["time"] - self.ahead[name][0], name, one) for name, end in self.ends.items() for one in end["failures"]
+        ]
+        if self.problem:
+            return [self.problem]
+        if failures:
+            _time, name, first = min(failures, key=lambda one: one[0])
+            how = f"exit code {first['exit_code']}" if first["exit_code"] >= 0 else f"signal {-first['exit_code']}"
+            return [f"rank {first['rank']} on {name} ended with {how}", *first["tail"]]
+        errors = [[f"{name}: {end['error']}", *end["log"]] for name, end in self.ends.items() if end["error"]]
+        return errors[0] if errors else []
+
+
+def pack(paths: list[Path]) -> bytes:
+    """Return script and files as a tar archive."""
+    data = io.BytesIO()
+    with tarfile.open(fileobj=data, mode="w") as tar:
+        for path in paths:
+            tar.add(path.resolve(), path.name)
+    return data.getvalue()
+
+
+def main() -> int:
+    """Run; the exit status is 0, 1 after a failure, 128 and the signal's number after a signal."""
+    asked = parse_arguments(sys.argv[1:])
+    nodes = choose(asked.nodes, RECORD)
+    run_id = datetime.now(timezone.utc).strftime("%Y%m%dT%H%M%S") + f"-{len(nodes)}n-{os.getpid()}"
+    run = Run(asked, nodes, run_id)
+    received: list[int] = []
+
+    def note(number: int, frame: object) -> None:
+        received.append(number)
+        run.stop("it was interrupted")
+
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, note)
+    run.follow()
+    failure = run.failure()
+    if failure:
+        print(f"allreduce-run: run {run_id} failed: {failure[0]}", *failure[1:], sep="\n  ", file=sys.stderr)
+    print(f"allreduce-run: logs are in ~/allreduce-runs/{run_id}/logs on each of {', '.join(nodes)}", file=sys.stderr)
+    return 128 + received[0] if received else 1 if failure else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
