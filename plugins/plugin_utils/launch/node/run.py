@@ -171,10 +171,15 @@ class Run:
         for one in self.nodes.values():
             one.write(b"go\n")
 
+    def _offset(self, name: str) -> float:
+        """Return the seconds by which a node's clock is certainly ahead, so that times of all nodes can be compared."""
+        least, most = self.ahead[name]
+        return 0.0 if least <= 0 <= most else (least + most) / 2
+
     def failure(self) -> list[str]:
         """Return the lines that say what failed first; none where all is well."""
         failures = [
-            (one["time"] - self.ahead[name][0], name, one) for name, end in self.ends.items() for one in end["failures"]
+            (one["time"] - self._offset(name), name, one) for name, end in self.ends.items() for one in end["failures"]
         ]
         if self.problem:
             return [self.problem]
