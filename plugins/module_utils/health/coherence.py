@@ -11,7 +11,12 @@ from __future__ import absolute_import, division, print_function
 __metaclass__ = type
 
 from ..machine.describe import describe
-from .findings import fault, judged
+from ..machine.fabric_health import QUESTIONS
+from ..machine.problems import is_unusable
+from ..machine.topology import gpu_label
+from .findings import fault, judged, no_answer
+
+FABRIC_QUESTIONS = tuple(sorted({function for function, dummy_structure in QUESTIONS}))
 
 
 def judge_coherence(node):
@@ -61,11 +66,18 @@ def fabric(node):
     """
     state = node["fabric"]["state"]
     found = [unhealthy(one) for one in node["findings"] if one["code"] in ("fabric_unhealthy", "fabric_split")]
+    found += [unanswered for gpu in node["gpus"] if not is_unusable(gpu) for unanswered in refused(gpu)]
     if state not in ("not_started", "in_progress", "completed") and not found:
         return []  # unknown, or no fabric
     if state in ("not_started", "in_progress"):
         found.append(fault("fabric", "not_ready", "set up", state.replace("_", " ")))
     return [judged("fabric", "set up", (state or "unknown").replace("_", " "), found)]
+
+
+def refused(gpu):
+    """Find that NVML does not say how the fabric of a GPU is."""
+    found = [no_answer("fabric", "set up", gpu_label(gpu), gpu, function) for function in FABRIC_QUESTIONS]
+    return [one for one in found if one][:1]
 
 
 def unhealthy(one):

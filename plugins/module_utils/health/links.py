@@ -9,30 +9,50 @@ __metaclass__ = type
 
 from ..machine.describe import describe
 from ..machine.nvlink_models import count_active
+from ..machine.nvml_gpus import SPEED_FIELD
 from ..machine.problems import with_code
 from ..machine.topology import gpu_label
-from .findings import fault, judged, number_of
+from .findings import fault, judged, no_answer, number_of
 
 
 def links(node, gpus):
     """Judge PCIe width, PCIe speed where the GPU works at full clocks (idle ones lower it), and NVLinks."""
-    entries = []
-    known = [gpu for gpu, dummy in gpus if gpu["pcie"]["width"] and gpu["pcie"]["max_width"]]
-    if known:
-        found = [
-            fault("pcie_width", "narrow", "x%d" % gpu["pcie"]["max_width"], "x%d" % gpu["pcie"]["width"], gpu_label(gpu))
-            for gpu in known if gpu["pcie"]["width"] < gpu["pcie"]["max_width"]
-        ]  # fmt: skip
-        entries.append(judged("pcie_width", "full", "full on %s" % number_of(known), found))
-    busy = [gpu for gpu, counters in gpus if works(counters) and gpu["pcie"].get("generation")]
-    slow = [gpu for gpu in busy if gpu["pcie"]["generation"] < (gpu["pcie"].get("max_generation") or 0)]
-    if busy:
-        found = [
-            fault("pcie_generation", "slow", gpu["pcie"]["max_generation"], gpu["pcie"]["generation"], gpu_label(gpu))
-            for gpu in slow
-        ]  # fmt: skip
-        entries.append(judged("pcie_generation", "full", "full on %s" % number_of(busy), found))
-    return entries + nvlinks(node, gpus)
+    return pcie_width([gpu for gpu, dummy in gpus]) + pcie_generation(gpus) + nvlinks(node, gpus)
+
+
+def pcie_width(gpus):
+    """Judge the number of lanes, as NVML or else sysfs has it."""
+    known = [gpu for gpu in gpus if gpu["pcie"]["width"] and gpu["pcie"]["max_width"]]
+    found = [
+        fault("pcie_width", "narrow", "x%d" % gpu["pcie"]["max_width"], "x%d" % gpu["pcie"]["width"], gpu_label(gpu))
+        for gpu in known if gpu["pcie"]["width"] < gpu["pcie"]["max_width"]
+    ]  # fmt: skip
+    refused = [
+        no_answer("pcie_width", "full", gpu_label(gpu), gpu, "DeviceGetCurrPcieLinkWidth")
+        for gpu in gpus
+        if gpu not in known
+    ]
+    found += [one for one in refused if one]
+    return [judged("pcie_width", "full", "full on %s" % number_of(known), found)] if known or found else []
+
+
+def pcie_generation(gpus):
+    """Judge PCIe speed; of a GPU of which NVML does not say whether it works, a low one is unknown."""
+    known = [pair for pair in gpus if pair[0]["pcie"].get("generation")]
+    slow = [pair for pair in known if pair[0]["pcie"]["generation"] < (pair[0]["pcie"].get("max_generation") or 0)]
+    busy = [gpu for gpu, counters in known if works(counters)]
+    found = [
+        fault("pcie_generation", "slow", gpu["pcie"]["max_generation"], gpu["pcie"]["generation"], gpu_label(gpu))
+        for gpu, counters in slow
+        if works(counters)
+    ]
+    refused = [
+        no_answer("pcie_generation", "full", gpu_label(gpu), counters, "DeviceGetPerformanceState")
+        for gpu, counters in slow
+        if "idle" not in (counters.get("clock_reasons") or ())
+    ]
+    found += [one for one in refused if one]
+    return [judged("pcie_generation", "full", "full on %s" % number_of(busy), found)] if busy or found else []
 
 
 def works(counters):
@@ -45,7 +65,8 @@ def nvlinks(node, gpus):
     """Judge the NVLinks of a node that uses some, or whose GPUs should: none is among gpu_node's problems."""
     active = {gpu_label(gpu): count_active(gpu) for gpu, dummy in gpus}
     lacking = [one for one in with_code(node["findings"], "nvlinks_inactive") if one["subject"] in active]
-    if not any(active.values()) and not lacking:
+    refused = [one for gpu, dummy in gpus for one in undecided(gpu)]
+    if not any(active.values()) and not lacking and not refused:
         return []
     found = [
         fault("nvlinks", "inactive", number_active(one["detail"]["expected"]), number_active(one["detail"]["active"]),
@@ -57,7 +78,17 @@ def nvlinks(node, gpus):
         for one in with_code(node["findings"], "nvlinks_slow") if one["subject"] in active
     ]  # fmt: skip
     counts = ", ".join(str(count) for count in sorted(set(active.values()), reverse=True))
-    return [judged("nvlinks", "all that are joined", "%s active on each GPU" % counts, found)]
+    return [judged("nvlinks", "all that are joined", "%s active on each GPU" % counts, found + refused)]
+
+
+def undecided(gpu):
+    """Find that NVML did not say how a GPU's links are, or of which model a GPU with links is."""
+    if (gpu.get("mig") or {}).get("current"):
+        return []
+    functions = ("DeviceGetName",) if gpu["nvlinks"] else ()
+    functions += ("DeviceGetNvLinkState", SPEED_FIELD)
+    found = [no_answer("nvlinks", "all that are joined", gpu_label(gpu), gpu, function) for function in functions]
+    return [one for one in found if one][:1]
 
 
 def number_active(links):

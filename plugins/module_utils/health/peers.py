@@ -10,9 +10,10 @@ __metaclass__ = type
 from collections import Counter
 
 from ..machine.topology import gpu_label
-from .findings import fault, judged, number_of
+from .findings import fault, judged, no_answer, number_of
 
 FEWEST = 3  # two have no majority
+EXPECTED = "as on most of its model"
 CLOCKS = ("graphics", "sm", "memory")
 
 
@@ -50,33 +51,42 @@ def model_and_modes(gpu):
 
 
 # (check, what is compared as text, among which GPUs)
+# (check, what is compared, with which others, NVML's function)
 COMPARED = (
-    ("peer_power_limit", power_limit, model),
-    ("peer_clocks", clocks, model),
-    ("peer_vbios", lambda gpu: gpu["vbios_version"], model),
-    ("peer_inforom", lambda gpu: gpu["inforom_version"], model),
-    ("peer_memory", memory, model_and_modes),
-    ("peer_mig_mode", mode("mig"), model),
-    ("peer_ecc_mode", mode("ecc"), model),
-    ("peer_compute_mode", lambda gpu: gpu["compute_mode"], model),
+    ("peer_power_limit", power_limit, model, "DeviceGetPowerManagementLimit"),
+    ("peer_clocks", clocks, model, "DeviceGetMaxClockInfo"),
+    ("peer_vbios", lambda gpu: gpu["vbios_version"], model, "DeviceGetVbiosVersion"),
+    ("peer_inforom", lambda gpu: gpu["inforom_version"], model, "DeviceGetInforomImageVersion"),
+    ("peer_memory", memory, model_and_modes, "DeviceGetMemoryInfo"),
+    ("peer_mig_mode", mode("mig"), model, "DeviceGetMigMode"),
+    ("peer_ecc_mode", mode("ecc"), model, "DeviceGetEccMode"),
+    ("peer_compute_mode", lambda gpu: gpu["compute_mode"], model, "DeviceGetComputeMode"),
 )
 
 
 def peers(gpus):
-    """Judge GPUs that answer by what most others have; what NVML does not tell of a GPU is not compared."""
+    """Judge GPUs that answer by what most others have; what a GPU does not have is not compared."""
     entries = []
-    named = [gpu for gpu in gpus if gpu["name"]] if len(gpus) >= FEWEST else []
-    for check, value, among in COMPARED:
-        groups = {}
-        for gpu in named:
-            if value(gpu) is not None:
+    for check, value, among, function in COMPARED if len(gpus) >= FEWEST else ():
+        groups, found = {}, []
+        for gpu in gpus:
+            refused = missing(check, gpu, value, function)
+            if refused:
+                found.append(refused)
+            elif gpu["name"] and value(gpu) is not None:
                 groups.setdefault(among(gpu), []).append((gpu, value(gpu)))
         large = [group for group in groups.values() if len(group) >= FEWEST]
-        if large:
-            found = [one for group in large for one in unlike(check, group)]
+        if large or found:
+            found += [one for group in large for one in unlike(check, group)]
             alike = "alike on %s" % number_of([gpu for group in large for gpu in group])
-            entries.append(judged(check, "as on most of its model", alike, found))
+            entries.append(judged(check, EXPECTED, alike, found))
     return entries
+
+
+def missing(check, gpu, value, function):
+    """Find that NVML did not say what is compared, or what the GPU is called; None of what the GPU does not have."""
+    found = no_answer(check, EXPECTED, gpu_label(gpu), gpu, function) if value(gpu) is None else None
+    return found or (None if gpu["name"] else no_answer(check, EXPECTED, gpu_label(gpu), gpu, "DeviceGetName"))
 
 
 def unlike(check, group):

@@ -104,6 +104,8 @@ def pending_modes(gpus):
     """Judge whether a switch of ECC or MIG waits for the GPU's reset."""
     found, known = [], []
     for gpu in gpus:
+        refused = no_answer("pending_modes", "none pending", gpu_label(gpu), gpu, "DeviceGetMigMode")
+        found += [refused] if refused else []
         for mode in ("ecc", "mig"):
             values = gpu.get(mode) or {}
             if values.get("pending") is not None:
@@ -113,7 +115,7 @@ def pending_modes(gpus):
                     text = "%s is %s" % (mode.upper(), words[1])
                     expected = "%s %s" % (mode.upper(), words[0])
                     found.append(fault("pending_modes", "pending", expected, text, gpu_label(gpu)))
-    return [judged("pending_modes", "none pending", "none pending", found)] if known else []
+    return [judged("pending_modes", "none pending", "none pending", found)] if known or found else []
 
 
 def others(node, checks):

@@ -16,6 +16,8 @@ from .problems import problem
 
 PYNVML_DIRECTORY = "/opt/allreduce/lib"
 DEFAULT_LIBRARY = "libnvidia-ml.so.1"
+# Which part of a field's value counts, by nvmlValueType_t (nvml.h).
+VALUES = {0: "dVal", 1: "uiVal", 2: "ulVal", 3: "ullVal", 4: "sllVal", 5: "siVal", 6: "usVal"}
 
 
 def failure(error):
@@ -67,6 +69,22 @@ class Nvml:
             return None, failure(error)
         except AttributeError:
             return None, {"code": "function_missing", "reason": "this pynvml has no nvml%s" % name}
+
+    def fields(self, handle, wanted):
+        """Return {(name, scope): number} of ``wanted`` pairs, in one call; ``name``: of NVML_<name>, ``scope``: a link, or 0.
+
+        What is missing has no answer; where one was due, its error is kept by the field's name, see take_errors.
+        """
+        known = [(name, scope) for name, scope in wanted if self.constant(name) is not None]
+        asked = [(self.constant(name), scope) for name, scope in known]
+        found = {}
+        for pair, value in zip(known, self.call("DeviceGetFieldValues", handle, asked) or [] if asked else []):
+            code = ERRORS.get(value.nvmlReturn, "nvml_error")
+            if value.nvmlReturn == 0:
+                found[pair] = getattr(value.value, VALUES.get(value.valueType, "ullVal"))
+            elif code not in ABSENT:
+                self.errors.setdefault(pair[0], code)
+        return found
 
     def constant(self, name):
         return getattr(self.pynvml, "NVML_" + name, None)

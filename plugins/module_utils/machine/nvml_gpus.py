@@ -28,6 +28,7 @@ REMOTE_TYPES = {0: "gpu", 1: "npu", 2: "nvswitch"}
 # The codes of "nvidia-smi topo -m" for NVML's topology levels.
 LEVELS = {0: "PIX", 10: "PIX", 20: "PXB", 30: "PHB", 40: "NODE", 50: "SYS"}
 CLOCKS = {0: "graphics", 1: "sm", 2: "memory"}
+SPEED_FIELD = "FI_DEV_NVLINK_GET_SPEED"
 MIB = 1024 * 1024
 
 
@@ -155,11 +156,8 @@ def read_nvlinks(nvml, handle):
 
 def read_speeds(nvml, handle, links):
     """Return {link: MB/s in one direction} as NVML has them, in one call; older drivers do not know the field."""
-    field = nvml.constant("FI_DEV_NVLINK_GET_SPEED")
-    if field is None or not links:
-        return {}
-    values = nvml.call("DeviceGetFieldValues", handle, [(field, link) for link in links]) or []
-    return {value.scopeId: int(value.value.uiVal) for value in values if value.nvmlReturn == 0 and value.value.uiVal}
+    speeds = nvml.fields(handle, [(SPEED_FIELD, link) for link in links])
+    return {link: int(speed) for (dummy, link), speed in speeds.items() if speed}
 
 
 def read_mig_instances(nvml, handle):

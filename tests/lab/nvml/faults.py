@@ -55,8 +55,10 @@ def _answers() -> "list[Fault]":
             found.append(Fault(f"{name} after {calls} answers", hgx.change(5, failing=(code, calls)), "failed"))
     questions = (("power_limit", "power limit"), ("compute_mode", "compute mode"), ("memory_mib", "memory"))
     found += [Fault(f"internal error at {name}", said(a40, 1, (key, "!999")), "degraded") for key, name in questions]
-    counters = ("ecc_errors.1.0", "remapped_rows", "throttle_reasons", "persistence_mode", "ecc")
-    return found + [Fault(f"no permission for {key}", said(a40, 1, (key, "!4")), "unknown") for key in counters]
+    counters = ("ecc_errors.1.0", "remapped_rows", "throttle_reasons", "persistence_mode", "ecc", "link_speed", "name")
+    compared = ("power_limit", "max_clocks", "vbios", "inforom", "memory_mib", "mig", "compute_mode", "fabric_state")
+    found += [Fault(f"no permission for {key}", said(a40, 1, (key, "!4")), "unknown") for key in counters]
+    return found + [Fault(f"no permission for {key}", said(hgx, 3, (key, "!4")), "unknown") for key in compared]
 
 
 def _counters() -> "list[Fault]":

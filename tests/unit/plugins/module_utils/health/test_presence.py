@@ -32,7 +32,8 @@ def test_errors_after_which_a_gpu_cannot_be_used(examine, code):
 
 def test_an_internal_error_of_the_driver_at_one_question_is_a_finding(examine):
     machine = machines.a40_pcie().change(1, settings=(("power_limit", f"!{UNKNOWN}"),))
-    assert told(examine(machine)) == ("degraded", [("gpu_answers", "GPU1", "degraded")])
+    found = [("gpu_answers", "GPU1", "degraded"), ("peer_power_limit", "GPU1", "unknown")]
+    assert told(examine(machine)) == ("degraded", found)
 
 
 @pytest.mark.parametrize("code", [3, 2, 6, 13])
