@@ -44,6 +44,14 @@ options:
       - ecc_errors
       - row_remapping
       - page_retirement
+      - aggregate_errors
+      - sram_errors
+      - spare_rows
+      - nvlink_errors
+      - pcie_replays
+      - temperature
+      - recovery_action
+      - inforom
       - xid
       - throttling
       - persistence_mode
@@ -69,6 +77,37 @@ options:
       - How many memory rows may have been remapped for uncorrectable errors. Not set, their number is not judged.
       - Remapping that failed or waits for a reset is always a finding.
     type: int
+  max_aggregate_errors:
+    description: How many uncorrected memory errors a GPU may have had in its life. Not set, their number is not judged.
+    type: int
+  max_exhausted_banks:
+    description: How many banks of a GPU's memory may be without a spare row.
+    type: int
+    default: 0
+  max_nvlink_replays:
+    description: How many replays the NVLinks of a GPU may have counted since they started.
+    type: int
+    default: 0
+  max_nvlink_recoveries:
+    description: How many recoveries the NVLinks of a GPU may have counted since they started.
+    type: int
+    default: 0
+  max_nvlink_crc_errors:
+    description:
+      - How many CRC errors the NVLinks of a GPU may have counted since they started. Not set, their number is not judged,
+        since links correct them, and what a healthy one has is not known.
+    type: int
+  max_pcie_replays:
+    description:
+      - How many replays a GPU's PCIe link may have counted. Not set, as many as a bit error rate of 10^-12 allows for the
+        link at its best in the time since boot.
+    type: int
+  temperature_margin:
+    description:
+      - At how many degrees Celsius below the GPU's own limit it counts as too hot. The limit is that at which its hardware
+        slows down.
+    type: int
+    default: 2
   ignored_xids:
     description:
       - Xid events in the kernel log that are no finding. Not set, those of class V(application), which restarting the application
@@ -168,14 +207,30 @@ counters:
       uncorrected_errors: 0
       remapped_rows: {correctable: 0, uncorrectable: 0, pending: 0, failed: 0}
       retired_pages_pending: null
+      sram: {threshold_exceeded: false, uncorrected: 0}
+      spare_rows: {max: 640, high: 0, partial: 0, low: 0, none: 0}
       clock_reasons: [idle]
       performance_state: 0
+      temperature: 34
+      temperature_margin: 53
+      temperature_limit: null
+      slowdown_margin: -2
+      memory_temperature: 40
+      memory_temperature_limit: null
+      inforom_valid: true
+      processes: [{pid: 4711, memory_mib: 1024}]
+      aggregate_errors: 0
+      pcie_replays: 0
+      recovery_action: 0
+      nvlink_errors: {replays: 0, recoveries: 0, crc_errors: 0}
+      nvml_errors: {}
 """
 
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.health import kernel_log
 from ..module_utils.health.check_table import BY_CODE, OPTIONS
+from ..module_utils.health.host_reading import read_host
 from ..module_utils.health.reading import read_gpus
 from ..module_utils.health.verdict import judge
 from ..module_utils.machine.files import FileTree
@@ -198,10 +253,15 @@ def main():
     )
     options = module.params
 
-    node = measure(FileTree(options["sysfs_root"]), FileTree(options["procfs_root"]), options["nvml_library"])
+    sys_tree, proc_tree = FileTree(options["sysfs_root"]), FileTree(options["procfs_root"])
+    node = measure(sys_tree, proc_tree, options["nvml_library"])
     with open_nvml(options["nvml_library"]) as (nvml, dummy_state):
-        counters = read_gpus(nvml) if nvml else {}
-    readings = {"counters": counters, "log": kernel_log.read(options["kernel_log"])}
+        counters = read_gpus(nvml, node["gpus"]) if nvml else {}
+    readings = {
+        "counters": counters,
+        "log": kernel_log.read(options["kernel_log"]),
+        "host": read_host(sys_tree, proc_tree),
+    }
     module.exit_json(changed=False, **judge(node, readings, options))
 
 

@@ -29,6 +29,10 @@ NVML = "https://docs.nvidia.com/deploy/nvml-api"
 MEMORY_ERRORS = "https://docs.nvidia.com/deploy/a100-gpu-mem-error-mgmt"
 FABRIC_ACTION = "look into the fabric manager's log; then reset the GPU"
 NVLINK_ACTION = "reset the GPU; then look into the kernel log for Xid 74"
+NVLINK_ERRORS_ACTION = (
+    "compare with the other GPUs; reset the GPU as soon as the node is idle; call the vendor where they grow again"
+)
+COOLING_ACTION = "check fans, air flow and the temperature of the room"
 
 # Of a GPU that is unlike its peers: what can be set, and what the card is.
 PEER_SETTING = (
@@ -132,6 +136,41 @@ CHECKS = (
           max_remapped_rows={"type": "int"}),
     check("page_retirement", "health", "GPU", "https://docs.nvidia.com/deploy/dynamic-page-retirement",
           ("pending", "a memory page is retired with the next reset", "reboot_required", "reset", "reset the GPU")),
+    check("aggregate_errors", "health", "GPU", NVML + "/group__nvmlFieldValueEnums.html: NVML_FI_DEV_ECC_DBE_AGG_TOTAL",
+          ("many", "more uncorrected memory errors in the GPU's life than tolerated", "degraded", "monitor",
+           "plan the GPU's replacement"),
+          max_aggregate_errors={"type": "int"}),
+    check("sram_errors", "health", "GPU",
+          NVML + "/structnvmlEccSramErrorStatus__v1__t.html: bThresholdExceeded; NVIDIA/DCGM: DCGM_FR_SRAM_THRESHOLD",
+          ("threshold", "errors of the GPU's SRAM exceed the threshold of NVIDIA's field diagnostics", "degraded", "isolate",
+           "drain the node at the next occasion, and have the GPU examined by its vendor")),
+    check("spare_rows", "health", "GPU", MEMORY_ERRORS + "/row-remapping.html; zero is ours",
+          ("exhausted", "more memory banks than tolerated have no spare row left, so the next error there may stay",
+           "degraded", "monitor", "plan the GPU's replacement"),
+          max_exhausted_banks={"type": "int", "default": 0}),
+    check("nvlink_errors", "health", "GPU",
+          NVML + "/group__nvmlFieldValueEnums.html: NVML_FI_DEV_NVLINK_*; facebookresearch/gcm, check_dcgmi nvlink: zero",
+          ("replays", "more NVLink replays since the links' start than tolerated", "degraded", "monitor", NVLINK_ERRORS_ACTION),
+          ("recoveries", "more NVLink recoveries since the links' start than tolerated", "degraded", "monitor", NVLINK_ERRORS_ACTION),
+          ("crc_errors", "more CRC errors of NVLinks than tolerated", "degraded", "monitor", NVLINK_ERRORS_ACTION),
+          max_nvlink_replays={"type": "int", "default": 0}, max_nvlink_recoveries={"type": "int", "default": 0},
+          max_nvlink_crc_errors={"type": "int"}),
+    check("pcie_replays", "health", "GPU",
+          NVML + "/group__nvmlFieldValueEnums.html: NVML_FI_DEV_PCIE_REPLAY_COUNTER; its rate: NVIDIA/DCGM modules/health",
+          ("many", "the PCIe link repeats more packets than its bit error rate allows", "degraded", "monitor",
+           "reseat the GPU or its riser; look into the kernel log for AER"),
+          max_pcie_replays={"type": "int"}),
+    check("temperature", "health", "GPU",
+          NVML + "/group__nvmlDeviceQueries.html: nvmlDeviceGetTemperatureThreshold, nvmlDeviceGetMarginTemperature",
+          ("hot", "the GPU is at its own temperature limit", "degraded", "monitor", COOLING_ACTION),
+          ("memory_hot", "the GPU's memory is at its own temperature limit", "degraded", "monitor", COOLING_ACTION),
+          temperature_margin={"type": "int", "default": 2}),
+    check("recovery_action", "health", "GPU", NVML + "/group__nvmlFieldValueEnums.html: NVML_FI_DEV_GET_GPU_RECOVERY_ACTION",
+          *[of_class(name, name, "the driver asks for a recovery of class %s" % name) for name in ("monitor", "reset", "reboot")]),
+    check("inforom", "health", "GPU",
+          NVML + "/group__nvmlDeviceQueries.html: nvmlDeviceValidateInforom; NVIDIA/DCGM: DCGM_FR_CORRUPT_INFOROM",
+          ("corrupted", "the checksums of the GPU's InfoROM are wrong, so its counters of errors cannot be trusted", "degraded",
+           "monitor", "call the vendor: an InfoROM is repaired or the GPU replaced")),
     check("xid", "health", "kernel log", "https://docs.nvidia.com/deploy/xid-errors; each number's below",
           ("unreadable", "the kernel log cannot be read", "unknown", "configure", "run with become to read the kernel log"),
           *[of_class(name, name, "an event of class %s" % name) for name in CLASSES],

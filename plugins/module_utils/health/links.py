@@ -15,11 +15,6 @@ from ..machine.topology import gpu_label
 from .findings import fault, judged, no_answer, number_of
 
 
-def links(node, gpus):
-    """Judge PCIe width, PCIe speed where the GPU works at full clocks (idle ones lower it), and NVLinks."""
-    return pcie_width([gpu for gpu, dummy in gpus]) + pcie_generation(gpus) + nvlinks(node, gpus)
-
-
 def pcie_width(gpus):
     """Judge the number of lanes, as NVML or else sysfs has it."""
     known = [gpu for gpu in gpus if gpu["pcie"]["width"] and gpu["pcie"]["max_width"]]
@@ -37,7 +32,7 @@ def pcie_width(gpus):
 
 
 def pcie_generation(gpus):
-    """Judge PCIe speed; of a GPU of which NVML does not say whether it works, a low one is unknown."""
+    """Judge PCIe speed where the GPU works at full clocks, since idle ones lower it; where NVML does not say, a low one is unknown."""
     known = [pair for pair in gpus if pair[0]["pcie"].get("generation")]
     slow = [pair for pair in known if pair[0]["pcie"]["generation"] < (pair[0]["pcie"].get("max_generation") or 0)]
     busy = [gpu for gpu, counters in known if works(counters)]

@@ -9,13 +9,15 @@ __metaclass__ = type
 
 from ..machine.describe import describe
 from ..machine.topology import gpu_label
+from . import condition
 from .check_table import BY_CODE, FAULTS
 from .coherence import judge_coherence
+from .crashes import attempt, with_unread
 from .findings import fault, judged, no_answer, number_of, verdict
-from .links import links
+from .links import nvlinks, pcie_generation, pcie_width
 from .log import judge_log
 from .memory import memory
-from .peers import peers
+from .peers import COMPARED, peers
 from .presence import presence, usable
 
 # Which checks judge what gpu_node calls a problem; all else is among other_problems.
@@ -33,6 +35,7 @@ JUDGES = {
     "nvml_unavailable": ("nvml", "driver_library"),
     "pcie_link_narrow": ("pcie_width",),
 }
+COHERENCE = tuple(code for code, one in BY_CODE.items() if one.category == "coherence")
 # What an idle or power-capped GPU has is normal, and none of these.
 THROTTLING = [one.code for one in BY_CODE["throttling"].faults]
 
@@ -58,16 +61,35 @@ def judge(node, readings, limits):
 
 def judge_checks(node, readings, limits):
     """Return what every check that applies to the node judged; a check that is skipped still knows its problems."""
-    entries = judge_coherence(node)
+    entries = attempt(COHERENCE, judge_coherence, node)
     if node["gpus"] or limits["gpu_count"]:
-        entries += presence(node, readings["counters"], limits)
+        entries += attempt(("gpu_count", "gpu_answers"), presence, node, readings["counters"], limits)
     if node["gpus"]:
         gpus = usable(node, readings["counters"])
-        entries += links(node, gpus) + memory(gpus, limits) + [judge_log(node, readings["log"], limits)]
-        answering = [gpu for gpu, dummy in gpus]
-        entries += clocks(gpus, limits) + pending_modes(answering) + peers(answering)
-        entries.append(others(node, {entry["check"] for entry in entries}))
+        for checks, judge_some, arguments in steps(node, gpus, readings, limits):
+            entries += attempt(checks, judge_some, *arguments)
+        entries = with_unread(entries, gpus)
+        entries += attempt(("other_problems",), others, node, {entry["check"] for entry in entries})
     return entries
+
+
+def steps(node, gpus, readings, limits):
+    """Return [(checks, function, its arguments)] of what is judged of GPUs that answer; one that crashes stops no other."""
+    answering = [gpu for gpu, dummy in gpus]
+    context = {"limits": limits, "uptime_seconds": (readings.get("host") or {}).get("uptime_seconds")}
+    found = [
+        (("pcie_width",), pcie_width, (answering,)),
+        (("pcie_generation",), pcie_generation, (gpus,)),
+        (("nvlinks",), nvlinks, (node, gpus)),
+        (("ecc_errors", "row_remapping", "page_retirement"), memory, (gpus, limits)),
+    ]
+    found += [((row[0],), condition.condition, (row[0], gpus, context)) for row in condition.CONDITIONS]
+    return found + [
+        (("xid",), judge_log, (node, readings["log"], limits)),
+        (("throttling", "persistence_mode"), clocks, (gpus, limits)),
+        (("pending_modes",), pending_modes, (answering,)),
+        (tuple(row[0] for row in COMPARED), peers, (answering,)),
+    ]
 
 
 def clocks(gpus, limits):

@@ -39,6 +39,13 @@ def xid(number: int, machine: Machine, gpu: int = 0, rest: str = "pid=1") -> str
     return f"NVRM: Xid (PCI:{machine.gpus[gpu].address[:-2]}): {number}, {rest}\n"
 
 
+# A function that the library does not have, and fields that the driver does not know or refuses as invalid.
+UNKNOWN_TO_OLD_DRIVERS = (
+    ("sram", 13), ("row_histogram", 13), ("inforom_valid", 3), ("temperature_margin", 13), ("processes", 13), ("field.94", 2),
+    ("field.230", 2), ("field.194", 3), ("field.82", 3), ("field.6", 3), ("field.161", 3), ("field.162", 3), ("field.163", 3),
+)  # fmt: skip
+
+
 def _answers() -> "list[Fault]":
     hgx, a40 = machines.hgx_h100(), machines.a40_pcie()
     found = [
@@ -76,6 +83,47 @@ def _counters() -> "list[Fault]":
         Fault("narrow PCIe link", a40.change(3, width=8), "degraded"),
         Fault("slow PCIe link at work", said(a40, 0, ("throttle_reasons", "0"), ("pcie_generation", "2")), "degraded"),
     ]
+
+
+def _condition() -> "list[Fault]":
+    """What a GPU says of its own parts; fields by the numbers of nvml.h."""
+    a40, hgx, dgx, b200 = machines.a40_pcie(), machines.hgx_h100(), machines.dgx_a100(), machines.hgx_b200()
+    v100, tray = machines.v100_cube_mesh(), machines.gb200_tray()
+    found = [
+        Fault("SRAM above its threshold", said(hgx, 2, ("sram", "1 3 0")), "degraded"),
+        Fault("SRAM of Ampere above its threshold", said(dgx, 7, ("sram", "1 0 9")), "degraded"),
+        Fault("a bank without spare rows", said(hgx, 1, ("row_histogram", "639 0 0 0 1")), "degraded"),
+        Fault("all banks without spare rows", said(a40, 1, ("row_histogram", "0 0 0 0 640")), "degraded"),
+        Fault("InfoROM corrupted", said(a40, 2, ("inforom_valid", "!14")), "degraded"),
+        Fault("InfoROM of all corrupted", all_said(hgx, ("inforom_valid", "!14")), "degraded"),
+        Fault("hot by T.Limit", said(hgx, 0, ("temperature_margin", "0")), "degraded"),
+        Fault("beyond T.Limit", said(tray, 3, ("temperature_margin", "-3")), "degraded"),
+        Fault("hot by degrees", said(a40, 0, ("temperature", "91")), "degraded"),
+        Fault("at its slowdown temperature", said(v100, 0, ("temperature", "92")), "degraded"),
+        Fault("hot memory", said(dgx, 0, ("field.82", "95")), "degraded"),
+        Fault("many PCIe replays", said(hgx, 6, ("field.94", "4000000000")), "degraded"),
+        Fault("many PCIe replays of an older link", said(v100, 6, ("field.94", "90000000")), "degraded"),
+        Fault("recovery of NVLink 5", said(b200, 4, ("field.215.17", "1")), "degraded"),
+    ]
+    links = (("recovery", 162), ("replay", 161))
+    found += [Fault(f"one {name} of NVLink 4", said(hgx, 4, (f"field.{n}.7", "1")), "degraded") for name, n in links]
+    links = (("recovery", 59), ("replay", 52))
+    found += [Fault(f"one {name} of older NVLinks", said(dgx, 4, (f"field.{n}", "1")), "degraded") for name, n in links]
+    actions = (
+        (1, "failed"),
+        (2, "failed"),
+        (3, "failed"),
+        (4, "failed"),
+        (5, "degraded"),
+        (6, "failed"),
+        (7, "failed"),
+        (8, "degraded"),
+    )
+    found += [Fault(f"recovery action {n}", said(hgx, 5, ("field.230", str(n))), verdict) for n, verdict in actions]
+    questions = ("sram", "row_histogram", "inforom_valid", "temperature_margin", "field.94", "field.215", "field.230")
+    found += [Fault(f"no permission for {key}", said(b200, 3, (key, "!4")), "unknown") for key in questions]
+    questions = ("temperature", "temperature_threshold.1", "field.82", "field.52", "field.59")
+    return found + [Fault(f"no permission for {key}", said(dgx, 3, (key, "!4")), "unknown") for key in questions]
 
 
 def _fabric() -> "list[Fault]":
@@ -158,7 +206,7 @@ def _log() -> "list[Fault]":
 
 
 def faults() -> "list[Fault]":
-    return [*_answers(), *_counters(), *_fabric(), *_peers(), *_log()]
+    return [*_answers(), *_counters(), *_condition(), *_fabric(), *_peers(), *_log()]
 
 
 def healthy() -> "list[Fault]":
@@ -184,5 +232,28 @@ def healthy() -> "list[Fault]":
         ),
         Fault("no firmware told", all_said(hgx, ("vbios", "!3"), ("inforom", "!3"), ("max_clocks", "!3")), "ok"),
         Fault("firmware told by some", said(hgx, 0, ("vbios", "!3"), ("inforom", "!13"), ("max_clocks", "!3")), "ok"),
+        Fault(
+            "hot and well", all_said(hgx, ("temperature_margin", "3"), ("temperature", "84"), ("field.82", "94")), "ok"
+        ),
+        Fault("hot in degrees and well", all_said(dgx, ("temperature", "89"), ("field.82", "94")), "ok"),
+        Fault("some PCIe replays", all_said(hgx, ("field.94", "1000")), "ok"),
+        Fault("CRC errors that links corrected", said(hgx, 1, ("field.163.3", "250")), "ok"),
+        Fault(
+            "rows remapped long ago",
+            said(
+                hgx,
+                1,
+                ("remapped_rows", "3 2 0 0"),
+                ("row_histogram", "637 2 1 0 0"),
+                ("field.6", "2"),
+                ("sram", "0 1 0"),
+            ),
+            "ok",
+        ),
+        Fault(
+            "none of the newer questions",
+            all_said(hgx, *((key, f"!{code}") for key, code in UNKNOWN_TO_OLD_DRIVERS)),
+            "ok",
+        ),
         Fault("power cap and idle", all_said(a40, ("throttle_reasons", "0x5")), "ok"),
     ]

@@ -88,6 +88,7 @@ class Machine:
     library: "str | None" = "535.309.01"
     kernel_modules: str = "proprietary"
     cuda: int = 12020
+    uptime: int = 10 * 24 * 3600  # seconds
     several_bridges: "tuple[str, ...]" = ()  # bridges with ACS redirection
 
     def without_driver(self) -> "Machine":

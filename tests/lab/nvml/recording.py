@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-from .machine import Gpu, Machine, Nic
+from .machine import Gpu, Machine, Model, Nic
 
 SOURCE = Path(__file__).with_name("simulated_nvml.c")
 SPEEDS = {1: "2.5 GT/s PCIe", 3: "8.0 GT/s PCIe", 4: "16.0 GT/s PCIe", 5: "32.0 GT/s PCIe"}
@@ -112,7 +112,7 @@ def write_nic(sys: Path, nic: Nic) -> None:
 
 
 def write_procfs(machine: Machine, proc: Path) -> None:
-    proc.mkdir(parents=True, exist_ok=True)
+    write(proc, {"uptime": f"{machine.uptime}.25 {machine.uptime}.50\n"})
     if machine.driver is None:
         return
     kind = "Open Kernel Module for x86_64" if machine.kernel_modules == "open" else "x86_64 Kernel Module"
@@ -177,6 +177,7 @@ def gpu_profile(gpu: Gpu, switched: bool) -> "Iterator[str]":
         yield from (f"mig {int(bool(gpu.mig))} {int(bool(gpu.mig))}", "mig_max_devices 7")
     # Made up, and the same for all models: only whether they differ counts.
     yield from ("vbios 96.00.00.00.01", "inforom G520.0200.00.05", "max_clocks 1980 1980 2619")
+    yield from condition(model)
     yield "performance_state 0"
     yield "throttle_reasons 1"  # idle
     if switched:
@@ -187,6 +188,26 @@ def gpu_profile(gpu: Gpu, switched: bool) -> "Iterator[str]":
         kind, remote = gpu.links[number] if number < len(gpu.links) else ("gpu", None)
         active = int(number < len(gpu.links))
         yield f"link.{number} {active} {model.nvlink_version} {REMOTE_TYPES[kind]} {remote or '-'}"
+
+
+def condition(model: Model) -> "Iterator[str]":
+    """What a GPU says of its own parts. Made up, and the same for all models of a generation; which there are follows nvml.h."""
+    ampere, ada = model.architecture >= 7, model.architecture >= 8
+    yield from ("temperature 34", "processes ", "field.94 0")
+    # T.Limits on Ada and newer, degrees Celsius before.
+    yield from ("temperature_margin 53", "field.194 -2") if ada else ("temperature_threshold.1 92",)
+    if model.ecc:
+        yield from ("inforom_valid 1", "field.6 0")
+    if model.ecc and ampere:
+        yield from ("sram 0 0 0", "row_histogram 640 0 0 0 0")
+    if model.mig:  # what has MIG has memory with a sensor of its own
+        yield from ("field.82 40",) if ada else ("field.82 40", "temperature_threshold.2 95")
+    if model.architecture >= 9:
+        yield "field.230 0"
+    if model.nvlinks:
+        yield from {9: ("field.161 0", "field.162 0", "field.163 0"), 10: ("field.215 0",)}.get(
+            model.architecture, ("field.38 0", "field.45 0", "field.52 0", "field.59 0")
+        )
 
 
 def build_library(place: Path) -> Path:

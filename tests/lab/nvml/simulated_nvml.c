@@ -11,6 +11,7 @@
  * "<index> lost <n>": no handle, as of a GPU that was lost before the program began. "<index> failing <n> <calls>": after so
  * many calls of a program for this GPU, each further one fails with <n>, for the handle too: a GPU that is lost meanwhile.
  */
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -422,21 +423,35 @@ int nvmlDeviceGetNvLinkRemotePciInfo_v2(handle device, unsigned link, pci_info *
     return OK;
 }
 
-/* NVML_FI_DEV_NVLINK_GET_SPEED only: "link_speed.<n>", else "link_speed", MB/s. Without either the driver does not know the field. */
+/* "field.<id>.<scope>", else "field.<id>"; NVML_FI_DEV_NVLINK_GET_SPEED also "link_speed.<n>", else "link_speed", MB/s. A field without
+ * a line is one that the driver or the GPU does not know. Types as in the real library: T.Limits are signed, recovery action and PCIe
+ * counters are unsigned int, memory errors and link counters unsigned long long. */
 typedef struct { unsigned field, scope; long long timestamp, latency; unsigned type, rc; unsigned long long value; } field_value;
+enum { LINK_SPEED = 164, PCIE_REPLAYS = 94, MEMORY_TEMPERATURE = 82, FIRST_TLIMIT = 193, LAST_TLIMIT = 196, RECOVERY_ACTION = 230 };
+static unsigned type_of(unsigned field) {
+    if (field >= FIRST_TLIMIT && field <= LAST_TLIMIT) return 5; /* NVML_VALUE_TYPE_SIGNED_INT */
+    if (field == LINK_SPEED || field == PCIE_REPLAYS || field == MEMORY_TEMPERATURE || field == RECOVERY_ACTION) return 1;
+    return 3; /* NVML_VALUE_TYPE_UNSIGNED_LONG_LONG; 1 is NVML_VALUE_TYPE_UNSIGNED_INT */
+}
+static int field_text(handle device, unsigned field, unsigned scope, char *value, size_t size) {
+    char keys[4][32];
+    int rc = NOT_SUPPORTED;
+    snprintf(keys[0], sizeof keys[0], "field.%u.%u", field, scope);
+    snprintf(keys[1], sizeof keys[1], "field.%u", field);
+    snprintf(keys[2], sizeof keys[2], "link_speed.%u", scope);
+    snprintf(keys[3], sizeof keys[3], "link_speed");
+    for (int n = 0; n < (field == LINK_SPEED ? 4 : 2) && rc == NOT_SUPPORTED; n++) rc = get(section_of(device), keys[n], value, size);
+    return rc;
+}
 int nvmlDeviceGetFieldValues(handle device, int count, field_value *values) {
     char value[64];
     int rc = device_text(device, "uuid", value, sizeof value);
     if (rc != OK) return rc;
     for (int n = 0; n < count; n++) {
-        char key[32];
-        unsigned speed = 0;
-        snprintf(key, sizeof key, "link_speed.%u", values[n].scope);
-        rc = values[n].field != 164 ? NOT_SUPPORTED : device_numbers(device, key, &speed, NULL);
-        if (rc == NOT_SUPPORTED && values[n].field == 164) rc = device_numbers(device, "link_speed", &speed, NULL);
+        rc = field_text(device, values[n].field, values[n].scope, value, sizeof value);
         values[n].rc = (unsigned)rc;
-        values[n].type = 1; /* NVML_VALUE_TYPE_UNSIGNED_INT */
-        values[n].value = speed;
+        values[n].type = type_of(values[n].field);
+        values[n].value = rc != OK ? 0 : values[n].type == 5 ? (unsigned)atoi(value) : strtoull(value, NULL, 10);
     }
     return OK;
 }
@@ -517,4 +532,81 @@ int nvmlDeviceGetCurrentClocksThrottleReasons(handle device, unsigned long long 
 }
 int nvmlDeviceGetCurrentClocksEventReasons(handle device, unsigned long long *reasons) {
     return nvmlDeviceGetCurrentClocksThrottleReasons(device, reasons);
+}
+
+/* "sram <threshold exceeded> <uncorrected parity> <uncorrected SEC-DED>", of the GPU's life */
+typedef struct {
+    unsigned version;
+    unsigned long long aggregate_parity, aggregate_secded, aggregate_corrected, volatile_parity, volatile_secded, volatile_corrected;
+    unsigned long long l2, sm, pcie, mcu, other;
+    unsigned threshold_exceeded;
+} sram_status;
+int nvmlDeviceGetSramEccErrorStatus(handle device, sram_status *status) {
+    char value[64] = "";
+    unsigned exceeded = 0;
+    unsigned long long parity = 0, secded = 0;
+    int rc = device_text(device, "sram", value, sizeof value);
+    if (rc != OK) return rc;
+    if (status->version != (1u << 24 | sizeof *status)) return ARGUMENT_VERSION_MISMATCH;
+    if (sscanf(value, "%u %llu %llu", &exceeded, &parity, &secded) != 3) return INVALID_ARGUMENT;
+    memset(&status->aggregate_parity, 0, sizeof *status - offsetof(sram_status, aggregate_parity));
+    status->threshold_exceeded = exceeded;
+    status->aggregate_parity = parity;
+    status->aggregate_secded = secded;
+    return OK;
+}
+
+/* "row_histogram <max> <high> <partial> <low> <none>": banks by the spare rows that they have left */
+typedef struct { unsigned max, high, partial, low, none; } row_histogram;
+int nvmlDeviceGetRowRemapperHistogram(handle device, row_histogram *banks) {
+    char value[64] = "";
+    int rc = device_text(device, "row_histogram", value, sizeof value);
+    if (rc != OK) return rc;
+    return sscanf(value, "%u %u %u %u %u", &banks->max, &banks->high, &banks->partial, &banks->low, &banks->none) == 5 ? OK : INVALID_ARGUMENT;
+}
+
+/* "inforom_valid 1", or "!14" for one that is corrupted */
+int nvmlDeviceValidateInforom(handle device) {
+    char value[64] = "";
+    return device_text(device, "inforom_valid", value, sizeof value);
+}
+
+/* "temperature", "temperature_threshold.<type>", "temperature_margin": degrees Celsius */
+int nvmlDeviceGetTemperature(handle device, unsigned sensor, unsigned *degrees) {
+    return sensor == 0 ? device_numbers(device, "temperature", degrees, NULL) : INVALID_ARGUMENT;
+}
+int nvmlDeviceGetTemperatureThreshold(handle device, unsigned type, unsigned *degrees) {
+    char key[40];
+    snprintf(key, sizeof key, "temperature_threshold.%u", type);
+    return device_numbers(device, key, degrees, NULL);
+}
+typedef struct { unsigned version; int margin; } margin_temperature;
+int nvmlDeviceGetMarginTemperature(handle device, margin_temperature *info) {
+    char value[64] = "";
+    int rc = device_text(device, "temperature_margin", value, sizeof value);
+    if (rc != OK) return rc;
+    if (info->version != (1u << 24 | sizeof *info)) return ARGUMENT_VERSION_MISMATCH;
+    info->margin = atoi(value);
+    return OK;
+}
+
+/* "processes <pid>:<MiB> …", those that compute */
+typedef struct { unsigned pid; unsigned long long used; unsigned gpu_instance, compute_instance; } process_info;
+int nvmlDeviceGetComputeRunningProcesses_v3(handle device, unsigned *count, process_info *infos) {
+    char value[512] = "", *next = value;
+    process_info found[32];
+    unsigned number = 0, room = *count;
+    unsigned long long mib = 0;
+    int rc = device_text(device, "processes", value, sizeof value), length = 0;
+    if (rc != OK) return rc;
+    while (number < 32 && sscanf(next, " %u:%llu%n", &found[number].pid, &mib, &length) == 2) {
+        found[number].used = mib << 20;
+        found[number].gpu_instance = found[number].compute_instance = 0xFFFFFFFF;
+        next += length;
+        number++;
+    }
+    *count = number;
+    if (number > room) return INSUFFICIENT_SIZE;
+    if (number) memcpy(infos, found, number * sizeof *found);
+    return OK;
 }

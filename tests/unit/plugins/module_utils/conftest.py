@@ -9,6 +9,7 @@ import shutil
 
 import pytest
 from ansible_collections.allreduce.gpu.plugins.module_utils.health import reading as health_reading
+from ansible_collections.allreduce.gpu.plugins.module_utils.health.host_reading import read_host
 from ansible_collections.allreduce.gpu.plugins.module_utils.health.verdict import judge
 from ansible_collections.allreduce.gpu.plugins.module_utils.machine import gpu_node
 from ansible_collections.allreduce.gpu.plugins.module_utils.machine.files import FileTree
@@ -47,24 +48,25 @@ def counters(measure, library):
     """A function that records a machine and reads its health counters."""
 
     def read(machine: Machine) -> dict:
-        measure(machine)
+        node = measure(machine)
         with open_nvml(str(library)) as (nvml, unavailable):
             assert unavailable is None
-            return health_reading.read_gpus(nvml)
+            return health_reading.read_gpus(nvml, node["gpus"])
 
     return read
 
 
 @pytest.fixture
-def examine(measure, library):
+def examine(measure, library, tmp_path):
     """A function that records a machine with persistence mode and judges it as gpu_health does."""
 
     def examined(machine: Machine, log="", **limits) -> dict:
         node = measure(persistent(machine))
         name = str(library) if machine.library else "libnone.so.1"
         with open_nvml(name) as (nvml, dummy_problem):
-            read = health_reading.read_gpus(nvml) if nvml else {}
-        return judge(node, {"counters": read, "log": log}, {**LIMITS, **limits})
+            read = health_reading.read_gpus(nvml, node["gpus"]) if nvml else {}
+        host = read_host(FileTree(str(tmp_path / "sys")), FileTree(str(tmp_path / "proc")))
+        return judge(node, {"counters": read, "log": log, "host": host}, {**LIMITS, **limits})
 
     return examined
 

@@ -1,0 +1,48 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A check that crashes, on reading or on judging, is unknown: it condemns no node, stops no other check, and is never well."""
+
+from __future__ import absolute_import, division, print_function
+
+__metaclass__ = type
+
+from ..machine.topology import gpu_label
+from .findings import finding, judged
+
+EXPECTED = "a judgement"
+# What the readers of health.reading read for.
+READERS = {
+    "read_memory": ("ecc_errors", "row_remapping", "page_retirement", "sram_errors", "spare_rows"),
+    "read_clocks": ("throttling", "pcie_generation"),
+    "read_condition": ("temperature", "inforom"),
+    "read_fields": ("aggregate_errors", "nvlink_errors", "pcie_replays", "recovery_action"),
+}
+
+
+def attempt(checks, judge, *arguments):
+    """Return what a function judged, an entry or several, or that each of its checks crashed."""
+    try:
+        found = judge(*arguments)
+        return found if isinstance(found, list) else [found]
+    except Exception as error:  # pylint: disable=broad-except
+        return [judged(check, EXPECTED, None, [crash(check, type(error).__name__)]) for check in checks]
+
+
+def crash(check, what, gpu=None):
+    action = "the check crashed (%s): report it with what gpu_facts says of the node" % what
+    return finding(check, EXPECTED, None, "unknown", action, gpu, "monitor")
+
+
+def with_unread(entries, gpus):
+    """Return the entries, with each check unknown whose counters a reader failed to read; ``gpus``: [(gpu, counters)]."""
+    entries = list(entries)
+    for gpu, counters in gpus:
+        for reader, what in sorted((counters.get("nvml_errors") or {}).items()):
+            for check in READERS.get(reader, ()):
+                found = [entry for entry in entries if entry["check"] == check]
+                if not found:
+                    found = [judged(check, EXPECTED, None)]
+                    entries += found
+                found[0]["findings"].append(crash(check, what, gpu_label(gpu)))
+    return entries
