@@ -52,6 +52,7 @@ options:
       - temperature
       - recovery_action
       - inforom
+      - stale_processes
       - xid
       - throttling
       - persistence_mode
@@ -124,6 +125,10 @@ options:
       - Where the kernel log is. Where the default has lost its beginning, the messages of this boot are taken from the journal.
     type: path
     default: /dev/kmsg
+  root:
+    description: Directory to read in place of the root directory, to examine a recorded machine. Sysfs and procfs have options of their own.
+    type: path
+    default: /
 """
 
 EXAMPLES = r"""
@@ -231,6 +236,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ..module_utils.health import kernel_log
 from ..module_utils.health.check_table import BY_CODE, OPTIONS
 from ..module_utils.health.host_reading import read_host
+from ..module_utils.health.processes import read_processes
 from ..module_utils.health.reading import read_gpus
 from ..module_utils.health.verdict import judge
 from ..module_utils.machine.files import FileTree
@@ -245,6 +251,7 @@ def main():
             OPTIONS,
             skip_checks={"type": "list", "elements": "str", "default": [], "choices": list(BY_CODE)},
             kernel_log={"type": "path", "default": "/dev/kmsg"},
+            root={"type": "path", "default": "/"},
             sysfs_root={"type": "path", "default": "/sys"},
             procfs_root={"type": "path", "default": "/proc"},
             nvml_library={"type": "str", "default": "libnvidia-ml.so.1"},
@@ -253,12 +260,13 @@ def main():
     )
     options = module.params
 
-    sys_tree, proc_tree = FileTree(options["sysfs_root"]), FileTree(options["procfs_root"])
+    sys_tree, proc_tree, tree = [FileTree(options[name]) for name in ("sysfs_root", "procfs_root", "root")]
     node = measure(sys_tree, proc_tree, options["nvml_library"])
     with open_nvml(options["nvml_library"]) as (nvml, dummy_state):
-        counters = read_gpus(nvml, node["gpus"]) if nvml else {}
+        processes = read_processes(lambda: read_gpus(nvml, node["gpus"]) if nvml else {}, proc_tree, tree)
     readings = {
-        "counters": counters,
+        "counters": processes[0],
+        "processes": processes[1],
         "log": kernel_log.read(options["kernel_log"]),
         "host": read_host(sys_tree, proc_tree),
     }

@@ -15,7 +15,7 @@ EXPECTED = "a judgement"
 READERS = {
     "read_memory": ("ecc_errors", "row_remapping", "page_retirement", "sram_errors", "spare_rows"),
     "read_clocks": ("throttling", "pcie_generation"),
-    "read_condition": ("temperature", "inforom"),
+    "read_condition": ("temperature", "inforom", "stale_processes"),
     "read_fields": ("aggregate_errors", "nvlink_errors", "pcie_replays", "recovery_action"),
 }
 

@@ -19,6 +19,7 @@ from .log import judge_log
 from .memory import memory
 from .peers import COMPARED, peers
 from .presence import presence, usable
+from .processes import stale_processes
 
 # Which checks judge what gpu_node calls a problem; all else is among other_problems.
 JUDGES = {
@@ -85,6 +86,7 @@ def steps(node, gpus, readings, limits):
     ]
     found += [((row[0],), condition.condition, (row[0], gpus, context)) for row in condition.CONDITIONS]
     return found + [
+        (("stale_processes",), stale_processes, (gpus, readings.get("processes"))),
         (("xid",), judge_log, (node, readings["log"], limits)),
         (("throttling", "persistence_mode"), clocks, (gpus, limits)),
         (("pending_modes",), pending_modes, (answering,)),

@@ -126,6 +126,37 @@ def _condition() -> "list[Fault]":
     return found + [Fault(f"no permission for {key}", said(dgx, 3, (key, "!4")), "unknown") for key in questions]
 
 
+def process(pid: int, cgroup: str, state: str = "S (sleeping)", comm: str = "python3") -> "dict[str, str]":
+    """The files of a process below /proc."""
+    files = {"status": f"Name:\t{comm}\nState:\t{state}\n", "cgroup": f"0::{cgroup}\n", "comm": f"{comm}\n",
+             f"task/{pid}/status": f"State:\t{state}\n"}  # fmt: skip
+    return {f"proc/{pid}/{name}": text for name, text in files.items()}
+
+
+SESSION = "/user.slice/user-1000.slice/session-%s.scope"
+
+
+def _processes() -> "list[Fault]":
+    hgx = machines.hgx_h100()
+    busy = said(hgx, 2, ("processes", "4711:71680"))
+    closing = {"root/run/systemd/sessions/8": "UID=1000\nACTIVE=0\nSTATE=closing\n"}
+    several = said(said(hgx, 2, ("processes", "4711:71680 4712:512")), 5, ("processes", "4712:512"))
+    return [
+        Fault("a process that is gone holds memory", busy, "degraded"),
+        Fault(
+            "a zombie holds memory",
+            busy.with_files(process(4711, "/system.slice/job.service", "Z (zombie)")),
+            "degraded",
+        ),
+        Fault("a process of a session that is gone", busy.with_files(process(4711, SESSION % 6)), "degraded"),
+        Fault(
+            "a process of a session that closes", busy.with_files({**process(4711, SESSION % 8), **closing}), "degraded"
+        ),
+        Fault("one of two processes is gone", several.with_files(process(4711, SESSION % 7)), "degraded"),
+        Fault("no permission for processes", said(hgx, 2, ("processes", "!4")), "unknown"),
+    ]
+
+
 def _fabric() -> "list[Fault]":
     hgx, dgx, b200, tray = machines.hgx_h100(), machines.dgx_a100(), machines.hgx_b200(), machines.gb200_tray()
     bare = replace(hgx, nvswitches=(), gpus=tuple(
@@ -206,7 +237,21 @@ def _log() -> "list[Fault]":
 
 
 def faults() -> "list[Fault]":
-    return [*_answers(), *_counters(), *_condition(), *_fabric(), *_peers(), *_log()]
+    return [*_answers(), *_counters(), *_condition(), *_processes(), *_fabric(), *_peers(), *_log()]
+
+
+def _working() -> "list[Fault]":
+    """Processes that belong to something that runs, or of which nobody can tell."""
+    busy = said(machines.hgx_h100(), 2, ("processes", "4711:71680"))
+    threads = {"proc/4711/task/4790/status": "State:\tR (running)\n"}
+    places = {
+        "a session": process(4711, SESSION % 7), "a unit": process(4711, "/system.slice/train.service"),
+        "a user's unit": process(4711, "/user.slice/user-1000.slice/user@1000.service/app.slice/run-1.scope"),
+        "a job": process(4711, "/system.slice/slurmstepd.scope/job_12/step_0/user/task_0", "D (disk sleep)"),
+        "MPS": process(4711, SESSION % 6, comm="nvidia-cuda-mps"),
+        "its threads": {**process(4711, "/system.slice/train.service", "Z (zombie)"), **threads},
+    }  # fmt: skip
+    return [Fault(f"a process of {name}", busy.with_files(files), "ok") for name, files in places.items()]
 
 
 def healthy() -> "list[Fault]":
@@ -236,6 +281,7 @@ def healthy() -> "list[Fault]":
             "hot and well", all_said(hgx, ("temperature_margin", "3"), ("temperature", "84"), ("field.82", "94")), "ok"
         ),
         Fault("hot in degrees and well", all_said(dgx, ("temperature", "89"), ("field.82", "94")), "ok"),
+        *_working(),
         Fault("some PCIe replays", all_said(hgx, ("field.94", "1000")), "ok"),
         Fault("CRC errors that links corrected", said(hgx, 1, ("field.163.3", "250")), "ok"),
         Fault(

@@ -89,6 +89,7 @@ class Machine:
     kernel_modules: str = "proprietary"
     cuda: int = 12020
     uptime: int = 10 * 24 * 3600  # seconds
+    files: "tuple[tuple[str, str], ...]" = ()  # (path below the recorded sys, proc or root, text), after all others
     several_bridges: "tuple[str, ...]" = ()  # bridges with ACS redirection
 
     def without_driver(self) -> "Machine":
@@ -96,6 +97,10 @@ class Machine:
 
     def with_library(self, version: "str | None") -> "Machine":
         return replace(self, library=version)
+
+    def with_files(self, files: "dict[str, str]") -> "Machine":
+        """The same machine with more or other files: sys/…, proc/… of the kernel's trees, root/… of all else."""
+        return replace(self, files=(*self.files, *files.items()))
 
     def change(self, number: int, **what) -> "Machine":
         """The same machine with one GPU changed (``lost``, ``hidden``, ``width``, ``links`` …)."""

@@ -125,6 +125,21 @@ def write_procfs(machine: Machine, proc: Path) -> None:
         write(proc / "driver" / "nvidia" / "gpus" / gpu.address, {"information": text})
 
 
+def write_host(machine: Machine, root: Path) -> None:
+    """Write what is around the GPUs: processors and memory without errors, login sessions, and the first PID namespace."""
+    cpus = [int(end) for text in machine.numa.values() for part in text.split(",") for end in part.split("-")]
+    write(root / "sys" / "devices" / "system", {
+        "cpu/online": f"0-{max(cpus)}\n", "edac/mc/mc0/ue_count": "0\n", "edac/mc/mc0/ce_count": "0\n",
+        "edac/mc/mc0/dimm0/dimm_label": "CPU_SrcID#0_MC#0_Chan#0_DIMM#0\n", "edac/mc/mc0/dimm0/dimm_ue_count": "0\n",
+        "edac/mc/mc0/dimm0/dimm_ce_count": "0\n",
+    })  # fmt: skip
+    write(root / "proc", {"meminfo": "MemTotal:       1056270116 kB\nMemFree:        1000000000 kB\n"})
+    namespace = root / "proc" / "self" / "ns" / "pid"
+    namespace.parent.mkdir(parents=True, exist_ok=True)
+    namespace.symlink_to("pid:[4026531836]")
+    write(root / "root" / "run" / "systemd" / "sessions", {"7": "UID=1000\nUSER=trainer\nACTIVE=1\nSTATE=active\n"})
+
+
 def profile(machine: Machine, levels: "dict[tuple[str, str], str]") -> "Iterator[str]":
     """Lines of the NVML profile. levels: {(address, address): code} of "nvidia-smi topo -m"."""
     gpus = [gpu for gpu in machine.gpus if not gpu.hidden]
@@ -220,4 +235,6 @@ def record(machine: Machine, root: Path, levels: "dict[tuple[str, str], str] | N
     """Write root/sys, root/proc and root/profile."""
     write_sysfs(machine, root / "sys")
     write_procfs(machine, root / "proc")
+    write_host(machine, root)
+    write(root, dict(machine.files))
     (root / "profile").write_text("".join(f"{line}\n" for line in profile(machine, levels or {})))

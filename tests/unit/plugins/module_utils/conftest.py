@@ -10,6 +10,7 @@ import shutil
 import pytest
 from ansible_collections.allreduce.gpu.plugins.module_utils.health import reading as health_reading
 from ansible_collections.allreduce.gpu.plugins.module_utils.health.host_reading import read_host
+from ansible_collections.allreduce.gpu.plugins.module_utils.health.processes import read_processes
 from ansible_collections.allreduce.gpu.plugins.module_utils.health.verdict import judge
 from ansible_collections.allreduce.gpu.plugins.module_utils.machine import gpu_node
 from ansible_collections.allreduce.gpu.plugins.module_utils.machine.files import FileTree
@@ -34,6 +35,7 @@ def measure(library, tmp_path, monkeypatch):
     def measured(machine: Machine, levels=None, databases=()) -> dict:
         shutil.rmtree(tmp_path / "sys", ignore_errors=True)
         shutil.rmtree(tmp_path / "proc", ignore_errors=True)
+        shutil.rmtree(tmp_path / "root", ignore_errors=True)
         recording.record(machine, tmp_path, levels)
         ctypes.CDLL(str(library)).simulated_reset()
         monkeypatch.setenv("SIMULATED_NVML", str(tmp_path / "profile"))
@@ -63,10 +65,14 @@ def examine(measure, library, tmp_path):
     def examined(machine: Machine, log="", **limits) -> dict:
         node = measure(persistent(machine))
         name = str(library) if machine.library else "libnone.so.1"
+        sys_tree, proc_tree, tree = (FileTree(str(tmp_path / part)) for part in ("sys", "proc", "root"))
         with open_nvml(name) as (nvml, dummy_problem):
-            read = health_reading.read_gpus(nvml, node["gpus"]) if nvml else {}
-        host = read_host(FileTree(str(tmp_path / "sys")), FileTree(str(tmp_path / "proc")))
-        return judge(node, {"counters": read, "log": log, "host": host}, {**LIMITS, **limits})
+            read, processes = read_processes(
+                lambda: health_reading.read_gpus(nvml, node["gpus"]) if nvml else {}, proc_tree, tree, seconds=0
+            )
+        host = read_host(sys_tree, proc_tree)
+        readings = {"counters": read, "processes": processes, "log": log, "host": host}
+        return judge(node, readings, {**LIMITS, **limits})
 
     return examined
 
