@@ -65,6 +65,12 @@ options:
       - peer_mig_mode
       - peer_ecc_mode
       - peer_compute_mode
+      - memory_size
+      - cpu_count
+      - memory_errors
+      - machine_checks
+      - oom_kills
+      - nccl_settings
       - other_problems
   gpu_count:
     description: How many GPUs the node must have. Not set, their number is not judged.
@@ -109,6 +115,23 @@ options:
         slows down.
     type: int
     default: 2
+  memory_mib:
+    description:
+      - How many MiB of memory the node must have, as C(MemTotal) of C(/proc/meminfo) counts them. Not set, they are not
+        judged.
+    type: int
+  cpu_count:
+    description: How many logical processors of the node must be online. Not set, their number is not judged.
+    type: int
+  max_corrected_memory_errors:
+    description:
+      - How many corrected errors the node's memory may have counted since the driver of its controller was loaded. Not set,
+        their number is not judged.
+    type: int
+  oom_minutes:
+    description: For how many minutes the end of a process for lack of the node's memory is a finding. V(0) leaves it out.
+    type: int
+    default: 60
   ignored_xids:
     description:
       - Xid events in the kernel log that are no finding. Not set, those of class V(application), which restarting the application
@@ -268,7 +291,7 @@ def main():
         "counters": processes[0],
         "processes": processes[1],
         "log": kernel_log.read(options["kernel_log"]),
-        "host": read_host(sys_tree, proc_tree),
+        "host": read_host(sys_tree, proc_tree, tree),
     }
     module.exit_json(changed=False, **judge(node, readings, options))
 

@@ -32,6 +32,7 @@ NVLINK_ACTION = "reset the GPU; then look into the kernel log for Xid 74"
 NVLINK_ERRORS_ACTION = (
     "compare with the other GPUs; reset the GPU as soon as the node is idle; call the vendor where they grow again"
 )
+MODULE_ACTION = "drain the node, and have the memory module replaced"
 COOLING_ACTION = "check fans, air flow and the temperature of the room"
 
 # Of a GPU that is unlike its peers: what can be set, and what the card is.
@@ -194,6 +195,33 @@ CHECKS = (
     check("pending_modes", "health", "GPU", NVML + "/group__nvmlDeviceQueries.html: nvmlDeviceGetEccMode, nvmlDeviceGetMigMode",
           ("pending", "ECC or MIG was switched, which waits for a reset", "reboot_required", "reset", "reset the GPU")),
     *peer_checks(),
+    check("memory_size", "health", "host", "the inventory; MemTotal of proc_meminfo(5)",
+          ("fewer", "the node has less memory than declared", "degraded", "isolate",
+           "look for a memory module that failed its test at boot, in the firmware's log"),
+          memory_mib={"type": "int"}),
+    check("cpu_count", "health", "host", "the inventory; kernel, Documentation/admin-guide/cputopology.rst",
+          ("fewer", "fewer logical processors are online than declared", "degraded", "configure",
+           "look for processors that are switched off, in the firmware's settings and the kernel's arguments"),
+          cpu_count={"type": "int"}),
+    check("memory_errors", "health", "host", "kernel, Documentation/admin-guide/RAS: EDAC; zero is ours",
+          ("uncorrected", "the node's memory has had uncorrected errors", "failed", "isolate", MODULE_ACTION),
+          ("corrected", "the node's memory has had more corrected errors than tolerated", "degraded", "monitor",
+           "plan the memory module's replacement"),
+          max_corrected_memory_errors={"type": "int"}),
+    check("machine_checks", "health", "host",
+          "kernel, arch/x86/kernel/cpu/mce/core.c, drivers/edac/edac_mc.c, drivers/firmware/efi/cper.c",
+          ("memory", "the kernel's log tells of uncorrected errors of the node's memory", "failed", "isolate", MODULE_ACTION),
+          ("hardware", "the firmware tells of hardware errors that are fatal or recoverable", "degraded", "monitor",
+           "read the lines around it in the kernel's log, and call the vendor where it comes back")),
+    check("oom_kills", "health", "host", "kernel, mm/oom_kill.c; an hour is ours",
+          ("killed", "the kernel ended processes, since the node had no memory left", "degraded", "application",
+           "look at what the jobs on the node need, and whether services were ended"),
+          oom_minutes={"type": "int", "default": 60}),
+    check("nccl_settings", "health", "host", "NCCL, docs/userguide, env.rst",
+          ("override", "a variable of /etc/nccl.conf is set elsewhere, too, which goes before it", "degraded", "configure",
+           "remove it there, or leave it out of /etc/nccl.conf (role allreduce.gpu.nccl)"),
+          ("switch", "a way of NCCL's is switched off for all jobs", "degraded", "configure",
+           "remove the variable; where it is meant, skip this check")),
     check("other_problems", "health", "node", "module gpu_facts, findings",
           ("acs_redirect", "PCIe ACS redirects peer-to-peer traffic", "degraded", "configure",
            "clear it with role allreduce.gpu.pcie, unless devices are passed to guests"),

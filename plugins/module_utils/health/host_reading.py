@@ -7,10 +7,31 @@ from __future__ import absolute_import, division, print_function
 
 __metaclass__ = type
 
+import re
 
-def read_host(sys_tree, proc_tree):
-    """Return {``uptime_seconds``: None where it is not known}."""
-    return {"uptime_seconds": read_uptime(proc_tree)}
+from ..host.interrupts import members
+from ..host.nccl import read_nccl
+
+TOTAL = re.compile(r"^MemTotal:\s+(\d+) kB", re.M)
+# Counters of memory controllers: Documentation/admin-guide/RAS of the kernel.
+CONTROLLERS = "/devices/system/edac/mc"
+
+
+def read_host(sys_tree, proc_tree, tree):
+    """Return what each of READERS reads, and ``crashed``: {key: what}, of those that crashed, whose value is None."""
+    found, crashed = {}, {}
+    for key, read, trees in (
+        ("uptime_seconds", read_uptime, (proc_tree,)),
+        ("memory_mib", read_memory, (proc_tree,)),
+        ("cpus", read_cpus, (sys_tree,)),
+        ("memory_errors", read_memory_errors, (sys_tree,)),
+        ("nccl", read_nccl, (tree,)),
+    ):
+        try:
+            found[key] = read(*trees)
+        except Exception as error:  # pylint: disable=broad-except
+            found[key], crashed[key] = None, type(error).__name__
+    return dict(found, crashed=crashed)
 
 
 def read_uptime(tree):
@@ -19,3 +40,37 @@ def read_uptime(tree):
         return float((tree.text("/uptime") or "").split()[0])
     except (ValueError, IndexError):
         return None
+
+
+def read_memory(tree):
+    """Return how many MiB of memory the kernel has to give."""
+    total = TOTAL.search(tree.text("/meminfo") or "")
+    return int(total.group(1)) // 1024 if total else None
+
+
+def read_cpus(tree):
+    """Return how many logical processors are online."""
+    return len(members(tree.text("/devices/system/cpu/online"))) or None
+
+
+def read_memory_errors(tree):
+    """Return [{``name``: mc0, ``uncorrected``, ``corrected``, ``dimms``}], the last: labels of those with uncorrected errors."""
+    found = []
+    for name in tree.names(CONTROLLERS):
+        if re.match(r"mc\d+$", name):
+            place = "%s/%s" % (CONTROLLERS, name)
+            found.append(
+                {
+                    "name": name,
+                    "uncorrected": tree.number(place + "/ue_count"),
+                    "corrected": tree.number(place + "/ce_count"),
+                    "dimms": read_dimms(tree, place),
+                }
+            )
+    return found
+
+
+def read_dimms(tree, controller):
+    places = ["%s/%s" % (controller, name) for name in tree.names(controller) if re.match(r"(dimm|rank)\d+$", name)]
+    bad = [place for place in places if tree.number(place + "/dimm_ue_count")]
+    return [tree.text(place + "/dimm_label") or place.rpartition("/")[2] for place in bad]

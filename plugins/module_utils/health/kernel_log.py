@@ -16,7 +16,7 @@ from ..machine.sysfs import normalise_address
 from .xid_table import LINK_DOWN_IGNORED, RECOVERY_CHANGED
 
 RING = "/dev/kmsg"
-JOURNAL = ("journalctl", "--dmesg", "--boot", "--quiet", "--no-pager", "--output=cat")
+JOURNAL = ("journalctl", "--dmesg", "--boot", "--quiet", "--no-pager", "--output=short-monotonic")
 SECONDS = 20
 ADDRESS = r"((?:[0-9a-fA-F]{4,8}:)?[0-9a-fA-F]{2}:[0-9a-fA-F]{2}(?:\.[0-9a-fA-F])?)"
 # As the driver writes them: src/nvidia/arch/nvalloc/unix and src/nvidia/src/kernel/gpu/rc/kernel_rc.c of
@@ -27,7 +27,7 @@ EVENT = re.compile(
     r"(?P<load>loading NVIDIA UNIX )"
     r"|Xid \((?:PCI:)?" + ADDRESS + r"(?: GPU-[^)]*)?\): (?P<xid>\d+)(?P<rest>[^\n]*)"
     r"|GPU (?:at )?(?:PCI:)?" + ADDRESS + r":? (?:GPU )?(?P<bus>has fallen off the bus)"
-    r"|The NVIDIA GPU " + ADDRESS + r"(?:(?!Xid|The NVIDIA GPU)[\s\S]){0,250}?(?P<gone>fallen off the bus)"
+    r"|The NVIDIA GPU " + ADDRESS + r"(?:(?!Xid|The NVIDIA GPU)[\s\S]){0,600}?(?P<gone>fallen off the bus)"
     r"|GPU " + ADDRESS + r": RmInitAdapter (?P<init>failed)"
     r")|SXid \((?:PCI:)?" + ADDRESS + r"\): (?P<sxid>\d+), (?P<how>[Nn]on-fatal|Fatal)"
 )  # fmt: skip

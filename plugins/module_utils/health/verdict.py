@@ -9,7 +9,7 @@ __metaclass__ = type
 
 from ..machine.describe import describe
 from ..machine.topology import gpu_label
-from . import condition
+from . import condition, host
 from .check_table import BY_CODE, FAULTS
 from .coherence import judge_coherence
 from .crashes import attempt, with_unread
@@ -77,7 +77,8 @@ def judge_checks(node, readings, limits):
 def steps(node, gpus, readings, limits):
     """Return [(checks, function, its arguments)] of what is judged of GPUs that answer; one that crashes stops no other."""
     answering = [gpu for gpu, dummy in gpus]
-    context = {"limits": limits, "uptime_seconds": (readings.get("host") or {}).get("uptime_seconds")}
+    around = readings.get("host") or {}
+    context = {"limits": limits, "uptime_seconds": around.get("uptime_seconds")}
     found = [
         (("pcie_width",), pcie_width, (answering,)),
         (("pcie_generation",), pcie_generation, (gpus,)),
@@ -85,13 +86,17 @@ def steps(node, gpus, readings, limits):
         (("ecc_errors", "row_remapping", "page_retirement"), memory, (gpus, limits)),
     ]
     found += [((row[0],), condition.condition, (row[0], gpus, context)) for row in condition.CONDITIONS]
-    return found + [
-        (("stale_processes",), stale_processes, (gpus, readings.get("processes"))),
-        (("xid",), judge_log, (node, readings["log"], limits)),
-        (("throttling", "persistence_mode"), clocks, (gpus, limits)),
-        (("pending_modes",), pending_modes, (answering,)),
-        (tuple(row[0] for row in COMPARED), peers, (answering,)),
-    ]
+    return (
+        found
+        + [
+            (("stale_processes",), stale_processes, (gpus, readings.get("processes"))),
+            (("xid",), judge_log, (node, readings["log"], limits)),
+            (("throttling", "persistence_mode"), clocks, (gpus, limits)),
+            (("pending_modes",), pending_modes, (answering,)),
+            (tuple(row[0] for row in COMPARED), peers, (answering,)),
+        ]
+        + host.steps(around, readings["log"], limits)
+    )
 
 
 def clocks(gpus, limits):

@@ -157,6 +157,46 @@ def _processes() -> "list[Fault]":
     ]
 
 
+EDAC = "sys/devices/system/edac/mc/"
+
+
+def oom(seconds: "int | None", process: str = "python3") -> str:
+    """The line of the kernel's log for a process that it killed; seconds: since boot."""
+    prefix = "" if seconds is None else f"3,99,{seconds}000000,-;"
+    return f"{prefix}Out of memory: Killed process 4711 ({process}) total-vm:5424564kB, anon-rss:255676kB\n"
+
+
+def _host() -> "list[Fault]":
+    a40, hgx = machines.a40_pcie(), machines.hgx_h100()
+    conf = {"root/etc/nccl.conf": "NCCL_IB_HCA==mlx5_0\n"}
+    files = [
+        ("uncorrected memory error", "failed", {EDAC + "mc0/ue_count": "1\n"}),
+        ("uncorrected memory error of another controller", "failed", {EDAC + "mc3/ue_count": "12\n"}),
+        ("memory errors that cannot be read", "unknown", {EDAC + "mc0/ue_count": "\n"}),
+        ("a variable of NCCL goes before the file", "degraded", {**conf, "root/etc/environment": "NCCL_IB_HCA=mlx5_1\n"}),
+        ("a unit's variable goes before the file", "degraded",
+         {**conf, "root/etc/systemd/system/slurmd.service.d/a.conf": "[Service]\nEnvironment=NCCL_IB_HCA=mlx5_1\n"}),
+    ]  # fmt: skip
+    for name in ("NCCL_P2P_DISABLE", "NCCL_SHM_DISABLE", "NCCL_IB_DISABLE"):
+        files.append(
+            (f"{name} left over in a profile", "degraded", {"root/etc/profile.d/nccl.sh": f"export {name}=1\n"})
+        )
+        files.append((f"{name} left over in nccl.conf", "degraded", {"root/etc/nccl.conf": f"{name}=1\n"}))
+    found = [Fault(name, a40.with_files(what), verdict) for name, verdict, what in files]
+    lines = [
+        ("killed for lack of memory", "degraded", oom(a40.uptime - 600)),
+        ("killed for lack of memory, in a journal", "degraded",
+         f"[{a40.uptime - 600}.000100] gpu-7 kernel: Out of memory: Killed process 12 (sshd) total-vm:1kB\n"),
+        ("killed for lack of memory, by an older kernel", "degraded", "Out of memory: Kill process 7 (a) score 9 or sacrifice child\n"),
+        ("uncorrected error in a process", "failed", "4,1,5,-;mce: Uncorrected hardware memory error in user-access at af34214200\n"),
+        ("uncorrected error of a controller", "failed",
+         "4,1,5,-;EDAC MC0: 1 UE memory read error on CPU_SrcID#0_MC#0_Chan#0_DIMM#0 (channel:0 slot:0 page:0x0)\n"),
+        ("fatal hardware error", "degraded", "4,1,5,-;{1}[Hardware Error]: event severity: fatal\n"),
+        ("recoverable hardware error", "degraded", "4,1,5,-;{2}[Hardware Error]: event severity: recoverable\n"),
+    ]  # fmt: skip
+    return found + [Fault(name, hgx, verdict, line) for name, verdict, line in lines]
+
+
 def _fabric() -> "list[Fault]":
     hgx, dgx, b200, tray = machines.hgx_h100(), machines.dgx_a100(), machines.hgx_b200(), machines.gb200_tray()
     bare = replace(hgx, nvswitches=(), gpus=tuple(
@@ -237,7 +277,7 @@ def _log() -> "list[Fault]":
 
 
 def faults() -> "list[Fault]":
-    return [*_answers(), *_counters(), *_condition(), *_processes(), *_fabric(), *_peers(), *_log()]
+    return [*_answers(), *_counters(), *_condition(), *_processes(), *_host(), *_fabric(), *_peers(), *_log()]
 
 
 def _working() -> "list[Fault]":
@@ -252,6 +292,26 @@ def _working() -> "list[Fault]":
         "its threads": {**process(4711, "/system.slice/train.service", "Z (zombie)"), **threads},
     }  # fmt: skip
     return [Fault(f"a process of {name}", busy.with_files(files), "ok") for name, files in places.items()]
+
+
+def _well_around() -> "list[Fault]":
+    """What the machine around the GPUs says that is no fault of it."""
+    a40 = machines.a40_pcie()
+    lines = {
+        "a job beyond its own memory": oom(a40.uptime - 60).replace("Out", "Memory cgroup out"),
+        "killed long ago": oom(a40.uptime - 7200),
+        "corrected machine checks": "4,1,5,-;mce: [Hardware Error]: Machine check events logged\n"
+        "4,2,6,-;[Hardware Error]: Corrected error, no action required.\n4,3,7,-;{1}[Hardware Error]: event severity: corrected\n",
+    }
+    files = {
+        "corrected memory errors": {EDAC + "mc0/ce_count": "1200\n"},
+        "variables of NCCL that override nothing": {
+            "root/etc/nccl.conf": "NCCL_IB_HCA==mlx5_0\nNCCL_P2P_DISABLE=0\n",
+            "root/etc/environment": "NCCL_DEBUG=WARN\n",
+        },
+    }
+    found = [Fault(name, a40, "ok", line) for name, line in lines.items()]
+    return found + [Fault(name, a40.with_files(what), "ok") for name, what in files.items()]
 
 
 def healthy() -> "list[Fault]":
@@ -282,6 +342,7 @@ def healthy() -> "list[Fault]":
         ),
         Fault("hot in degrees and well", all_said(dgx, ("temperature", "89"), ("field.82", "94")), "ok"),
         *_working(),
+        *_well_around(),
         Fault("some PCIe replays", all_said(hgx, ("field.94", "1000")), "ok"),
         Fault("CRC errors that links corrected", said(hgx, 1, ("field.163.3", "250")), "ok"),
         Fault(

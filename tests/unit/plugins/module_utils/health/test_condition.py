@@ -25,6 +25,7 @@ def told(found):
         (("sram", "1 3 2"), {}, ("sram_errors", "below NVIDIA's threshold", "5 uncorrected, above the threshold", "degraded", "isolate")),
         (("row_histogram", "600 30 8 0 2"), {}, ("spare_rows", "at most 0 banks without", 2, "degraded", "monitor")),
         (("row_histogram", "600 30 8 0 2"), {"max_exhausted_banks": 2}, None),
+        (("row_histogram", "600 30 8 1 1"), {}, ("spare_rows", "at most 0 banks without", 1, "degraded", "monitor")),
         (("field.6", "9"), {"max_aggregate_errors": 8}, ("aggregate_errors", "at most 8", 9, "degraded", "monitor")),
         (("field.6", "9"), {"max_aggregate_errors": 9}, None),
         (("field.6", "9"), {}, None),

@@ -50,6 +50,12 @@ def found(text):
             "NVRM: fallen off the bus and is not responding to commands.",
             ("off_bus", "0000:5d:00", None),
         ),
+        (
+            "[  102.334455] gpu-7 kernel: NVRM: The NVIDIA GPU 0000:5d:00.0\n                             NVRM: (PCI ID: 10de:2330)\n"
+            "                             NVRM: installed in this system has\n                             NVRM: fallen off the bus",
+            ("off_bus", "0000:5d:00", None),
+        ),
+        ("[99.000001] gpu-7 kernel: NVRM: Xid (PCI:0000:07:00): 79, pid=1", ("xid", "0000:07:00", 79)),
         ("NVRM: GPU 0000:04:00.0: RmInitAdapter failed! (0x62:0x40:2192)", ("init", "0000:04:00", None)),
     ],
 )

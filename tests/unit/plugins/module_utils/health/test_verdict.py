@@ -30,7 +30,7 @@ def test_a_node_that_is_well_and_what_was_judged():
         ("coherence", "module_loaded"), ("coherence", "driver_library"), ("coherence", "nvml"),
         ("health", "gpu_count"), ("health", "gpu_answers"), ("health", "pcie_width"), ("health", "ecc_errors"),
         ("health", "row_remapping"), ("health", "xid"), ("health", "throttling"), ("health", "persistence_mode"),
-        ("health", "pending_modes"), ("health", "other_problems"),
+        ("health", "pending_modes"), ("health", "oom_kills"), ("health", "machine_checks"), ("health", "other_problems"),
     ]  # fmt: skip
     assert found["counters"]["GPU0"]["uncorrected_errors"] == 0
 

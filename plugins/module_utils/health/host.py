@@ -1,0 +1,104 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Judge the machine around the GPUs: memory and processors, their errors, and what overrides NCCL's settings."""
+
+from __future__ import absolute_import, division, print_function
+
+__metaclass__ = type
+
+from .crashes import crash
+from .findings import fault, finding, judged
+from .host_log import find_host_events
+
+# Which switch a way of NCCL's off (NCCL, docs/userguide, env.rst): found for all users, they are left over from some test.
+SWITCHES = ("NCCL_P2P_DISABLE", "NCCL_SHM_DISABLE", "NCCL_IB_DISABLE")
+CONF = "/etc/nccl.conf"
+# What is read for which check; what is declared says itself that it is not known.
+READ_FOR = {"memory_errors": "memory_errors", "nccl": "nccl_settings"}
+
+
+def steps(host, log, limits):
+    """Return [(checks, function, its arguments)]; ``host``: see host_reading, empty where nothing was read."""
+    return [
+        (("memory_size",), size, ("memory_size", host, "memory_mib", limits["memory_mib"], "MiB")),
+        (("cpu_count",), size, ("cpu_count", host, "cpus", limits["cpu_count"], "processors")),
+        (("memory_errors",), memory_errors, (host, limits)),
+        (("oom_kills", "machine_checks"), log_events, (log, host, limits)),
+        (("nccl_settings",), nccl_settings, (host,)),
+    ]
+
+
+def size(check, host, key, expected, unit):
+    """Judge memory or processors, where it is declared how much there must be."""
+    if expected is None:
+        return []
+    found, wanted, there = [], "at least %d %s" % (expected, unit), host.get(key)
+    if there is None:
+        action = "the kernel does not say how many %s there are; run on the machine itself" % unit
+        found.append(finding(check, wanted, None, "unknown", action, None, "monitor"))
+    elif there < expected:
+        found.append(fault(check, "fewer", wanted, "%d %s" % (there, unit)))
+    return [judged(check, wanted, "%s %s" % (there, unit), found)]
+
+
+def memory_errors(host, limits):
+    """Judge what the memory controllers have counted; a kernel without a driver for them counts nothing."""
+    check, most = "memory_errors", limits["max_corrected_memory_errors"]
+    found = unread(check, host)
+    for one in host.get("memory_errors") or []:
+        name = ", ".join([one["name"]] + one["dimms"])
+        if one["uncorrected"] is None:
+            action = "its counter cannot be read; look below /sys/devices/system/edac"
+            found.append(finding(check, "none uncorrected", None, "unknown", action, None, "monitor"))
+        elif one["uncorrected"]:
+            found.append(fault(check, "uncorrected", "none uncorrected", "%d on %s" % (one["uncorrected"], name)))
+        if most is not None and (one["corrected"] or 0) > most:
+            text = "%d corrected on %s" % (one["corrected"], one["name"])
+            found.append(fault(check, "corrected", "at most %d corrected" % most, text))
+    return [judged(check, "none uncorrected", "none uncorrected", found)] if host.get("memory_errors") or found else []
+
+
+def log_events(log, host, limits):
+    """Judge what the log says of memory that was short or has failed; check xid says where it cannot be read."""
+    if log is None:
+        return []
+    events = find_host_events(log)
+    killed = [one for one in events if one["kind"] == "oom" and is_recent(one, host, 60 * limits["oom_minutes"])]
+    names = ", ".join(sorted({one["what"] for one in killed}))
+    found = [fault("oom_kills", "killed", "none", "%d killed: %s" % (len(killed), names))] if killed else []
+    broken = []
+    for kind, words in (("memory", "%d uncorrected memory errors"), ("hardware", "%d hardware errors of firmware")):
+        count = len([one for one in events if one["kind"] == kind])
+        if count:
+            broken.append(fault("machine_checks", kind, "none", words % count))
+    return [judged("oom_kills", "none", "none", found), judged("machine_checks", "none", "none", broken)]
+
+
+def is_recent(event, host, seconds):
+    """Tell whether an event is not older; one of which nobody knows when counts, one of a time to come is another machine's."""
+    if event["seconds"] is None or host.get("uptime_seconds") is None:
+        return seconds > 0
+    return -60 < host["uptime_seconds"] - event["seconds"] <= seconds if seconds else False
+
+
+def nccl_settings(host):
+    """Judge what is set for all users: what goes before /etc/nccl.conf, and what switches a way of NCCL's off."""
+    check, nccl = "nccl_settings", host.get("nccl") or {"foreign": [], "variables": {}}
+    found = unread(check, host)
+    if not host.get("nccl") and not found:
+        return []
+    for one in nccl["foreign"]:
+        code = "override" if one["name"] in nccl["variables"] else "switch" if one["name"] in SWITCHES else None
+        if code:
+            text = "%s in %s, line %d" % (one["name"], one["file"], one["line"])
+            found.append(fault(check, code, "set nowhere else" if code == "override" else "not set", text))
+    for name in SWITCHES:
+        if nccl["variables"].get(name, "0") != "0":
+            found.append(fault(check, "switch", "not set", "%s in %s" % (name, CONF)))
+    return [judged(check, "nothing that overrides", "nothing that overrides", found)]
+
+
+def unread(check, host):
+    """Find that what a check goes by was not read, since its reader crashed."""
+    return [crash(check, what) for key, what in host.get("crashed", {}).items() if READ_FOR.get(key) == check]
