@@ -6,7 +6,8 @@
 import pytest
 from ansible_collections.allreduce.gpu.plugins.module_utils.health.condition import CONDITIONS, REPLAYS, pcie_replays
 from ansible_collections.allreduce.gpu.tests.lab.nvml import machines
-from ansible_collections.allreduce.gpu.tests.lab.nvml.faults import UNKNOWN_TO_OLD_DRIVERS, all_said, said
+from ansible_collections.allreduce.gpu.tests.lab.nvml.fault import all_said, said
+from ansible_collections.allreduce.gpu.tests.lab.nvml.gpu_faults import UNKNOWN_TO_OLD_DRIVERS
 
 HOT, AT = "more than %d degrees below its limit", "%d degrees below its limit"
 CHECKS = {row[0] for row in CONDITIONS}

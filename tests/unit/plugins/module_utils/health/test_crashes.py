@@ -7,7 +7,7 @@ import pytest
 from ansible_collections.allreduce.gpu.plugins.module_utils.health import crashes, reading, verdict
 from ansible_collections.allreduce.gpu.plugins.module_utils.health.check_table import BY_CODE
 from ansible_collections.allreduce.gpu.tests.lab.nvml import machines
-from ansible_collections.allreduce.gpu.tests.lab.nvml.faults import said
+from ansible_collections.allreduce.gpu.tests.lab.nvml.fault import said
 from ansible_collections.allreduce.gpu.tests.unit.plugins.module_utils.health_helper import LIMITS, answer, node
 
 # Values that no reader gives, so that judging them fails.

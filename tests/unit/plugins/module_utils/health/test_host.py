@@ -9,7 +9,7 @@ from ansible_collections.allreduce.gpu.plugins.module_utils.health.host_log impo
 from ansible_collections.allreduce.gpu.plugins.module_utils.health.host_reading import read_host
 from ansible_collections.allreduce.gpu.plugins.module_utils.machine.files import FileTree
 from ansible_collections.allreduce.gpu.tests.lab.nvml import machines, recording
-from ansible_collections.allreduce.gpu.tests.lab.nvml.faults import EDAC, oom
+from ansible_collections.allreduce.gpu.tests.lab.nvml.host_faults import EDAC, oom
 
 HOST = {"memory_size", "cpu_count", "memory_errors", "machine_checks", "oom_kills", "nccl_settings"}
 UNCORRECTED = "Uncorrected hardware memory error in user-access at af34214200"

@@ -5,7 +5,7 @@
 
 import pytest
 from ansible_collections.allreduce.gpu.tests.lab.nvml import machines
-from ansible_collections.allreduce.gpu.tests.lab.nvml.faults import said
+from ansible_collections.allreduce.gpu.tests.lab.nvml.fault import said
 
 
 def told(examine, machine):

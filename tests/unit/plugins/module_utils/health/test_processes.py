@@ -10,7 +10,8 @@ from ansible_collections.allreduce.gpu.plugins.module_utils.health import proces
 from ansible_collections.allreduce.gpu.plugins.module_utils.health.processes import read_processes, read_state
 from ansible_collections.allreduce.gpu.plugins.module_utils.machine.files import FileTree
 from ansible_collections.allreduce.gpu.tests.lab.nvml import machines
-from ansible_collections.allreduce.gpu.tests.lab.nvml.faults import SESSION, process, said
+from ansible_collections.allreduce.gpu.tests.lab.nvml.fault import said
+from ansible_collections.allreduce.gpu.tests.lab.nvml.host_faults import SESSION, process
 from ansible_collections.allreduce.gpu.tests.lab.nvml.recording import write
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 from ansible_collections.allreduce.gpu.tests.lab.nvml import machines
-from ansible_collections.allreduce.gpu.tests.lab.nvml.faults import said
+from ansible_collections.allreduce.gpu.tests.lab.nvml.fault import said
 
 NO_PERMISSION, OPERATING_SYSTEM, NOT_READY = 4, 17, 27
 QUESTIONS = (

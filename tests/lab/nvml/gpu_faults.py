@@ -1,0 +1,121 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Faults that NVML tells of GPUs: those that do not answer, their counters, and what they say of their own parts."""
+
+from . import machines
+from .fault import Fault, all_said, said
+
+# A function that the library does not have, and fields that the driver does not know or refuses as invalid.
+UNKNOWN_TO_OLD_DRIVERS = (
+    ("sram", 13), ("row_histogram", 13), ("inforom_valid", 3), ("temperature_margin", 13), ("processes", 13), ("field.94", 2),
+    ("field.230", 2), ("field.194", 3), ("field.82", 3), ("field.6", 3), ("field.161", 3), ("field.162", 3), ("field.163", 3),
+)  # fmt: skip
+
+
+def answers() -> "list[Fault]":
+    hgx, a40 = machines.hgx_h100(), machines.a40_pcie()
+    found = [
+        Fault("lost before the first question", hgx.change(2, lost=True), "failed"),
+        Fault("not among NVML's GPUs", hgx.change(3, hidden=True), "failed"),
+        Fault("held by another driver", hgx.change(3, hidden=True, driver="vfio-pci"), "degraded"),
+        Fault("no driver", a40.without_driver(), "failed"),
+        Fault("no library", a40.with_library(None), "failed"),
+        Fault("another library", a40.with_library("550.54.14"), "reboot_required"),
+        Fault("log cannot be read", a40, "unknown", None),
+    ]
+    for code, name in ((15, "lost"), (16, "reset required"), (10, "timeout")):
+        for calls in (2, 30, 110):
+            found.append(Fault(f"{name} after {calls} answers", hgx.change(5, failing=(code, calls)), "failed"))
+    for machine in (machines.dgx_a100(), machines.hgx_b200(), machines.gb200_tray()):
+        for calls in (0, 20, 100):
+            found.append(
+                Fault(f"{machine.name} lost after {calls} answers", machine.change(1, failing=(15, calls)), "failed")
+            )
+    for code, name, verdict in (
+        (8, "power cables", "failed"),
+        (11, "interrupts", "degraded"),
+        (14, "InfoROM", "degraded"),
+    ):
+        found.append(Fault(f"NVML tells of {name}", said(hgx, 4, ("persistence_mode", f"!{code}")), verdict))
+    for key in ("temperature_margin", "sram", "field.230", "processes"):
+        found.append(Fault(f"internal error at {key}", said(hgx, 4, (key, "!999")), "degraded"))
+    questions = (("power_limit", "power limit"), ("compute_mode", "compute mode"), ("memory_mib", "memory"))
+    found += [Fault(f"internal error at {name}", said(a40, 1, (key, "!999")), "degraded") for key, name in questions]
+    counters = ("ecc_errors.1.0", "remapped_rows", "throttle_reasons", "persistence_mode", "ecc", "link_speed", "name")
+    compared = ("power_limit", "max_clocks", "vbios", "inforom", "memory_mib", "mig", "compute_mode", "fabric_state")
+    found += [Fault(f"no permission for {key}", said(a40, 1, (key, "!4")), "unknown") for key in counters]
+    return found + [Fault(f"no permission for {key}", said(hgx, 3, (key, "!4")), "unknown") for key in compared]
+
+
+def counters() -> "list[Fault]":
+    a40, hgx = machines.a40_pcie(), machines.hgx_h100()
+    return [
+        Fault("uncorrected errors", said(a40, 0, ("ecc_errors.1.0", "2")), "failed"),
+        Fault("row remapping pending", said(hgx, 1, ("remapped_rows", "0 1 1 0")), "reboot_required"),
+        Fault("row remapping failed", said(hgx, 1, ("remapped_rows", "0 1 0 1")), "failed"),
+        Fault("uncorrected errors of B200", said(machines.hgx_b200(), 7, ("ecc_errors.1.0", "1")), "failed"),
+        Fault(
+            "row remapping of A100 pending",
+            said(machines.dgx_a100(), 5, ("remapped_rows", "1 0 1 0")),
+            "reboot_required",
+        ),
+        Fault("row remapping of GB200 failed", said(machines.gb200_tray(), 2, ("remapped_rows", "9 9 0 1")), "failed"),
+        Fault(
+            "page retirement pending", said(machines.v100_pcie(), 1, ("retired_pages_pending", "1")), "reboot_required"
+        ),
+        Fault("persistence mode off", said(hgx, 3, ("persistence_mode", "0")), "degraded"),
+        Fault(
+            "slow PCIe link of Hopper", said(hgx, 1, ("throttle_reasons", "0"), ("pcie_generation", "3")), "degraded"
+        ),
+        Fault("half a PCIe link of Hopper", hgx.change(7, width=8), "degraded"),
+        Fault("hardware slowdown", said(a40, 0, ("throttle_reasons", "0x8")), "degraded"),
+        Fault("thermal slowdown", said(a40, 0, ("throttle_reasons", "0x20")), "degraded"),
+        Fault("hardware thermal slowdown", said(a40, 0, ("throttle_reasons", "0x40")), "degraded"),
+        Fault("power brake", said(a40, 0, ("throttle_reasons", "0x80")), "degraded"),
+        Fault("ECC off after the next reset", said(a40, 0, ("ecc", "1 0")), "reboot_required"),
+        Fault("MIG on after the next reset", said(hgx, 0, ("mig", "0 1")), "reboot_required"),
+        Fault("narrow PCIe link", a40.change(3, width=8), "degraded"),
+        Fault("slow PCIe link at work", said(a40, 0, ("throttle_reasons", "0"), ("pcie_generation", "2")), "degraded"),
+    ]
+
+
+def condition() -> "list[Fault]":
+    """What a GPU says of its own parts; fields by the numbers of nvml.h."""
+    a40, hgx, dgx, b200 = machines.a40_pcie(), machines.hgx_h100(), machines.dgx_a100(), machines.hgx_b200()
+    v100, tray = machines.v100_cube_mesh(), machines.gb200_tray()
+    found = [
+        Fault("SRAM above its threshold", said(hgx, 2, ("sram", "1 3 0")), "degraded"),
+        Fault("SRAM of Ampere above its threshold", said(dgx, 7, ("sram", "1 0 9")), "degraded"),
+        Fault("a bank without spare rows", said(hgx, 1, ("row_histogram", "639 0 0 0 1")), "degraded"),
+        Fault("all banks without spare rows", said(a40, 1, ("row_histogram", "0 0 0 0 640")), "degraded"),
+        Fault("InfoROM corrupted", said(a40, 2, ("inforom_valid", "!14")), "degraded"),
+        Fault("InfoROM of all corrupted", all_said(hgx, ("inforom_valid", "!14")), "degraded"),
+        Fault("hot by T.Limit", said(hgx, 0, ("temperature_margin", "0")), "degraded"),
+        Fault("beyond T.Limit", said(tray, 3, ("temperature_margin", "-3")), "degraded"),
+        Fault("hot by degrees", said(a40, 0, ("temperature", "91")), "degraded"),
+        Fault("at its slowdown temperature", said(v100, 0, ("temperature", "92")), "degraded"),
+        Fault("hot memory", said(dgx, 0, ("field.82", "95")), "degraded"),
+        Fault("many PCIe replays", said(hgx, 6, ("field.94", "4000000000")), "degraded"),
+        Fault("many PCIe replays of an older link", said(v100, 6, ("field.94", "90000000")), "degraded"),
+        Fault("recovery of NVLink 5", said(b200, 4, ("field.215.17", "1")), "degraded"),
+    ]
+    links = (("recovery", 162), ("replay", 161))
+    found += [Fault(f"one {name} of NVLink 4", said(hgx, 4, (f"field.{n}.7", "1")), "degraded") for name, n in links]
+    links = (("recovery", 59), ("replay", 52))
+    found += [Fault(f"one {name} of older NVLinks", said(dgx, 4, (f"field.{n}", "1")), "degraded") for name, n in links]
+    actions = (
+        (1, "failed"),
+        (2, "failed"),
+        (3, "failed"),
+        (4, "failed"),
+        (5, "degraded"),
+        (6, "failed"),
+        (7, "failed"),
+        (8, "degraded"),
+    )
+    found += [Fault(f"recovery action {n}", said(hgx, 5, ("field.230", str(n))), verdict) for n, verdict in actions]
+    questions = ("sram", "row_histogram", "inforom_valid", "temperature_margin", "field.94", "field.215", "field.230")
+    found += [Fault(f"no permission for {key}", said(b200, 3, (key, "!4")), "unknown") for key in questions]
+    questions = ("temperature", "temperature_threshold.1", "field.82", "field.52", "field.59")
+    return found + [Fault(f"no permission for {key}", said(dgx, 3, (key, "!4")), "unknown") for key in questions]

@@ -1,0 +1,112 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Faults of the machine around the GPUs: processes that are left over, memory, and NCCL's variables."""
+
+from . import machines
+from .fault import Fault, said
+
+
+def process(pid: int, cgroup: str, state: str = "S (sleeping)", comm: str = "python3") -> "dict[str, str]":
+    """The files of a process below /proc."""
+    files = {"status": f"Name:\t{comm}\nState:\t{state}\n", "cgroup": f"0::{cgroup}\n", "comm": f"{comm}\n",
+             f"task/{pid}/status": f"State:\t{state}\n"}  # fmt: skip
+    return {f"proc/{pid}/{name}": text for name, text in files.items()}
+
+
+SESSION = "/user.slice/user-1000.slice/session-%s.scope"
+
+
+def processes() -> "list[Fault]":
+    hgx = machines.hgx_h100()
+    busy = said(hgx, 2, ("processes", "4711:71680"))
+    closing = {"root/run/systemd/sessions/8": "UID=1000\nACTIVE=0\nSTATE=closing\n"}
+    several = said(said(hgx, 2, ("processes", "4711:71680 4712:512")), 5, ("processes", "4712:512"))
+    return [
+        Fault("a process that is gone holds memory", busy, "degraded"),
+        Fault(
+            "a zombie holds memory",
+            busy.with_files(process(4711, "/system.slice/job.service", "Z (zombie)")),
+            "degraded",
+        ),
+        Fault("a process of a session that is gone", busy.with_files(process(4711, SESSION % 6)), "degraded"),
+        Fault(
+            "a process of a session that closes", busy.with_files({**process(4711, SESSION % 8), **closing}), "degraded"
+        ),
+        Fault("one of two processes is gone", several.with_files(process(4711, SESSION % 7)), "degraded"),
+        Fault("no permission for processes", said(hgx, 2, ("processes", "!4")), "unknown"),
+    ]
+
+
+EDAC = "sys/devices/system/edac/mc/"
+
+
+def oom(seconds: "int | None", process: str = "python3") -> str:
+    """The line of the kernel's log for a process that it killed; seconds: since boot."""
+    prefix = "" if seconds is None else f"3,99,{seconds}000000,-;"
+    return f"{prefix}Out of memory: Killed process 4711 ({process}) total-vm:5424564kB, anon-rss:255676kB\n"
+
+
+def host() -> "list[Fault]":
+    a40, hgx = machines.a40_pcie(), machines.hgx_h100()
+    conf = {"root/etc/nccl.conf": "NCCL_IB_HCA==mlx5_0\n"}
+    files = [
+        ("uncorrected memory error", "failed", {EDAC + "mc0/ue_count": "1\n"}),
+        ("uncorrected memory error of another controller", "failed", {EDAC + "mc3/ue_count": "12\n"}),
+        ("memory errors that cannot be read", "unknown", {EDAC + "mc0/ue_count": "\n"}),
+        ("a variable of NCCL goes before the file", "degraded", {**conf, "root/etc/environment": "NCCL_IB_HCA=mlx5_1\n"}),
+        ("a unit's variable goes before the file", "degraded",
+         {**conf, "root/etc/systemd/system/slurmd.service.d/a.conf": "[Service]\nEnvironment=NCCL_IB_HCA=mlx5_1\n"}),
+    ]  # fmt: skip
+    for name in ("NCCL_P2P_DISABLE", "NCCL_SHM_DISABLE", "NCCL_IB_DISABLE"):
+        files.append(
+            (f"{name} left over in a profile", "degraded", {"root/etc/profile.d/nccl.sh": f"export {name}=1\n"})
+        )
+        files.append((f"{name} left over in nccl.conf", "degraded", {"root/etc/nccl.conf": f"{name}=1\n"}))
+    found = [Fault(name, a40.with_files(what), verdict) for name, verdict, what in files]
+    lines = [
+        ("killed for lack of memory", "degraded", oom(a40.uptime - 600)),
+        ("killed for lack of memory, in a journal", "degraded",
+         f"[{a40.uptime - 600}.000100] gpu-7 kernel: Out of memory: Killed process 12 (sshd) total-vm:1kB\n"),
+        ("killed for lack of memory, by an older kernel", "degraded", "Out of memory: Kill process 7 (a) score 9 or sacrifice child\n"),
+        ("uncorrected error in a process", "failed", "4,1,5,-;mce: Uncorrected hardware memory error in user-access at af34214200\n"),
+        ("uncorrected error of a controller", "failed",
+         "4,1,5,-;EDAC MC0: 1 UE memory read error on CPU_SrcID#0_MC#0_Chan#0_DIMM#0 (channel:0 slot:0 page:0x0)\n"),
+        ("fatal hardware error", "degraded", "4,1,5,-;{1}[Hardware Error]: event severity: fatal\n"),
+        ("recoverable hardware error", "degraded", "4,1,5,-;{2}[Hardware Error]: event severity: recoverable\n"),
+    ]  # fmt: skip
+    return found + [Fault(name, hgx, verdict, line) for name, verdict, line in lines]
+
+
+def working() -> "list[Fault]":
+    """Processes that belong to something that runs, or of which nobody can tell."""
+    busy = said(machines.hgx_h100(), 2, ("processes", "4711:71680"))
+    threads = {"proc/4711/task/4790/status": "State:\tR (running)\n"}
+    places = {
+        "a session": process(4711, SESSION % 7), "a unit": process(4711, "/system.slice/train.service"),
+        "a user's unit": process(4711, "/user.slice/user-1000.slice/user@1000.service/app.slice/run-1.scope"),
+        "a job": process(4711, "/system.slice/slurmstepd.scope/job_12/step_0/user/task_0", "D (disk sleep)"),
+        "MPS": process(4711, SESSION % 6, comm="nvidia-cuda-mps"),
+        "its threads": {**process(4711, "/system.slice/train.service", "Z (zombie)"), **threads},
+    }  # fmt: skip
+    return [Fault(f"a process of {name}", busy.with_files(files), "ok") for name, files in places.items()]
+
+
+def well_around() -> "list[Fault]":
+    """What the machine around the GPUs says that is no fault of it."""
+    a40 = machines.a40_pcie()
+    lines = {
+        "a job beyond its own memory": oom(a40.uptime - 60).replace("Out", "Memory cgroup out"),
+        "killed long ago": oom(a40.uptime - 7200),
+        "corrected machine checks": "4,1,5,-;mce: [Hardware Error]: Machine check events logged\n"
+        "4,2,6,-;[Hardware Error]: Corrected error, no action required.\n4,3,7,-;{1}[Hardware Error]: event severity: corrected\n",
+    }
+    files = {
+        "corrected memory errors": {EDAC + "mc0/ce_count": "1200\n"},
+        "variables of NCCL that override nothing": {
+            "root/etc/nccl.conf": "NCCL_IB_HCA==mlx5_0\nNCCL_P2P_DISABLE=0\n",
+            "root/etc/environment": "NCCL_DEBUG=WARN\n",
+        },
+    }
+    found = [Fault(name, a40, "ok", line) for name, line in lines.items()]
+    return found + [Fault(name, a40.with_files(what), "ok") for name, what in files.items()]

@@ -1,0 +1,74 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Faults of NVLink, of its fabric and of rails, and GPUs that are set up unlike their peers."""
+
+from dataclasses import replace
+
+from . import machines
+from .fault import Fault, all_said, cut, said
+from .machine import Machine
+
+
+def fabric() -> "list[Fault]":
+    hgx, dgx, b200, tray = machines.hgx_h100(), machines.dgx_a100(), machines.hgx_b200(), machines.gb200_tray()
+    bare = replace(hgx, nvswitches=(), gpus=tuple(
+        replace(gpu, links=tuple(("unknown", None) for dummy in gpu.links[1:])) for gpu in hgx.gpus
+    ))  # fmt: skip
+    found = [
+        Fault("one GPU lacks a link", cut(dgx, 11, 4), "degraded"),
+        Fault("one GPU lacks all links", cut(hgx, 0, 4), "degraded"),
+        Fault("a mesh lacks links alike", cut(machines.v100_cube_mesh(), 5), "degraded"),
+        Fault("half a bridge on both ends", cut(machines.a40_pcie(), 2, 0, 1), "degraded"),
+        Fault("all lack a link to what NVML does not name", bare, "degraded"),
+        Fault("one slow link", said(hgx, 3, ("link_speed.5", "13281")), "degraded"),
+        Fault("all links slow", all_said(tray, ("link_speed", "26562")), "degraded"),
+        Fault("fabric not started", said(hgx, 0, ("fabric_state", "1")), "failed"),
+        Fault("fabric of B200 not started", said(b200, 7, ("fabric_state", "1")), "failed"),
+        Fault("fabric of B200 in progress", all_said(b200, ("fabric_state", "2")), "failed"),
+        Fault("registration of H100 failed", said(hgx, 6, ("fabric_status", "999")), "failed"),
+        Fault("routes of B200 unhealthy", said(b200, 2, ("fabric_health", str(1 << 4))), "failed"),
+        Fault("fabric in progress", said(tray, 0, ("fabric_state", "2")), "failed"),
+        Fault("registration failed", said(tray, 0, ("fabric_status", "999")), "failed"),
+        Fault("two partitions", said(tray, 0, ("fabric_clique", "7")), "degraded"),
+        Fault("fabric unhealthy", said(tray, 0, ("fabric_summary", "2")), "failed"),
+        Fault("fabric of limited capacity", said(tray, 0, ("fabric_summary", "3")), "degraded"),
+    ]
+    for machine in (hgx, dgx, b200, tray):
+        found += [Fault(f"all of {machine.name} lack {lost} links", cut(machine, len(machine.gpus[0].links) - lost), "degraded")
+                  for lost in (1, len(machine.gpus[0].links))]  # fmt: skip
+    masks = ((1, "degraded"), (1 << 2, "degraded"), (1 << 4, "failed"), (1 << 6, "degraded"), (2 << 14, "degraded"))
+    masks += tuple((value << 8, "failed") for value in range(2, 9))
+    return found + [
+        Fault(f"fabric mask {mask:#x}", said(tray, 1, ("fabric_health", str(mask))), verdict) for mask, verdict in masks
+    ]
+
+
+def ports(machine: Machine, changes: "dict[int, dict]") -> Machine:
+    """The machine with adapters of which something is different: {number: {state, rate_gbps …}}."""
+    nics = [replace(nic, **changes.get(number, {})) for number, nic in enumerate(machine.nics)]
+    return replace(machine, nics=tuple(nics))
+
+
+def rails() -> "list[Fault]":
+    hgx, dgx, b200 = machines.hgx_h100(), machines.dgx_a100(), machines.hgx_b200()
+    return [
+        Fault("one rail down", ports(hgx, {2: {"state": "DOWN"}}), "degraded"),
+        Fault("one rail at half its rate", ports(hgx, {5: {"rate_gbps": 100}}), "degraded"),
+        Fault("two rails down", ports(dgx, {0: {"state": "DOWN"}, 7: {"state": "DOWN"}}), "degraded"),
+        Fault("one rail down and one slow", ports(b200, {1: {"state": "DOWN"}, 6: {"rate_gbps": 50}}), "degraded"),
+    ]
+
+
+def peers() -> "list[Fault]":
+    hgx, a40, b200 = machines.hgx_h100(), machines.a40_pcie(), machines.hgx_b200()
+    settings = (
+        ("power_limit", "500000"), ("max_clocks", "1755 1755 2619"), ("vbios", "96.00.61.00.01"), ("inforom", "G520.0200.00.04"),
+        ("memory_mib", "65247"), ("mig", "1 1"), ("ecc", "0 0"), ("compute_mode", "3"),
+    )  # fmt: skip
+    others = (("vbios", "97.00.61.00.01"), ("compute_mode", "2"), ("memory_mib", "97871"), ("power_limit", "900000"))
+    return [
+        *(Fault(f"{key} unlike others of B200", said(b200, 6, (key, value)), "degraded") for key, value in others),
+        *(Fault(f"{key} unlike seven others", said(hgx, 3, (key, value)), "degraded") for key, value in settings),
+        Fault("power limit unlike three others", said(a40, 2, ("power_limit", "200000")), "degraded"),
+    ]

@@ -1,0 +1,55 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Faults that the kernel's log tells of GPUs."""
+
+from . import machines
+from .fault import Fault, xid
+
+
+def log() -> "list[Fault]":
+    hgx = machines.hgx_h100()
+    switch, gpu = hgx.nvswitches[0][-1], hgx.gpus[0].address
+    numbers = {"degraded": (14, 63, 92, 121, 157, 171, 999),
+               "failed": (46, 48, 54, 62, 64, 74, 79, 95, 109, 110, 119, 120, 136, 140, 143, 151, 155, 156, 158, 159, 168)}  # fmt: skip
+    lines = [
+        ("Xid of a MIG instance", "failed", f"NVRM: Xid (PCI:{gpu[:-2]} GPU-I:05): 95, pid=1\n"),
+        ("fatal event of NVLink 5", "failed", xid(149, hgx, 0, "NETIR_LINK_EVT Fatal XC0 i0 Link 08 (0x1)")),
+        ("event of NVLink 5", "degraded", xid(149, hgx, 0, "NETIR_BER_EVENT Nonfatal XC0 i0 Link 08 (0x1)")),
+        (
+            "event of NVLink 5 that is ignored",
+            "degraded",
+            xid(149, hgx, 0, "NETIR_LINK_EVT Fatal XC0 i0 Link 08 (0x026001c6)"),
+        ),
+        ("reset demanded", "failed", xid(154, hgx, 0, "GPU recovery action changed from 0x0 (None) to 0x1 (PF FLR)")),
+        (
+            "reboot demanded",
+            "failed",
+            xid(154, hgx, 0, "GPU recovery action changed from 0x0 (None) to 0x2 (OS Reboot)"),
+        ),
+        (
+            "peer traffic to be drained",
+            "failed",
+            xid(154, hgx, 3, "GPU recovery action changed from 0x0 (None) to 0x3 (Drain P2P)"),
+        ),
+        (
+            "drain and reset demanded",
+            "failed",
+            xid(154, hgx, 3, "GPU recovery action changed from 0x0 (None) to 0x4 (Drain and Reset)"),
+        ),
+        ("unknown demand", "degraded", xid(154, hgx, 3, "GPU recovery action changed from 0x0 (None) to 0x9 (x)")),
+        ("IMEX demanded", "degraded", xid(154, hgx, 0, "GPU recovery action changed from 0x0 (None) to 0x5 (x)")),
+        ("fatal SXid", "failed", f"nvidia-nvswitch0: SXid (PCI:{switch}): 20034, Fatal, Link 30 LTSSM Fault Up\n"),
+        ("SXid", "degraded", f"nvidia-nvswitch0: SXid (PCI:{switch}): 12028, Non-fatal, Link 32 egress\n"),
+        ("off the bus without an Xid", "failed", f"NVRM: GPU {gpu}: GPU has fallen off the bus.\n"),
+        (
+            "off the bus at the start",
+            "failed",
+            f"NVRM: The NVIDIA GPU {gpu}\nNVRM: (PCI ID: 10de:2330)\nNVRM: fallen off the bus\n",
+        ),
+        ("initialisation failed", "degraded", f"NVRM: GPU {gpu}: RmInitAdapter failed! (0x62:0x40:2192)\n"),
+    ]
+    found = [Fault(name, hgx, verdict, log) for name, verdict, log in lines]
+    return found + [
+        Fault(f"Xid {number}", hgx, verdict, xid(number, hgx)) for verdict, some in numbers.items() for number in some
+    ]
