@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A fault: a machine that has it, what its kernel's log says, and the verdict that its health must get."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from .machine import Machine
 
@@ -14,6 +14,7 @@ class Fault:
     machine: Machine
     verdict: str
     log: "str | None" = ""
+    limits: "dict[str, int]" = field(default_factory=dict)  # options of gpu_health without which it is no fault
 
 
 def said(machine: Machine, number: int, *settings: "tuple[str, str]") -> Machine:

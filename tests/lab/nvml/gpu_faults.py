@@ -100,6 +100,34 @@ def condition() -> "list[Fault]":
         Fault("many PCIe replays of an older link", said(v100, 6, ("field.94", "90000000")), "degraded"),
         Fault("recovery of NVLink 5", said(b200, 4, ("field.215.17", "1")), "degraded"),
     ]
+    found += [
+        Fault(
+            "many errors in a GPU's life",
+            said(hgx, 0, ("field.6", "9")),
+            "degraded",
+            limits={"max_aggregate_errors": 8},
+        ),
+        Fault(
+            "many rows remapped",
+            said(hgx, 0, ("remapped_rows", "0 9 0 0")),
+            "degraded",
+            limits={"max_remapped_rows": 8},
+        ),
+        Fault(
+            "many CRC errors of a link",
+            said(hgx, 0, ("field.163.5", "9")),
+            "degraded",
+            limits={"max_nvlink_crc_errors": 8},
+        ),
+        Fault(
+            "more PCIe replays than tolerated",
+            said(a40, 0, ("field.94", "9")),
+            "degraded",
+            limits={"max_pcie_replays": 8},
+        ),
+        Fault("fewer GPUs than declared", hgx, "failed", limits={"gpu_count": 9}),
+        Fault("more GPUs than declared", hgx, "degraded", limits={"gpu_count": 7}),
+    ]
     links = (("recovery", 162), ("replay", 161))
     found += [Fault(f"one {name} of NVLink 4", said(hgx, 4, (f"field.{n}.7", "1")), "degraded") for name, n in links]
     links = (("recovery", 59), ("replay", 52))

@@ -75,6 +75,15 @@ def host() -> "list[Fault]":
         ("fatal hardware error", "degraded", "4,1,5,-;{1}[Hardware Error]: event severity: fatal\n"),
         ("recoverable hardware error", "degraded", "4,1,5,-;{2}[Hardware Error]: event severity: recoverable\n"),
     ]  # fmt: skip
+    found += [
+        Fault("less memory than declared", a40, "degraded", limits={"memory_mib": 2000000}),
+        Fault("fewer processors than declared", a40, "degraded", limits={"cpu_count": 256}),
+        Fault("processors that are switched off", a40.with_files({"sys/devices/system/cpu/online": "0-126\n"}), "degraded",
+              limits={"cpu_count": 128}),
+        Fault("memory of which nobody knows", a40.with_files({"proc/meminfo": "\n"}), "unknown", limits={"memory_mib": 1}),
+        Fault("many corrected memory errors", a40.with_files({EDAC + "mc0/ce_count": "9\n"}), "degraded",
+              limits={"max_corrected_memory_errors": 8}),
+    ]  # fmt: skip
     return found + [Fault(name, hgx, verdict, line) for name, verdict, line in lines]
 
 

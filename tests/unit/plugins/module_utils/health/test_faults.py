@@ -10,7 +10,7 @@ from ansible_collections.allreduce.gpu.tests.lab.nvml.faults import faults, heal
 
 @pytest.mark.parametrize("fault", faults(), ids=lambda fault: fault.name)
 def test_every_fault_is_noticed(examine, fault):
-    found = examine(fault.machine, log=fault.log, gpu_count=len(fault.machine.gpus))
+    found = examine(fault.machine, log=fault.log, **{"gpu_count": len(fault.machine.gpus), **fault.limits})
     assert found["verdict"] == fault.verdict, found["findings"]
     assert all(one["action"] for one in found["findings"]), "a finding without an action strands the node"
     assert {one["action_class"] for one in found["findings"]} <= set(ACTION_CLASSES)
@@ -18,7 +18,7 @@ def test_every_fault_is_noticed(examine, fault):
 
 @pytest.mark.parametrize("fault", healthy(), ids=lambda fault: fault.name)
 def test_no_false_alarm(examine, fault):
-    found = examine(fault.machine, log=fault.log, gpu_count=len(fault.machine.gpus))
+    found = examine(fault.machine, log=fault.log, **{"gpu_count": len(fault.machine.gpus), **fault.limits})
     assert (found["verdict"], found["findings"]) == ("ok", [])
 
 

@@ -126,3 +126,16 @@ def test_what_the_user_ignores(ignored, numbers):
 
 def test_a_log_that_cannot_be_read_is_unknown():
     assert told(None) == [(None, None, "configure", "unknown")]
+
+
+@pytest.mark.parametrize(
+    ("log", "measured"),
+    [
+        ("6,0,1,-;Linux version 6.1.0\n", "no events"),
+        ("6,812,1,-;usb 1-1: new device\n", "no events in what is left of the log"),
+        ("6,812,1,-;NVRM: loading NVIDIA UNIX Open Kernel Module for x86_64  580.95.05\n", "no events"),
+        ("", "no events"),
+    ],
+)
+def test_no_more_is_claimed_than_the_log_goes_back(log, measured):
+    assert judge_log(node(), log, LIMITS)["measured"] == measured
