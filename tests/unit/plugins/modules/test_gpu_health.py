@@ -15,6 +15,7 @@ import yaml
 from ansible_collections.allreduce.gpu.plugins.module_utils.health.check_table import BY_CODE, OPTIONS
 from ansible_collections.allreduce.gpu.plugins.modules import gpu_health
 from ansible_collections.allreduce.gpu.tests.lab.nvml import machines, recording
+from ansible_collections.allreduce.gpu.tests.lab.nvml.host_faults import EDAC
 
 COLLECTIONS = Path(__file__).resolve().parents[4] / ".collections"
 PERSISTENT = (("persistence_mode", "1"),)
@@ -43,6 +44,7 @@ def judge(library, tmp_path):
             "kernel_log": str(tmp_path / "kmsg"),
             "sysfs_root": str(tmp_path / "sys"),
             "procfs_root": str(tmp_path / "proc"),
+            "root": str(tmp_path / "root"),
             "nvml_library": library,
             "_ansible_check_mode": check,
             **options,
@@ -158,3 +160,15 @@ def test_a_kernel_log_that_cannot_be_read_is_unknown(judge, tmp_path):
     judge(machines.a40_pcie())
     answer = judge.again(kernel_log=str(tmp_path))
     assert (answer["verdict"], told(answer)) == ("unknown", [("xid", None, "unknown")])
+
+
+def test_what_is_around_the_gpus_is_read_below_the_roots(judge):
+    busy = machines.a40_pcie().change(1, settings=(("processes", "4711:512"),))
+    conf = {"root/etc/nccl.conf": "NCCL_IB_HCA==mlx5_0\n", "root/etc/environment": "NCCL_IB_HCA=mlx5_1\n"}
+    answer = judge(busy.with_files({**conf, EDAC + "mc0/ue_count": "1\n"}), cpu_count=999)
+    assert set(told(answer)) == {
+        ("stale_processes", "GPU1", "degraded"),
+        ("memory_errors", None, "failed"),
+        ("cpu_count", None, "degraded"),
+        ("nccl_settings", None, "degraded"),
+    }
