@@ -39,8 +39,15 @@ SWITCHES_OF_A_BOARD = 4
 GPUS_OF_A_PART = 4
 
 
-# MB/s of a link in one direction: https://docs.nvidia.com/health-validation/reference/checks/nvlink
-SPEEDS = ((re.compile(r"H100 80GB HBM"), 26562), (re.compile(r"\bGB[23]00\b"), 53125))
+# MB/s of a link in one direction: https://docs.nvidia.com/health-validation/reference/checks/nvlink (H100, GB200 and GB300), and
+# as "nvidia-smi nvlink --status" shows them: github.com/Azure/azhpc-diagnostics/issues/73 (V100), github.com/NVIDIA/nccl-tests/issues/228
+# and github.com/NVIDIA/nccl/issues/1054 (A100). What is not here is compared with its peers only.
+SPEEDS = (
+    (re.compile(r"V100-SXM2"), 25781),
+    (re.compile(r"A100-SXM"), 25000),
+    (re.compile(r"H100 80GB HBM"), 26562),
+    (re.compile(r"\bGB[23]00\b"), 53125),
+)
 
 
 def speed_of(name):

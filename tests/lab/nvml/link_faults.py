@@ -24,6 +24,8 @@ def fabric() -> "list[Fault]":
         Fault("one slow link", said(hgx, 3, ("link_speed.5", "13281")), "degraded"),
         Fault("all links slow", all_said(tray, ("link_speed", "26562")), "degraded"),
         Fault("fabric not started", said(hgx, 0, ("fabric_state", "1")), "failed"),
+        Fault("all links of A100 slow", all_said(dgx, ("link_speed", "12500")), "degraded"),
+        Fault("all links of V100 slow", all_said(machines.v100_cube_mesh(), ("link_speed", "20000")), "degraded"),
         Fault("fabric of B200 not started", said(b200, 7, ("fabric_state", "1")), "failed"),
         Fault("fabric of B200 in progress", all_said(b200, ("fabric_state", "2")), "failed"),
         Fault("registration of H100 failed", said(hgx, 6, ("fabric_status", "999")), "failed"),

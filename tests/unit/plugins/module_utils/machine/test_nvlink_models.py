@@ -178,6 +178,8 @@ def test_every_model_has_a_source_and_one_way_to_use_its_links():
         (machines.hgx_h100, {3: {"link_speed": 13281}}, {"GPU3": 18}),
         # All alike: the model says what it should be.
         (machines.gb200_tray, {number: {"link_speed": 26562} for number in range(4)}, dict.fromkeys(("GPU0", "GPU1", "GPU2", "GPU3"), 18)),
+        (machines.dgx_a100, {number: {"link_speed": 12500} for number in range(8)}, {f"GPU{n}": 12 for n in range(8)}),
+        (machines.v100_cube_mesh, {number: {"link_speed": 20000} for number in range(8)}, {f"GPU{n}": 6 for n in range(8)}),
         # A driver that does not know the field.
         (machines.hgx_h100, {number: {"link_speed": "!3"} for number in range(8)}, {}),
     ],
