@@ -65,7 +65,7 @@ def measured(name: str) -> dict[str, Any]:
         with mock.patch.dict(os.environ, {"SIMULATED_NVML": str(root / "profile")}):
             node = gpu_node.measure(FileTree(str(root / "sys")), FileTree(str(root / "proc")), library)
             with open_nvml(library) as (nvml, _state):
-                counters = health_reading.read_gpus(nvml)
+                counters = health_reading.read_gpus(nvml, node["gpus"])
     readings = {"counters": counters, "log": ""}
     judged = judge(node, readings, {**LIMITS, "gpu_count": len(machine.gpus)})
     return {"gpu_node": node, "gpu_health": judged, "checks": list(health.checks({}, node, judged))}

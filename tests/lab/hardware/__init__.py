@@ -51,8 +51,9 @@ def record(lab, host, name):
         raise LabError(f"machine {name!r} is unknown: use one of {', '.join(names())}")
     root = paths.LAB / lab / host
     shutil.rmtree(root, ignore_errors=True)
-    recording.record(found[0].without_driver(), root)
-    recording.record(found[0], root / "loaded")
+    # What is around the GPUs is the lab host's own: told of 128 processors, a build there would start as many compilers.
+    recording.record(found[0].without_driver(), root, around=False)
+    recording.record(found[0], root / "loaded", around=False)
     (root / "proc" / "driver").mkdir(parents=True, exist_ok=True)
     (root / "sys" / "class").mkdir(exist_ok=True)
     shutil.copytree(FILES, root / "files")

@@ -112,7 +112,6 @@ def write_nic(sys: Path, nic: Nic) -> None:
 
 
 def write_procfs(machine: Machine, proc: Path) -> None:
-    write(proc, {"uptime": f"{machine.uptime}.25 {machine.uptime}.50\n"})
     if machine.driver is None:
         return
     kind = "Open Kernel Module for x86_64" if machine.kernel_modules == "open" else "x86_64 Kernel Module"
@@ -133,7 +132,8 @@ def write_host(machine: Machine, root: Path) -> None:
         "edac/mc/mc0/dimm0/dimm_label": "CPU_SrcID#0_MC#0_Chan#0_DIMM#0\n", "edac/mc/mc0/dimm0/dimm_ue_count": "0\n",
         "edac/mc/mc0/dimm0/dimm_ce_count": "0\n",
     })  # fmt: skip
-    write(root / "proc", {"meminfo": "MemTotal:       1056270116 kB\nMemFree:        1000000000 kB\n"})
+    memory = "MemTotal:       1056270116 kB\nMemFree:        1000000000 kB\n"
+    write(root / "proc", {"uptime": f"{machine.uptime}.25 {machine.uptime}.50\n", "meminfo": memory})
     namespace = root / "proc" / "self" / "ns" / "pid"
     namespace.parent.mkdir(parents=True, exist_ok=True)
     namespace.symlink_to("pid:[4026531836]")
@@ -231,10 +231,13 @@ def build_library(place: Path) -> Path:
     return place
 
 
-def record(machine: Machine, root: Path, levels: "dict[tuple[str, str], str] | None" = None) -> None:
-    """Write root/sys, root/proc and root/profile."""
+def record(
+    machine: Machine, root: Path, levels: "dict[tuple[str, str], str] | None" = None, around: bool = True
+) -> None:
+    """Write root/sys, root/proc and root/profile; ``around``: also what is around the GPUs, part of it in root/root."""
     write_sysfs(machine, root / "sys")
     write_procfs(machine, root / "proc")
-    write_host(machine, root)
-    write(root, dict(machine.files))
+    if around:
+        write_host(machine, root)
+        write(root, dict(machine.files))
     (root / "profile").write_text("".join(f"{line}\n" for line in profile(machine, levels or {})))
