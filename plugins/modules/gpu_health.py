@@ -40,6 +40,7 @@ options:
       - gpu_answers
       - pcie_width
       - pcie_generation
+      - aer_errors
       - nvlinks
       - ecc_errors
       - row_remapping
@@ -132,6 +133,13 @@ options:
     description: For how many minutes the end of a process for lack of the node's memory is a finding. V(0) leaves it out.
     type: int
     default: 60
+  max_aer_fatal:
+    description: How many fatal errors the two ends of a GPU's PCIe link may have reported to the kernel since boot.
+    type: int
+    default: 0
+  max_aer_nonfatal:
+    description: How many uncorrectable errors that are not fatal they may have reported. Not set, their number is not judged.
+    type: int
   ignored_xids:
     description:
       - Xid events in the kernel log that are no finding. Not set, those of class V(application), which restarting the application
@@ -291,7 +299,7 @@ def main():
         "counters": processes[0],
         "processes": processes[1],
         "log": kernel_log.read(options["kernel_log"]),
-        "host": read_host(sys_tree, proc_tree, tree),
+        "host": read_host(sys_tree, proc_tree, tree, [gpu["pci_bus_id"] for gpu in node["gpus"]]),
     }
     module.exit_json(changed=False, **judge(node, readings, options))
 

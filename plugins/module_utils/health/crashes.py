@@ -18,6 +18,13 @@ READERS = {
     "read_condition": ("temperature", "inforom", "stale_processes"),
     "read_fields": ("aggregate_errors", "nvlink_errors", "pcie_replays", "recovery_action"),
 }
+# The same of health.host_reading; what is declared says itself that it is not known.
+HOST_READERS = {
+    "memory_errors": ("memory_errors",),
+    "nccl": ("nccl_settings",),
+    "aer": ("aer_errors",),
+    "uptime_seconds": ("pcie_replays", "oom_kills"),
+}
 
 
 def attempt(checks, judge, *arguments):
@@ -34,15 +41,26 @@ def crash(check, what, gpu=None):
     return finding(check, EXPECTED, None, "unknown", action, gpu, "monitor")
 
 
-def with_unread(entries, gpus):
-    """Return the entries, with each check unknown whose counters a reader failed to read; ``gpus``: [(gpu, counters)]."""
+def with_unread(entries, gpus, crashed):
+    """Return the entries, with each check unknown for which a reader failed to read.
+
+    ``gpus``: [(gpu, counters)], ``crashed``: {key: what}, see host_reading.
+    """
     entries = list(entries)
     for gpu, counters in gpus:
         for reader, what in sorted((counters.get("nvml_errors") or {}).items()):
             for check in READERS.get(reader, ()):
-                found = [entry for entry in entries if entry["check"] == check]
-                if not found:
-                    found = [judged(check, EXPECTED, None)]
-                    entries += found
-                found[0]["findings"].append(crash(check, what, gpu_label(gpu)))
+                add(entries, check, crash(check, what, gpu_label(gpu)))
+    for key, what in sorted(crashed.items()):
+        for check in HOST_READERS.get(key, ()):
+            add(entries, check, crash(check, what))
     return entries
+
+
+def add(entries, check, found):
+    """Add a finding to a check, which may have judged nothing else."""
+    own = [entry for entry in entries if entry["check"] == check]
+    if not own:
+        own = [judged(check, EXPECTED, None)]
+        entries += own
+    own[0]["findings"].append(found)

@@ -7,15 +7,12 @@ from __future__ import absolute_import, division, print_function
 
 __metaclass__ = type
 
-from .crashes import crash
 from .findings import fault, finding, judged
 from .host_log import find_host_events
 
 # Which switch a way of NCCL's off (NCCL, docs/userguide, env.rst): found for all users, they are left over from some test.
 SWITCHES = ("NCCL_P2P_DISABLE", "NCCL_SHM_DISABLE", "NCCL_IB_DISABLE")
 CONF = "/etc/nccl.conf"
-# What is read for which check; what is declared says itself that it is not known.
-READ_FOR = {"memory_errors": "memory_errors", "nccl": "nccl_settings"}
 
 
 def steps(host, log, limits):
@@ -44,8 +41,7 @@ def size(check, host, key, expected, unit):
 
 def memory_errors(host, limits):
     """Judge what the memory controllers have counted; a kernel without a driver for them counts nothing."""
-    check, most = "memory_errors", limits["max_corrected_memory_errors"]
-    found = unread(check, host)
+    check, most, found = "memory_errors", limits["max_corrected_memory_errors"], []
     for one in host.get("memory_errors") or []:
         name = ", ".join([one["name"]] + one["dimms"])
         if one["uncorrected"] is None:
@@ -56,7 +52,7 @@ def memory_errors(host, limits):
         if most is not None and (one["corrected"] or 0) > most:
             text = "%d corrected on %s" % (one["corrected"], one["name"])
             found.append(fault(check, "corrected", "at most %d corrected" % most, text))
-    return [judged(check, "none uncorrected", "none uncorrected", found)] if host.get("memory_errors") or found else []
+    return [judged(check, "none uncorrected", "none uncorrected", found)] if host.get("memory_errors") else []
 
 
 def log_events(log, host, limits):
@@ -84,9 +80,8 @@ def is_recent(event, host, seconds):
 
 def nccl_settings(host):
     """Judge what is set for all users: what goes before /etc/nccl.conf, and what switches a way of NCCL's off."""
-    check, nccl = "nccl_settings", host.get("nccl") or {"foreign": [], "variables": {}}
-    found = unread(check, host)
-    if not host.get("nccl") and not found:
+    check, nccl, found = "nccl_settings", host.get("nccl"), []
+    if nccl is None:
         return []
     for one in nccl["foreign"]:
         code = "override" if one["name"] in nccl["variables"] else "switch" if one["name"] in SWITCHES else None
@@ -97,8 +92,3 @@ def nccl_settings(host):
         if nccl["variables"].get(name, "0") != "0":
             found.append(fault(check, "switch", "not set", "%s in %s" % (name, CONF)))
     return [judged(check, "nothing that overrides", "nothing that overrides", found)]
-
-
-def unread(check, host):
-    """Find that what a check goes by was not read, since its reader crashed."""
-    return [crash(check, what) for key, what in host.get("crashed", {}).items() if READ_FOR.get(key) == check]

@@ -13,12 +13,17 @@ from ..host.interrupts import members
 from ..host.nccl import read_nccl
 
 TOTAL = re.compile(r"^MemTotal:\s+(\d+) kB", re.M)
+# Documentation/ABI/testing/sysfs-bus-pci-devices-aer of the kernel.
+AER = re.compile(r"^TOTAL_ERR_(?:NON)?FATAL (\d+)", re.M)
 # Counters of memory controllers: Documentation/admin-guide/RAS of the kernel.
 CONTROLLERS = "/devices/system/edac/mc"
 
 
-def read_host(sys_tree, proc_tree, tree):
-    """Return what each of READERS reads, and ``crashed``: {key: what}, of those that crashed, whose value is None."""
+def read_host(sys_tree, proc_tree, tree, addresses=()):
+    """Return what each reader reads, and ``crashed``: {key: what}, of those that crashed, whose value is None.
+
+    ``addresses``: of the GPUs, whose links are looked at.
+    """
     found, crashed = {}, {}
     for key, read, trees in (
         ("uptime_seconds", read_uptime, (proc_tree,)),
@@ -26,12 +31,29 @@ def read_host(sys_tree, proc_tree, tree):
         ("cpus", read_cpus, (sys_tree,)),
         ("memory_errors", read_memory_errors, (sys_tree,)),
         ("nccl", read_nccl, (tree,)),
+        ("aer", read_aer, (sys_tree, addresses)),
     ):
         try:
             found[key] = read(*trees)
         except Exception as error:  # pylint: disable=broad-except
             found[key], crashed[key] = None, type(error).__name__
     return dict(found, crashed=crashed)
+
+
+def read_aer(tree, addresses):
+    """Return {address: {fatal, nonfatal}}, errors that either end of a GPU's link has reported since boot.
+
+    A kernel or a machine that counts none has no entry.
+    """
+    found = {}
+    for address in addresses:
+        place = tree.resolve("/bus/pci/devices/" + address)
+        for kind in ("fatal", "nonfatal"):
+            texts = [tree.text("%s/aer_dev_%s" % (end, kind)) for end in (place, place.rpartition("/")[0])]
+            totals = [AER.search(one) for one in texts if one]
+            if any(totals):
+                found.setdefault(address, {})[kind] = sum(int(total.group(1)) for total in totals if total)
+    return found
 
 
 def read_uptime(tree):

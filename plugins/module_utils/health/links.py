@@ -50,6 +50,17 @@ def pcie_generation(gpus):
     return [judged("pcie_generation", "full", "full on %s" % number_of(busy), found)] if busy or found else []
 
 
+def aer_errors(gpus, aer, limits):
+    """Judge the errors that the kernel has counted at both ends of GPUs' links; ``aer``: see host_reading."""
+    known, found = [gpu for gpu in gpus if gpu["pci_bus_id"] in aer], []
+    for gpu in known:
+        for kind, option in (("fatal", "max_aer_fatal"), ("nonfatal", "max_aer_nonfatal")):
+            count, most = aer[gpu["pci_bus_id"]].get(kind), limits[option]
+            if count is not None and most is not None and count > most:
+                found.append(fault("aer_errors", kind, "at most %d %s" % (most, kind), count, gpu_label(gpu)))
+    return [judged("aer_errors", "few", "few on %s" % number_of(known), found)] if known else []
+
+
 def works(counters):
     """Tell whether a GPU is at its highest clocks and not idle: then nothing lowers the PCIe generation."""
     reasons = counters.get("clock_reasons")

@@ -14,7 +14,7 @@ from .check_table import BY_CODE, FAULTS
 from .coherence import judge_coherence
 from .crashes import attempt, with_unread
 from .findings import fault, judged, no_answer, number_of, verdict
-from .links import nvlinks, pcie_generation, pcie_width
+from .links import aer_errors, nvlinks, pcie_generation, pcie_width
 from .log import judge_log
 from .memory import memory
 from .peers import COMPARED, peers
@@ -69,7 +69,7 @@ def judge_checks(node, readings, limits):
         gpus = usable(node, readings["counters"])
         for checks, judge_some, arguments in steps(node, gpus, readings, limits):
             entries += attempt(checks, judge_some, *arguments)
-        entries = with_unread(entries, gpus)
+        entries = with_unread(entries, gpus, (readings.get("host") or {}).get("crashed", {}))
         entries += attempt(("other_problems",), others, node, {entry["check"] for entry in entries})
     return entries
 
@@ -82,6 +82,7 @@ def steps(node, gpus, readings, limits):
     found = [
         (("pcie_width",), pcie_width, (answering,)),
         (("pcie_generation",), pcie_generation, (gpus,)),
+        (("aer_errors",), aer_errors, (answering, around.get("aer") or {}, limits)),
         (("nvlinks",), nvlinks, (node, gpus)),
         (("ecc_errors", "row_remapping", "page_retirement"), memory, (gpus, limits)),
     ]

@@ -52,9 +52,23 @@ def ports(machine: Machine, changes: "dict[int, dict]") -> Machine:
     return replace(machine, nics=tuple(nics))
 
 
+def aer(machine: Machine, number: int, end: int, kind: str, count: int) -> Machine:
+    """The machine with a GPU's link of which one end has reported errors; end: 0 for the GPU, 1 for the port above it."""
+    path = machine.gpus[number].path
+    place = "/".join(("sys/devices", *path[: len(path) - end]))
+    total = {"correctable": "COR", "fatal": "FATAL", "nonfatal": "NONFATAL"}[kind]
+    text = f"Undefined 0\nDLP 0\nSDES {count}\nTLP 0\nTOTAL_ERR_{total} {count}\n"
+    return machine.with_files({f"{place}/aer_dev_{kind}": text})
+
+
 def rails() -> "list[Fault]":
     hgx, dgx, b200 = machines.hgx_h100(), machines.dgx_a100(), machines.hgx_b200()
     return [
+        Fault("fatal errors of a GPU's link", aer(hgx, 5, 0, "fatal", 1), "degraded"),
+        Fault("fatal errors of the port above a GPU", aer(machines.a40_pcie(), 2, 1, "fatal", 1), "degraded"),
+        Fault(
+            "nonfatal errors of a GPU's link", aer(dgx, 5, 0, "nonfatal", 4), "degraded", limits={"max_aer_nonfatal": 3}
+        ),
         Fault("one rail down", ports(hgx, {2: {"state": "DOWN"}}), "degraded"),
         Fault("one rail at half its rate", ports(hgx, {5: {"rate_gbps": 100}}), "degraded"),
         Fault("two rails down", ports(dgx, {0: {"state": "DOWN"}, 7: {"state": "DOWN"}}), "degraded"),

@@ -70,7 +70,7 @@ def examine(measure, library, tmp_path):
             read, processes = read_processes(
                 lambda: health_reading.read_gpus(nvml, node["gpus"]) if nvml else {}, proc_tree, tree, seconds=0
             )
-        host = read_host(sys_tree, proc_tree, tree)
+        host = read_host(sys_tree, proc_tree, tree, [gpu["pci_bus_id"] for gpu in node["gpus"]])
         readings = {"counters": read, "processes": processes, "log": log, "host": host}
         return judge(node, readings, {**LIMITS, **limits})
 

@@ -61,7 +61,8 @@ def test_a_reader_that_crashes_leaves_its_checks_unknown(examine, monkeypatch, r
 
 def test_every_reader_and_its_checks_exist():
     assert all(callable(getattr(reading, reader)) for reader in crashes.READERS)
-    assert {check for checks in crashes.READERS.values() for check in checks} <= set(BY_CODE)
+    named = [*crashes.READERS.values(), *crashes.HOST_READERS.values()]
+    assert {check for checks in named for check in checks} <= set(BY_CODE)
 
 
 def test_every_check_belongs_to_one_step():
