@@ -11,7 +11,8 @@ from .fault import Fault, all_said, cut, said, xid
 
 def faults() -> "list[Fault]":
     return [
-        *gpu_faults.answers(), *gpu_faults.counters(), *gpu_faults.condition(), *host_faults.processes(), *host_faults.host(),
+        *gpu_faults.answers(), *gpu_faults.counters(), *gpu_faults.condition(), *gpu_faults.beyond_limits(), *gpu_faults.refused(),
+        *host_faults.processes(), *host_faults.host(),
         *link_faults.fabric(), *link_faults.peers(), *link_faults.rails(), *log_faults.log(),
     ]  # fmt: skip
 
@@ -39,30 +40,8 @@ def healthy() -> "list[Fault]":
         ),
         Fault("no firmware told", all_said(hgx, ("vbios", "!3"), ("inforom", "!3"), ("max_clocks", "!3")), "ok"),
         Fault("firmware told by some", said(hgx, 0, ("vbios", "!3"), ("inforom", "!13"), ("max_clocks", "!3")), "ok"),
-        Fault(
-            "hot and well", all_said(hgx, ("temperature_margin", "3"), ("temperature", "84"), ("field.82", "94")), "ok"
-        ),
-        Fault("hot in degrees and well", all_said(dgx, ("temperature", "89"), ("field.82", "94")), "ok"),
+        *gpu_faults.well(),
         *host_faults.working(),
         *host_faults.well_around(),
-        Fault("some PCIe replays", all_said(hgx, ("field.94", "1000")), "ok"),
-        Fault("CRC errors that links corrected", said(hgx, 1, ("field.163.3", "250")), "ok"),
-        Fault(
-            "rows remapped long ago",
-            said(
-                hgx,
-                1,
-                ("remapped_rows", "3 2 0 0"),
-                ("row_histogram", "637 2 1 0 0"),
-                ("field.6", "2"),
-                ("sram", "0 1 0"),
-            ),
-            "ok",
-        ),
-        Fault(
-            "none of the newer questions",
-            all_said(hgx, *((key, f"!{code}") for key, code in gpu_faults.UNKNOWN_TO_OLD_DRIVERS)),
-            "ok",
-        ),
         Fault("power cap and idle", all_said(a40, ("throttle_reasons", "0x5")), "ok"),
     ]

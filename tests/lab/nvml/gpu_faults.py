@@ -100,50 +100,54 @@ def condition() -> "list[Fault]":
         Fault("many PCIe replays of an older link", said(v100, 6, ("field.94", "90000000")), "degraded"),
         Fault("recovery of NVLink 5", said(b200, 4, ("field.215.17", "1")), "degraded"),
     ]
-    found += [
-        Fault(
-            "many errors in a GPU's life",
-            said(hgx, 0, ("field.6", "9")),
-            "degraded",
-            limits={"max_aggregate_errors": 8},
-        ),
-        Fault(
-            "many rows remapped",
-            said(hgx, 0, ("remapped_rows", "0 9 0 0")),
-            "degraded",
-            limits={"max_remapped_rows": 8},
-        ),
-        Fault(
-            "many CRC errors of a link",
-            said(hgx, 0, ("field.163.5", "9")),
-            "degraded",
-            limits={"max_nvlink_crc_errors": 8},
-        ),
-        Fault(
-            "more PCIe replays than tolerated",
-            said(a40, 0, ("field.94", "9")),
-            "degraded",
-            limits={"max_pcie_replays": 8},
-        ),
-        Fault("fewer GPUs than declared", hgx, "failed", limits={"gpu_count": 9}),
-        Fault("more GPUs than declared", hgx, "degraded", limits={"gpu_count": 7}),
-    ]
     links = (("recovery", 162), ("replay", 161))
     found += [Fault(f"one {name} of NVLink 4", said(hgx, 4, (f"field.{n}.7", "1")), "degraded") for name, n in links]
     links = (("recovery", 59), ("replay", 52))
     found += [Fault(f"one {name} of older NVLinks", said(dgx, 4, (f"field.{n}", "1")), "degraded") for name, n in links]
-    actions = (
-        (1, "failed"),
-        (2, "failed"),
-        (3, "failed"),
-        (4, "failed"),
-        (5, "degraded"),
-        (6, "failed"),
-        (7, "failed"),
-        (8, "degraded"),
+    actions = dict.fromkeys((1, 2, 3, 4, 6, 7), "failed") | {5: "degraded", 8: "degraded"}
+    return found + [
+        Fault(f"recovery action {n}", said(hgx, 5, ("field.230", str(n))), verdict) for n, verdict in actions.items()
+    ]
+
+
+def beyond_limits() -> "list[Fault]":
+    """What is a fault only where the user says how much is tolerable."""
+    hgx = machines.hgx_h100()
+    limited = (
+        ("many errors in a GPU's life", "field.6", "9", "max_aggregate_errors"),
+        ("many rows remapped", "remapped_rows", "0 9 0 0", "max_remapped_rows"),
+        ("many CRC errors of a link", "field.163.5", "9", "max_nvlink_crc_errors"),
+        ("more PCIe replays than tolerated", "field.94", "9", "max_pcie_replays"),
     )
-    found += [Fault(f"recovery action {n}", said(hgx, 5, ("field.230", str(n))), verdict) for n, verdict in actions]
+    found = [
+        Fault(name, said(hgx, 0, (key, value)), "degraded", limits={option: 8}) for name, key, value, option in limited
+    ]
+    return found + [
+        Fault("fewer GPUs than declared", hgx, "failed", limits={"gpu_count": 9}),
+        Fault("more GPUs than declared", hgx, "degraded", limits={"gpu_count": 7}),
+    ]
+
+
+def refused() -> "list[Fault]":
+    """Questions that NVML refuses to answer."""
+    dgx, b200 = machines.dgx_a100(), machines.hgx_b200()
     questions = ("sram", "row_histogram", "inforom_valid", "temperature_margin", "field.94", "field.215", "field.230")
-    found += [Fault(f"no permission for {key}", said(b200, 3, (key, "!4")), "unknown") for key in questions]
+    found = [Fault(f"no permission for {key}", said(b200, 3, (key, "!4")), "unknown") for key in questions]
     questions = ("temperature", "temperature_threshold.1", "field.82", "field.52", "field.59")
     return found + [Fault(f"no permission for {key}", said(dgx, 3, (key, "!4")), "unknown") for key in questions]
+
+
+def well() -> "list[Fault]":
+    """What a GPU may say of its own parts and be well."""
+    hgx, dgx = machines.hgx_h100(), machines.dgx_a100()
+    remapped = (("remapped_rows", "3 2 0 0"), ("row_histogram", "637 2 1 0 0"), ("field.6", "2"), ("sram", "0 1 0"))
+    old = [(key, f"!{code}") for key, code in UNKNOWN_TO_OLD_DRIVERS]
+    hot = (("temperature_margin", "3"), ("temperature", "84"), ("field.82", "94"))
+    return [
+        Fault("hot and well", all_said(hgx, *hot), "ok"),
+        Fault("hot in degrees and well", all_said(dgx, ("temperature", "89"), ("field.82", "94")), "ok"),
+        Fault("some PCIe replays", all_said(hgx, ("field.94", "1000")), "ok"),
+        Fault("CRC errors that links corrected", said(hgx, 1, ("field.163.3", "250")), "ok"),
+        Fault("rows remapped long ago", said(hgx, 1, *remapped), "ok"),
+        Fault("none of the newer questions", all_said(hgx, *old), "ok"),
+    ]

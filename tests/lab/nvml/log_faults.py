@@ -6,6 +6,16 @@
 from . import machines
 from .fault import Fault, xid
 
+# (name, the driver's words of Xid 154, verdict)
+DEMANDS = (
+    ("reset demanded", "0x1 (PF FLR)", "failed"),
+    ("reboot demanded", "0x2 (OS Reboot)", "failed"),
+    ("peer traffic to be drained", "0x3 (Drain P2P)", "failed"),
+    ("drain and reset demanded", "0x4 (Drain and Reset)", "failed"),
+    ("IMEX demanded", "0x5 (x)", "degraded"),
+    ("unknown demand", "0x9 (x)", "degraded"),
+)
+
 
 def log() -> "list[Fault]":
     hgx = machines.hgx_h100()
@@ -21,24 +31,6 @@ def log() -> "list[Fault]":
             "degraded",
             xid(149, hgx, 0, "NETIR_LINK_EVT Fatal XC0 i0 Link 08 (0x026001c6)"),
         ),
-        ("reset demanded", "failed", xid(154, hgx, 0, "GPU recovery action changed from 0x0 (None) to 0x1 (PF FLR)")),
-        (
-            "reboot demanded",
-            "failed",
-            xid(154, hgx, 0, "GPU recovery action changed from 0x0 (None) to 0x2 (OS Reboot)"),
-        ),
-        (
-            "peer traffic to be drained",
-            "failed",
-            xid(154, hgx, 3, "GPU recovery action changed from 0x0 (None) to 0x3 (Drain P2P)"),
-        ),
-        (
-            "drain and reset demanded",
-            "failed",
-            xid(154, hgx, 3, "GPU recovery action changed from 0x0 (None) to 0x4 (Drain and Reset)"),
-        ),
-        ("unknown demand", "degraded", xid(154, hgx, 3, "GPU recovery action changed from 0x0 (None) to 0x9 (x)")),
-        ("IMEX demanded", "degraded", xid(154, hgx, 0, "GPU recovery action changed from 0x0 (None) to 0x5 (x)")),
         ("fatal SXid", "failed", f"nvidia-nvswitch0: SXid (PCI:{switch}): 20034, Fatal, Link 30 LTSSM Fault Up\n"),
         ("SXid", "degraded", f"nvidia-nvswitch0: SXid (PCI:{switch}): 12028, Non-fatal, Link 32 egress\n"),
         ("off the bus without an Xid", "failed", f"NVRM: GPU {gpu}: GPU has fallen off the bus.\n"),
@@ -50,6 +42,8 @@ def log() -> "list[Fault]":
         ("initialisation failed", "degraded", f"NVRM: GPU {gpu}: RmInitAdapter failed! (0x62:0x40:2192)\n"),
     ]
     found = [Fault(name, hgx, verdict, log) for name, verdict, log in lines]
+    change = "GPU recovery action changed from 0x0 (None) to "
+    found += [Fault(name, hgx, verdict, xid(154, hgx, 3, change + words)) for name, words, verdict in DEMANDS]
     return found + [
         Fault(f"Xid {number}", hgx, verdict, xid(number, hgx)) for verdict, some in numbers.items() for number in some
     ]

@@ -180,14 +180,8 @@ def gpu_profile(gpu: Gpu, switched: bool) -> "Iterator[str]":
         f"power_limit {default}", f"power_default {default}", f"power_bounds {low} {high}",
     )  # fmt: skip
     if model.ecc:
-        yield from (
-            "ecc 1 1",
-            "ecc_errors.0.0 0",
-            "ecc_errors.1.0 0",
-            "ecc_errors.0.1 0",
-            "ecc_errors.1.1 0",
-            "remapped_rows 0 0 0 0",
-        )
+        yield from (f"ecc_errors.{kind}.{counter} 0" for kind in (0, 1) for counter in (0, 1))
+        yield from ("ecc 1 1", "remapped_rows 0 0 0 0")
     if model.mig:
         yield from (f"mig {int(bool(gpu.mig))} {int(bool(gpu.mig))}", "mig_max_devices 7")
     # Made up, and the same for all models: only whether they differ counts.
