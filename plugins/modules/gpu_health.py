@@ -11,9 +11,9 @@ module: gpu_health
 short_description: Judge the health of a node's GPUs and the coherence of their driver
 version_added: 0.1.0
 description:
-  - Measures the node as M(allreduce.gpu.gpu_facts) and M(allreduce.gpu.node_state) do, reads error counters and the
-    kernel log, and gives one verdict with its findings. Changes nothing.
-  - What cannot be known is a finding of severity V(unknown); it never counts as healthy, and does not change the verdict.
+  - Measures the node as M(allreduce.gpu.gpu_facts) does, reads error counters, the kernel log and the state of the machine around the
+    GPUs, and gives one verdict with its findings. Changes nothing.
+  - What cannot be known is a finding of severity V(unknown); it never counts as healthy, and makes no known verdict worse.
   - What each check finds, which verdict that gives and what to do then is in one table, C(docs/health.md).
   - An idle GPU lowers its PCIe generation, so that is judged only while the GPU works at its highest clocks.
   - The verdict does not fail the task. Let C(failed_when) decide what is tolerable.
