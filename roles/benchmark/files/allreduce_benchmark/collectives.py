@@ -1,0 +1,56 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Collectives over all ranks by size: how fast the links are between the devices."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Callable, Iterator
+
+import torch
+import torch.distributed as dist
+
+from .formulas import bus_factor, gigabytes_per_second
+from .place import Place, hold
+from .records import Record, Subject
+from .timing import repetitions
+
+OPERATIONS = ("all_reduce", "all_gather")
+KIB, MIB = 1 << 10, 1 << 20
+SIZES = {"cuda": (64 * KIB, MIB, 16 * MIB, 256 * MIB, 1024 * MIB), "cpu": (64 * KIB, MIB, 16 * MIB)}
+
+
+def measure_collectives(place: Place, options: Namespace) -> Iterator[Record]:
+    """Measure the bus bandwidth of each operation and size, as nccl-tests define it."""
+    for operation in OPERATIONS:
+        for size in SIZES[place.device.type]:
+            subject = Subject(operation, "GB/s", place.device.type, None, {"bytes": size, "ranks": place.world_size})
+            if not place.is_joined:
+                yield subject.not_measured(
+                    "one_rank", "One rank has nobody to exchange with; start several with torchrun."
+                )
+                continue
+            work = prepare(place, operation, size)
+            found = repetitions(place, work, options.repeats, options.seconds, together=True)
+            factor = bus_factor(operation, place.world_size)
+            yield subject.measured(
+                [gigabytes_per_second(size, one) * factor for one in found],
+                seconds=sorted(found)[len(found) // 2],
+                backend=dist.get_backend(),
+                interconnect="node" if place.local_world_size == place.world_size else "network",
+            )
+
+
+def prepare(place: Place, operation: str, size: int) -> Callable[[], object]:
+    """Return what one turn does. SIZE is that of the array which a rank has afterwards."""
+    data = hold(torch.zeros(size // 4, device=place.device))
+    if operation == "all_reduce":
+        return lambda: dist.all_reduce(data)
+    # Parts of equal size: nobody sends the rest.
+    part = hold(torch.zeros(len(data) // place.world_size, device=place.device))
+    whole = hold(data[: len(part) * place.world_size])
+    if place.is_cuda:
+        return lambda: dist.all_gather_into_tensor(whole, part)
+    parts = [hold(one) for one in whole.chunk(place.world_size)]
+    return lambda: dist.all_gather(parts, part)

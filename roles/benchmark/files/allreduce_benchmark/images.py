@@ -1,0 +1,93 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Images to train on, made from a seed, and two ways to bring them to the device."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import repeat
+
+import torch
+from torch import Tensor
+from torch.utils.data import DataLoader, Dataset
+from torch.utils.data.distributed import DistributedSampler
+
+from .place import Place
+
+CLASSES = 1000
+KEPT = 128  # images that differ; more would only need more memory
+LENGTH = 1 << 16
+MEAN, DEVIATION = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)  # of ImageNet, which every reference text normalises by
+
+
+class Images(Dataset):
+    """Images of random pixels with random classes: bytes, or normalised in full precision as in the reference texts."""
+
+    def __init__(self, size: int, normalised: bool):
+        chance = torch.Generator().manual_seed(1)
+        self.pixels = torch.randint(0, 256, (KEPT, 3, size, size), dtype=torch.uint8, generator=chance)
+        self.classes = torch.randint(0, CLASSES, (KEPT,), generator=chance)
+        self.normalised = normalised
+
+    def __len__(self) -> int:
+        return LENGTH
+
+    def __getitem__(self, index: int) -> tuple[Tensor, Tensor]:
+        pixels, label = self.pixels[index % KEPT], self.classes[index % KEPT]
+        return (normalise(pixels.unsqueeze(0), torch.float32)[0] if self.normalised else pixels), label
+
+
+def normalise(pixels: Tensor, kind: torch.dtype) -> Tensor:
+    """Return bytes of pixels as numbers around zero, on the device and in the memory format that they have."""
+    mean, deviation = (
+        torch.tensor(one, device=pixels.device, dtype=kind).view(1, 3, 1, 1) for one in (MEAN, DEVIATION)
+    )
+    return (pixels.to(kind) / 255 - mean) / deviation
+
+
+def loader(place: Place, size: int, batch: int, workers: int, pinned: bool) -> DataLoader:
+    """Return a loader of this rank's part; with pinned memory, of bytes."""
+    images = Images(size, normalised=not pinned)
+    sampler: DistributedSampler = DistributedSampler(images, place.world_size, place.rank, shuffle=True, drop_last=True)
+    return DataLoader(
+        images,
+        batch,
+        sampler=sampler,
+        num_workers=workers,
+        pin_memory=pinned and place.is_cuda,
+        persistent_workers=workers > 0,
+        drop_last=True,
+    )
+
+
+def plain(place: Place, batches: DataLoader) -> Iterator[tuple[Tensor, Tensor]]:
+    """Yield batches without end as the reference texts do: each is copied when it is needed, while the device waits."""
+    while True:
+        for images, labels in batches:
+            yield images.to(place.device), labels.to(place.device)
+
+
+def ahead(place: Place, batches: DataLoader, kind: torch.dtype) -> Iterator[tuple[Tensor, Tensor]]:
+    """Yield batches without end, each copied and normalised on a stream of its own while the device works on the one before."""
+    if not place.is_cuda:
+        while True:
+            for images, labels in batches:
+                yield normalise(images.contiguous(memory_format=torch.channels_last), kind), labels
+    stream = torch.cuda.Stream(place.device)
+
+    def fetch(source: Iterator[tuple[Tensor, Tensor]]) -> tuple[Tensor, Tensor]:
+        images, labels = next(source)
+        with torch.cuda.stream(stream):
+            images = images.to(place.device, non_blocking=True).contiguous(memory_format=torch.channels_last)
+            return normalise(images, kind), labels.to(place.device, non_blocking=True)
+
+    endless = (batch for epoch in repeat(batches) for batch in epoch)
+    coming = fetch(endless)
+    while True:
+        current = torch.cuda.current_stream(place.device)
+        current.wait_stream(stream)
+        for tensor in coming:
+            tensor.record_stream(current)  # or its memory is given to the next batch while this one is in use
+        ready, coming = coming, fetch(endless)
+        yield ready
