@@ -14,7 +14,7 @@ from ansible import context
 from ansible.plugins.action import ActionBase
 from ansible.utils.vars import load_extra_vars
 
-from ..plugin_utils.preflight.check import all_problems, training_problems
+from ..plugin_utils.preflight.check import all_problems, benchmark_problems, training_problems
 from ..plugin_utils.preflight.inventory import SPECIAL_TAGS, tag_problems
 from ..plugin_utils.preflight.playbook import tags_of
 from ..plugin_utils.preflight.problem import Problem
@@ -43,6 +43,7 @@ class ActionModule(ActionBase):
             {
                 "ignore": {"type": "list", "elements": "str", "default": []},
                 "training": {"type": "bool", "default": False},
+                "benchmark": {"type": "bool", "default": False},
             }
         )
         variables = task_vars or {}
@@ -54,6 +55,8 @@ class ActionModule(ActionBase):
         if arguments["training"] and not problems:
             places = [os.environ.get("PWD", "."), variables["playbook_dir"], str(COLLECTION)]
             problems += training_problems(world, roles["train"], resolve, places, variables["ansible_forks"])
+        if arguments["benchmark"] and not problems:
+            problems += benchmark_problems(world, roles["benchmark"], resolve, variables["ansible_forks"])
         result: dict[str, Any] = {
             "changed": False,
             "problems": [{"code": one.code, "subject": one.subject} for one in problems],

@@ -36,6 +36,10 @@ options:
     description: Whether the C(train_) variables must describe a training that can start, with enough forks for its nodes.
     type: bool
     default: false
+  benchmark:
+    description: Whether the C(benchmark_) variables must describe a benchmark that can start, with enough forks for its nodes.
+    type: bool
+    default: false
 attributes:
   action:
     description: Runs on the controller.

@@ -29,7 +29,7 @@ ROLES = {
     "base", "benchmark", "cluster_ssh", "cuda_repository", "cuda_toolkit", "cudnn", "fabric_manager", "firewall", "frameworks", "gpu_local_fact", "horovod",
     "gpu_settings", "nccl", "nvidia_driver", "pcie", "python_env", "qos", "rdma", "report", "scratch", "stack", "stage", "train", "tuning", "verify",
 }  # fmt: skip
-PLAYBOOKS = {"plan", "preflight", "report", "site", "stage", "train", "verify"}
+PLAYBOOKS = {"benchmark", "plan", "preflight", "report", "site", "stage", "train", "verify"}
 VARIABLES = {
     "stack": {
         "gpu_stack_request", "gpu_stack_profile", "gpu_stack_host", "stack_lock", "stack_lock_renew",

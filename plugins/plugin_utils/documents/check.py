@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 CLUSTER = "cluster"  # stands for the node in checks of all nodes together
 STATUSES = ("failed", "unknown", "skipped", "passed")  # most urgent first
-CATEGORIES = ("coherence", "health", "environment", "network", "collectives", "training")
+CATEGORIES = ("coherence", "health", "environment", "network", "collectives", "training", "benchmark")
 
 
 @dataclass(frozen=True)

@@ -21,10 +21,10 @@ NODE_FILES = Path(__file__).parent / "node"
 SHORTEST_LEASE = 20  # seconds
 
 
-def select_nodes(available: Sequence[str], wanted: Any) -> list[str]:
+def select_nodes(available: Sequence[str], wanted: Any, variable: str = "train_nodes") -> list[str]:
     """Return the nodes that train, in the order of AVAILABLE or as named.
 
-    WANTED: nothing (all), a number, a list of names, or either as text ("2", "gpu-1,gpu-2"); raises ProblemError.
+    WANTED, the value of VARIABLE: nothing (all), a number, a list of names, or either as text ("2", "gpu-1,gpu-2"); raises ProblemError.
     """
     if not available:
         raise ProblemError(Problem("no_training_nodes", "gpu_nodes"))
@@ -33,12 +33,10 @@ def select_nodes(available: Sequence[str], wanted: Any) -> list[str]:
     if isinstance(wanted, str) and not wanted.strip().isdigit():
         wanted = _names(wanted)
     if isinstance(wanted, (str, int)):
-        return _first(available, int(wanted))
+        return _first(available, int(wanted), variable)
     unknown = [str(name) for name in wanted if name not in available]
     if unknown:
-        raise ProblemError(
-            Problem("training_unknown", "train_nodes", {"unknown": unknown, "available": list(available)})
-        )
+        raise ProblemError(Problem("training_unknown", variable, {"unknown": unknown, "available": list(available)}))
     return [str(name) for name in dict.fromkeys(wanted)]
 
 
@@ -91,17 +89,18 @@ def script_arguments(value: Any) -> list[str]:
         raise ProblemError(Problem("wrong_arguments", value, {"error": str(error)})) from error
 
 
-def _first(available: Sequence[str], count: int) -> list[str]:
+def _first(available: Sequence[str], count: int, variable: str) -> list[str]:
     if not 1 <= count <= len(available):
-        raise ProblemError(Problem("training_count", str(count), {"available": len(available)}))
+        detail = {"variable": variable, "available": len(available)}
+        raise ProblemError(Problem("training_count", str(count), detail))
     return list(available[:count])
 
 
-def check_play(nodes: Sequence[str], playing: Sequence[str], forks: int) -> None:
+def check_play(nodes: Sequence[str], playing: Sequence[str], forks: int, variable: str = "train_nodes") -> None:
     """Refuse a play in which the nodes of the run would not all run at the same time; raise ProblemError."""
     absent = [name for name in nodes if name not in playing]
     if absent:
-        raise ProblemError(Problem("training_absent", "train_nodes", {"nodes": absent}))
+        raise ProblemError(Problem("training_absent", variable, {"nodes": absent}))
     if forks < len(nodes):
         raise ProblemError(Problem("too_few_forks", "forks", {"nodes": len(nodes), "forks": forks}))
 

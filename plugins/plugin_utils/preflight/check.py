@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ..launch.request import check_numbers, least_nodes, plan_request
+from ..benchmark.plan import plan as plan_benchmark
+from ..launch.request import SHORTEST_LEASE, check_numbers, least_nodes, plan_request
 from .inventory import group_problems, known_address_problems
 from .options import value_problems
 from .problem import Problem, ProblemError
@@ -92,9 +93,7 @@ def training_problems(
 
     options: those of role train; directories: where a relative path is looked for
     """
-    host = next(name for name in world.nodes if name in world.playing)
-    given = {**world.hosts[host], **world.command_line}
-    values = {name: resolve(host, given.get(name, option.get("default"))) for name, option in options.items()}
+    values = _values(world, options, resolve)
     needed = ("train_nodes", "train_script", "train_files", "train_nproc_per_node", "train_port", "train_lease",
               "train_launcher", "train_min_nodes")  # fmt: skip
     if any(values[name] is UNRESOLVED for name in needed):
@@ -119,3 +118,27 @@ def training_problems(
     except ProblemError as error:
         return list(error.problems)
     return []
+
+
+def benchmark_problems(
+    world: World, options: Mapping[str, Mapping[str, Any]], resolve: Resolve, forks: int
+) -> list[Problem]:
+    """Return why a benchmark could not start; what is not known yet is left to the role. options: those of role benchmark."""
+    values = _values(world, options, resolve)
+    needed = ("benchmark_nodes", "benchmark_nproc_per_node", "benchmark_port")
+    if any(values[name] is UNRESOLVED for name in needed):
+        return []
+    nodes, nproc, port = (values[name] for name in needed)
+    try:
+        check_numbers({"nproc_per_node": str(nproc), "port": int(port), "lease": SHORTEST_LEASE})
+        plan_benchmark(world.nodes, nodes=nodes, playing=world.playing, forks=forks, nproc_per_node=str(nproc))
+    except ProblemError as error:
+        return list(error.problems)
+    return []
+
+
+def _values(world: World, options: Mapping[str, Mapping[str, Any]], resolve: Resolve) -> dict[str, Any]:
+    """Return the values of a role's options, as the first node of the play has them."""
+    host = next(name for name in world.nodes if name in world.playing)
+    given = {**world.hosts[host], **world.command_line}
+    return {name: resolve(host, given.get(name, option.get("default"))) for name, option in options.items()}

@@ -71,9 +71,9 @@ SENTENCES = {
     ),
     "no_training_nodes": "Group gpu_nodes has no hosts; list the nodes to train on there.",
     "training_count": (
-        "train_nodes is {subject}, but group gpu_nodes has {available} hosts; set a number from 1 to {available}, or names."
+        "{variable} is {subject}, but group gpu_nodes has {available} hosts; set a number from 1 to {available}, or names."
     ),
-    "training_unknown": "train_nodes names {unknown}, not in group gpu_nodes; choose from {available}.",
+    "training_unknown": "{subject} names {unknown}, not in group gpu_nodes; choose from {available}.",
     "training_absent": (
         "{nodes} should train but {takes} no part in this play; remove the limit, serial or failure that keeps them "
         "out, or choose other nodes."

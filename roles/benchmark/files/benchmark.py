@@ -4,7 +4,7 @@
 """Measure what the GPUs of a machine or a cluster do: products, copies, collectives, training. One JSON document comes out.
 
     python benchmark.py --output benchmark.json                               # one GPU, or the processor
-    torchrun --standalone --nproc-per-node=gpu benchmark.py                   # all GPUs of a machine
+    python benchmark.py --ranks auto --output benchmark.json                  # all GPUs of a machine
     ansible-playbook allreduce.gpu.benchmark -i cluster                       # all nodes
 
 Needs PyTorch 2.0 or later and nothing else; with pynvml it also watches the GPUs. Every figure is the median of several
@@ -61,6 +61,11 @@ def parse_arguments() -> argparse.Namespace:
     add = parser.add_argument
     add("--device", choices=["auto", "cuda", "cpu"], default="auto", help="auto: the GPU where PyTorch sees one")
     add("--only", nargs="+", choices=list(PARTS), default=list(PARTS), metavar="PART", help=f"of {', '.join(PARTS)}")
+    add(
+        "--ranks",
+        type=ranks,
+        help="processes to start on this machine: a number, or auto for one per GPU (default: this one)",
+    )
     add("--models", nargs="+", choices=MODELS, help="to train (default: both on GPUs, resnet50 on processors)")
     add(
         "--arms",
@@ -101,6 +106,11 @@ def positive(text: str) -> int:
     if not text.isdigit() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"must be a number from 1, not {text}")
     return int(text)
+
+
+def ranks(text: str) -> int:
+    """Return a number of processes; auto is one per GPU, or one without any."""
+    return max(1, torch.cuda.device_count()) if text == "auto" else positive(text)
 
 
 def image_size(text: str) -> int:
@@ -227,6 +237,9 @@ def write(found: dict[str, Any], output: Path | None) -> None:
 def main() -> None:
     """Measure, and let rank 0 write."""
     options = parse_arguments()
+    if (options.ranks or 1) > 1 and "RANK" not in os.environ:
+        launcher = ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={options.ranks}"]
+        os.execv(sys.executable, [sys.executable, *launcher, *sys.argv])  # noqa: S606 - a list, no shell
     started = now()
     place = join(options.device, options.timeout)
     found = document(place, complete(options, place), started)

@@ -12,7 +12,7 @@ import yaml
 
 from tests.support.command import CHECKOUT, play, write_inventory
 
-PLAYBOOKS = ("plan", "site", "verify", "train", "report")
+PLAYBOOKS = ("plan", "site", "verify", "train", "benchmark", "report")
 each_playbook = pytest.mark.parametrize("playbook", PLAYBOOKS)
 
 
@@ -84,6 +84,11 @@ def test_every_problem_at_once_with_a_limit(tmp_path, playbook):
         ("verify", {"gpu_cluster_address": "10.0.0.9"}, ["-e", "gpu_cluster_address=10.0.0.9"], "gpu-1, gpu-2 have the same cluster address 10.0.0.9"),
         ("plan", {}, ["--limit", "login"], "The limit login leaves no host of the group gpu_nodes; choose from gpu-1, gpu-2."),
         ("train", {}, ["--limit", "gpu-1"], "gpu-2 should train but takes no part in this play"),
+        ("benchmark", {}, ["--limit", "gpu-1"], "gpu-2 should train but takes no part in this play"),
+        ("benchmark", {}, ["-e", "benchmark_nodes=3"], "benchmark_nodes is 3, but group gpu_nodes has 2 hosts; set a number from 1 to 2, or names."),
+        ("benchmark", {}, ["-e", "benchmark_nodes=gpu-9"], "benchmark_nodes names gpu-9, not in group gpu_nodes; choose from gpu-1, gpu-2."),
+        ("benchmark", {}, ["-e", "benchmark_port=0"], "port is 0; set it to a number from 1 to 65535."),
+        ("benchmark", {}, ["-e", "benchmark_epochs=1"], "role benchmark has no such option."),
         ("train", {}, ["-f", "1"], "Training on 2 nodes needs as many forks, but Ansible runs with 1; add '-f 2'"),
         ("train", {}, ["-e", "train_script=no/such.py"], "train_script names no/such.py, which does not exist in"),
         ("site", {}, ["--tags", "nccl,ncll"], "No task has the tag ncll; choose from base, cluster_ssh, cuda_repository,"),

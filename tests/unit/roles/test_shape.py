@@ -16,7 +16,7 @@ TEMPLATED = re.compile(r"{{.*?}}|{%.*?%}", re.DOTALL)
 # Decides the stack the others carry out, so it depends on none.
 FIRST = "stack"
 # What works on a cluster as it is found, whatever its plan.
-WITHOUT_PLAN = {FIRST, "report", "stage", "train"}
+WITHOUT_PLAN = {FIRST, "benchmark", "report", "stage", "train"}
 # Variables that roles share, documented in architecture and README.
 SHARED = {
     "gpu_stack_request", "gpu_stack_host", "gpu_stack_gpu_models", "gpu_stack_take_charge", "gpu_stack_profile", "gpu_cluster_address",

@@ -43,8 +43,8 @@ def refused(call, *args, **kwargs):
     ("available", "wanted", "problem"),
     [
         ([], "", Problem("no_training_nodes", "gpu_nodes")),
-        (NODES, 4, Problem("training_count", "4", {"available": 3})),
-        (NODES, "0", Problem("training_count", "0", {"available": 3})),
+        (NODES, 4, Problem("training_count", "4", {"variable": "train_nodes", "available": 3})),
+        (NODES, "0", Problem("training_count", "0", {"variable": "train_nodes", "available": 3})),
         (NODES, "gpu-9", Problem("training_unknown", "train_nodes", {"unknown": ["gpu-9"], "available": NODES})),
     ],
 )

@@ -1,0 +1,32 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Make one document of what the runs of a benchmark left on the hosts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+FORMAT = 1
+
+
+def collect(results: Iterable[Mapping[str, Any]], run_id: str, finished: str) -> dict[str, Any]:
+    """Return what benchmark.json holds.
+
+    results: {name, nodes, result} of each run and group, where result is what action torchrun returned on the group's first node
+    """
+    runs = [_run(one["name"], [str(node) for node in one["nodes"]], one["result"]) for one in results]
+    return {"format": FORMAT, "run_id": run_id, "finished": finished, "runs": runs}
+
+
+def _run(name: str, nodes: list[str], result: Mapping[str, Any]) -> dict[str, Any]:
+    training = result.get("training") or {}
+    document = training.get("metrics")
+    base = {"name": name, "nodes": nodes}
+    if training.get("status") != "succeeded":
+        reason = str(result.get("msg") or "it left no result").splitlines()[0]
+        return {**base, "status": "failed", "reason": reason, "document": None}
+    if not isinstance(document, Mapping) or document.get("format") != FORMAT:
+        return {**base, "status": "failed", "reason": "it left no document that can be read", "document": None}
+    return {**base, "status": "succeeded", "reason": "", "document": document}

@@ -1,0 +1,107 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A benchmark as benchmark.json holds it: documents of roles/benchmark/files/benchmark.py, one for each of its runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+MEASURED = "measured"
+
+
+@dataclass(frozen=True)
+class Rank:
+    """One process and its device. name: of the GPU, or of the processor."""
+
+    rank: int = 0
+    local_rank: int = 0
+    node: str = ""
+    device: str = ""  # cuda | cpu
+    name: str = ""
+    driver: str | None = None
+    memory_bytes: int | None = None
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """One figure, or the code of why there is none. rank: None where all ranks measured together."""
+
+    name: str = ""
+    case: dict[str, Any] = field(default_factory=dict)
+    rank: int | None = None
+    device: str = ""
+    unit: str = ""
+    higher_is_better: bool = True
+    status: str = ""  # measured | not_measured
+    median: float | None = None
+    least: float | None = None
+    most: float | None = None
+    deviation: float | None = None
+    repetitions: tuple[float, ...] = ()
+    detail: dict[str, Any] = field(default_factory=dict)
+    code: str = ""
+    reason: str = ""
+
+    @property
+    def value(self) -> float | None:
+        """Return the median where it was measured."""
+        return self.median if self.status == MEASURED else None
+
+
+@dataclass(frozen=True)
+class Figure:
+    """What was sampled of one quantity."""
+
+    median: float = 0.0
+    least: float = 0.0
+    most: float = 0.0
+
+
+@dataclass(frozen=True)
+class Sample:
+    """What NVML answered of a rank's GPU during a part; figures by quantity and unit, such as power_watts."""
+
+    during: str = ""
+    rank: int = 0
+    status: str = ""
+    code: str = ""
+    reason: str = ""
+    figures: dict[str, Figure] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Document:
+    """What one run of the program measured."""
+
+    world_size: int = 1
+    backend: str | None = None
+    versions: dict[str, str | None] = field(default_factory=dict)
+    ranks: tuple[Rank, ...] = ()
+    measurements: tuple[Measurement, ...] = ()
+    samples: tuple[Sample, ...] = ()
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run: gpu (one rank on the first node), node (one node alone), or nodes (several together)."""
+
+    name: str = ""
+    nodes: tuple[str, ...] = ()
+    status: str = ""  # succeeded | failed
+    reason: str = ""
+    document: Document | None = None
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """All runs of one benchmark. Times are ISO 8601 text."""
+
+    run_id: str = ""
+    finished: str = ""
+    runs: tuple[Run, ...] = ()
+
+    def documents(self, name: str) -> tuple[tuple[Run, Document], ...]:
+        """Return the runs of this name that measured something, with their documents."""
+        return tuple((run, run.document) for run in self.runs if run.name == name and run.document)

@@ -1,0 +1,41 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+import pytest
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.benchmark.collect import collect
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.benchmark import Benchmark
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.parsing import parse
+
+from tests.support.benchmark import document, lacking, measured, result
+
+FOUND = document("gpu-1", [measured("gemm", 280.0, 0), lacking("peer_copy", "one_gpu", 0)])
+
+
+def collected(*results):
+    return parse(Benchmark, collect(results, "b1", "2026-11-23T15:20:00Z"))
+
+
+def test_a_document_is_kept_as_it_is():
+    found = collected(result(FOUND))
+    assert (found.run_id, found.finished) == ("b1", "2026-11-23T15:20:00Z")
+    [run] = found.runs
+    assert (run.name, run.nodes, run.status) == ("node", ("gpu-1",), "succeeded")
+    assert [one.value for one in run.document.measurements] == [280.0, None]
+    assert run.document.measurements[1].code == "one_gpu"
+
+
+@pytest.mark.parametrize(
+    ("left", "reason"),
+    [
+        ({"msg": "Training failed on gpu-1: rank 0 exited with code 1\n  line", "training": {"status": "failed"}},
+         "Training failed on gpu-1: rank 0 exited with code 1"),
+        ({"msg": "gpu-1 has no user trainer."}, "gpu-1 has no user trainer."),
+        ({}, "it left no result"),
+        ({"training": {"status": "succeeded", "metrics": None}}, "it left no document that can be read"),
+        ({"training": {"status": "succeeded", "metrics": {**FOUND, "format": 2}}}, "it left no document that can be read"),
+    ],
+)  # fmt: skip
+def test_a_run_without_a_document_has_failed_with_a_reason(left, reason):
+    [run] = collected({"name": "gpu", "nodes": ["gpu-1"], "result": left}).runs
+    assert (run.status, run.reason, run.document) == ("failed", reason, None)
