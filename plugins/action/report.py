@@ -38,7 +38,8 @@ class ActionModule(ActionBase):
         _validation, arguments = self.validate_argument_spec(argument_spec=_ARGUMENTS)
         directory = Path(self._loader.path_dwim(arguments["directory"]))
         try:
-            report = build(*read(directory), title=arguments["title"])
+            verification, results, benchmark = read(directory)
+            report = build(verification, results, arguments["title"], benchmark)
             changes = plan({directory / name: render(report) for name, render in _RENDERERS.items()})
             if not self._task.check_mode:
                 apply(changes)

@@ -12,6 +12,7 @@ from typing import Any
 
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks import drift
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks.check import on_node
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.benchmark import Benchmark
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.comparison import Comparison, Remedy, Status
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.parsing import parse
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.stack import Stack
@@ -354,10 +355,11 @@ def long_words(value: Any) -> Any:
     return value + "m" * 150 if isinstance(value, str) else value
 
 
-def build_report(verification: Any, results: list[Any], title: str) -> Report:
+def build_report(verification: Any, results: list[Any], title: str, benchmark: Any = None) -> Report:
     """The report of documents that come through its door, as if they stood in files."""
     runs = [sources.parsed(TrainingResult, one, Path("result.json")) for one in results]
-    return build.build(sources.parsed(Verification, verification, Path("verify.json")), runs, title)
+    measured = sources.parsed(Benchmark, benchmark, Path("benchmark.json")) if benchmark else None
+    return build.build(sources.parsed(Verification, verification, Path("verify.json")), runs, title, measured)
 
 
 def write(directory: Path, document: dict[str, Any], found: list[dict[str, Any]]) -> Path:

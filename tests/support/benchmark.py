@@ -60,3 +60,50 @@ def cluster(values, **more):
         for node, figures in values.items()
     ]  # fmt: skip
     return {"format": 1, "run_id": "20261123T150000", "finished": "2026-11-23T15:20:00Z", "runs": runs}
+
+
+def sampled(during, rank, **medians):
+    figures = {name: {"median": value, "least": value, "most": value} for name, value in medians.items()}
+    return {"during": during, "rank": rank, "status": "measured", "figures": figures}
+
+
+def phases(total, compute, communication):
+    """Return the detail of a training, in seconds."""
+    seconds = {
+        "total": total,
+        "compute": compute,
+        "communication": communication,
+        "data": total - compute - (communication or 0),
+    }
+    return {
+        "step_seconds": seconds,
+        "batch_per_rank": 256,
+        "precision": "bfloat16",
+        "memory_format": "channels_last",
+        "compiled": True,
+    }
+
+
+def whole():
+    """Return the benchmark of gpu-1 and gpu-2 with two GPUs each, one of which is slow."""
+
+    def node(name, slow):
+        found = [
+            *(measured("gemm", slow if rank else 280.0, rank, {"precision": "bf16", "size": 8192}, "TFLOP/s") for rank in range(2)),
+            *(lacking("gemm", "not_supported", rank, {"precision": "tf32"}) for rank in range(2)),
+            training(300.0, 2, arm="plain"), training(1800.0, 2, detail=phases(0.284, 0.25, 0.03)),
+        ]  # fmt: skip
+        samples = [sampled("gemm", rank, power_watts=390.0, temperature_celsius=61.0) for rank in range(2)]
+        return run("node", [name], {**document(name, found), "samples": samples})
+
+    alone = document(
+        "gpu-1", [training(160.0, 1, arm="plain"), training(960.0, 1, detail=phases(0.267, 0.25, None))], gpus=1
+    )
+    together = document("gpu-", [training(3200.0, 4, detail=phases(0.32, 0.25, 0.06))], nodes=2)
+    runs = [
+        node("gpu-1", 280.0),
+        run("gpu", ["gpu-1"], alone),
+        run("nodes", ["gpu-1", "gpu-2"], together),
+        node("gpu-2", 140.0),
+    ]
+    return {"format": 1, "run_id": "20261123T150000", "finished": "2026-11-23T15:20:00Z", "runs": runs}

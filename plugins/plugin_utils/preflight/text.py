@@ -181,6 +181,17 @@ SENTENCES = {
         "In {subject}, {place} is {value}, but it must be {expected}; run the train playbook again, or delete "
         "{directory} to report without that run."
     ),
+    "benchmark_unreadable": (
+        "{subject} cannot be read ({error}); run the benchmark playbook again, or delete {directory} to report without that run."
+    ),
+    "benchmark_format": (
+        "{subject} has format {found}, but this collection reads format {supported}; run the benchmark playbook again, or delete "
+        "{directory} to report without that run."
+    ),
+    "benchmark_wrong_value": (
+        "In {subject}, {place} is {value}, but it must be {expected}; run the benchmark playbook again, or delete {directory} to "
+        "report without that run."
+    ),
     "tuning_no_sysctl": (
         "tuning_sysctl has {subject} with the value {value}; give a key such as vm.swappiness and its value, or null to "
         "leave the key alone."

@@ -10,21 +10,28 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from ...module_utils.machine.topology import natural_key
+from ..benchmark.words import checks as benchmark_checks
+from ..documents.benchmark import Benchmark
 from ..documents.check import CATEGORIES, CLUSTER, STATUSES, Check, verdict
 from ..documents.training import TrainingResult
 from ..documents.verification import NodeVerification, Verification
-from . import health, machine, network, training
+from . import benchmark, health, machine, network, training
 from .comparisons import differences
 from .description import describe
 from .model import Node, Report, Run, Scaling, Verdict
 from .text import clean, enumeration, plural, quantity
 
 
-def build(verification: Verification, results: Iterable[TrainingResult], title: str) -> Report:
-    """Build the report of one verification (verify.json) and any number of training runs (result.json)."""
+def build(
+    verification: Verification, results: Iterable[TrainingResult], title: str, measured: Benchmark | None = None
+) -> Report:
+    """Build the report of one verification (verify.json), any number of training runs (result.json), perhaps a benchmark."""
     found = verification.nodes
-    nodes = tuple(_node(name, found[name]) for name in sorted(found, key=natural_key))
-    cluster = _checks(verification.cluster_checks, CLUSTER)
+    proven = list(benchmark_checks(measured)) if measured else []
+    nodes = tuple(_node(name, found[name], proven) for name in sorted(found, key=natural_key))
+    # Of nodes that were not verified, too.
+    others = [check for check in proven if check.node not in found]
+    cluster = _checks([*verification.cluster_checks, *others], CLUSTER)
     runs = training.runs(results)
     scaling = training.scaling(runs)
     return Report(
@@ -36,6 +43,7 @@ def build(verification: Verification, results: Iterable[TrainingResult], title: 
         network=network.build(verification.network, found),
         runs=runs,
         scaling=scaling,
+        benchmark=benchmark.build(measured),
     )
 
 
@@ -46,12 +54,14 @@ def _finished(verification: Verification, runs: Iterable[Run]) -> str:
     return max(known)[1] if known else times[0]
 
 
-def _node(name: str, node: NodeVerification) -> Node:
+def _node(name: str, node: NodeVerification, proven: Iterable[Check]) -> Node:
+    """proven: checks of the benchmark, of all nodes."""
+    checks = [*(replace(check, node=name) for check in node.checks), *(one for one in proven if one.node == name)]
     return Node(
         name=name,
         address=node.address,
         description=describe(node),
-        checks=_checks((replace(check, node=name) for check in node.checks), name),
+        checks=_checks(checks, name),
         machine=machine.build(node.gpu_node, health.faults(node.gpu_health)),
         health=health.build(node.gpu_node, node.gpu_health),
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ..documents.check import Check
+from .benchmark import Benchmark
 from .health import Health
 from .machine import Machine
 from .network import Network
@@ -151,6 +152,7 @@ class Report:
     network: Network
     runs: tuple[Run, ...]  # newest first
     scaling: tuple[Scaling, ...]
+    benchmark: Benchmark | None = None  # the newest; None where there was none
     format: int = field(default=FORMAT)
 
     @property

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Read what verification and training left in the report directory: the one door through which it enters the report."""
+"""Read what verification, training and benchmark left in the report directory: the one door through which it enters the report."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import json
 from pathlib import Path
 from typing import Any, TypeVar
 
+from ..documents.benchmark import Benchmark
 from ..documents.parsing import DocumentError, parse
 from ..documents.training import TrainingResult
 from ..documents.verification import Verification
@@ -16,23 +17,28 @@ from ..preflight.problem import Problem, ProblemError
 from .text import clean
 
 FORMAT = 1
-T = TypeVar("T", Verification, TrainingResult)
-_CODES = {Verification: "verification", TrainingResult: "result"}  # how the codes of their problems begin
+T = TypeVar("T", Verification, TrainingResult, Benchmark)
+_CODES = {
+    Verification: "verification",
+    TrainingResult: "result",
+    Benchmark: "benchmark",
+}  # how the codes of their problems begin
 
 
 class ReportError(ProblemError):
     """A report that cannot be made of what is there, or not be written."""
 
 
-def read(directory: Path) -> tuple[Verification, list[TrainingResult]]:
-    """Return the verification and the training results below the directory; raise ReportError."""
+def read(directory: Path) -> tuple[Verification, list[TrainingResult], Benchmark | None]:
+    """Return verification, training results and newest benchmark below the directory; raise ReportError."""
     if not directory.is_dir():
         raise ReportError(Problem("no_report_directory", str(directory)))
     verification = directory / "verify.json"
     if not verification.is_file():
         raise ReportError(Problem("no_verification", str(directory)))
     results = [_load(TrainingResult, path) for path in sorted(directory.glob("training/*/result.json"))]
-    return _load(Verification, verification), results
+    benchmarks = sorted(directory.glob("benchmarks/*/benchmark.json"))
+    return _load(Verification, verification), results, _load(Benchmark, benchmarks[-1]) if benchmarks else None
 
 
 def _load(cls: type[T], path: Path) -> T:

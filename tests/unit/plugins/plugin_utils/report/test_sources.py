@@ -10,6 +10,8 @@ from ansible_collections.allreduce.gpu.plugins.plugin_utils.preflight.text impor
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.sources import ReportError, read
 from ansible_collections.allreduce.gpu.tests.report import cluster
 
+from tests.support.benchmark import whole
+
 
 @pytest.fixture
 def directory(tmp_path):
@@ -25,10 +27,11 @@ def refused(directory):
 
 
 def test_verification_and_every_run_are_read(directory):
-    verification, results = read(directory)
+    verification, results, benchmark = read(directory)
 
     assert set(verification.nodes) == {"gpu-1", "gpu-2"}
     assert len(results) == 4
+    assert benchmark is None
 
 
 def test_a_run_still_going_has_no_result_yet(directory):
@@ -146,3 +149,48 @@ def test_every_text_is_made_harmless_at_the_door(directory):
 
     assert (nodes["gpu-1"].remark, nodes["gpu-1"].address) == ("red", "10.0.0.1\ufffd")
     assert nodes["gpu-3"].gpu_node.problems == ("a\nb",)
+
+
+def benchmark(directory, name, content):
+    place = directory / "benchmarks" / name
+    place.mkdir(parents=True)
+    (place / "benchmark.json").write_text(content)
+    return place / "benchmark.json"
+
+
+def test_the_newest_benchmark_is_read(directory):
+    benchmark(directory, "20261122T100000", '{"format": 7}')
+    benchmark(directory, "20261123T150000", json.dumps(whole()))
+    (directory / "benchmarks" / "20261124T100000").mkdir()  # still going
+
+    found = read(directory)[2]
+    assert (found.run_id, len(found.runs)) == ("20261123T150000", 4)
+
+
+@pytest.mark.parametrize(
+    ("content", "code", "told"),
+    [
+        (
+            "{",
+            "benchmark_unreadable",
+            "cannot be read (no JSON from line 1 column 2 on); run the benchmark playbook again",
+        ),
+        (
+            '{"format": 7}',
+            "benchmark_format",
+            "has format 7, but this collection reads format 1; run the benchmark playbook again",
+        ),
+        (
+            '{"format": 1, "runs": {}}',
+            "benchmark_wrong_value",
+            "runs is {}, but it must be a list; run the benchmark playbook again",
+        ),
+    ],
+)
+def test_a_benchmark_that_cannot_be_read_can_be_left_out(directory, content, code, told):
+    path = benchmark(directory, "20261123T150000", content)
+
+    found, sentence = refused(directory)
+    assert found == code
+    assert told in sentence
+    assert f"delete {path.parent} to report without that run." in sentence
