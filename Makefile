@@ -5,7 +5,7 @@ BIN := .venv/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export ANSIBLE_CONFIG := $(CURDIR)/ansible.cfg
 
-.PHONY: help bootstrap demo demo-down reference test test-all bench tables requirements build clean
+.PHONY: help bootstrap demo demo-down reference gpu test test-all bench tables requirements build clean
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -21,6 +21,10 @@ reference: bootstrap ## The same for a system of inventories/, on hosts that ans
 
 demo-down: ## Remove the demo: hosts, network, images, keys, reports; downloads stay in .cache (make clean)
 	@if [ -x $(BIN)/python ]; then $(BIN)/python -m tests.lab purge; fi
+
+gpu: ## Accept this machine's GPUs as they are: plan, health, verify, benchmark, report; installs nothing (ENV=<prefix with PyTorch>)
+	@[ -x $(BIN)/ansible-playbook ] || { echo "make gpu needs Ansible in .venv: python3 -m venv .venv && .venv/bin/pip install -r requirements.txt" >&2; exit 1; }
+	@$(BIN)/python -m tools.gpu "$(ENV)" $(GPU_ARGS)
 
 test: ## Lint, unit tests, sanity, Molecule, scenarios on hosts: what CI runs
 	@.ci/bootstrap test
