@@ -200,7 +200,9 @@ def document(place: Place, options: argparse.Namespace, started: str) -> dict[st
     measurements, samples = measure(place, options, watch)
     # Of what all ranks measured together, every rank has the same.
     own = [one for one in measurements if one["rank"] is not None]
-    everyone = place.gather({"rank": describe(place, watch), "measurements": own, "samples": samples})
+    # Beyond one node, the first rank of each: all would make a document that is too long to be fetched.
+    kept = samples if place.local_world_size == place.world_size or not place.local_rank else []
+    everyone = place.gather({"rank": describe(place, watch), "measurements": own, "samples": kept})
     return {
         "format": FORMAT,
         "started": started,

@@ -83,6 +83,7 @@ class Trainer:
 
     def __init__(self, place: Place, model: nn.Module, recipe: Recipe):
         self.place, self.recipe = place, recipe
+        torch.backends.cudnn.benchmark = recipe.tuned  # the fastest of its algorithms, which the first steps find out
         memory = torch.channels_last if recipe.tuned else torch.contiguous_format
         self.model = model.to(place.device, memory_format=memory).train()
         self.forward: Any = self.model

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Callable, Iterator
+from statistics import median
 
 import torch
 import torch.distributed as dist
@@ -31,12 +32,14 @@ def measure_collectives(place: Place, options: Namespace) -> Iterator[Record]:
                     "one_rank", "One rank has nobody to exchange with; start several with torchrun."
                 )
                 continue
-            work = prepare(place, operation, size)
+            # Parts of equal size: nobody gathers the rest.
+            moved = size if operation == "all_reduce" else size - size % (4 * place.world_size)
+            work = prepare(place, operation, moved)
             found = repetitions(place, work, options.repeats, options.seconds, together=True)
             factor = bus_factor(operation, place.world_size)
             yield subject.measured(
-                [gigabytes_per_second(size, one) * factor for one in found],
-                seconds=sorted(found)[len(found) // 2],
+                [gigabytes_per_second(moved, one) * factor for one in found],
+                seconds=median(found),
                 backend=dist.get_backend(),
                 interconnect="node" if place.local_world_size == place.world_size else "network",
             )
@@ -47,10 +50,8 @@ def prepare(place: Place, operation: str, size: int) -> Callable[[], object]:
     data = hold(torch.zeros(size // 4, device=place.device))
     if operation == "all_reduce":
         return lambda: dist.all_reduce(data)
-    # Parts of equal size: nobody sends the rest.
     part = hold(torch.zeros(len(data) // place.world_size, device=place.device))
-    whole = hold(data[: len(part) * place.world_size])
     if place.is_cuda:
-        return lambda: dist.all_gather_into_tensor(whole, part)
-    parts = [hold(one) for one in whole.chunk(place.world_size)]
+        return lambda: dist.all_gather_into_tensor(data, part)
+    parts = [hold(one) for one in data.chunk(place.world_size)]
     return lambda: dist.all_gather(parts, part)

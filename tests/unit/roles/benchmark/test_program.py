@@ -60,6 +60,22 @@ def test_the_models_have_the_known_numbers_of_parameters(python):
     assert shapes == {"resnet50": [2, 1000], "vit_b_16": [2, 1000]}
 
 
+def test_however_many_ranks_there_are_each_has_batches(python):
+    program = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import torch
+from allreduce_benchmark.images import ahead, loader, plain
+from allreduce_benchmark.place import Place
+place = Place(torch.device("cpu"), rank=1023, world_size=1024)
+first = next(plain(place, loader(place, 16, 256, 0, pinned=False)))[0]
+second = next(ahead(place, loader(place, 16, 256, 0, pinned=True), torch.float32))[0]
+assert first.shape == second.shape == (256, 3, 16, 16)
+assert torch.allclose(first, second, atol=1e-5) and second.is_contiguous(memory_format=torch.channels_last)
+"""
+    subprocess.run([python, "-c", program, str(FILES)], check=True, timeout=120)
+
+
 def test_every_measurement_has_figures_with_their_repetitions_or_a_code(alone):
     for one in alone["measurements"]:
         assert one["unit"]
