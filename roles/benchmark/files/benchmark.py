@@ -21,7 +21,7 @@ import socket
 import sys
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 from allreduce_benchmark.collectives import measure_collectives
@@ -118,6 +118,15 @@ def image_size(text: str) -> int:
     if positive(text) % 16:
         raise argparse.ArgumentTypeError(f"must be a multiple of 16, not {text}")
     return int(text)
+
+
+def start_ranks(count: int) -> NoReturn:
+    """Become torchrun, which starts this program so many times."""
+    script = Path(sys.executable).with_name("torchrun")
+    # As a module, it would import what lies in the current directory.
+    torchrun = [str(script)] if script.is_file() else ["-m", "torch.distributed.run"]
+    command = [sys.executable, *torchrun, "--standalone", f"--nproc-per-node={count}", *sys.argv]
+    os.execv(sys.executable, command)  # noqa: S606 - a list, no shell
 
 
 def complete(options: argparse.Namespace, place: Place) -> argparse.Namespace:
@@ -240,8 +249,7 @@ def main() -> None:
     """Measure, and let rank 0 write."""
     options = parse_arguments()
     if (options.ranks or 1) > 1 and "RANK" not in os.environ:
-        launcher = ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={options.ranks}"]
-        os.execv(sys.executable, [sys.executable, *launcher, *sys.argv])  # noqa: S606 - a list, no shell
+        start_ranks(options.ranks)
     started = now()
     place = join(options.device, options.timeout)
     found = document(place, complete(options, place), started)

@@ -4,6 +4,7 @@
 """The program as a user runs it, on processors: one rank, and two that exchange by Gloo."""
 
 import json
+import os
 import subprocess
 
 import pytest
@@ -140,6 +141,27 @@ def test_two_ranks_train_together_and_each_measures_its_own_device(pair):
     assert [(one["rank"], one["case"]["precision"]) for one in named(pair, "gemm") if one["status"] == "measured"] == [
         (0, "fp32"), (0, "bf16"), (1, "fp32"), (1, "bf16"),
     ]  # fmt: skip
+
+
+def test_the_program_starts_ranks_itself_wherever_it_is_called(python, tmp_path):
+    (tmp_path / "timeit.py").write_text(
+        "raise ImportError", encoding="utf-8"
+    )  # a user's own file with the name of a module
+    command = [
+        python,
+        str(FILES / "benchmark.py"),
+        *QUICK,
+        "--ranks",
+        "3",
+        "--only",
+        "collectives",
+        "--output",
+        "found.json",
+    ]
+    subprocess.run(command, cwd=tmp_path, env={**os.environ, "OMP_NUM_THREADS": "1"}, check=True, capture_output=True)
+    found = json.loads((tmp_path / "found.json").read_text("utf-8"))
+    assert found["world_size"] == 3
+    assert {one["status"] for one in found["measurements"]} == {"measured"}
 
 
 def test_a_node_has_the_name_that_the_launcher_gives_it(benchmark):
