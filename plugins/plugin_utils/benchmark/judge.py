@@ -31,19 +31,21 @@ class Member:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The same figure of all that are alike. among: None where there are too few to compare."""
+    """The same figure of all that are alike. among: None where they are not compared; code then says why: too_few, no_gpu."""
 
     kind: str  # gpu | node
     name: str
     case: tuple[tuple[str, object], ...]
     unit: str
+    device: str  # cuda | cpu
     model: str  # of the GPU, or of the processor
     among: Population | None
     members: tuple[Member, ...]
     slow: tuple[Member, ...] = ()
+    code: str = ""
 
 
-Key = tuple[str, str, str, str, str, bool]  # kind, name, case as JSON, unit, model, higher_is_better
+Key = tuple[str, str, str, str, str, str, bool]  # kind, name, case as JSON, unit, device, model, higher_is_better
 
 
 def compare(benchmark: Benchmark) -> tuple[Comparison, ...]:
@@ -73,17 +75,20 @@ def _gpu(rank: Rank | None) -> int | None:
 
 
 def _key(kind: str, found: Measurement, model: str) -> Key:
-    return kind, found.name, json.dumps(found.case, sort_keys=True), found.unit, model, found.higher_is_better
+    case = json.dumps(found.case, sort_keys=True)
+    return kind, found.name, case, found.unit, found.device, model, found.higher_is_better
 
 
 def _comparison(key: Key, members: list[Member]) -> Comparison:
-    kind, name, text, unit, model, higher_is_better = key
+    kind, name, text, unit, device, model, higher_is_better = key
     case = tuple(json.loads(text).items())
-    if len(members) < MEMBERS:
-        return Comparison(kind, name, case, unit, model, None, tuple(members))
+    # Processors do other work meanwhile, and are not what a benchmark of GPUs is about.
+    code = "no_gpu" if device != "cuda" else "too_few" if len(members) < MEMBERS else ""
+    if code:
+        return Comparison(kind, name, case, unit, device, model, None, tuple(members), code=code)
     among = population([one.value for one in members])
     slow = tuple(one for one in members if differs(one.value, among, higher_is_better))
-    return Comparison(kind, name, case, unit, model, among, tuple(members), slow)
+    return Comparison(kind, name, case, unit, device, model, among, tuple(members), slow)
 
 
 def slow_nodes(found: Iterable[Comparison]) -> tuple[str, ...]:

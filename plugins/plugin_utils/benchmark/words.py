@@ -20,6 +20,10 @@ NAMES = {
     "gemm": "matrix product", "memory_copy": "copy in memory", "host_to_device": "host to GPU", "device_to_host": "GPU to host",
     "peer_copy": "GPU to GPU", "all_reduce": "all-reduce", "all_gather": "all-gather", "training": "training",
 }  # fmt: skip
+NOT_COMPARED = {
+    "too_few": "fewer than {least} {members} of the same kind were measured, so there is nothing to compare with",
+    "no_gpu": "processors were measured, and only GPUs are compared",
+}
 KINDS = {"gpu": ("benchmark_gpus", "GPUs"), "node": ("benchmark_node", "nodes")}
 
 
@@ -81,10 +85,12 @@ def checks(benchmark: Benchmark) -> Iterator[Check]:
 
 def _node_check(node: str, kind: str, comparisons: Iterable[Comparison]) -> Check:
     name, members = KINDS[kind]
-    judged = [one for one in comparisons if one.among and any(member.node == node for member in one.members)]
+    own = [one for one in comparisons if any(member.node == node for member in one.members)]
+    judged = [one for one in own if one.among]
     expected = f"no slower than {members} of the same kind"
     if not judged:
-        reason = f"fewer than {MEMBERS} {members} of the same kind were measured, so there is nothing to compare with"
+        code = "no_gpu" if own and all(one.code == "no_gpu" for one in own) else "too_few"
+        reason = NOT_COMPARED[code].format(least=MEMBERS, members=members)
         return Check(name, node, CATEGORY, expected, "", "skipped", reason)
     total = sum(member.node == node for one in judged for member in one.members)
     slow = [(one, member) for one in judged for member in one.slow if member.node == node]

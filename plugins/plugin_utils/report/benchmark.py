@@ -35,7 +35,7 @@ class FigureRow:
     least: float
     most: float
     slow: tuple[str, ...]  # who is slower than the others, with the figure
-    is_judged: bool
+    code: str  # why they are not compared: too_few, no_gpu; empty where they are
 
 
 @dataclass(frozen=True)
@@ -124,13 +124,13 @@ def _versions(document: Document) -> str:
 
 def _figure(found: Comparison) -> FigureRow:
     values = [member.value for member in found.members]
-    count = plural(len(values), "GPU" if found.kind == "gpu" else "node")
+    count = plural(len(values), "node" if found.kind == "node" else "GPU" if found.device == "cuda" else "rank")
     slow = tuple(
         f"{one.node}{'' if one.gpu is None else f' GPU {one.gpu}'}: {quantity(one.value)}" for one in found.slow
     )
     return FigureRow(
         title(found.name, dict(found.case)), f"{count}, {found.model}", found.unit, median(values), min(values), max(values),
-        slow, found.among is not None,
+        slow, found.code,
     )  # fmt: skip
 
 

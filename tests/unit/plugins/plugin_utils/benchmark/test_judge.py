@@ -41,9 +41,16 @@ def test_a_slow_gpu_is_one_that_differs_from_its_like(values, found):
 @pytest.mark.parametrize("values", [{}, {"a": [280.0]}, {"a": [280.0, 100.0]}, {"a": [280.0, 280.0, 100.0]}])
 def test_too_few_are_not_compared(values):
     for one in judged(cluster(values)):
-        assert one.among is None
+        assert (one.among, one.code) == (None, "too_few")
         assert one.slow == ()
         assert len(one.members) < MEMBERS
+
+
+def test_processors_are_not_compared():
+    found = cluster({"a": [280.0, 280.0, 280.0, 100.0]})
+    for one in found["runs"][0]["document"]["measurements"]:
+        one["device"] = "cpu"
+    assert [(one.code, one.among, one.slow, len(one.members)) for one in judged(found)] == [("no_gpu", None, (), 4)]
 
 
 def test_gpus_of_another_model_are_not_their_like():

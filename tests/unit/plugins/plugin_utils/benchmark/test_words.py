@@ -40,6 +40,17 @@ def test_too_few_to_compare_is_said_and_is_no_success():
     assert found["a", "benchmark_node"][0] == "skipped"
 
 
+def test_processors_are_said_not_to_be_compared():
+    found = cluster({"a": [280.0] * 4})
+    for one in found["runs"][0]["document"]["measurements"]:
+        one["device"] = "cpu"
+    assert stated(found)["a", "benchmark_gpus"] == (
+        "skipped",
+        "",
+        "processors were measured, and only GPUs are compared",
+    )
+
+
 def test_a_run_that_failed_is_a_failed_check_of_the_cluster():
     found = stated({**SLOW, "runs": [*SLOW["runs"], FAILED]})
     assert found["cluster", "benchmark_runs"] == ("failed", "2 of 3 runs", "on a and b: rank 3 exited with code 1")

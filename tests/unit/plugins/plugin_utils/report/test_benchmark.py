@@ -14,7 +14,7 @@ from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.benchmark imp
 from ansible_collections.allreduce.gpu.tests.report import cluster
 
 from tests.support.benchmark import cluster as benchmark_of
-from tests.support.benchmark import document, lacking, measured, run, training, whole
+from tests.support.benchmark import document, lacking, measured, phases, run, training, whole
 
 
 def section(found):
@@ -33,7 +33,7 @@ def test_without_a_benchmark_there_is_no_section():
 def test_figures_are_those_of_all_that_are_alike():
     [row] = section(whole()).figures
     assert (row.title, row.of, row.unit) == ("matrix product bf16", "4 GPUs, NVIDIA A100-SXM4-80GB", "TFLOP/s")
-    assert (row.median, row.least, row.most, row.is_judged) == (280.0, 140.0, 280.0, True)
+    assert (row.median, row.least, row.most, row.code) == (280.0, 140.0, 280.0, "")
     assert row.slow == ("gpu-2 GPU 1: 140",)
 
 
@@ -121,6 +121,16 @@ def test_one_node_with_one_gpu_is_a_page_without_a_curve():
     assert "too few to compare" in page
     assert "plot-1-title" not in page
     assert "one_gpu" in page
+
+
+def test_processors_are_named_as_such_and_noise_is_no_time():
+    found = document("a", [measured("gemm", 0.03, 0, {"precision": "fp32"}, "TFLOP/s", device="cpu"),
+                           training(2.0, 1, device="cpu", detail=phases(0.8, 1.0, None))], gpus=1, model="AMD EPYC")  # fmt: skip
+    shown = report({**benchmark_of({}), "runs": [run("node", ["a"], found)]})
+    assert (shown.benchmark.figures[0].of, shown.benchmark.figures[0].code) == ("1 rank, AMD EPYC", "no_gpu")
+    page = html.render(shown)
+    assert "compute 1,000, data within noise; most of it is compute" in page
+    assert "only GPUs are compared" in page
 
 
 def test_text_of_a_document_is_escaped():
