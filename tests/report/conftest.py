@@ -14,6 +14,8 @@ from ansible_collections.allreduce.gpu.plugins.plugin_utils.report import html
 from ansible_collections.allreduce.gpu.tests.report import cluster, simulated
 from ansible_collections.allreduce.gpu.tests.report.page import Page
 
+from tests.support.benchmark import whole
+
 
 def _program(*names: str) -> str:
     """Fails where there is none: a report nobody has looked at must not pass."""
@@ -87,6 +89,27 @@ def machines_file(tmp_path_factory) -> Path:
         html.render(cluster.build_report(simulated.verification(**names), [], title="Machines")), encoding="utf-8"
     )
     return path
+
+
+@pytest.fixture(scope="session")
+def benchmark_file(tmp_path_factory) -> Path:
+    """A report with a benchmark, whose words fit no screen."""
+    report = cluster.build_report(cluster.verification(), [], "Benchmark", cluster.long_words(whole()))
+    path = tmp_path_factory.mktemp("benchmark") / "report.html"
+    path.write_text(html.render(report), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def benchmark_phone(browser, benchmark_file) -> Iterator[Page]:
+    """The benchmark on a small phone."""
+    yield from _shown(Page(browser, 375, 812), benchmark_file)
+
+
+@pytest.fixture
+def benchmark_desktop(browser, benchmark_file) -> Iterator[Page]:
+    """The benchmark on a desktop."""
+    yield from _shown(Page(browser, 1280, 900), benchmark_file)
 
 
 @pytest.fixture

@@ -30,7 +30,18 @@ def test_the_verdict_is_what_one_reads_first(phone):
 
 
 @pytest.mark.parametrize(
-    "device", ["phone", "desktop", "large", "crowded_phone", "crowded_desktop", "machines_phone", "machines_desktop"]
+    "device",
+    [
+        "phone",
+        "desktop",
+        "large",
+        "crowded_phone",
+        "crowded_desktop",
+        "machines_phone",
+        "machines_desktop",
+        "benchmark_phone",
+        "benchmark_desktop",
+    ],
 )
 def test_nothing_is_wider_than_the_screen(device, request):
     page = request.getfixturevalue(device)

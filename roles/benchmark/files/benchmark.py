@@ -174,7 +174,7 @@ def versions() -> dict[str, str | None]:
         "python": platform.python_version(),
         "torch": str(torch.__version__),
         "cuda": torch.version.cuda,
-        "cudnn": str(torch.backends.cudnn.version()) if cuda else None,
+        "cudnn": str(torch.backends.cudnn.version() or "") or None,
         "nccl": ".".join(str(part) for part in nccl) or None,
     }
 

@@ -50,9 +50,16 @@ def measure_training(place: Place, options: Namespace) -> Iterator[Record]:
                 yield train(place, options, subject, recipe)
             except TooLarge as error:
                 yield subject.not_measured("out_of_memory", str(error))
-            gc.collect()
-            if place.is_cuda:
-                torch.cuda.empty_cache()
+            forget(place)
+
+
+def forget(place: Place) -> None:
+    """Free what a model held, also what was compiled of it."""
+    if hasattr(getattr(torch, "compiler", None), "reset"):  # from PyTorch 2.1
+        torch.compiler.reset()
+    gc.collect()
+    if place.is_cuda:
+        torch.cuda.empty_cache()
 
 
 def train(place: Place, options: Namespace, subject: Subject, recipe: Recipe) -> Record:
