@@ -11,7 +11,7 @@ from typing import Any
 from ..launch.request import check_play, select_nodes
 
 VARIABLE = "benchmark_nodes"
-TOGETHER = ["--only", "collectives", "training"]
+TOGETHER = ["--at-most", "collectives", "training"]
 
 
 def plan(
@@ -32,7 +32,7 @@ def plan(
     check_play(selected, playing, int(forks), VARIABLE)
     runs = [
         _run("node", [[node] for node in selected], nproc_per_node, []),
-        _run("gpu", [selected[:1]], "1", ["--only", "training"]),
+        _run("gpu", [selected[:1]], "1", ["--at-most", "training"]),
         *(_run("nodes", [selected[:size]], nproc_per_node, TOGETHER) for size in sizes(len(selected)) if together),
     ]
     return {"nodes": selected, "runs": runs}

@@ -66,6 +66,14 @@ def parse_arguments() -> argparse.Namespace:
         type=ranks,
         help="processes to start on this machine: a number, or auto for one per GPU (default: this one)",
     )
+    add(
+        "--at-most",
+        nargs="+",
+        choices=list(PARTS),
+        default=list(PARTS),
+        metavar="PART",
+        help="leave out others, also of --only",
+    )
     add("--models", nargs="+", choices=MODELS, help="to train (default: both on GPUs, resnet50 on processors)")
     add(
         "--arms",
@@ -132,6 +140,7 @@ def start_ranks(count: int) -> NoReturn:
 def complete(options: argparse.Namespace, place: Place) -> argparse.Namespace:
     """Fill in what was left out."""
     given = {name: value for name, value in vars(options).items() if value is not None}
+    given["only"] = [part for part in options.only if part in options.at_most]
     return argparse.Namespace(**{**vars(options), **DEFAULTS[place.device.type], **given})
 
 

@@ -90,7 +90,7 @@ def test_every_node_runs_alone_then_one_gpu_then_all_nodes(tmp_path):
     assert made[2] == ("gpu-1", "gpu-1n", ["gpu-1"], "1")
     assert sorted(made[3:]) == [(node, "nodes-2n", ["gpu-1", "gpu-2"], "auto") for node in names]
     assert [args["args"] for _node, args in calls][2:] == [
-        ["--repeats", "9", "--only", "training"], *2 * [["--repeats", "9", "--only", "collectives", "training"]],
+        ["--repeats", "9", "--at-most", "training"], *2 * [["--repeats", "9", "--at-most", "collectives", "training"]],
     ]  # fmt: skip
     assert {args["variables"]["ALLREDUCE_NODE"] == node for node, args in calls} == {True}
     assert sorted((one["name"], one["nodes"], one["status"]) for one in found["runs"]) == [

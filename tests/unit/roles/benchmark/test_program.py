@@ -169,6 +169,12 @@ def test_a_node_has_the_name_that_the_launcher_gives_it(benchmark):
     assert [one["node"] for one in found["ranks"]] == ["gpu-7"]
 
 
+def test_a_run_leaves_parts_out_that_a_user_asked_for(benchmark):
+    found = benchmark(*QUICK, "--only", "gemm", "memory", "--at-most", "memory", "training")[0]
+    assert {one["name"] for one in found["measurements"]} == {"memory_copy"}
+    assert found["options"]["only"] == ["memory"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

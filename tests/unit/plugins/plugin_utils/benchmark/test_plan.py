@@ -37,7 +37,7 @@ def test_one_node_never_runs_together_with_others():
 
 def test_only_a_node_alone_measures_everything():
     assert [one["args"] for one in planned(nodes=2)["runs"]] == [
-        [], ["--only", "training"], ["--only", "collectives", "training"],
+        [], ["--at-most", "training"], ["--at-most", "collectives", "training"],
     ]  # fmt: skip
 
 
