@@ -14,6 +14,7 @@ import sys
 import threading
 import time
 from pathlib import Path
+from typing import IO, cast
 
 HERE = Path(__file__).absolute().parent
 SSH = [
@@ -41,10 +42,9 @@ class Node:
         self.process = subprocess.Popen(
             argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
         )
-        assert self.process.stdin
-        assert self.process.stdout
-        assert self.process.stderr
-        self.stdin, self.stdout, self.stderr = self.process.stdin, self.process.stdout, self.process.stderr
+        self.stdin, self.stdout, self.stderr = (
+            cast("IO[bytes]", one) for one in (self.process.stdin, self.process.stdout, self.process.stderr)
+        )
         self.asked = time.time()
         # Each in its own time: a node that takes nothing holds nobody up.
         threading.Thread(target=self.write, args=(first,), daemon=True).start()

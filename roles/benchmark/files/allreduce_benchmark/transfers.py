@@ -64,7 +64,10 @@ def _peer(options: Namespace, subject: Subject) -> Record:
     device = torch.device("cuda", subject.case["from"])
     source = torch.zeros(BYTES, dtype=torch.uint8, device=device)
     target = torch.empty(BYTES, dtype=torch.uint8, device=torch.device("cuda", subject.case["to"]))
+
+    def work() -> object:
+        return target.copy_(source, non_blocking=True)
+
     with torch.cuda.device(device):
-        work = lambda: target.copy_(source, non_blocking=True)  # noqa: E731
         found = repetitions(Place(device), work, options.repeats, options.seconds)
     return subject.measured([gigabytes_per_second(BYTES, one) for one in found])
