@@ -104,7 +104,8 @@ def condition() -> "list[Fault]":
     found += [Fault(f"one {name} of NVLink 4", said(hgx, 4, (f"field.{n}.7", "1")), "degraded") for name, n in links]
     links = (("recovery", 59), ("replay", 52))
     found += [Fault(f"one {name} of older NVLinks", said(dgx, 4, (f"field.{n}", "1")), "degraded") for name, n in links]
-    actions = dict.fromkeys((1, 2, 3, 4, 6, 7), "failed") | {5: "degraded", 8: "degraded"}
+    actions = dict.fromkeys((1, 2, 3, 4, 6, 7), "failed")
+    actions.update({5: "degraded", 8: "degraded"})
     return found + [
         Fault(f"recovery action {n}", said(hgx, 5, ("field.230", str(n))), verdict) for n, verdict in actions.items()
     ]
