@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 from pathlib import Path
-from typing import IO, cast
+from typing import IO
 
 HERE = Path(__file__).absolute().parent
 SSH = [
@@ -42,9 +42,7 @@ class Node:
         self.process = subprocess.Popen(
             argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
         )
-        self.stdin, self.stdout, self.stderr = (
-            cast("IO[bytes]", one) for one in (self.process.stdin, self.process.stdout, self.process.stderr)
-        )
+        self.stdin, self.stdout, self.stderr = pipes(self.process)
         self.asked = time.time()
         # Each in its own time: a node that takes nothing holds nobody up.
         threading.Thread(target=self.write, args=(first,), daemon=True).start()
@@ -68,6 +66,11 @@ class Node:
         self.messages.put(
             (self.name, {"kind": "gone", "why": said.splitlines()[-1] if said else f"status {self.process.wait()}"})
         )
+
+
+def pipes(process: subprocess.Popen) -> tuple[IO[bytes], ...]:
+    """Return the ends of a process' input, output and errors that are on this side."""
+    return tuple(one for one in (process.stdin, process.stdout, process.stderr) if one)
 
 
 def is_own(address: str) -> bool:

@@ -6,11 +6,13 @@ import pytest
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.benchmark.plan import plan, sizes
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.preflight.problem import ProblemError
 
-NODES = ["gpu-1", "gpu-2", "gpu-3"]
+NODES = ("gpu-1", "gpu-2", "gpu-3")
 
 
 def planned(available=NODES, nodes="", playing=None, forks=5, nproc="auto", **more):
-    return plan(available, nodes=nodes, playing=playing or available, forks=forks, nproc_per_node=nproc, **more)
+    return plan(
+        list(available), nodes=nodes, playing=list(playing or available), forks=forks, nproc_per_node=nproc, **more
+    )
 
 
 @pytest.mark.parametrize(
