@@ -56,7 +56,7 @@ def test_what_a_gpu_answers_is_sampled_and_the_rest_is_left_out(libraries, tmp_p
     assert (code, found["status"], found["during"], found["rank"]) == ("", "measured", "gemm", 3)
     assert driver
     assert found["samples"] > 1
-    assert set(found["figures"]) == {"memory_used_mib"}
+    assert set(found["figures"]) == {"memory_used_mib", "temperature_celsius"}
     assert set(found["figures"]["memory_used_mib"]) == {"median", "least", "most", "deviation"}
 
 
