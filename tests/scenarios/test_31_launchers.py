@@ -7,7 +7,8 @@ import json
 import time
 
 import pytest
-from cluster import KEEP, Cluster
+from cluster import KEEP
+from training_hosts import TrainingHosts
 
 from tests.lab import podman
 
@@ -59,13 +60,8 @@ SLEEPS = "import time\nprint('asleep', flush=True)\ntime.sleep(900)\n"
 RANK_OF = "pgrep -u trainer -f '[p]ython -u {}'"
 
 
-class Two(Cluster):
-    """Two hosts with an environment and keys, and nothing of the driver."""
-
-    def __init__(self):
-        super().__init__("launch", 2)
-        run = self.play("playbooks/site.yml", "--tags", "base,python_env,frameworks,cluster_ssh")
-        assert run.status == 0, run.output[-6000:]
+class Launched(TrainingHosts):
+    """The hosts, and playbook train on them."""
 
     def train(self, launcher, *options, **variables):
         """Playbook train as a running process; nothing is left of former runs."""
@@ -120,20 +116,11 @@ class Two(Cluster):
         """Take a host away at once, as a power cut does."""
         podman.podman("kill", "--signal", "KILL", host)
 
-    def is_empty(self, seconds=15):
-        """No process of the training user is left after at most SECONDS."""
-        deadline = time.monotonic() + seconds
-        while time.monotonic() < deadline:
-            if all(self.on(host, "pgrep -u trainer -c . || true").strip() == "0" for host in self.hosts):
-                return
-            time.sleep(1)
-        raise AssertionError({host: self.on(host, "ps -u trainer -o pid,args || true") for host in self.hosts})
-
 
 @pytest.fixture(scope="module")
 def two():
     """The hosts; ALLREDUCE_KEEP=1 leaves them, and takes them again."""
-    made = Two()
+    made = Launched()
     yield made
     if not KEEP:
         made.down()

@@ -5,6 +5,10 @@
 
 import json
 
+import pytest
+
+pytestmark = pytest.mark.lab
+
 QUICK = ["--seconds", "0.05", "--repeats", "2", "--steps", "1", "--gemm-size", "256", "--image-size", "32"]
 
 

@@ -8,7 +8,8 @@ import json
 import time
 
 import pytest
-from cluster import CHECKOUT, KEEP, Cluster
+from cluster import CHECKOUT, KEEP
+from training_hosts import TrainingHosts
 
 pytestmark = pytest.mark.lab
 
@@ -33,13 +34,8 @@ SLEEPS = "import time\nprint('asleep', flush=True)\ntime.sleep(900)\n"
 ENVIRONMENT = "/opt/allreduce/envs/main"
 
 
-class Two(Cluster):
-    """Two hosts with an environment and keys."""
-
-    def __init__(self):
-        super().__init__("launch", 2)
-        run = self.play("playbooks/site.yml", "--tags", "base,python_env,frameworks,cluster_ssh")
-        assert run.status == 0, run.output[-6000:]
+class Typing(TrainingHosts):
+    """The hosts, and what the training user types on the first one."""
 
     def put(self, name, text):
         """Write a file of the user on the first host."""
@@ -61,20 +57,11 @@ class Two(Cluster):
             assert time.monotonic() < deadline, said
             time.sleep(1)
 
-    def is_empty(self, seconds=20):
-        """No process of the training user is left after at most SECONDS."""
-        deadline = time.monotonic() + seconds
-        while any(self.on(host, "pgrep -u trainer -c . || true").strip() != "0" for host in self.hosts):
-            assert time.monotonic() < deadline, [
-                self.on(host, "ps -u trainer -o pid,args || true") for host in self.hosts
-            ]
-            time.sleep(1)
-
 
 @pytest.fixture(scope="module")
 def two():
     """The hosts, those of test_31; ALLREDUCE_KEEP=1 leaves them, and takes them again."""
-    made = Two()
+    made = Typing()
     made.put("train_ddp.py", (CHECKOUT / "examples" / "train_ddp.py").read_text(encoding="utf-8"))
     made.put("sleeps.py", SLEEPS)
     yield made

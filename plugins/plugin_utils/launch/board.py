@@ -18,12 +18,10 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from ..documents.files import write_json
+from .node.run import CLOCKS_APART
 
 # Seconds. A worker writes every few seconds unless it says so; this is for a node that answers slowly.
 PATIENCE = 60.0
-# c10d leaves a node out whose last sign of life, one every 5 s, is 15 s old by the clock of the one that looks (PyTorch 2.13.0,
-# dynamic_rendezvous.py: keep_alive_interval, keep_alive_max_attempt).
-CLOCKS_APART = 10.0
 
 
 class Board:

@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """allreduce-run on this machine, which has both nodes' addresses: real connections and processes, and an agent without PyTorch."""
 
+import argparse
 import json
 import os
 import shutil
@@ -13,7 +14,10 @@ import time
 from pathlib import Path
 
 import pytest
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.launch.job import Place
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.launch.launchers.table import LAUNCHERS
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.launch.node import run as program
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.launch.remote import launch
 
 NODES = {"gpu-1": "127.0.0.1", "gpu-2": "127.0.0.2"}
 # What the real one leaves: the log of rank 0, the outcome. The script says what is to happen, by rank.
@@ -118,6 +122,33 @@ def test_clocks_that_are_apart_end_the_run_before_it_begins(start, tmp_path):
     out, err = process.communicate(timeout=60)
     assert (process.returncode, out) == (1, "")
     assert "the clocks of gpu-1 and gpu-2 are at least" in err
+
+
+@pytest.mark.parametrize("restarts", [0, 3])
+@pytest.mark.parametrize("name", NODES)
+def test_torchrun_is_told_what_role_train_tells_it(tmp_path, name, restarts):
+    asked = argparse.Namespace(
+        script=tmp_path / "train.py",
+        args=["--epochs", "2"],
+        port=29500,
+        max_restarts=restarts,
+        nproc_per_node="auto",
+        x=[],
+    )
+    mine = json.loads(program.header(asked, "r1", NODES, name, b""))["launch"]
+    place = Place(name, tuple(NODES), NODES, 29500)
+    args = {"run_id": "r1", "max_restarts": restarts, "min_nodes": 2, "environment": "main", "script": "train.py",
+            "args": ["--epochs", "2"], "variables": {}, "nproc_per_node": "auto"}  # fmt: skip
+    theirs = launch(args, LAUNCHERS["torchrun"], place, 0)
+    # serve.py adds where the logs are, as only the node knows the user's home; python is the one that runs there.
+    told = [one for one in theirs["arguments"] if not one.startswith("--log-dir=")]
+    assert sorted(mine["arguments"]) == sorted(told)
+    assert {**mine, "arguments": [], "python": "", "cpus": None} == {
+        **theirs,
+        "arguments": [],
+        "python": "",
+        "cpus": None,
+    }
 
 
 @pytest.mark.parametrize(
