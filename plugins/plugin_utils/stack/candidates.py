@@ -13,7 +13,7 @@ from .interpreters import INTERPRETER, choices
 from .kinds import Cupy, Driver, DriverRow, Horovod, Library, Origin, Python, Tensorflow, Toolkit, Torch, TorchChoice
 from .model import NONE, ORDER, PLAIN, AnyCandidate, Candidate, Component, Problem, Slot
 from .owner import left_drivers
-from .rows import ArchiveRow, BranchRow, DistroRow, Flavour, LibraryRow, Source, SuiteRow
+from .rows import Accelerator, ArchiveRow, BranchRow, DistroRow, Flavour, LibraryRow, Source, SuiteRow
 from .subjects import Transition
 from .tables import Tables
 from .versions import major, matches, minor, starts_with, version
@@ -189,9 +189,14 @@ def _cupy(tables: Tables, problem: Problem) -> list[Cupy]:
 
 
 def _horovod(tables: Tables, problem: Problem) -> list[Horovod]:
+    """Compiled for what the frameworks beside it compute on, which on a host with GPUs may be its processors."""
     wish = _wish(problem, "horovod")
+    targets: tuple[Accelerator, ...] = ("cuda", "cpu") if problem.accelerator == "cuda" else ("cpu",)
     return [
-        Candidate("horovod", row["version"], row=row) for row in tables.rows("horovod") if matches(row["version"], wish)
+        Candidate("horovod", row["version"], target, {**row, "target": target})
+        for target in targets
+        for row in tables.rows("horovod")
+        if matches(row["version"], wish)
     ]
 
 

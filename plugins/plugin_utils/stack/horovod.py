@@ -27,7 +27,7 @@ def build(tables: Tables, problem: Problem, parts: Environment, interpreter: lis
         "source": dict(row["source"], standard=row["cxx_std"]),
         "cxx_standard": max(standard, row["cxx_std"]),
         "controllers": known["controllers"],
-        "operations": known["operations"][problem.accelerator],
+        "operations": known["operations"][parts["horovod"].row["target"]],
         "frameworks": [name for name in ("pytorch", "tensorflow") if name in parts],
         "environment": _flags(tables, problem, parts, cuda_home),
         "packages": _packages(tables, problem, interpreter),
@@ -38,10 +38,10 @@ def build(tables: Tables, problem: Problem, parts: Environment, interpreter: lis
 
 def _flags(tables: Tables, problem: Problem, parts: Environment, cuda_home: str | None) -> dict[str, str]:
     known = tables.subjects["horovod"]["build_environment"]
-    flags = {**known["all"], **known[problem.accelerator]}
+    flags = {**known["all"], **known[parts["horovod"].row["target"]]}
     for name in ("pytorch", "tensorflow"):
         flags[f"HOROVOD_{'WITH' if name in parts else 'WITHOUT'}_{name.upper()}"] = "1"
-    if problem.accelerator == "cuda":
+    if parts["horovod"].row["target"] == "cuda":
         capabilities = sorted({gpu.row["compute_capability"] for gpu in problem.gpus}, key=float)
         flags["HOROVOD_BUILD_CUDA_CC_LIST"] = ",".join(one.replace(".", "") for one in capabilities)
         flags.update({"HOROVOD_CUDA_HOME": cuda_home} if cuda_home else {})

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypedDict, cast
 from .interpreters import PythonChoice
 from .model import Candidate, Solution
 from .rows import (
+    Accelerator,
     ArchiveRow,
     BranchRow,
     CudaRow,
@@ -58,6 +59,12 @@ class TorchChoice(TorchBuild):
     plain: bool
 
 
+class HorovodChoice(HorovodRow):
+    """A release of Horovod compiled for one target: GPUs, or processors only."""
+
+    target: Accelerator
+
+
 class CupyChoice(CupyRow):
     """A wheel of CuPy, with the major of the CUDA it is built for."""
 
@@ -71,7 +78,7 @@ Library = Candidate[LibraryRow]  # NCCL, or cuDNN
 Torch = Candidate[TorchChoice]
 Tensorflow = Candidate[TensorflowRow]
 Cupy = Candidate[CupyChoice]
-Horovod = Candidate[HorovodRow]
+Horovod = Candidate[HorovodChoice]
 Python = Candidate[PythonChoice]
 System = Candidate[DistroRow]
 GpuModel = Candidate[GpuRow]

@@ -129,11 +129,11 @@ def cupy_driver_floor(context: Context, cupy: Cupy, driver: Driver) -> str | Non
 @rule("horovod-pytorch", "horovod", "pytorch", sources=("S13", "S18"))
 def horovod_pytorch(context: Context, horovod: Horovod, torch: Torch) -> str | None:
     """PyTorch's headers ask for a newer C++ standard than a Horovod release sets; raised, it compiled so far."""
-    below = horovod.row["torch_below"][context.accelerator]
+    below = horovod.row["torch_below"][horovod.row["target"]]
     if at_least(torch.version, below):
         needed, target = (
             cxx_standard(context.tables, torch.version)["standard"],
-            "GPUs" if context.accelerator == "cuda" else "CPUs",
+            "CPUs" if horovod.row["target"] == "cpu" else "GPUs",
         )
         return (
             f"Horovod {horovod.version} for {target} compiles with PyTorch below {below} only, not with {torch.version}, "
@@ -167,9 +167,23 @@ def horovod_python(context: Context, horovod: Horovod, python: Python) -> str | 
 
 @rule("horovod-pytorch-build", "horovod", "pytorch", sources=("S18",))
 def horovod_pytorch_build(context: Context, horovod: Horovod, torch: Torch) -> str | None:
-    """Horovod's own build refuses GPU operations over a PyTorch without CUDA."""
-    if context.accelerator == "cuda" and torch.variant == "cpu":
-        return f"Horovod {horovod.version} is compiled for the host's GPUs, and PyTorch {torch.version}+cpu has no CUDA"
+    """Horovod's own build refuses GPU operations over a PyTorch without CUDA; built for CPUs it would copy every tensor."""
+    if horovod.row["target"] == "cuda" and torch.variant == "cpu":
+        return (
+            f"Horovod {horovod.version} for GPUs is compiled over CUDA, which PyTorch {torch.version}+cpu does not have"
+        )
+    if horovod.row["target"] == "cpu" and torch.variant != "cpu":
+        return f"Horovod {horovod.version} for CPUs would copy every tensor of PyTorch {torch.version}+{torch.variant} to the host"
+    return None
+
+
+@rule("horovod-tensorflow-build", "horovod", "tensorflow", sources=("S18",))
+def horovod_tensorflow_build(context: Context, horovod: Horovod, tensorflow: Tensorflow) -> str | None:
+    """TensorFlow's wheels compute on the host's GPUs where it has some."""
+    if context.accelerator == "cuda" and horovod.row["target"] == "cpu":
+        return (
+            f"Horovod {horovod.version} for CPUs would copy every tensor of TensorFlow {tensorflow.version} to the host"
+        )
     return None
 
 
@@ -195,14 +209,14 @@ def horovod_compiler(context: Context, horovod: Horovod, os: System) -> str | No
 @rule("horovod-cuda", "horovod", "cuda", sources=("S18",))
 def horovod_cuda(context: Context, horovod: Horovod, cuda: Toolkit) -> str | None:
     """Building Horovod for GPUs takes nvcc and the CUDA headers."""
-    if context.accelerator == "cuda" and cuda.absent:
+    if horovod.row["target"] == "cuda" and cuda.absent:
         return f"Horovod {horovod.version} is compiled with the CUDA toolkit, and none is planned"
     return None
 
 
 @rule("horovod-nccl", "horovod", "nccl", sources=("S18",))
 def horovod_nccl(context: Context, horovod: Horovod, nccl: Library) -> str | None:
-    if context.accelerator == "cuda" and nccl.absent:
+    if horovod.row["target"] == "cuda" and nccl.absent:
         return f"Horovod {horovod.version} is compiled with NCCL's headers, and no system NCCL is planned"
     return None
 

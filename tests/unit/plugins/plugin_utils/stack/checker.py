@@ -341,10 +341,15 @@ def check_tensorflow(stack, environment, cuda_majors):
     return wrong
 
 
+def on_gpus(stack, environment):
+    """Horovod computes where PyTorch does, else where the host can."""
+    return bool(stack["gpus"]) and not ("pytorch" in environment["frameworks"] and tag_of(environment) == "cpu")
+
+
 def check_standard(stack, environment, row, gcc):
     """PyTorch's headers have a C++ standard that Horovod and the compiler have to reach."""
     torch, wrong = n(environment["frameworks"]["pytorch"]), []
-    if torch >= n(row["torch_below"]["cuda" if stack["gpus"] else "cpu"]):
+    if torch >= n(row["torch_below"]["cuda" if on_gpus(stack, environment) else "cpu"]):
         wrong.append("Horovod does not build with this PyTorch")
     needed = max((one for one in CXX if torch >= n(one["torch"])), key=lambda one: n(one["torch"]))
     if gcc and int(gcc) < int(needed["gcc_min"]):
@@ -364,9 +369,13 @@ def check_horovod(stack, environment):
         wrong.append("Horovod is not compiled with this Python")
     if "tensorflow" in frameworks and n(frameworks["tensorflow"]) >= n(row["tensorflow_below"]):
         wrong.append("Horovod breaks with this TensorFlow")
+    if "tensorflow" in frameworks and stack["gpus"] and not on_gpus(stack, environment):
+        wrong.append("Horovod for CPUs beside a TensorFlow for GPUs")
     if gcc and int(gcc) < int(row["gcc_min"]):
         wrong.append("compiler too old for Horovod")
-    if stack["gpus"]:
+    if environment["build"]["operations"] != (["nccl"] if on_gpus(stack, environment) else ["gloo"]):
+        wrong.append("Horovod's operations are not for what its frameworks compute on")
+    if on_gpus(stack, environment):
         if not stack["nccl"] or not stack["cuda"]:
             return [*wrong, "Horovod lacks toolkit or NCCL"]
         if "pytorch" in frameworks:

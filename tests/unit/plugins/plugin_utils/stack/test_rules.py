@@ -76,18 +76,26 @@ def test_tensorflow_and_glibc():
 
 @pytest.mark.parametrize("name", ["horovod-cuda", "horovod-nccl"])
 def test_horovod_needs_what_it_is_compiled_with(name):
-    horovod = Candidate("horovod", "0.28.1", row=TABLES.find("horovod", version="0.28.1"))
     nothing = Candidate(name.split("-")[1], "none")
-    assert RULES[name].check(CONTEXT, horovod, nothing)
-    assert RULES[name].check(Context(TABLES, accelerator="cpu"), horovod, nothing) is None
+    assert RULES[name].check(CONTEXT, horovod("cuda"), nothing)
+    assert RULES[name].check(CONTEXT, horovod("cpu"), nothing) is None
 
 
-def test_horovod_for_gpus_does_not_build_with_pytorch_for_cpus():
-    check = RULES["horovod-pytorch-build"].check
-    horovod = Candidate("horovod", "0.28.1", row=TABLES.find("horovod", version="0.28.1"))
-    assert "has no CUDA" in check(CONTEXT, horovod, torch("2.0.1", "cpu"))
-    assert check(CONTEXT, horovod, torch("2.0.1", "cu118")) is None
-    assert check(Context(TABLES, accelerator="cpu"), horovod, torch("2.0.1", "cpu")) is None
+def horovod(target):
+    row = {**TABLES.find("horovod", version="0.28.1"), "target": target}
+    return Candidate("horovod", "0.28.1", target, row)
+
+
+@pytest.mark.parametrize(
+    ("target", "build", "reason"),
+    [
+        ("cuda", "cpu", "does not have"), ("cuda", "cu118", None),
+        ("cpu", "cu118", "would copy every tensor"), ("cpu", "cpu", None),
+    ],
+)  # fmt: skip
+def test_horovod_is_compiled_for_what_pytorch_computes_on(target, build, reason):
+    said = RULES["horovod-pytorch-build"].check(CONTEXT, horovod(target), torch("2.0.1", build))
+    assert said is None if reason is None else reason in said
 
 
 FORMS = {
