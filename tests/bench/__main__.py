@@ -7,13 +7,12 @@ import argparse
 import sys
 from pathlib import Path
 
-from tests.lab import hosts
+from tests.lab import demo, hosts
 from tests.lab.progress import LabError, say
 
 from . import growth
-from .measure import CHECKOUT, floor, inventory_of, playbook
+from .measure import floor, inventory_of, playbook
 
-INVENTORY = CHECKOUT / "inventories" / "lab"
 FULL = Path(__file__).with_name("full_host.yml")
 
 
@@ -51,8 +50,8 @@ PARTS = {"steady": _steady, "everything": _everything, "growth": _growth, "growt
 
 
 def _demo(nodes):
-    hosts.up("gpu", nodes, INVENTORY / "hosts.yml")
-    return INVENTORY
+    demo.up(nodes)
+    return demo.INVENTORY
 
 
 def _full():

@@ -17,7 +17,7 @@ from typing import Any
 import yaml
 
 from tests.lab import hosts, services, traffic
-from tests.lab.demo import INVENTORY, MACHINE
+from tests.lab.demo import MACHINE, copy_settings
 from tests.lab.podman import podman
 from tests.lab.progress import say
 
@@ -147,7 +147,7 @@ def _added(case: Case) -> traffic.Traffic:
 def _up(case: Case, count: int) -> Path:
     inventory = inventory_of(LAB)
     hosts.up(LAB, count, inventory / "hosts.yml", case.machine, use_mirror=case.use_mirror, pythons=False)
-    shutil.copytree(INVENTORY / "group_vars", inventory / "group_vars", dirs_exist_ok=True)
+    copy_settings(inventory)
     return inventory
 
 

@@ -3,18 +3,36 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The main job on hosts of the lab's own inventory."""
 
-from . import hosts, paths
-from .job import Job, steps
+import shutil
+from pathlib import Path
+
+import yaml
+
+from . import hosts, paths, wheels
+from .job import Job, Step, steps
 
 INVENTORY = paths.CHECKOUT / "inventories" / "lab"
 MACHINE = "a100-nvlink"  # what its hosts are: 4 x A100 40 GB, simulated
 
 
 def up(nodes: int) -> None:
-    """Bring the hosts up."""
+    """Bring the hosts up, and Horovod's source to where they find it."""
+    wheels.ensure("horovod")
     hosts.up("gpu", nodes, INVENTORY / "hosts.yml", MACHINE, pythons=False)
 
 
 def job(nodes: int) -> Job:
     """Return what is done on them."""
-    return Job(INVENTORY, tuple(steps(nodes)), "make demo")
+    *most, report = steps(nodes)
+    options = ("-e", "train_launcher=horovodrun", "-e", "train_script=examples/train_horovod.py")
+    where = "one host" if nodes == 1 else f"{nodes} hosts"
+    return Job(INVENTORY, (*most, Step("train", f"with Horovod on {where}", options), report), "make demo")
+
+
+def copy_settings(inventory: Path) -> None:
+    """Give other hosts the settings of the demo's, without Horovod, whose compilation takes minutes."""
+    shutil.copytree(INVENTORY / "group_vars", inventory / "group_vars", dirs_exist_ok=True)
+    path = inventory / "group_vars" / "gpu_nodes.yml"
+    settings = yaml.safe_load(path.read_text(encoding="utf-8"))
+    del settings["gpu_stack_request"]["horovod"]
+    path.write_text(yaml.safe_dump(settings, sort_keys=False), encoding="utf-8")

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import yaml
 
+from tests.lab import demo
+
 CHECKOUT = Path(__file__).resolve().parents[2]
 KEEP = os.environ.get("ALLREDUCE_KEEP")  # leave the hosts for a look, and take them again
 CORE_216 = CHECKOUT / ".nox" / "core_216" / "bin"  # the last ansible-core for EL8; noxfile.py makes it
@@ -52,7 +54,7 @@ class Cluster:
             self.resize(nodes)
             return
         shutil.rmtree(self.inventory, ignore_errors=True)
-        shutil.copytree(CHECKOUT / "inventories" / "lab" / "group_vars", self.inventory / "group_vars")
+        demo.copy_settings(self.inventory)
         subprocess.run([*LAB, "down", "--name", name], cwd=CHECKOUT, check=True)
         self.resize(nodes)
 

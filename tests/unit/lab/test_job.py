@@ -85,8 +85,22 @@ def test_a_step_that_must_change_nothing_may_not(playing):
         playing.run(still)
 
 
-def test_the_demo_needs_no_second_run():
-    assert [step.playbook for step in demo.job(2).steps] == ["plan", "site", "verify", "train", "train", "report"]
+@pytest.mark.parametrize(("nodes", "trained"), [(1, ["on one host", "with Horovod on one host"]),
+                                               (2, ["on one host", "on 2 hosts", "with Horovod on 2 hosts"])])  # fmt: skip
+def test_the_demo_trains_with_torchrun_and_horovod_and_needs_no_second_run(nodes, trained):
+    steps = demo.job(nodes).steps
+    assert [step.playbook for step in steps] == ["plan", "site", "verify", *["train"] * len(trained), "report"]
+    assert [step.why for step in steps if step.playbook == "train"] == trained
+
+
+def test_other_hosts_compile_no_horovod(tmp_path):
+    demo.copy_settings(tmp_path)
+    given, mine = (
+        yaml.safe_load((place / "group_vars" / "gpu_nodes.yml").read_text(encoding="utf-8"))
+        for place in (demo.INVENTORY, tmp_path)
+    )
+    assert given["gpu_stack_request"].pop("horovod")
+    assert mine == given
 
 
 @pytest.mark.parametrize("name", reference.names())
