@@ -97,7 +97,9 @@ def unit_216(session):
     """The same on ansible-core 2.16, the last one that manages EL8."""
     session.install("--require-hashes", "-r", "requirements-216.txt")
     session.install(
-        *_pinned("distlib", "pytest", "pytest-xdist", "hypothesis", "jsonschema", "junitparser", "ruamel-yaml")
+        *_pinned(
+            "distlib", "py-rattler", "pytest", "pytest-xdist", "hypothesis", "jsonschema", "junitparser", "ruamel-yaml"
+        )
     )
     _pytest(session, "unit_216", "-q", "-n", "2", "tests/unit", *session.posargs)
 

@@ -50,6 +50,8 @@ ALLOWED = {
     "plugins/module_utils/host/tc.py": "output of tc",
     "plugins/module_utils/machine/procfs.py": "files of the driver below /proc",
     "plugins/module_utils/machine/sysfs.py": "files of the kernel below /sys",
+    "plugins/module_utils/packages/conda_lock.py:_entry": "a line of an explicit lock",
+    "plugins/module_utils/packages/conda_program.py:parse_version": "what conda, mamba and micromamba print of their versions",
     "plugins/module_utils/packages/hold.py:select": "dpkg has one exit code for all failures",
     "plugins/module_utils/packages/hold_apt.py": "files of apt",
     "plugins/module_utils/packages/hold_dnf.py": "files of dnf and of its plugin, output of rpm",

@@ -1,0 +1,321 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The module as Ansible runs it, on a real channel of conda's format that lies in a directory.
+
+Two programs install: one of ours that stands where micromamba stands, with py-rattler as solver and installer, always; and a real
+one, micromamba, mamba or conda, where the variable ALLREDUCE_CONDA has its path. The package index has none of them: conda 26.7.1 ran
+these tests once, from its sources and with its classic solver. micromamba and mamba ran none of them: their command line, the JSON of
+their dry run and the time of their entry in conda-meta/history are from libmamba's sources (2.8.1).
+"""
+
+import hashlib
+import json
+import os
+import platform
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from ansible_collections.allreduce.gpu.plugins.modules import conda_env
+
+from tests.support.conda_channel import PLACEHOLDER, Package, build_channel
+
+COLLECTIONS = str(Path(conda_env.__file__).resolve().parents[2] / ".collections")
+STANDIN = Path(__file__).resolve().parents[3] / "support" / "conda_program.py"
+REAL = os.environ.get("ALLREDUCE_CONDA")
+SITE = "lib/python3.12/site-packages"
+PYTHON = Package(
+    "python", "3.12.4", "h1_0", (), {"bin/python3.12": f"#!/bin/sh\n# {PLACEHOLDER}\necho Python 3.12.4\n", "lib/libpython.so": "elf\n"},
+    {"bin/python": "python3.12"}, ("bin/python3.12",),
+)  # fmt: skip
+PACKAGES = [
+    PYTHON,
+    Package("jpeg", "3.0.0", "h2_1", (), {"lib/libjpeg.so": "jpeg 3.0\n"}),
+    Package("jpeg", "2.9.0", "h2_0", (), {"lib/libjpeg.so": "jpeg 2.9\n"}),
+    Package("pillow", "11.0", "py312_0", ("python >=3.12", "jpeg >=2"), {f"{SITE}/PIL/__init__.py": "pass\n"}),
+    Package("odd", "1.0", "0", ("absent >=1",), {"share/odd": "odd\n"}),
+]
+pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="the channel has packages for x86_64 alone")
+
+
+@pytest.fixture(scope="session")
+def channel(tmp_path_factory):
+    return build_channel(tmp_path_factory.mktemp("channel"), PACKAGES)
+
+
+@pytest.fixture(
+    params=["py-rattler", pytest.param("real", marks=pytest.mark.skipif(not REAL, reason="ALLREDUCE_CONDA is not set"))]
+)
+def program(request, tmp_path):
+    if request.param == "real":
+        return REAL
+    return standin(tmp_path)
+
+
+def standin(place, version="2.8.1", then=f'exec {sys.executable} {STANDIN} "$@"'):
+    """Our program as micromamba, with the Python of the tests; version: what it says to be; then: what it does."""
+    path = place / "bin" / "micromamba"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(f'#!/bin/sh\n[ "$1" != --version ] || {{ echo {version}; exit; }}\n{then}\n')
+    path.chmod(0o755)
+    return str(path)
+
+
+@pytest.fixture
+def prefix(tmp_path):
+    return tmp_path / "envs" / "main"
+
+
+def lock_of(channel, *names):
+    """The lock of packages by their stems."""
+    lines = []
+    for name in names:
+        file = Path(channel.removeprefix("file://")) / "linux-64" / f"{name}.conda"
+        lines.append(f"{file.as_uri()}#sha256:{hashlib.sha256(file.read_bytes()).hexdigest()}")
+    return "\n".join(["# platform: linux-64", "@EXPLICIT", *lines, ""])
+
+
+@pytest.fixture
+def lock(channel):
+    return lock_of(channel, "python-3.12.4-h1_0", "jpeg-3.0.0-h2_1", "pillow-11.0-py312_0")
+
+
+def run(prefix, check=False, environment=(), **options):
+    said = {"prefix": str(prefix), "_ansible_check_mode": check, "_ansible_diff": True, **options}
+    done = subprocess.run(
+        [sys.executable, "-m", "ansible_collections.allreduce.gpu.plugins.modules.conda_env",
+         json.dumps({"ANSIBLE_MODULE_ARGS": said})],
+        capture_output=True, text=True, check=False,
+        env={**os.environ, "PYTHONPATH": COLLECTIONS, "HOME": str([*prefix.parents, prefix][1]), **dict(environment)},
+    )  # fmt: skip
+    assert done.stdout, done.stderr
+    return json.loads(done.stdout)
+
+
+def around(prefix):
+    """What is left beside the environment."""
+    return sorted(path.name for path in prefix.parent.iterdir()) if prefix.parent.exists() else []
+
+
+def codes(answer):
+    assert answer["failed"] is True, answer
+    return [one["code"] for one in answer["findings"]]
+
+
+def test_fresh(prefix, lock, program):
+    answer = run(prefix, lock=lock, program=program)
+    assert (answer["changed"], answer["step"], answer["state"]) == (True, "create", "absent")
+    assert answer["program"]["path"] == program and answer["program"]["version"]
+    assert [one["name"] for one in answer["differences"]] == ["jpeg", "pillow", "python"]
+    assert answer["diff"]["before"] == "" and "\npillow 11.0 py312_0 " in answer["diff"]["after"]
+    said = subprocess.run([prefix / "bin" / "python"], capture_output=True, text=True, check=True)
+    assert said.stdout == "Python 3.12.4\n"
+    assert str(prefix) in (prefix / "bin" / "python3.12").read_text()
+    assert around(prefix) == ["main"]
+
+
+def test_fresh_in_check_mode(prefix, lock, tmp_path):
+    answer = run(prefix, check=True, lock=lock, program=str(tmp_path / "not" / "there"))
+    assert (answer["changed"], answer["step"], answer["program"]) == (True, "create", None)
+    assert around(prefix) == []
+
+
+@pytest.mark.parametrize("check", [False, True])
+def test_unchanged(prefix, lock, program, check):
+    run(prefix, lock=lock, program=program)
+    answer = run(prefix, check=check, lock=lock, program="/not/needed")
+    assert (answer["changed"], answer["step"], answer["state"]) == (False, None, "complete")
+    assert (answer["differences"], answer["changed_files"]) == ([], {})
+    assert answer["diff"]["before"] == answer["diff"]["after"]
+
+
+def overwrite(prefix):
+    (prefix / "lib" / "libjpeg.so").write_text("jpeg 3.1\n")  # of the same size
+
+
+def delete(prefix):
+    (prefix / "bin" / "python3.12").unlink()
+
+
+def patch(prefix):
+    file = prefix / "bin" / "python3.12"
+    file.write_text(file.read_text().replace("3.12.4", "3.12.5"))
+
+
+def relink(prefix):
+    file = prefix / "lib" / "libjpeg.so"
+    file.unlink()
+    file.symlink_to("libpython.so")
+
+
+def forget(prefix):
+    (prefix / "conda-meta" / "jpeg-3.0.0-h2_1.json").unlink()
+
+
+def spoil(prefix):
+    (prefix / "conda-meta" / "jpeg-3.0.0-h2_1.json").write_text('{"name": ')
+
+
+def claim(prefix):
+    file = prefix / "conda-meta" / "jpeg-3.0.0-h2_1.json"
+    file.write_text(file.read_text().replace('"version": "3.0.0"', '"version": "3.0.1"'))
+
+
+def cut_off(prefix):
+    (prefix / "conda-meta" / "history").write_text("")
+
+
+DRIFT = [
+    (overwrite, {"jpeg": "lib/libjpeg.so"}, []),
+    (delete, {"python": "bin/python3.12"}, []),
+    (patch, {"python": "bin/python3.12"}, []),
+    (relink, {"jpeg": "lib/libjpeg.so"}, []),
+    (forget, {}, ["jpeg"]),
+    (spoil, {"jpeg-3.0.0-h2_1": "conda-meta/jpeg-3.0.0-h2_1.json"}, ["jpeg"]),
+    (claim, {}, ["jpeg"]),
+    (cut_off, {}, []),
+]
+
+
+@pytest.mark.parametrize(("damage", "files", "names"), DRIFT)
+def test_drift_is_corrected(prefix, lock, program, damage, files, names):
+    run(prefix, lock=lock, program=program)
+    damage(prefix)
+    for check in (True, False):
+        answer = run(prefix, check=check, lock=lock, program=program)
+        assert (answer["changed"], answer["step"]) == (True, "rebuild")
+        assert (answer["changed_files"], [one["name"] for one in answer["differences"]]) == (files, names)
+        assert answer["diff"]["before"] != answer["diff"]["after"]
+    assert run(prefix, lock=lock, program=program)["changed"] is False
+    assert (prefix / "lib" / "libjpeg.so").read_text() == "jpeg 3.0\n"
+    assert around(prefix) == ["main"]
+
+
+def test_another_lock_and_what_was_added_by_hand(prefix, channel, lock, program):
+    run(prefix, lock=lock, program=program)
+    older = lock_of(channel, "python-3.12.4-h1_0", "jpeg-2.9.0-h2_0")
+    answer = run(prefix, lock=older, program=program)
+    assert [(one["name"], bool(one["locked"])) for one in answer["differences"]] == [("jpeg", True), ("pillow", False)]
+    assert (prefix / "lib" / "libjpeg.so").read_text() == "jpeg 2.9\n"
+    assert not (prefix / SITE / "PIL").exists()
+
+
+def test_a_wheel_is_left_alone(prefix, lock, program):
+    """uv and pip install beside conda's packages."""
+    run(prefix, lock=lock, program=program)
+    (prefix / SITE / "torch-2.8.0.dist-info").mkdir()
+    assert run(prefix, lock=lock, program=program)["changed"] is False
+
+
+def test_an_interrupted_installation_is_repeated(prefix, lock, tmp_path):
+    """The program of ours alone can be told when to die."""
+    program = standin(tmp_path)
+    answer = run(prefix, lock=lock, program=program, environment={"CONDA_STANDIN_STOP": "jpeg"})
+    assert codes(answer) == ["conda_failed"] and around(prefix) == [".main.packages"]
+    answer = run(prefix, lock=lock, program=program)
+    assert (answer["step"], around(prefix)) == ("create", ["main"])
+
+
+def test_what_a_killed_run_left_is_replaced(prefix, lock, tmp_path):
+    """A run that is killed with its program brings nothing back: the next one finds half of an environment."""
+    program = standin(tmp_path)
+    run(prefix, lock=lock, program=program)
+    shutil.copytree(prefix, prefix.parent / ".main.former", symlinks=True)
+    cut_off(prefix)
+    (prefix / "bin" / "python3.12").unlink()
+    answer = run(prefix, lock=lock, program=program)
+    assert (answer["state"], answer["step"], around(prefix)) == ("interrupted", "rebuild", ["main"])
+
+
+def test_what_was_there_comes_back(prefix, lock, program, tmp_path):
+    run(prefix, lock=lock, program=program)
+    wrong = lock.replace(lock.rsplit("#sha256:", 1)[1], "0" * 64 + "\n")
+    answer = run(prefix, lock=wrong, program=program)
+    assert codes(answer) == ["conda_checksum"]
+    assert run(prefix, lock=lock, program=program)["changed"] is False
+    lacking = lock.replace("pillow-11.0", "pillow-11.1")
+    assert codes(run(prefix, lock=lacking, program=program)) == ["conda_not_fetched"]
+    assert run(prefix, lock=lock, program=program)["changed"] is False
+    unable = standin(tmp_path, then="echo no room >&2; exit 7")
+    overwrite(prefix)
+    answer = run(prefix, lock=lock, program=unable)
+    assert codes(answer) == ["conda_failed"] and answer["msg"].endswith("/micromamba ended with 7: no room.")
+    assert (prefix / "lib" / "libjpeg.so").read_text() == "jpeg 3.1\n"
+
+
+@pytest.mark.parametrize("check", [True, False])
+def test_removal(prefix, lock, program, check):
+    assert run(prefix, check=check, state="absent")["changed"] is False
+    run(prefix, lock=lock, program=program)
+    answer = run(prefix, check=check, state="absent")
+    assert (answer["changed"], answer["step"]) == (True, "remove")
+    assert prefix.exists() is check
+
+
+def test_a_directory_of_somebody_else_is_left_alone(prefix, lock, program):
+    prefix.mkdir(parents=True)
+    (prefix / "thesis.tex").write_text("")
+    for options in ({"lock": lock, "program": program}, {"state": "absent"}):
+        assert codes(run(prefix, **options)) == ["conda_foreign"]
+    assert (prefix / "thesis.tex").exists()
+
+
+BAD = [
+    ("", "conda_lock_no_mark"),
+    ("https://example.org/c/linux-64/a-1-0.conda\n", "conda_lock_no_mark"),
+    ("@EXPLICIT\n", "conda_lock_empty"),
+    ("@EXPLICIT\nnumpy=1\n", "conda_lock_no_package"),
+    ("@EXPLICIT\nhttps://example.org/c/linux-64/a-1-0.conda\n", "conda_lock_no_checksum"),
+    (f"@EXPLICIT\nhttps://example.org/c/linux-64/a-1-0.conda#{'1' * 32}\n", "conda_lock_no_package"),
+    (f"@EXPLICIT\nhttps://example.org/c/osx-64/a-1-0.conda#{'1' * 64}\n", "conda_platform"),
+    (f"@EXPLICIT\nhttps://repo.anaconda.com/pkgs/main/linux-64/a-1-0.conda#{'1' * 64}\n", "conda_defaults"),
+]
+
+
+@pytest.mark.parametrize(("lock", "code"), BAD)
+def test_bad_locks(prefix, lock, code):
+    for check in (False, True):
+        assert codes(run(prefix, check=check, lock=lock)) == [code]
+    assert around(prefix) == []
+
+
+def test_other_bad_input(prefix, lock):
+    assert "absolute path" in run(Path("/opt"), lock=lock)["msg"]
+    assert "lock" in run(prefix)["msg"]
+    assert codes(run(prefix, lock=lock, program="/nowhere/conda")) == ["conda_program_missing"]
+
+
+def test_a_program_that_is_too_old(prefix, lock, tmp_path):
+    answer = run(prefix, lock=lock, program=standin(tmp_path, "2.0.5"))
+    assert codes(answer) == ["conda_program_old"] and "/micromamba (2.0.5) is too old" in answer["msg"]
+
+
+def test_solving(prefix, channel, lock, program):
+    answer = run(prefix, state="solved", specs=["pillow"], channels=[channel], program=program)
+    assert (answer["changed"], sorted(answer["lock"].split())) == (False, sorted(lock.split()))
+    answer = run(prefix, state="solved", specs=["pillow", "jpeg <3"], channels=[channel], program=program)
+    assert run(prefix, lock=answer["lock"], program=program)["changed"] is True
+    assert (prefix / "lib" / "libjpeg.so").read_text() == "jpeg 2.9\n"
+
+
+@pytest.mark.parametrize("specs", [["odd"], ["nobody-has-this"]])
+def test_what_cannot_be_solved(prefix, channel, program, specs):
+    answer = run(prefix, state="solved", specs=specs, channels=[channel], program=program)
+    assert codes(answer) == ["conda_failed"] and around(prefix) == []
+
+
+@pytest.mark.parametrize("name", ["defaults", "https://repo.anaconda.com/pkgs/main"])
+def test_no_channel_of_anaconda_unless_asked(prefix, name):
+    answer = run(prefix, state="solved", specs=["python"], channels=["conda-forge", name], program="/nowhere/conda")
+    assert codes(answer) == ["conda_defaults"]
+    assert answer["msg"] == (
+        f"Environment {prefix}: {name} is one of Anaconda's own channels, which have terms of their own: name conda-forge or a mirror,"
+        " or set allow_defaults to true where your licence has them."
+    )
+    allowed = run(
+        prefix, state="solved", specs=["python"], channels=[name], program="/nowhere/conda", allow_defaults=True
+    )
+    assert codes(allowed) == ["conda_program_missing"]
