@@ -122,6 +122,8 @@ findings:
   elements: dict
 """
 
+import os
+
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.packages.conda_describe import describe
@@ -145,7 +147,7 @@ def main():
         required_if=[("state", "present", ["lock"]), ("state", "solved", ["specs"])],
         supports_check_mode=True,
     )
-    prefix = module.params["prefix"]
+    prefix = module.params["prefix"] = os.path.normpath(module.params["prefix"])
     if not prefix.startswith("/") or prefix.count("/") < 2:
         module.fail_json(msg="prefix is '%s': write an absolute path that is not directly below the root" % prefix)
 

@@ -84,7 +84,7 @@ def lock(channel):
 
 
 def run(prefix, check=False, environment=(), **options):
-    said = {"prefix": str(prefix), "_ansible_check_mode": check, "_ansible_diff": True, **options}
+    said = {"prefix": f"{prefix}/", "_ansible_check_mode": check, "_ansible_diff": True, **options}
     done = subprocess.run(
         [sys.executable, "-m", "ansible_collections.allreduce.gpu.plugins.modules.conda_env",
          json.dumps({"ANSIBLE_MODULE_ARGS": said})],
