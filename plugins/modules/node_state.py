@@ -93,7 +93,8 @@ ansible_facts:
         disk_free_mib: {/: 20480}
         environments: {main: {python: 3.11.2, home: /usr/bin, packages: {torch: 2.13.0+cpu},
                               changed_files: {},
-                              lock: {request: 0123456789abcdef, packages: {torch: 2.13.0+cpu}}, horovod: null}}
+                              lock: {request: 0123456789abcdef, packages: {torch: 2.13.0+cpu}}, horovod: null,
+                              conda: null}}
         horovod_builds: {}
         reboot_pending: null
         reboot_recorded: false

@@ -10,6 +10,7 @@ __metaclass__ = type
 import posixpath
 import re
 
+from ..packages import conda_lock, conda_prefix
 from .installed_files import changed_file
 
 ENVIRONMENTS = "/opt/allreduce/envs"
@@ -24,10 +25,10 @@ def normalise(name):
 
 
 def read_environments(tree, directory=ENVIRONMENTS):
-    """Return {name: {python, home, packages: {name: version}, changed_files: {name: path}, lock, horovod}}.
+    """Return {name: {python, home, packages: {name: version}, changed_files: {name: path}, lock, horovod, conda}}.
 
     An environment whose interpreter is gone is left out. changed_files: of each package that is not as it was installed, the first
-    such file, below the environment. horovod: the digest of the build that was installed, None without one.
+    such file, below the environment. horovod: the digest of the build that was installed, None without one. conda: see read_conda.
     """
     environments = {}
     for name in tree.names(directory):
@@ -42,8 +43,30 @@ def read_environments(tree, directory=ENVIRONMENTS):
                 "changed_files": _changed_files(tree, base),
                 "lock": parse_lock(tree.text("%s/%s.txt" % (LOCKS, name))),
                 "horovod": _installed_build(tree, base),
+                "conda": read_conda(tree, base, name),
             }
     return environments
+
+
+def read_conda(tree, base, name):
+    """Return what conda has in an environment, None where it made none: {complete, packages, locked, changed_files}.
+
+    packages, locked: {name: "version build"} of what is installed, and of the explicit lock; locked is None without one.
+    """
+    found = conda_prefix.read_prefix(tree, base)
+    if found["state"] not in (conda_prefix.COMPLETE, conda_prefix.INTERRUPTED):
+        return None
+    text = tree.text("%s/%s.conda.txt" % (LOCKS, name))
+    return {
+        "complete": found["state"] == conda_prefix.COMPLETE,
+        "packages": _releases(found["packages"]),
+        "locked": _releases(conda_lock.parse(text)[0]) if text else None,
+        "changed_files": found["changed_files"],
+    }
+
+
+def _releases(packages):
+    return {name: "%(version)s %(build)s" % one for name, one in packages.items() if one}
 
 
 def read_builds(tree, directory=BUILDS):
@@ -117,6 +140,8 @@ def _packages(tree, base):
 def _changed_files(tree, base):
     changed = {}
     for name, _version, (site, entry) in _packages(tree, base):
+        if tree.text("%s/%s/INSTALLER" % (site, entry)) == "conda":  # which has records of its own
+            continue
         path = changed_file(tree, site, entry)
         if path:
             changed[name] = posixpath.normpath("%s/%s" % (site[len(base) + 1 :], path))

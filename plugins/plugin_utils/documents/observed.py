@@ -118,6 +118,16 @@ class Lock:
 
 
 @dataclass(frozen=True)
+class Conda:
+    """What conda has in an environment, as "version build", and what its explicit lock has."""
+
+    complete: bool = True  # False where an installation was interrupted
+    packages: dict[str, str] = field(default_factory=dict)
+    locked: dict[str, str] | None = None
+    changed_files: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Environment:
     """A Python environment below /opt/allreduce/envs."""
 
@@ -129,6 +139,7 @@ class Environment:
     )  # a file of each package that is not as it was installed
     home: str | None = None  # directory of the interpreter that it was made with; None for one that conda made
     horovod: str | None = None  # digest of the build of Horovod that role horovod installed
+    conda: Conda | None = None
 
 
 @dataclass(frozen=True)

@@ -5,12 +5,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
+
 from ..documents.comparison import Comparison, Remedy, Status
+from ..documents.observed import Conda, Observed
 from ..documents.observed import Environment as Found
-from ..documents.observed import Observed
 from ..documents.stack import Environment, System
 from .comparison import compared
-from .interpreters import home_satisfies, planned_home
+from .interpreters import CONDA, home_satisfies, planned_home
 from .requests import request_digest
 from .versions import meets, python_satisfies, requirement
 
@@ -37,6 +40,7 @@ def _compare(
         *(_requirement(label, line, found, known) for line in planned.requirements),
         *(_lock(label, planned, system, found) if known and found else []),
         *(compare_files(label, found) if known and found else []),
+        *(_conda(label, found.conda) if known and found and found.conda and by_conda(planned) else []),
     ]
 
 
@@ -69,7 +73,37 @@ def _lock(label: str, planned: Environment, system: System, found: Found) -> lis
     if lock is None or lock.request != request_digest(planned, system):
         status, observed = (Status.DIFFERS, "solved for another") if lock else (Status.MISSING, "")
         return [Comparison(label, "lock", "solved for this request", observed, status, Remedy.ENVIRONMENT, "lock")]
-    return compare_with_lock(label, {**lock.packages, **compiled_packages(planned)}, found.packages)
+    locked = {**lock.packages, **compiled_packages(planned)}
+    return compare_with_lock(label, locked, beside_conda(planned, locked, found.packages))
+
+
+def by_conda(planned: Environment) -> bool:
+    """Return whether conda makes the environment, and wheels are installed beside its packages."""
+    return planned.interpreter is not None and planned.interpreter.source == CONDA
+
+
+def beside_conda(
+    planned: Environment, locked: Mapping[str, str | None], installed: dict[str, str | None]
+) -> dict[str, str | None]:
+    """Return the packages that the lock of the wheels answers for: where conda brings others, only its own."""
+    return {name: one for name, one in installed.items() if name in locked} if by_conda(planned) else installed
+
+
+def _conda(label: str, found: Conda) -> list[Comparison]:
+    """Return the packages of conda that are not those of its lock, and those whose files are not as they were installed."""
+    if not found.complete or found.locked is None:
+        observed = "interrupted" if found.locked is not None else "without a lock"
+        return [Comparison(label, "conda", INSTALLED, observed, Status.DIFFERS, Remedy.ENVIRONMENT, "conda")]
+    locked, installed = dict[str, str | None](found.locked), dict[str, str | None](found.packages)
+    return [
+        *(replace(one, subject=f"{one.subject} (conda)") for one in compare_with_lock(label, locked, installed)),
+        *(
+            Comparison(
+                label, f"{name} (conda)", INSTALLED, f"changed: {path}", Status.DIFFERS, Remedy.ENVIRONMENT, "files"
+            )
+            for name, path in sorted(found.changed_files.items())
+        ),
+    ]
 
 
 def compare_files(label: str, found: Found) -> list[Comparison]:

@@ -10,6 +10,7 @@ import posixpath
 from ..documents.stack import Environment, Interpreter, System
 
 STANDALONE = "/opt/allreduce/python"
+CONDA = "conda"
 
 
 def executable(environment: Environment, system: System) -> str:
@@ -24,6 +25,8 @@ def executable(environment: Environment, system: System) -> str:
 
 def planned_home(interpreter: Interpreter) -> str:
     """Return the directory that a virtual environment names as its home, as text for people."""
+    if interpreter.source == CONDA:
+        return CONDA
     if interpreter.source == "standalone":
         return STANDALONE
     return posixpath.dirname(interpreter.path or "") or "any but " + STANDALONE
@@ -35,6 +38,8 @@ def home_satisfies(home: str | None, interpreter: Interpreter) -> bool:
     An interpreter that the user named may lie in a virtual environment itself, whose home is another directory: there,
     and where no path is planned, it only must be none of ours.
     """
+    if interpreter.source == CONDA:
+        return home is None
     ours = f"{home or ''}/".startswith(f"{STANDALONE}/")
     if interpreter.source == "standalone":
         return ours

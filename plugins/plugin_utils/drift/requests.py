@@ -25,6 +25,8 @@ def request_digest(environment: Environment, system: System) -> str:
         "index": environment.index.name if environment.index else None,
         "platform": [system.id, system.version, system.arch],
     }
+    if environment.interpreter and environment.interpreter.source == "conda":  # whose packages constrain the wheels
+        request["interpreter"] = "conda"
     return _digest(request)
 
 

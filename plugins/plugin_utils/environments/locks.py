@@ -18,10 +18,10 @@ with suppress(ImportError):  # ansible-core depends on it; only ansible-test's i
 from ..documents.observed import Environment as Found
 from ..documents.parsing import parse
 from ..documents.stack import Environment, System
-from ..drift.environments import compare_interpreter, compare_with_lock, compiled_packages
+from ..drift.environments import beside_conda, by_conda, compare_interpreter, compare_with_lock, compiled_packages
 from ..drift.requests import request_digest
 
-__all__ = ["assign", "describe_environments", "locked_packages"]
+__all__ = ["assign", "describe_environments", "lock_texts", "locked_packages", "request_of"]
 
 _NO_REQUIREMENT = re.compile(r"\s+(?:--|#)")  # an option or a comment after it
 _DIGEST = re.compile(r"^# request: (?P<digest>[0-9a-f]{16})$", re.MULTILINE)
@@ -44,10 +44,15 @@ def _pinned_version(requirement: Requirement) -> str | None:
     return pins[0] if pins else None
 
 
+def request_of(text: str) -> str | None:
+    """Return the digest of the request that a lock answers, None where it names none."""
+    match = _DIGEST.search(text)
+    return match["digest"] if match else None
+
+
 def _is_lock_of(text: str, digest: str) -> bool:
     """Return whether the text is a lock that can be read, and of this request."""
-    match = _DIGEST.search(text)
-    if not match or match["digest"] != digest:
+    if request_of(text) != digest:
         return False
     try:
         locked_packages(text)
@@ -68,10 +73,11 @@ def _is_installed(lock: str, planned: Environment, found: Mapping | None) -> boo
         str(canonicalize_name(name)): version for name, version in observed.packages.items() if name not in compiled
     }
     comparisons = compare_interpreter("environment", planned, observed, known=True)
+    locked = locked_packages(lock)
     return (
         not _changed_packages(planned, found)
         and not any(one.differs for one in comparisons)
-        and not compare_with_lock("environment", locked_packages(lock), installed)
+        and not compare_with_lock("environment", locked, beside_conda(planned, locked, installed))
     )
 
 
@@ -91,8 +97,8 @@ def _wheel_index(environment: Mapping, override: str | None, no_index: bool) -> 
     return {"name": index["name"], "url": (override or index["url"]).replace("{name}", index["name"])}
 
 
-def _lock_texts(files: Iterable[Mapping]) -> dict[str, str]:
-    """Environment name -> text of its lock, from the looped results of ansible.builtin.slurp."""
+def lock_texts(files: Iterable[Mapping]) -> dict[str, str]:
+    """Return {environment name: text of its lock}, from the looped results of ansible.builtin.slurp."""
     texts = {}
     for result in files:
         try:
@@ -113,11 +119,11 @@ def describe_environments(
     relock: bool = False,
 ) -> dict[str, dict]:
     """Return a host's environments by name: what each asks for, the host's valid lock, whether that is installed, and which
-    packages of it have to be installed again.
+    packages of it have to be installed again; conda: whether they are installed beside what conda brings.
 
     platform: {id, version, arch}; files: results of slurp; installed: environments of gpu_node_state
     """
-    texts = _lock_texts(files)
+    texts = lock_texts(files)
     described = {}
     for environment in environments:
         index = _wheel_index(environment, index_url, no_index)
@@ -135,6 +141,7 @@ def describe_environments(
             "lock": lock,
             "installed": _is_installed(lock, planned, found),
             "reinstall": _changed_packages(planned, found),
+            "conda": by_conda(planned),
         }
     return described
 

@@ -13,7 +13,7 @@ from ..preflight.problem import ProblemError
 from ..preflight.text import describe, describe_all
 from ..stack.explain import conflict_line
 from ..stack.inputs import InputError
-from ..stack.interpreters import INTERPRETER
+from ..stack.interpreters import INTERPRETER, MANAGER, wish_of
 from .decide import decide
 from .disk import disk_shortage
 from .lock import plain
@@ -60,7 +60,7 @@ def host_question(variables: Mapping, version: str) -> dict:
     declared = {} if _is_measured(variables) else variables.get("gpu_stack_host") or {}
     wishes = {
         "profile": variables.get("gpu_stack_profile") or None,
-        "interpreter": variables.get(INTERPRETER) or None,
+        "interpreter": wish_of(variables.get(MANAGER), variables.get(INTERPRETER)),
         "request": variables.get("gpu_stack_request") or {},
         "gpu_models": variables.get("gpu_stack_gpu_models") or {},
         "take_charge": str(variables.get("gpu_stack_take_charge")).lower() in ("true", "yes", "1"),

@@ -73,6 +73,7 @@ def _python(environment: Mapping) -> str:
     return {
         "distribution": f"Python {number} from the distribution",
         "standalone": f"standalone build of CPython {number}, installed by uv",
+        "conda": f"Python {number} from conda",
         "path": f"Python {number} at {interpreter['path']}",
     }[interpreter["source"]]
 

@@ -15,7 +15,7 @@ from ..pcie import request as pcie
 from ..qos import request as qos
 from ..rdma import request as rdma
 from ..scratch import request as scratch
-from ..stack.interpreters import INTERPRETER, interpreter_problem
+from ..stack.interpreters import CONDA, INTERPRETER, MANAGER, interpreter_problem, variables_problem
 from ..tuning import request as tuning
 from ..tuning.tables import load
 from .problem import Problem
@@ -35,14 +35,29 @@ def role_problems(world: World, resolve: Resolve) -> list[Problem]:
 
 
 def interpreter_problems(world: World, resolve: Resolve) -> list[Problem]:
-    """Return values of python_env_python that say no place; whether a host has such a Python is the plan's to say."""
-    problems = []
+    """Return values of python_env_python and python_env_manager that mean nothing; whether a host has such a Python the plan says."""
+    problems = _beside_conda(world, resolve)
     for name, value, hosts in settings(world, [INTERPRETER]):
         resolved = resolve(hosts[0] if hosts else None, value)
         one = interpreter_problem(resolved) if resolved not in (UNRESOLVED, None, "") else None
         if one:
             problems.append(Problem(one.code, one.subject, {**one.detail, "scope": world.scope(name, hosts)}))
     return problems
+
+
+def _beside_conda(world: World, resolve: Resolve) -> list[Problem]:
+    """Return values of python_env_python that hosts have whose environments conda makes."""
+    found: dict[str, list[str]] = {}
+    for host, variables in world.hosts.items():
+        given = {**variables, **world.play, **world.command_line}
+        values = [resolve(host, given[name]) if given.get(name) else None for name in (MANAGER, INTERPRETER)]
+        one = variables_problem(*values) if UNRESOLVED not in values else None
+        if one and values[0] == CONDA and values[1] != CONDA:
+            found.setdefault(str(values[1]), []).append(host)
+    return [
+        Problem("manager_interpreter", INTERPRETER, {"value": value, "scope": world.scope(INTERPRETER, hosts)})
+        for value, hosts in found.items()
+    ]
 
 
 def tuning_problems(world: World, resolve: Resolve) -> list[Problem]:

@@ -138,8 +138,12 @@ SENTENCES = {
         "{subject} ({scope}) is {value}; set it to the absolute path of an interpreter, such as /usr/bin/python3.10."
     ),
     "interpreter_conda": (
-        "{subject} ({scope}) is conda, which this collection does not install yet; set it to standalone, or to the absolute path of "
-        "the Python of a conda environment."
+        "{subject} ({scope}) is conda; set python_env_manager to conda instead, or {subject} to the absolute path of the Python of a "
+        "conda environment."
+    ),
+    "manager_interpreter": (
+        "{subject} ({scope}) is {value}, and python_env_manager is conda, whose environments have Pythons of their own; leave {subject} "
+        "out, and name the version with python in gpu_stack_request."
     ),
     "interpreter_version": (
         "{subject} ({scope}) is {value}, whose name does not tell its version; name one that does, such as /usr/bin/python3.10, or "

@@ -61,6 +61,7 @@ def _python(tables: Tables, problem: Problem, one: Python) -> str:
     where = {
         "distribution": "from the distribution",
         "standalone": "a standalone build, installed by uv",
+        "conda": "a package of conda, as python_env_manager says",
         "path": f"the interpreter {one.row['path']}",
     }[origin]
     if _asked(problem, "python"):

@@ -17,7 +17,7 @@ from ..preflight.scope import HERE
 from .boards import fabric_services
 from .candidates import candidates
 from .gpu_names import find_gpu
-from .interpreters import AUTO, INTERPRETER, interpreter_problem, version_of
+from .interpreters import AUTO, CONDA, INTERPRETER, interpreter_problem, version_of
 from .kernels import is_limited
 from .model import FRAMEWORKS, PLAIN, Component, Environments, Framework, Gpu, Problem, Slot
 from .owner import VENDOR, find_owner
@@ -144,7 +144,9 @@ def _word(name: str, value: str) -> str:
 
 
 def _interpreter(value: object, python: str) -> Mapping[str, str]:
-    """Return the wish that python_env_python is; python: the version wished for."""
+    """Return the wish that python_env_python is, or python_env_manager; python: the version wished for."""
+    if value == CONDA:
+        return {INTERPRETER: CONDA}
     problem = interpreter_problem(value)
     if problem:
         raise InputError(problem.code, problem.subject, **problem.detail, scope=HERE)

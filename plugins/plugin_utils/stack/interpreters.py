@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Where the interpreter of an environment comes from: variable python_env_python, and what a stack says of it."""
+"""Where the interpreter of an environment comes from: variables python_env_python and python_env_manager, and what a stack says of it."""
 
 from __future__ import annotations
 
@@ -13,11 +13,13 @@ from .model import Part
 from .rows import DistroRow
 
 INTERPRETER = "python_env_python"
-AUTO = "auto"
-Origin = Literal["distribution", "standalone", "path"]
+MANAGER = "python_env_manager"
+AUTO, CONDA = "auto", "conda"
+Origin = Literal["distribution", "standalone", "conda", "path"]
 ORIGINS: tuple[Origin, ...] = get_args(Origin)
 CHOICES = (AUTO, "distribution", "standalone")
 # 3.12 is the interpreter most wheels exist for; the others follow by distance. uv has standalone builds of all of them.
+# conda's own are looked for where they are solved: conda-forge has these of today's (its pinning), and older ones as they were built.
 PYTHONS = ("3.12", "3.11", "3.13", "3.10", "3.14", "3.9", "3.15", "3.8")
 
 
@@ -26,6 +28,20 @@ class PythonChoice(TypedDict):
 
     source: Origin
     path: str | None
+
+
+def wish_of(manager: object, python: object) -> object:
+    """Return what python_env_manager and python_env_python ask for together; conda brings its own interpreters."""
+    return CONDA if manager == CONDA else python or None
+
+
+def variables_problem(manager: object, python: object) -> InputProblem | None:
+    """Return what is wrong with the values of python_env_manager and python_env_python."""
+    if python in (AUTO, None, ""):
+        return None
+    if manager == CONDA:
+        return InputProblem("manager_interpreter", INTERPRETER, {"value": python})
+    return interpreter_problem(python)
 
 
 def interpreter_problem(value: object) -> InputProblem | None:
@@ -45,7 +61,7 @@ def version_of(path: str) -> str | None:
 def choices(os: DistroRow | None, wish: str) -> list[tuple[str, PythonChoice]]:
     """Return the Pythons of the origins that a wish allows, the preferred first; a rule says what a distribution lacks.
 
-    The system's own goes first, then what else the distribution has, then standalone builds.
+    The system's own goes first, then what else the distribution has, then standalone builds. conda's only where they are wished for.
     """
     if wish.startswith("/"):
         named = version_of(wish)
@@ -54,8 +70,9 @@ def choices(os: DistroRow | None, wish: str) -> list[tuple[str, PythonChoice]]:
     numbers: dict[Origin, dict[str, None]] = {
         "distribution": dict.fromkeys([*own, *PYTHONS]),
         "standalone": dict.fromkeys(PYTHONS),
+        "conda": dict.fromkeys(PYTHONS),
     }
-    allowed = cast(tuple[Origin, ...], (wish,)) if wish in ORIGINS else ORIGINS
+    allowed = cast(tuple[Origin, ...], (wish,) if wish in ORIGINS else ("distribution", "standalone"))
     return [(number, {"source": origin, "path": None}) for origin in allowed for number in numbers.get(origin, ())]
 
 

@@ -5,7 +5,11 @@
 
 import base64
 import json
+import os
 import re
+import subprocess
+import sys
+import zipfile
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -18,6 +22,8 @@ from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift import request
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.environments.locks import (
     describe_environments,
 )
+
+from tests.support.local_play import run_roles
 
 ROOT = Path(__file__).resolve().parents[3]
 ROLE = ROOT / "roles" / "frameworks"
@@ -76,3 +82,64 @@ def test_a_written_lock_is_recognized_in_the_next_run():
     found = {"item": {"name": "main"}, "content": base64.b64encode(text.encode()).decode()}
     environment = describe_environments([{**MAIN, "index": INDEX}], PLATFORM, [found], {})["main"]
     assert environment["lock"] == text
+
+
+def wheel(place, name, version):
+    """Write a wheel of one module."""
+    info = f"{name}-{version}.dist-info"
+    files = {
+        f"{name}.py": f"VERSION = '{version}'\n",
+        f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n",
+        f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: tests\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+    }
+    record = "".join(f"{path},,\n" for path in files) + f"{info}/RECORD,,\n"
+    with zipfile.ZipFile(place / f"{name}-{version}-py3-none-any.whl", "w") as archive:
+        for path, text in {**files, f"{info}/RECORD": record}.items():
+            archive.writestr(path, text)
+
+
+def by_conda(site, name, version):
+    """Write a distribution as a package of conda brings it."""
+    info = site / f"{name}-{version}.dist-info"
+    info.mkdir()
+    (site / f"{name}.py").write_text(f"VERSION = '{version}'\n")
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+    (info / "INSTALLER").write_text("conda\n")
+    (info / "RECORD").write_text(f"{name}.py,,\n")
+
+
+def test_wheels_beside_what_conda_brings(tmp_path):
+    """uv solves so that conda's packages fit, and leaves them alone. The environment is a virtual one with what conda would write."""
+    uv = Path(sys.executable).parent / "uv"
+    if not uv.exists() or os.geteuid() != 0:
+        pytest.skip("uv is not installed beside this Python, or this is not root, who owns what the role writes")
+    (tmp_path / "wheels").mkdir()
+    for name, version in (("alpha", "1.0"), ("beta", "1.0"), ("beta", "2.0")):
+        wheel(tmp_path / "wheels", name, version)
+    prefix = tmp_path / "envs" / "main"
+    subprocess.run([uv, "venv", "--quiet", "--python", sys.executable, prefix], check=True)
+    (site,) = prefix.glob("lib/python3*/site-packages")
+    by_conda(site, "beta", "1.0")
+    by_conda(site, "gamma", "3.0")
+    python = f"{sys.version_info.major}.{sys.version_info.minor}"
+    environment = {
+        "name": "main", "python": python, "accelerator": "cpu", "requirements": ["alpha", "beta"], "index": None,
+        "interpreter": {"source": "conda", "path": None, "packages": []},
+    }  # fmt: skip
+    facts = {
+        "gpu_stack": {"os": {**PLATFORM, "family": "debian"}, "gpus": [], "environments": [environment]},
+        "gpu_node": {"gpus": []}, "gpu_node_state": {"package_manager": "apt", "packages": {}, "environments": {}},
+    }  # fmt: skip
+    version = load("roles/python_env/defaults/main.yml")["python_env_uv_version"]
+    given = {
+        "__python_env_done": [{**environment, "uv": version}], "__python_env_uv": str(uv), "__python_env_root": str(tmp_path / "envs"),
+        "__frameworks_lock_directory": str(tmp_path / "locks"), "__frameworks_solve_directory": str(tmp_path / "solve"),
+        "python_env_find_links": [str(tmp_path / "wheels")], "python_env_no_index": True,
+        "python_env_environment": {"UV_CACHE_DIR": str(tmp_path / "cache")},
+    }  # fmt: skip
+    run = run_roles(tmp_path, ["frameworks"], facts, "--extra-vars", json.dumps(given))
+    assert run.status == 0, run.output
+    lock = (tmp_path / "locks" / "main.txt").read_text()
+    assert re.findall(r"(?m)^\w+==\S+", lock) == ["alpha==1.0", "beta==1.0"]
+    found = {path.name.partition("-")[0]: (path / "INSTALLER").read_text().strip() for path in site.glob("*.dist-info")}
+    assert found == {"alpha": "uv", "beta": "conda", "gamma": "conda"}

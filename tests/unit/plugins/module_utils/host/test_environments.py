@@ -1,6 +1,8 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
+import json
+
 from ansible_collections.allreduce.gpu.plugins.module_utils.host.environments import read_builds, read_environments
 from ansible_collections.allreduce.gpu.tests.unit.plugins.module_utils.files_helper import tree
 
@@ -8,6 +10,11 @@ ENVS = "/opt/allreduce/envs"
 SITE = f"{ENVS}/main/lib/python3.11/site-packages"
 
 EMPTY = "sha256=47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU"  # of no bytes
+
+CONDA_SITE = f"{ENVS}/conda/lib/python3.10/site-packages"
+CONDA_PYTHON = json.dumps({
+    "name": "python", "version": "3.10.14", "build": "h955ad1f_0", "sha256": "1" * 64, "files": ["bin/python3.10"],
+})  # fmt: skip
 
 
 def test_environments_of_uv_venv_and_conda(tmp_path):
@@ -18,7 +25,11 @@ def test_environments_of_uv_venv_and_conda(tmp_path):
         f"{SITE}/nvidia_ml_py-13.615.71.dist-info/RECORD": f"pynvml.py,{EMPTY},0",
         f"{SITE}/numpy-2.4.6.dist-info/METADATA": "the installer was killed before it wrote RECORD",
         f"{ENVS}/venv/bin/python": "", f"{ENVS}/venv/pyvenv.cfg": "version = 3.9.2\n",
-        f"{ENVS}/conda/bin/python": "", f"{ENVS}/conda/conda-meta/python-3.10.14-h955ad1f_0.json": "{}",
+        f"{ENVS}/conda/bin/python": "", f"{ENVS}/conda/conda-meta/python-3.10.14-h955ad1f_0.json": CONDA_PYTHON,
+        f"{CONDA_SITE}/pip-24.0.dist-info/INSTALLER": "conda\n", f"{CONDA_SITE}/pip-24.0.dist-info/RECORD": f"gone.py,{EMPTY},0",
+        "/etc/allreduce/locks/conda.conda.txt": "# request: 0123456789abcdef\n@EXPLICIT\n"
+        f"https://c.example/linux-64/python-3.10.13-h955ad1f_0.conda#sha256:{'0' * 64}\n",
+        f"{ENVS}/.main.former/bin/python": "",
         f"{ENVS}/half/lib/x": "",
         f"{ENVS}/orphan/bin/python": ("link", "/usr/bin/python3.8"), f"{ENVS}/orphan/pyvenv.cfg": "version_info = 3.8.10\n",
         f"{SITE}/horovod-0.28.1.dist-info/RECORD": "",
@@ -34,15 +45,30 @@ def test_environments_of_uv_venv_and_conda(tmp_path):
             "changed_files": {"nvidia-ml-py": "lib/python3.11/site-packages/pynvml.py", "torch": "bin/torchrun"},
             "lock": {"request": "0123456789abcdef", "packages": {"torch": "2.13.0+cpu", "nvidia-ml-py": None}},
             "horovod": "0123456789abcdef",
+            "conda": None,
         },
-        "venv": {"python": "3.9.2", "home": None, "packages": {}, "changed_files": {}, "lock": None, "horovod": None},
-        "conda": {
-            "python": "3.10.14",
+        "venv": {
+            "python": "3.9.2",
             "home": None,
             "packages": {},
             "changed_files": {},
             "lock": None,
             "horovod": None,
+            "conda": None,
+        },
+        "conda": {
+            "python": "3.10.14",
+            "home": None,
+            "packages": {"pip": "24.0"},
+            "changed_files": {},
+            "lock": None,
+            "horovod": None,
+            "conda": {
+                "complete": False,
+                "packages": {"python": "3.10.14 h955ad1f_0"},
+                "locked": {"python": "3.10.13 h955ad1f_0"},
+                "changed_files": {"python": "bin/python3.10"},
+            },
         },
     }
 

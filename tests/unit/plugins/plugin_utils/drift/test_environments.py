@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.comparison import Remedy, Status
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.observed import Conda, Lock, Observed
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.observed import Environment as Found
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.observed import Lock, Observed
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.stack import (
     Build,
     Environment,
@@ -204,3 +204,48 @@ CHANGED = [
 @pytest.mark.parametrize(("environment", "system", "same"), CHANGED)
 def test_the_digest_is_over_what_a_solution_depends_on(environment, system, same):
     assert (request_digest(environment, system) == request_digest(MAIN, SYSTEM)) is same
+
+
+BY_CONDA = replace(MAIN, interpreter=Interpreter("conda"))
+RELEASES = {"python": "3.11.9 h1_0", "libjpeg": "9e h2_1"}
+FROM_CONDA = Found(
+    "3.11.9", {**PACKAGES, "pip": "24.0"}, Lock(request_digest(BY_CONDA, SYSTEM), PACKAGES), conda=Conda(True, RELEASES, RELEASES)
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("conda", "expected"),
+    [
+        (FROM_CONDA.conda, {}),  # and pip, of which the lock knows nothing, is none of its business
+        (
+            Conda(True, {**RELEASES, "python": "3.11.8 h1_0"}, RELEASES),
+            {"python (conda)": ("locked", "3.11.9 h1_0", "3.11.8 h1_0", Status.DIFFERS)},
+        ),
+        (
+            Conda(True, {**RELEASES, "tiff": "4 h_0"}, RELEASES),
+            {"tiff (conda)": ("locked", "not installed", "4 h_0", Status.UNWANTED)},
+        ),
+        (
+            Conda(True, RELEASES, RELEASES, {"libjpeg": "lib/libjpeg.so"}),
+            {"libjpeg (conda)": ("files", "as installed", "changed: lib/libjpeg.so", Status.DIFFERS)},
+        ),
+        (Conda(False, RELEASES, RELEASES), {"conda": ("conda", "as installed", "interrupted", Status.DIFFERS)}),
+        (Conda(True, RELEASES, None), {"conda": ("conda", "as installed", "without a lock", Status.DIFFERS)}),
+    ],
+)
+def test_an_environment_of_conda(conda, expected):
+    assert differences(replace(FROM_CONDA, conda=conda), BY_CONDA) == expected
+
+
+def test_who_made_an_environment():
+    made_by_uv = differences(replace(FROM_CONDA, home="/usr/bin", conda=None), BY_CONDA)
+    assert made_by_uv == {"interpreter": ("python", "conda", "/usr/bin", Status.DIFFERS)}
+    made_by_conda = differences(
+        FROM_CONDA, replace(MAIN, interpreter=Interpreter("distribution", "/usr/bin/python3.11"))
+    )
+    assert made_by_conda["interpreter"] == ("python", "/usr/bin", "", Status.MISSING)
+
+
+def test_the_wheels_of_an_environment_of_conda_are_solved_for_it():
+    assert request_digest(BY_CONDA, SYSTEM) != request_digest(MAIN, SYSTEM)
+    assert request_digest(replace(MAIN, interpreter=Interpreter("standalone")), SYSTEM) == request_digest(MAIN, SYSTEM)

@@ -117,6 +117,17 @@ def test_anything_else_is_installed_again(found):
     assert described(installed=found)["installed"] is False
 
 
+def test_what_conda_brings_is_no_matter_of_the_wheels_lock():
+    by_conda = {**MAIN, "interpreter": {"source": "conda", "path": None, "packages": []}}
+    asked = described(environment=by_conda)["digest"]
+    lock = LOCK.replace(described()["digest"], asked)
+    more = {"main": {**INSTALLED["main"], "packages": {**INSTALLED["main"]["packages"], "pip": "25"}}}
+    assert described(environment=by_conda, installed=more, text=lock)["installed"] is True
+    other = {"main": {**INSTALLED["main"], "packages": {"torch": "2.12.0"}}}
+    assert described(environment=by_conda, installed=other, text=lock)["installed"] is False
+    assert (described(environment=by_conda)["conda"], described()["conda"]) == (True, False)
+
+
 @pytest.mark.parametrize(
     ("changed", "reinstall"),
     [

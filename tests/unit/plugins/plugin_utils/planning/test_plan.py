@@ -62,7 +62,11 @@ def test_a_profile_and_a_wish_over_it():
         ({"gpu_stack_request": {"driver": "999"}}, "driver '999' is not known", False),
         ({"gpu_stack_host": {"os": "ubuntu 22.04", "gpus": ["A99"]}}, "GPU 'A99' is not known", False),
         ({"gpu_stack_host": {}}, "No operating system is given", False),
-        ({"python_env_python": "conda"}, "python_env_python (set for this host) is conda, which", False),
+        (
+            {"python_env_python": "uv"},
+            "python_env_python (set for this host) is 'uv'; choose auto",
+            False,
+        ),
         (
             {"python_env_python": "distribution", "gpu_stack_request": {"python": "3.12"}},
             "ubuntu 22.04 has Python 3.10 for environments, not 3.12",

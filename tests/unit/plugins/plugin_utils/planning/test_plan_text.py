@@ -70,6 +70,12 @@ def test_the_interpreter_of_an_environment_is_shown_with_its_source(python, says
     assert f"env main       {says}pytorch" in lines
 
 
+def test_an_interpreter_of_conda_is_shown():
+    host = {**BOARD, "gpu_stack_request": {"python": "3.11"}, "python_env_manager": "conda"}
+    lines = " ".join(line.strip() for line in table({"gpu-1": host}))
+    assert "env main       Python 3.11 from conda, pytorch" in lines
+
+
 def test_the_cuda_of_wheels_that_the_general_package_index_has_is_shown():
     host = {**BOARD, "gpu_stack_request": {"pytorch": "2.4.1", "pytorch_index": "pypi"}}
     lines = " ".join(line.strip() for line in table({"gpu-1": host}))

@@ -24,7 +24,10 @@ TRAIN = {
 }
 ROLES = {
     "base": {"base_lock_timeout": {"type": "int", "default": 600}},
-    "python_env": {"python_env_python": {"type": "str", "default": "auto"}},
+    "python_env": {
+        "python_env_python": {"type": "str", "default": "auto"},
+        "python_env_manager": {"type": "str", "choices": ["uv", "conda"], "default": "uv"},
+    },
     "nvidia_driver": {"nvidia_driver_state": {"type": "str", "choices": ["present", "absent"]}},
     "stack": {
         "gpu_stack_host": {"type": "dict", "options": {"os": {"type": "str"}, "nvswitches": {"type": "int"}}},
@@ -66,7 +69,7 @@ def test_a_wrong_place_of_the_interpreter_names_where_it_is_set():
     hosts = {"gpu-1": {"python_env_python": "conda"}, "gpu-2": {}}
     (problem,), _warnings = all_problems(world(hosts), ROLES, as_written)
     assert describe(problem).startswith(
-        "python_env_python (set for host gpu-1) is conda, which this collection does not"
+        "python_env_python (set for host gpu-1) is conda; set python_env_manager to conda instead"
     )
 
 
@@ -82,6 +85,11 @@ def test_a_wrong_place_of_the_interpreter_names_where_it_is_set():
         ({"nvidia_driver_state": "gone"}, ("wrong_choice", "nvidia_driver_state")),
         ({"python_env_python": "uv"}, ("interpreter_unknown", "python_env_python")),
         ({"python_env_python": "conda"}, ("interpreter_conda", "python_env_python")),
+        ({"python_env_manager": "mamba"}, ("wrong_choice", "python_env_manager")),
+        (
+            {"python_env_manager": "conda", "python_env_python": "standalone"},
+            ("manager_interpreter", "python_env_python"),
+        ),
         ({"python_env_python": "./python3.10"}, ("interpreter_relative", "python_env_python")),
         ({"python_env_python": "/opt/python/"}, ("interpreter_relative", "python_env_python")),
         ({"gpu_stack_host": {"so": "debian 12"}}, ("unknown_key", "gpu_stack_host.so")),

@@ -224,6 +224,8 @@ def check_interpreter(os, environment):
     if interpreter["source"] == "standalone":
         right = interpreter["path"] is None and not interpreter["packages"] and n("3.8") <= n(number) <= n("3.15")
         return [] if right else ["no such standalone build"]
+    if interpreter["source"] == "conda":
+        return [] if interpreter["path"] is None and not interpreter["packages"] else ["conda's Python has a place"]
     return (
         [] if interpreter["path"].startswith("/") and not interpreter["packages"] else ["the interpreter has no place"]
     )
