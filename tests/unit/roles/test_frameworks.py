@@ -105,7 +105,8 @@ def by_conda(site, name, version):
     (site / f"{name}.py").write_text(f"VERSION = '{version}'\n")
     (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
     (info / "INSTALLER").write_text("conda\n")
-    (info / "RECORD").write_text(f"{name}.py,,\n")
+    files = [f"{name}.py", *(f"{info.name}/{file}" for file in ("INSTALLER", "METADATA", "RECORD"))]
+    (info / "RECORD").write_text("".join(f"{file},,\n" for file in files))
 
 
 def test_wheels_beside_what_conda_brings(tmp_path):
@@ -143,3 +144,4 @@ def test_wheels_beside_what_conda_brings(tmp_path):
     assert re.findall(r"(?m)^\w+==\S+", lock) == ["alpha==1.0", "beta==1.0"]
     found = {path.name.partition("-")[0]: (path / "INSTALLER").read_text().strip() for path in site.glob("*.dist-info")}
     assert found == {"alpha": "uv", "beta": "conda", "gamma": "conda"}
+    assert (site / "gamma.py").exists()
