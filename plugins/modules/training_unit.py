@@ -37,7 +37,9 @@ options:
     description: Unprivileged user who runs the ranks. Required with O(state=started).
     type: str
   python:
-    description: Interpreter of the training environment. Required with O(state=started).
+    description:
+      - Interpreter of the training environment. Required with O(state=started).
+      - With O(state=polled), RV(versions) tells what that environment has.
     type: path
   archive:
     description:
@@ -127,6 +129,10 @@ rendezvous_error:
   description: Why this node cannot connect to O(rendezvous), V(null) when it can.
   returned: with O(state=polled) and O(rendezvous), while no rank has started
   type: str
+versions:
+  description: Versions of the packages in the environment of O(python), by name, and of V(python) itself.
+  returned: with O(state=polled) and O(python)
+  type: dict
 now:
   description: The node's clock, in seconds since the epoch.
   returned: with O(state=polled) and O(state=stopped)

@@ -69,6 +69,13 @@ def _releases(packages):
     return {name: "%(version)s %(build)s" % one for name, one in packages.items() if one}
 
 
+def read_versions(tree, base):
+    """Return {name: version} of the packages in the environment BASE, and of its Python; empty where there is none."""
+    versions = {package: version for package, version, _place in _packages(tree, base)}
+    python = _python_version(tree, base)
+    return dict(versions, python=python) if python else versions
+
+
 def read_builds(tree, directory=BUILDS):
     """Return {digest: {file, sha256}} of the wheels that role horovod keeps on the node."""
     builds = {}

@@ -15,6 +15,7 @@ import shutil
 import socket
 import time
 
+from ..host.environments import read_versions
 from ..host.fapolicyd import denies, read_fapolicyd
 from ..host.systemd_unit import TransientService, describe_end
 from ..machine.files import FileTree
@@ -88,6 +89,8 @@ def poll(params, run):
     result = dict(_standing(params, shown), changed=False)
     if params["rendezvous"] and not result["ranks"]:
         result["rendezvous_error"] = _connect_error(*_endpoint(params["rendezvous"]))
+    if params["python"]:
+        result["versions"] = read_versions(FileTree(), os.path.dirname(os.path.dirname(params["python"])))
     return result
 
 

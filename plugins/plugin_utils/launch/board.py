@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from ..documents.files import write_json
-from .node.run import CLOCKS_APART
+from .node.run import CLOCKS_APART, unlike
 
 # Seconds. A worker writes every few seconds unless it says so; this is for a node that answers slowly.
 PATIENCE = 60.0
@@ -28,12 +28,12 @@ class Board:
     """The board of a run as one NODE's worker sees it."""
 
     def __init__(self, directory: Path, node: str, nodes: Sequence[str], clock: Callable[[], float] = time.time):
-        self._directory, self._clocks = directory / ".nodes", directory / ".clocks"
+        self._directory, self._seen = directory / ".nodes", directory / ".seen"
         self._node = node
         self._nodes = list(nodes)
         self._clock = clock
         self._opened = clock()
-        for place in (self._directory, self._clocks):
+        for place in (self._directory, self._seen):
             place.mkdir(parents=True, exist_ok=True)
 
     def post(
@@ -47,13 +47,13 @@ class Board:
         state = {"phase": phase, "rendezvous_error": rendezvous_error, "outcome": outcome}
         write_json(self._directory / f"{self._node}.json", {**state, "until": self._clock() + patience})
 
-    def tell_clock(self, least: float, most: float) -> None:
-        """Say how many seconds the own node's clock is ahead of the controller's."""
-        write_json(self._clocks / f"{self._node}.json", {"ahead": [least, most]})
+    def tell(self, ahead: tuple[float, float], versions: Mapping[str, str]) -> None:
+        """Say how many seconds, at least and at most, the own node's clock is ahead of the controller's, and what its environment has."""
+        write_json(self._seen / f"{self._node}.json", {"ahead": ahead, "versions": versions})
 
-    def clock_of(self, node: str) -> tuple[float, float] | None:
-        """Return what the worker of a node told of its clock."""
-        return (_read(self._clocks / f"{node}.json") or {}).get("ahead")
+    def told(self, node: str) -> dict | None:
+        """Return what the worker of a node told, as {ahead, versions}."""
+        return _read(self._seen / f"{node}.json")
 
     def read(self) -> dict[str, dict | None]:
         """Return how every node stands; None for one whose worker has not written yet."""
@@ -104,10 +104,10 @@ def explain_stall(
 
 def explain_clock(board: Board, first: str, node: str) -> str | None:
     """Return the phrase why c10d would leave NODE out; None while its clock may be near enough to that of the FIRST."""
-    reference, own = board.clock_of(first), board.clock_of(node)
+    reference, own = board.told(first), board.told(node)
     if not (reference and own):
         return None
-    (least_first, most_first), (least, most) = reference, own
+    (least_first, most_first), (least, most) = reference["ahead"], own["ahead"]
     ahead, behind = least - most_first, least_first - most
     if max(ahead, behind) <= CLOCKS_APART:
         return None
@@ -115,6 +115,17 @@ def explain_clock(board: Board, first: str, node: str) -> str | None:
     return (
         f"the clock of {node} is at least {int(max(ahead, behind))} s {side} that of {first}, and c10d would leave the node out; "
         "let a time server set the clocks of both"
+    )
+
+
+def explain_versions(board: Board, first: str, node: str) -> str | None:
+    """Return the phrase why the environments of NODE and of the FIRST do not go together; None where they do."""
+    reference, own = board.told(first), board.told(node)
+    if not (reference and own):
+        return None
+    differing = unlike(reference["versions"], own["versions"])
+    return (
+        f"the environment of {node} has {differing} as on {first}; run playbook site.yml on both" if differing else None
     )
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from . import outcome as outcomes
-from .board import Board, explain_clock, explain_stall
+from .board import Board, explain_clock, explain_stall, explain_versions
 from .job import Launcher, Place
 from .launchers.table import LAUNCHERS
 
@@ -35,7 +35,7 @@ class Unreachable(Exception):
 class Unit(Protocol):
     """The node's unit, remotely; each call may raise Unreachable or UnitError."""
 
-    def now(self) -> float: ...
+    def look(self) -> Mapping: ...
 
     def start(self, place: Place, generation: int) -> Mapping: ...
 
@@ -114,9 +114,9 @@ class Follower:
         self._board.post("starting", patience=self._limits.upload_patience)
         if self._too_few():
             return self._stop("")
-        late = self._compare_clocks()
-        if late:
-            return self._lost(late)
+        unlike = self._compare()
+        if unlike:
+            return self._lost(unlike)
         outcome = self._attempt()
         while outcome is None:
             self._place = replace(self._place, nodes=self._left())
@@ -126,17 +126,18 @@ class Follower:
             outcome = self._attempt()
         return outcome
 
-    def _compare_clocks(self) -> str | None:
-        """Return the phrase why this node must not start, if its clock is far from the first node's: torchrun compares them too."""
-        first = self._nodes[0]
-        if not self._launcher.listens or len(self._nodes) == 1:
+    def _compare(self) -> str | None:
+        """Return the phrase why this node must not start: its clock, which torchrun compares, or its packages are not the first's."""
+        first, node = self._nodes[0], self._place.node
+        if len(self._nodes) == 1:
             return None
         asked = self._clock()
-        now = self._unit.now()
-        self._board.tell_clock(now - self._clock(), now - asked)
-        while not self._board.clock_of(first) and first not in self._board.failed():
+        seen = self._unit.look()
+        self._board.tell((seen["now"] - self._clock(), seen["now"] - asked), seen["versions"])
+        while not self._board.told(first) and first not in self._board.failed():
             self._sleep(0.2)
-        return explain_clock(self._board, first, self._place.node)
+        late = explain_clock(self._board, first, node) if self._launcher.listens else None
+        return late or explain_versions(self._board, first, node)
 
     def _attempt(self) -> dict | None:
         """Start and follow; returns None where the node is to start again without the one that held the rendezvous."""

@@ -71,9 +71,10 @@ class RemoteUnit:
         self.size = len(self._archive)
         self.interrupts = Interrupts()
 
-    def now(self) -> float:
-        """Return the node's clock, before anything of the run is there."""
-        return self._module("polled", wait=0, lease=self._args["lease"])["now"]
+    def look(self) -> dict:
+        """Return the node's clock and what its environment has, before anything of the run is there: {now, versions}."""
+        python = request.environment_python(self._args["environment"])
+        return self._module("polled", wait=0, lease=self._args["lease"], python=python)
 
     def start(self, place: Place, generation: int) -> dict:
         self._place = place

@@ -22,6 +22,7 @@ import signal
 import sys
 import tarfile
 import time
+from collections.abc import Mapping
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -29,6 +30,15 @@ RECORD = Path("/etc/allreduce/nodes.json")  # of role cluster_ssh
 # c10d leaves a node out whose last sign of life, one every 5 s, is 15 s old by the clock of the one that looks (PyTorch 2.13.0,
 # dynamic_rendezvous.py: keep_alive_interval, keep_alive_max_attempt).
 CLOCKS_APART = 10.0
+
+
+def unlike(reference: Mapping[str, str], own: Mapping[str, str]) -> str:
+    """Return the versions in OWN that are not those of the REFERENCE, as 'torch 2.12.1, not 2.13.0'; what only one has is its matter."""
+    differing = [
+        f"{name} {own[name]}, not {version}" for name, version in reference.items() if own.get(name, version) != version
+    ]
+    more = f" (and {len(differing) - 3} more)" if len(differing) > 3 else ""
+    return "; ".join(sorted(differing)[:3]) + more
 
 
 def parse_arguments(argv: list[str]) -> argparse.Namespace:
@@ -124,6 +134,7 @@ class Run:
         }
         self.ends: dict[str, dict] = {}
         self.ahead: dict[str, tuple[float, float]] = {}
+        self.versions: dict[str, dict[str, str]] = {}
         self.problem = ""
 
     def follow(self) -> None:
@@ -156,21 +167,33 @@ class Run:
             node.stop()
 
     def _ready(self, name: str, message: dict) -> None:
-        """Begin once all are ready and their clocks agree."""
+        """Begin once all are ready, and agree."""
         node = self.nodes[name]
         self.ahead[name] = (message["now"] - time.time(), message["now"] - node.asked)
+        self.versions[name] = message["versions"]
         if len(self.ahead) < len(self.nodes):
             return
+        against = self._disagreement()
+        if against:
+            self.stop(against)
+            return
+        for one in self.nodes.values():
+            one.write(b"go\n")
+
+    def _disagreement(self) -> str:
+        """Return why nodes must not train with each other; empty where they may."""
         first = next(iter(self.nodes))
         least, most = self.ahead[first]
         apart = {other: max(its[0] - most, least - its[1]) for other, its in self.ahead.items()}
         worst = max(apart, key=lambda other: apart[other])
         if apart[worst] > CLOCKS_APART:
             seconds = int(apart[worst])
-            self.stop(f"the clocks of {first} and {worst} are at least {seconds} s apart; let a time server set both")
-            return
-        for one in self.nodes.values():
-            one.write(b"go\n")
+            return f"the clocks of {first} and {worst} are at least {seconds} s apart; let a time server set both"
+        for other, versions in self.versions.items():
+            differing = unlike(self.versions[first], versions)
+            if differing:
+                return f"the environment of {other} has {differing} as on {first}; both need the same"
+        return ""
 
     def _offset(self, name: str) -> float:
         """Return the seconds by which a node's clock is certainly ahead, so that times of all nodes can be compared."""

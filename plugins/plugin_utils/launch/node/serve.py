@@ -5,15 +5,17 @@
 
 On standard input come a line of JSON, {run_id, address, launch, bytes}, a tar archive of so many bytes with script and files, and the line
 "go"; then it stays open. When it ends, so does the node's part of the run. On standard output go lines of JSON, each with its kind:
-ready (now), output (text), end (failures, error, log).
+ready (now, versions), output (text), end (failures, error, log).
 """
 
 from __future__ import annotations
 
 import contextlib
+import importlib.metadata
 import io
 import json
 import os
+import platform
 import signal
 import subprocess
 import sys
@@ -35,7 +37,8 @@ def main() -> int:
     os.umask(0o077)
     header = json.loads(sys.stdin.buffer.readline())
     directory = prepare(header)
-    say(kind="ready", now=time.time())
+    packages = {one.metadata["Name"].lower(): one.version for one in importlib.metadata.distributions()}
+    say(kind="ready", now=time.time(), versions={**packages, "python": platform.python_version()})
     if sys.stdin.buffer.readline() != b"go\n":
         return 1
     closed = threading.Event()

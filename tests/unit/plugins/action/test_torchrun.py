@@ -39,7 +39,7 @@ class Node:
 
     def __init__(self):
         self.calls = []
-        self.polled = {"service": GOOD, "ranks": [RANK], "now": 1.0}
+        self.polled = {"service": GOOD, "ranks": [RANK], "now": 1.0, "versions": {}}
         self.stopped = {
             "service": GOOD, "ranks": [RANK], "now": 1.0, "agent": {"failures": [], "error": None},
             "metrics": {"loss_last": 0.5}, "logs": logs(**{"rank0.out": "hello", "../rank9.out": "evil"}),

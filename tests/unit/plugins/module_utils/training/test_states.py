@@ -177,6 +177,17 @@ def test_a_poll_renews_the_lease_and_reports_why_the_rendezvous_is_out_of_reach(
     assert "end" not in found
 
 
+def test_a_poll_with_an_interpreter_tells_the_versions_of_its_environment(params, created, tmp_path):
+    site = tmp_path / "env" / "lib" / "python3.11" / "site-packages"
+    for name in ("torch-2.13.0", "typing_extensions-4.15.0"):
+        (site / (name + ".dist-info")).mkdir(parents=True)
+        (site / (name + ".dist-info") / "RECORD").touch()
+    (tmp_path / "env" / "pyvenv.cfg").write_text("version_info = 3.11.2\n")
+    found = training_states.poll(dict(params, python=str(tmp_path / "env" / "bin" / "python")), Node())
+    assert found["versions"] == {"torch": "2.13.0", "typing-extensions": "4.15.0", "python": "3.11.2"}
+    assert "versions" not in training_states.poll(dict(params, python=None), Node())
+
+
 def test_a_poll_returns_as_soon_as_the_service_ends(params, created):
     found = training_states.poll(dict(params, wait=30), Node(states=["running", "running", "exited"]))
     assert found["service"]["state"] == "succeeded"

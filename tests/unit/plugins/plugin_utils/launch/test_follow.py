@@ -22,6 +22,9 @@ def service(state, exit_code=None):
     return {"state": state, "result": "", "exit_code": exit_code, "signal": None, "pid": 7}
 
 
+VERSIONS = {"python": "3.11.2", "torch": "2.13.0", "numpy": "2.3.1", "filelock": "3.20.0", "sympy": "1.14.0"}
+
+
 def rank(number, line="", last_output=None):
     return {"rank": number, "local_rank": 0, "world_size": 2, "attempt": 0, "started": 0.0,
             "last_output": last_output, "last_line": line}  # fmt: skip
@@ -33,11 +36,11 @@ class Machine:
     def __init__(self, clock, answers, start_error=None):
         self.clock, self.answers, self.start_error = clock, list(answers), start_error
         self.calls, self.places, self.last = [], [], {}
-        self.ahead = 0
+        self.ahead, self.versions = 0, VERSIONS
 
-    def now(self):
+    def look(self):
         self.clock.now += 1
-        return self.clock.now - 0.5 + self.ahead
+        return {"now": self.clock.now - 0.5 + self.ahead, "versions": self.versions}
 
     def start(self, place, generation):
         self.calls.append("start")
@@ -106,7 +109,7 @@ def build(tmp_path, clock, lines):
         unit = Machine(clock, answers, start_error)
         limits = Limits(timeout, start_timeout, min_nodes=min_nodes)
         if told:
-            Board(tmp_path, nodes[0], nodes, clock).tell_clock(*told)
+            Board(tmp_path, nodes[0], nodes, clock).tell(told, VERSIONS)
         return Follower(place, board, unit, limits, lines.append, clock=clock, sleep=clock.sleep), unit, board
 
     return make
@@ -201,6 +204,26 @@ def test_engines_that_compare_no_clocks_begin_whatever_they_say(build):
     unit.ahead = 1000
     follower._launcher = LAUNCHERS["mpirun"]
     assert follower.run()["status"] == "succeeded"
+
+
+@pytest.mark.parametrize("engine", ["torchrun", "mpirun"])
+@pytest.mark.parametrize(
+    ("own", "reason"),
+    [
+        ({"torch": "2.12.1"}, "torch 2.12.1, not 2.13.0"),
+        ({"python": "3.12.1", "numpy": "1.26.4"}, "numpy 1.26.4, not 2.3.1; python 3.12.1, not 3.11.2"),
+        (dict.fromkeys(VERSIONS, "0"), "filelock 0, not 3.20.0; numpy 0, not 2.3.1; python 0, not 3.11.2 (and 2 more)"),
+        ({"a-tool-of-somebody": "1.0"}, None),
+    ],
+)
+def test_a_node_with_other_versions_than_the_first_does_not_start(build, own, reason, engine):
+    build("gpu-1", [RUNNING])[2].post("running", patience=1e6)
+    follower, unit, dummy = build("gpu-2", [WAITING, WAITING, DONE])
+    unit.versions, follower._launcher = {**VERSIONS, **own}, LAUNCHERS[engine]
+    failures = follower.run()["failures"]
+    expected = f"the environment of gpu-2 has {reason} as on gpu-1; run playbook site.yml on both" if reason else None
+    assert (failures[0]["reason"] if failures else None) == expected
+    assert ("start" in unit.calls) is (reason is None)
 
 
 def test_a_node_waits_for_the_clock_of_the_first_until_that_is_lost(build, clock):

@@ -124,6 +124,17 @@ def test_clocks_that_are_apart_end_the_run_before_it_begins(start, tmp_path):
     assert "the clocks of gpu-1 and gpu-2 are at least" in err
 
 
+def test_versions_that_differ_end_the_run_before_it_begins(start, tmp_path):
+    path = tmp_path / "installed" / "serve.py"
+    own = '{**packages, "python": platform.python_version()}'
+    text = path.read_text(encoding="utf-8")
+    assert own in text
+    path.write_text(text.replace(own, '{"pytest": header["address"], "tool": "1"}'), encoding="utf-8")
+    out, err = start("print('never')").communicate(timeout=60)
+    assert out == ""
+    assert "the environment of gpu-2 has pytest 127.0.0.2, not 127.0.0.1 as on gpu-1" in err
+
+
 @pytest.mark.parametrize("restarts", [0, 3])
 @pytest.mark.parametrize("name", NODES)
 def test_torchrun_is_told_what_role_train_tells_it(tmp_path, name, restarts):
