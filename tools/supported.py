@@ -52,12 +52,13 @@ class Scenario:
 
 
 def scenarios(checkout: Path) -> dict[str, Scenario]:
-    """Return every scenario below molecule/ by its name."""
+    """Return every scenario below molecule/ that is about a distribution, by its name; one with an outsider is about launching."""
     shared = _read(checkout / ".config" / "molecule" / "config.yml")
     hosts = _read(checkout / "tests" / "lab" / "replicas" / "distributions.yml")
     return {
         path.parent.name: _scenario(checkout, path, shared, hosts)
         for path in sorted(checkout.glob("molecule/*/molecule.yml"))
+        if not _read(path)["driver"].get("outsider")
     }
 
 

@@ -8,13 +8,10 @@ import time
 
 import pytest
 from cluster import KEEP
-from training_hosts import TrainingHosts
-
-from tests.lab import podman
+from training_hosts import RUNS, Launched
 
 pytestmark = pytest.mark.lab
 
-RUNS = "/var/lib/allreduce/runs"
 # Long enough to be killed in the middle, short enough to be finished by one host alone.
 TRAINING = "--epochs 40 --samples 2048 --batch-size 32 --width 4 --checkpoint-dir checkpoints --checkpoint-every 10 --resume --timeout 60"
 # Open MPI's own communication, between ranks that find each other as torch.distributed does.
@@ -58,63 +55,6 @@ chmod 755 {LATE_PYTHON}
 ON_TIME = "rm -f /etc/systemd/system.conf.d/late.conf; systemctl daemon-reexec"
 SLEEPS = "import time\nprint('asleep', flush=True)\ntime.sleep(900)\n"
 RANK_OF = "pgrep -u trainer -f '[p]ython -u {}'"
-
-
-class Launched(TrainingHosts):
-    """The hosts, and playbook train on them."""
-
-    def train(self, launcher, *options, **variables):
-        """Playbook train as a running process; nothing is left of former runs."""
-        for host in self.hosts:
-            self.on(host, f"rm -rf {RUNS}")
-        more = {"train_launcher": launcher, "train_lease": 20, **variables}
-        return self.start("playbooks/train.yml", "-e", json.dumps(more), *options)
-
-    def trained(self, launcher, *options, **variables):
-        """Exit status, output with its white space folded, and result of a run to its end."""
-        return self.ended(self.train(launcher, *options, **variables))
-
-    def ended(self, process):
-        output = process.communicate(timeout=420)[0]
-        return process.returncode, " ".join(output.split()), self.newest()
-
-    def newest(self):
-        found = (self.inventory / ".reports" / "training").glob("*/result.json")
-        results = [json.loads(path.read_text(encoding="utf-8")) for path in found]
-        return max(results, key=lambda result: result["finished"], default=None)
-
-    def logs(self, result, name):
-        """The text of a log of each host."""
-        place = self.inventory / ".reports" / "training" / result["run_id"] / "logs"
-        return {
-            host: (place / host / name).read_text(encoding="utf-8")
-            for host in self.hosts
-            if (place / host / name).exists()
-        }
-
-    def wait_for(self, process, host, command, seconds=150):
-        """Wait until a command prints something."""
-        deadline = time.monotonic() + seconds
-        while not self.on(host, command, check=False).strip():
-            assert process.poll() is None, process.communicate()[0][-4000:]
-            assert time.monotonic() < deadline, f"{command} printed nothing on {host}"
-            time.sleep(1)
-
-    def half_way(self, process, seconds=180):
-        """Wait until the run, the only one of which anything is left, is in its third epoch, with a checkpoint on both hosts."""
-        deadline = time.monotonic() + seconds
-        said = f"ls {RUNS}/*/work/checkpoints/checkpoint.pt; cat {RUNS}/*/logs/rank0.out"
-        while time.monotonic() < deadline:
-            seen = [self.on(host, f"({said}) 2>/dev/null", check=False) for host in self.hosts]
-            if all("checkpoint.pt" in one for one in seen) and "epoch 2/" in "".join(seen):
-                return
-            assert process.poll() is None, process.communicate()[0][-4000:]
-            time.sleep(1)
-        raise AssertionError(seen)
-
-    def kill(self, host):
-        """Take a host away at once, as a power cut does."""
-        podman.podman("kill", "--signal", "KILL", host)
 
 
 @pytest.fixture(scope="module")
