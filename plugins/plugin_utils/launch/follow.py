@@ -112,11 +112,13 @@ class Follower:
 
     def _run(self) -> dict:
         self._board.post("starting", patience=self._limits.upload_patience)
+        unlike = self._compare()
+        if self._place.node in unlike:
+            return self._lost(unlike[self._place.node])
+        while len(self._nodes) - len(unlike) < self._least() and not self._too_few():
+            self._sleep(0.2)  # until their workers have said so
         if self._too_few():
             return self._stop("")
-        unlike = self._compare()
-        if unlike:
-            return self._lost(unlike)
         outcome = self._attempt()
         while outcome is None:
             self._place = replace(self._place, nodes=self._left())
@@ -126,16 +128,23 @@ class Follower:
             outcome = self._attempt()
         return outcome
 
-    def _compare(self) -> str | None:
-        """Return the phrase why this node must not start: its clock, which torchrun compares, or its packages are not the first's."""
-        first, node = self._nodes[0], self._place.node
+    def _compare(self) -> dict[str, str]:
+        """Return the nodes that must not start, with the reason as a phrase: their clocks or packages are not the first node's.
+
+        Every worker waits for all others, and comes to the same.
+        """
         if len(self._nodes) == 1:
-            return None
+            return {}
         asked = self._clock()
         seen = self._unit.look()
         self._board.tell((seen["now"] - self._clock(), seen["now"] - asked), seen["versions"])
-        while not self._board.told(first) and first not in self._board.failed():
+        while not all(map(self._board.told, self._left())):
             self._sleep(0.2)
+        return {node: phrase for node in self._nodes if (phrase := self._unlike(node))}
+
+    def _unlike(self, node: str) -> str | None:
+        """Only c10d compares clocks."""
+        first = self._nodes[0]
         late = explain_clock(self._board, first, node) if self._launcher.listens else None
         return late or explain_versions(self._board, first, node)
 
@@ -165,9 +174,12 @@ class Follower:
         failed = self._board.failed()
         return tuple(node for node in self._place.nodes if node not in failed)
 
-    def _too_few(self) -> bool:
+    def _least(self) -> int:
         least = self._limits.min_nodes
-        return len(self._left()) < (len(self._place.nodes) if least is None else least)
+        return len(self._place.nodes) if least is None else least
+
+    def _too_few(self) -> bool:
+        return len(self._left()) < self._least()
 
     def _headless(self) -> bool:
         """Tell whether the node that held the rendezvous is lost, and enough others are left."""

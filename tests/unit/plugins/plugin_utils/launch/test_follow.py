@@ -109,7 +109,8 @@ def build(tmp_path, clock, lines):
         unit = Machine(clock, answers, start_error)
         limits = Limits(timeout, start_timeout, min_nodes=min_nodes)
         if told:
-            Board(tmp_path, nodes[0], nodes, clock).tell(told, VERSIONS)
+            for one in nodes:
+                Board(tmp_path, one, nodes, clock).tell(told, VERSIONS)
         return Follower(place, board, unit, limits, lines.append, clock=clock, sleep=clock.sleep), unit, board
 
     return make
@@ -224,6 +225,24 @@ def test_a_node_with_other_versions_than_the_first_does_not_start(build, own, re
     expected = f"the environment of gpu-2 has {reason} as on gpu-1; run playbook site.yml on both" if reason else None
     assert (failures[0]["reason"] if failures else None) == expected
     assert ("start" in unit.calls) is (reason is None)
+
+
+def test_a_node_does_not_start_where_another_one_is_refused(build, tmp_path, clock):
+    first, unit, board = build("gpu-1", [RUNNING])
+    other = Board(tmp_path, "gpu-2", ("gpu-1", "gpu-2"), clock)
+    other.tell((-1, 0.5), {**VERSIONS, "torch": "2.12.1"})
+    other.post("starting", patience=40)
+    began = clock.now
+    assert first.run()["status"] == "stopped"
+    assert "start" not in unit.calls
+    assert clock.now - began >= 40  # the other's worker never said that it failed
+
+
+def test_a_run_that_may_lose_a_node_starts_without_the_one_that_is_refused(build, tmp_path, clock):
+    first, unit, board = build("gpu-1", [DONE], min_nodes=1)
+    Board(tmp_path, "gpu-2", ("gpu-1", "gpu-2"), clock).tell((-1, 0.5), {**VERSIONS, "torch": "2.12.1"})
+    assert first.run()["status"] == "succeeded"
+    assert "start" in unit.calls
 
 
 def test_a_node_waits_for_the_clock_of_the_first_until_that_is_lost(build, clock):
