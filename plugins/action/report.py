@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from ansible.plugins.action import ActionBase
 from ..plugin_utils.preflight.text import describe_all
 from ..plugin_utils.report import document, html, junit
 from ..plugin_utils.report.build import build
-from ..plugin_utils.report.sources import ReportError, read
+from ..plugin_utils.report.sources import ReportError, read, watched
 from ..plugin_utils.report.writing import apply, plan
 
 _ARGUMENTS = {
@@ -39,7 +40,7 @@ class ActionModule(ActionBase):
         directory = Path(self._loader.path_dwim(arguments["directory"]))
         try:
             verification, results, benchmark = read(directory)
-            report = build(verification, results, arguments["title"], benchmark)
+            report = build(verification, results, arguments["title"], benchmark, partial(watched, directory))
             changes = plan({directory / name: render(report) for name, render in _RENDERERS.items()})
             if not self._task.check_mode:
                 apply(changes)

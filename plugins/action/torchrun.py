@@ -48,6 +48,7 @@ _OPTIONS = {
     "timeout": {"type": "int", "default": 0},
     "start_timeout": {"type": "int", "default": 120},
     "lease": {"type": "int", "default": 60},
+    "watch_interval": {"type": "float", "default": 2.0},
     "tail_lines": {"type": "int", "default": 20},
     "keep": {"type": "bool", "default": True},
 }

@@ -41,8 +41,9 @@ notes:
   - "C(report.json) has the keys C(format) (1), C(title), C(finished), C(verdict) (C(status): passed, failed or
     incomplete; C(checks): numbers by status; C(sentences)), C(nodes) (C(name), C(address), C(description) with planned
     and installed items, C(checks), C(health) of the GPUs), C(cluster_checks), C(network), C(runs) (newest first)
-    C(scaling) (per script the throughput, speedup and efficiency of each cluster size) and C(benchmark) (the newest one; null
-    without any). The format number is raised when a key changes its meaning or goes, not when one is added."
+    C(scaling) (per script the throughput, speedup and efficiency of each cluster size), C(courses) (what the GPUs did over the
+    time of the newest run that was watched; null where none was) and C(benchmark) (the newest one; null without any). The format
+    number is raised when a key changes its meaning or goes, not when one is added."
   - In a play over many hosts, give the task C(run_once), because all of them would write the same files.
 seealso:
   - name: The playbook allreduce.gpu.report

@@ -112,6 +112,12 @@ options:
     description: Seconds after which a node ends its part of the run when no controller asks for it any more.
     type: int
     default: 60
+  watch_interval:
+    description:
+      - Seconds between two looks at the GPUs of each node, through NVML; doubled after every 500. What is seen lies in
+        C(logs/<node>/gpus.jsonl), and playbook report draws it. V(0) for none.
+    type: float
+    default: 2.0
   tail_lines:
     description: How many of the failing rank's last lines the result shows.
     type: int

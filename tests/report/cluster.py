@@ -12,6 +12,7 @@ from typing import Any
 
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks import drift
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks.check import on_node
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents import watching
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.benchmark import Benchmark
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.comparison import Comparison, Remedy, Status
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.parsing import parse
@@ -355,11 +356,26 @@ def long_words(value: Any) -> Any:
     return value + "m" * 150 if isinstance(value, str) else value
 
 
-def build_report(verification: Any, results: list[Any], title: str, benchmark: Any = None) -> Report:
+def build_report(verification: Any, results: list[Any], title: str, benchmark: Any = None, **more: Any) -> Report:
     """The report of documents that come through its door, as if they stood in files."""
     runs = [sources.parsed(TrainingResult, one, Path("result.json")) for one in results]
     measured = sources.parsed(Benchmark, benchmark, Path("benchmark.json")) if benchmark else None
-    return build.build(sources.parsed(Verification, verification, Path("verify.json")), runs, title, measured)
+    return build.build(sources.parsed(Verification, verification, Path("verify.json")), runs, title, measured, **more)
+
+
+def watched(run: str) -> list[watching.Watching]:
+    """What 16 GPUs did in a run of ten minutes: one of them hardly worked, and all wait for each other at times."""
+    names = ("utilization_percent", "memory_used_mib", "power_watts", "temperature_celsius", "clock_sm_mhz")
+    found = []
+    for node in ("gpu-1", "gpu-2"):
+        samples = []
+        for at in range(0, 600, 2):
+            busy = [min(100, 15 + at) if at % 60 > 8 else 20 + number for number in range(8)]
+            busy[5] = 12 if node == "gpu-2" else busy[5]
+            samples.append([float(at), [[use, 61000, 90 + 3 * use, 35 + use // 3, 1980 - use // 10] for use in busy]])
+        head = {"quantities": names, "gpus": [f"0000:{number:02x}:00.0" for number in range(8)]}
+        found.append(watching.read(node, "\n".join(map(json.dumps, [head, *samples]))))
+    return [one for one in found if one]
 
 
 def write(directory: Path, document: dict[str, Any], found: list[dict[str, Any]]) -> Path:

@@ -100,6 +100,27 @@ def benchmark_file(tmp_path_factory) -> Path:
     return path
 
 
+@pytest.fixture(scope="session")
+def courses_file(tmp_path_factory) -> Path:
+    """A report of a run whose GPUs were watched."""
+    report = cluster.build_report(cluster.verification(), cluster.results(), "Courses", watched=cluster.watched)
+    path = tmp_path_factory.mktemp("courses") / "report.html"
+    path.write_text(html.render(report), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def courses_phone(browser, courses_file) -> Iterator[Page]:
+    """What the GPUs did in the course of a run, on a small phone."""
+    yield from _shown(Page(browser, 375, 812), courses_file)
+
+
+@pytest.fixture
+def courses_desktop(browser, courses_file) -> Iterator[Page]:
+    """The same on a desktop."""
+    yield from _shown(Page(browser, 1280, 900), courses_file)
+
+
 @pytest.fixture
 def benchmark_phone(browser, benchmark_file) -> Iterator[Page]:
     """The benchmark on a small phone."""

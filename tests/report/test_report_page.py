@@ -39,6 +39,8 @@ def test_the_verdict_is_what_one_reads_first(phone):
         "crowded_desktop",
         "machines_phone",
         "machines_desktop",
+        "courses_phone",
+        "courses_desktop",
         "benchmark_phone",
         "benchmark_desktop",
     ],
@@ -283,3 +285,17 @@ def test_a_redirected_pair_has_another_shade_than_a_direct_one(desktop, scheme):
     assert {"direct", "ACS", "root"} <= set(cells)
     shades = {cells[text].value_of_css_property("background-color") for text in ("direct", "ACS", "root")}
     assert len(shades) == 3
+
+
+@pytest.mark.parametrize(("device", "columns"), [("courses_phone", 1), ("courses_desktop", 3)])
+def test_the_gpus_of_a_run_are_drawn_over_its_time(device, columns, request):
+    page = request.getfixturevalue(device)
+    pictures, lines = page.boxes(".course svg"), page.boxes(".course .median")
+
+    assert len(pictures) == len(lines) == 5
+    assert len({round(box["left"]) for box in pictures}) == columns
+    for picture, line in zip(pictures, lines, strict=True):
+        assert line["left"] >= picture["left"] - 1.5
+        assert line["right"] <= picture["right"] + 1.5
+        assert line["right"] - line["left"] > 0.95 * (picture["right"] - picture["left"])
+    assert "gpu-2 0000:05:00.0: 12 % used on average, " in page.text("section[aria-labelledby=training]")

@@ -5,7 +5,7 @@
 
   <run>/                root's: launch.json and the programs that read it; the training user may read
   <run>/work/           the user's: the script, its files, what it writes; working directory of the ranks
-  <run>/logs/           the user's: torchrun.log or that of another engine, agent.json, rank<N>.out, rank<N>.err, rank<N>.json, metrics.json
+  <run>/logs/           the user's: torchrun.log or that of another engine, agent.json, rank<N>.out, rank<N>.err, rank<N>.json, metrics.json, gpus.jsonl
 
 Everything below logs/ may have been put there by an unprivileged user while we read as root, so only regular files
 of that user are read, without following links.
@@ -26,7 +26,7 @@ from .describe import describe
 
 _RANK_FILE = re.compile(r"^rank(\d+)\.json$")
 _AGENT_LOGS = ("horovodrun.log", "mpirun.log", "torchrun.log")
-_LOG_FILE = re.compile(r"^((horovodrun|mpirun|torchrun)\.log|rank\d+\.(out|err))$")
+_LOG_FILE = re.compile(r"^((horovodrun|mpirun|torchrun)\.log|gpus\.jsonl|rank\d+\.(out|err))$")
 _NOTE = re.compile(r"^(rank\d+(\.end)?|agent)\.json$")
 _TAIL_BYTES = 65536
 _METRICS_BYTES = 1048576

@@ -55,6 +55,15 @@ class Board:
         """Return what the worker of a node told, as {ahead, versions}."""
         return _read(self._seen / f"{node}.json")
 
+    def awaited(self) -> list[str]:
+        """Return the nodes that have told nothing and still may: they have neither ended nor been lost."""
+        lost = self.lost()
+        return [
+            node
+            for node, state in self.read().items()
+            if not (state and state["outcome"]) and node not in lost and not self.told(node)
+        ]
+
     def read(self) -> dict[str, dict | None]:
         """Return how every node stands; None for one whose worker has not written yet."""
         return {node: _read(self._directory / f"{node}.json") for node in self._nodes}

@@ -138,7 +138,7 @@ class Follower:
         asked = self._clock()
         seen = self._unit.look()
         self._board.tell((seen["now"] - self._clock(), seen["now"] - asked), seen["versions"])
-        while not all(map(self._board.told, self._left())):
+        while self._board.awaited():
             self._sleep(0.2)
         return {node: phrase for node in self._nodes if (phrase := self._unlike(node))}
 

@@ -53,6 +53,7 @@ def launch(
         "args": request.script_arguments(args["args"]),
         "variables": {**own, **{name: str(value) for name, value in args["variables"].items()}},
         "nproc_per_node": args["nproc_per_node"],
+        "watch_interval": args["watch_interval"],
         **launcher.more(job),
     }
 

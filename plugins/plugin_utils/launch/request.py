@@ -137,6 +137,8 @@ def check_numbers(args: Mapping[str, Any]) -> None:
         raise ProblemError(Problem("wrong_nproc", nproc))
     if not 1 <= args["port"] <= 65535:
         raise ProblemError(Problem("wrong_port", str(args["port"])))
+    if args.get("watch_interval", 0) < 0:
+        raise ProblemError(Problem("wrong_watch_interval", f"{args['watch_interval']:g}"))
     if args["lease"] < SHORTEST_LEASE:
         raise ProblemError(Problem("short_lease", str(args["lease"]), {"least": SHORTEST_LEASE}))
 
@@ -151,7 +153,7 @@ def node_addresses(nodes: Sequence[str], hostvars: Mapping[str, Mapping[str, Any
 def archive(launch: Mapping, programs: Sequence[str] = (), work: Sequence[Path] = ()) -> bytes:
     """Return the tar.gz that module training_unit unpacks into the run's directory; raise ProblemError.
 
-    LAUNCH is what agent.py runs: engine, arguments, python, script, args, variables, nproc_per_node, run_id. It travels
+    LAUNCH is what agent.py runs: engine, arguments, python, script, args, variables, nproc_per_node, watch_interval, run_id. It travels
     as a file, since a module's arguments appear in the node's log, and the variables may hold secrets. PROGRAMS are files of
     launch/node; WORK are script and files of the user.
     """

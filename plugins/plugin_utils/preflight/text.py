@@ -105,6 +105,7 @@ SENTENCES = {
         "train_min_nodes is {subject}, but train_launcher {launcher} needs all nodes; set train_launcher to elastic, or leave "
         "train_min_nodes out."
     ),
+    "wrong_watch_interval": "watch_interval is {subject} s; set it to 0 for none, or to the seconds between two looks at the GPUs.",
     "short_lease": "lease is {subject} s; set it to {least} s or more.",
     "wrong_request": "gpu_stack_request is {value}; set it to a dictionary such as {{driver: '535'}}.",
     "unknown_request_key": "The request has no key '{subject}'; did you mean {nearest}?",

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from ...module_utils.machine.topology import natural_key
@@ -15,17 +15,25 @@ from ..documents.benchmark import Benchmark
 from ..documents.check import CATEGORIES, CLUSTER, STATUSES, Check, verdict
 from ..documents.training import TrainingResult
 from ..documents.verification import NodeVerification, Verification
-from . import benchmark, health, machine, network, training
+from ..documents.watching import Watching
+from . import benchmark, courses, health, machine, network, training
 from .comparisons import differences
 from .description import describe
-from .model import Node, Report, Run, Scaling, Verdict
+from .model import Courses, Node, Report, Run, Scaling, Verdict
 from .text import clean, enumeration, plural, quantity
 
 
 def build(
-    verification: Verification, results: Iterable[TrainingResult], title: str, measured: Benchmark | None = None
+    verification: Verification,
+    results: Iterable[TrainingResult],
+    title: str,
+    measured: Benchmark | None = None,
+    watched: Callable[[str], Iterable[Watching]] = lambda run: (),
 ) -> Report:
-    """Build the report of one verification (verify.json), any number of training runs (result.json), perhaps a benchmark."""
+    """Build the report of one verification (verify.json), any number of training runs (result.json), perhaps a benchmark.
+
+    watched: returns what the GPUs of the nodes did in the course of a run, by its run_id
+    """
     found = verification.nodes
     proven = list(benchmark_checks(measured)) if measured else []
     nodes = tuple(_node(name, found[name], proven) for name in sorted(found, key=natural_key))
@@ -44,7 +52,14 @@ def build(
         runs=runs,
         scaling=scaling,
         benchmark=benchmark.build(measured),
+        courses=_courses(runs, watched),
     )
+
+
+def _courses(runs: Iterable[Run], watched: Callable[[str], Iterable[Watching]]) -> Courses | None:
+    """Return those of the newest run that has any."""
+    found = (courses.build(run.run_id, run.script, watched(run.run_id)) for run in runs)
+    return next(filter(None, found), None)
 
 
 def _finished(verification: Verification, runs: Iterable[Run]) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from . import chart, curve, folding, text
+from . import chart, courses, curve, folding, text
 from .model import Report
 
 _TEMPLATES = Path(__file__).parent / "templates"
@@ -38,6 +38,7 @@ def render(report: Report) -> str:
             shown=_SHOWN,
             categories=folding.by_category(report),
             plots=[one for one in map(curve.plot, report.benchmark.curves if report.benchmark else ()) if one],
+            courses=courses.pictures(report.courses),
             charts=[chart.chart(scaling) for scaling in report.scaling],
             bar=chart.BAR,
         )

@@ -132,6 +132,42 @@ class Scaling:
 
 
 @dataclass(frozen=True)
+class Moment:
+    """The values of all GPUs in a span of a run; at: percent of the run's time."""
+
+    at: float
+    least: float
+    median: float
+    most: float
+
+
+@dataclass(frozen=True)
+class Course:
+    """One quantity over the time of a run, of all GPUs."""
+
+    name: str
+    title: str
+    unit: str
+    least: float
+    median: float
+    most: float
+    moments: tuple[Moment, ...]
+
+
+@dataclass(frozen=True)
+class Courses:
+    """What the GPUs did in the course of a run; idle: a sentence for each GPU that was used far less than its like."""
+
+    run_id: str
+    script: str
+    nodes: tuple[str, ...]
+    gpus: int
+    seconds: float
+    courses: tuple[Course, ...]
+    idle: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Verdict:
     """What was achieved, in one word and a few sentences."""
 
@@ -153,6 +189,7 @@ class Report:
     runs: tuple[Run, ...]  # newest first
     scaling: tuple[Scaling, ...]
     benchmark: Benchmark | None = None  # the newest; None where there was none
+    courses: Courses | None = None  # of the newest run whose GPUs were watched
     format: int = field(default=FORMAT)
 
     @property

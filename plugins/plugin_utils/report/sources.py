@@ -9,10 +9,12 @@ import json
 from pathlib import Path
 from typing import Any, TypeVar
 
+from ..documents import watching
 from ..documents.benchmark import Benchmark
 from ..documents.parsing import DocumentError, parse
 from ..documents.training import TrainingResult
 from ..documents.verification import Verification
+from ..documents.watching import Watching
 from ..preflight.problem import Problem, ProblemError
 from .text import clean
 
@@ -39,6 +41,15 @@ def read(directory: Path) -> tuple[Verification, list[TrainingResult], Benchmark
     results = [_load(TrainingResult, path) for path in sorted(directory.glob("training/*/result.json"))]
     benchmarks = sorted(directory.glob("benchmarks/*/benchmark.json"))
     return _load(Verification, verification), results, _load(Benchmark, benchmarks[-1]) if benchmarks else None
+
+
+def watched(directory: Path, run: str) -> list[Watching]:
+    """Return what the GPUs of each node did in the course of a run; none for a run that has no directory of its name."""
+    if Path(run).name != run:
+        return []
+    paths = sorted((directory / "training" / run / "logs").glob("*/gpus.jsonl"))
+    texts = {clean(path.parent.name): path.read_text(encoding="utf-8", errors="replace") for path in paths}
+    return [one for node, text in texts.items() if (one := watching.read(node, text))]
 
 
 def _load(cls: type[T], path: Path) -> T:

@@ -58,7 +58,7 @@ LAUNCHER = Launcher(
     arguments,
     variables,
     more=more,
-    files=("agent.py", "rank.py", "mpi.py", "commands.py", "relay.py"),
+    files=("agent.py", "rank.py", "watch.py", "mpi.py", "commands.py", "relay.py"),
     listens=False,
     programs=PROGRAMS,
 )

@@ -10,12 +10,14 @@ through systemd, which would expand them and show them to every user of the node
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import subprocess
 import sys
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 HERE = Path(__file__).absolute().parent
@@ -32,7 +34,8 @@ def main() -> int:
     outcome = {"started": time.time(), "failures": [], "error": None}
     try:
         os.environ.update(environment(launch))
-        outcome.update(engine(launch["engine"])(launch))
+        with watch(launch.get("watch_interval", 0)):
+            outcome.update(engine(launch["engine"])(launch))
     except BaseException as error:  # also SystemExit and torchrun's SignalException: each is an outcome to report
         traceback.print_exc()
         outcome["error"] = f"{type(error).__name__}: {error}".strip()
@@ -57,6 +60,20 @@ def engine(name: str) -> Callable[[dict], dict]:
     from horovodrun import horovodrun
 
     return horovodrun
+
+
+@contextlib.contextmanager
+def watch(interval: float) -> Iterator[None]:
+    """Have watch.py sample the node's GPUs meanwhile, into logs/gpus.jsonl; 0 for not at all."""
+    if not interval:
+        yield
+        return
+    argv = [sys.executable, str(HERE / "watch.py"), str(LOGS / "gpus.jsonl"), str(interval)]
+    watcher = subprocess.Popen(argv, stdin=subprocess.DEVNULL)
+    try:
+        yield
+    finally:
+        watcher.kill()  # nobody waits for it: where NVML hangs it does not end before that
 
 
 def torchrun(launch: dict) -> dict:

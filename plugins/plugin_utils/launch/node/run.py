@@ -25,11 +25,13 @@ import time
 from collections.abc import Mapping
 from datetime import datetime, timezone
 from pathlib import Path
+from typing import Any
 
 RECORD = Path("/etc/allreduce/nodes.json")  # of role cluster_ssh
 # c10d leaves a node out whose last sign of life, one every 5 s, is 15 s old by the clock of the one that looks (PyTorch 2.13.0,
 # dynamic_rendezvous.py: keep_alive_interval, keep_alive_max_attempt).
 CLOCKS_APART = 10.0
+WATCH_INTERVAL = 2.0  # seconds between two looks at each GPU, see watch.py
 
 
 def unlike(reference: Mapping[str, str], own: Mapping[str, str]) -> str:
@@ -49,20 +51,9 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
     add("--nproc-per-node", default="auto", help="ranks on each node (default auto: one per GPU, or one)")
     add("--max-restarts", type=int, default=0, help="how often torchrun starts all ranks again (default 0)")
     add("--port", type=int, default=29500, help="of the rendezvous, on the first node (default 29500)")
-    add(
-        "--file",
-        action="append",
-        default=[],
-        type=Path,
-        help="file or directory to put beside the script; may be repeated",
-    )
-    add(
-        "-x",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="give the script this variable of your environment; may be repeated",
-    )
+    many: dict[str, Any] = {"action": "append", "default": []}
+    add("--file", type=Path, help="file or directory to put beside the script; may be repeated", **many)
+    add("-x", metavar="NAME", help="give the script this variable of your environment; may be repeated", **many)
     add("script", type=Path)
     add("args", nargs=argparse.REMAINDER, help="arguments of the script")
     asked = parser.parse_args(argv)
@@ -113,6 +104,7 @@ def header(asked: argparse.Namespace, run_id: str, nodes: dict[str, str], name: 
     launch = {
         "run_id": run_id, "python": sys.executable, "engine": "torchrun", "arguments": arguments, "min_nodes": len(nodes),
         "script": asked.script.name, "args": asked.args, "nproc_per_node": asked.nproc_per_node, "cpus": [],
+        "watch_interval": WATCH_INTERVAL,
         "variables": {**variables, **{one: os.environ[one] for one in asked.x}},
     }  # fmt: skip
     return (

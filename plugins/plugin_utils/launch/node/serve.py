@@ -61,7 +61,7 @@ def prepare(header: dict) -> Path:
     with tarfile.open(fileobj=io.BytesIO(sys.stdin.buffer.read(header["bytes"]))) as tar:
         for member in tar:
             tar.extract(member, directory / "work", set_attrs=False)
-    for name in ("agent.py", "rank.py"):
+    for name in ("agent.py", "rank.py", "watch.py"):
         (directory / name).symlink_to(INSTALLED / name)
     launch = header["launch"]
     launch["arguments"].append(f"--log-dir={directory}/logs/torchrun")

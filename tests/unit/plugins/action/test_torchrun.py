@@ -255,6 +255,6 @@ def test_mpirun_is_looked_for_on_the_node_and_nobody_waits_for_a_rendezvous(act,
 def test_what_torchrun_needs_is_all_that_travels_for_it(act, node):
     act()
     with tarfile.open(fileobj=io.BytesIO(node.uploaded)) as tar:
-        assert sorted(tar.getnames()) == ["agent.py", "launch.json", "rank.py", "work/train.py"]
+        assert sorted(tar.getnames()) == ["agent.py", "launch.json", "rank.py", "watch.py", "work/train.py"]
     assert node.calls[1]["rendezvous"] == "10.0.0.1:29500"
     assert not {"again", "programs"} & set(node.calls[0])

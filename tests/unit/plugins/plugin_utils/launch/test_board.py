@@ -49,6 +49,17 @@ def test_a_failed_outcome_names_the_peer(boards):
     assert [outcome["node"] for outcome in boards[0].outcomes()] == NODES
 
 
+def test_nodes_that_ended_or_are_lost_are_not_waited_for(boards, clock):
+    assert boards[0].awaited() == NODES
+    boards[0].tell((0, 1), {})
+    boards[1].post("starting", patience=10)
+    assert boards[0].awaited() == ["gpu-2"]
+    clock.now += 11
+    assert boards[0].awaited() == []
+    boards[1].post("ended", outcome={"node": "gpu-2", "status": "stopped"})
+    assert boards[0].awaited() == []
+
+
 def test_a_worker_that_never_writes_is_lost(boards, clock):
     boards[0].post("waiting", patience=10 * PATIENCE)
     clock.now += PATIENCE + 1

@@ -20,10 +20,16 @@ version = types.SimpleNamespace(cuda=None)
 """,
     "torch/distributed/__init__.py": "",
     "torch/distributed/run.py": """
-import json, os, sys
+import json, os, pathlib, sys, time
 from .elastic.multiprocessing.errors import ChildFailedError
 def main(argv):
     print("torchrun", json.dumps(argv), os.environ["OMP_NUM_THREADS"], os.environ["GREETING"])
+    if "wait" in argv:
+        place = pathlib.Path(argv[-3]).parent / "logs" / "gpus.jsonl.pid"
+        until = time.monotonic() + 20
+        while not place.exists() or not place.read_text().count(" "):
+            assert time.monotonic() < until
+            time.sleep(0.05)
     if "fail" in argv:
         raise ChildFailedError()
     if "crash" in argv:
@@ -46,7 +52,7 @@ class ChildFailedError(Exception):
 def launch(tmp_path):
     """Run agent.py in a run's directory; returns (exit code, agent.json, torchrun.log)."""
 
-    def run(*args):
+    def run(*args, **more):
         library = tmp_path / "library"
         for name, text in TORCH.items():
             path = library / name
@@ -56,7 +62,7 @@ def launch(tmp_path):
         (tmp_path / "agent.py").write_text((NODE_FILES / "agent.py").read_text())
         request = {
             "python": sys.executable, "engine": "torchrun", "arguments": ["--nnodes=2"], "script": "train.py", "args": list(args),
-            "variables": {"GREETING": "$HOME %n"}, "run_id": "r1", "nproc_per_node": "auto",
+            "variables": {"GREETING": "$HOME %n"}, "run_id": "r1", "nproc_per_node": "auto", **more,
         }  # fmt: skip
         (tmp_path / "launch.json").write_text(json.dumps(request))
         environment = {key: value for key, value in os.environ.items() if key != "OMP_NUM_THREADS"}
@@ -75,6 +81,23 @@ def test_torchrun_gets_its_arguments_and_nothing_is_expanded(launch, tmp_path):
     assert json.dumps(expected) in log
     assert log.strip().endswith("$HOME %n")
     assert outcome["started"] <= outcome["finished"]
+
+
+def test_the_gpus_are_watched_for_as_long_as_the_engine_runs(launch, tmp_path):
+    (tmp_path / "watch.py").write_text(
+        "import os, sys, time\nopen(sys.argv[1] + '.pid', 'w').write(f'{os.getpid()} {sys.argv[2]}')\ntime.sleep(600)\n"
+    )
+    assert launch("wait", watch_interval=0.5)[0] == 0
+    number, interval = (tmp_path / "logs" / "gpus.jsonl.pid").read_text().split()
+    assert interval == "0.5"
+    assert not is_running(int(number))
+
+
+def is_running(number):
+    try:
+        return "Z" not in open(f"/proc/{number}/stat").read().rpartition(")")[2]
+    except FileNotFoundError:
+        return False
 
 
 def test_failed_ranks_are_written_as_data(launch):

@@ -149,7 +149,7 @@ def test_torchrun_is_told_what_role_train_tells_it(tmp_path, name, restarts):
     mine = json.loads(program.header(asked, "r1", NODES, name, b""))["launch"]
     place = Place(name, tuple(NODES), NODES, 29500)
     args = {"run_id": "r1", "max_restarts": restarts, "min_nodes": 2, "environment": "main", "script": "train.py",
-            "args": ["--epochs", "2"], "variables": {}, "nproc_per_node": "auto"}  # fmt: skip
+            "args": ["--epochs", "2"], "variables": {}, "nproc_per_node": "auto", "watch_interval": program.WATCH_INTERVAL}  # fmt: skip
     theirs = launch(args, LAUNCHERS["torchrun"], place, 0)
     # serve.py adds where the logs are, as only the node knows the user's home; python is the one that runs there.
     told = [one for one in theirs["arguments"] if not one.startswith("--log-dir=")]
