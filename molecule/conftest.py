@@ -20,10 +20,7 @@ SCENARIO = yaml.safe_load(Path(os.environ["MOLECULE_FILE"]).read_text(encoding="
 
 def _variables():
     """Variables of the scenario's hosts."""
-    inventory = SCENARIO["provisioner"]["inventory"]
-    if "gpu_nodes" in inventory["group_vars"]:
-        return inventory["group_vars"]["gpu_nodes"]
-    return yaml.safe_load((Path(inventory["links"]["group_vars"]) / "gpu_nodes.yml").read_text(encoding="utf-8"))
+    return SCENARIO["provisioner"]["inventory"]["group_vars"]["gpu_nodes"]
 
 
 @pytest.fixture
