@@ -8,19 +8,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ansible_collections.allreduce.gpu.plugins.module_utils.health.check_table import CHECKS, Check, Fault
+from ansible_collections.allreduce.gpu.plugins.module_utils.health.metric_table import METRICS
 from ansible_collections.allreduce.gpu.plugins.module_utils.health.xid_table import ROWS
 
 from .markdown import code, table
 
 
 def health() -> str:
-    """Return the three tables: faults, checks, Xids."""
+    """Return the tables: faults, checks, Xids, metrics."""
     faults = [row for check in CHECKS for row in _faults(check)]
     xids = [(", ".join(map(str, numbers)), code(name), source) for name, numbers, source in ROWS]
+    metrics = [
+        (code(one.name), one.kind, one.meaning, ", ".join(map(code, one.labels)) or "–", one.source) for one in METRICS
+    ]
     return "\n\n".join([
         "### Fault, verdict, action", table(("check", "fault", "verdict", "action", "class"), faults),
         "### Checks", table(("check", "about", "threshold", "source"), map(_check, CHECKS)),
         "### Xids", table(("number", "class", "source"), xids),
+        "### Metrics", table(("metric", "kind", "value", "labels", "source"), metrics),
     ])  # fmt: skip
 
 

@@ -304,14 +304,17 @@ int nvmlDeviceGetDefaultApplicationsClock(handle device, unsigned kind, unsigned
     return clock_of(device, "default_application_clocks", kind, out);
 }
 /* "max_clocks <graphics> <SM> <memory>", by NVML's numbers of clocks. */
-int nvmlDeviceGetMaxClockInfo(handle device, unsigned kind, unsigned *out) {
+static int clocks_from(handle device, const char *key, unsigned kind, unsigned *out) {
     char value[64] = "";
     unsigned clocks[3] = {0, 0, 0};
-    int rc = device_text(device, "max_clocks", value, sizeof value);
+    int rc = device_text(device, key, value, sizeof value);
     if (rc != OK) return rc;
     if (kind > 2 || sscanf(value, "%u %u %u", clocks, clocks + 1, clocks + 2) != 3) return INVALID_ARGUMENT;
     *out = clocks[kind];
     return OK;
+}
+int nvmlDeviceGetMaxClockInfo(handle device, unsigned kind, unsigned *out) {
+    return clocks_from(device, "max_clocks", kind, out);
 }
 static int clocks_into(const unsigned *clocks, unsigned found, unsigned *count, unsigned *out) {
     unsigned room = *count;
@@ -384,10 +387,37 @@ int nvmlDeviceGetMemoryInfo(handle device, memory_info *memory) {
     unsigned mib = 0;
     int rc = device_numbers(device, "memory_mib", &mib, NULL);
     if (rc != OK) return rc;
+    unsigned used = 0, reserved = 0;
+    device_numbers(device, "memory_used_mib", &used, &reserved);
     memory->total = (unsigned long long)mib << 20;
-    memory->free = memory->total;
-    memory->used = 0;
+    memory->used = (unsigned long long)(used + reserved) << 20;
+    memory->free = memory->total - memory->used;
     return OK;
+}
+/* "memory_used_mib <used> <reserved>": the first version counts both as used */
+typedef struct { unsigned version; unsigned long long total, reserved, free, used; } memory_info_v2;
+int nvmlDeviceGetMemoryInfo_v2(handle device, memory_info_v2 *memory) {
+    memory_info old;
+    unsigned used = 0, reserved = 0;
+    int rc = nvmlDeviceGetMemoryInfo(device, &old);
+    if (rc != OK) return rc;
+    if (memory->version != (2u << 24 | sizeof *memory)) return ARGUMENT_VERSION_MISMATCH;
+    device_numbers(device, "memory_used_mib", &used, &reserved);
+    memory->total = old.total;
+    memory->free = old.free;
+    memory->reserved = (unsigned long long)reserved << 20;
+    memory->used = (unsigned long long)used << 20;
+    return OK;
+}
+
+/* "power_usage <mW>", "utilization <GPU %> <memory %>" and "clocks <graphics> <SM> <memory>" */
+NUMBER(nvmlDeviceGetPowerUsage, "power_usage")
+typedef struct { unsigned gpu, memory; } utilization;
+int nvmlDeviceGetUtilizationRates(handle device, utilization *rates) {
+    return device_numbers(device, "utilization", &rates->gpu, &rates->memory);
+}
+int nvmlDeviceGetClockInfo(handle device, unsigned kind, unsigned *out) {
+    return clocks_from(device, "clocks", kind, out);
 }
 
 /* "link.<n> <active> <version> <remote type> <remote address or ->" */

@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 from ansible_collections.allreduce.gpu.plugins.module_utils.health.check_table import ACTION_CLASSES, CHECKS
 from ansible_collections.allreduce.gpu.plugins.module_utils.health.findings import SEVERITIES
+from ansible_collections.allreduce.gpu.plugins.module_utils.health.metric_table import METRICS
 from ansible_collections.allreduce.gpu.plugins.module_utils.health.xid_table import XIDS
 
 from tools.docs import health
 
 TEXT = health.health()
-FAULTS, CHECK_ROWS, XID_ROWS = (part.splitlines()[2:] for part in TEXT.split("### ")[1:])
+FAULTS, CHECK_ROWS, XID_ROWS, METRIC_ROWS = (part.strip().splitlines()[2:] for part in TEXT.split("### ")[1:])
 PAGE = (Path(__file__).resolve().parents[4] / "docs" / "health.md").read_text(encoding="utf-8")
 WRITTEN = PAGE.partition("<!-- health: begin")[0]
 
@@ -36,3 +37,7 @@ def test_every_xid_is_shown():
 @pytest.mark.parametrize("word", ["ok", *SEVERITIES, *ACTION_CLASSES])
 def test_the_page_says_what_a_verdict_and_a_class_mean(word):
     assert WRITTEN.count(f"\n| `{word}` | ") == 1
+
+
+def test_every_metric_is_shown_once():
+    assert [line.split("`")[1] for line in METRIC_ROWS[2:]] == [metric.name for metric in METRICS]
