@@ -264,15 +264,9 @@ counters:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.health import kernel_log
-from ..module_utils.health.check_table import BY_CODE, OPTIONS
-from ..module_utils.health.host_reading import read_host
-from ..module_utils.health.processes import read_processes
-from ..module_utils.health.reading import read_gpus
-from ..module_utils.health.verdict import judge
+from ..module_utils.health.check_table import CODES_AT_ONCE, OPTIONS
+from ..module_utils.health.examination import Places, examine
 from ..module_utils.machine.files import FileTree
-from ..module_utils.machine.gpu_node import measure
-from ..module_utils.machine.nvml import open_nvml
 
 
 def main():
@@ -280,7 +274,7 @@ def main():
     module = AnsibleModule(
         argument_spec=dict(
             OPTIONS,
-            skip_checks={"type": "list", "elements": "str", "default": [], "choices": list(BY_CODE)},
+            skip_checks={"type": "list", "elements": "str", "default": [], "choices": list(CODES_AT_ONCE)},
             kernel_log={"type": "path", "default": "/dev/kmsg"},
             root={"type": "path", "default": "/"},
             sysfs_root={"type": "path", "default": "/sys"},
@@ -290,18 +284,9 @@ def main():
         supports_check_mode=True,
     )
     options = module.params
-
-    sys_tree, proc_tree, tree = [FileTree(options[name]) for name in ("sysfs_root", "procfs_root", "root")]
-    node = measure(sys_tree, proc_tree, options["nvml_library"])
-    with open_nvml(options["nvml_library"]) as (nvml, dummy_state):
-        processes = read_processes(lambda: read_gpus(nvml, node["gpus"]) if nvml else {}, proc_tree, tree)
-    readings = {
-        "counters": processes[0],
-        "processes": processes[1],
-        "log": kernel_log.read(options["kernel_log"]),
-        "host": read_host(sys_tree, proc_tree, tree, [gpu["pci_bus_id"] for gpu in node["gpus"]]),
-    }
-    module.exit_json(changed=False, **judge(node, readings, options))
+    trees = [FileTree(options[name]) for name in ("sysfs_root", "procfs_root", "root")]
+    places = Places(*trees, library=options["nvml_library"], log=options["kernel_log"])
+    module.exit_json(changed=False, **examine(places, options))
 
 
 if __name__ == "__main__":

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ansible_collections.allreduce.gpu.plugins.module_utils.health.check_table import CHECKS, Check, Fault
+from ansible_collections.allreduce.gpu.plugins.module_utils.health.check_record import Check, Fault
+from ansible_collections.allreduce.gpu.plugins.module_utils.health.check_table import CHECKS
 from ansible_collections.allreduce.gpu.plugins.module_utils.health.metric_table import METRICS
 from ansible_collections.allreduce.gpu.plugins.module_utils.health.xid_table import ROWS
 

@@ -10,20 +10,12 @@ from __future__ import absolute_import, division, print_function
 
 __metaclass__ = type
 
-from collections import namedtuple
-
 from ..machine.describe import WORDS
 from ..machine.fabric_health import CODES
 from ..machine.nvml_errors import TROUBLED, UNUSABLE
+from .check_record import check, of_class
+from .host_checks import HOST_CHECKS, PORT_CHECKS, TIME_CHECKS
 from .xid_table import CLASSES
-
-# ``options``: {name: specification} of the module's options that are this check's thresholds.
-Check = namedtuple("Check", "code category subject source faults options")
-# ``severity``: one of findings.SEVERITIES. ``action_class``: one of ACTION_CLASSES.
-Fault = namedtuple("Fault", "code meaning severity action_class action")
-
-# What cures a fault, for programs: the classes of Xids, and one for what is no matter of the hardware.
-ACTION_CLASSES = tuple(CLASSES) + ("configure",)
 
 NVML = "https://docs.nvidia.com/deploy/nvml-api"
 MEMORY_ERRORS = "https://docs.nvidia.com/deploy/a100-gpu-mem-error-mgmt"
@@ -32,7 +24,6 @@ NVLINK_ACTION = "reset the GPU; then look into the kernel log for Xid 74"
 NVLINK_ERRORS_ACTION = (
     "compare with the other GPUs; reset the GPU as soon as the node is idle; call the vendor where they grow again"
 )
-MODULE_ACTION = "drain the node, and have the memory module replaced"
 COOLING_ACTION = "check fans, air flow and the temperature of the room"
 
 # Of a GPU that is unlike its peers: what can be set, and what the card is.
@@ -41,17 +32,6 @@ PEER_SETTING = (
     "set it as on the others (role allreduce.gpu.gpu_settings); where it is meant, skip this check",
 )
 PEER_PART = ("monitor", "ask the vendor for the firmware of the others, or to replace the GPU")
-
-
-def check(code, category, subject, source, *faults, **options):
-    """Return a record; each fault as the fields of Fault."""
-    return Check(code, category, subject, source, tuple(Fault(*fault) for fault in faults), options)
-
-
-def of_class(name, code, meaning):
-    """Return the fields of a fault that is dealt with as an Xid of the class is."""
-    severity, action = CLASSES[name]
-    return code, meaning, severity, name, action
 
 
 def answer_faults():
@@ -101,7 +81,11 @@ CHECKS = (
     check("nvml", "coherence", "driver", NVML + "/group__nvmlInitializationAndCleanup.html",
           ("no_binding", "pynvml is not installed, so nothing can be asked", "unknown", "configure",
            "run role allreduce.gpu.base, which installs pynvml"),
-          ("no_answer", "NVML refuses to start", "failed", "reboot", "reboot; then look into the kernel log")),
+          ("no_answer", "NVML refuses to start", "failed", "reboot", "reboot; then look into the kernel log"),
+          ("hangs", "the driver does not answer in time, and what asked it may hang in the kernel", "unknown", "reboot",
+           "look for processes in state D and into the kernel log; what hangs in the kernel is ended by a reboot only"),
+          ("crashed", "what reads and judges the node ended without an answer", "unknown", "monitor",
+           "look into the journal of allreduce-health.service, and report it with what gpu_facts says of the node")),
     check("fabric", "coherence", "NVLink fabric", NVML + "/group__nvmlFabricDefs.html; NVIDIA Fabric Manager User Guide",
           ("not_ready", "the fabric is not set up, and CUDA fails with error 802", "failed", "configure",
            "start the fabric manager, then look into its log"),
@@ -201,33 +185,9 @@ CHECKS = (
     check("pending_modes", "health", "GPU", NVML + "/group__nvmlDeviceQueries.html: nvmlDeviceGetEccMode, nvmlDeviceGetMigMode",
           ("pending", "ECC or MIG was switched, which waits for a reset", "reboot_required", "reset", "reset the GPU")),
     *peer_checks(),
-    check("memory_size", "health", "host", "the inventory; MemTotal of proc_meminfo(5)",
-          ("fewer", "the node has less memory than declared", "degraded", "isolate",
-           "look for a memory module that failed its test at boot, in the firmware's log"),
-          memory_mib={"type": "int"}),
-    check("cpu_count", "health", "host", "the inventory; kernel, Documentation/admin-guide/cputopology.rst",
-          ("fewer", "fewer logical processors are online than declared", "degraded", "configure",
-           "look for processors that are switched off, in the firmware's settings and the kernel's arguments"),
-          cpu_count={"type": "int"}),
-    check("memory_errors", "health", "host", "kernel, Documentation/admin-guide/RAS: EDAC; zero is ours",
-          ("uncorrected", "the node's memory has had uncorrected errors", "failed", "isolate", MODULE_ACTION),
-          ("corrected", "the node's memory has had more corrected errors than tolerated", "degraded", "monitor",
-           "plan the memory module's replacement"),
-          max_corrected_memory_errors={"type": "int"}),
-    check("machine_checks", "health", "host",
-          "kernel, arch/x86/kernel/cpu/mce/core.c, drivers/edac/edac_mc.c, drivers/firmware/efi/cper.c",
-          ("memory", "the kernel's log tells of uncorrected errors of the node's memory", "failed", "isolate", MODULE_ACTION),
-          ("hardware", "the firmware tells of hardware errors that are fatal or recoverable", "degraded", "monitor",
-           "read the lines around it in the kernel's log, and call the vendor where it comes back")),
-    check("oom_kills", "health", "host", "kernel, mm/oom_kill.c; an hour is ours",
-          ("killed", "the kernel ended processes, since the node had no memory left", "degraded", "application",
-           "look at what the jobs on the node need, and whether services were ended"),
-          oom_minutes={"type": "int", "default": 60}),
-    check("nccl_settings", "health", "host", "NCCL, docs/userguide, env.rst",
-          ("override", "a variable of /etc/nccl.conf is set elsewhere, too, which goes before it", "degraded", "configure",
-           "remove it there, or leave it out of /etc/nccl.conf (role allreduce.gpu.nccl)"),
-          ("switch", "a way of NCCL's is switched off for all jobs", "degraded", "configure",
-           "remove the variable; where it is meant, skip this check")),
+    *HOST_CHECKS,
+    *TIME_CHECKS,
+    *PORT_CHECKS,
     check("other_problems", "health", "node", "module gpu_facts, findings",
           ("acs_redirect", "PCIe ACS redirects peer-to-peer traffic", "degraded", "configure",
            "clear it with role allreduce.gpu.pcie, unless devices are passed to guests"),
@@ -238,5 +198,8 @@ CHECKS = (
           ("other", "anything else that gpu_facts reports", "degraded", "monitor", "see what it says")),
 )  # fmt: skip
 BY_CODE = {one.code: one for one in CHECKS}
+# Of the module, which looks once; and of the program, which looks again and again.
+CODES_AT_ONCE = tuple(one.code for one in CHECKS if not one.over_time)
 FAULTS = {(one.code, fault.code): fault for one in CHECKS for fault in one.faults}
-OPTIONS = {name: option for one in CHECKS for name, option in one.options.items()}
+OPTIONS = {name: option for one in CHECKS for name, option in one.options.items() if not one.over_time}
+OPTIONS_OVER_TIME = {name: option for one in CHECKS for name, option in one.options.items() if one.over_time}

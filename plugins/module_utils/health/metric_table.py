@@ -45,6 +45,7 @@ METRICS = (
     gpu("GPU_TEMP", "degrees Celsius of the GPU", "temperature"),
     gpu("MEMORY_TEMP", "degrees Celsius of the GPU's memory", "memory_temperature"),
     gpu("SLOWDOWN_TEMP", "degrees Celsius at which the hardware slows down", "slowdown_temperature", source=FIELDS),
+    gpu("THERMAL_VIOLATION", "nanoseconds for which heat has lowered the clocks", "thermal_slowdown_ns", "counter"),
     gpu("POWER_USAGE", "watts that the GPU draws", "power_watts"),
     gpu("GPU_UTIL", "per cent of the time in which a kernel ran", "utilisation"),
     gpu("FB_USED", "MiB of memory in use", "memory_used_mib"),

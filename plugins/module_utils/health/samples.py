@@ -13,6 +13,9 @@ from .kernel_log import find_events
 SM, MEMORY = 1, 2  # nvmlClockType_t
 SLOWDOWN = 1  # nvmlTemperatureThresholds_t
 CORRECTED, VOLATILE = 0, 0  # nvmlMemoryErrorType_t, nvmlEccCounterType_t
+THERMAL = (
+    "FI_DEV_PERF_POLICY_THERMAL"  # nanoseconds, as NVIDIA/DCGM has it: dcgmlib/src/dcgm_fields.cpp, THERMAL_VIOLATION
+)
 MIB = 1024 * 1024
 
 
@@ -41,6 +44,7 @@ def read_sample(nvml, handle):
         "sm_clock_mhz": nvml.call("DeviceGetClockInfo", handle, SM),
         "memory_clock_mhz": nvml.call("DeviceGetClockInfo", handle, MEMORY),
         "slowdown_temperature": nvml.call("DeviceGetTemperatureThreshold", handle, SLOWDOWN),
+        "thermal_slowdown_ns": nvml.fields(handle, [(THERMAL, 0)]).get((THERMAL, 0)),
         "corrected_errors": nvml.call("DeviceGetTotalEccErrors", handle, CORRECTED, VOLATILE),
     }
 

@@ -10,6 +10,7 @@
  * The value "!<n>" makes a call fail with NVML's return code <n>.
  * "<index> lost <n>": no handle, as of a GPU that was lost before the program began. "<index> failing <n> <calls>": after so
  * many calls of a program for this GPU, each further one fails with <n>, for the handle too: a GPU that is lost meanwhile.
+ * "<index> hanging <seconds>": each call for it takes so long, as where the driver waits for a device.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -110,6 +111,7 @@ static int survives(long index) {
     int code = OK, after = 0;
     snprintf(section, sizeof section, "%ld", index);
     if (get(section, "lost", value, sizeof value) == OK) return atoi(value);
+    if (get(section, "hanging", value, sizeof value) == OK) sleep(atoi(value));
     if (get(section, "failing", value, sizeof value) != OK) return OK;
     sscanf(value, "%d %d", &code, &after);
     return calls[index & 63]++ < after ? OK : code;

@@ -6,7 +6,8 @@
 from pathlib import Path
 
 import pytest
-from ansible_collections.allreduce.gpu.plugins.module_utils.health.check_table import ACTION_CLASSES, CHECKS
+from ansible_collections.allreduce.gpu.plugins.module_utils.health.check_record import ACTION_CLASSES
+from ansible_collections.allreduce.gpu.plugins.module_utils.health.check_table import CHECKS
 from ansible_collections.allreduce.gpu.plugins.module_utils.health.findings import SEVERITIES
 from ansible_collections.allreduce.gpu.plugins.module_utils.health.metric_table import METRICS
 from ansible_collections.allreduce.gpu.plugins.module_utils.health.xid_table import XIDS

@@ -8,15 +8,18 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.allreduce.gpu.plugins.module_utils.health import check_table
+from ansible_collections.allreduce.gpu.plugins.module_utils.health.check_record import ACTION_CLASSES
 from ansible_collections.allreduce.gpu.plugins.module_utils.health.check_table import (
-    ACTION_CLASSES,
     BY_CODE,
     CHECKS,
     FAULTS,
     OPTIONS,
+    OPTIONS_OVER_TIME,
 )
 from ansible_collections.allreduce.gpu.plugins.module_utils.health.findings import SEVERITIES
+from ansible_collections.allreduce.gpu.plugins.module_utils.health.xid_table import CLASSES
 
+TABLES = ("check_table.py", "host_checks.py")
 CODE = re.compile(r"[a-z][a-z0-9_]*")
 each_check = pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.code)
 
@@ -24,7 +27,7 @@ each_check = pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.co
 def test_codes_are_unique():
     assert len(BY_CODE) == len(CHECKS)
     assert len(FAULTS) == sum(len(check.faults) for check in CHECKS)
-    assert len(OPTIONS) == sum(len(check.options) for check in CHECKS)
+    assert len({**OPTIONS, **OPTIONS_OVER_TIME}) == sum(len(check.options) for check in CHECKS)
 
 
 @each_check
@@ -60,7 +63,7 @@ def test_what_condemns_a_node_says_what_becomes_of_it():
 def test_every_fault_of_the_table_is_told_by_some_code():
     """A fault's code stands where it is told, or comes from a table of NVML, of the fabric or of Xids."""
     folder = Path(check_table.__file__).parent
-    text = "".join(path.read_text(encoding="utf-8") for path in folder.glob("*.py") if path.name != "check_table.py")
-    tables = {*check_table.CODES, *check_table.UNUSABLE, *check_table.TROUBLED, *check_table.CLASSES}
+    text = "".join(path.read_text(encoding="utf-8") for path in folder.glob("*.py") if path.name not in TABLES)
+    tables = {*check_table.CODES, *check_table.UNUSABLE, *check_table.TROUBLED, *CLASSES}
     lost = [key for key in FAULTS if f'"{key[1]}"' not in text and key[1] not in tables and key[0] != "other_problems"]
     assert lost == []

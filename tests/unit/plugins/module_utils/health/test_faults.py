@@ -4,7 +4,7 @@
 """Every fault that the simulated NVML knows is noticed with its verdict; healthy machines give no alarm."""
 
 import pytest
-from ansible_collections.allreduce.gpu.plugins.module_utils.health.check_table import ACTION_CLASSES
+from ansible_collections.allreduce.gpu.plugins.module_utils.health.check_record import ACTION_CLASSES
 from ansible_collections.allreduce.gpu.tests.lab.nvml.faults import faults, healthy
 
 

@@ -27,6 +27,7 @@ def test_a_gpu_at_work(samples):
     assert samples(machine)[1]["0000:31:00.0"] == {
         "power_watts": 287.5, "utilisation": 98, "memory_used_mib": 40000, "memory_free_mib": 46068 - 40600,
         "sm_clock_mhz": 1740, "memory_clock_mhz": 7251, "slowdown_temperature": 92, "corrected_errors": 7,
+        "thermal_slowdown_ns": 0,
     }  # fmt: skip
 
 
@@ -41,7 +42,10 @@ def test_a_lost_gpu_has_no_sample(samples):
 
 
 def test_what_a_gpu_does_not_tell_is_none(samples):
-    silent = [(key, "!3") for key in ("power_usage", "utilization", "clocks", "memory_mib", "temperature_threshold.1")]
+    silent = [
+        (key, "!3")
+        for key in ("power_usage", "utilization", "clocks", "memory_mib", "temperature_threshold.1", "field.75")
+    ]
     found = samples(said(machines.rtx_3090(), 0, *silent))[1]["0000:01:00.0"]
     assert set(found.values()) == {None}
 

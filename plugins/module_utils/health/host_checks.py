@@ -1,0 +1,68 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The checks of the machine around the GPUs and of its ports; see check_table.py."""
+
+from __future__ import absolute_import, division, print_function
+
+__metaclass__ = type
+
+from .check_record import check, check_over_time
+
+MODULE_ACTION = "drain the node, and have the memory module replaced"
+PORT_ACTION = "look at the cable, the transceiver and the port of the switch"
+
+HOST_CHECKS = (
+    check("memory_size", "health", "host", "the inventory; MemTotal of proc_meminfo(5)",
+          ("fewer", "the node has less memory than declared", "degraded", "isolate",
+           "look for a memory module that failed its test at boot, in the firmware's log"),
+          memory_mib={"type": "int"}),
+    check("cpu_count", "health", "host", "the inventory; kernel, Documentation/admin-guide/cputopology.rst",
+          ("fewer", "fewer logical processors are online than declared", "degraded", "configure",
+           "look for processors that are switched off, in the firmware's settings and the kernel's arguments"),
+          cpu_count={"type": "int"}),
+    check("memory_errors", "health", "host", "kernel, Documentation/admin-guide/RAS: EDAC; zero is ours",
+          ("uncorrected", "the node's memory has had uncorrected errors", "failed", "isolate", MODULE_ACTION),
+          ("corrected", "the node's memory has had more corrected errors than tolerated", "degraded", "monitor",
+           "plan the memory module's replacement"),
+          max_corrected_memory_errors={"type": "int"}),
+    check("machine_checks", "health", "host",
+          "kernel, arch/x86/kernel/cpu/mce/core.c, drivers/edac/edac_mc.c, drivers/firmware/efi/cper.c",
+          ("memory", "the kernel's log tells of uncorrected errors of the node's memory", "failed", "isolate", MODULE_ACTION),
+          ("hardware", "the firmware tells of hardware errors that are fatal or recoverable", "degraded", "monitor",
+           "read the lines around it in the kernel's log, and call the vendor where it comes back")),
+    check("oom_kills", "health", "host", "kernel, mm/oom_kill.c; an hour is ours",
+          ("killed", "the kernel ended processes, since the node had no memory left", "degraded", "application",
+           "look at what the jobs on the node need, and whether services were ended"),
+          oom_minutes={"type": "int", "default": 60}),
+    check("nccl_settings", "health", "host", "NCCL, docs/userguide, env.rst",
+          ("override", "a variable of /etc/nccl.conf is set elsewhere, too, which goes before it", "degraded", "configure",
+           "remove it there, or leave it out of /etc/nccl.conf (role allreduce.gpu.nccl)"),
+          ("switch", "a way of NCCL's is switched off for all jobs", "degraded", "configure",
+           "remove the variable; where it is meant, skip this check")),
+)  # fmt: skip
+TIME_CHECKS = (
+    check_over_time("throttling_time", "health", "GPU", "NVIDIA/DCGM, DCGM_FI_DEV_THERMAL_VIOLATION; a tenth of 15 minutes is ours",
+          ("thermal", "heat has lowered the clocks for more of the last 15 minutes than tolerated", "degraded", "monitor",
+           "check fans, air flow and the temperature of the room"),
+          max_thermal_percent={"type": "int", "default": 10}),
+)  # fmt: skip
+PORT_CHECKS = (
+    check_over_time("nic_links", "health", "port",
+          "leptonai/gpud, infiniband/component.go, store/scan_flaps.go: 10 minutes, three drops in 12 hours",
+          ("down", "a port that training used is down", "failed", "isolate", PORT_ACTION),
+          ("gone", "an adapter that training used has not been there in three runs", "failed", "isolate",
+           "look into the kernel log for the adapter and its PCIe link; reboot, reseat it where it does not come back"),
+          ("dropped", "a port that training used was down less than 10 minutes ago", "degraded", "monitor", PORT_ACTION),
+          ("flapping", "a port dropped three times in 12 hours, and is not trusted until a person clears it", "failed", "isolate",
+           PORT_ACTION + "; then run the program of role allreduce.gpu.health with --clear PORT")),
+    check_over_time("nic_counters", "health", "port", "NVIDIA/NVSentinel, nic-health-monitor.md",
+          ("fatal", "a counter rose that a healthy port leaves at rest: buffer overruns, integrity errors, or RNR retries", "failed",
+           "isolate", PORT_ACTION),
+          ("symbol_errors", "more symbol errors in an hour than a bit error rate of 10^-12 allows", "failed", "isolate", PORT_ACTION),
+          ("recoveries", "the link recovers more often than tolerated", "degraded", "monitor", PORT_ACTION),
+          ("slow_restarts", "RoCE slows down for congestion more often than tolerated", "degraded", "monitor",
+           "look at priority flow control and ECN on the switches (role allreduce.gpu.qos)"),
+          max_symbol_errors_per_hour={"type": "int", "default": 120}, max_link_recoveries_per_minute={"type": "int", "default": 5},
+          max_roce_slow_restarts_per_second={"type": "int", "default": 10}),
+)  # fmt: skip
