@@ -95,6 +95,7 @@ ansible_facts:
                               changed_files: {},
                               lock: {request: 0123456789abcdef, packages: {torch: 2.13.0+cpu}}, horovod: null,
                               conda: null}}
+        health: null
         horovod_builds: {}
         reboot_pending: null
         reboot_recorded: false

@@ -26,8 +26,9 @@ PLUGINS = {
     "lookup": {"node_program", "pynvml"},
 }  # fmt: skip
 ROLES = {
-    "base", "benchmark", "cluster_ssh", "cuda_repository", "cuda_toolkit", "cudnn", "fabric_manager", "firewall", "frameworks", "gpu_local_fact", "horovod",
-    "gpu_settings", "nccl", "nvidia_driver", "pcie", "python_env", "qos", "rdma", "report", "scratch", "stack", "stage", "train", "tuning", "verify",
+    "base", "benchmark", "cluster_ssh", "cuda_repository", "cuda_toolkit", "cudnn", "fabric_manager", "firewall", "frameworks", "gpu_local_fact",
+    "gpu_settings", "health", "horovod", "nccl", "nvidia_driver", "pcie", "python_env", "qos",
+    "rdma", "report", "scratch", "stack", "stage", "train", "tuning", "verify",
 }  # fmt: skip
 PLAYBOOKS = {"benchmark", "plan", "preflight", "report", "site", "stage", "train", "verify"}
 VARIABLES = {

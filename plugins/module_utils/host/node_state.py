@@ -7,6 +7,7 @@ from __future__ import absolute_import, division, print_function
 
 __metaclass__ = type
 
+from ..health.installed import read_installed
 from ..packages import installed as installed_packages
 from ..packages import locks as package_locks
 from ..packages import repositories
@@ -50,6 +51,7 @@ def read_node_state(tree, run, package_patterns, service_names, paths):
         "kernel_modules": kernels.read_modules(tree),
         "disk_free_mib": services.disk_free_mib(tree, paths),
         "environments": environments.read_environments(tree),
+        "health": read_installed(tree),
         "horovod_builds": environments.read_builds(tree),
         "reboot_pending": services.read_reboot_pending(tree),
         "reboot_recorded": tree.exists("/var/lib/allreduce/reboot-pending"),

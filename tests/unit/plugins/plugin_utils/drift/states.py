@@ -93,7 +93,7 @@ def as_planned(stack: dict[str, Any]) -> State:
         "services": {
             "chrony": ON if apt else OFF, "chronyd": ON, "nvidia-persistenced": ON if has_driver else OFF,
             "nvidia-fabricmanager": ON if plan.fabric_manager else OFF, "nvidia-imex": ON if plan.imex else OFF,
-            "allreduce-gpu-settings": OFF,
+            "allreduce-gpu-settings": OFF, "allreduce-health.timer": OFF,
         },
         "kernel_modules": {"ib_umad": {"loaded": True, "at_boot": True}},
         "disk_free_mib": {"/": 20480, "/opt": 20480, "/var": 20480},

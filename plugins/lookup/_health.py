@@ -1,0 +1,47 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Lookup: how the health of the task's node is watched."""
+
+from __future__ import annotations
+
+DOCUMENTATION = """
+name: _health
+short_description: How a node's health is watched, from its variables
+version_added: 0.1.0
+author: The allreduce.gpu authors (@allreduce)
+description:
+  - Makes the options of the program that judges a node again and again out of the variables of role P(allreduce.gpu.health#role).
+options:
+  _terms:
+    description: V(answer).
+    type: list
+    elements: str
+    required: true
+"""
+
+EXAMPLES = """
+- name: Show what speaks against the variables
+  ansible.builtin.debug:
+    msg: "{{ lookup('allreduce.gpu._health', 'answer').problems }}"
+"""
+
+RETURN = """
+_raw:
+  description: C(options) of the program, and C(problems) as sentences.
+  type: list
+  elements: dict
+"""
+
+# ruff: noqa: E402 (sanity wants the documentation first)
+from ansible.plugins.lookup import LookupBase
+
+from ..plugin_utils.health.request import DEFAULTS, answer
+
+
+class LookupModule(LookupBase):
+    """Adapter for Ansible."""
+
+    def run(self, terms, variables=None, **kwargs):
+        given = {name: self._templar.template(variables[name]) for name in DEFAULTS if name in variables}
+        return [answer(given) for _term in terms]

@@ -1,0 +1,119 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Role health in check mode on this machine: what it asks of a node, what it writes, and what it refuses."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.local_play import CHECKOUT, run_roles
+
+ROLE = CHECKOUT / "roles" / "health"
+OFF = {"enabled": False, "active": False, "outdated": False}
+ON = {"enabled": True, "active": True, "outdated": False}
+PRESENT = {"health_state": "present"}
+INSTALLED = {"program": "0", "declaration": "{}"}
+
+
+def play(place, health=None, timer=OFF, **variables):
+    state = {
+        "services": {"allreduce-health.timer": timer}, "packages": {}, "package_manager": "apt", "leftover_packages": {},
+        "environments": {}, "health": health,
+    }  # fmt: skip
+    facts = {"gpu_stack": {}, "gpu_node": {"gpus": [], "nics": []}, "gpu_node_state": state}
+    return run_roles(place, ["health"], facts, "--check", "--diff", "-e", json.dumps(variables))
+
+
+def modules(run):
+    return [row["module"].rpartition(".")[2] for row in run.executions if row["role"]]
+
+
+def test_off_costs_nothing(tmp_path):
+    run = play(tmp_path)
+    assert run.status == 0, run.output
+    assert modules(run) == []
+
+
+def test_what_would_be_written_is_shown(tmp_path):
+    run = play(tmp_path, **PRESENT, health_gpu_count=8, health_thresholds={"max_pcie_replays": 5})
+    assert run.status == 0, run.output
+    assert modules(run)[0] == "config_files"
+    for path in (
+        "/etc/allreduce/health.json",
+        "/etc/systemd/system/allreduce-health.timer",
+        "/opt/allreduce/lib/health/__main__.py",
+    ):
+        assert f"+++ after: {path}" in run.output
+    assert '+    "gpu_count": 8' in run.output and '+    "max_pcie_replays": 5' in run.output
+    assert "service allreduce-health.timer" in run.output
+
+
+def test_what_is_there_is_removed(tmp_path):
+    run = play(tmp_path, INSTALLED, ON)
+    assert run.status == 0, run.output
+    assert set(modules(run)) == {"config_files", "file"}
+    assert "service allreduce-health.timer" in run.output
+
+
+@pytest.mark.parametrize(("variables", "word"), [
+    ({"health_thresholds": {"colour": 1}}, "colour"), ({"health_skip_checks": ["colour"]}, "colour"),
+    ({"health_hook": "drain"}, "health_hook is drain"), ({"health_textfile_directory": "/a b"}, "health_textfile_directory is /a b"),
+    ({"health_interval": 0}, "health_interval is 0"),
+])  # fmt: skip
+def test_what_cannot_be_meant_is_refused_before_the_node_is_asked(tmp_path, variables, word):
+    run = play(tmp_path, **PRESENT, **variables)
+    assert run.status != 0 and modules(run) == [] and word in run.output
+
+
+def written(place: Path, **variables) -> dict:
+    """The files of the role, by its own words."""
+    (place / "templates").symlink_to(ROLE / "templates")
+    copy = {
+        "content": "{{ (__health_files + __health_program + __health_directories) | to_json }}",
+        "dest": str(place / "files.json"),
+    }
+    book = {
+        "hosts": "localhost", "gather_facts": False, "vars_files": [str(ROLE / "defaults" / "main.yml"), str(ROLE / "vars" / "main.yml")],
+        "tasks": [{"ansible.builtin.copy": copy}],
+    }  # fmt: skip
+    (place / "play.yml").write_text(json.dumps([book]), "utf-8")
+    environment = {**os.environ, "ANSIBLE_COLLECTIONS_PATH": str(CHECKOUT / ".collections")}
+    command = [sys.executable, "-m", "ansible", "playbook", "play.yml", "-e", json.dumps(variables)]
+    done = subprocess.run(command, cwd=place, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+    return {one["path"]: one for one in json.loads((place / "files.json").read_text("utf-8"))}
+
+
+def test_the_program_runs_without_ansible(tmp_path):
+    files = written(tmp_path)
+    below = "/opt/allreduce/lib/health/"
+    for path, one in files.items():
+        if path.startswith(below):
+            place = tmp_path / "program" / path.removeprefix(below)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_text(one["content"], "utf-8")
+    command = [sys.executable, "-I", "-B", str(tmp_path / "program"), "--clear", "mlx5_0/1"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    # This machine has no declaration.
+    assert done.returncode == 1 and "/etc/allreduce/health.json" in done.stderr and "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(("variables", "lines", "absent"), [
+    ({}, ["TimeoutStartSec=75", "IPAddressDeny=any", "ReadWritePaths=-/var/lib/prometheus/node-exporter"], "AF_INET"),
+    ({"health_hook": "/usr/local/sbin/drain", "health_hook_timeout": 20}, ["TimeoutStartSec=95"], "IPAddressDeny"),
+    ({"health_textfile_directory": ""}, ["ReadWritePaths=-/var/lib/allreduce/health"], "prometheus"),
+])  # fmt: skip
+def test_the_unit_is_bounded_and_confined(tmp_path, variables, lines, absent):
+    unit = written(tmp_path, **variables)["/etc/systemd/system/allreduce-health.service"]["content"]
+    assert set(lines) <= set(unit.splitlines()) and absent not in unit
+    assert {"NoNewPrivileges=yes", "ProtectSystem=strict"} <= set(unit.splitlines())
+
+
+@pytest.mark.parametrize(("create", "made"), [(False, False), ("yes", True), ("no", False)])
+def test_the_directory_of_the_metrics_is_made_on_demand_only(tmp_path, create, made):
+    assert ("/var/lib/prometheus/node-exporter" in written(tmp_path, health_textfile_create=create)) is made
