@@ -72,6 +72,8 @@ options:
       - machine_checks
       - oom_kills
       - nccl_settings
+      - clock_offset
+      - disks
       - other_problems
   gpu_count:
     description: How many GPUs the node must have. Not set, their number is not judged.
@@ -140,6 +142,11 @@ options:
   max_aer_nonfatal:
     description: How many uncorrectable errors that are not fatal they may have reported. Not set, their number is not judged.
     type: int
+  max_clock_offset_ms:
+    description:
+      - By how many milliseconds the kernel may still have to correct the clock. Where nothing keeps it in time, that is not known.
+    type: int
+    default: 50
   ignored_xids:
     description:
       - Xid events in the kernel log that are no finding. Not set, those of class V(application), which restarting the application

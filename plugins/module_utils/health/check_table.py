@@ -170,6 +170,8 @@ CHECKS = (
            "ask its owner, and end it; what is to go on after logout belongs into a unit (systemd-run, or a scheduler)")),
     check("xid", "health", "kernel log", "https://docs.nvidia.com/deploy/xid-errors; each number's below",
           ("unreadable", "the kernel log cannot be read", "unknown", "configure", "run with become to read the kernel log"),
+          ("wrapped", "the kernel log has lost its beginning, and no journal has it", "unknown", "configure",
+           "let systemd-journald keep the kernel's messages, or give the kernel a larger log (log_buf_len)"),
           *[of_class(name, name, "an event of class %s" % name) for name in CLASSES],
           ignored_xids={"type": "list", "elements": "int"}),
     check("throttling", "health", "GPU", NVML + "/group__nvmlClocksEventReasons.html",

@@ -23,6 +23,8 @@ HOST_READERS = {
     "memory_errors": ("memory_errors",),
     "nccl": ("nccl_settings",),
     "aer": ("aer_errors",),
+    "clock": ("clock_offset",),
+    "disks": ("disks",),
     "uptime_seconds": ("pcie_replays", "oom_kills"),
 }
 

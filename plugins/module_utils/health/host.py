@@ -9,6 +9,7 @@ __metaclass__ = type
 
 from .findings import fault, finding, judged
 from .host_log import find_host_events
+from .kernel_log import is_whole
 
 # Which switch a way of NCCL's off (NCCL, docs/userguide, env.rst): found for all users, they are left over from some test.
 SWITCHES = ("NCCL_P2P_DISABLE", "NCCL_SHM_DISABLE", "NCCL_IB_DISABLE")
@@ -23,6 +24,8 @@ def steps(host, log, limits):
         (("memory_errors",), memory_errors, (host, limits)),
         (("oom_kills", "machine_checks"), log_events, (log, host, limits)),
         (("nccl_settings",), nccl_settings, (host,)),
+        (("clock_offset",), clock_offset, (host, limits)),
+        (("disks",), disks, (host,)),
     ]
 
 
@@ -68,7 +71,9 @@ def log_events(log, host, limits):
         count = len([one for one in events if one["kind"] == kind])
         if count:
             broken.append(fault("machine_checks", kind, "none", words % count))
-    return [judged("oom_kills", "none", "none", found), judged("machine_checks", "none", "none", broken)]
+    # Check xid says that this is unknown.
+    measured = "none" if is_whole(log) else "none in what is left of the log"
+    return [judged("oom_kills", "none", measured, found), judged("machine_checks", "none", measured, broken)]
 
 
 def is_recent(event, host, seconds):
@@ -92,3 +97,21 @@ def nccl_settings(host):
         if nccl["variables"].get(name, "0") != "0":
             found.append(fault(check, "switch", "not set", "%s in %s" % (name, CONF)))
     return [judged(check, "nothing that overrides", "nothing that overrides", found)]
+
+
+def clock_offset(host, limits):
+    """Judge by how much the clock is still to be corrected; that of a clock which nothing keeps in time is not known."""
+    offset, most = (host.get("clock") or {}).get("offset_seconds"), limits["max_clock_offset_ms"]
+    if offset is None:
+        return []
+    expected, text = "at most %d ms" % most, "%.1f ms" % (1000 * offset)
+    found = [fault("clock_offset", "far", expected, text)] if abs(1000 * offset) > most else []
+    return [judged("clock_offset", expected, text, found)]
+
+
+def disks(host):
+    """Judge what the kernel says of disks, arrays and file systems; those without a word are well."""
+    if not host.get("disks"):
+        return []
+    found = [fault("disks", one["fault"], "well", one["what"]) for one in host["disks"] if one["fault"]]
+    return [judged("disks", "well", "%d well" % len(host["disks"]), found)]

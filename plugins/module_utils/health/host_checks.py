@@ -40,6 +40,18 @@ HOST_CHECKS = (
            "remove it there, or leave it out of /etc/nccl.conf (role allreduce.gpu.nccl)"),
           ("switch", "a way of NCCL's is switched off for all jobs", "degraded", "configure",
            "remove the variable; where it is meant, skip this check")),
+    check("clock_offset", "health", "host", "adjtimex(2); 50 ms is ours",
+          ("far", "the kernel still has to correct the clock by more than tolerated", "degraded", "configure",
+           "look whether the time service reaches its sources (chronyc sources), and start it where it is down"),
+          max_clock_offset_ms={"type": "int", "default": 50}),
+    check("disks", "health", "host",
+          "kernel, drivers/nvme/host/sysfs.c, Documentation/admin-guide/md.rst, Documentation/ABI/testing/sysfs-fs-ext4",
+          ("dead", "the kernel has given a disk up", "degraded", "isolate", "drain the node, and have the disk replaced"),
+          ("array", "an array of disks lacks members", "degraded", "monitor", "look at /proc/mdstat, and have the disk replaced"),
+          ("file_system", "a file system has recorded errors", "degraded", "monitor",
+           "look into the kernel log, drain the node and check the file system (e2fsck clears the record)"),
+          ("alarm", "an NVMe disk is too hot, or warns of itself", "degraded", "monitor",
+           "look at its own report (nvme smart-log), and at its cooling")),
 )  # fmt: skip
 TIME_CHECKS = (
     check_over_time("throttling_time", "health", "GPU", "NVIDIA/DCGM, DCGM_FI_DEV_THERMAL_VIOLATION; a tenth of 15 minutes is ours",

@@ -11,6 +11,8 @@ import re
 
 from ..host.interrupts import members
 from ..host.nccl import read_nccl
+from .clock import read_clock
+from .disks import read_disks
 
 TOTAL = re.compile(r"^MemTotal:\s+(\d+) kB", re.M)
 # Documentation/ABI/testing/sysfs-bus-pci-devices-aer of the kernel.
@@ -32,6 +34,8 @@ def read_host(sys_tree, proc_tree, tree, addresses=()):
         ("memory_errors", read_memory_errors, (sys_tree,)),
         ("nccl", read_nccl, (tree,)),
         ("aer", read_aer, (sys_tree, addresses)),
+        ("clock", read_clock, (proc_tree,)),
+        ("disks", read_disks, (sys_tree,)),
     ):
         try:
             found[key] = read(*trees)

@@ -23,6 +23,7 @@ def answers() -> "list[Fault]":
         Fault("no library", a40.with_library(None), "failed"),
         Fault("another library", a40.with_library("550.54.14"), "reboot_required"),
         Fault("log cannot be read", a40, "unknown", None),
+        Fault("log without its beginning, and no journal", a40, "unknown", "6,812,1,-;usb 1-1: new device\n"),
     ]
     for code, name in ((15, "lost"), (16, "reset required"), (10, "timeout")):
         for calls in (2, 30, 110):

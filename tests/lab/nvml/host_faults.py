@@ -38,12 +38,20 @@ def processes() -> "list[Fault]":
     ]
 
 
+SYNCHRONISED, NANOSECONDS, UNSYNCHRONISED = 0x0001, 0x2000, 0x0040  # STA_* of linux/timex.h
+
+
+def clock(offset: int, status: int = SYNCHRONISED, state: int = 0) -> "dict[str, str]":
+    """What adjtimex says on the recorded machine."""
+    return {"proc/adjtimex.json": f'{{"state": {state}, "status": {status}, "offset": {offset}}}\n'}
+
+
 EDAC = "sys/devices/system/edac/mc/"
 
 
 def oom(seconds: "int | None", process: str = "python3") -> str:
     """The line of the kernel's log for a process that it killed; seconds: since boot."""
-    prefix = "" if seconds is None else f"3,99,{seconds}000000,-;"
+    prefix = "" if seconds is None else f"3,0,{seconds}000000,-;"
     return f"{prefix}Out of memory: Killed process 4711 ({process}) total-vm:5424564kB, anon-rss:255676kB\n"
 
 
@@ -63,17 +71,29 @@ def host() -> "list[Fault]":
             (f"{name} left over in a profile", "degraded", {"root/etc/profile.d/nccl.sh": f"export {name}=1\n"})
         )
         files.append((f"{name} left over in nccl.conf", "degraded", {"root/etc/nccl.conf": f"{name}=1\n"}))
+    files += [
+        ("a clock that is 51 ms off", "degraded", clock(51000)),
+        ("a clock that is 51 ms off, in nanoseconds", "degraded", clock(-51000000, SYNCHRONISED | NANOSECONDS)),
+        ("an NVMe disk that is dead", "degraded", {"sys/class/nvme/nvme0/state": "dead\n"}),
+        ("an NVMe disk that warns", "degraded",
+         {"sys/class/nvme/nvme0/state": "live\n", "sys/class/nvme/nvme0/hwmon3/temp1_alarm": "1\n"}),
+        ("an NVMe disk that warns an older kernel", "degraded",
+         {"sys/class/nvme/nvme0/state": "live\n", "sys/class/nvme/nvme0/hwmon/hwmon3/temp1_alarm": "1\n"}),
+        ("a disk that is offline", "degraded", {"sys/block/sda/device/state": "offline\n"}),
+        ("an array without a member", "degraded", {"sys/block/md0/md/degraded": "1\n"}),
+        ("a file system with errors", "degraded", {"sys/fs/ext4/nvme0n1p2/errors_count": "3\n"}),
+    ]  # fmt: skip
     found = [Fault(name, a40.with_files(what), verdict) for name, verdict, what in files]
     lines = [
         ("killed for lack of memory", "degraded", oom(a40.uptime - 600)),
         ("killed for lack of memory, in a journal", "degraded",
          f"[{a40.uptime - 600}.000100] gpu-7 kernel: Out of memory: Killed process 12 (sshd) total-vm:1kB\n"),
         ("killed for lack of memory, by an older kernel", "degraded", "Out of memory: Kill process 7 (a) score 9 or sacrifice child\n"),
-        ("uncorrected error in a process", "failed", "4,1,5,-;mce: Uncorrected hardware memory error in user-access at af34214200\n"),
+        ("uncorrected error in a process", "failed", "4,0,5,-;mce: Uncorrected hardware memory error in user-access at af34214200\n"),
         ("uncorrected error of a controller", "failed",
-         "4,1,5,-;EDAC MC0: 1 UE memory read error on CPU_SrcID#0_MC#0_Chan#0_DIMM#0 (channel:0 slot:0 page:0x0)\n"),
-        ("fatal hardware error", "degraded", "4,1,5,-;{1}[Hardware Error]: event severity: fatal\n"),
-        ("recoverable hardware error", "degraded", "4,1,5,-;{2}[Hardware Error]: event severity: recoverable\n"),
+         "4,0,5,-;EDAC MC0: 1 UE memory read error on CPU_SrcID#0_MC#0_Chan#0_DIMM#0 (channel:0 slot:0 page:0x0)\n"),
+        ("fatal hardware error", "degraded", "4,0,5,-;{1}[Hardware Error]: event severity: fatal\n"),
+        ("recoverable hardware error", "degraded", "4,0,5,-;{2}[Hardware Error]: event severity: recoverable\n"),
     ]  # fmt: skip
     found += [
         Fault("less memory than declared", a40, "degraded", limits={"memory_mib": 2000000}),
@@ -107,7 +127,7 @@ def well_around() -> "list[Fault]":
     lines = {
         "a job beyond its own memory": oom(a40.uptime - 60).replace("Out", "Memory cgroup out"),
         "killed long ago": oom(a40.uptime - 7200),
-        "corrected machine checks": "4,1,5,-;mce: [Hardware Error]: Machine check events logged\n"
+        "corrected machine checks": "4,0,5,-;mce: [Hardware Error]: Machine check events logged\n"
         "4,2,6,-;[Hardware Error]: Corrected error, no action required.\n4,3,7,-;{1}[Hardware Error]: event severity: corrected\n",
     }
     files = {
@@ -117,5 +137,14 @@ def well_around() -> "list[Fault]":
             "root/etc/environment": "NCCL_DEBUG=WARN\n",
         },
     }
+    files.update({
+        "a clock that is kept in time": clock(49000), "a clock in nanoseconds": clock(49000000, SYNCHRONISED | NANOSECONDS),
+        "a clock that nothing keeps in time": clock(900000, UNSYNCHRONISED, 5),
+        "disks that are well": {
+            "sys/class/nvme/nvme0/state": "live\n", "sys/class/nvme/nvme0/hwmon3/temp1_alarm": "0\n",
+            "sys/class/nvme/nvme1/state": "resetting\n", "sys/block/sda/device/state": "running\n", "sys/block/md0/md/degraded": "0\n",
+            "sys/fs/ext4/sda1/errors_count": "0\n",
+        },
+    })  # fmt: skip
     found = [Fault(name, a40, "ok", line) for name, line in lines.items()]
     return found + [Fault(name, a40.with_files(what), "ok") for name, what in files.items()]

@@ -105,7 +105,7 @@ def test_verdicts(judge, machine, options, verdict, findings):
 def test_xids_in_the_kernel_log(judge):
     answer = judge(machines.a40_pcie())
     assert answer["verdict"] == "ok"
-    log = "3,1,2,-;NVRM: Xid (PCI:0000:31:00): 79, GPU has fallen off the bus.\n"
+    log = "3,0,2,-;NVRM: Xid (PCI:0000:31:00): 79, GPU has fallen off the bus.\n"
     Path(answer["invocation"]["module_args"]["kernel_log"]).write_text(log)
     assert told(judge.again()) == [("xid", "GPU1", "failed")]
     assert judge.again(ignored_xids=[79])["verdict"] == "ok"

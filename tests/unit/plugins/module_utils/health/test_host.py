@@ -144,6 +144,8 @@ def test_without_a_log_its_checks_are_left_to_the_one_that_says_so(examine):
         ("read_memory_errors", "memory_errors"),
         ("read_nccl", "nccl_settings"),
         ("read_aer", "aer_errors"),
+        ("read_clock", "clock_offset"),
+        ("read_disks", "disks"),
     ],
 )
 def test_a_reader_that_crashes_leaves_its_check_unknown(examine, monkeypatch, reader, check):

@@ -139,3 +139,11 @@ def test_a_log_that_cannot_be_read_is_unknown():
 )
 def test_no_more_is_claimed_than_the_log_goes_back(log, measured):
     assert judge_log(node(), log, LIMITS)["measured"] == measured
+
+
+def test_a_log_that_has_lost_its_beginning_is_unknown():
+    line = "6,812,1,-;usb 1-1: new device\n"
+    assert told(line) == [(None, "no events in what is left of the log", "configure", "unknown")]
+    # What is left still counts.
+    assert [one[3] for one in told(line + xid(79))] == ["failed", "unknown"]
+    assert told("6,0,1,-;Linux version\n") == told(line + "NVRM: loading NVIDIA UNIX Open Kernel Module\n") == []
