@@ -105,7 +105,7 @@ ansible_facts:
           returned: success
           sample: {manager_needed: false, state: null, domain: null}
         nics:
-          description: Host channel adapters with their ports. C(pci_device_id) tells models apart.
+          description: Host channel adapters with their ports. C(pci_device_id) tells models apart, C(board_id) boards with the same firmware.
           type: list
           elements: dict
           returned: success

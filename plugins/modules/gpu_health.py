@@ -74,6 +74,8 @@ options:
       - nccl_settings
       - clock_offset
       - disks
+      - nic_ports
+      - nic_errors
       - other_problems
   gpu_count:
     description: How many GPUs the node must have. Not set, their number is not judged.
@@ -147,6 +149,14 @@ options:
       - By how many milliseconds the kernel may still have to correct the clock. Where nothing keeps it in time, that is not known.
     type: int
     default: 50
+  nic_ports:
+    description: How many ports of adapters must be up, with at least O(nic_rate_gbps) where that is set. Not set, they are not counted.
+    type: int
+  nic_rate_gbps:
+    description:
+      - The rate in Gbit/s that these ports must have or, without O(nic_ports), every port of the training network. Not set, rates are
+        only compared with each other.
+    type: int
   ignored_xids:
     description:
       - Xid events in the kernel log that are no finding. Not set, those of class V(application), which restarting the application

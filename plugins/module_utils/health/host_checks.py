@@ -60,6 +60,14 @@ TIME_CHECKS = (
           max_thermal_percent={"type": "int", "default": 10}),
 )  # fmt: skip
 PORT_CHECKS = (
+    check("nic_ports", "health", "port", "the inventory; equals are compared whether or not anything is declared, see other_problems",
+          ("fewer", "fewer ports are up, or fast enough, than declared", "degraded", "monitor", PORT_ACTION),
+          ("slow", "a port of the training network is slower than declared", "degraded", "monitor", PORT_ACTION),
+          nic_ports={"type": "int"}, nic_rate_gbps={"type": "int"}),
+    check("nic_errors", "health", "kernel log",
+          "NVIDIA/NVSentinel, nic-health-monitor.md; kernel, drivers/net/ethernet/mellanox/mlx5/core: cmd.c, health.c",
+          ("fatal", "the driver tells that an adapter's firmware is broken, or does not answer", "failed", "reboot",
+           "drain and reboot the node; have the adapter replaced where it comes back")),
     check_over_time("nic_links", "health", "port",
           "leptonai/gpud, infiniband/component.go, store/scan_flaps.go: 10 minutes, three drops in 12 hours",
           ("down", "a port that training used is down", "failed", "isolate", PORT_ACTION),

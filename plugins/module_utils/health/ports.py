@@ -22,7 +22,7 @@ INFINIBAND = "/class/infiniband"
 
 
 def read_ports(tree, nics):
-    """Return {"mlx5_0/1": {``adapter``, ``port``, ``up``, ``rate_gbps``, ``link_layer``, ``counters``, ``firmware``, ``board``}}.
+    """Return {"mlx5_0/1": {``adapter``, ``port``, ``up``, ``rate_gbps``, ``link_layer``, ``counters``}}.
 
     ``nics``: those of gpu_node. ``up`` None: the kernel does not say.
     """
@@ -37,8 +37,6 @@ def read_ports(tree, nics):
                 "rate_gbps": port["rate_gbps"],
                 "link_layer": port["link_layer"],
                 "counters": read_counters(tree, "%s/ports/%d" % (base, port["port"])),
-                "firmware": tree.text(base + "/fw_ver") or None,
-                "board": tree.text(base + "/board_id") or None,
             }
     return found
 

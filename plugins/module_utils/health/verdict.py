@@ -9,7 +9,7 @@ __metaclass__ = type
 
 from ..machine.describe import describe
 from ..machine.topology import gpu_label
-from . import condition, host
+from . import condition, host, nics
 from .check_table import BY_CODE, FAULTS
 from .coherence import judge_coherence
 from .crashes import attempt, with_unread
@@ -96,6 +96,7 @@ def steps(node, gpus, readings, limits):
             (("pending_modes",), pending_modes, (answering,)),
             (tuple(row[0] for row in COMPARED), peers, (answering,)),
         ]
+        + nics.steps(node, readings["log"], limits)
         + host.steps(around, readings["log"], limits)
     )
 

@@ -145,6 +145,8 @@ def read_nics(tree):
                 "pci_bus_id": address,
                 "pci_device_id": hexadecimal(device["device_id"]),
                 "numa_node": device["numa_node"],
+                "firmware_version": tree.text(base + "/fw_ver") or None,
+                "board_id": tree.text(base + "/board_id") or None,
                 "ports": sorted(ports, key=lambda port: port["port"]),
                 "path": device["path"],
             }

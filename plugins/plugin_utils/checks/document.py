@@ -29,7 +29,7 @@ from ..rdma.answer import adapters as rdma_adapters
 from ..rdma.answer import comparisons as rdma_comparisons
 from ..scratch.answer import comparisons as scratch_comparisons
 from ..tuning.answer import comparisons as tuning_comparisons
-from . import cluster_network, fapolicyd, paths, pcie, selinux
+from . import cluster_adapters, cluster_network, fapolicyd, paths, pcie, selinux
 from .check import Check, on_node
 from .node import collective_checks, lost_node_checks, node_checks
 from .plan import cluster_address, gpu_compute, runs_without_gpus
@@ -52,7 +52,9 @@ def verification(
         "finished": finished,
         "nodes": nodes,
         "network": network_record(network),
-        "cluster_checks": collective_checks(collectives, without) + network_checks(network, there, hostvars),
+        "cluster_checks": collective_checks(collectives, without)
+        + network_checks(network, there, hostvars)
+        + on_node(CLUSTER, cluster_adapters.checks({name: nodes[name]["gpu_node"] for name in there})),
     }
 
 

@@ -110,6 +110,8 @@ class Nic:
 
     name: str = ""
     numa_node: int | None = None
+    firmware_version: str | None = None
+    board_id: str | None = None  # PSID of the vendor: boards of the same one take the same firmware
     ports: tuple[Port, ...] = ()
 
 

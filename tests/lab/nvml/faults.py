@@ -41,6 +41,7 @@ def healthy() -> "list[Fault]":
         Fault("no firmware told", all_said(hgx, ("vbios", "!3"), ("inforom", "!3"), ("max_clocks", "!3")), "ok"),
         Fault("firmware told by some", said(hgx, 0, ("vbios", "!3"), ("inforom", "!13"), ("max_clocks", "!3")), "ok"),
         *gpu_faults.well(),
+        *link_faults.well_connected(),
         *host_faults.working(),
         *host_faults.well_around(),
         Fault("power cap and idle", all_said(a40, ("throttle_reasons", "0x5")), "ok"),

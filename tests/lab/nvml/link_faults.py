@@ -61,6 +61,44 @@ def aer(machine: Machine, number: int, end: int, kind: str, count: int) -> Machi
     return machine.with_files({f"{place}/aer_dev_{kind}": text})
 
 
+def declared_ports() -> "list[Fault]":
+    """What is less than declared; equals that are alike tell nothing."""
+    hgx, dgx = machines.hgx_h100(), machines.dgx_a100()
+    rate = hgx.nics[0].rate_gbps
+    few = ports(hgx, {number: {"state": "DOWN"} for number in range(len(hgx.nics))})
+    return [
+        Fault("fewer ports than declared", dgx, "degraded", limits={"nic_ports": len(dgx.nics) + 1}),
+        Fault("all ports down", few, "degraded", limits={"nic_ports": 1}),
+        Fault("ports slower than declared", hgx, "degraded", limits={"nic_rate_gbps": 2 * rate}),
+        Fault("fewer fast ports than declared", hgx, "degraded", limits={"nic_ports": 1, "nic_rate_gbps": 2 * rate}),
+    ]
+
+
+def broken_adapters() -> "list[Fault]":
+    hgx = machines.hgx_h100()
+    lines = {
+        "firmware of an adapter does not answer": "cmd_exec_timeout:1: DISABLE_HCA(0x105) timeout. Will cause a leak of a command resource",
+        "health of an adapter compromised": "poll_health:801:(pid 0): device's health compromised - reached miss count",
+        "unrecoverable error of an adapter": "print_health_info: synd 0x1: unrecoverable hardware error",
+    }
+    return [
+        Fault(name, hgx, "failed", f"3,0,1,-;mlx5_core {hgx.nics[1].address}: {line}\n") for name, line in lines.items()
+    ]
+
+
+def well_connected() -> "list[Fault]":
+    hgx = machines.hgx_h100()
+    limits = {"nic_ports": len(hgx.nics), "nic_rate_gbps": hgx.nics[0].rate_gbps}
+    stranger = (
+        "3,0,1,-;mlx5_core 0000:fe:00.0: poll_health:801:(pid 0): device's health compromised - reached miss count\n"
+    )
+    return [
+        Fault("ports as declared", hgx, "ok", limits=limits),
+        Fault("more ports than declared", hgx, "ok", limits={**limits, "nic_ports": 1}),
+        Fault("an adapter of another host", hgx, "ok", stranger),
+    ]
+
+
 def rails() -> "list[Fault]":
     hgx, dgx, b200 = machines.hgx_h100(), machines.dgx_a100(), machines.hgx_b200()
     return [
@@ -69,6 +107,8 @@ def rails() -> "list[Fault]":
         Fault(
             "nonfatal errors of a GPU's link", aer(dgx, 5, 0, "nonfatal", 4), "degraded", limits={"max_aer_nonfatal": 3}
         ),
+        *declared_ports(),
+        *broken_adapters(),
         Fault("one rail down", ports(hgx, {2: {"state": "DOWN"}}), "degraded"),
         Fault("one rail at half its rate", ports(hgx, {5: {"rate_gbps": 100}}), "degraded"),
         Fault("two rails down", ports(dgx, {0: {"state": "DOWN"}, 7: {"state": "DOWN"}}), "degraded"),

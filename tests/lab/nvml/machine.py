@@ -70,6 +70,8 @@ class Nic:
     link_layer: str = "InfiniBand"
     rate_gbps: int = 200
     netdev: "str | None" = None
+    firmware: "str | None" = None
+    board: "str | None" = None
 
     @property
     def address(self) -> str:

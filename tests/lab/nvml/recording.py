@@ -95,6 +95,9 @@ def write_nic(sys: Path, nic: Nic) -> None:
         "rate": f"{nic.rate_gbps} Gb/sec (4X HDR)",
     }
     write(infiniband / "ports" / "1", {name: f"{text}\n" for name, text in port.items()})
+    for name, text in (("fw_ver", nic.firmware), ("board_id", nic.board)):
+        if text:
+            write(infiniband, {name: f"{text}\n"})
     if nic.netdev:
         write(home / "net" / nic.netdev, {"dev_port": "0\n"})
     if nic.link_layer == "Ethernet":

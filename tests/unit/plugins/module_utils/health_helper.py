@@ -35,6 +35,8 @@ def node(gpu=None, fabric=None, findings=(), **driver):
         "fabric": {"manager_needed": True, "state": None, **(fabric or {})},
         "nvswitches": {"count": 0, "pci_bus_ids": []},
         "gpus": [{**one, **(gpu or {})}],
+        "nics": [],
+        "topology": {},
         "findings": list(findings),
     }
 

@@ -66,7 +66,7 @@ def test_gpu_facts_takes_what_setup_passes_on(machine):
 
 @pytest.mark.parametrize("check", [False, True])
 def test_gpu_health(machine, check):
-    (machine / "kmsg").write_text("3,1,2,-;NVRM: Xid (PCI:0000:14:00): 63, row remapper\n")
+    (machine / "kmsg").write_text("3,0,2,-;NVRM: Xid (PCI:0000:14:00): 63, row remapper\n")
     where = {"kernel_log": str(machine / "kmsg"), "root": str(machine / "root"), **doors(machine)}
     answer = run("gpu_health", machine, check, gpu_count=8, **where)
     assert answer["changed"] is False

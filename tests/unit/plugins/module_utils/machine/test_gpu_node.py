@@ -237,7 +237,8 @@ def test_a_fabric_of_a_rack_has_its_manager_elsewhere(measure):
 def test_nics(measure):
     nic = measure(machines.a40_pcie())["nics"][0]
     assert nic == {
-        "name": "mlx5_0", "pci_bus_id": "0000:18:00.0", "pci_device_id": "0x101b", "numa_node": 0, "ports": [
+        "name": "mlx5_0", "pci_bus_id": "0000:18:00.0", "pci_device_id": "0x101b", "numa_node": 0, "firmware_version": None,
+        "board_id": None, "ports": [
             {"port": 1, "state": "ACTIVE", "link_layer": "Ethernet", "rate_gbps": 25, "netdevs": ["ens1f0np0"], "rocev2_gid_index": 3},
         ],
     }  # fmt: skip

@@ -1,0 +1,42 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The adapters of the whole cluster: boards of one kind have one firmware."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+
+from .check import Check, compared
+
+NAME, CATEGORY = "nic_firmware", "coherence"
+EXPECTED = "one version for each board"
+
+
+def checks(nodes: Mapping[str, Mapping]) -> Iterator[Check]:
+    """Yield the check where two adapters are known; nodes: {name: gpu_node}. Boards are known by the vendor's ID, such as MT_0000000223."""
+    versions: dict[str, dict[tuple[str, str], str]] = {}
+    for name, node in nodes.items():
+        for nic in node.get("nics") or ():
+            if nic.get("board_id") and nic.get("firmware_version"):
+                versions.setdefault(nic["board_id"], {})[name, nic["name"]] = nic["firmware_version"]
+    if sum(map(len, versions.values())) < 2:
+        return
+    sentences = [sentence for board in sorted(versions) for sentence in _differing(board, versions[board])]
+    measured = "; ".join(
+        f"{board}: {', '.join(sorted(set(found.values())))}" for board, found in sorted(versions.items())
+    )
+    yield compared(NAME, CATEGORY, EXPECTED, measured, not sentences, "; ".join(sentences))
+
+
+def _differing(board: str, found: Mapping[tuple[str, str], str]) -> Iterator[str]:
+    """Yield who has another version than most; nobody is blamed where none has a majority."""
+    usual, count = Counter(found.values()).most_common(1)[0]
+    others = [
+        f"{adapter} of {node} has {version}" for (node, adapter), version in sorted(found.items()) if version != usual
+    ]
+    if others and 2 * count > len(found):
+        yield f"most of {board} have {usual}, and {', '.join(others)}"
+    elif others:
+        yield f"{board} has several versions, and none of them on most adapters"
