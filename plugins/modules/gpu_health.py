@@ -72,7 +72,7 @@ options:
       - machine_checks
       - oom_kills
       - nccl_settings
-      - clock_offset
+      - kernel_clock
       - disks
       - nic_ports
       - nic_errors

@@ -23,7 +23,7 @@ HOST_READERS = {
     "memory_errors": ("memory_errors",),
     "nccl": ("nccl_settings",),
     "aer": ("aer_errors",),
-    "clock": ("clock_offset",),
+    "clock": ("kernel_clock",),
     "disks": ("disks",),
     "uptime_seconds": ("pcie_replays", "oom_kills"),
 }

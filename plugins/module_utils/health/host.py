@@ -24,7 +24,7 @@ def steps(host, log, limits):
         (("memory_errors",), memory_errors, (host, limits)),
         (("oom_kills", "machine_checks"), log_events, (log, host, limits)),
         (("nccl_settings",), nccl_settings, (host,)),
-        (("clock_offset",), clock_offset, (host, limits)),
+        (("kernel_clock",), kernel_clock, (host, limits)),
         (("disks",), disks, (host,)),
     ]
 
@@ -99,14 +99,14 @@ def nccl_settings(host):
     return [judged(check, "nothing that overrides", "nothing that overrides", found)]
 
 
-def clock_offset(host, limits):
+def kernel_clock(host, limits):
     """Judge by how much the clock is still to be corrected; that of a clock which nothing keeps in time is not known."""
     offset, most = (host.get("clock") or {}).get("offset_seconds"), limits["max_clock_offset_ms"]
     if offset is None:
         return []
     expected, text = "at most %d ms" % most, "%.1f ms" % (1000 * offset)
-    found = [fault("clock_offset", "far", expected, text)] if abs(1000 * offset) > most else []
-    return [judged("clock_offset", expected, text, found)]
+    found = [fault("kernel_clock", "far", expected, text)] if abs(1000 * offset) > most else []
+    return [judged("kernel_clock", expected, text, found)]
 
 
 def disks(host):

@@ -40,7 +40,7 @@ HOST_CHECKS = (
            "remove it there, or leave it out of /etc/nccl.conf (role allreduce.gpu.nccl)"),
           ("switch", "a way of NCCL's is switched off for all jobs", "degraded", "configure",
            "remove the variable; where it is meant, skip this check")),
-    check("clock_offset", "health", "host", "adjtimex(2); 50 ms is ours",
+    check("kernel_clock", "health", "host", "adjtimex(2); 50 ms is ours",
           ("far", "the kernel still has to correct the clock by more than tolerated", "degraded", "configure",
            "look whether the time service reaches its sources (chronyc sources), and start it where it is down"),
           max_clock_offset_ms={"type": "int", "default": 50}),

@@ -51,7 +51,7 @@ def read_sample(nvml, handle):
 
 def read_memory(nvml, handle):
     """Return memory as DCGM counts it: what the driver reserves is not in use; older drivers do not tell it apart."""
-    version = nvml.pynvml.__dict__.get("nvmlMemory_v2")
+    version = getattr(nvml.pynvml, "nvmlMemory_v2", None)
     memory = nvml.call("DeviceGetMemoryInfo", handle, version) if version else None
     return memory or nvml.call("DeviceGetMemoryInfo", handle)
 

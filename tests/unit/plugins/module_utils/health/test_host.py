@@ -144,7 +144,7 @@ def test_without_a_log_its_checks_are_left_to_the_one_that_says_so(examine):
         ("read_memory_errors", "memory_errors"),
         ("read_nccl", "nccl_settings"),
         ("read_aer", "aer_errors"),
-        ("read_clock", "clock_offset"),
+        ("read_clock", "kernel_clock"),
         ("read_disks", "disks"),
     ],
 )
