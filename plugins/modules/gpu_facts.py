@@ -33,6 +33,12 @@ options:
     type: list
     elements: path
     default: [/usr/share/misc/pci.ids, /usr/share/hwdata/pci.ids]
+  record:
+    description:
+      - A directory on the node, absent or empty, into which everything that was read is written, so that the node can be examined
+        elsewhere and becomes a test of this collection. C(sys) and C(proc) in it are for O(sysfs_root) and O(procfs_root), and
+        C(profile) is what NVML answered. Not in check mode. Module M(allreduce.gpu.gpu_health) records what its checks read, too.
+    type: path
   filter:
     description: Accepted and ignored; the setup action passes it to every facts module.
     type: list
@@ -147,6 +153,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ..module_utils.machine.files import FileTree
 from ..module_utils.machine.gpu_node import measure
 from ..module_utils.machine.pci_names import DATABASES
+from ..module_utils.machine.recording import Recording
 
 
 def main():
@@ -157,6 +164,7 @@ def main():
             "procfs_root": {"type": "path", "default": "/proc"},
             "nvml_library": {"type": "str", "default": "libnvidia-ml.so.1"},
             "pci_databases": {"type": "list", "elements": "path", "default": list(DATABASES)},
+            "record": {"type": "path"},
             "filter": {"type": "list", "elements": "str"},
             "gather_subset": {"type": "list", "elements": "str"},
             "gather_timeout": {"type": "int"},
@@ -165,9 +173,20 @@ def main():
         supports_check_mode=True,
     )
     parameters = module.params
-    trees = FileTree(parameters["sysfs_root"]), FileTree(parameters["procfs_root"])
-    node = measure(trees[0], trees[1], parameters["nvml_library"], parameters["pci_databases"])
-    module.exit_json(changed=False, ansible_facts={"gpu_node": node})
+    roots, library, databases = parameters["sysfs_root"], parameters["nvml_library"], parameters["pci_databases"]
+    roots = (roots, parameters["procfs_root"])
+    place = None if module.check_mode else parameters["record"]
+    try:
+        if place:
+            recording = Recording(place)
+            trees = [recording.tree(name, root) for name, root in zip(("sys", "proc"), roots)]
+            node = measure(trees[0], trees[1], library, databases, recording.opener)
+            recording.finish(node)
+        else:
+            node = measure(FileTree(roots[0]), FileTree(roots[1]), library, databases)
+    except (EnvironmentError, ValueError) as error:
+        module.fail_json(msg="Cannot record the machine: %s." % error)
+    module.exit_json(changed=bool(place), ansible_facts={"gpu_node": node})
 
 
 if __name__ == "__main__":

@@ -177,9 +177,21 @@ options:
     description: Directory to read in place of the root directory, to examine a recorded machine. Sysfs and procfs have options of their own.
     type: path
     default: /
+  record:
+    description:
+      - A directory on the node, absent or empty, into which everything that was read is written, so that the node can be examined
+        elsewhere and becomes a test of this collection. Not in check mode.
+      - C(sys), C(proc) and C(root) in it are for the options of these names, C(kmsg) for O(kernel_log), and C(profile) is what NVML
+        answered. Of files that set environments only lines with C(NCCL_) are kept, of the kernel log those that the checks know.
+    type: path
 """
 
 EXAMPLES = r"""
+- name: Write all that is read of a node that is judged wrongly, to send it along with a report
+  allreduce.gpu.gpu_health:
+    record: /root/gpu-7
+  become: true
+
 - name: Judge the GPUs
   allreduce.gpu.gpu_health:
     gpu_count: 8
@@ -282,7 +294,7 @@ counters:
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.health.check_table import CODES_AT_ONCE, OPTIONS
-from ..module_utils.health.examination import Places, examine
+from ..module_utils.health.examination import Places, examine, examine_and_record
 from ..module_utils.machine.files import FileTree
 
 
@@ -294,6 +306,7 @@ def main():
             skip_checks={"type": "list", "elements": "str", "default": [], "choices": list(CODES_AT_ONCE)},
             kernel_log={"type": "path", "default": "/dev/kmsg"},
             root={"type": "path", "default": "/"},
+            record={"type": "path"},
             sysfs_root={"type": "path", "default": "/sys"},
             procfs_root={"type": "path", "default": "/proc"},
             nvml_library={"type": "str", "default": "libnvidia-ml.so.1"},
@@ -303,7 +316,12 @@ def main():
     options = module.params
     trees = [FileTree(options[name]) for name in ("sysfs_root", "procfs_root", "root")]
     places = Places(*trees, library=options["nvml_library"], log=options["kernel_log"])
-    module.exit_json(changed=False, **examine(places, options))
+    place = None if module.check_mode else options["record"]
+    try:
+        found = examine_and_record(places, options, place) if place else examine(places, options)
+    except (EnvironmentError, ValueError) as error:
+        module.fail_json(msg="Cannot examine the machine: %s." % error)
+    module.exit_json(changed=bool(place), **found)
 
 
 if __name__ == "__main__":

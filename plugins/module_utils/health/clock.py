@@ -31,14 +31,14 @@ class Timex(ctypes.Structure):
 
 
 def read_clock(proc_tree):
-    """Return {``offset_seconds``}, None of a clock that nothing keeps in time; {} where the kernel does not say."""
+    """Return {``offset_seconds``, ``asked``: the answer}, the offset None of a clock that nothing keeps in time; {} where the kernel does not say."""
     recorded = proc_tree.root != "/proc"
     asked = recorded_answer(proc_tree) if recorded else ask()
     if asked is None:
         return {}
     if asked["state"] == ERROR or asked["status"] & UNSYNCHRONISED:
-        return {"offset_seconds": None}
-    return {"offset_seconds": asked["offset"] * (1e-9 if asked["status"] & NANOSECONDS else 1e-6)}
+        return {"offset_seconds": None, "asked": asked}
+    return {"offset_seconds": asked["offset"] * (1e-9 if asked["status"] & NANOSECONDS else 1e-6), "asked": asked}
 
 
 def ask():

@@ -7,28 +7,37 @@ from __future__ import absolute_import, division, print_function
 
 __metaclass__ = type
 
+import json
+import re
 from collections import namedtuple
 
 from ..machine.gpu_node import measure
 from ..machine.nvml import open_nvml
 from ..machine.rails import rail_ports
+from ..machine.recording import Recording
 from ..machine.topology import gpu_label
 from . import kernel_log
+from .clock import RECORDED
 from .host_reading import read_host
 from .ports import read_ports
-from .processes import read_processes
+from .processes import SESSIONS, read_processes
 from .reading import read_gpus
 from .samples import read_samples
 from .verdict import judge
 
+HEADING = re.compile(r"\[\w+\]$")  # of a unit
+# What lines of the kernel's log have that some check reads.
+KNOWN = ("NVRM", "SXid", "mlx5_core", "emory", "[Hardware Error]", "EDAC")
 # ``sys``, ``proc`` and ``root``: FileTrees. ``library``: NVML's. ``log``: the kernel's.
-Places = namedtuple("Places", "sys proc root library log")
+# ``opener``: nvml.open_nvml, or a recording's.
+Places = namedtuple("Places", "sys proc root library log opener")
+Places.__new__.__defaults__ = (open_nvml,)
 
 
 def read(places, sampled=False):
     """Return (gpu_node, readings), see verdict.judge; ``sampled``: also what GPUs do at the moment."""
-    node = measure(places.sys, places.proc, places.library)
-    with open_nvml(places.library) as (nvml, dummy_state):
+    node = measure(places.sys, places.proc, places.library, opener=places.opener)
+    with places.opener(places.library) as (nvml, dummy_state):
         counters, processes = read_processes(
             lambda: read_gpus(nvml, node["gpus"]) if nvml else {}, places.proc, places.root
         )
@@ -53,6 +62,43 @@ def history(places, node, readings):
         "rails": ["%s/%d" % (nic["name"], port["port"]) for nic, port in rails],
         "gpus": {name: sample.get("thermal_slowdown_ns") for name, sample in samples.items()},
     }
+
+
+def examine_and_record(places, options, place):
+    """Return what judge gives, and write all that was read into a directory; see machine.recording."""
+    recording = Recording(place)
+    recorded = places._replace(
+        sys=recording.tree("sys", places.sys.root),
+        proc=recording.tree("proc", places.proc.root),
+        root=recording.tree("root", places.root.root, reduce_file),
+        opener=recording.opener,
+    )
+    node, readings = read(recorded)
+    write_clock(recording, (readings["host"].get("clock") or {}).get("asked"))
+    recording.finish(node, reduce_log(readings["log"]))
+    return judge(node, readings, options)
+
+
+def write_clock(recording, asked):
+    """Write what adjtimex said, which is no file on the node."""
+    if asked is not None:
+        recording.tree("proc", "/").write(RECORDED, json.dumps(asked).encode("utf-8"))
+
+
+def reduce_file(path, text):
+    """Return what the checks read of a file of the host: others' secrets stay there."""
+    wanted = "STATE=" if path.startswith(SESSIONS) else "NCCL_"
+    return "\n".join(line for line in text.split("\n") if wanted in line or HEADING.match(line))
+
+
+def reduce_log(log):
+    """Return the lines of the log that the checks know, and of the first only which one it is; None stays None."""
+    if log is None:
+        return None
+    lines = log.split("\n")
+    first = lines[0].partition(";")[0] + ";" if kernel_log.is_record(lines[0]) else ""
+    kept = [line for line in lines if any(word in line for word in KNOWN)]
+    return "\n".join(([first] if first and lines[0] not in kept else []) + kept) + "\n"
 
 
 def examine(places, options):

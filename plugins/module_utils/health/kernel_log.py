@@ -80,6 +80,11 @@ def is_whole(text):
     return first is None or int(first.group(1)) == 0 or any(found.group("load") for found in EVENT.finditer(text))
 
 
+def is_record(line):
+    """Tell whether a line is a record of the ring buffer, which says which one it is."""
+    return SEQUENCE.match(line) is not None
+
+
 def read_journal(command=JOURNAL, seconds=SECONDS):
     """Return the kernel's messages of this boot from the journal; None where it cannot be asked, or has none."""
     code, lines = run(list(command), seconds)

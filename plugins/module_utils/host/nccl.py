@@ -63,10 +63,9 @@ def short_text(tree, path):
         status = os.stat(place)
         if not stat.S_ISREG(status.st_mode) or status.st_size > LONGEST:
             return None
-        with open(place, "rb") as stream:
-            return stream.read(LONGEST).decode("utf-8", "replace")
     except (IOError, OSError):
         return None
+    return tree.content(tree.resolve(path))
 
 
 def variables_of(text):

@@ -34,9 +34,14 @@ class FileTree:
 
     def text(self, path):
         """Return the file's text without trailing white space, or None."""
+        content = self.content(path)
+        return None if content is None else content.rstrip()
+
+    def content(self, path):
+        """Return the file's text as it is, or None."""
         try:
             with open(self.path(path), "rb") as stream:
-                return stream.read().decode("utf-8", "replace").rstrip()
+                return stream.read().decode("utf-8", "replace")
         except (IOError, OSError):
             return None
 

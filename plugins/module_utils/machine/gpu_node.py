@@ -33,9 +33,9 @@ TOLD_BY_NVML = (
 )
 
 
-def measure(sys_tree, proc_tree, nvml_library, pci_databases=pci_names.DATABASES):
+def measure(sys_tree, proc_tree, nvml_library, pci_databases=pci_names.DATABASES, opener=open_nvml):
     """Read the machine through its three doors, and what a PCI ID database calls its GPUs, and build the model."""
-    with open_nvml(nvml_library) as (nvml, unavailable):
+    with opener(nvml_library) as (nvml, unavailable):
         measured = nvml_gpus.read_all(nvml) if nvml else NO_NVML
     devices = sysfs.read_pci_devices(sys_tree)
     names = pci_names.read_names({device["device_id"] for device in devices.values()}, pci_databases)

@@ -91,10 +91,10 @@ class Nvml:
 
 
 @contextmanager
-def open_nvml(library=DEFAULT_LIBRARY):
+def open_nvml(library=DEFAULT_LIBRARY, wrap=None):
     """Yield (Nvml, None), or (None, the problem why there is none). Shut NVML down afterwards.
 
-    The problem's code is pynvml_missing, library_missing, or NVML's own with its ``reason``.
+    ``wrap``: what a recording puts in the place of pynvml. The problem's code is pynvml_missing, library_missing, or NVML's own with its ``reason``.
     """
     pynvml = import_pynvml()
     if pynvml is None:
@@ -113,7 +113,7 @@ def open_nvml(library=DEFAULT_LIBRARY):
         yield None, problem(failed["code"], reason=failed["reason"])
         return
     try:
-        yield Nvml(pynvml), None
+        yield Nvml(wrap(pynvml) if wrap else pynvml), None
     finally:
         pynvml.nvmlShutdown()
 

@@ -172,3 +172,13 @@ def test_what_is_around_the_gpus_is_read_below_the_roots(judge):
         ("cpu_count", None, "degraded"),
         ("nccl_settings", None, "degraded"),
     }
+
+
+def test_what_was_read_is_recorded(judge, tmp_path):
+    place = tmp_path / "recorded"
+    assert judge(machines.a40_pcie(), True, record=str(place))["changed"] is False
+    assert not place.exists()
+    answer = judge.again(record=str(place))
+    assert (answer["changed"], answer["verdict"]) == (True, "ok")
+    assert {"sys", "proc", "root", "profile", "kmsg"} == set(os.listdir(place))
+    assert "not an empty directory" in judge.again(fails=True, record=str(place))["msg"]
