@@ -62,7 +62,9 @@ class LookupModule(LookupBase):
 
     def _answer(self, name, own, everyone, groups):
         """Answer for one node: what the role's own play or arguments set counts for its node, and for the other nodes what the inventory has."""
-        hostvars = {node: everyone[node] for node in {name, *groups.get("gpu_nodes", ())}}
+        hostvars = {
+            node: everyone[node] for node in {name, *groups.get("gpu_nodes", ()), *groups.get("controllers", ())}
+        }
         facts = everyone[name].get("ansible_facts") or {}
         hostvars[name] = {**everyone[name], **own}
         return answer(name, hostvars, groups, facts, self.get_option("boot"))

@@ -36,7 +36,8 @@ options:
     description: Names of the systemd services to report.
     type: list
     elements: str
-    default: [chrony, chronyd, nvidia-persistenced, nvidia-fabricmanager, nvidia-imex, allreduce-gpu-settings]
+    default: [chrony, chronyd, nvidia-persistenced, nvidia-fabricmanager, nvidia-imex, allreduce-gpu-settings, prometheus,
+              prometheus-alertmanager, alertmanager, prometheus-node-exporter, node_exporter, nvidia-dcgm-exporter]
   paths:
     description: Directories whose free space is reported.
     type: list
@@ -105,6 +106,7 @@ ansible_facts:
         firewall_recorded: false
         rdma_recorded: false
         qos_recorded: false
+        monitoring_recorded: false
         scratch_recorded: false
 """
 

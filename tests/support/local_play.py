@@ -22,17 +22,18 @@ class Run:
     executions: list
 
 
-def run_roles(place: Path, roles, facts, *options) -> Run:
+def run_roles(place: Path, roles, facts, *options, groups=()) -> Run:
     """Include ROLES one after another on a host with FACTS, then ping it, which shows that executions are seen.
 
-    options: further words for ansible-playbook.
+    options: further words for ansible-playbook; groups: those that the host is in.
     """
     tasks = [{"ansible.builtin.set_fact": {"cacheable": True, **facts}}]
     tasks += [{"ansible.builtin.include_role": {"name": f"allreduce.gpu.{role}"}} for role in roles]
     tasks.append({"ansible.builtin.ping": {}})
     (place / "play.yml").write_text(json.dumps([{"hosts": "all", "gather_facts": False, "tasks": tasks}]), "utf-8")
     host = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
-    (place / "hosts.json").write_text(json.dumps({"all": {"hosts": {"node": host}}}), "utf-8")
+    children = {group: {"hosts": {"node": {}}} for group in groups}
+    (place / "hosts.json").write_text(json.dumps({"all": {"hosts": {"node": host}, "children": children}}), "utf-8")
     environment = {
         **{name: value for name, value in os.environ.items() if not name.startswith("ANSIBLE_")},
         "ANSIBLE_COLLECTIONS_PATH": str(CHECKOUT / ".collections"),

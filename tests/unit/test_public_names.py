@@ -27,7 +27,7 @@ PLUGINS = {
 }  # fmt: skip
 ROLES = {
     "base", "benchmark", "cluster_ssh", "cuda_repository", "cuda_toolkit", "cudnn", "fabric_manager", "firewall", "frameworks", "gpu_local_fact",
-    "gpu_settings", "health", "horovod", "nccl", "nvidia_driver", "pcie", "python_env", "qos",
+    "gpu_settings", "health", "horovod", "monitoring", "nccl", "nvidia_driver", "pcie", "python_env", "qos",
     "rdma", "report", "scratch", "stack", "stage", "train", "tuning", "verify",
 }  # fmt: skip
 PLAYBOOKS = {"benchmark", "plan", "preflight", "report", "site", "stage", "train", "verify"}

@@ -7,16 +7,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.monitoring.alerts import load as load_alerts
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.tables import load
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.tuning.tables import load as load_tuning
 
 from ..supported import scenarios
-from . import distributions, health, platforms, readme, tables, tuning
+from . import distributions, health, platforms, readme, runbooks, tables, tuning
 from .markdown import between
 
 
 def generated(checkout: Path) -> dict[Path, str]:
-    """What README.md, docs/stack.md, docs/tuning.md, docs/health.md, docs/distributions and the roles' metadata should hold."""
+    """What README.md, docs/stack.md, docs/tuning.md, docs/health.md, docs/runbooks, docs/distributions and the roles' metadata should hold."""
     rows, known = load(), scenarios(checkout)
     parts = {
         checkout / "README.md": readme.supported(rows, checkout),
@@ -26,6 +27,8 @@ def generated(checkout: Path) -> dict[Path, str]:
     for name, body in (("tuning", tuning.tuning(load_tuning())), ("health", health.health())):
         path = checkout / "docs" / f"{name}.md"
         found[path] = between(path.read_text(encoding="utf-8"), name, body)
+    path = checkout / "docs" / "runbooks" / "README.md"
+    found[path] = between(path.read_text(encoding="utf-8"), "runbooks", runbooks.runbooks(load_alerts()))
     path = checkout / "README.md"
     found[path] = between(found[path], "roles", readme.roles(checkout))
     pages = distributions.pages(rows, known)

@@ -15,7 +15,7 @@ from . import driver_owner, environments, fapolicyd, kernels, secure_boot, selin
 
 RPM_QUERY = ["rpm", "-qa", "--qf", "%{NAME} %{EPOCHNUM}:%{VERSION}-%{RELEASE}\\n"]
 # What was there before the first change of a role is kept in a file of this name, to be put back.
-RECORDS = ("tuning", "pcie", "nccl_conf", "firewall", "rdma", "qos", "scratch")
+RECORDS = ("tuning", "pcie", "nccl_conf", "firewall", "rdma", "qos", "scratch", "monitoring")
 
 
 def read_node_state(tree, run, package_patterns, service_names, paths):

@@ -18,6 +18,7 @@ from ..drift.record import node_comparisons, record
 from ..drift.ssh import compare_ssh
 from ..firewall.answer import comparisons as firewall_comparisons
 from ..health.request import comparisons as health_comparisons
+from ..monitoring.answer import comparisons as monitoring_comparisons
 from ..nccl.answer import comparisons as nccl_comparisons
 from ..network.record import asked, probe_of
 from ..network.record import network as cluster_network_of
@@ -85,6 +86,7 @@ def describe(name: str, hostvars: Mapping[str, Mapping], present: bool) -> dict[
     comparisons += qos_comparisons(name, hostvars, variables.get("groups") or {}, facts) if present else []
     comparisons += scratch_comparisons(variables, facts) if present else []
     comparisons += health_comparisons(variables, state) if present else []
+    comparisons += monitoring_comparisons(name, hostvars, variables.get("groups") or {}, facts) if present else []
     comparisons += _ssh_comparisons(variables, probe.get("node_probe") or {}) if present else []
     checks = node_checks(comparisons, stack, state, gpu_node, *answers) if present else lost_node_checks(name)
     checks += on_node(name, pcie.checks(facts.get("gpu_pcie"), gpu_node)) if present else []

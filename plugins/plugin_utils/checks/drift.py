@@ -36,6 +36,7 @@ ADVICE = {
     Remedy.PORTS: "run site again",
     Remedy.LIBRARY: "docs/rdma.md says what each reason needs",
     Remedy.SHAPE: "run site again",
+    Remedy.WATCH: "run site again",
     Remedy.MEASURE: "the node could not be asked; the play's output says why",
     Remedy.NONE: "",
 }

@@ -53,6 +53,7 @@ class Remedy(str, Enum):
     PORTS = "ports"  # rdma
     LIBRARY = "library"  # a person: driver, libraries and kernel do not fit together
     SHAPE = "shape"  # qos
+    WATCH = "watch"  # monitoring
     MEASURE = "measure"  # the node could not be asked
 
     @classmethod

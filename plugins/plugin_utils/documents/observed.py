@@ -211,3 +211,4 @@ class Observed:
     rdma_recorded: bool = False
     qos_recorded: bool = False
     scratch_recorded: bool = False
+    monitoring_recorded: bool = False

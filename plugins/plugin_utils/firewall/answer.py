@@ -16,7 +16,7 @@ from ..preflight.problem import Problem
 from ..preflight.text import describe
 from .decide import decide
 from .plan import plan
-from .request import GROUP, Request, problems, request
+from .request import GROUP, Request, problems, request, with_watchers
 
 
 def answer(
@@ -30,7 +30,7 @@ def answer(
     found: list[Problem] = [one for node in {name, *groups.get(GROUP, ())} for one in problems(hostvars[node])]
     if found:
         return {"plan": None, "problems": sorted({describe(one) for one in found})}
-    wanted = request(name, hostvars, groups.get(GROUP, ()))
+    wanted = with_watchers(request(name, hostvars, groups.get(GROUP, ())), name, hostvars, groups)
     node = parse(FirewallNode, facts.get("gpu_firewall") or {}, "gpu_firewall")
     rules, found = decide(wanted, node)
     options = plan(rules, wanted, node.kernel, boot) if rules else None
@@ -47,7 +47,7 @@ def comparisons(
         return compare_absent(recorded) if state == "absent" else []
     if not facts.get("gpu_firewall") or any(True for _one in problems(hostvars[name])):
         return compare_unmeasured()
-    wanted: Request = request(name, hostvars, groups.get(GROUP, ()))
+    wanted: Request = with_watchers(request(name, hostvars, groups.get(GROUP, ())), name, hostvars, groups)
     node = parse(FirewallNode, facts["gpu_firewall"], "gpu_firewall")
     rules, _found = decide(wanted, node)
     return compare_rules(rules, wanted, node) if rules else compare_unmeasured()

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..cluster.address import cluster_address
+from ..monitoring.programs import PORTS
+from ..monitoring.request import CONTROLLERS
 from ..preflight.problem import Problem
 from .ports import UNPRIVILEGED, Ranges, parse_range, union
 
@@ -87,6 +89,31 @@ def request(name: str, hostvars: Mapping[str, Mapping[str, Any]], nodes: Iterabl
         port_range=parse_range(mine["firewall_port_range"]) or (0, 0),
         ports=_ranges(mine["firewall_ports"]),
     )
+
+
+def with_watchers(
+    wanted: Request, name: str, hostvars: Mapping[str, Mapping[str, Any]], groups: Mapping[str, Iterable[str]]
+) -> Request:
+    """Return the request with the hosts that ask a node's exporters, where role monitoring has put some there.
+
+    By what the inventory says alone: these hosts are measured after the nodes, if at all.
+    """
+    if str(hostvars[name].get("monitoring_state")) != "present":
+        return wanted
+    others = [one for one in groups.get(CONTROLLERS, ()) if one not in groups.get(GROUP, ())]
+    addresses = {one: _inventory_address(one, hostvars.get(one) or {}) for one in others}
+    exporters = ((PORTS["node"],) * 2, (PORTS["dcgm"],) * 2)
+    return replace(
+        wanted,
+        peers=distinct([*wanted.peers, *(address for address in addresses.values() if address)]),
+        unknown=(*wanted.unknown, *(one for one, address in addresses.items() if not address)),
+        ports=union([*wanted.ports, *exporters]),
+    )
+
+
+def _inventory_address(name: str, variables: Mapping[str, Any]) -> str | None:
+    found = (variables.get("gpu_cluster_address"), variables.get("ansible_host"), name)
+    return next((str(one) for one in found if one and _is_address(one, networks=False)), None)
 
 
 def distinct(addresses: Iterable[str]) -> tuple[str, ...]:

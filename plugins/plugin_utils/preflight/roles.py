@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from ..firewall import request as firewall
+from ..monitoring import request as monitoring
 from ..nccl import request as nccl
 from ..pcie import request as pcie
 from ..qos import request as qos
@@ -28,7 +29,7 @@ NCCL = ("nccl_conf_variables", "nccl_conf_elsewhere")
 def role_problems(world: World, resolve: Resolve) -> list[Problem]:
     """Return what the roles refuse, in the order of their names."""
     judges = (
-        firewall_problems, nccl_problems, pcie_problems, interpreter_problems, qos_problems, rdma_problems, scratch_problems,
+        firewall_problems, monitoring_problems, nccl_problems, pcie_problems, interpreter_problems, qos_problems, rdma_problems, scratch_problems,
         tuning_problems,
     )  # fmt: skip
     return [problem for judge in judges for problem in judge(world, resolve)]
@@ -63,6 +64,11 @@ def _beside_conda(world: World, resolve: Resolve) -> list[Problem]:
 def tuning_problems(world: World, resolve: Resolve) -> list[Problem]:
     """Return what role tuning refuses by name."""
     return refused(world, resolve, TUNING, lambda given: tuning.problems(tuning.request(given), load()))
+
+
+def monitoring_problems(world: World, resolve: Resolve) -> list[Problem]:
+    """Return what role monitoring cannot be meant to do."""
+    return refused(world, resolve, monitoring.DEFAULTS, monitoring.problems)
 
 
 def nccl_problems(world: World, resolve: Resolve) -> list[Problem]:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from .firewall_text import FIREWALL
+from .monitoring_text import MONITORING
 from .problem import Problem
 from .qos_text import QOS
 from .rdma_text import RDMA
@@ -266,6 +267,7 @@ SENTENCES = {
     **FIREWALL,
     **RDMA,
     **QOS,
+    **MONITORING,
 }
 
 

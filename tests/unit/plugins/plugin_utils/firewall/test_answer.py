@@ -114,3 +114,44 @@ def test_what_is_judged():
     assert judged("present", gpu_firewall=FACT) == [("rules of nftables", "missing"), ("peers", "missing")]
     two = {**FACT, "firewalld": {"active": True, "version": "2"}, "ufw": {"active": True}}
     assert judged("present", gpu_firewall=two) == [("firewall", "unknown")]
+
+
+WATCHED = {"monitoring_state": "present"}
+
+
+@pytest.mark.parametrize(
+    ("controller", "variables", "let_in"),
+    [
+        ({"ansible_host": "10.9.0.1"}, WATCHED, True),
+        ({"gpu_cluster_address": "10.9.0.1", "ansible_host": "login.example.org"}, WATCHED, True),
+        ({"ansible_host": "10.9.0.1"}, {}, False),
+    ],
+)
+def test_who_asks_the_exporters_is_let_in(controller, variables, let_in):
+    hostvars = {
+        "gpu-1": {"gpu_cluster_address": "10.0.0.1", **variables},
+        "gpu-2": {"gpu_cluster_address": "10.0.0.2"},
+        "ctl": controller,
+    }
+    groups = {**GROUPS, "controllers": ["ctl", "gpu-2"]}
+    plan = answer("gpu-1", hostvars, groups, {"gpu_firewall": FACT}, BOOT)["plan"]
+    assert ("10.9.0.1" in plan["files"][0]["content"]) is let_in
+
+
+def test_who_asks_and_has_no_known_address_is_named():
+    hostvars = {
+        "gpu-1": {"gpu_cluster_address": "10.0.0.1", **WATCHED},
+        "gpu-2": {"gpu_cluster_address": "10.0.0.2"},
+        "ctl": {},
+    }
+    found = answer("gpu-1", hostvars, {**GROUPS, "controllers": ["ctl"]}, {"gpu_firewall": FACT}, BOOT)
+    assert [one[:46] for one in found["problems"]] == ["The training address of ctl is not known, and "]
+    known = {**hostvars, "ctl": {"gpu_cluster_address": "10.9.0.1"}}
+    (text,) = [
+        one["content"]
+        for variables in [{**known, "gpu-1": {**known["gpu-1"], "firewall_strict": True}}]
+        for one in answer("gpu-1", variables, {**GROUPS, "controllers": ["ctl"]}, {"gpu_firewall": FACT}, BOOT)["plan"][
+            "files"
+        ][:1]
+    ]
+    assert "9100" in text and "9400" in text

@@ -1,0 +1,70 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Lookup: what role monitoring does on the node of the task."""
+
+from __future__ import annotations
+
+DOCUMENTATION = """
+name: _monitoring
+short_description: What a host gets of the monitoring, from its variables and facts
+version_added: 0.1.0
+author: The allreduce.gpu authors (@allreduce)
+description:
+  - Lays the user's variables over the defaults of role monitoring, and finds who watches and who is watched in the inventory.
+options:
+  _terms:
+    description: V(answer), V(files), V(removed), V(watched) or V(recorded).
+    type: list
+    elements: str
+    required: true
+"""
+
+EXAMPLES = """
+- name: Show what is refused
+  ansible.builtin.debug:
+    msg: "{{ lookup('allreduce.gpu._monitoring', 'answer').problems }}"
+"""
+
+RETURN = """
+_raw:
+  description:
+    - Of V(answer), C(problems) as sentences, and without any the units, packages and services.
+    - Of V(files), the C(files) of module M(allreduce.gpu.config_files), and C(secrets), words in them that are not for logs.
+    - Of V(removed), the services and files that go with the role.
+    - Of V(watched), whether the role is about this host; of V(recorded), whether the role has been on any host of its groups.
+  type: list
+  elements: raw
+"""
+
+# ruff: noqa: E402 (sanity wants the documentation first)
+from ansible.errors import AnsibleLookupError
+from ansible.plugins.lookup import LookupBase
+
+from ..plugin_utils.documents.parsing import DocumentError
+from ..plugin_utils.monitoring.answer import answer, files, is_recorded, is_watched
+from ..plugin_utils.monitoring.content import removed
+from ..plugin_utils.monitoring.request import CONTROLLERS, DEFAULTS, NODES
+
+
+class LookupModule(LookupBase):
+    """Adapter for Ansible."""
+
+    def run(self, terms, variables=None, **kwargs):
+        name, groups, everyone = variables["inventory_hostname"], variables.get("groups") or {}, variables["hostvars"]
+        # What the role's own play or arguments set counts for its host, and for the others what the inventory has.
+        own = {key: self._templar.template(variables[key]) for key in DEFAULTS if key in variables}
+        hostvars = {one: everyone[one] for group in (NODES, CONTROLLERS) for one in groups.get(group, ())}
+        hostvars[name] = {**everyone[name], **own}
+        facts = variables.get("ansible_facts") or {}
+        answers = {
+            "answer": lambda: answer(name, hostvars, groups, facts),
+            "files": lambda: files(name, hostvars, groups, facts),
+            "removed": lambda: removed(facts),
+            "watched": lambda: is_watched(name, groups),
+            "recorded": lambda: is_recorded(name, hostvars, facts),
+        }
+        try:
+            return [answers[term]() for term in terms]
+        except DocumentError as error:
+            raise AnsibleLookupError(str(error)) from error

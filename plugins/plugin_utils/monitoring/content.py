@@ -1,0 +1,106 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The files of a host and who reads them: drop-ins, configuration, rules, targets, and what only the services may read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from . import configuration, units
+from .alerts import load, rules
+from .counters import counters
+from .host import Host
+from .peers import targets
+from .programs import known_services
+
+RECORD = "/var/lib/allreduce/monitoring.json"
+REPOSITORY = "/etc/yum.repos.d/allreduce-monitoring.repo"
+Files = list[dict[str, Any]]
+
+
+def started(host: Host) -> Files:
+    """Return the drop-ins of the units and the record."""
+    hardware = {"gpu_node": host.facts.get("gpu_node"), "shaped": host.shaped}
+    found: Files = []
+    for part, one in host.programs.items():
+        command = [one.program, *units.arguments(part, host.wanted, host.source, host.address or "", hardware)]
+        found.append({"path": units.path(one), "content": units.drop_in(command)})
+    record = {"format": 1, "services": sorted(one.service for one in host.programs.values())}
+    return [*found, {"path": RECORD, "content": json.dumps(record) + "\n"}]
+
+
+def repository(host: Host) -> dict[str, str]:
+    """Return the declared repository of dnf; empty where the distribution has the packages."""
+    if host.source.origin != "declared":
+        return {}
+    url, key = host.wanted.repository["url"], host.wanted.repository["key"]
+    lines = ["[allreduce-monitoring]", "name=Prometheus", f"baseurl={url}", "enabled=1", "gpgcheck=1"]
+    content = configuration.HEADING + "\n".join([*lines, f"gpgkey={key}"]) + "\n"
+    return {"path": REPOSITORY, "content": content, "key": key, "fingerprint": host.wanted.repository["fingerprint"]}
+
+
+def open_files(host: Host) -> Files:
+    """Return the files without secrets, those that others name first."""
+    found: Files = []
+    if "node" in host.programs:
+        found.append({"path": host.wanted.textfiles, "state": "directory", "mode": "0755"})
+    if "dcgm" in host.programs:
+        found.append({"path": units.COUNTERS, "content": counters()})
+    if "prometheus" in host.programs:
+        chosen = configuration.text(rules(load(), host.wanted.runbooks, host.wanted.skipped))
+        found.append({"path": RULES, "content": chosen, "validate": ["promtool", "check", "rules", "%s"]})
+        found += [
+            {"path": f"{configuration.TARGETS}/{job}.json", "content": json.dumps(one, indent=1) + "\n"}
+            for job, one in targets(host.peers).items()
+        ]
+    return found
+
+
+def closed_files(host: Host, hashed: str) -> Files:
+    """Return the files that only root and the services read, and last what names them: without it nothing starts."""
+    closed = {"mode": "0640", "owner": "root", "group": host.group}
+    wanted, found = host.wanted, list[dict[str, Any]]()
+    if "prometheus" in host.programs:
+        alerts, asks = configuration.alertmanager(wanted), configuration.prometheus(wanted, host.address or "")
+        found += [
+            {"path": configuration.PASSWORD_FILE, "content": wanted.password, **closed},
+            {"path": ALERTMANAGER, "content": configuration.text(alerts), **closed, "validate": ["amtool", "check-config", "%s"]},
+            {"path": PROMETHEUS, "content": configuration.text(asks), "validate": ["promtool", "check", "config", "%s"]},
+        ]  # fmt: skip
+    return [
+        *found,
+        {"path": configuration.WEB, "content": configuration.text(configuration.web(wanted, hashed)), **closed},
+    ]
+
+
+RULES = f"{configuration.RULES}/allreduce.yml"
+PROMETHEUS = f"{configuration.DIRECTORY}/prometheus.yml"
+ALERTMANAGER = f"{configuration.DIRECTORY}/alertmanager.yml"
+# Files that a service reads when it is told to, or only as it starts. All others are read at each request, or watched.
+READ = {
+    "prometheus": ((RULES, PROMETHEUS), "reloaded"),
+    "alertmanager": ((ALERTMANAGER,), "reloaded"),
+    "dcgm": ((units.COUNTERS,), "restarted"),
+}
+
+
+def reloaded(host: Host) -> list[dict[str, Any]]:
+    """Return {name, paths, state} of each service that has to be told of changed files."""
+    found = [(one.service, *READ[part]) for part, one in host.programs.items() if part in READ]
+    return [{"name": name, "paths": list(paths), "state": state} for name, paths, state in found]
+
+
+def removed(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what goes with the role: services that run or start with the host, and files."""
+    services = (facts.get("gpu_node_state") or {}).get("services") or {}
+    known = {name: services.get(name) or {} for name in known_services()}
+    drop_ins = [f"/etc/systemd/system/{name}.service.d/allreduce.conf" for name in known]
+    return {
+        "services": [name for name, one in known.items() if one.get("enabled") or one.get("active")],
+        "files": [{"path": path, "state": "absent"} for path in (*drop_ins, REPOSITORY)],
+        "record": RECORD,
+        "directory": configuration.DIRECTORY,
+    }

@@ -1,0 +1,86 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A host of the monitoring: what is asked for it, which programs it gets, and what is known of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..preflight.problem import Problem
+from .peers import Peers, peers
+from .programs import USER, Program, Source, dcgm, source_of, system_of
+from .request import CONTROLLERS, NODES, Request, lacking, request
+
+Variables = Mapping[str, Mapping[str, Any]]
+Groups = Mapping[str, Iterable[str]]
+
+
+@dataclass(frozen=True)
+class Host:
+    """programs: those that it gets, by their part; shaped: whether role qos shapes its traffic."""
+
+    name: str
+    wanted: Request
+    source: Source
+    facts: Mapping[str, Any]
+    peers: Peers
+    programs: Mapping[str, Program]
+    shaped: bool = False
+
+    @property
+    def address(self) -> str | None:
+        """Return where its services answer."""
+        return next(
+            (one.address for one in (*self.peers.nodes, *self.peers.controllers) if one.name == self.name), None
+        )
+
+    @property
+    def group(self) -> str:
+        """Return who may read secrets: the group of the services, once the packages have made it."""
+        installed = (self.facts.get("gpu_node_state") or {}).get("packages") or {}
+        return USER if any(one.package in installed for one in self.programs.values()) else "root"
+
+
+def host_of(name: str, hostvars: Variables, groups: Groups, facts: Mapping[str, Any]) -> Host | Problem:
+    """Return a host, or why there is no monitoring for its system."""
+    wanted, system = request(hostvars[name]), system_of(facts)
+    source, words = source_of(system), " ".join((system["id"], system["version"])).strip()
+    if source is None or source.origin == "none":
+        reason = source.reason if source else "nothing is known of where it has Prometheus from"
+        return Problem("monitoring_no_packages", words or name, {"reason": reason})
+    if source.origin == "declared" and not wanted.repository:
+        return Problem("monitoring_no_repository", words)
+    nvidia = [one for one in groups.get(NODES, ()) if has_dcgm(hostvars[one], facts if one == name else None)]
+    programs: dict[str, Program] = {}
+    if name in groups.get(CONTROLLERS, ()):
+        programs |= {part: source.programs[part] for part in ("prometheus", "alertmanager")}
+    if name in groups.get(NODES, ()):
+        programs["node"] = source.programs["node"]
+        programs |= {"dcgm": dcgm()} if name in nvidia else {}
+    state, shaped = str(hostvars[name].get("monitoring_state")), str(hostvars[name].get("qos_state")) == "present"
+    return Host(name, wanted, source, facts, peers(hostvars, groups, state, nvidia), programs, shaped)
+
+
+def has_dcgm(variables: Mapping[str, Any], facts: Mapping[str, Any] | None = None) -> bool:
+    """Tell whether a node's plan has NVIDIA's repository and GPUs, and its user wants NVIDIA's exporter."""
+    known = facts if facts is not None else variables.get("ansible_facts") or {}
+    stack = known.get("gpu_stack") or {}
+    return bool(stack.get("repository") and stack.get("gpus") and request(variables).dcgm)
+
+
+def refused(host: Host, groups: Groups) -> list[Problem]:
+    """Return why nothing can be done: values that are missing, addresses that are not known, services of somebody else."""
+    found = list(lacking(host.wanted))
+    if not list(groups.get(CONTROLLERS, ())):
+        found.append(Problem("monitoring_no_controller", CONTROLLERS))
+    asked = host.peers.unknown if "prometheus" in host.programs else [] if host.address else [host.name]
+    found += [Problem("monitoring_no_address", one) for one in asked]
+    state = host.facts.get("gpu_node_state") or {}
+    if not state.get("monitoring_recorded"):
+        services = state.get("services") or {}
+        running = [one.service for one in host.programs.values() if (services.get(one.service) or {}).get("active")]
+        found += [Problem("monitoring_foreign", one, {"host": host.name}) for one in running]
+    return found

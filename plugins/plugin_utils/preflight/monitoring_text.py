@@ -1,0 +1,40 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Sentences about role monitoring."""
+
+from __future__ import annotations
+
+MONITORING = {
+    "monitoring_form": "{subject} is {value}; give it a form such as {example}.",
+    "monitoring_no_alert": "monitoring_skip_alerts has {subject}, which is no alert; choose from {alerts}.",
+    "monitoring_password": (
+        "{subject} is too short, too long or has signs that cannot be typed; give {least} to {most} bytes, best from a vault."
+    ),
+    "monitoring_no_password": (
+        "{subject} is not set, and without one everybody could read the metrics; set it in a vault (ansible-vault encrypt_string)."
+    ),
+    "monitoring_repository": "monitoring_repository lacks {subject}; give all of {keys}.",
+    "monitoring_no_repository": (
+        "Neither {subject} nor EPEL has Prometheus; declare a repository that has it with monitoring_repository: url, key and "
+        "fingerprint."
+    ),
+    "monitoring_no_packages": (
+        "There is no monitoring for {subject}: {reason}; leave these hosts out with monitoring_state: absent."
+    ),
+    "monitoring_tls": "{subject} is not set, but others of {names} are; set all of them, or none.",
+    "monitoring_no_bcrypt": (
+        "The controller lacks the Python package {subject}, which hashes the password; install it with pip install -r requirements.txt."
+    ),
+    "monitoring_no_controller": (
+        "No host is in group {subject}, so nobody would ask the nodes; put the host for Prometheus there."
+    ),
+    "monitoring_no_address": (
+        "The address of {subject} is not known, and without it {subject} would be watched no more; set gpu_cluster_address there, or "
+        "run without a limit."
+    ),
+    "monitoring_foreign": (
+        "{subject} runs on {host} already and was not set up by this role; stop and disable it there, or leave the host out with "
+        "monitoring_state: absent."
+    ),
+}

@@ -1,0 +1,289 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""From variables and facts to files and services; Prometheus' own programs take what is written."""
+
+from __future__ import annotations
+
+import base64
+import json
+import socket
+import subprocess
+import time
+import urllib.error
+import urllib.request
+
+import bcrypt
+import pytest
+import yaml
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.comparison import Status
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.monitoring.answer import (
+    answer,
+    comparisons,
+    files,
+    is_recorded,
+)
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.monitoring.configuration import DIRECTORY, secrets
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.monitoring.password import password_hash
+
+from tests.support.prometheus import program, promtool
+
+PASSWORD = "correct horse battery"
+GROUPS = {"gpu_nodes": ["gpu-1", "gpu-2"], "controllers": ["ctl"]}
+DEBIAN = {"os": {"id": "debian", "version": "12", "family": "debian"}, "gpus": [], "repository": None}
+NVIDIA = {**DEBIAN, "gpus": [{"model": "H100"}], "repository": {"slug": "debian12"}}
+PACKAGES = {"prometheus": "2.42", "prometheus-node-exporter": "1.5"}
+
+
+def inventory(**variables):
+    common = {"monitoring_state": "present", "monitoring_password": PASSWORD, **variables}
+    addresses = {"gpu-1": "10.0.0.1", "gpu-2": "10.0.0.2", "ctl": "fd00::9"}
+    return {name: {"gpu_cluster_address": address, **common} for name, address in addresses.items()}
+
+
+def facts(stack=None, **state):
+    return {
+        "gpu_stack": stack or DEBIAN,
+        "gpu_node": {},
+        "gpu_node_state": {"packages": PACKAGES, "services": {}, **state},
+    }
+
+
+def written(name, hostvars=None, groups=GROUPS, **given):
+    """{path: entry} of all files of a host."""
+    known = facts(**given)
+    hostvars = hostvars or inventory()
+    found = answer(name, hostvars, groups, known)
+    assert found["problems"] == []
+    return {one["path"]: one for one in [*found["units"], *files(name, hostvars, groups, known)["files"]]}
+
+
+def test_programs_of_each_group():
+    both = {**GROUPS, "controllers": ["gpu-1"]}
+    services = [
+        [one["name"] for one in answer(name, inventory(), groups, facts())["services"]]
+        for name, groups in (("ctl", GROUPS), ("gpu-1", GROUPS), ("gpu-1", both))
+    ]
+    first = ["prometheus", "prometheus-alertmanager"]
+    assert services == [first, ["prometheus-node-exporter"], [*first, "prometheus-node-exporter"]]
+
+
+def test_nvidia_s_exporter_comes_with_nvidia_s_repository():
+    hostvars = inventory()
+    hostvars["gpu-1"]["ansible_facts"] = {"gpu_stack": NVIDIA}
+    found = answer("gpu-1", hostvars, GROUPS, facts(NVIDIA))
+    assert "datacenter-gpu-manager-exporter" in found["packages"]
+    assert json.loads(written("ctl", hostvars)[f"{DIRECTORY}/targets/dcgm.json"]["content"]) == [
+        {"targets": ["10.0.0.1:9400"], "labels": {"node": "gpu-1"}}
+    ]
+    csv = written("gpu-1", hostvars, stack=NVIDIA)[f"{DIRECTORY}/dcgm-counters.csv"]["content"]
+    rows = [line.split(", ") for line in csv.splitlines()[1:]]
+    assert all(len(row) == 3 and row[1] in ("gauge", "counter") for row in rows)
+    # What NVIDIA's own file leaves out, and alerts are about.
+    wanted = {"ECC_DBE_VOL_TOTAL", "ROW_REMAP_PENDING", "ROW_REMAP_FAILURE", "GPU_RECOVERY_ACTION", "SLOWDOWN_TEMP"}
+    assert {f"DCGM_FI_DEV_{name}" for name in wanted} <= {row[0] for row in rows}
+    off = inventory(monitoring_dcgm_exporter="no")
+    assert answer("gpu-1", off, GROUPS, facts(NVIDIA))["packages"] == ["prometheus-node-exporter"]
+
+
+def test_targets_are_the_inventory_s_hosts():
+    path = f"{DIRECTORY}/targets/node.json"
+    everyone = json.loads(written("ctl")[path]["content"])
+    assert [one["targets"] for one in everyone] == [["10.0.0.1:9100"], ["10.0.0.2:9100"]]
+    left = written("ctl", groups={**GROUPS, "gpu_nodes": ["gpu-2"]})[path]["content"]
+    assert [one["labels"]["node"] for one in json.loads(left)] == ["gpu-2"]
+    alone = inventory()
+    alone["gpu-2"]["monitoring_state"] = "absent"
+    assert "gpu-2" not in written("ctl", alone)[path]["content"]
+    assert json.loads(written("ctl")[f"{DIRECTORY}/targets/prometheus.json"]["content"])[0]["targets"] == [
+        "[fd00::9]:9090"
+    ]
+
+
+def test_a_host_whose_address_nobody_knows_is_not_forgotten():
+    hostvars = inventory()
+    hostvars["gpu-2"].pop("gpu_cluster_address")
+    assert answer("gpu-1", hostvars, GROUPS, facts())["problems"] == []
+    (said,) = answer("ctl", hostvars, GROUPS, facts())["problems"]
+    assert (
+        said.startswith("The address of gpu-2 is not known") and files("ctl", hostvars, GROUPS, facts())["files"] == []
+    )
+
+
+@pytest.mark.parametrize(
+    ("gpu_node", "shaped", "more"),
+    [
+        ({}, False, set()),
+        ({"gpus": [{"numa_node": 0}, {"numa_node": 1}], "nics": [{"numa_node": 0}]}, True, {"meminfo_numa", "infiniband", "qdisc"}),
+        ({"gpus": [{"numa_node": 0}, {"numa_node": None}], "nics": []}, False, set()),
+    ],
+)  # fmt: skip
+def test_collectors_for_the_hardware(gpu_node, shaped, more):
+    hostvars = inventory(**({"qos_state": "present"} if shaped else {}))
+    (unit, *_rest) = answer("gpu-1", hostvars, GROUPS, {**facts(), "gpu_node": gpu_node})["units"]
+    given = {word.removeprefix("--collector.") for word in unit["content"].split() if word.startswith("--collector.")}
+    assert {"textfile", "disable-defaults"} <= given
+    assert given & {"meminfo_numa", "infiniband", "qdisc"} == more
+    known = subprocess.run([program("prometheus-node-exporter"), "--help"], capture_output=True, text=True, check=False)
+    unknown = [one for one in given if f"--collector.{one.partition('=')[0]}" not in known.stderr + known.stdout]
+    assert not unknown
+
+
+def test_older_systems_have_other_names():
+    ubuntu = {**DEBIAN, "os": {"id": "ubuntu", "version": "22.04", "family": "debian"}}
+    assert "--web.config=/etc" in written("gpu-1", stack=ubuntu)[UNIT]["content"]
+    rocky = {**DEBIAN, "os": {"id": "rocky", "version": "9", "family": "el"}}
+    declared = inventory(
+        monitoring_repository={"url": "https://repo.example.org/", "key": "/etc/key", "fingerprint": "ABCD"}
+    )
+    found = answer("gpu-1", declared, GROUPS, facts(rocky))
+    assert found["packages"] == ["node_exporter"] and "gpgcheck=1" in found["repository"]["content"]
+    # A host that only watches has no plan: Ansible's own facts tell.
+    plain = {"os_family": "Debian", "distribution": "Debian", "distribution_version": "12.9", "gpu_node_state": {}}
+    assert answer("ctl", inventory(), GROUPS, plain)["packages"] == ["prometheus", "prometheus-alertmanager"]
+
+
+UNIT = "/etc/systemd/system/prometheus-node-exporter.service.d/allreduce.conf"
+
+
+def test_secrets_are_for_the_services_alone():
+    found = written(
+        "ctl",
+        inventory(
+            monitoring_alertmanager={"receivers": [{"name": "x", "slack_configs": [{"api_url": "https://a/b"}]}]}
+        ),
+    )
+    bare = [
+        path for path, one in found.items() if PASSWORD in one.get("content", "") or "$2b$" in one.get("content", "")
+    ]
+    assert sorted(bare) == [f"{DIRECTORY}/password", f"{DIRECTORY}/web.yml"]
+    closed = {path for path, one in found.items() if one.get("mode") == "0640"}
+    assert closed == {*bare, f"{DIRECTORY}/alertmanager.yml"}
+    assert {one["group"] for one in found.values() if one.get("mode") == "0640"} == {"prometheus"}
+    fresh = files("ctl", inventory(), GROUPS, facts(packages={}))["files"]
+    assert {one["group"] for one in fresh if one.get("mode") == "0640"} == {"root"}  # no package has made the group yet
+    receivers = [
+        {"name": "x", "slack_configs": [{"api_url": "https://a/b"}]},
+        {"webhook_configs": [{"url": "https://c"}]},
+    ]
+    mail = {"global": {"smtp_auth_password": "pw", "smtp_from": "me"}, "receivers": receivers}
+    assert secrets(mail) == ["pw", "https://a/b", "https://c"]
+    hidden = files("ctl", inventory(monitoring_alertmanager=mail), GROUPS, facts())["secrets"]
+    assert {PASSWORD, "pw", "https://a/b"} <= set(hidden)
+
+
+def test_the_hash_is_one_of_bcrypt_and_the_same_each_time():
+    hashed = password_hash(PASSWORD, "gpu-1")
+    assert bcrypt.checkpw(PASSWORD.encode(), hashed.encode()) and not bcrypt.checkpw(b"another one", hashed.encode())
+    assert hashed == password_hash(PASSWORD, "gpu-1") != password_hash(PASSWORD, "gpu-2")
+
+
+def place(files_of_host, target):
+    """Write the files below TARGET, with its paths in place of those on a host."""
+    for path, one in files_of_host.items():
+        if one.get("state", "file") == "file":
+            there = target / path.lstrip("/")
+            there.parent.mkdir(parents=True, exist_ok=True)
+            there.write_text(one["content"].replace(DIRECTORY, f"{target}{DIRECTORY}"), encoding="utf-8")
+    return f"{target}{DIRECTORY}"
+
+
+def test_promtool_and_amtool_take_the_configuration(tmp_path):
+    directory = place(written("ctl"), tmp_path)
+    status, said = promtool("check", "config", f"{directory}/prometheus.yml")
+    assert status == 0 and "1 rule files found" in said, said
+    assert promtool("check", "web-config", f"{directory}/web.yml")[0] == 0
+    done = subprocess.run(
+        [program("amtool"), "check-config", f"{directory}/alertmanager.yml"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0 and "2 inhibit rules" in done.stdout, done.stdout + done.stderr
+
+
+def test_certificates(tmp_path):
+    paths = {f"monitoring_tls_{name}": f"{tmp_path}/{name}" for name in ("certificate", "key", "authority")}
+    for path in paths.values():
+        with open(path, "w", encoding="utf-8") as stream:
+            stream.write("")
+    found = written("ctl", inventory(**paths))
+    job = yaml.safe_load(found[f"{DIRECTORY}/prometheus.yml"]["content"])["scrape_configs"][0]
+    assert job["scheme"] == "https" and job["tls_config"] == {"ca_file": f"{tmp_path}/authority"}
+    web = yaml.safe_load(found[f"{DIRECTORY}/web.yml"]["content"])
+    assert web["tls_server_config"]["key_file"] == f"{tmp_path}/key" and web["basic_auth_users"]
+
+
+def ask(url, user=None, password=None):
+    request = urllib.request.Request(url)
+    if user:
+        request.add_header("Authorization", "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode())
+    try:
+        with urllib.request.urlopen(request, timeout=10) as answer_:
+            return answer_.status
+    except urllib.error.HTTPError as error:
+        return error.code
+
+
+def test_the_real_exporter_asks_for_the_password(tmp_path):
+    found = written("gpu-1", inventory(monitoring_textfile_directory=str(tmp_path)))
+    place(found, tmp_path)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    line = next(line for line in found[UNIT]["content"].splitlines() if line.startswith("ExecStart=/"))
+    words = line.replace(DIRECTORY, f"{tmp_path}{DIRECTORY}").replace("10.0.0.1:9100", f"127.0.0.1:{port}").split()[1:]
+    with subprocess.Popen([program("prometheus-node-exporter"), *words], stderr=subprocess.PIPE, text=True) as process:
+        try:
+            url, deadline = f"http://127.0.0.1:{port}/metrics", time.monotonic() + 20
+            while True:
+                try:
+                    nobody = ask(url)
+                    break
+                except OSError:
+                    assert time.monotonic() < deadline and process.poll() is None, process.stderr.read()[-2000:]
+                    time.sleep(0.2)
+            assert (nobody, ask(url, "allreduce", "wrong"), ask(url, "allreduce", PASSWORD)) == (401, 401, 200)
+        finally:
+            process.terminate()
+
+
+@pytest.mark.parametrize(
+    ("known", "others", "expected"),
+    [
+        ({"gpu_node_state": {"monitoring_recorded": True}}, {}, True),
+        ({"gpu_node_state": {}}, {"gpu_node_state": {"monitoring_recorded": True}}, False),
+        ({}, {"gpu_node_state": {"monitoring_recorded": True}}, True),
+        ({}, {}, False),
+    ],
+)
+def test_what_may_have_to_go(known, others, expected):
+    assert is_recorded("ctl", {"ctl": {}, "gpu-1": {"ansible_facts": others}}, known) is expected
+
+
+RUNS = {"prometheus-node-exporter": {"enabled": True, "active": True}}
+STOPPED = {"prometheus-node-exporter": {"enabled": True, "active": False}}
+
+
+@pytest.mark.parametrize(
+    ("seen", "state", "statuses"),
+    [
+        ({"changed_paths": []}, {"services": RUNS}, [Status.AS_PLANNED, Status.AS_PLANNED]),
+        ({"changed_paths": [UNIT]}, {"services": RUNS}, [Status.DIFFERS, Status.AS_PLANNED]),
+        ({"changed_paths": []}, {"services": STOPPED}, [Status.AS_PLANNED, Status.DIFFERS]),
+        ({"changed_paths": []}, {"services": {}}, [Status.AS_PLANNED, Status.UNKNOWN]),
+        ({}, {"services": RUNS}, [Status.UNKNOWN]),
+    ],
+)
+def test_what_verify_says(seen, state, statuses):
+    hostvars = inventory(__verify_monitoring=seen)
+    found = comparisons("gpu-1", hostvars, GROUPS, facts(monitoring_recorded=True, **state))
+    assert [one.status for one in found] == statuses
+
+
+def test_what_verify_says_where_it_is_off():
+    off = inventory(monitoring_state="absent")
+    assert comparisons("gpu-1", off, GROUPS, facts()) == []
+    assert [one.status for one in comparisons("gpu-1", off, GROUPS, facts(monitoring_recorded=True))] == [
+        Status.UNWANTED
+    ]

@@ -1,0 +1,100 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Role monitoring in check mode on this machine: what it asks of a host, what it shows of secrets, and what it refuses."""
+
+import json
+import re
+
+import pytest
+import yaml
+from ansible_collections.allreduce.gpu.plugins.module_utils.host.services import WATCHED
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.monitoring.programs import known_services
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.monitoring.request import DEFAULTS
+
+from tests.support.local_play import CHECKOUT, run_roles
+
+PASSWORD = "correct horse battery"
+PRESENT = {"monitoring_state": "present", "monitoring_password": PASSWORD}
+BOTH = ("gpu_nodes", "controllers")
+DEBIAN = {"id": "debian", "version": "12", "family": "debian", "arch": "x86_64"}
+ROCKY = {"id": "rocky", "version": "9", "family": "el", "arch": "x86_64"}
+
+
+def play(place, *options, groups=BOTH, recorded=False, system=DEBIAN, services=None, **variables):
+    facts = {
+        "gpu_stack": {"os": system, "gpus": [], "repository": None},
+        "gpu_node": {"gpus": [], "nics": []},
+        "gpu_node_state": {
+            "package_manager": "apt", "packages": {}, "leftover_packages": {}, "services": services or {},
+            "monitoring_recorded": recorded,
+        },
+        "distribution_version": system["version"],
+        "default_ipv4": {"address": "10.1.0.7"},
+    }  # fmt: skip
+    words = ("--check", "--diff", "-e", json.dumps(variables), *options)
+    return run_roles(place, ["monitoring"], facts, *words, groups=groups)
+
+
+def modules(run):
+    return [row["module"].rpartition(".")[2] for row in run.executions if row["role"]]
+
+
+@pytest.mark.parametrize(
+    ("groups", "recorded", "variables"),
+    [(BOTH, False, {}), ((), False, PRESENT), ((), True, {}), (("controllers",), False, {})],
+)
+def test_off_costs_nothing(tmp_path, groups, recorded, variables):
+    run = play(tmp_path, groups=groups, recorded=recorded, **variables)
+    assert run.status == 0, run.output
+    assert modules(run) == []
+
+
+def test_what_is_there_goes(tmp_path):
+    running = {"prometheus": {"enabled": True, "active": True, "outdated": False}}
+    run = play(tmp_path, recorded=True, services=running)
+    assert run.status == 0, run.output
+    assert modules(run) == ["config_files", "file", "config_files"]
+    assert "+++ after: service prometheus" in run.output
+
+
+def test_what_would_be_done_is_shown_without_secrets(tmp_path):
+    run = play(tmp_path, "-vvv", **PRESENT)
+    assert run.status == 0, run.output
+    assert modules(run)[:1] == ["config_files"]
+    for words in ("+++ after: packages of monitoring", "10.1.0.7:9100", "retention.time=30d", "alert: GpuXidFatal"):
+        assert words in run.output, words
+    assert re.findall(r"(?m)^\+\+\+ after: service (\S+)", run.output) == [
+        "prometheus", "prometheus-alertmanager", "prometheus-node-exporter",
+    ]  # fmt: skip
+    shown = run.output.replace(json.dumps(PRESENT), "")
+    assert "$2b$" not in run.output and not re.search(rf"{PASSWORD}(?!\"}})", shown), "a secret is shown"
+
+
+@pytest.mark.parametrize(
+    ("variables", "words"),
+    [
+        ({"monitoring_password": ""}, "monitoring_password is not set"),
+        ({"monitoring_password": "short"}, "monitoring_password is too short"),
+        ({"monitoring_retention_size": "20"}, "monitoring_retention_size is '20'; give it a form such as 20GB"),
+        ({"monitoring_skip_alerts": ["Sun"]}, "monitoring_skip_alerts has Sun, which is no alert"),
+        ({"monitoring_tls_key": "/etc/a"}, "monitoring_tls_certificate, monitoring_tls_authority is not set"),
+        ({"groups": ["gpu_nodes"]}, "No host is in group controllers"),
+        ({"system": ROCKY}, "Neither rocky 9 nor EPEL has Prometheus; declare a repository"),
+        ({"system": {**DEBIAN, "id": "ubuntu", "version": "20.04"}}, "There is no monitoring for ubuntu 20.04: its node exporter"),
+        ({"services": {"prometheus": {"active": True}}}, "prometheus runs on node already"),
+    ],
+)  # fmt: skip
+def test_refused_before_anything_changes(tmp_path, variables, words):
+    run = play(tmp_path, **{**PRESENT, **variables})
+    assert run.status != 0 and modules(run) == []
+    assert words in re.sub(r"\s+", " ", run.output), run.output
+
+
+def test_the_defaults_are_those_of_the_role():
+    defaults = yaml.safe_load((CHECKOUT / "roles/monitoring/defaults/main.yml").read_text(encoding="utf-8"))
+    assert defaults == DEFAULTS
+
+
+def test_a_node_tells_of_every_service():
+    assert set(known_services()) <= set(WATCHED)
