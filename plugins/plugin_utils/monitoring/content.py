@@ -18,6 +18,8 @@ from .programs import known_services
 
 RECORD = "/var/lib/allreduce/monitoring.json"
 REPOSITORY = "/etc/yum.repos.d/allreduce-monitoring.repo"
+# Debian's package makes it.
+PACKAGED = "/var/lib/prometheus/node-exporter"
 Files = list[dict[str, Any]]
 
 
@@ -45,7 +47,7 @@ def repository(host: Host) -> dict[str, str]:
 def open_files(host: Host) -> Files:
     """Return the files without secrets, those that others name first."""
     found: Files = []
-    if "node" in host.programs:
+    if "node" in host.programs and (host.source.origin, host.wanted.textfiles) != ("distribution", PACKAGED):
         found.append({"path": host.wanted.textfiles, "state": "directory", "mode": "0755"})
     if "dcgm" in host.programs:
         found.append({"path": units.COUNTERS, "content": counters()})

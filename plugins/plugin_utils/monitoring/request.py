@@ -29,7 +29,7 @@ DEFAULTS: dict[str, Any] = {
     "monitoring_runbooks": RUNBOOKS,
     "monitoring_repository": {},
     "monitoring_dcgm_exporter": True,
-    "monitoring_textfile_directory": "/var/lib/allreduce/metrics",
+    "monitoring_textfile_directory": "/var/lib/prometheus/node-exporter",
     "monitoring_grafana": False,
 }
 CONTROLLERS, NODES = "controllers", "gpu_nodes"
@@ -44,7 +44,7 @@ _FORMS = {
     "monitoring_retention_time": (r"[1-9][0-9]*(h|d|w|y)", "30d"),
     "monitoring_retention_size": (r"[1-9][0-9]*(MB|GB|TB)", "20GB"),
     "monitoring_user": (r"[A-Za-z0-9._-]{1,32}", "allreduce"),
-    "monitoring_textfile_directory": (r"/[^\s\"'%\\$]+", "/var/lib/allreduce/metrics"),
+    "monitoring_textfile_directory": (r"/[^\s\"'%\\$]+", "/var/lib/prometheus/node-exporter"),
     "monitoring_runbooks": (r"https?://\S+", RUNBOOKS),
 }
 
@@ -67,7 +67,7 @@ class Request:
     runbooks: str = RUNBOOKS
     repository: Mapping[str, str] = field(default_factory=dict)
     dcgm: bool = True
-    textfiles: str = "/var/lib/allreduce/metrics"
+    textfiles: str = "/var/lib/prometheus/node-exporter"
     grafana: bool = False
 
     @property

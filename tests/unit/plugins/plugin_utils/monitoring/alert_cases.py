@@ -52,7 +52,7 @@ CASES = {
     "GpuHealthUnknown": verdict("unknown", 41, "gpu-1: something of its GPUs cannot be judged"),
     "GpuHealthStale": Case(
         {'allreduce_health_last_run_timestamp_seconds{job="node",node="gpu-1"}': f"{constant(0, 60)} 3600+60x60"},
-        36, (30, 34, 62), "gpu-1: health was judged last 36m 0s ago",
+        22, (14, 19, 62), "gpu-1: health was judged last 22m 0s ago",
     ),
     "GpuHealthMissing": Case(
         {UP: constant(1, 120), 'allreduce_health_last_run_timestamp_seconds{node="gpu-1"}': f"{constant(0, 10)} _x50 3600+60x60"},
