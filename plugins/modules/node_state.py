@@ -36,8 +36,8 @@ options:
     description: Names of the systemd services to report.
     type: list
     elements: str
-    default: [chrony, chronyd, nvidia-persistenced, nvidia-fabricmanager, nvidia-imex, allreduce-gpu-settings, prometheus,
-              prometheus-alertmanager, alertmanager, prometheus-node-exporter, node_exporter, nvidia-dcgm-exporter]
+    default: [chrony, chronyd, nvidia-persistenced, nvidia-fabricmanager, nvidia-imex, allreduce-gpu-settings, allreduce-health.timer,
+              prometheus, prometheus-alertmanager, alertmanager, prometheus-node-exporter, node_exporter, nvidia-dcgm-exporter]
   paths:
     description: Directories whose free space is reported.
     type: list

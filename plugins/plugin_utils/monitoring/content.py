@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from . import configuration, units
+from . import configuration, grafana, units
 from .alerts import load, rules
 from .counters import counters
 from .host import Host
@@ -72,6 +72,7 @@ def closed_files(host: Host, hashed: str) -> Files:
             {"path": ALERTMANAGER, "content": configuration.text(alerts), **closed, "validate": ["amtool", "check-config", "%s"]},
             {"path": PROMETHEUS, "content": configuration.text(asks), "validate": ["promtool", "check", "config", "%s"]},
         ]  # fmt: skip
+        found += grafana.files(wanted, host.address or "") if wanted.grafana else []
     return [
         *found,
         {"path": configuration.WEB, "content": configuration.text(configuration.web(wanted, hashed)), **closed},
@@ -92,6 +93,8 @@ READ = {
 def reloaded(host: Host) -> list[dict[str, Any]]:
     """Return {name, paths, state} of each service that has to be told of changed files."""
     found = [(one.service, *READ[part]) for part, one in host.programs.items() if part in READ]
+    if host.wanted.grafana and "prometheus" in host.programs:
+        found.append((grafana.SERVICE, (grafana.SOURCE, grafana.PROVIDER), "restarted"))
     return [{"name": name, "paths": list(paths), "state": state} for name, paths, state in found]
 
 
@@ -102,7 +105,9 @@ def removed(facts: Mapping[str, Any]) -> dict[str, Any]:
     drop_ins = [f"/etc/systemd/system/{name}.service.d/allreduce.conf" for name in known]
     return {
         "services": [name for name, one in known.items() if one.get("enabled") or one.get("active")],
-        "files": [{"path": path, "state": "absent"} for path in (*drop_ins, REPOSITORY)],
+        "files": [
+            {"path": path, "state": "absent"} for path in (*drop_ins, REPOSITORY, grafana.SOURCE, grafana.PROVIDER)
+        ],
         "record": RECORD,
         "directory": configuration.DIRECTORY,
     }

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..preflight.problem import Problem
+from .grafana import is_installed
 from .peers import Peers, peers
 from .programs import USER, Program, Source, dcgm, source_of, system_of
 from .request import CONTROLLERS, NODES, Request, lacking, request
@@ -78,6 +79,8 @@ def refused(host: Host, groups: Groups) -> list[Problem]:
         found.append(Problem("monitoring_no_controller", CONTROLLERS))
     asked = host.peers.unknown if "prometheus" in host.programs else [] if host.address else [host.name]
     found += [Problem("monitoring_no_address", one) for one in asked]
+    if host.wanted.grafana and "prometheus" in host.programs and not is_installed(host.facts):
+        found.append(Problem("monitoring_no_grafana", host.name))
     state = host.facts.get("gpu_node_state") or {}
     if not state.get("monitoring_recorded"):
         services = state.get("services") or {}

@@ -33,6 +33,10 @@ MONITORING = {
         "The address of {subject} is not known, and without it {subject} would be watched no more; set gpu_cluster_address there, or "
         "run without a limit."
     ),
+    "monitoring_no_grafana": (
+        "monitoring_grafana is true, but {subject} has no Grafana, which no distribution has either; install it from grafana.com's "
+        "repository first."
+    ),
     "monitoring_foreign": (
         "{subject} runs on {host} already and was not set up by this role; stop and disable it there, or leave the host out with "
         "monitoring_state: absent."

@@ -287,3 +287,21 @@ def test_what_verify_says_where_it_is_off():
     assert [one.status for one in comparisons("gpu-1", off, GROUPS, facts(monitoring_recorded=True))] == [
         Status.UNWANTED
     ]
+
+
+def test_a_grafana_that_is_there_gets_its_dashboards():
+    wanted = inventory(monitoring_grafana=True)
+    (said,) = answer("ctl", wanted, GROUPS, facts())["problems"]
+    assert "ctl has no Grafana" in said
+    assert answer("gpu-1", wanted, GROUPS, facts())["problems"] == []
+    found = written("ctl", wanted, packages={**PACKAGES, "grafana": "11.0"})
+    source = yaml.safe_load(found["/etc/grafana/provisioning/datasources/allreduce.yml"]["content"])["datasources"][0]
+    assert source["url"] == "http://[fd00::9]:9090" and source["secureJsonData"] == {"basicAuthPassword": PASSWORD}
+    (provider,) = yaml.safe_load(found["/etc/grafana/provisioning/dashboards/allreduce.yml"]["content"])["providers"]
+    directory = provider["options"]["path"]
+    assert sorted(path.rpartition("/")[2] for path in found if path.startswith(directory)) == [
+        "cluster.json", "fabric.json", "gpu.json", "node.json", "training.json",
+    ]  # fmt: skip
+    assert found["/etc/grafana/provisioning/datasources/allreduce.yml"]["group"] == "grafana"
+    told = answer("ctl", wanted, GROUPS, facts(packages={**PACKAGES, "grafana": "11.0"}))["reloaded"]
+    assert [one["state"] for one in told] == ["reloaded", "reloaded", "restarted"]
