@@ -40,6 +40,7 @@ STATE = (
     "find /etc /opt/allreduce /var/lib/allreduce -xdev -not -path '/etc/ssh/*' -not -path '*/__pycache__*'"
     " -printf '%p %y %m %u:%g %l\\n' 2>/dev/null | LC_ALL=C sort; systemctl list-unit-files --state=enabled --no-legend"
 )
+OURS = "'(' -path '*/allreduce/monitoring*' -o -path '*.service.d/allreduce.conf' ')'"
 # The status of an answer, and its text after it.
 ASK = """
 import base64, sys, urllib.error, urllib.request
@@ -70,15 +71,16 @@ class Watched:
     def on(self, node, command, check=True):
         return self.cluster.on(node, command, check)
 
-    def group(self, nodes):
-        """An inventory in which these are the GPU nodes, and the first host is the controller."""
+    def group(self, nodes, controller=None):
+        """An inventory in which these are the GPU nodes; the first host is the controller unless another is named."""
+        controller = controller or self.nodes[0]
 
         def change(content):
-            hosts = content["gpu_nodes"]["hosts"]
+            hosts, access = content["gpu_nodes"]["hosts"], content["gpu_nodes"]["vars"]
             content["gpu_nodes"]["hosts"] = {name: hosts[name] for name in nodes}
-            content["controllers"] = {"hosts": {self.nodes[0]: {}}}
+            content["controllers"] = {"hosts": {controller: hosts[controller]}, "vars": access}
 
-        place = self.cluster.inventory.with_name("monitoring-" + "-".join(nodes))
+        place = self.cluster.inventory.with_name("-".join(("monitoring", *nodes, "by", controller)))
         return self.cluster.edit_inventory(place, change)
 
     def play(self, variables, *options, inventory=None, playbook=PLAYBOOK):
@@ -92,9 +94,9 @@ class Watched:
         status, _space, text = self.on(start, f"python3 /root/ask.py '{url}' '{password}'").partition(" ")
         return int(status), text
 
-    def query(self, words):
+    def query(self, words, controller=None):
         """{node: value} of an expression."""
-        first = self.nodes[0]
+        first = controller or self.nodes[0]
         _status, text = self.ask(first, first, 9090, f"/api/v1/query?query={words}")
         return {one["metric"].get("node"): one["value"][1] for one in json.loads(text)["data"]["result"]}
 
@@ -153,8 +155,15 @@ def test_20_check_mode_predicts_and_shows_no_secret(watched):
 def test_30_it_watches_both_and_a_second_run_changes_nothing(watched):
     changes, run = watched.play(ON)
     assert all(changes.values()) and PASSWORD not in run.output
-    again, _run = watched.play(ON)
-    assert set(again.values()) == {0}, _run.output[-6000:]
+    again, run = watched.play(ON)
+    assert set(again.values()) == {0}, run.output[-6000:]
+    # Prometheus' package recommends an exporter, which would be open to everybody.
+    installed = watched.on(
+        watched.nodes[1], "dpkg-query -W -f '${db:Status-Status} ${Package}\n' 'prometheus*' smartmontools", check=False
+    )
+    assert [line.split()[1] for line in installed.splitlines() if line.startswith("installed")] == [
+        "prometheus-node-exporter"
+    ]
     for node in watched.nodes:
         watched.repair(node)
     time.sleep(3 * INTERVAL)
@@ -212,9 +221,10 @@ def test_50_a_fault_fires_within_two_scrapes_and_ends_with_its_repair(watched, n
 
 def checks(watched, place):
     """{name: status} of verify's checks about the monitoring, on the second node."""
-    more = {"report_directory": str(place), "verify_collectives": False, "verify_peers": [], "verify_health": False}
+    more = {"report_directory": str(place), "verify_collectives": False, "verify_peers": []}
     options = ("-e", json.dumps({**ON, **more}))
-    watched.cluster.play("playbooks/verify.yml", *options, inventory=watched.inventory)
+    run = watched.cluster.play("playbooks/verify.yml", *options, inventory=watched.inventory)
+    assert (place / "verify.json").exists(), run.output[-6000:]
     document = json.loads((place / "verify.json").read_text(encoding="utf-8"))
     found = document["nodes"][watched.nodes[1]]["checks"]
     return {one["name"]: one["status"] for one in found if one["name"].startswith("monitoring_")}
@@ -243,9 +253,7 @@ def test_70_a_node_that_left_is_watched_no_more(watched):
 def test_80_removed_nothing_of_it_is_left(watched):
     watched.play(OFF)
     for node in watched.nodes:
-        left = watched.on(
-            node, "find /etc/allreduce /etc/systemd /var/lib/allreduce -name '*monitoring*' -o -path '*prometheus*'"
-        )
+        left = watched.on(node, f"find /etc /var/lib/allreduce -type f {OURS}")
         assert left.split() == []
         active = watched.on(
             node, "systemctl is-active prometheus prometheus-alertmanager prometheus-node-exporter", check=False
@@ -253,4 +261,21 @@ def test_80_removed_nothing_of_it_is_left(watched):
         assert "active" not in active.replace("inactive", "").split()
         assert all(f":{port}" not in watched.on(node, "ss -Hltn") for port in PORTS)
     changes, _run = watched.play(OFF)
+    assert set(changes.values()) == {0}
+
+
+def test_90_a_host_that_only_watches_has_no_plan_and_is_taken_back_with_the_nodes(watched):
+    first, second = watched.nodes
+    apart = watched.group([first], second)
+    changes, _run = watched.play(ON, inventory=apart)
+    assert all(changes[node] for node in watched.nodes)
+    time.sleep(3 * INTERVAL)
+    assert watched.query("up{job='node'}".replace("'", "%22"), second) == {first: "1"}
+    again, run = watched.play(ON, inventory=apart)
+    assert set(again.values()) == {0}, run.output[-6000:]
+    watched.play(OFF, inventory=apart)
+    for node in watched.nodes:
+        assert watched.on(node, f"find /etc /var/lib/allreduce -type f {OURS}") == ""
+    assert ":9090" not in watched.on(second, "ss -Hltn")
+    changes, _run = watched.play(OFF, inventory=apart)
     assert set(changes.values()) == {0}

@@ -99,15 +99,21 @@ def reloaded(host: Host) -> list[dict[str, Any]]:
 
 
 def removed(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what goes with the role: services that run or start with the host, and files."""
+    """Return what goes with the role: services that run or start with the host, and files, last the record.
+
+    Files are named one by one: a site may have rules of its own beside ours.
+    """
     services = (facts.get("gpu_node_state") or {}).get("services") or {}
     known = {name: services.get(name) or {} for name in known_services()}
-    drop_ins = [f"/etc/systemd/system/{name}.service.d/allreduce.conf" for name in known]
+    files = [
+        *(f"/etc/systemd/system/{name}.service.d/allreduce.conf" for name in known),
+        *(REPOSITORY, grafana.SOURCE, grafana.PROVIDER, RULES, PROMETHEUS, ALERTMANAGER, units.COUNTERS),
+        *(configuration.PASSWORD_FILE, configuration.WEB),
+        *(f"{configuration.TARGETS}/{job}.json" for job in configuration.JOBS),
+        *(f"{grafana.DASHBOARDS}/{path.name}" for path in sorted(grafana.OURS.glob("*.json"))),
+        RECORD,
+    ]
     return {
         "services": [name for name, one in known.items() if one.get("enabled") or one.get("active")],
-        "files": [
-            {"path": path, "state": "absent"} for path in (*drop_ins, REPOSITORY, grafana.SOURCE, grafana.PROVIDER)
-        ],
-        "record": RECORD,
-        "directory": configuration.DIRECTORY,
+        "files": [{"path": path, "state": "absent"} for path in files],
     }

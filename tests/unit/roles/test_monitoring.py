@@ -54,7 +54,7 @@ def test_what_is_there_goes(tmp_path):
     running = {"prometheus": {"enabled": True, "active": True, "outdated": False}}
     run = play(tmp_path, recorded=True, services=running)
     assert run.status == 0, run.output
-    assert modules(run) == ["config_files", "file", "config_files"]
+    assert modules(run) == ["config_files"]
     assert "+++ after: service prometheus" in run.output
 
 
@@ -98,3 +98,8 @@ def test_the_defaults_are_those_of_the_role():
 
 def test_a_node_tells_of_every_service():
     assert set(known_services()) <= set(WATCHED)
+
+
+def test_the_exporter_reads_where_the_health_check_writes():
+    text = (CHECKOUT / "roles" / "health" / "defaults" / "main.yml").read_text(encoding="utf-8")
+    assert yaml.safe_load(text)["health_textfile_directory"] == DEFAULTS["monitoring_textfile_directory"]

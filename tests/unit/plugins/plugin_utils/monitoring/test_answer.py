@@ -24,6 +24,7 @@ from ansible_collections.allreduce.gpu.plugins.plugin_utils.monitoring.answer im
     is_recorded,
 )
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.monitoring.configuration import DIRECTORY, secrets
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.monitoring.content import removed
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.monitoring.password import password_hash
 
 from tests.support.prometheus import program, promtool
@@ -305,3 +306,12 @@ def test_a_grafana_that_is_there_gets_its_dashboards():
     assert found["/etc/grafana/provisioning/datasources/allreduce.yml"]["group"] == "grafana"
     told = answer("ctl", wanted, GROUPS, facts(packages={**PACKAGES, "grafana": "11.0"}))["reloaded"]
     assert [one["state"] for one in told] == ["reloaded", "reloaded", "restarted"]
+
+
+def test_whatever_is_written_goes_again_and_nothing_else():
+    gone = [one["path"] for one in removed(facts())["files"]]
+    hosts = inventory(monitoring_grafana=True)
+    grafana = {**PACKAGES, "grafana": "11.0"}
+    ours = {**written("ctl", hosts, packages=grafana), **written("gpu-1", hosts, stack=NVIDIA)}
+    assert set(ours) <= set(gone) and gone[-1] == "/var/lib/allreduce/monitoring.json"
+    assert removed(facts(services=STOPPED))["services"] == ["prometheus-node-exporter"]
