@@ -80,6 +80,13 @@ def properties(session):
 
 
 @nox.session(tags=["all"])
+def survey(session):
+    """10,000 random questions to the resolver: every plan is checked, everything that a refusal proposes is tried."""
+    session.env["SURVEY_QUESTIONS"] = "10000"
+    _pytest(session, "survey", "-s", "tests/unit/plugins/plugin_utils/stack/test_survey.py", *session.posargs)
+
+
+@nox.session(tags=["all"])
 def published(session):
     """Which published releases the tables lack: the only tests that ask the package index."""
     _pytest(session, "published", "tests/published", *session.posargs)

@@ -413,17 +413,25 @@ conflicts:
       description: The options that clash.
       type: list
       elements: str
+    reasons:
+      description: Why they clash, one sentence for each rule.
+      type: list
+      elements: str
     reason:
-      description: Why they clash.
+      description: The same as text.
       type: str
+    alternatives:
+      description: What to change instead; each was tried and is enough for the whole request. A null leaves something out.
+      type: list
+      elements: dict
     suggestion:
-      description: What to set instead.
+      description: The same as text, and what the host would have to be where no request helps.
       type: str
     source:
       description: Where the rule comes from.
       type: str
 suggestion:
-  description: The nearest request that resolves; null when there is a stack, or when nothing would help.
+  description: The nearest request that resolves; null when there is a stack, or when no request resolves on this host.
   returned: always
   type: dict
   contains:

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""`make bench`: the cost of a no-change `site` run, on the demo's hosts and on one that takes everything; and of growth."""
+"""`make bench`: the cost of a no-change `site` run, on the demo's hosts and on one that takes everything; of growth; and of a question to the resolver."""
 
 import argparse
 import sys
@@ -10,7 +10,7 @@ from pathlib import Path
 from tests.lab import demo, hosts
 from tests.lab.progress import LabError, say
 
-from . import growth
+from . import growth, questions
 from .measure import floor, inventory_of, playbook
 
 FULL = Path(__file__).with_name("full_host.yml")
@@ -46,7 +46,17 @@ def _growth_everything(_nodes):
     return growth.measure(growth.EVERYTHING)
 
 
-PARTS = {"steady": _steady, "everything": _everything, "growth": _growth, "growth-everything": _growth_everything}
+def _questions(_nodes):
+    return questions.measure()
+
+
+PARTS = {
+    "questions": _questions,
+    "steady": _steady,
+    "everything": _everything,
+    "growth": _growth,
+    "growth-everything": _growth_everything,
+}
 
 
 def _demo(nodes):

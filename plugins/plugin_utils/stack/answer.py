@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TypedDict
 
 from .model import Part
@@ -17,7 +18,9 @@ class Conflict(TypedDict):
     rules: list[str]
     between: list[str]  # names of the wishes and facts
     values: dict[str, str]
+    reasons: list[str]  # one sentence for each rule
     reason: str
+    alternatives: list[Mapping[str, str | None]]  # what to change, each enough for the whole request; None: left out
     suggestion: str | None
     source: str
 

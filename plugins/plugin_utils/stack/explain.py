@@ -5,120 +5,82 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 
 from .answer import Answer, Conflict
+from .blame import Part, keep
+from .hosts import other_hosts
 from .interpreters import INTERPRETER, PYTHONS
 from .judge import Judge, Session
 from .model import Problem, Slot, Solution
-from .rule import REGISTRY, Rule
+from .nearest import Relaxed, relax
+from .rule import FACTS, REGISTRY, Rule
 from .search import solve
-from .suggest import instead
 from .versions import version
-
-# What a user can give up on is a wish; what only can be looked at is a fact. Facts are taken away first while looking
-# for the smallest set, so that a fact is blamed only when no set of wishes clashes by itself.
-Part = tuple[str, str]
-MOST = 5
+from .wording import advice_text, sentences
 
 
-def parts_of(problem: Problem) -> list[Part]:
-    """Return everything that could be part of a conflict, facts first."""
-    facts = [("gpus", gpu.model) for gpu in problem.gpus] + [("kernels", release) for release in problem.kernels]
-    facts += [("os", ""), ("arch", ""), ("ansible_core", "")]
-    shared = [("environments", "one")] if problem.environments == "one" and len(problem.frameworks) > 1 else []
-    return facts + shared + sorted(problem.wishes.items())
+def conflicts(
+    session: Session, problem: Problem, found: Sequence[Sequence[Part]], joint: Relaxed | None
+) -> list[Conflict]:
+    """Return conflicts in the shape users get them; joint: what is proposed for all of them together."""
+    proposed: dict[str, Relaxed | None] = {}
+    for name in dict.fromkeys(name for parts in found for name, _value in parts):
+        if problem.wishes.get(name, "latest") != "latest":
+            proposed[name] = relax(session, problem, [name])
+    return [describe(session, problem, parts, proposed, joint) for parts in found]
 
 
-def keep(problem: Problem, parts: Iterable[Part]) -> Problem:
-    """Return the problem that is left with only these parts."""
-    parts = set(parts)
-    names = {name for name, _value in parts}
-    wishes = {name: wish for name, wish in problem.wishes.items() if name in names}
-    needed = {"pytorch"} if "pytorch" not in problem.wishes or {"horovod", "pytorch_index"} & set(wishes) else set()
-    if {"python", INTERPRETER} & set(wishes):
-        needed |= set(problem.frameworks[:1])  # in some version: without a framework there is no environment
-    frameworks = tuple(name for name in problem.frameworks if name in wishes or name in needed)
-    return replace(
-        problem,
-        os=problem.os if "os" in names else None,
-        arch=problem.arch if "arch" in names else None,
-        gpus=tuple(gpu for gpu in problem.gpus if ("gpus", gpu.model) in parts),
-        kernels=tuple(release for release in problem.kernels if ("kernels", release) in parts),
-        ansible_core=problem.ansible_core if "ansible_core" in names else None,
-        wishes=wishes,
-        frameworks=frameworks,
-        environments=problem.environments if ("environments", "one") in parts else "split",
-    )
-
-
-def smallest_conflict(session: Session, problem: Problem, parts: Sequence[Part]) -> list[Part]:
-    """Return a set of parts that clashes while every smaller one works: take away whatever is not needed for the clash."""
-    kept = list(parts)
-    for part in parts:
-        without = [one for one in kept if one != part]
-        if solve(session, keep(problem, without)) is None:
-            kept = without
-    return kept
-
-
-def conflicts(session: Session, problem: Problem) -> list[Conflict]:
-    """Return every smallest conflict found by taking parts of the ones already found out of the question; five at most."""
-    found: list[list[Part]] = []
-    open_questions = [parts_of(problem)]
-    seen: set[frozenset[Part]] = set()
-    while open_questions and len(found) < MOST and len(seen) < 40:
-        parts = open_questions.pop(0)
-        if frozenset(parts) in seen:
-            continue
-        seen.add(frozenset(parts))
-        if solve(session, keep(problem, parts)) is not None:
-            continue
-        known = next((one for one in found if set(one) <= set(parts)), None)
-        conflict = known or smallest_conflict(session, problem, parts)
-        if known is None:
-            found.append(conflict)
-        open_questions += [[one for one in parts if one != part] for part in conflict]
-    return [describe(session, problem, conflict) for conflict in found]
-
-
-def describe(session: Session, problem: Problem, parts: Sequence[Part]) -> Conflict:
-    """Return a conflict in the shape users get it."""
+def describe(
+    session: Session,
+    problem: Problem,
+    parts: Sequence[Part],
+    proposed: Mapping[str, Relaxed | None],
+    joint: Relaxed | None,
+) -> Conflict:
+    """Return one conflict: its rules with a sentence each, and what to set instead."""
     left = keep(problem, parts)
     rules = smallest_rules(session, left)
-    reasons = [one for rule in rules for one in reasons_of(session, left, rule, rules)] or [unfillable(session, left)]
+    reasons = [reason_of(session, left, rule, rules) for rule in rules] or [unfillable(session, left)]
+    values = _values(problem, parts)
+    instead = alternatives(sorted(values), proposed, joint)
+    hints = [rule.hint for rule in rules if rule.hint]
+    if not instead or set(values) <= set(FACTS):
+        hints += other_hosts(session, problem, parts)
+    return {
+        "rule": rules[0].name if rules else "no-such-build",
+        "rules": [rule.name for rule in rules],
+        "between": sorted(values),
+        "values": dict(sorted(values.items())),
+        "reasons": reasons,
+        "reason": sentences(reasons),
+        "alternatives": instead,
+        "suggestion": "; or ".join([*map(advice_text, instead), *hints]) or None,
+        "source": ", ".join(dict.fromkeys(source for rule in rules for source in rule.sources)),
+    }
+
+
+def _values(problem: Problem, parts: Sequence[Part]) -> dict[str, str]:
+    """Return what was asked for or found, by the name of the wish or fact."""
     values: dict[str, str] = {}
     for name, value in parts:
         if name == "os":
             value = f"{problem.system['id']} {problem.system['version']}"
         value = value or str(getattr(problem, name))
         values[name] = f"{values[name]}, {value}" if name in values else value
-    hints = [rule.hint for rule in rules if rule.hint]
-    if len(left.gpus) > 1:
-        hints.append("put these GPUs into different hosts")
-    return {
-        "rule": rules[0].name if rules else "no-such-build",
-        "rules": [rule.name for rule in rules],
-        "between": sorted(values),
-        "values": dict(sorted(values.items())),
-        "reason": "; ".join(dict.fromkeys(reasons)),
-        "suggestion": "; or ".join([*alternatives(session, left), *hints]) or None,
-        "source": ", ".join(dict.fromkeys(source for rule in rules for source in rule.sources)),
-    }
+    return values
 
 
-def alternatives(session: Session, problem: Problem) -> list[str]:
-    """Return for every wish of a conflict alone what it could be instead."""
-    found = []
-    for name in sorted(problem.wishes):
-        left = problem.without_wishes(name)
-        solution = solve(session, left)
-        value = instead(solution, name) if solution else None
-        if value:
-            found.append(f"set {name} to {value}")
-    return found
+def alternatives(
+    names: Sequence[str], proposed: Mapping[str, Relaxed | None], joint: Relaxed | None
+) -> list[Mapping[str, str | None]]:
+    """Return what to change, each enough for the whole request: one wish of the conflict, else all that takes changes."""
+    found = [one.changes for name in names if (one := proposed.get(name))]
+    if not found and joint and set(joint.changes) & set(names):
+        return [joint.changes]
+    return list(found)
 
 
 def smallest_rules(session: Session, problem: Problem) -> list[Rule]:
@@ -172,14 +134,14 @@ def _no_python(problem: Problem) -> str:
     return f"environments are made with Python {have[0]} to {have[-1]}, not with {wish}"
 
 
-def reasons_of(session: Session, problem: Problem, rule: Rule, rules: Sequence[Rule]) -> list[str]:
-    """Return what a rule says about the stack one would get if only this rule were not; one sentence per kind of GPU."""
+def reason_of(session: Session, problem: Problem, rule: Rule, rules: Sequence[Rule]) -> str:
+    """Return what a rule says about the stack one would get if only this rule were not, in one sentence for all kinds of GPUs."""
     judge = Judge(session, problem, [rule])
-    said = []
+    said: list[str] = []
     for solution in _solutions_without(session, problem, rule, rules):
         pools = [[one for slot, one in solution.items() if slot.component == kind] for kind in rule.choices]
-        said += [reason for chosen in product(*pools) for reason in judge.reasons(rule, *chosen)][:1]
-    return list(dict.fromkeys(said))
+        said += [reason for chosen in product(*pools) for reason in judge.reasons(*chosen)][:1]
+    return ", and ".join(dict.fromkeys(said)) or f"rule {rule.name} objects"
 
 
 def _solutions_without(session: Session, problem: Problem, rule: Rule, rules: Sequence[Rule]) -> Iterable[Solution]:

@@ -1,22 +1,77 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Applying the rules to a problem, and remembering what they said."""
+"""Applying the rules: which candidates go together, each verdict found once."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import product
 
 from . import rules_frameworks, rules_host, rules_pairs
 from .candidates import READS, candidates
 from .model import AnyCandidate, Kind, Problem, Slot
-from .rule import REGISTRY, Context, Rule
+from .rule import FACTS, REGISTRY, Context, Rule
 from .tables import Tables
 
 # Importing these registers their rules.
 RULE_MODULES = (rules_frameworks, rules_host, rules_pairs)
+Pool = list[AnyCandidate]
+
+
+class Clause:
+    """A rule with the facts it looks at, one of each kind; compared by identity, for speed."""
+
+    def __init__(self, context: Context, rule: Rule, facts: tuple[AnyCandidate, ...]) -> None:
+        self.context, self.rule, self.facts = context, rule, facts
+        self._said: dict[tuple[AnyCandidate, ...], str | None] = {}
+
+    def reason(self, *chosen: AnyCandidate) -> str | None:
+        """Return why the rule objects to these candidates, which may come in any order."""
+        if chosen not in self._said:
+            looked_at = {one.component: one for one in (*self.facts, *chosen)}
+            self._said[chosen] = self.rule.check(self.context, *(looked_at[kind] for kind in self.rule.scope))
+        return self._said[chosen]
+
+
+Clauses = tuple[Clause, ...]
+
+
+class Relation:
+    """Which of one pool goes together with which of another; a set of candidates is a number with their bits."""
+
+    def __init__(self, clauses: Clauses, here: Pool, there: Pool) -> None:
+        self._clauses, self._here, self._there = clauses, here, there
+        self._good, self._known = [0] * len(here), [0] * len(here)
+
+    def supported(self, here: int, there: int) -> int:
+        """Return those there that something here goes together with; pairs are judged as far as that takes."""
+        missing = there
+        for place in bits(here):
+            unknown = missing & ~self._known[place]
+            if unknown:
+                self._judge(place, unknown)
+            missing &= ~self._good[place]
+            if not missing:
+                break
+        return there & ~missing
+
+    def _judge(self, place: int, unknown: int) -> None:
+        mine = self._here[place]
+        for other in bits(unknown):
+            theirs = self._there[other]
+            if not any(clause.reason(mine, theirs) for clause in self._clauses):
+                self._good[place] |= 1 << other
+        self._known[place] |= unknown
+
+
+def bits(number: int) -> Iterator[int]:
+    """Yield the places of the bits of a number, the lowest first."""
+    while number:
+        low = number & -number
+        yield low.bit_length() - 1
+        number ^= low
 
 
 class Session:
@@ -24,13 +79,13 @@ class Session:
 
     def __init__(self, tables: Tables) -> None:
         self.tables = tables
-        self._candidates: dict[tuple[object, ...], list[AnyCandidate]] = {}
-        self._facts: dict[tuple[Kind, str, str], AnyCandidate] = {}
-        # Keys: the name of a rule and what it looked at; what the rules hold for and look at.
-        self.verdicts: dict[Context, dict[tuple[str | AnyCandidate, ...], str | None]] = {}
-        self.pairs: dict[tuple[object, ...], dict[tuple[AnyCandidate, ...], bool]] = {}
+        self._pools: dict[tuple[object, ...], Pool] = {}
+        self._same: dict[tuple[object, ...], AnyCandidate] = {}
+        self._clauses: dict[tuple[object, ...], Clause] = {}
+        self._relations: dict[tuple[object, ...], Relation] = {}
+        self._alone: dict[tuple[object, ...], int] = {}
 
-    def candidates(self, problem: Problem, slot: Slot) -> list[AnyCandidate]:
+    def candidates(self, problem: Problem, slot: Slot) -> Pool:
         """Return the candidates for a slot; the same ones for problems that do not differ in what makes them."""
         wishes = tuple(problem.wishes.get(name) for name in READS[slot.component])
         key = (
@@ -42,14 +97,19 @@ class Session:
             problem.permitted_build,
             problem.owner,
         )
-        if key not in self._candidates:
-            self._candidates[key] = candidates(self.tables, problem, slot)
-        return self._candidates[key]
+        if key not in self._pools:
+            self._pools[key] = [self._interned(one) for one in candidates(self.tables, problem, slot)]
+        return self._pools[key]
+
+    def _interned(self, one: AnyCandidate) -> AnyCandidate:
+        """Return the candidate that was made before of the same row, so that what was said of it holds for this one."""
+        key = (one.component, one.version, one.variant, *_details(one))
+        return self._same.setdefault(key, one)
 
     def facts(self, problem: Problem) -> dict[Kind, list[AnyCandidate]]:
         """Return the facts of a problem; equal facts of other problems are the same candidates."""
         return {
-            kind: [self._facts.setdefault((kind, one.version, _generation(one)), one) for one in found]
+            kind: [self._same.setdefault((kind, one.version, _generation(one)), one) for one in found]
             for kind, found in problem.facts().items()
         }
 
@@ -57,6 +117,36 @@ class Session:
         """Return what rules may look at beside candidates."""
         asked = frozenset(problem.wishes) & {"cuda"}
         return Context(self.tables, problem.accelerator, problem.wheels, asked, problem.forward_compat, problem.fabric)
+
+    def clause(self, context: Context, rule: Rule, facts: tuple[AnyCandidate, ...]) -> Clause:
+        """Return the one clause of a rule and these facts."""
+        key = (context, rule, facts)
+        if key not in self._clauses:
+            self._clauses[key] = Clause(context, rule, facts)
+        return self._clauses[key]
+
+    def relation(self, clauses: Clauses, here: Pool, there: Pool) -> Relation:
+        """Return the one relation of two pools under these clauses."""
+        key = (clauses, id(here), id(there))
+        if key not in self._relations:
+            self._relations[key] = Relation(clauses, here, there)
+        return self._relations[key]
+
+    def alone(self, clauses: Clauses, pool: Pool) -> int:
+        """Return the candidates of a pool that none of these clauses objects to."""
+        key = (clauses, id(pool))
+        if key not in self._alone:
+            good = (not any(clause.reason(one) for clause in clauses) for one in pool)
+            self._alone[key] = sum(1 << place for place, fine in enumerate(good) if fine)
+        return self._alone[key]
+
+
+def _details(one: AnyCandidate) -> tuple[object, ...]:
+    """Return what tells candidates of one version and variant apart."""
+    row = one.row if one.component in ("driver", "pytorch", "python") and not one.absent else {}
+    archive, suite = row.get("archive") or {}, row.get("suite") or {}
+    driver = (archive.get("id"), archive.get("version"), suite.get("suite"), row.get("moves"), row.get("known"))
+    return (*driver, row.get("plain"), row.get("path"))
 
 
 def _generation(one: AnyCandidate) -> str:
@@ -68,43 +158,31 @@ class Judge:
     """The rules of one problem."""
 
     def __init__(self, session: Session, problem: Problem, rules: Iterable[Rule] | None = None) -> None:
-        self.context = session.context(problem)
-        self.facts = session.facts(problem)
-        self._said = session.verdicts.setdefault(self.context, {})
-        facts = tuple(one for found in self.facts.values() for one in found)
-        # Which rules hold depends on what is planned; verdicts of a selection of rules are of no use to others.
-        self._pairs = session.pairs.setdefault((self.context, facts, problem.frameworks), {}) if rules is None else {}
-        self._rules: dict[tuple[Kind, ...], list[Rule]] = {}
+        context, facts = session.context(problem), session.facts(problem)
+        found: dict[tuple[Kind, ...], list[Clause]] = {}
         for rule in REGISTRY if rules is None else rules:
-            if not rule.needs or rule.needs in problem.frameworks:
+            if rule.needs and rule.needs not in problem.frameworks:
+                continue
+            for looked_at in product(*(facts.get(kind, []) for kind in rule.scope if kind in FACTS)):
                 for kinds in dict.fromkeys((rule.choices, rule.choices[::-1])):
-                    self._rules.setdefault(kinds, []).append(rule)
+                    found.setdefault(kinds, []).append(session.clause(context, rule, looked_at))
+        self._clauses = {kinds: tuple(clauses) for kinds, clauses in found.items()}
 
-    def reasons(self, rule: Rule, *chosen: AnyCandidate) -> Iterable[str]:
-        """Yield why a rule objects to these candidates, for every combination of the facts it looks at."""
-        by_kind = {one.component: [one] for one in chosen}
-        pools: list[Sequence[AnyCandidate]] = [by_kind.get(kind) or self.facts.get(kind, []) for kind in rule.scope]
-        for combination in product(*pools):
-            key: tuple[str | AnyCandidate, ...] = (rule.name, *combination)
-            if key not in self._said:
-                self._said[key] = rule.check(self.context, *combination)
-            said = self._said[key]
+    def clauses(self, *kinds: Kind) -> Clauses:
+        """Return the clauses about exactly these kinds of candidates."""
+        return self._clauses.get(kinds, ())
+
+    def reasons(self, *chosen: AnyCandidate) -> Iterable[str]:
+        """Yield why rules about exactly these components object; without arguments, why the facts clash."""
+        for clause in self.clauses(*(one.component for one in chosen)):
+            said = clause.reason(*chosen)
             if said:
                 yield said
 
-    def accepts(self, *chosen: AnyCandidate) -> bool:
-        """Return whether no rule about exactly these components objects; without arguments, whether the facts agree."""
-        verdict = self._pairs.get(chosen)
-        if verdict is None:
-            rules = self._rules.get(tuple(one.component for one in chosen), ())
-            verdict = not any(True for rule in rules for _reason in self.reasons(rule, *chosen))
-            self._pairs[chosen] = self._pairs[chosen[::-1]] = verdict
-        return verdict
-
-    def related(self, one: Slot, other: Slot) -> bool:
-        """Return whether a rule looks at both slots, and they can see each other."""
+    def between(self, one: Slot, other: Slot) -> Clauses:
+        """Return the clauses about two slots; none where they cannot see each other."""
         alone = bool(one.environment and other.environment) and one.environment != other.environment
-        return one != other and not alone and (one.component, other.component) in self._rules
+        return () if one == other or alone else self.clauses(one.component, other.component)
 
 
 @lru_cache(maxsize=2)

@@ -84,11 +84,13 @@ class Owner(NamedTuple):
 class Problem:
     """Facts of a host and the wishes of its user; explain.py takes parts of both away.
 
-    Six things are decided once from the whole question, so that taking a fact away while looking for the smallest
+    Five things are decided once from the whole question, so that taking a fact away while looking for the smallest
     conflict leaves the rest of the question as it was: accelerator, has_driver, forward_compat (whether every GPU may
-    run the cuda-compat package), wheels (the architecture wheels are looked at for), permitted_build (the build of
+    run the cuda-compat package), permitted_build (the build of
     PyTorch that is asked for: it may be one that would not be taken unasked, such as the CPU's on a host with GPUs) and
-    fabric (the services that GPUs behind NVSwitches need); owner is a fact that nobody would take away.
+    fabric (the services that GPUs behind NVSwitches need); owner is a fact that nobody would take away. wheels: the
+    architecture wheels are looked at for, None where any would do; bare_environment: whether there is an environment
+    when no framework asks for one.
     """
 
     os: DistroRow | None
@@ -100,12 +102,13 @@ class Problem:
     accelerator: Accelerator
     has_driver: bool
     forward_compat: bool = False
-    wheels: Arch = "x86_64"
+    wheels: Arch | None = "x86_64"
     permitted_build: str | None = None
     ansible_core: str | None = None
     suites: tuple[str, ...] | None = None
     fabric: frozenset[Service] = frozenset()
     owner: Owner | None = None
+    bare_environment: bool = False
     kernels: tuple[str, ...] = ()  # that the module is built for, as far as some driver does not build on them
 
     def without_wishes(self, *names: str) -> Problem:
@@ -119,6 +122,13 @@ class Problem:
             raise ValueError("the operating system has been taken away from this problem")
         return self.os
 
+    @property
+    def machine(self) -> Arch:
+        """Return the architecture of a problem that is a user's own, not a part of one."""
+        if self.arch is None:
+            raise ValueError("the architecture has been taken away from this problem")
+        return self.arch
+
     def environment_of(self, framework: Framework) -> str:
         """Return the environment a framework lives in; Horovod lives beside what it is built for."""
         if self.environments == "one":
@@ -129,7 +139,10 @@ class Problem:
 
     def environment_names(self) -> list[str]:
         """Return the names of the environments that the frameworks live in."""
-        return sorted({self.environment_of(name) for name in self.frameworks}, key=("main", *FRAMEWORKS).index)
+        found = {self.environment_of(name) for name in self.frameworks} or (
+            {"main"} if self.bare_environment else set()
+        )
+        return sorted(found, key=("main", *FRAMEWORKS).index)
 
     def slots(self) -> list[Slot]:
         """Return every slot of this problem, in the order they are decided."""

@@ -225,7 +225,7 @@ def repository_result(tables: Tables, problem: Problem) -> Part:
     """Return NVIDIA's repository for the host: where it is and which key signs it."""
     subject, slug = tables.subjects["repositories"], problem.system["repository"]
     row = tables.known("repositories", slug=slug)
-    directory = subject["arch_directories"][problem.wheels]
+    directory = subject["arch_directories"][problem.machine]
     url = f"{subject['base_url']}{slug}/{directory}/"
     return {
         "slug": slug,

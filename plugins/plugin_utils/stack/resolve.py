@@ -9,13 +9,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from .answer import Answer
+from .blame import blamed
 from .explain import conflicts
 from .inputs import make_problem
 from .judge import session_for
 from .model import Part
 from .result import build_stack, inputs_of
 from .search import solve
-from .suggest import suggestion
+from .suggest import nearest, suggestion
 from .tables import Tables, load
 
 
@@ -41,5 +42,7 @@ def choose(question: Mapping[str, Any], tables: Tables) -> tuple[Part | None, Pa
 def refuse(question: Mapping[str, Any], tables: Tables) -> Answer:
     """Return what resolve returns for a question without a stack: the minimal conflicts and what would resolve them."""
     problem, session = make_problem(tables, question), session_for(tables)
-    found = conflicts(session, problem)
-    return {"stack": None, "conflicts": found, "suggestion": suggestion(session, problem, found), "warnings": []}
+    found = blamed(session, problem)
+    joint = nearest(session, problem, found)
+    told = conflicts(session, problem, found, joint)
+    return {"stack": None, "conflicts": told, "suggestion": suggestion(problem, joint), "warnings": []}

@@ -23,22 +23,22 @@ Check = TypeVar("Check", bound=Callable[..., str | None])
 class Context:
     """What rules may look at beside the candidates they judge.
 
-    accelerator: cuda or cpu; arch: which wheels are looked at; asked: the components the user named, of those it
+    accelerator: cuda or cpu; arch: which wheels are looked at, None for all; asked: the components the user named, of those it
     matters for; forward_compat: whether every GPU of the host may run the cuda-compat package; fabric: the services
     that the host needs for GPUs behind NVSwitches.
     """
 
     tables: Tables
     accelerator: Accelerator = "cuda"
-    arch: Arch = "x86_64"
+    arch: Arch | None = "x86_64"
     asked: frozenset[str] = frozenset()
     forward_compat: bool = False
     fabric: frozenset[Service] = frozenset()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Rule:
-    """scope: the components it judges, in the order of its arguments after the context.
+    """One of the registry, compared by identity. scope: the components it judges, in the order of its arguments after the context.
 
     needs: a component that must be planned for the rule to hold at all. hint: what to do about the facts in a conflict.
     """

@@ -26,9 +26,10 @@ def reach(capability: str, sass: list[str] | None, ptx: str | None) -> Literal["
 
 def torch_sass(context: Context, torch: Torch) -> list[str] | None:
     """Return the compute capabilities a build holds on an architecture; aarch64 wheels hold fewer."""
+    held, on_arm = torch.row.get("sass"), context.tables.subjects["torch"]["aarch64_sass"].get(torch.variant, [])
     if context.arch == "aarch64":
-        return context.tables.subjects["torch"]["aarch64_sass"].get(torch.variant, [])
-    return torch.row.get("sass")
+        return on_arm
+    return held if context.arch or held is None else [*held, *on_arm]
 
 
 @rule("pytorch-python", "pytorch", "python", sources=("S13", "S14"))

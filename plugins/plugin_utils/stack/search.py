@@ -1,103 +1,104 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The search: fill every slot so that no rule objects, preferring early candidates of early slots."""
+"""Filling the slots: the first combination, in the order of preference, that no rule objects to.
+
+A depth-first search that keeps every slot consistent with its neighbours after each choice (maintaining arc
+consistency, Sabin and Freuder 1994): what it finds first is the lexicographically first solution.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
-from .judge import Judge, Session
-from .libraries import AbstractProvider, BaseReporter, ResolutionImpossible, Resolver
+from .judge import Judge, Relation, Session, bits
 from .model import AnyCandidate, Problem, Slot
 from .rule import Rule
 
-
-class Choice(NamedTuple):
-    """A candidate in its slot."""
-
-    slot: Slot
-    candidate: AnyCandidate
+# The slots to decide before the others, each with what its candidates are sorted by; None forbids a candidate.
+Wanted = Sequence[tuple[Slot, Callable[[AnyCandidate], Any]]]
+Alive = list[int]
 
 
-class Demand(NamedTuple):
-    """That a slot be filled, and, when because is given, with something that goes together with it."""
+class Network:
+    """The slots of a problem, what may fill them, and what goes together."""
 
-    slot: Slot
-    because: Choice | None = None
+    def __init__(self, session: Session, problem: Problem, rules: Iterable[Rule] | None = None) -> None:
+        judge = Judge(session, problem, rules)
+        self.slots = problem.slots()
+        self.pools = [session.candidates(problem, slot) for slot in self.slots]
+        self.alive: Alive = [
+            session.alone(judge.clauses(slot.component), pool)
+            for slot, pool in zip(self.slots, self.pools, strict=True)
+        ]
+        self._agreed = not any(True for _reason in judge.reasons())
+        self._neighbours: list[list[tuple[int, Relation]]] = [
+            [
+                (there, session.relation(clauses, self.pools[here], self.pools[there]))
+                for there, other in enumerate(self.slots)
+                if (clauses := judge.between(one, other))
+            ]
+            for here, one in enumerate(self.slots)
+        ]
+
+    def narrowed(self, alive: Alive, changed: Iterable[int] | None = None) -> Alive | None:
+        """Return what is left where every candidate has a partner in every other slot; None when a slot runs empty."""
+        if not self._agreed or not all(alive):
+            return None
+        alive, queue = list(alive), list(range(len(alive)) if changed is None else changed)
+        while queue:
+            here = queue.pop(0)
+            for there, relation in self._neighbours[here]:
+                left = relation.supported(alive[here], alive[there])
+                if left == alive[there]:
+                    continue
+                if not left:
+                    return None
+                alive[there] = left
+                if there not in queue:
+                    queue.append(there)
+        return alive
+
+    def fill(self, alive: Alive, order: list[tuple[int, list[int] | None]]) -> Alive | None:
+        """Return one candidate for each slot, each as early as those before it allow.
+
+        order: slots with the places of their candidates in the order of preference; None: as they stand in the pool
+        """
+        if not order:
+            return alive
+        here, preferred = order[0]
+        for place in bits(alive[here]) if preferred is None else preferred:
+            if not alive[here] >> place & 1:
+                continue
+            chosen = list(alive)
+            chosen[here] = 1 << place
+            left = chosen if chosen == alive else self.narrowed(chosen, [here])
+            found = self.fill(left, order[1:]) if left else None
+            if found:
+                return found
+        return None
+
+    def preferences(self, wanted: Wanted) -> list[tuple[int, list[int] | None]]:
+        """Return the order to decide in: what is wanted first, then the slots as they are."""
+        first: list[tuple[int, list[int] | None]] = []
+        for slot, key in wanted:
+            here = self.slots.index(slot)
+            keys = {place: key(one) for place, one in enumerate(self.pools[here])}
+            first.append((here, sorted((place for place in keys if keys[place] is not None), key=keys.__getitem__)))
+        return first + [(here, None) for here in range(len(self.slots)) if here not in dict(first)]
 
 
-if TYPE_CHECKING:
-    View = AbstractProvider[Demand, Choice, Slot]
-else:
-    View = AbstractProvider  # generic from resolvelib 1.1 on only
-
-
-class Provider(View):
-    """resolvelib's view of a problem: slots are its identifiers, demands its requirements."""
-
-    def __init__(self, judge: Judge, slots: list[Slot], pools: Mapping[Slot, list[AnyCandidate]]) -> None:
-        self.judge, self.slots, self.pools = judge, slots, pools
-
-    def identify(self, requirement_or_candidate: Demand | Choice) -> Slot:
-        """Return the slot that something is about."""
-        return requirement_or_candidate.slot
-
-    def get_preference(
-        self, identifier: Slot, resolutions: object, candidates: object, information: object, backtrack_causes: object
-    ) -> int:
-        """Return the place of a slot in the order they are decided."""
-        return self.slots.index(identifier)
-
-    def find_matches(
-        self,
-        identifier: Slot,
-        requirements: Mapping[Slot, Iterator[Demand]],
-        incompatibilities: Mapping[Slot, Iterator[Choice]],
-    ) -> list[Choice]:
-        """Return what could still fill a slot, the preferred first."""
-        demands, bad = list(requirements[identifier]), {one.candidate for one in incompatibilities[identifier]}
-        choices = (Choice(identifier, one) for one in self.pools[identifier] if one not in bad)
-        return [one for one in choices if all(self.is_satisfied_by(demand, one) for demand in demands)]
-
-    def is_satisfied_by(self, requirement: Demand, candidate: Choice) -> bool:
-        """Return whether a choice goes together with what asks for its slot."""
-        return requirement.because is None or self.judge.accepts(requirement.because.candidate, candidate.candidate)
-
-    def get_dependencies(self, candidate: Choice) -> list[Demand]:
-        """Return a demand on every slot that a rule looks at together with this one."""
-        return [Demand(slot, candidate) for slot in self.slots if self.judge.related(slot, candidate.slot)]
-
-
-def supported(judge: Judge, pools: dict[Slot, list[AnyCandidate]]) -> bool:
-    """Drop candidates that nothing in some other slot goes together with; False when a slot runs empty.
-
-    The search itself then hardly ever has to go back.
-    """
-    pairs = [(one, other) for one in pools for other in pools if judge.related(one, other)]
-    shrunk = True
-    while shrunk and all(pools.values()):
-        shrunk = False
-        for one, other in pairs:
-            kept = [mine for mine in pools[one] if any(judge.accepts(mine, theirs) for theirs in pools[other])]
-            shrunk = shrunk or len(kept) < len(pools[one])
-            pools[one] = kept
-    return all(pools.values())
-
-
-def solve(session: Session, problem: Problem, rules: Iterable[Rule] | None = None) -> dict[Slot, AnyCandidate] | None:
+def solve(
+    session: Session, problem: Problem, rules: Iterable[Rule] | None = None, wanted: Wanted = ()
+) -> dict[Slot, AnyCandidate] | None:
     """Return the preferred way to fill every slot, or None when there is none."""
-    judge = Judge(session, problem, rules)
-    if not judge.accepts():
+    network = Network(session, problem, rules)
+    alive = network.narrowed(network.alive)
+    found = network.fill(alive, network.preferences(wanted)) if alive else None
+    if not found:
         return None
-    slots = problem.slots()
-    pools = {slot: [one for one in session.candidates(problem, slot) if judge.accepts(one)] for slot in slots}
-    if not supported(judge, pools):
-        return None
-    resolver: Resolver[Demand, Choice, Slot] = Resolver(Provider(judge, slots, pools), BaseReporter())
-    try:
-        result = resolver.resolve([Demand(slot) for slot in slots], max_rounds=20000)
-    except ResolutionImpossible:
-        return None
-    return {slot: choice.candidate for slot, choice in result.mapping.items()}
+    return {
+        slot: pool[chosen.bit_length() - 1]
+        for slot, pool, chosen in zip(network.slots, network.pools, found, strict=True)
+    }

@@ -1,109 +1,122 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The nearest request that works: as few wishes given up as possible, then the newest versions."""
+"""The nearest request that works: near versions before wishes given up, as few changes as possible, the nearest ones."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 
-from .answer import Conflict, Suggestion
+from .answer import Suggestion
+from .blame import Part
 from .interpreters import INTERPRETER
 from .judge import Session
-from .kinds import on_host
 from .libraries import Version
-from .model import FRAMEWORKS, ORDER, AnyCandidate, Problem, Solution
+from .model import FRAMEWORKS, ORDER, Problem, Solution
+from .nearest import OPTIONAL, Relaxed, needs_no_pytorch, relax
+from .owner import VENDOR
 from .search import solve
 from .versions import version
 
-# A part of a problem, what solves it, and the wishes given up.
-Relaxed = tuple[Problem, Solution, tuple[str, ...]]
+# A wish that gets another value, or a component that is left out.
+Option = tuple[str, bool]
+# Changes at a time, and questions to the search, before all that can be given up is given up.
+MOST_CHANGES, MOST_QUESTIONS = 4, 160
 
 
-def suggestion(session: Session, problem: Problem, found: Sequence[Conflict]) -> Suggestion | None:
-    """Return the request to make instead, what changes, and in one sentence what would work; None when nothing would."""
-    relaxed = _with_fewer_wishes(session, problem, found)
-    if relaxed is None:
+def nearest(session: Session, problem: Problem, found: Sequence[Sequence[Part]]) -> Relaxed | None:
+    """Return what works with the fewest components left out, then the fewest and the nearest changes; None when nothing works."""
+    conflicts = [{name for name, _value in parts} for parts in found]
+    if not _can_work(session, problem):
         return None
-    left, solution, given_up = relaxed
-    request = dict(left.wishes)
-    changes = {name: instead(solution, name) for name in given_up}
-    request.update({name: value for name, value in changes.items() if value and name != "environments"})
-    request.pop(INTERPRETER, None)  # a variable beside the request
-    if left.environments != problem.environments:
-        request["environments"] = changes["environments"] = left.environments
-    if left.frameworks != problem.frameworks:
-        changes.update({name: None for name in problem.frameworks if name not in left.frameworks})
-    return {"request": dict(sorted(request.items())), "changes": changes, "text": _text(changes, solution)}
-
-
-def _with_fewer_wishes(session: Session, problem: Problem, found: Sequence[Conflict]) -> Relaxed | None:
-    """Return what works with the smallest number of wishes given up; every conflict must lose a part."""
-    loose = sorted(problem.wishes)
-    if problem.environments == "one" and len(problem.frameworks) > 1:
-        loose.append("environments")
-    for count in range(1, len(loose) + 1):
+    asked = 0
+    for dropped, count in _sizes(len(problem.wishes) + 1):
         answers: list[Relaxed] = []
-        for names in combinations(loose, count):
-            if all(set(names) & set(conflict["between"]) for conflict in found):
-                answers += _solutions(session, problem, names)
+        for options in _options(problem, conflicts, dropped, count):
+            asked += 1
+            changed, left_out = ([name for name, gone in options if gone is which] for which in (False, True))
+            answer = relax(session, problem, changed, left_out)
+            answers += [answer] if answer else []
         if answers:
-            return max(answers, key=lambda answer: (len(answer[0].frameworks), *_newness(answer[1])))
-    return None
+            return min(answers, key=_cost)
+        if asked > MOST_QUESTIONS:
+            break
+    loose = _loose(problem)
+    gone = [name for name, left_out in loose if left_out]
+    return relax(session, problem, [name for name, _left_out in loose if name not in gone], gone)
 
 
-def _solutions(session: Session, problem: Problem, names: tuple[str, ...]) -> list[Relaxed]:
-    """Return what works without these wishes: the component stays, in a version of the resolver's choice, or else goes."""
-    kept = problem.without_wishes(*names)
-    kept = replace(kept, environments="split") if "environments" in names else kept
-    solution = solve(session, kept)
-    if solution is not None:
-        return [(kept, solution, names)]
-    optional = [name for name in names if name in FRAMEWORKS and len(kept.frameworks) > 1]
-    for name in optional:
-        smaller = replace(kept, frameworks=tuple(one for one in kept.frameworks if one != name))
-        # Horovod is nothing without what it is built for.
-        solution = solve(session, smaller) if smaller.frameworks != ("horovod",) else None
-        if solution is not None:
-            return [(smaller, solution, names)]
-    return []
+def _sizes(most: int) -> Iterator[tuple[int, int]]:
+    """Yield how many components to leave out, and how many changes to make in all."""
+    for dropped in range(most + 1):
+        for count in range(max(1, dropped), max(MOST_CHANGES, dropped) + 1):
+            yield dropped, count
 
 
-def _newness(solution: Solution) -> tuple[Version, ...]:
-    """Comparable; unreleased sources count as old."""
-    newest = {slot.component: version(one.version) for slot, one in solution.items() if not one.absent}
-    none = version("0")
-    return tuple(none if newest.get(name, none).is_devrelease else newest.get(name, none) for name in ORDER)
+def _can_work(session: Session, problem: Problem) -> bool:
+    """Return whether anything works on this host when all that can be given up is."""
+    gone = {name for name, _gone in _loose(problem)}
+    asked = set(problem.wishes)
+    kept = tuple(name for name in problem.frameworks if name not in asked and not (name == "pytorch" and name in gone))
+    return solve(session, replace(problem.without_wishes(*gone), environments="split", frameworks=kept)) is not None
 
 
-def _value(solution: Solution, name: str) -> str | None:
-    """Return the version a solution has for a wish; None for wishes that are no version, or when environments differ."""
-    slot_name = {"pytorch_index": "pytorch", INTERPRETER: "python"}.get(name, name)
-    values = {_shown(one, name) for slot, one in solution.items() if slot.component == slot_name and not one.absent}
-    return values.pop() if len(values) == 1 else None
+def _loose(problem: Problem) -> list[Option]:
+    """Return everything that can be changed or left out; what was left open cannot have another value."""
+    wishes = [name for name in sorted(problem.wishes) if name != "driver_source" or problem.wishes[name] != VENDOR]
+    found = [(name, False) for name in wishes if problem.wishes[name] != "latest"]
+    if problem.environments == "one" and len(problem.frameworks) > 1:
+        found.append(("environments", False))
+    wishes += ["pytorch"] if "pytorch_index" in wishes and "pytorch" not in wishes else []
+    return found + [(name, True) for name in wishes if name in OPTIONAL]
 
 
-def _shown(one: AnyCandidate, name: str) -> str:
-    if name == "driver":
-        return str(one.row["branch"]["branch"])
-    return one.variant if name in ("pytorch_index", INTERPRETER) else one.version
+def _options(problem: Problem, conflicts: Iterable[set[str]], dropped: int, count: int) -> Iterable[tuple[Option, ...]]:
+    """Yield what to change: every conflict must lose a part."""
+    for options in combinations(_loose(problem), count):
+        names = {name for name, _gone in options}
+        if len(names) < count or sum(gone for _name, gone in options) != dropped:
+            continue
+        if ("pytorch", True) in options:
+            if ("pytorch_index", False) in options:
+                continue
+            names.add("pytorch_index")
+        if all(names & conflict for conflict in conflicts):
+            yield options
 
 
-def instead(solution: Solution, name: str) -> str | None:
-    """Return what a solution has where a wish was given up."""
-    driver = on_host(solution).get("driver")
-    if driver and name == "kernel_modules":
-        return driver.row["kernel_modules"]
-    if driver and name == "driver_source":
-        return driver.row["source"]
-    return _value(solution, name)
+def _cost(answer: Relaxed) -> tuple[int, int, tuple[float, ...]]:
+    """Return what to keep small: changes that split environments, steps, and the age of what comes out."""
+    return (answer.steps + 2 * ("environments" in answer.changes), len(answer.changes), _age(answer.solution))
+
+
+def _age(solution: Solution) -> tuple[float, ...]:
+    newest: dict[str, Version] = {
+        slot.component: version(one.version) for slot, one in solution.items() if not one.absent
+    }
+    parts = [newest[name].release if name in newest else (0,) for name in ORDER]
+    return tuple(-float(number) for release in parts for number in (*release, 0, 0, 0)[:3])
+
+
+def suggestion(problem: Problem, answer: Relaxed | None) -> Suggestion | None:
+    """Return the request to make instead, what changes, and in one sentence what would work."""
+    if answer is None:
+        return None
+    left = answer.problem
+    request: dict[str, str] = {name: value for name, value in left.wishes.items() if name != INTERPRETER}
+    if left.environments != problem.environments:
+        request["environments"] = left.environments
+    if needs_no_pytorch(left):
+        request["pytorch"] = "none"
+    changes = dict(sorted(answer.changes.items()))
+    return {"request": dict(sorted(request.items())), "changes": changes, "text": _text(changes, answer.solution)}
 
 
 def _text(changes: Mapping[str, str | None], solution: Solution) -> str:
     dropped = {name: "none" if name in FRAMEWORKS else "left open" for name, value in changes.items() if not value}
-    said = [f"{name}: {value or dropped[name]}" for name, value in sorted(changes.items())]
+    said = [f"{name}: {value or dropped[name]}" for name, value in changes.items()]
     whole = [
         str(one)
         for slot, one in solution.items()

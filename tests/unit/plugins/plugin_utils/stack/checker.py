@@ -255,7 +255,8 @@ def check_pins(environment):
     """Both bring nvidia-* wheels: exact pins need the same CUDA release, ranges must hold PyTorch's versions."""
     release = environment["frameworks"]["pytorch"]
     row, tag = TENSORFLOW[environment["frameworks"]["tensorflow"]], tag_of(environment)
-    if tag == "cpu" or not row["pins"] or (tag == "cu118" and n(release) < n("2.1")):
+    carries = n(release) < n("1.13") or (tag == "cu118" and n(release) < n("2.1"))  # its libraries in the wheel itself
+    if tag == "cpu" or not row["pins"] or carries:
         return []
     build = next(one for one in TORCH[release]["builds"] if one["tag"] == tag)
     if not row["pins"]["nccl-cu" + row["cuda"].split(".")[0]].startswith(">="):

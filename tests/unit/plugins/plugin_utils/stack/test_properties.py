@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack import explain
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack import blame
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.inputs import InputError, make_problem
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.judge import Session
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.resolve import resolve
@@ -121,12 +121,12 @@ def test_conflicts_are_smallest(question):
     session = Session(TABLES)
     if solve(session, problem) is not None:
         return
-    parts = explain.parts_of(problem)
-    conflict = explain.smallest_conflict(session, problem, parts)
-    assert solve(session, explain.keep(problem, conflict)) is None
+    parts = blame.parts_of(problem)
+    conflict = blame.smallest_conflict(session, problem, parts)
+    assert solve(session, blame.keep(problem, conflict)) is None
     for part in conflict:
         fewer = [one for one in conflict if one != part]
-        assert solve(session, explain.keep(problem, fewer)) is not None, (conflict, part)
+        assert solve(session, blame.keep(problem, fewer)) is not None, (conflict, part)
 
 
 @given(QUESTIONS)

@@ -1,0 +1,196 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The nearest thing to a wish that works: versions by their order, and only what can be installed as proposed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from .interpreters import INTERPRETER
+from .judge import Session
+from .kinds import on_host
+from .model import FRAMEWORKS, AnyCandidate, Component, Framework, Problem, Solution
+from .search import Wanted, solve
+from .tables import Tables
+from .versions import version
+
+# What the wishes are about; a wish of another name is about the component of that name.
+SLOTS: dict[str, Component] = {
+    "driver_source": "driver", "kernel_modules": "driver", "pytorch_index": "pytorch", INTERPRETER: "python",
+}  # fmt: skip
+OPTIONAL = ("cuda", "cudnn", "nccl", *FRAMEWORKS)
+# Columns of a build of PyTorch without which nobody can say that it can be installed and runs.
+NEEDED = {"tag", "sass", "cuda"}
+Key = Callable[[AnyCandidate], "tuple[int, ...] | None"]
+
+
+@dataclass(frozen=True)
+class Relaxed:
+    """What works after some changes: None leaves a component out. steps: how far away the new values are."""
+
+    problem: Problem
+    solution: Solution
+    changes: dict[str, str | None]
+    steps: int
+
+
+def relax(session: Session, problem: Problem, names: Iterable[str], left_out: Iterable[str] = ()) -> Relaxed | None:
+    """Return the nearest stack where these wishes may have other values, and these components are left out."""
+    names, left_out = tuple(names), tuple(left_out)
+    for loose in _loosened(problem, names, left_out):
+        keys = _keys(session, problem, loose, [name for name in names if name != "environments"])
+        for wanted in _attempts(session, loose, keys, names):
+            solution = solve(session, loose, wanted=wanted)
+            if solution is not None:
+                return _proved(session, problem, loose, solution, keys, names, left_out)
+    return None
+
+
+def _loosened(problem: Problem, names: Sequence[str], left_out: Sequence[str]) -> Iterable[Problem]:
+    """Yield the problem without these wishes and components; Horovod is nothing without what it is built for."""
+    gone = {*names, *left_out, *(["pytorch_index"] if "pytorch" in left_out else [])}
+    left = problem.without_wishes(*gone)
+    if "environments" in names:
+        left = replace(left, environments="split")
+    frameworks = tuple(name for name in problem.frameworks if name not in left_out)
+    if problem.frameworks and not frameworks and "pytorch" not in left_out:
+        yield replace(left, frameworks=("pytorch",))  # what is planned where nothing else is asked for
+    if frameworks != ("horovod",):
+        yield replace(left, frameworks=frameworks)
+
+
+def _attempts(session: Session, loose: Problem, keys: dict[Component, Key], names: Sequence[str]) -> Iterable[Wanted]:
+    """Yield the orders to look for a solution in; one wish for Python is a wish for every environment's."""
+    slots = [slot for slot in loose.slots() if slot.component in keys]
+    pythons = [slot for slot in slots if slot.component == "python"]
+    if len(pythons) < 2:
+        yield [(slot, keys[slot.component]) for slot in slots]
+        return
+    key = keys["python"]
+    pool = [one for one in session.candidates(loose, pythons[0]) if key(one) is not None]
+    for chosen in sorted(pool, key=lambda one: key(one) or ()):
+        others = [(slot, keys[slot.component]) for slot in slots if slot not in pythons]
+        wishes = [name for name in names if SLOTS.get(name, name) == "python"]
+        yield [*others, *((slot, _only(chosen, wishes)) for slot in pythons)]
+
+
+def _only(chosen: AnyCandidate, names: Sequence[str]) -> Key:
+    """Return a key that allows what has the same values for these wishes alone."""
+    return lambda one: (0,) if all(shown(one, name) == shown(chosen, name) for name in names) else None
+
+
+def _keys(session: Session, problem: Problem, loose: Problem, names: Sequence[str]) -> dict[Component, Key]:
+    """Return what the candidates of each component are sorted by: their distance from the wishes."""
+    by_component: dict[Component, list[Callable[[AnyCandidate], int]]] = {}
+    for name in names:
+        component: Component = SLOTS.get(name, name)  # type: ignore[arg-type]
+        by_component.setdefault(component, []).append(_distance(session, problem, loose, name, component))
+    return {component: _key(session.tables, loose, distances) for component, distances in by_component.items()}
+
+
+def _key(tables: Tables, problem: Problem, distances: Sequence[Callable[[AnyCandidate], int]]) -> Key:
+    return lambda one: (sum(far(one) for far in distances),) if _can_be_installed(tables, problem, one) else None
+
+
+def _distance(
+    session: Session, problem: Problem, loose: Problem, name: str, component: Component
+) -> Callable[[AnyCandidate], int]:
+    """Return how many known versions lie between a candidate and what was wished for; 0 for wishes that are words."""
+    slot = next((slot for slot in loose.slots() if slot.component == component), None)
+    if slot is None or name in ("driver_source", "kernel_modules", INTERPRETER):
+        return lambda one: 0
+    only = replace(loose, wishes={**loose.wishes, name: problem.wishes[name]}, permitted_build=problem.permitted_build)
+    asked = {_order(one, name) for one in session.candidates(only, slot) if not one.absent}
+    free = {_order(one, name) for one in session.candidates(loose, slot) if not one.absent}
+    places = {order: place for place, order in enumerate(sorted(asked | free))}
+    aims = [places[order] for order in asked]
+    far = {order: min((abs(place - aim) for aim in aims), default=0) for order, place in places.items()}
+    return lambda one: far[_order(one, name)]
+
+
+def _order(one: AnyCandidate, name: str) -> tuple[object, ...]:
+    """Return where a candidate stands among those of its component."""
+    if name == "pytorch_index":
+        return (version(one.row.get("cuda") or "0"),)
+    if name == "driver":
+        return (one.row["branch"]["branch"],)
+    return (version(one.version),)
+
+
+def _can_be_installed(tables: Tables, problem: Problem, one: AnyCandidate) -> bool:
+    """Return whether a candidate was seen where the host would get it from, unless nobody looked there."""
+    if one.absent or (one.component in FRAMEWORKS and version(one.version).is_devrelease):
+        return False
+    if one.component == "pytorch":
+        return not NEEDED & set(one.row.get("unverified", ()))
+    if one.component == "driver":
+        return one.row.get("known") is not False and "." in one.version
+    if one.component in ("cudnn", "nccl") and problem.os:
+        slug, rows = problem.os["repository"], tables.rows("nccl") if one.component == "nccl" else tables.rows("cudnn")
+        return slug in one.row["repositories"] or not any(slug in row["repositories"] for row in rows)
+    return True
+
+
+def _proved(
+    session: Session,
+    problem: Problem,
+    loose: Problem,
+    solution: Solution,
+    keys: dict[Component, Key],
+    names: Sequence[str],
+    left_out: Sequence[str],
+) -> Relaxed | None:
+    """Return the changes that a solution stands for, if asking for them gives a stack."""
+    changes: dict[str, str | None] = {name: instead(solution, name) for name in names if name != "environments"}
+    planned = {slot.component for slot in solution}
+    if any(
+        SLOTS.get(name, name) in planned if value is None else value == problem.wishes.get(name)
+        for name, value in changes.items()
+    ):
+        return None
+    asked = replace(loose, wishes={**loose.wishes, **{name: value for name, value in changes.items() if value}})
+    asked = replace(asked, permitted_build=asked.wishes.get("pytorch_index"))
+    proof = solve(session, asked)
+    if proof is None:
+        return None
+    steps = sum((keys[slot.component](one) or (0,))[0] for slot, one in solution.items() if slot.component in keys)
+    changes.update({name: "split" for name in names if name == "environments"})
+    changes.update(dict.fromkeys(_gone(problem, asked, left_out)))
+    changes.update({name: instead(proof, name) for name in asked.frameworks if name not in problem.frameworks})
+    return Relaxed(asked, proof, changes, steps)
+
+
+def _gone(problem: Problem, asked: Problem, left_out: Sequence[str]) -> Iterable[str]:
+    """Return the wishes to give up with these components; where no framework is left, PyTorch has to be refused by name."""
+    yield from left_out
+    if "pytorch" in left_out and "pytorch_index" in problem.wishes:
+        yield "pytorch_index"
+    if left_out and needs_no_pytorch(asked):
+        yield "pytorch"
+
+
+def needs_no_pytorch(problem: Problem) -> bool:
+    """Return whether a request has to say that PyTorch is not wanted."""
+    planned: set[Framework] = {"pytorch", "tensorflow", "cupy"}
+    return not planned & set(problem.frameworks)
+
+
+def instead(solution: Solution, name: str) -> str | None:
+    """Return what a solution has for a wish; None where it has nothing, or not the same in every environment."""
+    driver = on_host(solution).get("driver")
+    if driver and name == "kernel_modules":
+        return driver.row["kernel_modules"]
+    if driver and name == "driver_source":
+        return driver.row["source"]
+    component = SLOTS.get(name, name)
+    values = {shown(one, name) for slot, one in solution.items() if slot.component == component and not one.absent}
+    return values.pop() if len(values) == 1 else None
+
+
+def shown(one: AnyCandidate, name: str) -> str:
+    """Return how a candidate is asked for by a wish."""
+    if name == "driver":
+        return str(one.row["branch"]["branch"])
+    return one.variant if name in ("pytorch_index", INTERPRETER) else one.version
