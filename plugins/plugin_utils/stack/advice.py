@@ -12,6 +12,7 @@ from .kinds import Driver, Library, Python, Tensorflow, Torch
 from .model import AnyCandidate, Component, Problem, Solution
 from .rows import Source
 from .tables import Tables
+from .unknowns import unknowns
 
 # What says why a candidate was chosen, and what comes of it.
 Say = Callable[[Tables, Problem, AnyCandidate], str]
@@ -110,7 +111,7 @@ def warnings(tables: Tables, problem: Problem, chosen: Solution) -> list[str]:
             found += _driver_warnings(problem, one)
         if slot.component in ("cudnn", "nccl") and not one.absent:
             found += _repository_warnings(problem, one)
-    return found
+    return found + unknowns(problem, chosen)
 
 
 def _os_warnings(problem: Problem) -> list[str]:

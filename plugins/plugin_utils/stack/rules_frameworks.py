@@ -32,6 +32,14 @@ def torch_sass(context: Context, torch: Torch) -> list[str] | None:
     return held if context.arch or held is None else [*held, *on_arm]
 
 
+def _too_early(context: Context, name: str, cuda: str, gpu: GpuModel, sass: list[str] | None) -> str | None:
+    """Where nobody looked which code a wheel holds: a compiler knows no GPU whose generation came after it."""
+    first = context.tables.first_cuda(gpu.row["compute_capability"])
+    if sass is not None or at_least(minor(cuda), first):
+        return None
+    return f"{name} is built with CUDA {minor(cuda)}, and the generation of {gpu.version} begins with CUDA {first}"
+
+
 @rule("pytorch-python", "pytorch", "python", sources=("S13", "S14"))
 def pytorch_python(context: Context, torch: Torch, python: Python) -> str | None:
     """A wheel exists for certain Pythons only, whatever Requires-Python says."""
@@ -91,7 +99,8 @@ def pytorch_gpu(context: Context, torch: Torch, gpu: GpuModel) -> str | None:
         return (
             f"PyTorch {torch.version}+{torch.variant} holds no code for {gpu.version} (compute capability {capability})"
         )
-    return None
+    sass = torch_sass(context, torch)
+    return _too_early(context, f"PyTorch {torch.version}+{torch.variant}", torch.row["cuda"], gpu, sass)
 
 
 @rule("pytorch-ptx-driver", "pytorch", "driver", "gpus", sources=("S1", "S2"))
@@ -150,7 +159,7 @@ def tensorflow_gpu(context: Context, tensorflow: Tensorflow, gpu: GpuModel) -> s
         return f"TensorFlow {tensorflow.version} holds no code for {gpu.version} (compute capability {capability})"
     if major(capability) == "12":
         return f"TensorFlow {tensorflow.version} fails on {gpu.version}: its PTX does not compile for compute capability {capability}"
-    return None
+    return _too_early(context, f"TensorFlow {tensorflow.version}", row["cuda"], gpu, row["sass"])
 
 
 @rule("tensorflow-ptx-driver", "tensorflow", "driver", "gpus", sources=("S1", "S34"))

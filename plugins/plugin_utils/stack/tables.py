@@ -36,7 +36,7 @@ from .rows import (
     TorchRow,
 )
 from .subjects import Subjects
-from .versions import minor
+from .versions import major, minor
 
 DIRECTORY = Path(__file__).resolve().parents[3] / "data" / "stack"
 SUBJECTS = (
@@ -141,6 +141,16 @@ class Tables:
     def major_driver_floor(self, major: str) -> str:
         """Return the oldest driver that runs programs of any toolkit of this major."""
         return next(row["min_driver"] for row in self.rows("cuda") if row["version"].startswith(f"{major}."))
+
+    def first_cuda(self, capability: str) -> str:
+        """Return the first toolkit that knew any GPU of the major of a compute capability."""
+        return _first_cuda(self, major(capability))
+
+
+@cache
+def _first_cuda(tables: Tables, number: str) -> str:
+    rows = [row for row in tables.rows("architectures") if major(row["compute_capability"]) == number]
+    return min((row["min_cuda"] for row in rows), key=_driver_order)
 
 
 @cache

@@ -36,6 +36,14 @@ ARCHIVES = {(row["id"], row["version"], row["branch"]) for row in table("archive
 FLOORS = {"11": "450.80.02", "12": "525.60.13", "13": "580.65.06"}
 
 
+def first_cuda():
+    """The oldest toolkit for each major of compute capabilities."""
+    found = {}
+    for row in table("architectures")["rows"]:
+        found.setdefault(row["compute_capability"].split(".")[0], []).append(n(row["min_cuda"]))
+    return {number: min(versions) for number, versions in found.items()}
+
+
 def distributions():
     rows = table("distros")["rows"]
     full = {(row["id"], row["version"]): row for row in rows}
@@ -49,6 +57,9 @@ def n(text):
     """A dotted number as a tuple of integers, padded so that 12.0 and 12.0.0 are equal."""
     parts = [int(part) for part in str(text).split(".") if part.isdigit()]
     return tuple(parts + [0] * (5 - len(parts)))
+
+
+FIRST_CUDA = first_cuda()
 
 
 def mm(text):
@@ -67,10 +78,10 @@ def floor(cuda):
     return "0" if mm(cuda) not in CUDA else min(FLOORS[cuda.split(".")[0]], release_driver(cuda), key=n)
 
 
-def runs(capability, sass, ptx):
-    """native, ptx or nothing."""
+def runs(capability, sass, ptx, cuda):
+    """native, ptx or nothing; where nobody looked, a wheel runs what its toolkit could have known."""
     if sass is None and ptx is None:
-        return "native"
+        return "native" if n(mm(cuda)) >= FIRST_CUDA[capability.split(".")[0]] else None
     for one in sass or []:
         if one.split(".")[0] == capability.split(".")[0] and n(one) <= n(capability):
             return "native"
@@ -306,7 +317,7 @@ def check_torch(stack, environment, cuda_majors):
     driver = stack["driver"]
     sass = AARCH64.get(tag, []) if stack["os"]["arch"] == "aarch64" else build["sass"]
     for gpu in stack["gpus"]:
-        how = runs(gpu["compute_capability"], sass, build["ptx"])
+        how = runs(gpu["compute_capability"], sass, build["ptx"], build["cuda"])
         if how is None or (how == "ptx" and n(driver["version"]) < n(release_driver(build["cuda"]))):
             wrong.append("PyTorch holds no code for this GPU")
     if driver and n(driver["version"]) < n(floor(build["cuda"])):
@@ -330,7 +341,7 @@ def check_tensorflow(stack, environment, cuda_majors):
     if n(driver["version"]) < n(floor(row["cuda"])):
         wrong.append("driver too old for TensorFlow")
     for gpu in stack["gpus"]:
-        how = runs(gpu["compute_capability"], row["sass"], row["ptx"])
+        how = runs(gpu["compute_capability"], row["sass"], row["ptx"], row["cuda"])
         if how is None or (how == "ptx" and n(driver["version"]) < n(release_driver(row["cuda"]))):
             wrong.append("TensorFlow holds no code for this GPU")
         if gpu["compute_capability"].startswith("12."):
