@@ -51,11 +51,13 @@ def keep(problem: Problem, parts: Iterable[Part]) -> Problem:
 
 def smallest_conflict(session: Session, problem: Problem, parts: Sequence[Part]) -> list[Part]:
     """Return a set of parts that clashes while every smaller one works: take away whatever is not needed for the clash."""
-    kept = list(parts)
-    for part in parts:
-        without = [one for one in kept if one != part]
-        if solve(session, keep(problem, without)) is None:
-            kept = without
+    kept, before = list(parts), 0
+    while len(kept) != before:  # as a rule once: what goes can take a framework with it that only stood for others
+        before = len(kept)
+        for part in list(kept):
+            without = [one for one in kept if one != part]
+            if solve(session, keep(problem, without)) is None:
+                kept = without
     return kept
 
 

@@ -18,13 +18,40 @@ from .versions import at_least
 NOISE = {"nvidia", "geforce", "tesla", "quadro", "graphics", "gpu", "generation"}
 # A part of a GPU goes by the name of the whole and its profile: 'A100-SXM4-40GB MIG 1g.5gb'.
 MIG = re.compile(r"\s+MIG\s+\S+$")
+# Letters after the number of a board tell its forms apart in the names of vGPUs: 'A100D', 'H100XM', 'V100DX'.
+FORM = re.compile(r"^([A-Z]+\d+)[A-Z]+$")
 # So do vGPUs: 'GRID M60-1Q', 'NVIDIA A100-1-5CME', 'A40-48Q'.
 VGPU = re.compile(r"^(?:NVIDIA )?(?:GRID )?(.+?)-(?:\d-)?\d+[ABCQ](?:ME)?(?:NOME)?$")
+# What nvidia-smi -L and lspci write around a name: 'GPU 0: NVIDIA A40 (UUID: GPU-...)', 'NVIDIA Corporation GA102GL [A40] (rev a1)'.
+AROUND = re.compile(r"^GPU \d+: | \(UUID: [^)]*\)$|^NVIDIA Corporation | \(rev [0-9a-f]+\)$")
+# How people write: 'A100 80G', 'H100 PCI-E', 'RTX4090', '3090Ti', 'H100SXM', 'RTX 4090 Mobile'.
+SPELLINGS = (
+    (re.compile(r"\bpci-e\b"), "pcie"),
+    (re.compile(r"\b(\d+)g\b"), r"\1gb"),
+    (re.compile(r"\b(rtx|gtx|tesla|quadro)(\d)"), r"\1 \2"),
+    (re.compile(r"(\d)(ti|super|sxm|pcie)"), r"\1 \2"),
+)
+# A laptop's GPU is called Mobile or Max-Q in the PCI ID database, Laptop GPU by NVML.
+LAPTOP = {"laptop", "mobile"}
 
 
 def words(name: str) -> frozenset[str]:
     """Return the words of a name that tell models apart."""
-    return frozenset(re.split(r"[\s_()/-]+", str(name).lower())) - NOISE - {""}
+    text = str(name).lower()
+    for found, instead in SPELLINGS:
+        text = found.sub(instead, text)
+    parts = set(re.split(r"[\s_()/-]+", text)) - NOISE - {""}
+    return frozenset("laptop" if one in LAPTOP else one for one in parts)
+
+
+def _is_form(more: frozenset[str]) -> bool:
+    """Return whether words only tell the forms of one model apart: memory, board, cooling."""
+    return all(re.fullmatch(r"\d+gb|sxm\d|pcie|nvl", one) for one in more)
+
+
+def _fits(wanted: frozenset[str], have: frozenset[str]) -> bool:
+    """Return whether a longer name has all these words; SXM without a number is every SXM."""
+    return all(one in have or (one == "sxm" and any(word.startswith("sxm") for word in have)) for one in wanted)
 
 
 def find_gpu(tables: Tables, value: object) -> GpuRow | None:
@@ -33,7 +60,7 @@ def find_gpu(tables: Tables, value: object) -> GpuRow | None:
     A measured GPU goes by its PCI id before its name: the id is the same before and after there is a driver.
     """
     if not isinstance(value, Mapping):
-        return _by_text(tables, str(value).strip())
+        return _by_text(tables, AROUND.sub("", str(value).strip()))
     found = (
         _by_pci_id(tables, pci_id(value.get("pci_device_id")))
         or _by_name(tables, MIG.sub("", str(value.get("name") or "")))
@@ -60,12 +87,12 @@ def _as_vgpu(row: GpuRow, gpu: Mapping[str, object]) -> GpuRow:
 def _by_text(tables: Tables, text: str) -> GpuRow | None:
     name = MIG.sub("", text)
     found = _by_name(tables, name) or _by_pci_id(tables, pci_id(name)) or _by_capability(tables, name)
-    return found or _by_vgpu_name(tables, name)
+    return found or _by_vgpu_name(tables, name) or _by_database(tables, name)
 
 
 def _by_vgpu_name(tables: Tables, name: str) -> GpuRow | None:
     found = VGPU.match(name)
-    row = _by_name(tables, found[1]) if found else None
+    row = _by_name(tables, found[1]) or _by_name(tables, FORM.sub(r"\1", found[1])) if found else None
     return _as_vgpu(row, {"name": name}) if row else None
 
 
@@ -79,11 +106,30 @@ def _by_name(tables: Tables, name: str) -> GpuRow | None:
     for row in rows:
         if wanted in [words(one) for one in (row["model"], *row.get("names", ()))]:
             return row
+    forms = [row for row in rows if _is_form(words(row["model"]) - wanted) and wanted < words(row["model"])]
+    if forms:
+        return _merge(name, forms)
     devices = [device for device in find_devices(tables) if wanted == words(device.name)]
     found = {made["compute_capability"]: made for device in devices if (made := device_row(tables, device))}
     if len(found) == 1:
         return next(iter(found.values()))
-    return _merge(name, [row for row in rows if wanted <= words(row["model"])])
+    merged = _merge(name, [row for row in rows if _fits(wanted, words(row["model"]))])
+    return merged or _by_part_of_a_name(tables, wanted)
+
+
+def _by_part_of_a_name(tables: Tables, wanted: frozenset[str]) -> GpuRow | None:
+    """Return the device with the shortest name that has these words, if all that have them are of one generation.
+
+    One word has to be a model's: with a letter and a number, or a number of four digits.
+    """
+    if not any(re.search(r"[a-z]\d|\d{4}", one) for one in wanted):
+        return None
+    devices = sorted(
+        (device for device in find_devices(tables) if _fits(wanted, words(device.name))),
+        key=lambda device: (len(words(device.name)), device.name),
+    )
+    found = [made for device in devices if (made := device_row(tables, device))]
+    return found[0] if len({row["compute_capability"] for row in found}) == 1 else None
 
 
 def _by_pci_id(tables: Tables, number: str | None) -> GpuRow | None:

@@ -51,6 +51,37 @@ def test_names(name, model):
     assert find_gpu(TABLES, name)["model"] == model
 
 
+@pytest.mark.parametrize(
+    ("name", "model", "capability"),
+    [
+        # as people write them
+        ("H100 SXM", "H100 SXM5 80GB", "9.0"), ("h100sxm", "H100 SXM5 80GB", "9.0"), ("H100 PCI-E", "H100 PCIe 80GB", "9.0"),
+        ("A100 80G", "A100 80G", "8.0"), ("A100-SXM4-80G", "A100 SXM4 80GB", "8.0"), ("A100 SXM 80GB", "A100 SXM4 80GB", "8.0"),
+        ("rtx4090", "GeForce RTX 4090", "8.9"), ("3090Ti", "GeForce RTX 3090 Ti", "8.6"), ("A5000", "RTX A5000", "8.6"),
+        ("RTX 4090 Laptop", "GeForce RTX 4090 Laptop GPU", "8.9"), ("Tesla V100S", "Tesla V100S PCIe 32GB", "7.0"),
+        ("RTX PRO 6000 Max-Q", "RTX PRO 6000 Blackwell Max-Q Workstation Edition", "12.0"),
+        # without a row
+        ("H800", "H800", "9.0"), ("A800", "A800 40GB PCIe", "8.0"), ("L20", "L20", "8.9"), ("L2", "L2", "8.9"),
+        ("A2", "A2 / A16", "8.6"), ("A16", "A2 / A16", "8.6"), ("GTX 1060", "GeForce GTX 1060 3GB", "6.1"),
+        ("RTX 5090 Laptop", "GeForce RTX 5090 Max-Q / Mobile", "12.0"), ("Quadro RTX 8000", "Quadro RTX 6000/8000", "7.5"),
+        # as nvidia-smi -L and lspci write them
+        ("GPU 0: NVIDIA A40 (UUID: GPU-0fe1)", "A40", "8.6"),
+        ("NVIDIA Corporation GA102GL [A40] (rev a1)", "A40", "8.6"),
+        # vGPUs of a board's form
+        ("GRID A100D-80C", "GRID A100D-80C", "8.0"), ("NVIDIA A16-2Q", "A16-2Q", "8.6"),
+    ],
+)  # fmt: skip
+def test_spellings(name, model, capability):
+    row = find_gpu(TABLES, name)
+    assert (row["model"], row["compute_capability"]) == (model, capability)
+
+
+def test_a_model_with_rows_is_not_taken_for_a_device_of_the_same_name():
+    """The PCI ID database has an H100, of which nothing but the chip is known."""
+    assert find_gpu(TABLES, "H100")["ambiguous"][:1] == ["H100 SXM5 80GB"]
+    assert find_gpu(TABLES, "RTX 2080")["model"] == "GeForce RTX 2080"
+
+
 def test_a_short_name_takes_the_strictest_of_all_it_can_mean():
     row = find_gpu(TABLES, "V100")
     assert row["ambiguous"] == [
@@ -127,6 +158,9 @@ def test_a_chip_tells_the_generation(number, generation):
     assert (row["architecture"], row["compute_capability"], row["max_driver_branch"]) == generation
 
 
-@pytest.mark.parametrize("name", ["", "RTX", "Radeon Instinct MI250", "9.9", "ffff", "NVIDIA"])
+@pytest.mark.parametrize(
+    "name",
+    ["", "RTX", "Radeon Instinct MI250", "9.9", "ffff", "NVIDIA", "Laptop", "SXM", "80GB", "RTX 4000 SFF Edition 9"],
+)
 def test_what_is_no_gpu(name):
     assert find_gpu(TABLES, name) is None
