@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""`make tables`: read the package index and bring data/stack/torch.yml up to date; tell what changed."""
+"""`make tables`: read the package index and bring the tables of the frameworks up to date; tell what changed."""
 
 from __future__ import annotations
 
@@ -11,14 +11,17 @@ from bisect import insort
 from collections.abc import Iterable, Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
+from itertools import repeat
 from pathlib import Path
 
 from packaging.version import Version
 
-from . import document, index, torch
+from . import cupy, document, index, tensorflow, torch
 from .releases import Release, pinned, wheels
 
-TABLE = Path(__file__).resolve().parents[2] / "data" / "stack" / "torch.yml"
+TABLES = Path(__file__).resolve().parents[2] / "data" / "stack"
+TABLE = TABLES / "torch.yml"
 # Clients that ask the index at the same time; they wait for it most of the time.
 READERS = 6
 
@@ -29,11 +32,11 @@ def pythons(rows: Iterable[Mapping]) -> list[str]:
     return [f"3.{minor}" for minor in [*known, known[-1] + 1]]
 
 
-def release_of(version: str, python: str) -> Release:
-    """Return a release of PyTorch as the index has it; python: the oldest that it has a wheel for."""
-    bare = Release(version, wheels(index.lock("torch", version, python)))
+def release_of(version: str, python: str, name: str = "torch") -> Release:
+    """Return a release as the index has it; python: the oldest that it has a wheel for."""
+    bare = Release(version, wheels(index.lock(name, version, python)))
     platform = f"{bare.platforms['x86_64']}_x86_64"
-    return replace(bare, requires=tuple(index.requirements("torch", version, bare.pythons[-1], platform)))
+    return replace(bare, requires=tuple(index.requirements(name, version, bare.pythons[-1], platform)))
 
 
 def companions(name: str, asked: Iterable[str], oldest: str, side: Executor) -> dict[str, str]:
@@ -79,17 +82,51 @@ def bring_up_to_date(rows: list, releases: Iterable[Release], today: str) -> lis
     return said
 
 
-def main() -> int:
-    """Update the table of this checkout."""
+def pytorch_lines(side: Executor, today: str) -> list[str]:
+    """Bring torch.yml up to date; return what changed."""
     table = document.read(TABLE)
     rows = table["rows"]
-    with ThreadPoolExecutor(READERS) as side:
-        found = read(pythons(rows), min((row["version"] for row in rows), key=Version), side)
-    said = bring_up_to_date(rows, found, datetime.datetime.now(tz=datetime.timezone.utc).date().isoformat())
+    found = read(pythons(rows), min((row["version"] for row in rows), key=Version), side)
+    said = bring_up_to_date(rows, found, today)
     document.write(TABLE, table)
-    print("\n".join(said) or f"{len(found)} releases of PyTorch, nothing new")
+    return [f"PyTorch {line}" for line in said]
+
+
+def tensorflow_lines(side: Executor, today: str) -> list[str]:
+    """Bring tensorflow.yml up to date; return what changed."""
+    table = document.read(TABLES / "tensorflow.yml")
+    published = index.wheel_pythons("tensorflow", pythons(table["rows"]))
+    said = tensorflow.update(table["rows"], published, partial(release_of, name="tensorflow"))
+    document.write(TABLES / "tensorflow.yml", table)
+    return [f"TensorFlow {line}" for line in said]
+
+
+def cupy_lines(side: Executor, today: str) -> list[str]:
+    """Bring cupy.yml up to date; return what changed."""
+    table = document.read(TABLES / "cupy.yml")
+    rows = table["rows"]
+    names, asked = cupy.packages(rows), pythons(rows)
+    published = dict(zip(names, side.map(index.wheel_pythons, names, repeat(asked)), strict=True))
+
+    def numpy(package: str, release: str) -> str | None:
+        return cupy.numpy_floor(index.requirements(package, release, published[package][release][-1]))
+
+    said = cupy.update(rows, published, numpy)
+    document.write(TABLES / "cupy.yml", table)
+    return said
+
+
+WRITERS = {"torch": pytorch_lines, "tensorflow": tensorflow_lines, "cupy": cupy_lines}
+
+
+def main(*names: str) -> int:
+    """Update these tables of this checkout, or all."""
+    today = datetime.datetime.now(tz=datetime.timezone.utc).date().isoformat()
+    with ThreadPoolExecutor(READERS) as side:
+        said = [line for name in names or WRITERS for line in WRITERS[name](side, today)]
+    print("\n".join(said) or "nothing new in the package index")
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(*sys.argv[1:]))

@@ -19,12 +19,19 @@ class NoAnswer(RuntimeError):
 
 def releases(name: str, pythons: Iterable[str]) -> dict[str, str]:
     """Return the stable releases of a package, oldest first, each with the oldest of these Pythons that it has a wheel for."""
-    found, said = {}, ""
-    for python in sorted(pythons, key=Version, reverse=True):
+    return {release: found[0] for release, found in wheel_pythons(name, pythons).items()}
+
+
+def wheel_pythons(name: str, pythons: Iterable[str]) -> dict[str, list[str]]:
+    """Return the stable releases of a package, oldest first, each with those of these Pythons that it has a wheel for."""
+    found: dict[str, list[str]] = {}
+    said = ""
+    for python in sorted(pythons, key=Version):
         # pip fails where an index has no wheel for a Python, and where it does not answer: none at all is the latter.
         done = _run("pip", "index", "versions", name, "--json", "--python-version", python)
-        said = said or done.stderr
-        found |= dict.fromkeys(json.loads(done.stdout)["versions"] if done.returncode == 0 else (), python)
+        said = done.stderr or said
+        for release in json.loads(done.stdout)["versions"] if done.returncode == 0 else ():
+            found.setdefault(release, []).append(python)
     if not found:
         raise NoAnswer(_last_line(said))
     # Builds with a local version, such as 2.13.0+cpu, are no releases of the index but of a directory beside it.

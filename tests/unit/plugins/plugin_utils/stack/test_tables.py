@@ -89,7 +89,8 @@ def test_unverified_marks_name_columns_of_their_row(subject):
 
 @pytest.mark.parametrize("subject", VERSIONED)
 def test_versions_rise(subject):
-    versions = [Version(row["version"]) for row in rows(subject)]
+    """A minor of TensorFlow may have several rows, for other Pythons: there the releases rise."""
+    versions = [Version(row.get("releases", [row["version"]])[0]) for row in rows(subject)]
     assert versions == sorted(set(versions))
 
 

@@ -1,0 +1,40 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The tables against the package index: which published releases they lack. `make tables` adds them."""
+
+import pytest
+
+from tools.tables import cupy, document, index, tensorflow, torch
+from tools.tables.__main__ import TABLE, TABLES, pythons
+
+
+def published(name, rows):
+    """What the index has, with the Pythons of the wheels; a silent index ends a test."""
+    try:
+        return index.wheel_pythons(name, pythons(rows))
+    except index.NoAnswer as problem:
+        pytest.skip(f"the package index does not answer: {problem}")
+
+
+def test_every_release_of_tensorflow_stands_with_its_pythons():
+    rows = document.read(TABLES / "tensorflow.yml")["rows"]
+    never = pytest.fail
+    assert tensorflow.update(rows, published("tensorflow", rows), lambda version, python: never(version)) == [], (
+        "run: make tables"
+    )
+
+
+def test_every_release_of_cupy_stands_with_its_pythons():
+    rows = document.read(TABLES / "cupy.yml")["rows"]
+    found = {name: published(name, rows) for name in cupy.packages(rows)}
+    assert cupy.update(rows, found, lambda package, release: None) == [], "run: make tables"
+
+
+def test_every_stable_release_of_pytorch_has_a_row():
+    rows = document.read(TABLE)["rows"]
+    try:
+        published = index.releases("torch", pythons(rows))
+    except index.NoAnswer as problem:
+        pytest.skip(f"the package index does not answer: {problem}")
+    assert torch.missing(rows, published) == [], "run: make tables"
