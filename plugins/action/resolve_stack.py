@@ -15,7 +15,9 @@ from ..plugin_utils.planning.questions import question_from_facts
 from ..plugin_utils.preflight.problem import ProblemError
 from ..plugin_utils.preflight.text import describe_all
 from ..plugin_utils.stack.explain import conflict_message
+from ..plugin_utils.stack.model import ORDER
 from ..plugin_utils.stack.tables import load
+from ..plugin_utils.stack.why import explanation
 
 load()  # here, so that the tables are read once before forks, not once in every fork
 
@@ -39,6 +41,8 @@ class ActionModule(ActionBase):
         if answer["stack"] is None and options["on_conflict"] == "fail":
             raise AnsibleActionFail(conflict_message(answer), result={"changed": False, **answer})
         result.update(answer, changed=False)
+        if options["explain"]:
+            result["explanation"] = explanation(load(), question, options["explain"])
         if options["publish"] and answer["stack"]:
             result["ansible_facts"] = {"gpu_stack": answer["stack"]}
         return result
@@ -69,6 +73,7 @@ class ActionModule(ActionBase):
                 "renew": {"type": "bool", "default": False},
                 "plan": {"type": "dict", "default": {}},
                 "on_conflict": {"type": "str", "choices": ["fail", "report"], "default": "fail"},
+                "explain": {"type": "str", "choices": [*ORDER]},
                 "publish": {"type": "bool", "default": False},
             }
         )

@@ -14,7 +14,7 @@ description:
   - Asks the resolver for every host what M(allreduce.gpu.resolve_stack) would, from the variables C(gpu_stack_request)
     and C(gpu_stack_profile) and from the host's facts; for a host without facts, from C(gpu_stack_host).
   - Hosts that ask the same are resolved once.
-positional: hostvars, lock, renew
+positional: hostvars, lock, renew, explain
 options:
   _input:
     description: Names of the hosts.
@@ -33,6 +33,10 @@ options:
     description: Whether to ignore the lock and resolve anew.
     type: bool
     default: false
+  explain:
+    description: Component whose version is explained for every kind of host; empty for none.
+    type: str
+    default: ""
 """
 
 EXAMPLES = """
@@ -60,10 +64,10 @@ from ..plugin_utils.preflight.problem import ProblemError
 from ..plugin_utils.preflight.text import describe_all
 
 
-def cluster_plan(hosts, hostvars, lock="", renew=False):
+def cluster_plan(hosts, hostvars, lock="", renew=False, explain=""):
     """Return the plan of these hosts."""
     try:
-        return plan({host: hostvars[host] for host in hosts}, __version__, lock or None, renew)
+        return plan({host: hostvars[host] for host in hosts}, __version__, lock or None, renew, explain)
     except ProblemError as error:
         raise AnsibleFilterError(describe_all(error.problems)) from None
 

@@ -119,6 +119,10 @@ options:
     type: str
     choices: [fail, report]
     default: fail
+  explain:
+    description: Component whose version is explained as C(explanation), with those next to it that were not chosen.
+    type: str
+    choices: [driver, horovod, tensorflow, pytorch, cupy, python, cuda, cudnn, nccl]
   publish:
     description: Whether to set the fact C(ansible_facts.gpu_stack).
     type: bool
@@ -444,6 +448,26 @@ suggestion:
     text:
       description: The same in one sentence, with what would be planned.
       type: str
+explanation:
+  description: Why O(explain) has its version; null for a component that is not planned, or without a stack.
+  returned: with O(explain)
+  type: dict
+  contains:
+    component:
+      description: The component.
+      type: str
+    version:
+      description: The version chosen, and its build or source; null where nothing asks for the component.
+      type: str
+    because:
+      description: Why it was chosen.
+      type: str
+    rejected:
+      description:
+        - Up to four versions that are preferred or newer, each with its C(version), the C(rules) against it, what it clashes
+          with C(between), and C(reasons).
+      type: list
+      elements: dict
 warnings:
   description: Same as C(stack.warnings).
   returned: always

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from ..drift.selinux import refusals
 from ..preflight.problem import ProblemError
@@ -14,19 +15,23 @@ from ..preflight.text import describe, describe_all
 from ..stack.explain import conflict_line
 from ..stack.inputs import InputError
 from ..stack.interpreters import INTERPRETER, MANAGER, wish_of
+from ..stack.tables import load
+from ..stack.why import explanation
 from .decide import decide
 from .disk import disk_shortage
 from .lock import plain
 from .questions import question_from_facts
 
 
-def plan(hosts: Mapping[str, Mapping], version: str, lock: str | None = None, renew: bool = False) -> dict:
+def plan(
+    hosts: Mapping[str, Mapping], version: str, lock: str | None = None, renew: bool = False, explain: str = ""
+) -> dict:
     """Return the plan of these hosts: stacks, refused, shortages and obstacles, in an order that does not depend on theirs.
 
-    hosts: variables by name; version: the running ansible-core
+    hosts: variables by name; version: the running ansible-core; explain: a component to explain, or nothing
 
-    stacks: [{hosts, stack, answers}], one for each kind of host, with the answers that came to the same:
-    [{hosts, measured, wishes, stack}]; refused: [{hosts, system, gpus, reasons: [text], instead: text or None}];
+    stacks: [{hosts, stack, answers, explanation}], one for each kind of host, with the answers that came to the same:
+    [{hosts, measured, wishes, stack, explanation}]; refused: [{hosts, system, gpus, reasons: [text], instead: text or None}];
     shortages, obstacles: [text], of what is too small and of what keeps a stack from working
     """
     asked: dict[str, list[str]] = {}
@@ -47,7 +52,13 @@ def plan(hosts: Mapping[str, Mapping], version: str, lock: str | None = None, re
             )
             continue
         measured = [name for name in names if _is_measured(hosts[name])]
-        asked_for = {"hosts": names, "measured": measured, "wishes": wishes_of(question), "stack": answer["stack"]}
+        asked_for: dict[str, Any] = {
+            "hosts": names,
+            "measured": measured,
+            "wishes": wishes_of(question),
+            "stack": answer["stack"],
+        }
+        asked_for["explanation"] = explanation(load(), question, explain) if explain else None
         found["stacks"].append(asked_for)
         found["shortages"] += [f"{name}: {text}" for name in names for text in _shortage(hosts[name], answer["stack"])]
         found["obstacles"] += [f"{name}: {text}" for name in names for text in _obstacles(hosts[name], answer["stack"])]
@@ -123,6 +134,7 @@ def _by_kind(answers: Iterable[Mapping]) -> list[dict]:
     kinds: dict[str, dict] = {}
     for answer in answers:
         kind = kinds.setdefault(answer["stack"]["kind"], {"hosts": [], "stack": answer["stack"], "answers": []})
+        kind["explanation"] = answer.get("explanation")
         kind["hosts"] = sorted([*kind["hosts"], *answer["hosts"]])
         kind["answers"].append(answer)
     return sorted(kinds.values(), key=lambda kind: (-len(kind["hosts"]), kind["hosts"]))

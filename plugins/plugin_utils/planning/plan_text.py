@@ -9,21 +9,24 @@ import textwrap
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
+from ..stack.why import Explanation, explanation_lines
+
 WIDTH = 72  # what is left of 80 columns beside the indentation of Ansible's output
 LABEL = 14
 
 
 def plan_table(plan: Mapping) -> list[str]:
     """Return the lines of text for a plan (see plan.plan): what is refused stands last, where it is seen."""
-    blocks = [_group(one["hosts"], one["stack"]) for one in plan["stacks"]]
+    blocks = [_group(one["hosts"], one["stack"], one.get("explanation")) for one in plan["stacks"]]
     blocks += [_refused(one) for one in plan["refused"]]
     return [line for block in blocks for line in [*block, ""]][:-1]
 
 
-def _group(hosts: list[str], stack: Mapping) -> list[str]:
+def _group(hosts: list[str], stack: Mapping, told: Explanation | None = None) -> list[str]:
     lines = _head(hosts, f"kind {stack['kind']}")
     lines += [line for label, text in _rows(stack) for line in wrap(label, text)]
     lines += [line for one in stack["reasons"] for line in wrap("why " + one["component"], one["text"])]
+    lines += [line for label, text in (explanation_lines(told) if told else ()) for line in wrap(label, text)]
     lines += [line for text in stack["warnings"] for line in wrap("take care", text)]
     return lines + [line for text in stack.get("update") or () for line in wrap("update", text)]
 

@@ -41,9 +41,7 @@ def describe(
     joint: Relaxed | None,
 ) -> Conflict:
     """Return one conflict: its rules with a sentence each, and what to set instead."""
-    left = keep(problem, parts)
-    rules = smallest_rules(session, left)
-    reasons = [reason_of(session, left, rule, rules) for rule in rules] or [unfillable(session, left)]
+    rules, reasons = refusal(session, problem, parts)
     values = _values(problem, parts)
     instead = alternatives(sorted(values), proposed, joint)
     hints = [rule.hint for rule in rules if rule.hint]
@@ -60,6 +58,13 @@ def describe(
         "suggestion": "; or ".join([*map(advice_text, instead), *hints]) or None,
         "source": ", ".join(dict.fromkeys(source for rule in rules for source in rule.sources)),
     }
+
+
+def refusal(session: Session, problem: Problem, parts: Sequence[Part]) -> tuple[list[Rule], list[str]]:
+    """Return the rules that make these parts clash, and a sentence for each; without a rule, why nothing is there."""
+    left = keep(problem, parts)
+    rules = smallest_rules(session, left)
+    return rules, [reason_of(session, left, rule, rules) for rule in rules] or [unfillable(session, left)]
 
 
 def _values(problem: Problem, parts: Sequence[Part]) -> dict[str, str]:

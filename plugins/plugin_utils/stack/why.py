@@ -1,0 +1,126 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Why a stack has this version of a component, and why not the next: each tried against the whole problem."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, TypedDict
+
+from .advice import reasons
+from .blame import blamed
+from .explain import refusal
+from .inputs import InputError, make_problem
+from .judge import Session, session_for
+from .libraries import Version
+from .model import ORDER, AnyCandidate, Problem, Slot, Solution
+from .nearest import NEEDED, shown
+from .search import solve
+from .tables import Tables
+from .versions import version
+from .wording import listed, sentences
+
+MOST = 4
+
+
+class Rejected(TypedDict):
+    """A candidate that would have gone before the chosen one; rules: empty where it fits, and something else decided."""
+
+    version: str
+    rules: list[str]
+    between: list[str]
+    reasons: list[str]
+
+
+class Explanation(TypedDict):
+    """Why a version was chosen, and those next to it that were not, the nearest first."""
+
+    component: str
+    version: str | None
+    because: str
+    rejected: list[Rejected]
+
+
+def explanation(tables: Tables, question: Mapping[str, Any], component: str) -> Explanation | None:
+    """Return why a question gets its version of a component; None where it gets no stack.
+
+    Raise InputError for a component that no stack has.
+    """
+    if component not in ORDER:
+        raise InputError("wrong_word", "explain", value=component, choices=list(ORDER))
+    session, problem = session_for(tables), make_problem(tables, question)
+    solution = solve(session, problem)
+    if solution is None:
+        return None
+    slot = next((slot for slot, one in solution.items() if slot.component == component and not one.absent), None)
+    texts = {one["component"]: one["text"] for one in reasons(tables, problem, solution)}
+    if slot is None:
+        return {"component": component, "version": None, "because": "nothing asks for it", "rejected": []}
+    chosen = solution[slot]
+    return {
+        "component": component,
+        "version": str(chosen).partition(" ")[2],
+        "because": texts.get(component, ""),
+        "rejected": [_rejected(session, problem, one, solution) for one in _next(session, problem, slot, chosen)],
+    }
+
+
+def _next(session: Session, problem: Problem, slot: Slot, chosen: AnyCandidate) -> list[AnyCandidate]:
+    """Return what is preferred to the chosen one, the nearest first, then what is newer and not preferred."""
+    free = session.candidates(problem.without_wishes(slot.component, *_asks(chosen)), slot)
+    place = next((place for place, one in enumerate(free) if _label(one) == _label(chosen)), 0)
+    newer = [one for one in reversed(free[place:]) if version(one.version if not one.absent else "0") > _age(chosen)]
+    found = {_label(one): one for one in [*reversed(free[:place]), *newer] if not one.absent}
+    return [one for label, one in found.items() if label != _label(chosen)][:MOST]
+
+
+def _age(one: AnyCandidate) -> Version:
+    return version(one.version)
+
+
+def _asks(one: AnyCandidate) -> dict[str, str]:
+    """Return the wishes that ask for a candidate."""
+    wishes: dict[str, str] = {str(one.component): shown(one, one.component)}
+    return {**wishes, "pytorch_index": one.variant} if one.component == "pytorch" else wishes
+
+
+def _label(one: AnyCandidate) -> str:
+    """Return how a candidate is told from others: a driver by its branch, PyTorch by release and build."""
+    return f"{one.version} ({one.variant})" if one.component == "pytorch" else shown(one, one.component)
+
+
+def _rejected(session: Session, problem: Problem, one: AnyCandidate, solution: Solution) -> Rejected:
+    """Return what would have come of asking for a candidate."""
+    asks = _asks(one)
+    asked = replace(problem, wishes={**problem.wishes, **asks})
+    other = solve(session, asked)
+    if other is not None:
+        reason = _preferred(problem, one, solution, other)
+        return {"version": _label(one), "rules": [], "between": [], "reasons": [reason]}
+    found = blamed(session, asked)
+    parts = next((parts for parts in found if set(asks) & set(dict(parts))), found[0])
+    rules, texts = refusal(session, asked, parts)
+    between = sorted({part for part, _value in parts} - set(asks))
+    return {"version": _label(one), "rules": [rule.name for rule in rules], "between": between, "reasons": texts}
+
+
+def _preferred(problem: Problem, one: AnyCandidate, solution: Solution, other: Solution) -> str:
+    """Return why a candidate that fits was not taken; other: what would be planned with it."""
+    wishes = [f"{name} {problem.wishes[name]}" for name in _asks(one) if name in problem.wishes]
+    if wishes:
+        return f"it fits, and {listed(wishes)} was asked for"
+    if one.component == "pytorch" and NEEDED & set(one.row.get("unverified", ())):
+        return "it fits as far as is known, and nobody has verified its wheels"
+    changed = [(solution[slot], other[slot]) for slot in solution if str(solution[slot]) != str(other[slot])]
+    if changed and changed[0][0].component != one.component:
+        return f"it fits with {changed[0][1]}, and {changed[0][0]} is preferred to that"
+    return "it fits, and the chosen one is preferred"
+
+
+def explanation_lines(told: Explanation) -> list[tuple[str, str]]:
+    """Return an explanation as labels and texts."""
+    name = told["component"]
+    lines = [("explained", f"{name} {told['version'] or 'none'}: {told['because']}")]
+    return lines + [("why not", f"{one['version']}: {sentences(one['reasons'])}") for one in told["rejected"]]
