@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any, TypedDict
 
 from .advice import reasons
-from .blame import blamed
+from .blame import blamed, keep
 from .explain import refusal
 from .inputs import InputError, make_problem
 from .judge import Session, session_for
@@ -101,7 +101,11 @@ def _rejected(session: Session, problem: Problem, one: AnyCandidate, solution: S
         return {"version": _label(one), "rules": [], "between": [], "reasons": [reason]}
     found = blamed(session, asked)
     parts = next((parts for parts in found if set(asks) & set(dict(parts))), found[0])
-    rules, texts = refusal(session, asked, parts)
+    whole = [
+        *parts,
+        *(wish for wish in asks.items() if wish not in parts),
+    ]  # so that the reasons speak of this candidate
+    rules, texts = refusal(session, asked, whole if solve(session, keep(asked, whole)) is None else parts)
     between = sorted({part for part, _value in parts} - set(asks))
     return {"version": _label(one), "rules": [rule.name for rule in rules], "between": between, "reasons": texts}
 
