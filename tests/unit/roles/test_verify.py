@@ -10,7 +10,7 @@ from ansible_collections.allreduce.gpu.plugins.modules import gpu_health
 
 ROLE = Path(__file__).resolve().parents[3] / "roles" / "verify"
 # Where things are read from: no limits.
-PLACES = {"kernel_log", "root"}
+PLACES = {"kernel_log", "root", "record"}
 # What would be taken for an option of all that the role checks.
 RENAMED = {"skip_checks": "health_skip_checks"}
 
