@@ -19,9 +19,16 @@ ACTIONS = ("isolate", "reboot", "reset", "configure", "monitor", "application")
 
 
 def action_of(findings):
-    """Return the class of the action that covers all findings, ``none`` without any; unknown classes go to a person."""
-    classes = {one["action_class"] if one["action_class"] in ACTIONS else "monitor" for one in findings}
+    """Return the class of the action that covers all findings, ``none`` without any.
+
+    What is not known goes to a person: it never takes a node out of service.
+    """
+    classes = {one["action_class"] if is_for_programs(one) else "monitor" for one in findings}
     return next((name for name in ACTIONS if name in classes), "none")
+
+
+def is_for_programs(finding):
+    return finding["severity"] != "unknown" and finding["action_class"] in ACTIONS
 
 
 def describe_run(host, now, seconds, judged, known):

@@ -102,6 +102,7 @@ def test_a_driver_that_hangs_is_unknown_and_bounded(node):
     document = node.examine(said(machines.a40_pcie(), 1, ("hanging", "30")))
     assert time.time() - began < 10
     assert (document["verdict"], [one["check"] for one in document["findings"]]) == ("unknown", ["nvml"])
+    assert document["action"] == "monitor", "what is unknown never condemns a node"
     assert 'allreduce_health_verdict{verdict="unknown"} 1' in node.metrics
 
 
