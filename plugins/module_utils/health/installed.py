@@ -27,8 +27,7 @@ def read_files(tree, below):
         if name.endswith(".py"):
             yield path[1:], tree.text(DIRECTORY + path) or ""
         elif tree.is_directory(DIRECTORY + path):
-            for found in read_files(tree, path):
-                yield found
+            yield from read_files(tree, path)
 
 
 def digest(files):

@@ -85,8 +85,13 @@ def test_a_step_that_must_change_nothing_may_not(playing):
         playing.run(still)
 
 
-@pytest.mark.parametrize(("nodes", "trained"), [(1, ["on one host", "with Horovod on one host"]),
-                                               (2, ["on one host", "on 2 hosts", "with Horovod on 2 hosts"])])  # fmt: skip
+@pytest.mark.parametrize(
+    ("nodes", "trained"),
+    [
+        (1, ["on one host", "with Horovod on one host"]),
+        (2, ["on one host", "on 2 hosts", "with Horovod on 2 hosts"]),
+    ],
+)
 def test_the_demo_trains_with_torchrun_and_horovod_and_needs_no_second_run(nodes, trained):
     steps = demo.job(nodes).steps
     assert [step.playbook for step in steps] == ["plan", "site", "verify", *["train"] * len(trained), "report"]

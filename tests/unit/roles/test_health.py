@@ -20,9 +20,9 @@ PRESENT = {"health_state": "present"}
 INSTALLED = {"program": "0", "declaration": "{}"}
 
 
-def play(place, health=None, timer=OFF, **variables):
+def play(place, health=None, timer=None, **variables):
     state = {
-        "services": {"allreduce-health.timer": timer}, "packages": {}, "package_manager": "apt", "leftover_packages": {},
+        "services": {"allreduce-health.timer": timer or OFF}, "packages": {}, "package_manager": "apt", "leftover_packages": {},
         "environments": {}, "health": health,
     }  # fmt: skip
     facts = {"gpu_stack": {}, "gpu_node": {"gpus": [], "nics": []}, "gpu_node_state": state}

@@ -21,7 +21,8 @@ DEBIAN = {"id": "debian", "version": "12", "family": "debian", "arch": "x86_64"}
 ROCKY = {"id": "rocky", "version": "9", "family": "el", "arch": "x86_64"}
 
 
-def play(place, *options, groups=BOTH, recorded=False, system=DEBIAN, services=None, **variables):
+def play(place, *options, groups=BOTH, recorded=False, system=None, services=None, **variables):
+    system = system or DEBIAN
     facts = {
         "gpu_stack": {"os": system, "gpus": [], "repository": None},
         "gpu_node": {"gpus": [], "nics": []},

@@ -13,9 +13,8 @@ BY_CONDA = {"name": "main", "python": "3.12", "interpreter": {"source": "conda",
 BY_UV = {"name": "tensorflow", "python": "3.11", "interpreter": {"source": "standalone", "path": None, "packages": []}}
 
 
-def asked(
-    environment=BY_CONDA, text="", platform=PLATFORM, channels=("conda-forge",), packages=("zlib", "jpeg"), relock=False
-):
+def asked(environment=None, text="", platform=None, channels=("conda-forge",), packages=("zlib", "jpeg"), relock=False):
+    environment, platform = environment or BY_CONDA, platform or PLATFORM
     files = [{"item": {"name": "main"}, "content": base64.b64encode(text.encode()).decode()}]
     return conda_environments([environment], platform, files, channels, packages, relock).get("main")
 

@@ -50,10 +50,10 @@ def facts(stack=None, **state):
     }
 
 
-def written(name, hostvars=None, groups=GROUPS, **given):
+def written(name, hostvars=None, groups=None, **given):
     """{path: entry} of all files of a host."""
     known = facts(**given)
-    hostvars = hostvars or inventory()
+    hostvars, groups = hostvars or inventory(), GROUPS if groups is None else groups
     found = answer(name, hostvars, groups, known)
     assert found["problems"] == []
     return {one["path"]: one for one in [*found["units"], *files(name, hostvars, groups, known)["files"]]}
