@@ -110,9 +110,9 @@ class Nic:
 
     name: str = ""
     numa_node: int | None = None
+    ports: tuple[Port, ...] = ()
     firmware_version: str | None = None
     board_id: str | None = None  # PSID of the vendor: boards of the same one take the same firmware
-    ports: tuple[Port, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -189,9 +189,10 @@ def _cupy(tables: Tables, problem: Problem) -> list[Cupy]:
 
 
 def _horovod(tables: Tables, problem: Problem) -> list[Horovod]:
-    """Compiled for what the frameworks beside it compute on, which on a host with GPUs may be its processors."""
+    """Compiled for what the host computes on, or for processors where the user has PyTorch's build for them."""
     wish = _wish(problem, "horovod")
-    targets: tuple[Accelerator, ...] = ("cuda", "cpu") if problem.accelerator == "cuda" else ("cpu",)
+    targets: tuple[Accelerator, ...] = ("cuda",) if problem.accelerator == "cuda" else ("cpu",)
+    targets = targets if problem.permitted_build != "cpu" else tuple(dict.fromkeys((*targets, "cpu")))
     return [
         Candidate("horovod", row["version"], target, {**row, "target": target})
         for target in targets

@@ -190,6 +190,8 @@ def gpu_profile(gpu: Gpu, switched: bool) -> "Iterator[str]":
     # Made up, and the same for all models: only whether they differ counts.
     yield from ("vbios 96.00.00.00.01", "inforom G520.0200.00.05", "max_clocks 1980 1980 2619")
     yield from condition(model)
+    if not gpu.mig:  # "On MIG-enabled GPUs, querying device utilization rates is not currently supported" (nvml.h)
+        yield "utilization 0 0"
     yield "performance_state 0"
     yield "throttle_reasons 1"  # idle
     if switched:
@@ -206,7 +208,7 @@ def condition(model: Model) -> "Iterator[str]":
     """What a GPU says of its own parts. Made up, and the same for all models of a generation; which there are follows nvml.h."""
     ampere, ada = model.architecture >= 7, model.architecture >= 8
     yield from ("temperature 34", "processes ", "field.94 0", "field.75 0")
-    yield from ("power_usage 61250", "utilization 0 0", "clocks 345 345 2619", "memory_used_mib 1 512")
+    yield from ("power_usage 61250", "clocks 345 345 2619", "memory_used_mib 1 512")
     # T.Limits on Ada and newer, degrees Celsius before.
     yield from ("temperature_margin 53", "field.194 -2") if ada else ("temperature_threshold.1 92",)
     if model.ecc:

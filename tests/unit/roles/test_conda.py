@@ -77,10 +77,13 @@ def play(tmp_path, channel):
             **variables,
         }  # fmt: skip
         asked.write_text("")
+        plain = {
+            name: value for name, value in os.environ.items() if name != "ANSIBLE_CONFIG"
+        }  # one with another way to print
         process = subprocess.run(
             [sys.executable, "-m", "ansible", "playbook", "-i", "hosts.json", "play.yml", "--extra-vars", json.dumps(given), *options],
             cwd=tmp_path, capture_output=True, text=True, check=False,
-            env={**os.environ, "ANSIBLE_COLLECTIONS_PATH": str(CHECKOUT / ".collections"), "ANSIBLE_NOCOLOR": "1", "HOME": str(tmp_path)},
+            env={**plain, "ANSIBLE_COLLECTIONS_PATH": str(CHECKOUT / ".collections"), "ANSIBLE_NOCOLOR": "1", "HOME": str(tmp_path)},
         )  # fmt: skip
         return process.returncode, process.stdout + process.stderr, asked.read_text().splitlines()
 

@@ -69,11 +69,10 @@ def watch(interval: float) -> Iterator[None]:
         yield
         return
     argv = [sys.executable, str(HERE / "watch.py"), str(LOGS / "gpus.jsonl"), str(interval)]
-    watcher = subprocess.Popen(argv, stdin=subprocess.DEVNULL)
-    try:
+    with subprocess.Popen(
+        argv, stdin=subprocess.PIPE
+    ):  # it ends with its standard input, and is nobody's child by then
         yield
-    finally:
-        watcher.kill()  # nobody waits for it: where NVML hangs it does not end before that
 
 
 def torchrun(launch: dict) -> dict:

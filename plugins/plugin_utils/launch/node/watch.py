@@ -1,16 +1,19 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Sample the GPUs of a node through NVML while a run lasts: watch.py FILE SECONDS, started by agent.py.
+"""Sample the GPUs of a node through NVML while a run lasts: watch.py FILE SECONDS, started by agent.py, until standard input ends.
 
-A process of its own, since a call into a driver in trouble may not return. FILE gets lines of JSON: first {quantities, gpus: [address]},
-then [seconds since the epoch, [[a value per quantity, or null] per GPU]]. The interval doubles after every SAMPLES samples, so that a
-run of a day leaves a few thousand lines. Nothing is written on a node without NVML.
+A process of its own, since a call into a driver in trouble may not return, and nobody's child, since mpi.py waits for all of its own.
+FILE gets lines of JSON: first {quantities, gpus: [address]}, then [seconds since the epoch, [[a value per quantity, or null] per GPU]].
+The interval doubles after every SAMPLES samples, so that a run of a day leaves a few thousand lines. Nothing is written on a node
+without NVML.
 """
 
 from __future__ import annotations
 
 import json
+import os
+import select
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -59,7 +62,9 @@ def intervals(first: float) -> Iterator[float]:
 
 
 def main() -> int:
-    """Sample until the process is ended."""
+    """Sample until standard input ends."""
+    if os.fork():
+        os._exit(0)
     path, seconds = sys.argv[1], float(sys.argv[2])
     sys.path.append(PYNVML)
     try:
@@ -75,7 +80,8 @@ def main() -> int:
         out.write(json.dumps(head) + "\n")
         for wait in intervals(seconds):
             out.write(json.dumps([round(time.time(), 1), [answers(nvml, gpu) for gpu in gpus]]) + "\n")
-            time.sleep(wait)
+            if select.select([sys.stdin], [], [], wait)[0]:
+                break
     return 0
 
 

@@ -56,7 +56,10 @@ def test_what_a_gpu_answers_is_sampled_and_the_rest_is_left_out(libraries, tmp_p
     assert (code, found["status"], found["during"], found["rank"]) == ("", "measured", "gemm", 3)
     assert driver
     assert found["samples"] > 1
-    assert set(found["figures"]) == {"memory_used_mib", "temperature_celsius"}
+    # With MIG, NVML tells no utilisation.
+    assert set(found["figures"]) == {
+        "memory_used_mib", "temperature_celsius", "power_watts", "clock_sm_mhz", "clock_memory_mhz",
+    }  # fmt: skip
     assert set(found["figures"]["memory_used_mib"]) == {"median", "least", "most", "deviation"}
 
 

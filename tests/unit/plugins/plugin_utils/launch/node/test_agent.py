@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from types import SimpleNamespace
 
 import pytest
@@ -85,12 +86,18 @@ def test_torchrun_gets_its_arguments_and_nothing_is_expanded(launch, tmp_path):
 
 def test_the_gpus_are_watched_for_as_long_as_the_engine_runs(launch, tmp_path):
     (tmp_path / "watch.py").write_text(
-        "import os, sys, time\nopen(sys.argv[1] + '.pid', 'w').write(f'{os.getpid()} {sys.argv[2]}')\ntime.sleep(600)\n"
+        "import os, sys\nif os.fork(): os._exit(0)\n"
+        "open(sys.argv[1] + '.pid', 'w').write(f'{os.getpid()} {sys.argv[2]}')\nsys.stdin.read()\n"
+        "open(sys.argv[1] + '.end', 'w').write('at the end')\n"
     )
     assert launch("wait", watch_interval=0.5)[0] == 0
     number, interval = (tmp_path / "logs" / "gpus.jsonl.pid").read_text().split()
     assert interval == "0.5"
-    assert not is_running(int(number))
+    deadline = time.monotonic() + 20
+    while is_running(int(number)):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    assert (tmp_path / "logs" / "gpus.jsonl.end").read_text() == "at the end"
 
 
 def is_running(number):

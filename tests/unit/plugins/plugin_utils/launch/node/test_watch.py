@@ -34,14 +34,17 @@ def watched(tmp_path, library, interval="0.05"):
     variables = {"LD_LIBRARY_PATH": str(library), "SIMULATED_NVML": str(tmp_path / "profile")}
     path = tmp_path / "gpus.jsonl"
     command = [sys.executable, str(NODE_FILES / "watch.py"), str(path), interval]
-    with subprocess.Popen(command, env={**os.environ, **variables}) as process:
+    with subprocess.Popen(command, env={**os.environ, **variables}, stdin=subprocess.PIPE) as process:
+        assert process.wait(30) == 0  # what samples is nobody's child: an engine may wait for all it has
         deadline = time.monotonic() + 30
         while not path.exists() or path.read_text(encoding="utf-8").count("\n") < 4:
             assert time.monotonic() < deadline
-            assert process.poll() is None
             time.sleep(0.05)
-        process.kill()
-    return machine, read("gpu-1", path.read_text(encoding="utf-8"))
+    time.sleep(0.5)
+    text = path.read_text(encoding="utf-8")
+    time.sleep(0.5)
+    assert path.read_text(encoding="utf-8") == text, "it goes on after its standard input has ended"
+    return machine, read("gpu-1", text)
 
 
 def test_every_gpu_is_asked_again_and_again(tmp_path, library):
@@ -58,7 +61,13 @@ def test_every_gpu_is_asked_again_and_again(tmp_path, library):
 def test_without_nvml_nothing_is_written(tmp_path):
     command = [sys.executable, str(NODE_FILES / "watch.py"), str(tmp_path / "gpus.jsonl"), "1"]
     done = subprocess.run(
-        command, capture_output=True, text=True, check=False, env={**os.environ, "LD_LIBRARY_PATH": ""}, timeout=60
+        command,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "LD_LIBRARY_PATH": ""},
+        timeout=60,
     )
     assert (done.returncode, (tmp_path / "gpus.jsonl").exists()) == (0, False)
     assert done.stdout.startswith("The GPUs are not watched: ")
