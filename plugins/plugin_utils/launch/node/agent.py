@@ -69,9 +69,8 @@ def watch(interval: float) -> Iterator[None]:
         yield
         return
     argv = [sys.executable, str(HERE / "watch.py"), str(LOGS / "gpus.jsonl"), str(interval)]
-    with subprocess.Popen(
-        argv, stdin=subprocess.PIPE
-    ):  # it ends with its standard input, and is nobody's child by then
+    with subprocess.Popen(argv, stdin=subprocess.PIPE) as watcher:  # it ends with its standard input
+        watcher.wait()  # what samples has left its parent then
         yield
 
 

@@ -21,16 +21,21 @@ version = types.SimpleNamespace(cuda=None)
 """,
     "torch/distributed/__init__.py": "",
     "torch/distributed/run.py": """
-import json, os, pathlib, sys, time
+import ctypes, json, os, pathlib, sys, time
 from .elastic.multiprocessing.errors import ChildFailedError
 def main(argv):
     print("torchrun", json.dumps(argv), os.environ["OMP_NUM_THREADS"], os.environ["GREETING"])
     if "wait" in argv:
+        ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # as mpi.py, which then waits for all children
         place = pathlib.Path(argv[-3]).parent / "logs" / "gpus.jsonl.pid"
         until = time.monotonic() + 20
         while not place.exists() or not place.read_text().count(" "):
             assert time.monotonic() < until
             time.sleep(0.05)
+        try:
+            raise RuntimeError(f"the agent has a child: {os.waitpid(-1, os.WNOHANG)}")
+        except ChildProcessError:
+            pass
     if "fail" in argv:
         raise ChildFailedError()
     if "crash" in argv:
@@ -86,11 +91,12 @@ def test_torchrun_gets_its_arguments_and_nothing_is_expanded(launch, tmp_path):
 
 def test_the_gpus_are_watched_for_as_long_as_the_engine_runs(launch, tmp_path):
     (tmp_path / "watch.py").write_text(
-        "import os, sys\nif os.fork(): os._exit(0)\n"
+        "import os, sys, time\ntime.sleep(0.5)\nif os.fork(): os._exit(0)\n"
         "open(sys.argv[1] + '.pid', 'w').write(f'{os.getpid()} {sys.argv[2]}')\nsys.stdin.read()\n"
         "open(sys.argv[1] + '.end', 'w').write('at the end')\n"
     )
-    assert launch("wait", watch_interval=0.5)[0] == 0
+    code, outcome, _log = launch("wait", watch_interval=0.5)
+    assert (code, outcome["error"]) == (0, None)
     number, interval = (tmp_path / "logs" / "gpus.jsonl.pid").read_text().split()
     assert interval == "0.5"
     deadline = time.monotonic() + 20
