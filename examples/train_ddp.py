@@ -71,6 +71,10 @@ def parse_arguments() -> argparse.Namespace:
 
 def join_ranks(timeout: int) -> torch.device:
     """Join the process group; returns the device of this rank."""
+    # Open MPI has names of its own; MASTER_ADDR and MASTER_PORT are given with -x.
+    for name, given in {"RANK": "RANK", "WORLD_SIZE": "SIZE", "LOCAL_RANK": "LOCAL_RANK"}.items():
+        if f"OMPI_COMM_WORLD_{given}" in os.environ:
+            os.environ.setdefault(name, os.environ[f"OMPI_COMM_WORLD_{given}"])
     if "RANK" not in os.environ:
         sys.exit(
             "RANK is not set: start this script with torchrun, for example torchrun --nproc-per-node=1 train_ddp.py"
