@@ -39,6 +39,8 @@ _raw:
 """
 
 # ruff: noqa: E402 (sanity wants the documentation first)
+from collections import ChainMap
+
 from ansible.errors import AnsibleLookupError
 from ansible.plugins.lookup import LookupBase
 
@@ -66,5 +68,6 @@ class LookupModule(LookupBase):
             node: everyone[node] for node in {name, *groups.get("gpu_nodes", ()), *groups.get("controllers", ())}
         }
         facts = everyone[name].get("ansible_facts") or {}
-        hostvars[name] = {**everyone[name], **own}
+        # A copy would template every variable of the host, whoever's it is.
+        hostvars[name] = ChainMap(own, everyone[name])
         return answer(name, hostvars, groups, facts, self.get_option("boot"))

@@ -38,6 +38,8 @@ _raw:
 """
 
 # ruff: noqa: E402 (sanity wants the documentation first)
+from collections import ChainMap
+
 from ansible.errors import AnsibleLookupError
 from ansible.plugins.lookup import LookupBase
 
@@ -55,7 +57,8 @@ class LookupModule(LookupBase):
         # What the role's own play or arguments set counts for its host, and for the others what the inventory has.
         own = {key: self._templar.template(variables[key]) for key in DEFAULTS if key in variables}
         hostvars = {one: everyone[one] for group in (NODES, CONTROLLERS) for one in groups.get(group, ())}
-        hostvars[name] = {**everyone[name], **own}
+        # A copy would template every variable of the host, whoever's it is.
+        hostvars[name] = ChainMap(own, everyone[name])
         facts = variables.get("ansible_facts") or {}
         answers = {
             "answer": lambda: answer(name, hostvars, groups, facts),
