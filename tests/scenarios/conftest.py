@@ -11,6 +11,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 from cluster import KEEP, Cluster  # noqa: E402 (beside this file)
+from training_hosts import Launched  # noqa: E402
 
 
 @pytest.fixture(scope="session")
@@ -20,3 +21,23 @@ def cluster():
     yield made
     if not KEEP:
         made.down()
+
+
+@pytest.fixture(scope="module")
+def two():
+    """Two hosts on which a training can be launched; ALLREDUCE_KEEP=1 leaves them, and takes them again."""
+    made = Launched()
+    yield made
+    if not KEEP:
+        made.down()
+
+
+@pytest.fixture
+def script(tmp_path):
+    """Write a training script of a few lines, and return its path."""
+
+    def write(name, text):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+        return str(tmp_path / name)
+
+    return write

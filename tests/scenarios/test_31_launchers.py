@@ -7,8 +7,7 @@ import json
 import time
 
 import pytest
-from cluster import KEEP
-from training_hosts import RUNS, Launched
+from training_hosts import RUNS
 
 pytestmark = pytest.mark.lab
 
@@ -55,24 +54,6 @@ chmod 755 {LATE_PYTHON}
 ON_TIME = "rm -f /etc/systemd/system.conf.d/late.conf; systemctl daemon-reexec"
 SLEEPS = "import time\nprint('asleep', flush=True)\ntime.sleep(900)\n"
 RANK_OF = "pgrep -u trainer -f '[p]ython -u {}'"
-
-
-@pytest.fixture(scope="module")
-def two():
-    """The hosts; ALLREDUCE_KEEP=1 leaves them, and takes them again."""
-    made = Launched()
-    yield made
-    if not KEEP:
-        made.down()
-
-
-@pytest.fixture
-def script(tmp_path):
-    def write(name, text):
-        (tmp_path / name).write_text(text, encoding="utf-8")
-        return str(tmp_path / name)
-
-    return write
 
 
 @pytest.fixture

@@ -250,15 +250,6 @@ def test_both_hosts_train(compiled):
     assert "resumed after epoch 3" in said and "epoch 4/4" in said
 
 
-@pytest.fixture
-def script(tmp_path):
-    def write(name, text):
-        (tmp_path / name).write_text(text, encoding="utf-8")
-        return str(tmp_path / name)
-
-    return write
-
-
 def test_playbook_train_runs_horovodrun(compiled):
     status, said, result = compiled.trained(train_script="examples/train_horovod.py", train_args="--epochs 3")
     assert status == 0, said[-6000:]

@@ -6,8 +6,7 @@
 import time
 
 import pytest
-from cluster import KEEP
-from training_hosts import RUNS, Launched
+from training_hosts import RUNS
 
 pytestmark = pytest.mark.lab
 
@@ -44,27 +43,6 @@ done
 CORRUPT = f"while sleep 0.1; do [ -s {ARCHIVE} ] && printf x | dd of={ARCHIVE} bs=1 seek=5000000 conv=notrunc; done"
 
 
-@pytest.fixture(scope="module")
-def two():
-    """The hosts; ALLREDUCE_KEEP=1 leaves them, and takes them again."""
-    made = Launched()
-    yield made
-    if not KEEP:
-        made.down()
-
-
-@pytest.fixture
-def script(tmp_path):
-    """A training script of a few lines."""
-
-    def write(text):
-        path = tmp_path / "train.py"
-        path.write_text(text, encoding="utf-8")
-        return str(path)
-
-    return write
-
-
 def site(two):
     return two.play("playbooks/site.yml", "--tags", JOB)
 
@@ -80,7 +58,7 @@ def nothing_started(two, said):
 
 @pytest.mark.parametrize("launcher", ["torchrun", "elastic"])
 def test_the_traceback_of_the_rank_that_failed_first(two, script, launcher):
-    status, said, result = two.trained(launcher, train_script=script(RAISES))
+    status, said, result = two.trained(launcher, train_script=script("train.py", RAISES))
     assert status != 0
     failure = result["failure"]
     assert (failure["node"], failure["rank"]) == (two.hosts[1], 1), failure
@@ -91,7 +69,7 @@ def test_the_traceback_of_the_rank_that_failed_first(two, script, launcher):
 
 @pytest.mark.parametrize("number", [0, 1])
 def test_a_killed_rank_ends_the_run(two, script, number):
-    process = two.train("torchrun", train_script=script(SLEEPS))
+    process = two.train("torchrun", train_script=script("train.py", SLEEPS))
     two.wait_for(process, two.hosts[1], f"cat {RUNS}/*/logs/rank1.out 2>/dev/null")
     two.on(two.hosts[number], "pkill -KILL -u trainer -f '[p]ython -u train.py'")
     status, said, result = two.ended(process)
@@ -111,7 +89,7 @@ def cut(two):
 
 
 def test_a_node_that_is_cut_off_ends_the_run_on_both_sides(two, script, cut):
-    process = two.train("torchrun", train_script=script(SLEEPS))
+    process = two.train("torchrun", train_script=script("train.py", SLEEPS))
     two.wait_for(process, two.hosts[1], f"cat {RUNS}/*/logs/rank1.out 2>/dev/null")
     cut()
     began = time.monotonic()
@@ -127,7 +105,7 @@ def test_a_port_that_is_taken_is_named(two, script):
     two.on(two.hosts[0], "systemd-run -q --collect --unit=taken python3 -m http.server 29500")
     two.on(two.hosts[0], "until ss -ltn | grep -q :29500; do sleep 0.2; done")
     try:
-        status, said, result = two.trained("torchrun", train_script=script(SLEEPS))
+        status, said, result = two.trained("torchrun", train_script=script("train.py", SLEEPS))
     finally:
         two.on(two.hosts[0], "systemctl stop taken")
     assert status != 0
@@ -139,7 +117,7 @@ def test_a_port_that_is_taken_is_named(two, script):
 def test_a_host_without_the_environment(two, script):
     two.on(two.hosts[1], f"mv {ENVIRONMENT} {ENVIRONMENTS}/.away")
     try:
-        status, said, result = two.trained("torchrun", train_script=script(SLEEPS))
+        status, said, result = two.trained("torchrun", train_script=script("train.py", SLEEPS))
     finally:
         two.on(two.hosts[1], f"mv {ENVIRONMENTS}/.away {ENVIRONMENT}")
     assert status != 0
@@ -156,7 +134,7 @@ def test_versions_that_differ_between_the_hosts_are_refused(two, script, launche
     version = name[len("fsspec-") : -len(".dist-info")]
     two.on(host, f"mv {site_packages}/{name} {site_packages}/fsspec-2020.1.0.dist-info")
     try:
-        status, said, result = two.trained(launcher, train_script=script(SLEEPS), train_install_mpi=True)
+        status, said, result = two.trained(launcher, train_script=script("train.py", SLEEPS), train_install_mpi=True)
     finally:
         two.on(host, f"mv {site_packages}/fsspec-2020.1.0.dist-info {site_packages}/{name}")
     assert status != 0

@@ -121,5 +121,5 @@ def test_renewing_the_lock_shows_the_difference_first(cluster, project, unpinned
     config = {"cwd": project, "config": project / "ansible.cfg", "inventory": unpinned}
     shown = cluster.play("allreduce.gpu.plan", "-e", "stack_lock_renew=true", "--check", "--diff", **config)
     assert shown.status == 0, shown.output[-6000:]
-    assert shown.words.index(UPDATE) < shown.words.index("Keep the plan in the lock")
+    assert shown.words.index(UPDATE) < shown.words.index("Record the plan in the lock")
     assert "2.16.0" not in (unpinned / "stack.lock.yml").read_text(encoding="utf-8")

@@ -104,7 +104,7 @@ def solution(program, prefix, channels, specs):
 
 
 def _own(program):
-    """What a site's settings of conda put into every environment is not in its lock."""
+    """Return the options that keep a site's default packages, which no lock has, out of the environment."""
     return ["--no-default-packages"] if program["kind"] == "conda" else []
 
 

@@ -71,43 +71,62 @@ def describe(name: str, hostvars: Mapping[str, Mapping], present: bool) -> dict[
     """Return one node of the document."""
     variables = hostvars[name]
     facts = variables.get("ansible_facts") or {}
-    stack, state, gpu_node = (facts.get(key) or {} for key in ("gpu_stack", "gpu_node_state", "gpu_node"))
-    probe, health = (variables.get(f"__verify_{key}") or {} for key in ("probe", "health"))
+    health = variables.get("__verify_health") or {}
     judged = {key: health[key] for key in HEALTH} if present and "verdict" in health else None
-    driver = desired_driver(stack, variables) is not None
-    answers = (name, probe.get("node_probe"), judged, gpu_compute(variables), driver)
-    chosen = {key: variables[key] for key in DEFAULTS if key in variables}
-    comparisons = node_comparisons(stack, state, chosen) if present else []
-    comparisons += tuning_comparisons(variables, facts) if present else []
-    comparisons += firewall_comparisons(name, hostvars, variables.get("groups") or {}, facts) if present else []
-    comparisons += nccl_comparisons(variables, facts) if present else []
-    comparisons += rdma_comparisons(variables, facts) if present else []
-    comparisons += pcie_comparisons(variables, facts) if present else []
-    comparisons += qos_comparisons(name, hostvars, variables.get("groups") or {}, facts) if present else []
-    comparisons += scratch_comparisons(variables, facts) if present else []
-    comparisons += health_comparisons(variables, state) if present else []
-    comparisons += monitoring_comparisons(name, hostvars, variables.get("groups") or {}, facts) if present else []
-    comparisons += _ssh_comparisons(variables, probe.get("node_probe") or {}) if present else []
-    checks = node_checks(comparisons, stack, state, gpu_node, *answers) if present else lost_node_checks(name)
-    checks += on_node(name, pcie.checks(facts.get("gpu_pcie"), gpu_node)) if present else []
-    checks += on_node(name, selinux.checks(stack, state, variables, answers[1] or {})) if present else []
-    checks += on_node(name, fapolicyd.checks(state)) if present else []
-    checks += path_checks(name, variables) if present else []
+    compared = comparisons(name, hostvars) if present else []
     return {
         "address": cluster_address(variables),
         "remark": str(variables.get("report_remark") or ""),
         "gpu_compute": gpu_compute(variables),
         "facts": {key: facts.get(key) for key in FACTS},
-        "gpu_node": gpu_node,
-        "gpu_stack": stack,
-        "gpu_node_state": state,
+        "gpu_node": facts.get("gpu_node") or {},
+        "gpu_stack": facts.get("gpu_stack") or {},
+        "gpu_node_state": facts.get("gpu_node_state") or {},
         "gpu_health": judged,
         "gpu_qos": facts.get("gpu_qos"),
-        "comparisons": [record(one) for one in comparisons],
+        "comparisons": [record(one) for one in compared],
         "pcie_pairs": pcie_pairs(facts) if present else [],
         "rdma_adapters": rdma_adapters(variables, facts) if present else [],
-        "checks": checks,
+        "checks": _checks(name, variables, compared, judged) if present else lost_node_checks(name),
     }
+
+
+def comparisons(name: str, hostvars: Mapping[str, Mapping]) -> list[Comparison]:
+    """Return what every area compares on a node: what is asked for, with what is there."""
+    variables, groups = hostvars[name], hostvars[name].get("groups") or {}
+    facts = variables.get("ansible_facts") or {}
+    state = facts.get("gpu_node_state") or {}
+    chosen = {key: variables[key] for key in DEFAULTS if key in variables}
+    return [
+        *node_comparisons(facts.get("gpu_stack") or {}, state, chosen),
+        *tuning_comparisons(variables, facts),
+        *firewall_comparisons(name, hostvars, groups, facts),
+        *nccl_comparisons(variables, facts),
+        *rdma_comparisons(variables, facts),
+        *pcie_comparisons(variables, facts),
+        *qos_comparisons(name, hostvars, groups, facts),
+        *scratch_comparisons(variables, facts),
+        *health_comparisons(variables, state),
+        *monitoring_comparisons(name, hostvars, groups, facts),
+        *_ssh_comparisons(variables, _probe(variables) or {}),
+    ]
+
+
+def _checks(name: str, variables: Mapping, compared: list[Comparison], judged: Mapping | None) -> list[Check]:
+    facts = variables.get("ansible_facts") or {}
+    stack, state, gpu_node = (facts.get(key) or {} for key in ("gpu_stack", "gpu_node_state", "gpu_node"))
+    probe, driver = _probe(variables), desired_driver(stack, variables) is not None
+    return [
+        *node_checks(compared, stack, state, gpu_node, name, probe, judged, gpu_compute(variables), driver),
+        *on_node(name, pcie.checks(facts.get("gpu_pcie"), gpu_node)),
+        *on_node(name, selinux.checks(stack, state, variables, probe or {})),
+        *on_node(name, fapolicyd.checks(state)),
+        *path_checks(name, variables),
+    ]
+
+
+def _probe(variables: Mapping) -> Mapping | None:
+    return (variables.get("__verify_probe") or {}).get("node_probe")
 
 
 def _ssh_comparisons(variables: Mapping, probe: Mapping) -> list[Comparison]:

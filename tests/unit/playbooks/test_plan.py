@@ -151,7 +151,7 @@ def test_a_lock_outlives_newer_tables_and_renewing_shows_the_difference_first(tm
     shown = run(tmp_path, "-e", "stack_lock_renew=true", "--check", "--diff", collections=collections)
     assert shown.status == 0, shown.output
     assert shown.lock == first.lock
-    assert shown.words.index(UPDATE) < shown.words.index("Keep the plan in the lock")
+    assert shown.words.index(UPDATE) < shown.words.index("Record the plan in the lock")
 
     renewed = run(tmp_path, "-e", "stack_lock_renew=true", collections=collections)
     assert renewed.status == 0, renewed.output
