@@ -21,7 +21,7 @@ PLUGINS = {
     },
     "filter": {
         "expected_bus_bandwidth", "mpi_hostfile", "mpi_rankfile", "nccl_environment", "nccl_topology_xml", "nearest_nics",
-        "nvlink_islands", "rank_binding", "recorded_node",
+        "nvlink_islands", "rank_binding", "recorded_node", "sbom",
     },
     "lookup": {"node_program", "pynvml"},
 }  # fmt: skip
@@ -33,7 +33,7 @@ ROLES = {
 PLAYBOOKS = {"benchmark", "plan", "preflight", "report", "site", "stage", "train", "verify"}
 VARIABLES = {
     "stack": {
-        "gpu_stack_request", "gpu_stack_profile", "gpu_stack_host", "stack_lock", "stack_lock_renew",
+        "gpu_stack_request", "gpu_stack_profile", "gpu_stack_host", "stack_lock", "stack_lock_renew", "stack_sbom",
         "gpu_package_lock_timeout",
     },
     "train": {"train_script", "train_nodes", "train_args", "train_env"},

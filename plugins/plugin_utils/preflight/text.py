@@ -264,6 +264,10 @@ SENTENCES = {
         "{subject} cannot be written ({error}); free some space or correct its permissions, or set another "
         "report_directory."
     ),
+    "sbom_no_library": (
+        "The controller lacks the Python package {subject}, which writes bills of materials; install it with pip install -r "
+        "requirements.txt, or leave stack_sbom empty."
+    ),
     **FIREWALL,
     **RDMA,
     **QOS,

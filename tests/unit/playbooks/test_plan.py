@@ -167,3 +167,22 @@ def test_a_host_the_lock_does_not_fit_is_refused_with_what_changed(tmp_path):
     assert planned.status != 0
     assert "request was driver 535 and is driver 535, pytorch 2.12" in planned.words
     assert "stack_lock_renew=true" in planned.words
+
+
+def test_bills_of_materials_are_written_for_each_kind_of_host(tmp_path):
+    write_inventory(tmp_path, described("gpu-1", "gpu-2"))
+    directory = tmp_path / "inventory" / "sbom"
+
+    shown = run(tmp_path, "-e", "stack_sbom=sbom", "--check", "--diff")
+    assert shown.status == 0, shown.output
+    assert '+ "bomFormat": "CycloneDX"' in shown.words
+    assert not directory.exists()
+
+    assert run(tmp_path, "-e", "stack_sbom=sbom").status == 0
+    assert [path.name for path in directory.iterdir()] == ["gpu-1.cdx.json"]
+    document = json.loads((directory / "gpu-1.cdx.json").read_text(encoding="utf-8"))
+    assert "torch" in {one["name"] for one in document["components"]}
+
+    again = run(tmp_path, "-e", "stack_sbom=sbom")
+    assert again.status == 0, again.output
+    assert "changed=1" not in again.output
