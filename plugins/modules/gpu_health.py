@@ -58,6 +58,7 @@ options:
       - throttling
       - persistence_mode
       - pending_modes
+      - peer_model
       - peer_power_limit
       - peer_clocks
       - peer_vbios
@@ -76,6 +77,8 @@ options:
       - disks
       - nic_ports
       - nic_errors
+      - peer_driver
+      - nic_firmware
       - other_problems
   gpu_count:
     description: How many GPUs the node must have. Not set, their number is not judged.

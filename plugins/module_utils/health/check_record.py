@@ -12,8 +12,9 @@ from collections import namedtuple
 from .xid_table import CLASSES
 
 # ``options``: {name: specification} of the module's options that are this check's thresholds.
-# ``over_time``: it needs what was in earlier runs, and only the program of role health keeps that.
-Check = namedtuple("Check", "code category subject source faults options over_time")
+# ``over_time``: it needs what was in earlier runs, and only the program of role health keeps that. ``across``: it compares nodes, and
+# only role verify sees several.
+Check = namedtuple("Check", "code category subject source faults options over_time across")
 # ``severity``: one of findings.SEVERITIES. ``action_class``: one of ACTION_CLASSES.
 Fault = namedtuple("Fault", "code meaning severity action_class action")
 
@@ -23,12 +24,17 @@ ACTION_CLASSES = tuple(CLASSES) + ("configure",)
 
 def check(code, category, subject, source, *faults, **options):
     """Return a record; each fault as the fields of Fault."""
-    return Check(code, category, subject, source, tuple(Fault(*fault) for fault in faults), options, False)
+    return Check(code, category, subject, source, tuple(Fault(*fault) for fault in faults), options, False, False)
 
 
 def check_over_time(*fields, **options):
     """Return the record of a check that compares several runs."""
     return check(*fields, **options)._replace(over_time=True)
+
+
+def check_across(*fields, **options):
+    """Return the record of a check that compares the nodes of a cluster."""
+    return check(*fields, **options)._replace(across=True)
 
 
 def of_class(name, code, meaning):

@@ -14,7 +14,7 @@ from ..machine.describe import WORDS
 from ..machine.fabric_health import CODES
 from ..machine.nvml_errors import TROUBLED, UNUSABLE
 from .check_record import check, of_class
-from .host_checks import HOST_CHECKS, PORT_CHECKS, TIME_CHECKS
+from .host_checks import CLUSTER_CHECKS, HOST_CHECKS, PORT_CHECKS, TIME_CHECKS
 from .xid_table import CLASSES
 
 NVML = "https://docs.nvidia.com/deploy/nvml-api"
@@ -186,10 +186,14 @@ CHECKS = (
           persistence={"type": "bool", "default": True}),
     check("pending_modes", "health", "GPU", NVML + "/group__nvmlDeviceQueries.html: nvmlDeviceGetEccMode, nvmlDeviceGetMigMode",
           ("pending", "ECC or MIG was switched, which waits for a reset", "reboot_required", "reset", "reset the GPU")),
+    check("peer_model", "health", "GPU", "ours: most GPUs that NVLink joins; NVML's nvmlDeviceGetName",
+          ("unlike", "the model differs from that of most GPUs that NVLink joins it with", "degraded", "monitor",
+           "look whether it is the card that was ordered; where it is meant, skip this check")),
     *peer_checks(),
     *HOST_CHECKS,
     *TIME_CHECKS,
     *PORT_CHECKS,
+    *CLUSTER_CHECKS,
     check("other_problems", "health", "node", "module gpu_facts, findings",
           ("acs_redirect", "PCIe ACS redirects peer-to-peer traffic", "degraded", "configure",
            "clear it with role allreduce.gpu.pcie, unless devices are passed to guests"),
@@ -200,7 +204,7 @@ CHECKS = (
           ("other", "anything else that gpu_facts reports", "degraded", "monitor", "see what it says")),
 )  # fmt: skip
 BY_CODE = {one.code: one for one in CHECKS}
-# Of the module, which looks once; and of the program, which looks again and again.
+# Of the module, which looks once, with those that only a cluster has; and of the program, which looks again and again.
 CODES_AT_ONCE = tuple(one.code for one in CHECKS if not one.over_time)
 FAULTS = {(one.code, fault.code): fault for one in CHECKS for fault in one.faults}
 OPTIONS = {name: option for one in CHECKS for name, option in one.options.items() if not one.over_time}

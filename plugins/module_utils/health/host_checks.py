@@ -7,7 +7,7 @@ from __future__ import absolute_import, division, print_function
 
 __metaclass__ = type
 
-from .check_record import check, check_over_time
+from .check_record import check, check_across, check_over_time
 
 MODULE_ACTION = "drain the node, and have the memory module replaced"
 PORT_ACTION = "look at the cable, the transceiver and the port of the switch"
@@ -88,4 +88,15 @@ PORT_CHECKS = (
          "look at priority flow control and ECN on the switches (role allreduce.gpu.qos)"),
         max_symbol_errors_per_hour={"type": "int", "default": 120}, max_link_recoveries_per_minute={"type": "int", "default": 5},
         max_roce_slow_restarts_per_second={"type": "int", "default": 10}),
+)  # fmt: skip
+# Of role verify, which compares the nodes; what is compared in a node too has its record there.
+CLUSTER_CHECKS = (
+    check_across(
+        "peer_driver", "coherence", "cluster", "ours: most nodes with the same GPUs; /proc/driver/nvidia/version",
+        ("unlike", "the loaded driver differs from that of most nodes with the same GPUs", "degraded", "configure",
+         "install the planned driver there, and reboot where only the loaded one is old")),
+    check_across(
+        "nic_firmware", "coherence", "cluster", "ours: most adapters of the same board; board_id and fw_ver of sysfs-class-infiniband",
+        ("unlike", "the firmware differs from that of most adapters of its board", "degraded", "monitor",
+         "install the firmware of the others, or theirs everywhere")),
 )  # fmt: skip

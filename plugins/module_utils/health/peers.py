@@ -83,6 +83,29 @@ def peers(gpus):
     return entries
 
 
+def models(gpus, topology):
+    """Judge whether GPUs that NVLink joins are of one model; cards that only share a node need not be."""
+    groups = {}
+    for gpu in gpus:
+        if gpu["name"]:
+            groups.setdefault(min(joined(gpu_label(gpu), topology)), []).append((gpu, gpu["name"]))
+    large = [group for group in groups.values() if len(group) >= FEWEST]
+    found = [one for group in large for one in unlike("peer_model", group)]
+    alike = "alike on %s" % number_of([gpu for group in large for gpu in group])
+    return [judged("peer_model", "as those that NVLink joins it with", alike, found)] if large else []
+
+
+def joined(label, topology):
+    """Return the GPUs that NVLink joins with one, over others too, and itself."""
+    found, waiting = set(), {label}
+    while waiting:
+        one = waiting.pop()
+        found.add(one)
+        waiting.update(other for other, code in topology.get(one, {}).items() if (code or "").startswith("NV"))
+        waiting -= found
+    return found
+
+
 def missing(check, gpu, value, function):
     """Find that NVML did not say what is compared, or what the GPU is called; None of what the GPU does not have."""
     found = no_answer(check, EXPECTED, gpu_label(gpu), gpu, function) if value(gpu) is None else None

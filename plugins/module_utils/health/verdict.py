@@ -17,7 +17,7 @@ from .findings import fault, judged, no_answer, number_of, verdict
 from .links import aer_errors, nvlinks, pcie_generation, pcie_width
 from .log import judge_log
 from .memory import memory
-from .peers import COMPARED, peers
+from .peers import COMPARED, models, peers
 from .presence import presence, usable
 from .processes import stale_processes
 
@@ -36,7 +36,7 @@ JUDGES = {
     "nvml_unavailable": ("nvml", "driver_library"),
     "pcie_link_narrow": ("pcie_width",),
 }
-COHERENCE = tuple(code for code, one in BY_CODE.items() if one.category == "coherence")
+COHERENCE = tuple(code for code, one in BY_CODE.items() if one.category == "coherence" and not one.across)
 # What an idle or power-capped GPU has is normal, and none of these.
 THROTTLING = [one.code for one in BY_CODE["throttling"].faults]
 
@@ -94,6 +94,7 @@ def steps(node, gpus, readings, limits):
             (("xid",), judge_log, (node, readings["log"], limits)),
             (("throttling", "persistence_mode"), clocks, (gpus, limits)),
             (("pending_modes",), pending_modes, (answering,)),
+            (("peer_model",), models, (answering, node["topology"])),
             (tuple(row[0] for row in COMPARED), peers, (answering,)),
         ]
         + nics.steps(node, readings["log"], limits)

@@ -12,6 +12,8 @@ from ..documents.check import STATUSES
 
 Check = dict[str, str]
 
+LEFT_OUT = "verify_health_skip_checks leaves it out"
+
 
 def check(name: str, category: str, expected: Any, measured: Any, status: str, reason: str = "") -> Check:
     """Return a check without its node, which ``on_node`` adds."""

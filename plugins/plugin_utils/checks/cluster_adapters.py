@@ -6,15 +6,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
-from .check import Check, compared
+from .check import LEFT_OUT, Check, compared, skipped
 
 NAME, CATEGORY = "nic_firmware", "coherence"
 EXPECTED = "one version for each board"
 
 
-def checks(nodes: Mapping[str, Mapping]) -> Iterator[Check]:
+def checks(nodes: Mapping[str, Mapping], left_out: Collection[str] = ()) -> Iterator[Check]:
     """Yield the check where two adapters are known; nodes: {name: gpu_node}. Boards are known by the vendor's ID, such as MT_0000000223."""
     versions: dict[str, dict[tuple[str, str], str]] = {}
     for name, node in nodes.items():
@@ -22,6 +22,9 @@ def checks(nodes: Mapping[str, Mapping]) -> Iterator[Check]:
             if nic.get("board_id") and nic.get("firmware_version"):
                 versions.setdefault(nic["board_id"], {})[name, nic["name"]] = nic["firmware_version"]
     if sum(map(len, versions.values())) < 2:
+        return
+    if NAME in left_out:
+        yield skipped(NAME, CATEGORY, EXPECTED, LEFT_OUT)
         return
     sentences = [sentence for board in sorted(versions) for sentence in _differing(board, versions[board])]
     measured = "; ".join(

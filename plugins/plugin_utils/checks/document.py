@@ -30,7 +30,7 @@ from ..rdma.answer import adapters as rdma_adapters
 from ..rdma.answer import comparisons as rdma_comparisons
 from ..scratch.answer import comparisons as scratch_comparisons
 from ..tuning.answer import comparisons as tuning_comparisons
-from . import cluster_adapters, cluster_network, fapolicyd, paths, pcie, selinux
+from . import cluster_adapters, cluster_gpus, cluster_network, fapolicyd, paths, pcie, selinux
 from .check import Check, on_node
 from .node import collective_checks, lost_node_checks, node_checks
 from .plan import cluster_address, gpu_compute, runs_without_gpus
@@ -55,8 +55,15 @@ def verification(
         "network": network_record(network),
         "cluster_checks": collective_checks(collectives, without)
         + network_checks(network, there, hostvars)
-        + on_node(CLUSTER, cluster_adapters.checks({name: nodes[name]["gpu_node"] for name in there})),
+        + coherence_checks({name: nodes[name]["gpu_node"] for name in there}, hostvars),
     }
+
+
+def coherence_checks(nodes: Mapping[str, Mapping], hostvars: Mapping[str, Mapping]) -> list[Check]:
+    """Return the checks that compare the nodes with each other; what a node's verification leaves out is left out of them."""
+    left_out = {code for name in nodes for code in hostvars[name].get("verify_health_skip_checks") or ()}
+    found = [*cluster_gpus.checks(nodes, hostvars, left_out), *cluster_adapters.checks(nodes, left_out)]
+    return on_node(CLUSTER, found)
 
 
 def network_checks(network: Network, nodes: list[str], hostvars: Mapping[str, Mapping]) -> list[Check]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from ...module_utils.health.check_table import BY_CODE
-from .check import Check, check, compared, skipped
+from .check import LEFT_OUT, Check, check, compared, skipped
 
 
 def is_wanted(stack: Mapping, gpu_node: Mapping) -> bool:
@@ -35,7 +35,7 @@ def checks(stack: Mapping, gpu_node: Mapping, health: Mapping | None) -> Iterato
         findings = [found for found in health["findings"] if found["check"] == entry["check"]]
         yield judged(entry, findings)
     for code in health.get("skipped_checks", []):
-        yield skipped(code, BY_CODE[code].category, "", "verify_health_skip_checks leaves it out")
+        yield skipped(code, BY_CODE[code].category, "", LEFT_OUT)
 
 
 def judged(entry: Mapping, findings: list[Mapping]) -> Check:

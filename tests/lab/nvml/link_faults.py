@@ -87,7 +87,7 @@ def broken_adapters() -> "list[Fault]":
 
 
 def well_connected() -> "list[Fault]":
-    hgx = machines.hgx_h100()
+    hgx, a40 = machines.hgx_h100(), machines.a40_pcie()
     limits = {"nic_ports": len(hgx.nics), "nic_rate_gbps": hgx.nics[0].rate_gbps}
     stranger = (
         "3,0,1,-;mlx5_core 0000:fe:00.0: poll_health:801:(pid 0): device's health compromised - reached miss count\n"
@@ -95,6 +95,9 @@ def well_connected() -> "list[Fault]":
     return [
         Fault("ports as declared", hgx, "ok", limits=limits),
         Fault("more ports than declared", hgx, "ok", limits={**limits, "nic_ports": 1}),
+        Fault(
+            "another card that nothing joins", a40.change(3, model=replace(machines.A40, name="NVIDIA RTX A6000")), "ok"
+        ),
         Fault("an adapter of another host", hgx, "ok", stranger),
     ]
 
@@ -126,5 +129,6 @@ def peers() -> "list[Fault]":
     return [
         *(Fault(f"{key} unlike others of B200", said(b200, 6, (key, value)), "degraded") for key, value in others),
         *(Fault(f"{key} unlike seven others", said(hgx, 3, (key, value)), "degraded") for key, value in settings),
+        Fault("another model among seven", hgx.change(3, model=replace(machines.H100, name="NVIDIA H200")), "degraded"),
         Fault("power limit unlike three others", said(a40, 2, ("power_limit", "200000")), "degraded"),
     ]

@@ -294,3 +294,16 @@ def test_nvidia_smi_is_asked_on_nodes_that_get_the_driver(gpus, variables, asked
     assert verification_plan(stack, "gpu-1", ["gpu-1"], there)["nvidia_smi"] is asked
     checks = verification(["gpu-1"], ["gpu-1"], there, SUCCEEDED, "")["nodes"]["gpu-1"]["checks"]
     assert ("nvidia_smi" in {check["name"] for check in checks}) is asked
+
+
+@pytest.mark.parametrize(("left_out", "status"), [([], "failed"), (["peer_vbios"], "skipped")])
+def test_nodes_are_compared_with_each_other(left_out, status):
+    gpu = {"index": 0, "seen_by": ["nvml"], "name": "NVIDIA H200", "power_limit_watts": {"current": None}, "mig": {"current": None},
+           "max_clocks_mhz": None, "inforom_version": None, "memory_total_mib": None, "ecc": {"current": None}, "compute_mode": None}  # fmt: skip
+    nodes = hostvars()
+    for name, version in (("gpu-1", "96.00"), ("gpu-2", "95.00")):
+        nodes[name]["ansible_facts"]["gpu_node"] = {"gpus": [{**gpu, "pci_bus_id": "x", "vbios_version": version}]}
+        nodes[name]["verify_health_skip_checks"] = left_out
+    document = verification(["gpu-1", "gpu-2"], ["gpu-1", "gpu-2"], nodes, SUCCEEDED, "")
+    found = {one["name"]: (one["node"], one["status"]) for one in document["cluster_checks"]}
+    assert found["peer_vbios"] == ("cluster", status)
