@@ -85,6 +85,7 @@ def _template(version):
 
 def _library():
     place = paths.LAB / "libnvidia-ml.so.1"
-    if not place.exists() or place.stat().st_mtime < recording.SOURCE.stat().st_mtime:
+    newest = max(source.stat().st_mtime for source in recording.SOURCES)
+    if not place.exists() or place.stat().st_mtime < newest:
         recording.build_library(place)
     return place

@@ -92,7 +92,7 @@ def _others(name: str) -> list[Package]:
 
 def _digest(name: str) -> str:
     here = Path(__file__).parent
-    sources = [*sorted(here.glob("*.py")), *sorted(here.glob("data/*.yml")), recording.SOURCE, stub_driver.DAEMON]
+    sources = [*sorted(here.glob("*.py")), *sorted(here.glob("data/*.yml")), *recording.SOURCES, stub_driver.DAEMON]
     state = hashlib.sha256(name.encode() + fingerprint().encode())
     for version in sorted({package.python for package in _others(name)} - {""}):
         state.update(interpreters.recipe(version).encode())

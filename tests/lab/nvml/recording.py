@@ -10,7 +10,9 @@ from pathlib import Path
 
 from .machine import Gpu, Machine, Model, Nic
 
-SOURCE = Path(__file__).with_name("simulated_nvml.c")
+SOURCES = [
+    Path(__file__).with_name(name) for name in ("simulated_nvml.c", "simulated_questions.c")
+]  # the first has the second
 SPEEDS = {1: "2.5 GT/s PCIe", 3: "8.0 GT/s PCIe", 4: "16.0 GT/s PCIe", 5: "32.0 GT/s PCIe"}
 REMOTE_TYPES = {"gpu": 0, "npu": 1, "nvswitch": 2, "unknown": 255}
 # MB/s of a link by NVML's number of the version (NVML_NVLINK_VERSION_* of nvml.h), as "nvidia-smi nvlink --status" shows them.
@@ -154,6 +156,7 @@ def profile(machine: Machine, levels: "dict[tuple[str, str], str]") -> "Iterator
         yield f"system init !{9 if machine.driver is None else 18}"
     for index, gpu in enumerate(gpus):
         yield from (f"{index} {line}" for line in gpu_profile(gpu, bool(machine.nvswitches)))
+        yield from (f"{index} cpu_affinity {machine.numa[gpu.numa]}", f"{index} numa_node {gpu.numa}")
         for other, peer in enumerate(gpus):
             if (gpu.address, peer.address) in levels:
                 yield f"{index} level.{other} {LEVELS[levels[gpu.address, peer.address]]}"
@@ -163,6 +166,9 @@ def profile(machine: Machine, levels: "dict[tuple[str, str], str]") -> "Iterator
             yield f"{index}.mig{number} memory_mib {part.memory_mib}"
             yield f"{index}.mig{number} gpu_instance_id {part.gpu_instance}"
             yield f"{index}.mig{number} compute_instance_id 0"
+            slices = part.name.partition("MIG ")[2].partition("g.")[0]
+            # 14 multiprocessors in each slice of an A100 (NVIDIA Multi-Instance GPU User Guide, A100 MIG Profiles).
+            yield f"{index}.mig{number} attributes {14 * int(slices)} {slices} {slices}"
 
 
 def gpu_profile(gpu: Gpu, switched: bool) -> "Iterator[str]":
@@ -227,7 +233,7 @@ def condition(model: Model) -> "Iterator[str]":
 
 def build_library(place: Path) -> Path:
     """Compile the simulated library; the caller names the profile in SIMULATED_NVML."""
-    subprocess.run(["gcc", "-shared", "-fPIC", "-O1", "-o", str(place), str(SOURCE)], check=True)
+    subprocess.run(["gcc", "-shared", "-fPIC", "-O1", "-o", str(place), str(SOURCES[0])], check=True)
     return place
 
 

@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -642,3 +643,5 @@ int nvmlDeviceGetComputeRunningProcesses_v3(handle device, unsigned *count, proc
     if (number) memcpy(infos, found, number * sizeof *found);
     return OK;
 }
+
+#include "simulated_questions.c"

@@ -67,4 +67,5 @@ def test_nvml_answers_where_library_and_module_are_of_one_version(recorded, tmp_
     assert re.findall(r"^system init (.*)$", profile, re.M) == ([answer] if answer else [])
     assert re.findall(r"^system cuda_version (.*)$", profile, re.M) == [cuda]
     assert (root / "usr/local/lib/libnvidia-ml.so.1").exists()
+    assert (root / "usr/local/lib/libnvidia-ml.so").resolve().name == "libnvidia-ml.so.1"
     assert [path.name for path in root.glob("ld.so.cache*")] == ["ld.so.cache"]
