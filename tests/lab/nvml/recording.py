@@ -3,12 +3,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """How a host sees a machine: write its sysfs and procfs trees and its NVML profile, and build the library."""
 
-import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-from .machine import Gpu, Machine, Model, Nic
+from .adapters import write_nic, write_verbs
+from .files import link, write, write_device
+from .machine import Gpu, Machine, Model
 
 SOURCES = [
     Path(__file__).with_name(name) for name in ("simulated_nvml.c", "simulated_questions.c")
@@ -24,25 +25,6 @@ LINK_SPEEDS = {
     7: 53125,  # GB200: https://github.com/NVIDIA/k8s-test-infra/issues/371
 }
 LEVELS = {"PIX": 10, "PXB": 20, "PHB": 30, "NODE": 40, "SYS": 50}
-
-
-def write(root: Path, files: "dict[str, str]") -> None:
-    for path, text in files.items():
-        place = root / path
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_text(text)
-
-
-def link(place: Path, target: Path) -> None:
-    place.parent.mkdir(parents=True, exist_ok=True)
-    place.symlink_to(os.path.relpath(target, place.parent))
-
-
-def write_device(sys: Path, path: "tuple[str, ...]", files: "dict[str, str]") -> None:
-    """A PCI device at its place below /sys/devices, with its link in /sys/bus/pci/devices."""
-    home = sys / "devices" / Path(*path)
-    write(home, {name: f"{text}\n" for name, text in files.items()})
-    link(sys / "bus" / "pci" / "devices" / path[-1], home)
 
 
 def gpu_files(machine: Machine, gpu: Gpu) -> "dict[str, str]":
@@ -86,34 +68,6 @@ def write_sysfs(machine: Machine, sys: Path) -> None:
         files = {"cpulist": f"{cpus}\n", "distance": " ".join(map(str, distances)) + "\n"}
         write(sys / "devices" / "system" / "node" / f"node{node}", files)
     (sys / "bus" / "pci" / "devices").mkdir(parents=True, exist_ok=True)
-
-
-def write_nic(sys: Path, nic: Nic) -> None:
-    home = sys / "devices" / Path(*nic.path)
-    infiniband = home / "infiniband" / nic.name
-    port = {
-        "state": "4: ACTIVE" if nic.state == "ACTIVE" else "1: DOWN",
-        "link_layer": nic.link_layer,
-        "rate": f"{nic.rate_gbps} Gb/sec (4X HDR)",
-    }
-    write(infiniband / "ports" / "1", {name: f"{text}\n" for name, text in port.items()})
-    for name, text in (("fw_ver", nic.firmware), ("board_id", nic.board)):
-        if text:
-            write(infiniband, {name: f"{text}\n"})
-    if nic.netdev:
-        write(home / "net" / nic.netdev, {"dev_port": "0\n"})
-    if nic.link_layer == "Ethernet":
-        gids = {"0": ("fe80:0000:0000:0000:0a00:27ff:fe00:0001", "IB/RoCE v1"), "1": ("fe80:0000:0000:0000:0a00:27ff:fe00:0001", "RoCE v2"),
-                "2": ("0000:0000:0000:0000:0000:ffff:0a00:0001", "IB/RoCE v1"), "3": ("0000:0000:0000:0000:0000:ffff:0a00:0001", "RoCE v2")}  # fmt: skip
-        for index, (gid, kind) in gids.items():
-            attributes = {
-                f"gids/{index}": gid,
-                f"gid_attrs/types/{index}": kind,
-                f"gid_attrs/ndevs/{index}": nic.netdev,
-            }
-            write(infiniband / "ports" / "1", {name: f"{text}\n" for name, text in attributes.items()})
-    link(infiniband / "device", home)
-    link(sys / "class" / "infiniband" / nic.name, infiniband)
 
 
 def write_procfs(machine: Machine, proc: Path) -> None:
@@ -245,5 +199,6 @@ def record(
     write_procfs(machine, root / "proc")
     if around:
         write_host(machine, root)
+        write_verbs(machine, root / "sys")
         write(root, dict(machine.files))
     (root / "profile").write_text("".join(f"{line}\n" for line in profile(machine, levels or {})))
