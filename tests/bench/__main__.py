@@ -1,7 +1,9 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""`make bench`: the cost of a no-change `site` run, on the demo's hosts and on one that takes everything; of growth; and of a question to the resolver."""
+"""`make bench`: the cost of a no-change `site` run, on the demo's hosts and on one that takes everything; of growth; of module gpu_health;
+and of a question to the resolver.
+"""
 
 import argparse
 import sys
@@ -10,7 +12,7 @@ from pathlib import Path
 from tests.lab import demo, hosts
 from tests.lab.progress import LabError, say
 
-from . import growth, questions
+from . import growth, health, questions
 from .measure import floor, inventory_of, playbook
 
 FULL = Path(__file__).with_name("full_host.yml")
@@ -46,12 +48,17 @@ def _growth_everything(_nodes):
     return growth.measure(growth.EVERYTHING)
 
 
+def _health(_nodes):
+    return health.measure()
+
+
 def _questions(_nodes):
     return questions.measure()
 
 
 PARTS = {
     "questions": _questions,
+    "health": _health,
     "steady": _steady,
     "everything": _everything,
     "growth": _growth,

@@ -14,7 +14,6 @@ from collections import namedtuple
 from ..machine.gpu_node import measure
 from ..machine.nvml import open_nvml
 from ..machine.rails import rail_ports
-from ..machine.recording import Recording
 from ..machine.topology import gpu_label
 from . import kernel_log
 from .clock import RECORDED
@@ -66,6 +65,9 @@ def history(places, node, readings):
 
 def examine_and_record(places, options, place):
     """Return what judge gives, and write all that was read into a directory; see machine.recording."""
+    # Here and not above: on nodes all that is imported is compiled on each run, twice since Python 3.10.
+    from ..machine.recording import Recording
+
     recording = Recording(place)
     recorded = places._replace(
         sys=recording.tree("sys", places.sys.root),

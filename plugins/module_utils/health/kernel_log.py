@@ -11,7 +11,6 @@ import errno
 import os
 import re
 
-from ..host.probes import run
 from ..machine.sysfs import normalise_address
 from .xid_table import LINK_DOWN_IGNORED, RECOVERY_CHANGED
 
@@ -87,6 +86,9 @@ def is_record(line):
 
 def read_journal(command=JOURNAL, seconds=SECONDS):
     """Return the kernel's messages of this boot from the journal; None where it cannot be asked, or has none."""
+    # Only here, where a program is started: it is compiled on each run otherwise.
+    from ..host.probes import run
+
     code, lines = run(list(command), seconds)
     return "\n".join(lines) or None if code == 0 else None
 
