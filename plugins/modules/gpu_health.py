@@ -42,6 +42,7 @@ options:
       - pcie_generation
       - aer_errors
       - nvlinks
+      - p2p_access
       - ecc_errors
       - row_remapping
       - page_retirement

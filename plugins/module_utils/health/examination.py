@@ -18,6 +18,7 @@ from ..machine.topology import gpu_label
 from . import kernel_log
 from .clock import RECORDED
 from .host_reading import read_host
+from .p2p_access import read_p2p_access
 from .ports import read_ports
 from .processes import SESSIONS, read_processes
 from .reading import read_gpus
@@ -40,15 +41,26 @@ def read(places, sampled=False):
         counters, processes = read_processes(
             lambda: read_gpus(nvml, node["gpus"]) if nvml else {}, places.proc, places.root
         )
+        pairs, errors = read_p2p_access(nvml, node["gpus"]) if nvml else ({}, {})
         samples = read_samples(nvml) if nvml and sampled else {}
     addresses = [gpu["pci_bus_id"] for gpu in node["gpus"]]
     return node, {
-        "counters": counters,
+        "counters": with_errors(counters, errors),
+        "p2p_access": pairs,
         "processes": processes,
         "samples": samples,
         "log": kernel_log.read(places.log),
         "host": read_host(places.sys, places.proc, places.root, addresses),
     }
+
+
+def with_errors(counters, errors):
+    """Return the counters, with errors that came later beside those of their GPUs."""
+    merged = dict(counters)
+    for address, found in errors.items():
+        if address in merged:
+            merged[address] = dict(merged[address], nvml_errors=dict(merged[address]["nvml_errors"], **found))
+    return merged
 
 
 def history(places, node, readings):

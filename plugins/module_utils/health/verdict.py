@@ -17,6 +17,7 @@ from .findings import fault, judged, no_answer, number_of, verdict
 from .links import aer_errors, nvlinks, pcie_generation, pcie_width
 from .log import judge_log
 from .memory import memory
+from .p2p_access import p2p_access
 from .peers import COMPARED, models, peers
 from .presence import presence, usable
 from .processes import stale_processes
@@ -84,6 +85,7 @@ def steps(node, gpus, readings, limits):
         (("pcie_generation",), pcie_generation, (gpus,)),
         (("aer_errors",), aer_errors, (answering, around.get("aer") or {}, limits)),
         (("nvlinks",), nvlinks, (node, gpus)),
+        (("p2p_access",), p2p_access, (answering, readings.get("p2p_access") or {}, node["topology"])),
         (("ecc_errors", "row_remapping", "page_retirement"), memory, (gpus, limits)),
     ]
     found += [((row[0],), condition.condition, (row[0], gpus, context)) for row in condition.CONDITIONS]

@@ -159,6 +159,10 @@ class Recorder:
         other = self.sections.get(address_of(arguments[0]))
         return [] if code else [("level.%s" % other, text_of(answer))]
 
+    def of_DeviceGetP2PStatus(self, arguments, answer, dummy_code):
+        other = self.sections.get(address_of(arguments[0]))
+        return [("p2p.%s.%d" % (other, arguments[1]), text_of(answer))]
+
     def of_DeviceGetFieldValues(self, dummy_arguments, answer, dummy_code):
         found = []
         for one in answer or ():

@@ -13,7 +13,7 @@ def faults() -> "list[Fault]":
     return [
         *gpu_faults.answers(), *gpu_faults.counters(), *gpu_faults.condition(), *gpu_faults.beyond_limits(), *gpu_faults.refused(),
         *host_faults.processes(), *host_faults.host(),
-        *link_faults.fabric(), *link_faults.peers(), *link_faults.rails(), *log_faults.log(),
+        *link_faults.fabric(), *link_faults.peers(), *link_faults.access(), *link_faults.rails(), *log_faults.log(),
     ]  # fmt: skip
 
 
@@ -42,6 +42,7 @@ def healthy() -> "list[Fault]":
         Fault("firmware told by some", said(hgx, 0, ("vbios", "!3"), ("inforom", "!13"), ("max_clocks", "!3")), "ok"),
         *gpu_faults.well(),
         *link_faults.well_connected(),
+        *link_faults.well_reached(),
         *host_faults.working(),
         *host_faults.well_around(),
         Fault("power cap and idle", all_said(a40, ("throttle_reasons", "0x5")), "ok"),

@@ -119,6 +119,34 @@ def rails() -> "list[Fault]":
     ]
 
 
+def access() -> "list[Fault]":
+    """Peer-to-peer access, by NVML's numbers; pairs are asked from the first GPU of both."""
+    hgx, a40, dgx, b200 = machines.hgx_h100(), machines.a40_pcie(), machines.dgx_a100(), machines.hgx_b200()
+    off = [(f"p2p.{number}", "4") for number in range(8)]
+    return [
+        Fault("a pair without peer access", said(hgx, 2, ("p2p.5", "5")), "degraded"),
+        Fault("a pair that only reads", said(dgx, 0, ("p2p.7.1", "3")), "degraded"),
+        Fault("a pair that only writes", said(b200, 3, ("p2p.4.0", "2")), "degraded"),
+        Fault("peer access over PCIe switched off", all_said(a40, *off), "degraded"),
+        Fault("peer access of a board switched off", all_said(hgx, *off), "degraded"),
+        Fault("a bridge without peer access", said(a40, 0, ("p2p.1", "1")), "degraded"),
+        Fault("a pair of PCIe unlike the others", said(a40, 1, ("p2p.2", "3")), "degraded"),
+        Fault("peer access of a meshed pair lost", said(machines.v100_cube_mesh(), 0, ("p2p.3", "5")), "degraded"),
+        Fault("peer access of NVLink unknown", said(hgx, 0, ("p2p.1", "6")), "unknown"),
+        Fault("no permission for peer access", said(hgx, 1, ("p2p.2", "!4")), "unknown"),
+    ]
+
+
+def well_reached() -> "list[Fault]":
+    """What a pair may be without and be well."""
+    a40, hgx = machines.a40_pcie(), machines.hgx_h100()
+    across = (("p2p.2", "1"), ("p2p.3", "1"))  # the other socket
+    return [
+        Fault("no peer access between sockets", said(said(a40, 0, *across), 1, *across), "ok"),
+        Fault("a driver without the question", all_said(hgx, *((f"p2p.{n}", "!3") for n in range(8))), "ok"),
+    ]
+
+
 def peers() -> "list[Fault]":
     hgx, a40, b200 = machines.hgx_h100(), machines.a40_pcie(), machines.hgx_b200()
     settings = (

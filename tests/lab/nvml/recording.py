@@ -112,6 +112,8 @@ def profile(machine: Machine, levels: "dict[tuple[str, str], str]") -> "Iterator
         yield from (f"{index} {line}" for line in gpu_profile(gpu, bool(machine.nvswitches)))
         yield from (f"{index} cpu_affinity {machine.numa[gpu.numa]}", f"{index} numa_node {gpu.numa}")
         for other, peer in enumerate(gpus):
+            if other != index:
+                yield f"{index} p2p.{other} {peer_status(gpu, peer)}"
             if (gpu.address, peer.address) in levels:
                 yield f"{index} level.{other} {LEVELS[levels[gpu.address, peer.address]]}"
         for number, part in enumerate(gpu.mig):
@@ -123,6 +125,17 @@ def profile(machine: Machine, levels: "dict[tuple[str, str], str]") -> "Iterator
             slices = part.name.partition("MIG ")[2].partition("g.")[0]
             # 14 multiprocessors in each slice of an A100 (NVIDIA Multi-Instance GPU User Guide, A100 MIG Profiles).
             yield f"{index}.mig{number} attributes {14 * int(slices)} {slices} {slices}"
+
+
+def peer_status(gpu: Gpu, peer: Gpu) -> int:
+    """NVML's status of peer-to-peer access: NVLink allows it, else boards for servers do and those for games do not.
+
+    As "nvidia-smi topo -p2p r" shows RTX 5090: https://github.com/noonghunna/club-3090/issues/1130. What is cut up has no peers.
+    """
+    if gpu.mig or peer.mig:
+        return 5  # NVML_P2P_STATUS_NOT_SUPPORTED
+    joined = any(remote == peer.address or kind != "gpu" for kind, remote in gpu.links)
+    return 0 if joined or (gpu.model.ecc and peer.model.ecc) else 2  # NVML_P2P_STATUS_OK, _GPU_NOT_SUPPORTED
 
 
 def gpu_profile(gpu: Gpu, switched: bool) -> "Iterator[str]":

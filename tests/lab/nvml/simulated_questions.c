@@ -97,6 +97,18 @@ TEXT(nvmlDeviceGetSerial, "serial")
 NUMBER(nvmlDeviceGetEnforcedPowerLimit, "power_limit")
 NUMBER(nvmlDeviceGetPcieReplayCounter, "field.94")
 
+/* "p2p.<other>.<way>", else "p2p.<other>": nvmlGpuP2PStatus_t of a pair, by NVML_P2P_CAPS_INDEX_* */
+int nvmlDeviceGetP2PStatus(handle device, handle other, unsigned way, unsigned *status) {
+    char key[40], value[64];
+    int rc = device_text(other, "uuid", value, sizeof value);
+    if (rc != OK) return rc;
+    snprintf(key, sizeof key, "p2p.%ld.%u", number_of(other) - 1, way);
+    rc = device_numbers(device, key, status, NULL);
+    if (rc != NOT_SUPPORTED) return rc;
+    snprintf(key, sizeof key, "p2p.%ld", number_of(other) - 1);
+    return device_numbers(device, key, status, NULL);
+}
+
 /* Processes: the first version has no instances, the second is like the third. None draws, and none goes through MPS. */
 typedef struct { unsigned pid; unsigned long long used; } old_process_info;
 int nvmlDeviceGetComputeRunningProcesses_v2(handle device, unsigned *count, process_info *infos) {

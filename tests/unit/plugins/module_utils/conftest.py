@@ -9,7 +9,9 @@ import shutil
 
 import pytest
 from ansible_collections.allreduce.gpu.plugins.module_utils.health import reading as health_reading
+from ansible_collections.allreduce.gpu.plugins.module_utils.health.examination import with_errors
 from ansible_collections.allreduce.gpu.plugins.module_utils.health.host_reading import read_host
+from ansible_collections.allreduce.gpu.plugins.module_utils.health.p2p_access import read_p2p_access
 from ansible_collections.allreduce.gpu.plugins.module_utils.health.processes import read_processes
 from ansible_collections.allreduce.gpu.plugins.module_utils.health.verdict import judge
 from ansible_collections.allreduce.gpu.plugins.module_utils.machine import gpu_node
@@ -70,8 +72,15 @@ def examine(measure, library, tmp_path):
             read, processes = read_processes(
                 lambda: health_reading.read_gpus(nvml, node["gpus"]) if nvml else {}, proc_tree, tree, seconds=0
             )
+            pairs, errors = read_p2p_access(nvml, node["gpus"]) if nvml else ({}, {})
         host = read_host(sys_tree, proc_tree, tree, [gpu["pci_bus_id"] for gpu in node["gpus"]])
-        readings = {"counters": read, "processes": processes, "log": log, "host": host}
+        readings = {
+            "counters": with_errors(read, errors),
+            "p2p_access": pairs,
+            "processes": processes,
+            "log": log,
+            "host": host,
+        }
         return judge(node, readings, {**LIMITS, **limits})
 
     return examined

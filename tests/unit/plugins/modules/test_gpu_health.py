@@ -88,6 +88,12 @@ def test_the_same_in_check_mode_and_again(judge):
         (machines.a40_pcie().change(2, lost=True), {}, "failed", [("gpu_answers", "0000:98:00.0", "failed")]),
         (machines.a40_pcie().change(3, width=8), {}, "degraded", [("pcie_width", "GPU3", "degraded")]),
         (
+            machines.a40_pcie().change(0, settings=(("p2p.1.0", "4"),)),
+            {},
+            "degraded",
+            [("p2p_access", "GPU0", "degraded")],
+        ),
+        (
             machines.a40_pcie().change(0, settings=(("ecc_errors.1.0", "2"),)),
             {"max_uncorrected_errors": 1},
             "failed",
@@ -95,7 +101,7 @@ def test_the_same_in_check_mode_and_again(judge):
         ),
         (machines.a40_pcie().change(0, settings=(("ecc_errors.1.0", "2"),)), {"max_uncorrected_errors": 2}, "ok", []),
     ],
-    ids=["count", "lost", "narrow", "errors", "tolerated"],
+    ids=["count", "lost", "narrow", "no peer access", "errors", "tolerated"],
 )
 def test_verdicts(judge, machine, options, verdict, findings):
     answer = judge(machine, **options)
