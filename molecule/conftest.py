@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / ".collections"))
+sys.path[:0] = [str(ROOT), str(ROOT / ".collections")]
 
 
 MEASURED = {}

@@ -1,17 +1,18 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The main job on lab hosts: the playbooks a user runs, in the order a user runs them."""
+"""The main job on lab hosts: the playbooks a user runs, in the order a user runs them, and what users then type on the hosts."""
 
 import json
 import os
 import re
 import subprocess
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import paths
+from . import paths, users
 from .progress import LabError, say
 
 RECAP = re.compile(r"^(\S+)\s+: .*\bchanged=(\d+)", re.MULTILINE)
@@ -26,13 +27,87 @@ class Step:
     options: tuple[str, ...] = ()
     still: bool = False
 
+    @property
+    def name(self) -> str:
+        return self.playbook
+
+    def run(self, job: "Job") -> None:
+        """Run the playbook before the user's eyes; LabError when it fails, or changed what it must not."""
+        with subprocess.Popen(
+            ["ansible-playbook", f"playbooks/{self.playbook}.yml", "-i", str(job.inventory), *self.options],
+            cwd=paths.CHECKOUT, env={**os.environ, "ANSIBLE_CONFIG": str(paths.CHECKOUT / "ansible.cfg")},
+            stdout=subprocess.PIPE, text=True,
+        ) as process:  # fmt: skip
+            output = "".join(_shown(process.stdout))
+        if process.returncode:
+            raise LabError(
+                f"{self.playbook}.yml ended with {process.returncode}: the lines above say why; `{job.again}` goes on from there"
+            )
+        if self.still and moved(output):
+            raise LabError(f"{self.playbook}.yml changed something once more: {moved(output)}")
+
+
+@dataclass(frozen=True)
+class Activated:
+    """The environment, activated in a login shell on every node: its Python is the one that is found."""
+
+    nodes: users.Nodes
+    activate: str
+    why: str = "in a login shell of the training user"
+
+    @property
+    def name(self) -> str:
+        return self.activate
+
+    def run(self, _job: "Job") -> None:
+        """Activate it; LabError names the node on which another Python is found."""
+        for name in self.nodes.names:
+            found = users.prefix(name, self.activate)
+            if found != users.ENVIRONMENT:
+                raise LabError(f"after `{self.activate}` on {name}, python is that of {found}")
+
+
+@dataclass(frozen=True)
+class Typed:
+    """A command that users know, typed on the nodes."""
+
+    command: str
+    nodes: users.Nodes
+    activate: str
+
+    @property
+    def name(self) -> str:
+        return self.command
+
+    @property
+    def why(self) -> str:
+        return users.COMMANDS[self.command].on(self.nodes)
+
+    def run(self, _job: "Job") -> None:
+        """Train with it; LabError where it did not."""
+        users.train(users.COMMANDS[self.command], self.nodes, self.activate)
+
+
+@dataclass(frozen=True)
+class Remark:
+    """A command that is not typed, and why."""
+
+    name: str
+    why: str
+
+    def run(self, _job: "Job") -> None:
+        """Do nothing: the table says it."""
+
+
+Action = Step | Activated | Typed | Remark
+
 
 @dataclass(frozen=True)
 class Job:
     """Steps on the hosts of an inventory; again: the command that goes on where a step failed."""
 
     inventory: Path
-    steps: tuple[Step, ...]
+    steps: tuple[Action, ...]
     again: str
 
     @property
@@ -41,31 +116,19 @@ class Job:
 
     def run(self) -> None:
         """Bring the hosts from bare to trained, then print what was achieved; LabError names the step that failed."""
+        took: list[float | None] = []
         for step in self.steps:
-            say(f"{step.playbook}: {step.why}")
-            output = self._play(step)
-            if step.still and moved(output):
-                raise LabError(f"{step.playbook}.yml changed something once more: {moved(output)}")
+            say(f"{step.name}: {step.why}")
+            began = time.monotonic()
+            step.run(self)
+            took.append(None if isinstance(step, Remark) else time.monotonic() - began)
+        print(table(zip(self.steps, took, strict=True)), end="\n\n")
         for line in self.achieved(json.loads((self.reports / "report.json").read_text(encoding="utf-8"))):
             print(line)
 
     def achieved(self, report: Mapping) -> list[str]:
         """Return the last lines, from report.json."""
         return [*report["verdict"]["sentences"], f"Report: {self.reports / 'report.html'}"]
-
-    def _play(self, step: Step) -> str:
-        """Run a playbook before the user's eyes; what it printed."""
-        with subprocess.Popen(
-            ["ansible-playbook", f"playbooks/{step.playbook}.yml", "-i", str(self.inventory), *step.options],
-            cwd=paths.CHECKOUT, env={**os.environ, "ANSIBLE_CONFIG": str(paths.CHECKOUT / "ansible.cfg")},
-            stdout=subprocess.PIPE, text=True,
-        ) as process:  # fmt: skip
-            lines = list(_shown(process.stdout))
-        if process.returncode:
-            raise LabError(
-                f"{step.playbook}.yml ended with {process.returncode}: the lines above say why; `{self.again}` goes on from there"
-            )
-        return "".join(lines)
 
 
 def steps(nodes: int, *train: str) -> Iterator[Step]:
@@ -77,6 +140,14 @@ def steps(nodes: int, *train: str) -> Iterator[Step]:
     if nodes > 1:
         yield Step("train", f"on {nodes} hosts", ("-e", f"train_nodes={nodes}", *train))
     yield Step("report", "one page of it all")
+
+
+def table(rows: Iterable[tuple[Action, float | None]]) -> str:
+    """Return what was done, in lines: step, seconds (none of what was left out), what it was."""
+    lines = [f"{'step':28}{'seconds':>8}  what"]
+    for step, seconds in rows:
+        lines.append(f"{step.name:28}{'-' if seconds is None else format(seconds, '.0f'):>8}  {step.why}")
+    return "\n".join(lines)
 
 
 def moved(output: str) -> dict[str, int]:

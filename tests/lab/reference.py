@@ -1,19 +1,22 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The main job of a reference system: its inventory, on hosts that answer like its systems and have the GPUs it describes."""
+"""The main job of a reference system: its inventory, on hosts that answer like its systems and have the GPUs it describes.
+
+Afterwards the commands that its users know are typed on these hosts (users.py).
+"""
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
 
-from . import hosts, paths, replicas
-from .job import Job, Step, steps
+from . import hosts, paths, replicas, users
+from .job import Action, Activated, Job, Remark, Step, Typed, steps
 from .nvml import machines
 from .progress import LabError
 
@@ -24,6 +27,10 @@ NODES = 2  # of an inventory with more: two train over a network as many do
 # TensorFlow's is in PyTorch's index only.
 REQUEST = {"pytorch_index": "pypi"}
 REQUESTS = {"a40-ubuntu2004": {"horovod": "none"}}
+# How users start torchrun, where not by rank and address of each node, and the systems whose users know mpirun.
+TORCHRUN = {"a40-ubuntu2004": "torchrun on one node", "a100-el8": "torchrun with c10d"}
+MPIRUN = ("a100-ubuntu2204",)
+PROFILES = paths.CHECKOUT / "data" / "stack" / "profiles.yml"
 START = 600  # seconds until all ranks run: two processors and one disk read several GB of libraries for each of them
 BOOT_TIME = "stat -c %Y /proc/1"  # containers see the boot id of the machine they run on
 
@@ -87,13 +94,45 @@ class Reference:
     def job(self) -> Job:
         """Return what is done on them. Ranks are told: a build for CUDA refuses to count those of a node where no GPU computes."""
         ranks = ("-e", f"train_nproc_per_node={self.ranks}")
+        *most, report = steps(len(self.hosts), *ranks)
+        if self.name in MPIRUN:
+            options = ("-e", "train_launcher=mpirun", "-e", "train_install_mpi=true", *ranks)
+            most.append(Step("train", "with Open MPI, which this installs", options))
         again = Step("site", "once more: nothing is left to change", still=True)
-        return Job(self.inventory, (*steps(len(self.hosts), *ranks), again), f"make reference SYSTEM={self.name}")
+        return Job(self.inventory, (*most, report, *self.typed(), again), f"make reference SYSTEM={self.name}")
+
+    def typed(self) -> Iterator[Action]:
+        """Yield what its users type, with as many ranks on each host as it has GPUs."""
+        nodes = users.Nodes(self.hosts, self.gpus)
+        activate = users.LOAD if self.content["gpu_nodes"]["vars"].get("python_env_modulefiles") else users.ACTIVATE
+        yield Activated(nodes, activate)
+        yield Typed(TORCHRUN.get(self.name, "torchrun"), nodes, activate)
+        if self.horovod == "none":
+            why = "none is planned in the lab, see above" if "horovod" in self.request else "its profile has no Horovod"
+            yield Remark("horovodrun", why)
+        else:
+            yield Typed("horovodrun", nodes, activate)
+        if self.name in MPIRUN:
+            yield Typed("mpirun", nodes, activate)
+        else:
+            yield Remark("mpirun", "its users start nothing with it, and its hosts have no Open MPI")
+
+    @property
+    def horovod(self) -> str:
+        """The Horovod that is asked for."""
+        profiles = yaml.safe_load(PROFILES.read_text(encoding="utf-8"))["profiles"]
+        asked = profiles[self.content["gpu_nodes"]["vars"]["gpu_stack_profile"]]["request"]
+        return {**asked, **self.request}.get("horovod", "none")
+
+    @property
+    def gpus(self) -> int:
+        """How many the first host has; the others have as many."""
+        return len(machines.named(self.machines[0]).gpus)
 
     @property
     def ranks(self) -> int:
         """How many a host trains with, and checks collectives with: a host alone as many as it has GPUs."""
-        return 1 if len(self.hosts) > 1 else len(machines.named(self.machines[0]).gpus)
+        return 1 if len(self.hosts) > 1 else self.gpus
 
 
 def names() -> list[str]:

@@ -3,13 +3,14 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What every launcher left on two hosts with a firewall, what allreduce-run and users' own commands do there, and what an outsider sees."""
 
-import base64
 import json
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tests.lab import users
 
 ROOT = Path(__file__).resolve().parents[3]
 ENGINES = {
@@ -18,7 +19,6 @@ ENGINES = {
     "mpirun": "mpirun.log",
     "horovodrun": "horovodrun.log",
 }
-ENVIRONMENT = "/opt/allreduce/envs/main"
 # A port of each kind: a rendezvous, what launchers take for themselves, and Open MPI's daemons.
 PORTS = (29500, 32768, 50000)
 CONNECT = "import socket; socket.create_connection(('{address}', {port}), 3)"
@@ -52,36 +52,14 @@ def test_nothing_is_left_of_the_runs(host):
     assert host.run("pgrep -u trainer -a .").stdout == ""
 
 
-COMMANDS = {
-    "allreduce-run": "allreduce-run train_ddp.py --epochs 2",
-    "horovodrun": (
-        f"{ENVIRONMENT}/bin/horovodrun -np 2 -H {{nodes}} {ENVIRONMENT}/bin/python /home/trainer/train_horovod.py --epochs 2"
-    ),
-    "mpirun": (
-        "mpirun -np 2 -H {nodes} --bind-to none --map-by slot -x NCCL_DEBUG=INFO -x MASTER_ADDR={address} -x MASTER_PORT=29500"
-        f" {ENVIRONMENT}/bin/python /home/trainer/train_ddp.py --epochs 2"
-    ),
-}
+@pytest.mark.parametrize("command", ["allreduce-run", "torchrun", "horovodrun", "mpirun"])
+def test_what_users_type_on_a_host(host, names, command):
+    if host.check_output("hostname") == names[0]:
+        users.train(users.COMMANDS[command], users.Nodes(tuple(names), 1))
 
 
-@pytest.fixture
-def examples(names):
-    """The examples in the home of the training user, on every host."""
-    for name in names:
-        for script in ("train_ddp.py", "train_horovod.py"):
-            coded = base64.b64encode((ROOT / "examples" / script).read_bytes()).decode()
-            on(name, f"echo {coded} | base64 -d | install -o trainer -m 0644 /dev/stdin /home/trainer/{script}")
-
-
-@pytest.mark.parametrize("command", COMMANDS)
-def test_what_users_type_on_a_host(host, names, examples, command):
-    if host.check_output("hostname") != names[0]:
-        return
-    nodes = ",".join(f"{name}:1" for name in names)
-    line = COMMANDS[command].format(nodes=nodes, address=address_of(host))
-    done = host.run(f"cd /home/trainer && timeout 300 sudo -H -u trainer sh -c '{line}'")
-    assert done.rc == 0, done.stdout[-3000:] + done.stderr[-3000:]
-    assert "epoch 2/2" in done.stdout
+def test_an_activated_shell_finds_the_environment(host):
+    assert users.prefix(host.check_output("hostname")) == users.ENVIRONMENT
 
 
 def test_the_other_host_gets_in_and_the_outsider_does_not(host, names):

@@ -3,13 +3,14 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What `make demo` and `make reference` do with hosts that are up, without hosts."""
 
+import dataclasses
 import json
 from pathlib import Path
 
 import pytest
 import yaml
 
-from tests.lab import demo, job, paths, reference, wheels
+from tests.lab import demo, job, paths, reference, users, wheels
 from tests.lab.nvml import machines
 from tests.lab.progress import LabError
 
@@ -62,6 +63,7 @@ def test_every_step_is_a_playbook_on_the_inventory(playing, capfd):
     ]
     out = capfd.readouterr().out
     assert out.count("PLAY RECAP") == len(names)
+    assert [line.split()[0] for line in out[out.index("step    ") :].splitlines()[1:7]] == names
     assert out.endswith(f"Trained on 2 nodes.\nReport: {playing.inventory}/.reports/report.html\n")
 
 
@@ -132,7 +134,7 @@ def test_a_reference_system_has_wheels(name):
 @pytest.mark.parametrize("name", reference.names())
 def test_a_reference_system_changes_nothing_the_second_time(name):
     steps = reference.get(name).job().steps
-    assert [step.playbook for step in steps[:3]] == ["plan", "site", "verify"]
+    assert [step.name for step in steps[:3]] == ["plan", "site", "verify"]
     assert (steps[-1].playbook, steps[-1].still) == ("site", True)
 
 
@@ -141,8 +143,73 @@ def test_what_differs_from_the_inventory_is_said():
     assert "but with pytorch_index: pypi, horovod: none:" in reference.get("a40-ubuntu2004").remark
 
 
+TYPED = {
+    "a100-el8": ["torchrun with c10d", ("horovodrun", "its profile has no Horovod"), ("mpirun", "its users start nothing")],
+    "a100-ubuntu2204": ["torchrun", ("horovodrun", "its profile has no Horovod"), "mpirun"],
+    "a40-ubuntu2004": ["torchrun on one node", ("horovodrun", "none is planned in the lab"), ("mpirun", "its users start nothing")],
+    "multi-gpu-workstation": ["torchrun", ("horovodrun", "its profile has no Horovod"), ("mpirun", "its users start nothing")],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", reference.names())
+def test_users_commands_are_typed_after_the_report(name):
+    steps = reference.get(name).job().steps
+    names = [step.name for step in steps]
+    activated, *typed = steps[names.index("report") + 1 : -1]
+    assert activated == job.Activated(activated.nodes, users.ACTIVATE)
+    for one, expected in zip(typed, TYPED[name], strict=True):
+        if isinstance(expected, str):
+            assert (type(one), one.name) == (job.Typed, expected)
+            assert one.nodes.total == len(reference.get(name).hosts) * reference.get(name).gpus
+        else:
+            assert (type(one), one.name) == (job.Remark, expected[0])
+            assert one.why.startswith(expected[1])
+
+
+def test_where_mpirun_is_typed_a_training_installed_it():
+    """Roles install no Open MPI by themselves."""
+    for name in reference.names():
+        steps = reference.get(name).job().steps
+        installs = any("train_install_mpi=true" in step.options for step in steps if isinstance(step, job.Step))
+        assert installs == any(isinstance(step, job.Typed) and step.name == "mpirun" for step in steps)
+
+
+def test_modulefiles_are_loaded_where_the_inventory_has_them():
+    system = reference.get("a100-el8")
+    group = system.content["gpu_nodes"]
+    more = {**group, "vars": {**group["vars"], "python_env_modulefiles": True}}
+    modules = dataclasses.replace(system, content={"gpu_nodes": more})
+    assert {step.activate for step in modules.typed() if not isinstance(step, job.Remark)} == {users.LOAD}
+
+
+def test_horovodrun_is_typed_where_horovod_is_planned(monkeypatch):
+    monkeypatch.setattr(reference, "REQUESTS", {})
+    typed = [step.why for step in reference.get("a40-ubuntu2004").typed() if step.name == "horovodrun"]
+    assert typed[0].startswith("horovodrun -np 4 -H a40-1:4 ")
+
+
+@pytest.mark.parametrize("found", [users.ENVIRONMENT, "/usr"])
+def test_an_activated_shell_must_find_the_environment(monkeypatch, tmp_path, found):
+    monkeypatch.setattr(users, "prefix", lambda name, activate: found if name == "gpu-2" else users.ENVIRONMENT)
+    step = job.Activated(users.Nodes(("gpu-1", "gpu-2"), 1), users.ACTIVATE)
+    what = job.Job(tmp_path, (), "make it")
+    if found == users.ENVIRONMENT:
+        step.run(what)
+    else:
+        with pytest.raises(LabError, match="on gpu-2, python is that of /usr"):
+            step.run(what)
+
+
+def test_the_table_has_every_step_with_its_time():
+    rows = [(job.Step("site", "bring them to it"), 61.4), (job.Remark("mpirun", "nobody types it"), None)]
+    assert job.table(rows).splitlines()[1:] == [
+        f"site{' ' * 24}      61  bring them to it",
+        f"mpirun{' ' * 22}       -  nobody types it",
+    ]
+
+
 def test_a_host_alone_trains_with_all_its_gpus():
-    trained = [step for step in reference.get("a40-ubuntu2004").job().steps if step.playbook == "train"]
+    trained = [step for step in reference.get("a40-ubuntu2004").job().steps if step.name == "train"]
     assert [step.options[-1] for step in trained] == ["train_nproc_per_node=4"]
 
 
