@@ -36,7 +36,7 @@ test-all: ## test, the long scenarios, and which published releases the tables l
 	@rm -rf tests/output && mkdir -p tests/output
 	@$(BIN)/nox -t all --report tests/output/nox.json
 
-bench: bootstrap ## What runs cost: without a change, beside the floor; the first, beside the same typed by hand
+bench: bootstrap ## What runs cost: without a change, beside the floor; the first, beside the same typed by hand; each further node
 	@$(BIN)/python -m tests.bench --nodes $(NODES)
 
 tables: bootstrap ## Bring the compatibility tables up to date with the package index, and tell what changed

@@ -1,8 +1,8 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""`make bench`: the cost of a no-change `site` run, on the demo's hosts and on one that takes everything; of growth; of module gpu_health;
-and of a question to the resolver.
+"""`make bench`: the cost of a no-change `site` run, on the demo's hosts and on one that takes everything; of growth; of each further
+node; of module gpu_health; and of a question to the resolver.
 """
 
 import argparse
@@ -13,6 +13,7 @@ from tests.lab import demo, hosts
 from tests.lab.progress import LabError, say
 
 from . import growth, health, questions
+from . import nodes as further
 from .measure import floor, inventory_of, playbook
 
 FULL = Path(__file__).with_name("full_host.yml")
@@ -52,6 +53,10 @@ def _health(_nodes):
     return health.measure()
 
 
+def _further(nodes):
+    return further.measure(nodes)
+
+
 def _questions(_nodes):
     return questions.measure()
 
@@ -63,6 +68,7 @@ PARTS = {
     "everything": _everything,
     "growth": _growth,
     "growth-everything": _growth_everything,
+    "nodes": _further,
 }
 
 

@@ -51,6 +51,7 @@ class Case:
     machine: str
     use_mirror: bool = False
     options: tuple[str, ...] = ()
+    horovod: bool = False
 
 
 DEMO = Case("the demo's stack, whose driver is compiled", MACHINE)
@@ -100,19 +101,19 @@ def _by_site(case: Case) -> tuple[Built, str]:
     """Converge a bare host; its cost with warm caches, and the commands that do the same."""
     for last in (False, True):
         shutil.rmtree(inventory_of(LAB), ignore_errors=True)  # with the lock of an earlier plan
-        inventory = _up(case, 1)
+        inventory = up(case, 1)
         say("site on a bare host, recorded")
-        watch, before = _watch(inventory, f"{LAB}-1"), _cpu(f"{LAB}-1")
+        seen, before = watch(inventory, f"{LAB}-1"), _cpu(f"{LAB}-1")
         with (
             tempfile.TemporaryDirectory() as sockets
         ):  # ssh must not take its connection to an earlier host of this address
             fresh = ("-e", f"ansible_control_path_dir={sockets}")
             cost = playbook("site", inventory, *case.options, *fresh, record=True)
-        built = _built(f"{LAB}-1", cost.wall, cost.cpu + _cpu(f"{LAB}-1") - before, watch)
+        built = _built(f"{LAB}-1", cost.wall, cost.cpu + _cpu(f"{LAB}-1") - before, seen)
         if last or built.downloaded.outside < COLD:
             break
         say(
-            f"{_mega(built.downloaded.outside)} came from outside: once more on a bare host, now that the lab's caches have it"
+            f"{mega(built.downloaded.outside)} came from outside: once more on a bare host, now that the lab's caches have it"
         )
         hosts.down(LAB)
     actions = [action for action in cost.actions if action["host"] == f"{LAB}-1"]
@@ -122,9 +123,9 @@ def _by_site(case: Case) -> tuple[Built, str]:
 
 def _by_hand(case: Case, script: str) -> Built:
     """Type it, on a host that has the other's name and address."""
-    inventory = _up(case, 1)
+    inventory = up(case, 1)
     say(f"the same typed by hand: {len(script.splitlines())} lines")
-    watch, before = _watch(inventory, f"{LAB}-1"), _cpu(f"{LAB}-1")
+    seen, before = watch(inventory, f"{LAB}-1"), _cpu(f"{LAB}-1")
     common = _nodes(inventory)["vars"]
     argv = [
         "ssh", "-i", common["ansible_ssh_private_key_file"], *shlex.split(common["ansible_ssh_common_args"]), "-o", "BatchMode=yes",
@@ -133,21 +134,22 @@ def _by_hand(case: Case, script: str) -> Built:
     done, wall, cpu = timed(argv, input=script)
     if done.returncode:
         raise RuntimeError(f"what was typed failed:\n{done.stderr[-3000:]}")
-    return _built(f"{LAB}-1", wall, cpu + _cpu(f"{LAB}-1") - before, watch)
+    return _built(f"{LAB}-1", wall, cpu + _cpu(f"{LAB}-1") - before, seen)
 
 
 def _added(case: Case) -> traffic.Traffic:
     """Add a node to the converged one; what it downloads."""
-    inventory = _up(case, 2)
-    watch = _watch(inventory, f"{LAB}-2")
+    inventory = up(case, 2)
+    seen = watch(inventory, f"{LAB}-2")
     playbook("site", inventory, *case.options)
-    return watch.traffic()
+    return seen.traffic()
 
 
-def _up(case: Case, count: int) -> Path:
+def up(case: Case, count: int) -> Path:
+    """Have so many hosts, those missing bare; the directory of their inventory."""
     inventory = inventory_of(LAB)
     hosts.up(LAB, count, inventory / "hosts.yml", case.machine, use_mirror=case.use_mirror, pythons=False)
-    copy_settings(inventory)
+    copy_settings(inventory, case.horovod)
     return inventory
 
 
@@ -155,12 +157,13 @@ def _nodes(inventory: Path) -> Any:
     return yaml.safe_load((inventory / "hosts.yml").read_text(encoding="utf-8"))["gpu_nodes"]
 
 
-def _watch(inventory: Path, host: str) -> traffic.Watch:
+def watch(inventory: Path, host: str) -> traffic.Watch:
+    """Count what a host gets from now on."""
     return traffic.Watch(host, _nodes(inventory)["hosts"][host]["ansible_host"])
 
 
-def _built(host: str, wall: float, cpu: float, watch: traffic.Watch) -> Built:
-    return Built(wall, cpu, json.loads(_python(host, INSTALLED)), watch.traffic())
+def _built(host: str, wall: float, cpu: float, seen: traffic.Watch) -> Built:
+    return Built(wall, cpu, json.loads(_python(host, INSTALLED)), seen.traffic())
 
 
 def _cpu(host: str) -> float:
@@ -173,7 +176,8 @@ def _python(host: str, program: str, given: str = "") -> str:
     return podman("exec", "--interactive", host, "python3", "-c", program, input_text=given)
 
 
-def _mega(size: int) -> str:
+def mega(size: int) -> str:
+    """Return bytes in words."""
     return f"{size / 1e6:.1f} MB"
 
 
@@ -197,10 +201,10 @@ def added_table(added: traffic.Traffic) -> str:
         "What a node added to a converged cluster downloads",
         "",
         f"  {'source':26}{'served to it':>16}{'from outside':>16}",
-        *[f"  {name:26}{_mega(added.served(name)):>16}{_mega(added.fetched(name)):>16}" for name in services.LOGS],
-        f"  {'past all of them':26}{'':>16}{_mega(added.packets[traffic.OUTSIDE]):>16}",
-        f"  {'controller, over SSH':26}{_mega(added.packets[traffic.CONTROLLER]):>16}",
-        f"  {'the other node':26}{_mega(added.packets[traffic.NEIGHBOURS]):>16}",
+        *[f"  {name:26}{mega(added.served(name)):>16}{mega(added.fetched(name)):>16}" for name in services.LOGS],
+        f"  {'past all of them':26}{'':>16}{mega(added.packets[traffic.OUTSIDE]):>16}",
+        f"  {'controller, over SSH':26}{mega(added.packets[traffic.CONTROLLER]):>16}",
+        f"  {'the other node':26}{mega(added.packets[traffic.NEIGHBOURS]):>16}",
     ]
     again = added.fetched_again()
     held = (

@@ -29,9 +29,11 @@ def job(nodes: int) -> Job:
     return Job(INVENTORY, (*most, Step("train", f"with Horovod on {where}", options), report), "make demo")
 
 
-def copy_settings(inventory: Path) -> None:
-    """Give other hosts the settings of the demo's, without Horovod, whose compilation takes minutes."""
+def copy_settings(inventory: Path, horovod: bool = False) -> None:
+    """Give other hosts the settings of the demo's; Horovod, whose compilation takes minutes, only where it is asked for."""
     shutil.copytree(INVENTORY / "group_vars", inventory / "group_vars", dirs_exist_ok=True)
+    if horovod:
+        return
     path = inventory / "group_vars" / "gpu_nodes.yml"
     settings = yaml.safe_load(path.read_text(encoding="utf-8"))
     del settings["gpu_stack_request"]["horovod"]

@@ -23,6 +23,8 @@ from .progress import LabError
 CHAIN = "lab-traffic"
 OUTSIDE, CONTROLLER, CACHE, NEIGHBOURS = "outside", "controller", "cache", "neighbours"
 # What can never change under its name: packages, and indexes that are named by their content.
+ENVIRONMENT = 500 << 20  # bytes; what a node gets from another one is more
+WHEELS = 50 << 20  # bytes of wheels; the installer itself is less, PyTorch's are more
 UNCHANGING = re.compile(r"\.(deb|udeb|rpm|whl)$|/by-hash/")
 
 
@@ -67,6 +69,18 @@ class Traffic:
     def outside(self) -> int:
         """Return all bytes from outside, through a source or past it."""
         return self.packets[OUTSIDE] + sum(self.fetched(source) for source in services.LOGS)
+
+
+def unshared(got: Traffic) -> Iterator[str]:
+    """Yield what an added node got that it should have had from the cluster, or the lab's cache."""
+    if got.served("wheels") >= WHEELS:
+        yield f"the environment's wheels were served again ({got.served('wheels') >> 20} MiB)"
+    if got.packets[NEIGHBOURS] <= ENVIRONMENT:
+        yield f"the environment did not come from another node ({got.packets[NEIGHBOURS] >> 20} MiB)"
+    if got.fetched_again():
+        yield f"came from outside although the cache had it: {', '.join(got.fetched_again()[:3])}"
+    if got.packets[OUTSIDE]:
+        yield f"{got.packets[OUTSIDE]} bytes came past the lab's sources"
 
 
 def parse(source: str, lines: Iterable[str], client: str) -> Iterator[Transfer]:
