@@ -162,6 +162,12 @@ metrics_error:
   description: Why that file could not be used.
   returned: with O(state=stopped)
   type: str
+flight:
+  description:
+    - What each rank's dump of PyTorch's flight recorder says, by rank and by process group, the collectives around the last that was
+      completed. Only of ranks that wrote one since they started.
+  returned: with O(state=stopped)
+  type: dict
 disk_full:
   description: Whether the disk that holds the run's directory is full.
   returned: with O(state=stopped)

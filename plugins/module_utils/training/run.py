@@ -5,7 +5,8 @@
 
   <run>/                root's: launch.json and the programs that read it; the training user may read
   <run>/work/           the user's: the script, its files, what it writes; working directory of the ranks
-  <run>/logs/           the user's: torchrun.log or that of another engine, agent.json, rank<N>.out, rank<N>.err, rank<N>.json, metrics.json, gpus.jsonl
+  <run>/logs/           the user's: torchrun.log or that of another engine, agent.json, rank<N>.out, rank<N>.err, rank<N>.json, metrics.json, gpus.jsonl,
+                        flight-rank<N>
 
 Everything below logs/ may have been put there by an unprivileged user while we read as root, so only regular files
 of that user are read, without following links.
@@ -23,6 +24,7 @@ import tarfile
 from ..machine.files import make_directories
 from ..machine.problems import problem
 from .describe import describe
+from .flight import DUMP_FILE, read_whole
 
 _RANK_FILE = re.compile(r"^rank(\d+)\.json$")
 _AGENT_LOGS = ("horovodrun.log", "mpirun.log", "torchrun.log")
@@ -151,16 +153,20 @@ def metrics(path, uid):
 
 
 def collect_logs(path, uid, limit):
-    """Return all logs as base64 of a tar.gz; of a file longer than LIMIT bytes, its end behind a line that says so."""
+    """Return all logs as base64 of a tar.gz; of a file longer than LIMIT bytes, its end behind a line that says so, and no dump."""
     packed = io.BytesIO()
     logs = os.path.join(path, "logs")
     with tarfile.open(fileobj=packed, mode="w:gz") as tar:
         for name in sorted(os.listdir(logs)) if os.path.isdir(logs) else []:
+            data = None
             if _LOG_FILE.match(name):
                 text, cut = read_tail(os.path.join(logs, name), uid, limit)
                 if cut:
                     text = "[%d bytes left out here; the whole file is %s]\n%s" % (cut, os.path.join(logs, name), text)
                 data = text.encode("utf-8")
+            elif DUMP_FILE.match(name):
+                data = read_whole(os.path.join(logs, name), uid, limit)[0]
+            if data is not None:
                 member = tarfile.TarInfo(name)
                 member.size = len(data)
                 tar.addfile(member, io.BytesIO(data))

@@ -31,6 +31,27 @@ class LostNode:
 
 
 @dataclass(frozen=True)
+class StalledRank:
+    """A rank because of which a collective stalled; node is None where the rank never started."""
+
+    rank: int = 0
+    node: str | None = None
+
+
+@dataclass(frozen=True)
+class Stall:
+    """The collective that ranks waited in (launch/stall.py)."""
+
+    code: str = ""
+    ranks: tuple[StalledRank, ...] = ()
+    operation: str = ""
+    sequence: int = 0
+    group: str = ""
+    place: str = ""
+    waiting: int = 0
+
+
+@dataclass(frozen=True)
 class Metrics:
     """The metrics that most scripts have; None and "" where this one wrote none. A number may be infinite, or none."""
 
@@ -84,3 +105,4 @@ class TrainingResult:
     failure: TrainingFailure | None = None
     metrics: dict[str, Any] | None = None
     lost: tuple[LostNode, ...] = ()
+    stall: Stall | None = None

@@ -10,6 +10,7 @@ The outcome of a node is a dict, since it travels between the workers as JSON:
   failures       [{rank, exit_code, time, reason, tail, lost_peer}], rank and exit_code None where no rank failed;
                  with node when another node than this one is to blame
   metrics        what this node's rank 0 wrote, or None
+  ranks, flight  the numbers of its ranks that started; what their flight recorders left (stall.py)
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from typing import Any
 
-from ..documents.training import Metrics
+from ..documents.parsing import parse
+from ..documents.training import Metrics, Stall
+from .stall import describe_stall, find_stall
 
 # What a rank says that dies because another one did: Gloo, NCCL, the TCP store, torchrun's rendezvous, sockets.
 _LOST_PEER = re.compile(
@@ -57,6 +60,8 @@ def node_outcome(
         "world_size": max(ranks, key=lambda rank: rank.get("started", 0))["world_size"] if ranks else None,
         "metrics": stopped.get("metrics"),
         "failures": _rank_failures(stopped, ranks, offset),
+        "ranks": [rank["rank"] for rank in ranks],
+        "flight": stopped.get("flight") or {},
     }
     # A rank may have failed in the very moment in which the controller stopped the node for another reason.
     if not outcome["failures"] and (cause or (cause is None and not _succeeded(stopped))):
@@ -102,6 +107,7 @@ def run_result(
     sizes = [o["world_size"] for o in outcomes if o["world_size"] and (not lost or o["status"] == "succeeded")]
     metrics = [outcome["metrics"] for outcome in outcomes if outcome["metrics"]]
     shown = ("node", "rank", "exit_code", "reason", "tail")
+    stall = find_stall(outcomes) if failure else None
     return {
         "format": 1,
         "run_id": run_id,
@@ -114,6 +120,7 @@ def run_result(
         "failure": {key: failure[key] for key in shown} if failure else None,
         "metrics": metrics[0] if metrics else None,
         **({"lost": lost} if lost else {}),
+        **({"stall": stall} if stall else {}),
     }
 
 
@@ -128,7 +135,8 @@ def message(result: Mapping, node: str, directory: str) -> str:
     if failure["node"] != node:
         return f"Stopped on {node} because {failure['node']} failed: {failure['reason']}."
     tail = "".join(f"\n  {line}" for line in failure["tail"])
-    return f"Training failed on {node}: {failure['reason']}; all logs are in {directory}/logs.{tail}"
+    stall = f"; {describe_stall(parse(Stall, result['stall']))}" if result.get("stall") else ""
+    return f"Training failed on {node}: {failure['reason']}{stall}; all logs are in {directory}/logs.{tail}"
 
 
 def _losses(lost: Sequence[Mapping]) -> str:

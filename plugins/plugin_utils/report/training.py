@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime, timezone
 
 from ..documents.training import Metrics, TrainingFailure, TrainingResult
+from ..launch.stall import describe_stall
 from .model import Failure, Run, Scaling, Size
 
 TAIL_LINES = 60
@@ -66,7 +67,11 @@ def _run(result: TrainingResult, counts: bool) -> Run:
         epochs=None if epochs is None else int(epochs),
         device=metrics.device,
         backend=metrics.backend,
-        remarks=(*_remarks(metrics), *(f"{one.node} was lost: {one.reason}" for one in result.lost)),
+        remarks=(
+            *_remarks(metrics),
+            *(f"{one.node} was lost: {one.reason}" for one in result.lost),
+            *([describe_stall(result.stall)] if result.stall else []),
+        ),
         counts=counts,
     )
 

@@ -13,15 +13,18 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import subprocess
 import sys
 import time
 import traceback
 from collections.abc import Callable, Iterator
+from importlib import metadata
 from pathlib import Path
 
 HERE = Path(__file__).absolute().parent
 LOGS = HERE / "logs"
+FLIGHT = LOGS / "flight-rank"  # a rank's dump has its number after it
 
 
 def main() -> int:
@@ -99,8 +102,26 @@ def environment(launch: dict) -> dict[str, str]:
         "ALLREDUCE_RUN_ID": launch["run_id"],
         "ALLREDUCE_RUN_DIR": str(HERE / "work"),
         "ALLREDUCE_METRICS": str(LOGS / "metrics.json"),
+        **recorder(),
         **launch["variables"],
     }
+
+
+def recorder() -> dict[str, str]:
+    """Return what has PyTorch write the last collectives of each rank when one of NCCL's times out.
+
+    2.13 knows both names of a setting, and warns of the old one; the new ones came in 2025 (pytorch/pytorch, pull request 152563).
+    """
+    try:
+        release = re.match(r"(\d+)\.(\d+)", metadata.version("torch"))
+    except metadata.PackageNotFoundError:
+        release = None
+    if release is None:
+        return {}
+    old = {"TORCH_NCCL_TRACE_BUFFER_SIZE": "2000", "TORCH_NCCL_DEBUG_INFO_TEMP_FILE": str(FLIGHT)}
+    new = {"TORCH_FR_BUFFER_SIZE": "2000", "TORCH_FR_DUMP_TEMP_FILE": str(FLIGHT)}
+    known = new if (int(release[1]), int(release[2])) >= (2, 13) else {**old, **new}
+    return {"TORCH_NCCL_DUMP_ON_TIMEOUT": "1", **known}
 
 
 def ranks_per_node(wanted: str) -> int:

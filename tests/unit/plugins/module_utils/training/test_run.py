@@ -156,6 +156,18 @@ def test_logs_are_collected_and_long_ones_cut_at_their_beginning(run):
     assert texts["rank0.out"].startswith("[93 bytes left out here; the whole file is ")
 
 
+def test_dumps_are_collected_whole_or_not_at_all(run):
+    for name, data in {
+        "flight-rank0": b"\x80\x02}.",
+        "flight-rank1": b"\x80\x02" + b"x" * 99,
+        "flight-rankx": b"",
+    }.items():
+        (run / "logs" / name).write_bytes(data)
+    packed = base64.b64decode(training_run.collect_logs(str(run), UID, 10))
+    with tarfile.open(fileobj=io.BytesIO(packed)) as tar:
+        assert {member.name: tar.extractfile(member).read() for member in tar} == {"flight-rank0": b"\x80\x02}."}
+
+
 def packed(path, **files):
     with tarfile.open(path, "w:gz") as tar:
         for name, text in files.items():

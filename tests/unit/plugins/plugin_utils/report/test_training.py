@@ -113,6 +113,13 @@ def test_a_run_that_never_started_has_no_processes_but_a_reason():
     assert found.failure.words == "gpu-1 never joined"
 
 
+def test_a_run_that_stalled_says_where():
+    stall = {"code": "absent", "ranks": [{"rank": 2, "node": "gpu-2"}], "operation": "nccl:all_reduce", "sequence": 7,
+             "group": "default_pg", "sizes": [[8]], "place": "", "waiting": 3}  # fmt: skip
+    expected = "rank 2 on gpu-2 did not begin nccl:all_reduce (collective 7 of default_pg), in which 3 ranks waited"
+    assert runs([run(1, 900, stall=stall)])[0].remarks[-1] == expected
+
+
 def test_a_run_that_lost_a_node_says_so_and_is_no_measurement_of_a_size():
     lost = run(2, 1700, 1, lost=[{"node": "gpu-2", "reason": "it became unreachable"}])
     found = runs([run(1, 900), lost])

@@ -11,6 +11,7 @@ import time
 from types import SimpleNamespace
 
 import pytest
+from ansible_collections.allreduce.gpu.plugins.module_utils.training import flight
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.launch.node import agent
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.launch.request import NODE_FILES
 
@@ -152,6 +153,29 @@ def test_a_gpu_build_without_a_gpu_is_refused(torch):
 def test_a_processor_build_runs_one_rank(torch):
     torch.version.cuda = None
     assert agent.ranks_per_node("auto") == 1
+
+
+NEW = {"TORCH_NCCL_DUMP_ON_TIMEOUT", "TORCH_FR_BUFFER_SIZE", "TORCH_FR_DUMP_TEMP_FILE"}
+OLD = {"TORCH_NCCL_TRACE_BUFFER_SIZE", "TORCH_NCCL_DEBUG_INFO_TEMP_FILE"}
+
+
+@pytest.mark.parametrize(
+    ("release", "names"),
+    [("2.13.0", NEW), ("2.13.0+cpu", NEW), ("2.4.1", NEW | OLD), ("3.0.0a0", NEW), ("unknown", set()), (None, set())],
+)
+def test_the_flight_recorder_is_set_by_the_names_that_the_release_knows(tmp_path, monkeypatch, release, names):
+    if release:
+        (tmp_path / "torch-1.dist-info").mkdir()
+        (tmp_path / "torch-1.dist-info" / "METADATA").write_text(f"Name: torch\nVersion: {release}\n")
+    monkeypatch.setattr(sys, "path", [str(tmp_path)])
+    assert set(agent.recorder()) == names
+    launch = {"python": "/e/bin/python", "run_id": "r1", "variables": {"TORCH_NCCL_DUMP_ON_TIMEOUT": "0"}}
+    assert agent.environment(launch)["TORCH_NCCL_DUMP_ON_TIMEOUT"] == "0"  # the user's own choice
+
+
+def test_dumps_lie_where_the_module_looks_for_them():
+    assert agent.FLIGHT.parent == agent.LOGS
+    assert flight.DUMP_FILE.match(f"{agent.FLIGHT.name}12")
 
 
 @pytest.mark.parametrize(("processors", "ranks", "threads"), [(2, 1, 1), (128, 8, 8), (4, 8, 1), (16, 1, 8)])
