@@ -9,10 +9,11 @@ from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 from ansible.release import __version__ as ansible_version
 
+from ..plugin_utils.environments.extras import problems, with_packages
 from ..plugin_utils.planning.decide import answered, decide
 from ..plugin_utils.planning.plan import planned_stack
 from ..plugin_utils.planning.questions import question_from_facts
-from ..plugin_utils.preflight.problem import ProblemError
+from ..plugin_utils.preflight.problem import Problem, ProblemError
 from ..plugin_utils.preflight.text import describe_all
 from ..plugin_utils.stack.explain import conflict_message
 from ..plugin_utils.stack.model import ORDER
@@ -33,6 +34,7 @@ class ActionModule(ActionBase):
         facts = (task_vars or {}).get("ansible_facts") or {}
         question = question_from_facts(options, facts, ansible_version)
         try:
+            self._check(options["packages"], (task_vars or {}).get("inventory_hostname"))
             answer = self._planned(options["plan"], question, task_vars or {}) or decide(
                 question, lock=options["lock"], renew=options["renew"]
             )
@@ -40,12 +42,20 @@ class ActionModule(ActionBase):
             raise AnsibleActionFail(describe_all(error.problems), result={"cause": error.problems[0].code}) from None
         if answer["stack"] is None and options["on_conflict"] == "fail":
             raise AnsibleActionFail(conflict_message(answer), result={"changed": False, **answer})
+        if answer["stack"]:
+            answer = {**answer, "stack": with_packages(answer["stack"], options["packages"])}
         result.update(answer, changed=False)
         if options["explain"]:
             result["explanation"] = explanation(load(), question, options["explain"])
         if options["publish"] and answer["stack"]:
             result["ansible_facts"] = {"gpu_stack": answer["stack"]}
         return result
+
+    @staticmethod
+    def _check(packages, host):
+        found = [Problem(one.code, one.subject, {**one.detail, "scope": host}) for one in problems(packages)]
+        if found:
+            raise ProblemError(*found)
 
     @staticmethod
     def _planned(plan, question, task_vars):
@@ -65,6 +75,7 @@ class ActionModule(ActionBase):
                 "profile": {"type": "str"},
                 "request": {"type": "dict", "default": {}},
                 "environments": {"type": "str", "choices": ["one", "split"]},
+                "packages": {"type": "list", "elements": "str", "default": []},
                 "ansible_core": {"type": "str"},
                 "suites": {"type": "list", "elements": "str"},
                 "nvswitches": {"type": "int"},

@@ -76,6 +76,13 @@ options:
       - Defaults to C(request.environments), else V(one).
     type: str
     choices: [one, split]
+  packages:
+    description:
+      - Requirements of packages that every environment gets beside the frameworks, such as V(catboost) or V(mpi4py>=4.1). The resolver
+        does not look at them.
+    type: list
+    elements: str
+    default: []
   ansible_core:
     description: The ansible-core version that will run on the host. Defaults to the running one.
     type: str

@@ -32,7 +32,8 @@ SSH = [
 ]
 # Runs in an environment's own interpreter; prints one JSON object, which other packages' chatter may precede.
 IMPORTS = """
-import importlib, json, sys
+import glob, importlib, json, os, subprocess, sys
+PROGRAMS = ("/usr/bin/mpirun", "/usr/lib64/openmpi/bin/mpirun", "/opt/openmpi/bin/mpirun", "/usr/local/bin/mpirun")
 def answer(ask):
     try:
         return ask()
@@ -54,6 +55,20 @@ def build_of_horovod():
         "controllers": [name for name in ("mpi", "gloo") if has(getattr(util, name + "_built"))],
         "operations": [name for name in ("nccl", "ddl", "ccl", "mpi", "gloo") if has(getattr(util, name + "_built"))],
     }
+def mpi(mpi4py):
+    # Imported, it would start to communicate.
+    mpi4py.rc.initialize = False
+    program = next((path for path in PROGRAMS if os.access(path, os.X_OK)), None)
+    # Enterprise Linux has its Open MPI in a directory of its own.
+    beside = sorted(glob.glob(os.path.dirname(os.path.dirname(program)) + "/lib/libmpi.so.*")) if program else []
+    if beside:
+        os.environ.setdefault("MPI4PY_LIBMPI", beside[0])
+    try:
+        from mpi4py import MPI
+    except RuntimeError as error:  # with a line for each name that it has tried
+        raise RuntimeError(str(error).split("\\n")[0])
+    said = answer(lambda: subprocess.check_output([program, "--version"], universal_newlines=True)) if program else None
+    return {"library": MPI.Get_library_version().split(",")[0].strip("\\0\\n "), "launcher": said and said.split("\\n")[0]}
 answers = {}
 for name in sys.argv[1:]:
     try:
@@ -64,6 +79,8 @@ for name in sys.argv[1:]:
             answers[name]["libraries"] = libraries(module)
         if name == "horovod":
             answers[name]["build"] = build_of_horovod()
+        if name == "mpi4py":
+            answers[name].update(mpi(module))
     except BaseException as error:
         answers[name] = {"error": "%s: %s" % (type(error).__name__, error)}
 print("\\n" + json.dumps(answers))

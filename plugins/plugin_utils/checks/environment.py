@@ -5,8 +5,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 
+from ..environments import extras
 from .check import Check, check, compared, skipped, yes_no
 
 CATEGORY = "environment"
@@ -23,6 +25,10 @@ def checks(stack: Mapping, gpu_node: Mapping, probe: Mapping, gpu_compute: bool 
         for framework in planned.get("frameworks") or {}:
             if framework in MODULES:
                 yield imports(name, MODULES[framework], answer)
+        for module in extras.modules(planned.get("requirements") or []):
+            yield imports(name, module, answer)
+            if module == "mpi4py":
+                yield mpi(name, answer)
         if "pytorch" in (planned.get("frameworks") or {}):
             gpus = len(gpu_node.get("gpus") or [])
             without = not gpu_compute and is_for_cuda(planned)
@@ -44,6 +50,27 @@ def imports(name: str, module: str, answer: Mapping | None) -> Check:
     if found.get("error"):
         return compared(label, CATEGORY, expected, "cannot be imported", False, found["error"])
     return compared(label, CATEGORY, expected, f"{module} {found['version']}", True)
+
+
+def mpi(name: str, answer: Mapping | None) -> Check:
+    """Check that mpi4py loads the MPI whose mpirun starts it."""
+    label, found = f"{name}_mpi", (answer or {}).get("mpi4py") or {}
+    library, launcher = found.get("library"), found.get("launcher")
+    if launcher is None and library:
+        return skipped(label, CATEGORY, "the MPI of mpirun", "this node has no mpirun")
+    if library is None:
+        return compared(
+            label, CATEGORY, "the MPI of mpirun", None, None, found.get("error") or "mpi4py could not be asked"
+        )
+    agrees = _release(library) == _release(str(launcher))
+    return compared(
+        label, CATEGORY, launcher, library, agrees, "mpi4py loads another MPI than the one whose mpirun starts it"
+    )
+
+
+def _release(text: str) -> str | None:
+    found = re.search(r"\d+\.\d+(\.\d+)?", text)
+    return found[0] if found else None
 
 
 def build(planned: Mapping, answer: Mapping | None) -> Check:

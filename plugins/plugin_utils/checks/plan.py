@@ -10,6 +10,7 @@ from typing import Any
 
 from ..cluster.address import cluster_address
 from ..drift.desired import desired_driver
+from ..environments import extras
 from ..network.schedule import partners
 from .environment import MODULES, is_for_cuda
 from .health import is_wanted, planned_gpus
@@ -64,12 +65,13 @@ def verification_plan(
     facts = hostvars[node].get("ansible_facts") or {}
     environments = stack.get("environments") or []
     frameworks = {planned["name"]: planned.get("frameworks") or {} for planned in environments}
+    packages = {planned["name"]: extras.modules(planned.get("requirements") or []) for planned in environments}
     return {
         "gpu_health": is_wanted(stack, facts.get("gpu_node") or {}),
         "gpu_count": planned_gpus(stack),
         "nvidia_smi": desired_driver(stack, hostvars[node]) is not None,
         "environments": {
-            name: [MODULES[framework] for framework in wanted if framework in MODULES]
+            name: [*(MODULES[framework] for framework in wanted if framework in MODULES), *packages[name]]
             for name, wanted in frameworks.items()
         },
         "peers": {peer: cluster_address(hostvars[peer]) for peer in peers if peer != node},

@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
+from ..environments import extras
 from ..firewall import request as firewall
 from ..monitoring import request as monitoring
 from ..nccl import request as nccl
@@ -29,8 +30,8 @@ NCCL = ("nccl_conf_variables", "nccl_conf_elsewhere")
 def role_problems(world: World, resolve: Resolve) -> list[Problem]:
     """Return what the roles refuse, in the order of their names."""
     judges = (
-        firewall_problems, monitoring_problems, nccl_problems, pcie_problems, interpreter_problems, qos_problems, rdma_problems, scratch_problems,
-        tuning_problems,
+        firewall_problems, monitoring_problems, nccl_problems, pcie_problems, interpreter_problems, package_problems, qos_problems,
+        rdma_problems, scratch_problems, tuning_problems,
     )  # fmt: skip
     return [problem for judge in judges for problem in judge(world, resolve)]
 
@@ -59,6 +60,19 @@ def _beside_conda(world: World, resolve: Resolve) -> list[Problem]:
         Problem("manager_interpreter", INTERPRETER, {"value": value, "scope": world.scope(INTERPRETER, hosts)})
         for value, hosts in found.items()
     ]
+
+
+def package_problems(world: World, resolve: Resolve) -> list[Problem]:
+    """Return packages of python_env_packages that cannot be asked for so."""
+    found = []
+    for name, value, hosts in settings(world, [extras.PACKAGES]):
+        resolved = resolve(hosts[0] if hosts else None, value)
+        if resolved is not UNRESOLVED and resolved not in (None, ""):
+            scope = world.scope(name, hosts)
+            found += [
+                Problem(one.code, one.subject, {**one.detail, "scope": scope}) for one in extras.problems(resolved)
+            ]
+    return found
 
 
 def tuning_problems(world: World, resolve: Resolve) -> list[Problem]:

@@ -151,6 +151,12 @@ SENTENCES = {
         "{subject} ({scope}) is {value}, whose name does not tell its version; name one that does, such as /usr/bin/python3.10, or "
         "set python in gpu_stack_request to its version, such as '3.10'."
     ),
+    "package_no_requirement": (
+        "{subject} ({scope}) has {value}, which is no requirement of a package by its name; write such as catboost or 'mpi4py>=4.1'."
+    ),
+    "package_chosen": (
+        "{subject} ({scope}) has {value}, which has to fit driver and CUDA; name it as {component} in gpu_stack_request."
+    ),
     "wrong_word": "{subject} is {value}; choose from {choices}.",
     "lock_unreadable": "{subject} is not a stack lock; restore it, or delete it to plan again.",
     "lock_format": (

@@ -62,9 +62,30 @@ def test_a_conflict_is_reported_when_asked_for():
     assert "ansible_facts" not in result
 
 
+def test_packages_come_with_every_environment():
+    split = {"pytorch": "latest", "tensorflow": "latest", "environments": "split"}
+    plain = resolve(request=split)["stack"]["environments"]
+    result = resolve(request=split, packages=["catboost", "mpi4py>=4.1"], publish=True)
+    assert len(plain) == 2
+    for with_them, without in zip(result["stack"]["environments"], plain, strict=True):
+        assert with_them == {**without, "requirements": [*without["requirements"], "catboost", "mpi4py>=4.1"]}
+    assert result["ansible_facts"]["gpu_stack"] == result["stack"]
+
+
+def test_packages_of_a_host_come_to_what_was_planned():
+    variables = {"ansible_facts": FACTS}
+    planned = plan({"gpu-1": variables}, "2.19.3")
+    result = resolve(plan=planned, packages=["catboost"])
+    assert result["stack"]["environments"][0]["requirements"][-1] == "catboost"
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        (
+            {"packages": ["tensorflow"]},
+            r"python_env_packages \(gpu-1\) has 'tensorflow', .* name it as tensorflow in gpu_stack_request",
+        ),
         ({"gpus": ["A99"]}, "GPU 'A99' is not known"),
         ({"os": "slackware 15"}, "Operating system 'slackware 15' is not supported"),
         ({"request": {"pytroch": "2"}}, "did you mean pytorch"),

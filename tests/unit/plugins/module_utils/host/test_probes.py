@@ -94,6 +94,46 @@ def test_horovod_tells_what_it_was_compiled_with(tmp_path, monkeypatch):
     }
 
 
+MPI4PY = """
+__version__ = "4.1.2"
+class rc: initialize = True
+"""
+# As mpi4py 4.1.2 does with Debian's Open MPI, and without any.
+MPI = """
+from mpi4py import rc
+assert rc.initialize is False, "it would start to communicate"
+def Get_library_version(): return "Open MPI v4.1.4, package: Debian OpenMPI, ident: 4.1.4, repo rev: v4.1.4, May 26, 2022\\0"
+"""
+NO_MPI = r"raise RuntimeError('cannot load MPI library\nlibmpi.so: cannot open shared object file')"
+
+
+@pytest.mark.parametrize(
+    ("source", "launcher", "expected"),
+    [
+        (MPI, "echo 'mpirun (Open MPI) 4.1.4'; echo; echo Report", {"library": "Open MPI v4.1.4", "launcher": "mpirun (Open MPI) 4.1.4"}),
+        (MPI, None, {"library": "Open MPI v4.1.4", "launcher": None}),
+        (MPI, "exit 1", {"library": "Open MPI v4.1.4", "launcher": None}),
+        (NO_MPI, None, {"error": "RuntimeError: cannot load MPI library"}),
+    ],
+)  # fmt: skip
+def test_mpi4py_tells_which_mpi_it_loads(tmp_path, monkeypatch, source, launcher, expected):
+    monkeypatch.setattr(probes, "ENVIRONMENTS", str(tmp_path))
+    place = tmp_path / "openmpi" / "bin" / "mpirun"
+    monkeypatch.setattr(probes, "IMPORTS", probes.IMPORTS.replace("/usr/bin/mpirun", str(place)))
+    (tmp_path / "main" / "bin").mkdir(parents=True)
+    (tmp_path / "main" / "bin" / "python").symlink_to(sys.executable)
+    for name, text in {"__init__": MPI4PY, "MPI": source}.items():
+        (tmp_path / "mpi4py").mkdir(exist_ok=True)
+        (tmp_path / "mpi4py" / f"{name}.py").write_text(text, encoding="utf-8")
+    if launcher:
+        place.parent.mkdir(parents=True)
+        place.write_text(f"#!/bin/sh\n{launcher}\n", encoding="utf-8")
+        place.chmod(0o755)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    answer = probes.probe_environment("main", ["mpi4py"], None)["mpi4py"]
+    assert {key: answer.get(key) for key in expected} == expected
+
+
 @pytest.mark.parametrize("name", ["gone", "silent"])
 def test_an_environment_that_cannot_answer_says_why(tmp_path, monkeypatch, name):
     monkeypatch.setattr(probes, "ENVIRONMENTS", str(tmp_path))

@@ -2,7 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 import pytest
+from ansible_collections.allreduce.gpu.plugins.module_utils.host import probes
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks import environment
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.launch.launchers.mpirun import PROGRAMS
 
 PLANNED = {
     "name": "main",
@@ -55,6 +57,31 @@ def test_gpus_compute_unless_it_is_said_that_they_do_not():
     probe = {"environments": {"main": {"torch": {"version": "2", "cuda_available": False, "device_count": 0}}}}
     statuses = {one["name"]: one["status"] for one in environment.checks(stack, {"gpus": [{}]}, probe)}
     assert statuses == {"main_torch": "passed", "main_cuda": "failed"}
+
+
+MPI = {"version": "4.1.2", "library": "Open MPI v4.1.4", "launcher": "mpirun (Open MPI) 4.1.4"}
+
+
+@pytest.mark.parametrize(
+    ("answer", "statuses"),
+    [
+        (MPI, ("passed", "passed")),
+        ({**MPI, "launcher": "mpirun (Open MPI) 5.0.7"}, ("passed", "failed")),
+        ({**MPI, "launcher": None}, ("passed", "skipped")),
+        ({"error": "RuntimeError: cannot load MPI library"}, ("failed", "unknown")),
+        (None, ("unknown", "unknown")),
+    ],
+)
+def test_packages_are_imported_and_mpi4py_loads_the_mpi_of_the_host(answer, statuses):
+    planned = {**PLANNED, "requirements": [*PLANNED["requirements"], "mpi4py>=4.1", "scikit-learn"]}
+    probe = {"environments": {"main": {"mpi4py": answer} if answer else {}}}
+    found = {one["name"]: one["status"] for one in environment.checks({"environments": [planned]}, {}, probe)}
+    assert (found["main_mpi4py"], found["main_mpi"]) == statuses
+    assert "main_scikit-learn" not in found  # nobody knows the name of its module
+
+
+def test_the_probe_looks_for_mpirun_where_the_launcher_does():
+    assert str(PROGRAMS).replace("'", '"') in probes.IMPORTS
 
 
 # What the wheels of the general package index say on a machine without a driver; 2.0.1 and 2.4.1 were recorded.

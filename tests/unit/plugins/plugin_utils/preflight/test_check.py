@@ -27,6 +27,7 @@ ROLES = {
     "python_env": {
         "python_env_python": {"type": "str", "default": "auto"},
         "python_env_manager": {"type": "str", "choices": ["uv", "conda"], "default": "uv"},
+        "python_env_packages": {"type": "list", "elements": "str", "default": []},
     },
     "nvidia_driver": {"nvidia_driver_state": {"type": "str", "choices": ["present", "absent"]}},
     "stack": {
@@ -92,6 +93,9 @@ def test_a_wrong_place_of_the_interpreter_names_where_it_is_set():
         ),
         ({"python_env_python": "./python3.10"}, ("interpreter_relative", "python_env_python")),
         ({"python_env_python": "/opt/python/"}, ("interpreter_relative", "python_env_python")),
+        ({"python_env_packages": ["catboost", "torch==2.4.1"]}, ("package_chosen", "python_env_packages")),
+        ({"python_env_packages": "catboost, ./wheels"}, ("package_no_requirement", "python_env_packages")),
+        ({"python_env_packages": {"catboost": "1.2"}}, ("wrong_type", "python_env_packages")),
         ({"gpu_stack_host": {"so": "debian 12"}}, ("unknown_key", "gpu_stack_host.so")),
         ({"gpu_stack_host": {"nvswitches": "six"}}, ("wrong_type", "gpu_stack_host.nvswitches")),
     ],

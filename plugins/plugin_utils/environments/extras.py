@@ -1,0 +1,56 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Packages that a site wants beside the frameworks (python_env_packages): what they may be, and the plan with them. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+with suppress(ImportError):  # ansible-core depends on it; only ansible-test's import check runs without it
+    from packaging.requirements import InvalidRequirement, Requirement
+    from packaging.utils import canonicalize_name
+
+from ..preflight.problem import Problem
+
+PACKAGES = "python_env_packages"
+# What gpu_stack_request chooses, in the build that fits the rest.
+CHOSEN = {"torch": "pytorch", "tensorflow": "tensorflow", "horovod": "horovod"}
+# The modules by which packages show that they work, of those that are known to have been tried. Of others the version is compared.
+MODULES = {"mpi4py": "mpi4py", "catboost": "catboost", "torchvision": "torchvision", "torchaudio": "torchaudio", "torchmetrics": "torchmetrics"}  # fmt: skip
+
+
+def problems(value: object) -> list[Problem]:
+    """Return what is wrong with a value of python_env_packages, a list or a text with commas; another type is refused by that."""
+    lines = value.split(",") if isinstance(value, str) else value
+    return [one for line in lines if (one := _problem(line))] if isinstance(lines, Sequence) else []
+
+
+def _problem(line: object) -> Problem | None:
+    try:
+        requirement = Requirement(str(line))
+    except InvalidRequirement:
+        return Problem("package_no_requirement", PACKAGES, {"value": str(line)})
+    if requirement.url or requirement.marker:  # which could not be compared with what is installed
+        return Problem("package_no_requirement", PACKAGES, {"value": str(line)})
+    name = canonicalize_name(requirement.name)
+    component = "cupy" if name.startswith("cupy") else CHOSEN.get(name)
+    return Problem("package_chosen", PACKAGES, {"value": str(line), "component": component}) if component else None
+
+
+def with_packages(stack: Mapping[str, Any], packages: Iterable[str]) -> dict[str, Any]:
+    """Return a stack whose environments have these packages, too."""
+    return {**stack, "environments": [_with(one, packages) for one in stack["environments"]]}
+
+
+def _with(environment: Mapping[str, Any], packages: Iterable[str]) -> dict[str, Any]:
+    more = [line for line in packages if line not in environment["requirements"]]
+    return {**environment, "requirements": [*environment["requirements"], *more]}
+
+
+def modules(requirements: Iterable[str]) -> list[str]:
+    """Return the modules to import for an environment's packages."""
+    names = (canonicalize_name(Requirement(line).name) for line in requirements)
+    return [MODULES[name] for name in dict.fromkeys(names) if name in MODULES]
