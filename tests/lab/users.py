@@ -124,9 +124,10 @@ def train(command: Command, nodes: Nodes, activate: str = ACTIVATE) -> None:
     for name, line, done in zip(where, lines, ends, strict=True):
         if done.returncode:
             raise LabError(f"`{line}` ended with {done.returncode} on {name}:\n{done.stdout[-3000:]}")
-    problem = shortcoming(ends[0].stdout, nodes.total)
+    said = "\n".join(done.stdout for done in ends)  # rank 0 may be on any node
+    problem = shortcoming(said, nodes.total)
     if problem:
-        raise LabError(f"`{lines[0]}`: {problem}:\n{ends[0].stdout[-3000:]}")
+        raise LabError(f"`{lines[0]}`: {problem}:\n{said[-3000:]}")
 
 
 def shortcoming(output: str, ranks: int) -> str | None:

@@ -127,6 +127,12 @@ def test_torchrun_is_typed_on_every_node_with_its_number(nodes):
     }
 
 
+def test_rank_0_may_be_on_another_node_than_the_first(nodes):
+    """As c10d has it."""
+    nodes.say(gpu_2=(0, TRAINED))
+    users.train(users.COMMANDS["torchrun with c10d"], NODES)
+
+
 def test_mpirun_is_typed_on_the_first_node(nodes):
     nodes.say(gpu_1=(0, TRAINED))
     users.train(users.COMMANDS["mpirun"], NODES)
