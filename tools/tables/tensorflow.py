@@ -51,9 +51,9 @@ def update(rows: list, published: Mapping[str, list[str]], read: Callable[[str, 
 
 def new_row(minor: str, release: Release) -> dict[str, Any] | None:
     """Return the row of a minor; None where the metadata of its release does not tell its CUDA or its glibc."""
-    pins = _pins(release.requires)
-    cuda = next((_floor(value) for name, value in pins.items() if name.startswith("cuda-runtime")), None)
-    cudnn = next((_floor(value) for name, value in pins.items() if name.startswith("cudnn")), None)
+    found = pins(release.requires)
+    cuda = next((_floor(value) for name, value in found.items() if name.startswith("cuda-runtime")), None)
+    cudnn = next((_floor(value) for name, value in found.items() if name.startswith("cudnn")), None)
     if not (cuda and cudnn and release.glibc):
         return None
     return {
@@ -64,7 +64,7 @@ def new_row(minor: str, release: Release) -> dict[str, Any] | None:
         "cuda": cuda,
         "cudnn": cudnn,
         "and_cuda": True,
-        "pins": pins,
+        "pins": found,
         "sass": None,
         "ptx": None,
         "unverified": ["sass", "ptx"],
@@ -72,7 +72,7 @@ def new_row(minor: str, release: Release) -> dict[str, Any] | None:
     }
 
 
-def _pins(requires: Iterable[str]) -> dict[str, str]:
+def pins(requires: Iterable[str]) -> dict[str, str]:
     """Return what the extra [and-cuda] requires of the libraries that PyTorch brings too."""
     found = {}
     for one in map(Requirement, requires):
