@@ -12,7 +12,7 @@ from typing import Any
 from ..preflight.problem import Problem
 from .grafana import is_installed
 from .peers import Peers, peers
-from .programs import USER, Program, Source, dcgm, source_of, system_of
+from .programs import USER, Program, Source, dcgm, has_dcgm_packages, source_of, system_of
 from .request import CONTROLLERS, NODES, Request, lacking, request
 
 Variables = Mapping[str, Mapping[str, Any]]
@@ -21,7 +21,9 @@ Groups = Mapping[str, Iterable[str]]
 
 @dataclass(frozen=True)
 class Host:
-    """programs: those that it gets, by their part; shaped: whether role qos shapes its traffic."""
+    """programs: those that it gets, by their part; shaped: whether role qos shapes its traffic; dcgm_declared: whether the user has
+    said something of NVIDIA's exporter.
+    """
 
     name: str
     wanted: Request
@@ -30,6 +32,7 @@ class Host:
     peers: Peers
     programs: Mapping[str, Program]
     shaped: bool = False
+    dcgm_declared: bool = False
 
     @property
     def address(self) -> str | None:
@@ -62,14 +65,25 @@ def host_of(name: str, hostvars: Variables, groups: Groups, facts: Mapping[str, 
         programs["node"] = source.programs["node"]
         programs |= {"dcgm": dcgm()} if name in nvidia else {}
     state, shaped = str(hostvars[name].get("monitoring_state")), str(hostvars[name].get("qos_state")) == "present"
-    return Host(name, wanted, source, facts, peers(hostvars, groups, state, nvidia), programs, shaped)
+    declared = "monitoring_dcgm_exporter" in hostvars[name]
+    return Host(name, wanted, source, facts, peers(hostvars, groups, state, nvidia), programs, shaped, declared)
 
 
 def has_dcgm(variables: Mapping[str, Any], facts: Mapping[str, Any] | None = None) -> bool:
-    """Tell whether a node's plan has NVIDIA's repository and GPUs, and its user wants NVIDIA's exporter."""
+    """Tell whether a node has GPUs, its user wants NVIDIA's exporter, and its plan has a repository with it."""
     known = facts if facts is not None else variables.get("ansible_facts") or {}
     stack = known.get("gpu_stack") or {}
-    return bool(stack.get("repository") and stack.get("gpus") and request(variables).dcgm)
+    return bool(stack.get("gpus") and request(variables).dcgm) and no_dcgm(known) is None
+
+
+def no_dcgm(facts: Mapping[str, Any]) -> str | None:
+    """Return why a node cannot have NVIDIA's exporter; None where it can."""
+    stack, system = facts.get("gpu_stack") or {}, system_of(facts)
+    if not stack.get("repository"):
+        return "its plan has no repository of NVIDIA's"
+    if not has_dcgm_packages(system):
+        return f"NVIDIA's repository has none for {system['id']} {system['version']}"
+    return None
 
 
 def refused(host: Host, groups: Groups) -> list[Problem]:
@@ -81,6 +95,10 @@ def refused(host: Host, groups: Groups) -> list[Problem]:
     found += [Problem("monitoring_no_address", one) for one in asked]
     if host.wanted.grafana and "prometheus" in host.programs and not is_installed(host.facts):
         found.append(Problem("monitoring_no_grafana", host.name))
+    # The default asks for it where it can be had; who sets the variable means it.
+    reason = no_dcgm(host.facts) if (host.facts.get("gpu_stack") or {}).get("gpus") else None
+    if "node" in host.programs and host.dcgm_declared and host.wanted.dcgm and reason:
+        found.append(Problem("monitoring_no_dcgm", host.name, {"reason": reason}))
     state = host.facts.get("gpu_node_state") or {}
     if not state.get("monitoring_recorded"):
         services = state.get("services") or {}

@@ -73,6 +73,11 @@ def dcgm() -> Program:
     return parse(Program, _table()["dcgm"], "dcgm")
 
 
+def has_dcgm_packages(system: Mapping[str, str]) -> bool:
+    """Tell whether NVIDIA's repository has dcgm-exporter for a system, {family, id, version}."""
+    return any(all(system[key] == wanted for key, wanted in row.items()) for row in _table()["dcgm_systems"])
+
+
 def system_of(facts: Mapping[str, Any]) -> dict[str, str]:
     """Return {family, id, version} of a host: of its plan, else of the facts that Ansible gathers."""
     planned = (facts.get("gpu_stack") or {}).get("os") or {}

@@ -35,6 +35,12 @@ DEFAULTS: dict[str, Any] = {
 CONTROLLERS, NODES = "controllers", "gpu_nodes"
 TLS = ("monitoring_tls_certificate", "monitoring_tls_key", "monitoring_tls_authority")
 REPOSITORY = ("url", "key", "fingerprint")
+# Of the repository's values: ansible.builtin.rpm_key compares the whole fingerprint.
+_REPOSITORY = {
+    "url": (r"(https?|file)://\S+", "https://repo.example.org/el9"),
+    "key": (r"((https?|file):/)?/\S+", "https://repo.example.org/key.asc"),
+    "fingerprint": (r"([0-9A-Fa-f]\s*){40}", "the 40 digits that gpg --show-keys prints"),
+}
 # bcrypt reads no more bytes than the last (its paper, and every implementation); fewer than the first are soon guessed.
 PASSWORD = (12, 72)
 _TRUE = ("true", "yes", "on", "1", "y", "t", "1.0")
@@ -128,6 +134,10 @@ def problems(variables: Mapping[str, Any]) -> Iterator[Problem]:
     lacking = [key for key in REPOSITORY if not (mine["monitoring_repository"] or {}).get(key)]
     if mine["monitoring_repository"] and lacking:
         yield Problem("monitoring_repository", ", ".join(lacking), {"keys": REPOSITORY})
+    for key, (form, example) in _REPOSITORY.items() if mine["monitoring_repository"] and not lacking else ():
+        value = str(mine["monitoring_repository"][key])
+        if not re.fullmatch(form, value):
+            yield Problem("monitoring_form", f"monitoring_repository.{key}", {"value": value, "example": example})
 
 
 def lacking(wanted: Request) -> Iterator[Problem]:

@@ -22,6 +22,9 @@ MONITORING = {
     "monitoring_no_packages": (
         "There is no monitoring for {subject}: {reason}; leave these hosts out with monitoring_state: absent."
     ),
+    "monitoring_no_dcgm": (
+        "There is no dcgm-exporter for {subject}: {reason}; set monitoring_dcgm_exporter: false there, and role health gives its metrics."
+    ),
     "monitoring_tls": "{subject} is not set, but others of {names} are; set all of them, or none.",
     "monitoring_no_bcrypt": (
         "The controller lacks the Python package {subject}, which hashes the password; install it with pip install -r requirements.txt."

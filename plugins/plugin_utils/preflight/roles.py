@@ -20,6 +20,7 @@ from ..scratch import request as scratch
 from ..stack.interpreters import CONDA, INTERPRETER, MANAGER, interpreter_problem, variables_problem
 from ..tuning import request as tuning
 from ..tuning.tables import load
+from .monitoring import combined_problems
 from .problem import Problem
 from .world import UNRESOLVED, Resolve, World, settings
 
@@ -82,7 +83,7 @@ def tuning_problems(world: World, resolve: Resolve) -> list[Problem]:
 
 def monitoring_problems(world: World, resolve: Resolve) -> list[Problem]:
     """Return what role monitoring cannot be meant to do."""
-    return refused(world, resolve, monitoring.DEFAULTS, monitoring.problems)
+    return refused(world, resolve, monitoring.DEFAULTS, monitoring.problems) + combined_problems(world, resolve)
 
 
 def nccl_problems(world: World, resolve: Resolve) -> list[Problem]:

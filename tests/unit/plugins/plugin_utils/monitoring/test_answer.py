@@ -33,6 +33,7 @@ PASSWORD = "correct horse battery"
 GROUPS = {"gpu_nodes": ["gpu-1", "gpu-2"], "controllers": ["ctl"]}
 DEBIAN = {"os": {"id": "debian", "version": "12", "family": "debian"}, "gpus": [], "repository": None}
 NVIDIA = {**DEBIAN, "gpus": [{"model": "H100"}], "repository": {"slug": "debian12"}}
+REPOSITORY = {"url": "https://repo.example.org/el9", "key": "/etc/key.asc", "fingerprint": "ABCD 0123" + 8 * " EF01"}
 PACKAGES = {"prometheus": "2.42", "prometheus-node-exporter": "1.5"}
 
 
@@ -87,6 +88,50 @@ def test_nvidia_s_exporter_comes_with_nvidia_s_repository():
     assert answer("gpu-1", off, GROUPS, facts(NVIDIA))["packages"] == ["prometheus-node-exporter"]
 
 
+@pytest.mark.parametrize(
+    ("system", "has"),
+    [
+        (("debian", "12", "debian"), True),
+        (("ubuntu", "24.04", "debian"), True),
+        (("rocky", "8.10", "el"), True),
+        (("debian", "13", "debian"), False),
+        (("ubuntu", "26.04", "debian"), False),
+    ],
+)
+def test_nvidia_s_exporter_only_where_nvidia_has_it(system, has):
+    """Without a word of the user it is left out; who asks for it is refused in one sentence, and nothing is written."""
+    stack = {**NVIDIA, "os": dict(zip(("id", "version", "family"), system, strict=True))}
+    quiet, asked = (
+        inventory(monitoring_repository=REPOSITORY, **more) for more in ({}, {"monitoring_dcgm_exporter": True})
+    )
+    found = [answer("gpu-1", hostvars, GROUPS, facts(stack)) for hostvars in (quiet, asked)]
+    assert ("datacenter-gpu-manager-exporter" in found[0]["packages"]) is has
+    if has:
+        assert found[0] == found[1]
+    else:
+        (sentence,) = found[1]["problems"]
+        assert "There is no dcgm-exporter for gpu-1: NVIDIA's repository has none for" in sentence
+        assert files("gpu-1", asked, GROUPS, facts(stack))["files"] == []
+
+
+def test_nvidia_s_exporter_needs_nvidia_s_repository_in_the_plan():
+    asked = inventory(monitoring_dcgm_exporter="yes")
+    (sentence,) = answer("gpu-1", asked, GROUPS, facts({**NVIDIA, "repository": None}))["problems"]
+    assert "its plan has no repository of NVIDIA's; set monitoring_dcgm_exporter: false there" in sentence
+    for name, stack in (("gpu-1", DEBIAN), ("ctl", {**NVIDIA, "repository": None})):  # no GPU; no node
+        assert answer(name, asked, GROUPS, facts(stack))["problems"] == []
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("url", "repo.example.org"), ("key", "key.asc"), ("fingerprint", "ABCD"), ("fingerprint", 41 * "A")],
+)
+def test_a_declared_repository_that_cannot_be_one(key, value):
+    declared = inventory(monitoring_repository={**REPOSITORY, key: value})
+    (sentence,) = answer("gpu-1", declared, GROUPS, facts())["problems"]
+    assert sentence.startswith(f"monitoring_repository.{key} is {value!r}; give it a form such as ")
+
+
 def test_targets_are_the_inventory_s_hosts():
     path = f"{DIRECTORY}/targets/node.json"
     everyone = json.loads(written("ctl")[path]["content"])
@@ -134,9 +179,7 @@ def test_older_systems_have_other_names():
     ubuntu = {**DEBIAN, "os": {"id": "ubuntu", "version": "22.04", "family": "debian"}}
     assert "--web.config=/etc" in written("gpu-1", stack=ubuntu)[UNIT]["content"]
     rocky = {**DEBIAN, "os": {"id": "rocky", "version": "9", "family": "el"}}
-    declared = inventory(
-        monitoring_repository={"url": "https://repo.example.org/", "key": "/etc/key", "fingerprint": "ABCD"}
-    )
+    declared = inventory(monitoring_repository=REPOSITORY)
     found = answer("gpu-1", declared, GROUPS, facts(rocky))
     assert found["packages"] == ["node_exporter"] and "gpgcheck=1" in found["repository"]["content"]
     # A host that only watches has no plan: Ansible's own facts tell.
