@@ -181,6 +181,12 @@ options:
     description: Directory to read in place of the root directory, to examine a recorded machine. Sysfs and procfs have options of their own.
     type: path
     default: /
+  seconds:
+    description:
+      - After how many seconds a driver that has not answered is one that does not. RV(verdict) is then V(unknown) by check C(nvml),
+        whatever O(skip_checks) says, and a process that hangs in the kernel stays behind on the node.
+    type: int
+    default: 60
   record:
     description:
       - A directory on the node, absent or empty, into which everything that was read is written, so that the node can be examined
@@ -298,6 +304,7 @@ counters:
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.health.check_table import CODES_AT_ONCE, OPTIONS
+from ..module_utils.health.deadline import within
 from ..module_utils.health.examination import Places, examine, examine_and_record
 from ..module_utils.machine.files import FileTree
 
@@ -311,6 +318,7 @@ def main():
             kernel_log={"type": "path", "default": "/dev/kmsg"},
             root={"type": "path", "default": "/"},
             record={"type": "path"},
+            seconds={"type": "int", "default": 60},
             sysfs_root={"type": "path", "default": "/sys"},
             procfs_root={"type": "path", "default": "/proc"},
             nvml_library={"type": "str", "default": "libnvidia-ml.so.1"},
@@ -322,7 +330,10 @@ def main():
     places = Places(*trees, library=options["nvml_library"], log=options["kernel_log"])
     place = None if module.check_mode else options["record"]
     try:
-        found = examine_and_record(places, options, place) if place else examine(places, options)
+        found = within(
+            options["seconds"],
+            lambda: examine_and_record(places, options, place) if place else examine(places, options),
+        )
     except (EnvironmentError, ValueError) as error:
         module.fail_json(msg="Cannot examine the machine: %s." % error)
     module.exit_json(changed=bool(place), **found)

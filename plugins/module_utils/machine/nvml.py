@@ -79,11 +79,11 @@ class Nvml:
         asked = [(self.constant(name), scope) for name, scope in known]
         found = {}
         for pair, value in zip(known, self.call("DeviceGetFieldValues", handle, asked) or [] if asked else []):
-            code = ERRORS.get(value.nvmlReturn, "nvml_error")
-            if value.nvmlReturn == 0:
+            failed = value.nvmlReturn  # pynvml's structures are slow to ask
+            if failed == 0:
                 found[pair] = getattr(value.value, VALUES.get(value.valueType, "ullVal"))
-            elif code not in ABSENT:
-                self.errors.setdefault(pair[0], code)
+            elif ERRORS.get(failed) not in ABSENT:
+                self.errors.setdefault(pair[0], ERRORS.get(failed, "nvml_error"))
         return found
 
     def constant(self, name):

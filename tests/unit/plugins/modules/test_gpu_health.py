@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -188,3 +189,13 @@ def test_what_was_read_is_recorded(judge, tmp_path):
     assert (answer["changed"], answer["verdict"]) == (True, "ok")
     assert {"sys", "proc", "root", "profile", "kmsg"} == set(os.listdir(place))
     assert "not an empty directory" in judge.again(fails=True, record=str(place))["msg"]
+
+
+def test_a_driver_that_hangs_is_unknown_and_bounded(judge):
+    """A process in the kernel cannot be ended: the module goes without it, and says so whatever is left out."""
+    began = time.monotonic()
+    hanging = machines.a40_pcie().change(1, settings=(("hanging", "30"),))
+    answer = judge(hanging, seconds=1, skip_checks=["nvml"])
+    assert time.monotonic() - began < 20
+    assert (answer["verdict"], told(answer), answer["counters"]) == ("unknown", [("nvml", None, "unknown")], {})
+    assert answer["findings"][0]["measured"] == "no answer in 1 seconds"

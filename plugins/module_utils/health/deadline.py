@@ -1,0 +1,44 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Examine a node in a child with a deadline: a driver that hangs in the kernel is said to, and nobody waits for it."""
+
+from __future__ import absolute_import, division, print_function
+
+__metaclass__ = type
+
+from ..host.child import bounded
+from .findings import fault, judged, verdict
+
+
+def within(seconds, work):
+    """Return what ``work()`` does, which judge gives; or that the driver does not answer, which no skipped check hides.
+
+    Raise ValueError with what went wrong in the child.
+    """
+
+    def speak(say):
+        try:
+            say({"found": work()})
+        except Exception as error:  # pylint: disable=broad-except
+            kind = "" if isinstance(error, (EnvironmentError, ValueError)) else "%s: " % type(error).__name__
+            say({"error": "%s%s" % (kind, error)})
+
+    said, ending = bounded(speak, seconds)
+    if ending == "timeout":
+        return unanswered(seconds)
+    if ending != "done" or "error" in said[0]:
+        raise ValueError(said[0]["error"] if said else "what reads and judges it ended with %s" % ending)
+    return said[0]["found"]
+
+
+def unanswered(seconds):
+    found = judged("nvml", "an answer", "no answer in %d seconds" % seconds)
+    found["findings"] = [fault("nvml", "hangs", found["expected"], found["measured"])]
+    return {
+        "verdict": verdict(found["findings"]),
+        "findings": found["findings"],
+        "judged": [{key: value for key, value in found.items() if key != "findings"}],
+        "skipped_checks": [],
+        "counters": {},
+    }
