@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from ansible_collections.allreduce.gpu.plugins.module_utils.health.check_record import Check, Fault
 from ansible_collections.allreduce.gpu.plugins.module_utils.health.check_table import CHECKS
 from ansible_collections.allreduce.gpu.plugins.module_utils.health.metric_table import METRICS
-from ansible_collections.allreduce.gpu.plugins.module_utils.health.xid_table import ROWS
+from ansible_collections.allreduce.gpu.plugins.module_utils.health.xid_table import CONTEXT, ROWS
 
 from .markdown import code, table
 
@@ -19,6 +19,7 @@ def health() -> str:
     """Return the tables: faults, checks, Xids, metrics."""
     faults = [row for check in CHECKS for row in _faults(check)]
     xids = [(", ".join(map(str, numbers)), code(name), source) for name, numbers, source in ROWS]
+    xids += [(words, code(name), source) for name, dummy_number, words, dummy_gpus, source in CONTEXT]
     metrics = [
         (code(one.name), one.kind, one.meaning, ", ".join(map(code, one.labels)) or "–", one.source) for one in METRICS
     ]

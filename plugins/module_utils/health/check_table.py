@@ -113,7 +113,7 @@ CHECKS = (
     check("nvlinks", "health", "GPU", "the GPU's model (sources in module_utils/machine/nvlink_models.py), else its peers",
           ("inactive", "fewer NVLinks are active than the model or its peers have", "degraded", "reset", NVLINK_ACTION),
           ("slow", "an NVLink is slower than the model's or its peers'", "degraded", "reset", NVLINK_ACTION)),
-    check("p2p_access", "health", "GPU", NVML + "/group__nvmlDeviceQueries.html: nvmlDeviceGetP2PStatus, both ways of each pair",
+    check("p2p_access", "health", "GPU", NVML + "/group__nvmlDeviceQueries.html: nvmlDeviceGetP2PStatus; awsome-distributed-training, gpu-cluster-healthcheck",
           ("nvlink", "NVLink joins two GPUs, and the driver does not let them reach each other's memory", "degraded", "reset",
            NVLINK_ACTION),
           ("disabled", "a setting of the driver switches peer-to-peer access off", "degraded", "configure",

@@ -60,7 +60,7 @@ def gpu_finding(event, gpu, demanded, switch_failed):
         name, action = RECOVERY_ACTIONS.get(event["number"], ("monitor", None))
         text = "Xid %d: %s" % (RECOVERY_CHANGED, action or "recovery action %d" % event["number"])
     elif kind == "xid":
-        name, text = class_of(event["number"], event["fatal"]), "Xid %d" % event["number"]
+        name, text = class_of(event["number"], event["fatal"], gpu), "Xid %d" % event["number"]
         action = RECOVERY_ACTIONS.get(demanded.get(event["address"]), (None, None))[1]
         if event["number"] == 74 and switch_failed:
             action = SWITCH_ACTION

@@ -7,6 +7,8 @@ from __future__ import absolute_import, division, print_function
 
 __metaclass__ = type
 
+import re
+
 # "Analyzing Xid Errors with the Xid Catalog", https://docs.nvidia.com/deploy/xid-errors/analyzing-xid-catalog.html: its immediate
 # action stands behind the name.
 CATALOG = "NVIDIA Xid catalog: "
@@ -47,6 +49,12 @@ ROWS = (
 XIDS = {xid: name for name, xids, dummy_source in ROWS for xid in xids}
 OTHERS = "monitor"
 
+# What another class cures on some GPUs: (class, Xid, words, (pattern of NVML's name, whether MIG must be off), source).
+CONTEXT = (
+    ("reboot", 64, "64 on A100", (r"\bA100\b", False), HEALTHCHECK + "a failed row of A100 needs a reboot"),
+    ("reboot", 95, "95 on A100 without MIG", (r"\bA100\b", True), HEALTHCHECK + "A100 without MIG needs a reboot"),
+)  # fmt: skip
+
 # "XID 144-150 Decode" of the catalog: what calls itself fatal is RESET_GPU, the others IGNORE or what Xid 154 says. Of the fatal ones
 # only two causes of a link that is down are IGNORE: bits 20 to 25 of the first word behind NETIR_LINK_EVT (leptonai/gpud has the sheet as
 # components/accelerator/nvidia/xid/catalog_generated.go).
@@ -68,8 +76,13 @@ RECOVERY_ACTIONS = {
 }
 
 
-def class_of(xid, fatal=None):
-    """Return the class of an Xid; ``fatal``: whether an event of NVLink 5 calls itself that."""
+def class_of(xid, fatal=None, gpu=None):
+    """Return the class of an Xid; ``fatal``: whether an event of NVLink 5 calls itself that, ``gpu``: of gpu_node, where it is known."""
     if xid in NVLINK5:
         return "reset" if fatal else "monitor"
+    for row in CONTEXT if gpu else ():
+        pattern, without_mig = row[3]
+        mig = (gpu.get("mig") or {}).get("current")
+        if xid == row[1] and re.search(pattern, gpu.get("name") or "") and not (without_mig and mig):
+            return row[0]
     return XIDS.get(xid, OTHERS)

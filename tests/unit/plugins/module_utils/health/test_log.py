@@ -38,7 +38,25 @@ def test_classes(name, numbers):
     assert {class_of(number) for number in numbers} == {name}
     for number in numbers:
         wanted = [] if name == "application" else [("GPU0", f"Xid {number}", name, CLASSES[name][0])]
-        assert told(xid(number)) == wanted
+        assert told(xid(number), name="NVIDIA H100 80GB HBM3") == wanted
+
+
+@pytest.mark.parametrize(
+    ("number", "name", "mig", "expected"),
+    [
+        (64, "NVIDIA A100-SXM4-80GB", False, "reboot"),
+        (64, "NVIDIA A100-SXM4-80GB", True, "reboot"),
+        (64, "NVIDIA H100 80GB HBM3", False, "reset"),
+        (95, "NVIDIA A100-PCIE-40GB", False, "reboot"),
+        (95, "NVIDIA A100-PCIE-40GB", True, "reset"),
+        (95, "NVIDIA RTX A1000", False, "reset"),
+        (95, None, False, "reset"),
+    ],
+)
+def test_what_a_number_means_on_some_gpus(number, name, mig, expected):
+    found = told(xid(number), name=name, mig={"current": mig, "pending": mig})
+    assert found == [("GPU0", f"Xid {number}", expected, "failed")]
+    assert {row[1] for row in xid_table.CONTEXT} <= set(xid_table.XIDS) and all(row[4] for row in xid_table.CONTEXT)
 
 
 def test_every_row_has_a_class_a_source_and_its_own_numbers():
