@@ -20,7 +20,7 @@ import stat
 
 PREFIX = "flight-rank"
 DUMP_FILE = re.compile(r"^%s(\d{1,6})$" % PREFIX)
-LIMIT = 64 << 20  # bytes; 2,000 entries with their tracebacks are some MB
+LIMIT = 32 << 20  # bytes; 2,000 entries with their tracebacks are some MB
 # Of the collectives of a group, those around the last one that was completed.
 BEFORE, AFTER = 8, 24
 GROUPS, ENTRIES, FRAMES = 256, 10000, 64  # at most: a user may write anything

@@ -157,6 +157,15 @@ def test_a_role_that_asks_for_something_else_resolves_for_itself(site, before):
     assert all(stack["cuda"]["version"].startswith("12.4") for stack in given.values())
 
 
+def test_packages_beside_the_frameworks_reach_the_stack_of_every_host(site):
+    wanted = {"gpu_stack_request": {"pytorch": "2.13.0"}, "python_env_packages": ["catboost", "mpi4py>=4.1"]}
+    run = site.play([KNOWN, role_stack(**wanted)])
+    assert run.status == 0, run.output
+    given = site.decisions()[1]
+    lines = [environment["requirements"] for stack in given.values() for environment in stack["environments"]]
+    assert lines == [["torch==2.13.0", "numpy", "catboost", "mpi4py>=4.1"]] * len(site.facts)
+
+
 def test_a_role_follows_the_plan_that_the_run_has_shown(site):
     run = site.play([KNOWN, "allreduce.gpu.plan", role_stack()])
     assert run.status == 0, run.output
