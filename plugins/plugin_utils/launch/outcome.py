@@ -10,7 +10,8 @@ The outcome of a node is a dict, since it travels between the workers as JSON:
   failures       [{rank, exit_code, time, reason, tail, lost_peer}], rank and exit_code None where no rank failed;
                  with node when another node than this one is to blame
   metrics        what this node's rank 0 wrote, or None
-  ranks, flight  the numbers of its ranks that started; what their flight recorders left (stall.py)
+  ranks, waited, flight  the numbers of its ranks that started, and of those that gave up waiting; what their flight recorders left
+                 (stall.py)
 """
 
 from __future__ import annotations
@@ -31,6 +32,12 @@ _LOST_PEER = re.compile(
     r"RendezvousConnectionError|RendezvousClosedError|RendezvousTimeoutError|DistNetworkError|DistStoreError|"
     r"Watchdog caught collective operation timeout|Timed out waiting \d+ms for (recv|send)|Socket Timeout|"
     r"failed to (recv|send), got 0 bytes|NCCL communicator was aborted|Application timeout caused pair closure",
+    re.IGNORECASE,
+)
+
+# Of these, what a rank says that has waited for another one for as long as it may.
+_GAVE_UP = re.compile(
+    r"Watchdog caught collective operation timeout|Timed out waiting \d+ms for (recv|send)|Application timeout caused pair closure",
     re.IGNORECASE,
 )
 
@@ -61,6 +68,7 @@ def node_outcome(
         "metrics": stopped.get("metrics"),
         "failures": _rank_failures(stopped, ranks, offset),
         "ranks": [rank["rank"] for rank in ranks],
+        "waited": [rank["rank"] for rank in ranks if _gave_up((stopped.get("tails") or {}).get(str(rank["rank"]), []))],
         "flight": stopped.get("flight") or {},
     }
     # A rank may have failed in the very moment in which the controller stopped the node for another reason.
@@ -201,6 +209,10 @@ def _node_failure(stopped: Mapping, cause: str | None, received: float, engine: 
         "rank": None, "exit_code": None, "time": agent.get("finished", received), "reason": reason.rstrip("."),
         "tail": [] if cause else tail, "lost_peer": lost,
     }  # fmt: skip
+
+
+def _gave_up(lines: Sequence[str]) -> bool:
+    return any(_GAVE_UP.search(line) for line in lines)
 
 
 def _lost_peer(lines: Sequence[str]) -> bool:

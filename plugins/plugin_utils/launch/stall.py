@@ -1,7 +1,9 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which collective the ranks of a run have stalled in, and because of which ranks, from the dumps of their flight recorders. Pure.
+"""Which collective the ranks of a run have stalled in, and because of which ranks. Pure.
+
+What the dumps of their flight recorders say; where there are none, as with Gloo, which ranks had not given up when others had.
 
 Collectives of a group are numbered, the same on every rank. The first that not every rank has completed is the one that stalled: ranks
 that have not begun it kept the others waiting. Ranks run ahead of their GPUs, so what they begun last says nothing by itself.
@@ -15,8 +17,9 @@ from typing import Any
 
 from ..documents.training import Stall
 
-# Why a collective stalled: ranks that did not begin it, that wrote no dump, that began something else, or none of these.
-ABSENT, SILENT, DIFFERENT, JOINED = "absent", "silent", "different", "joined"
+# Why a collective stalled: ranks that did not begin it, that wrote no dump, that began something else, or none of these; without any
+# dump: ranks that ran when others gave up.
+ABSENT, SILENT, DIFFERENT, JOINED, RUNNING = "absent", "silent", "different", "joined", "running"
 SHOWN = 3  # ranks that a sentence names
 
 
@@ -24,8 +27,14 @@ def find_stall(outcomes: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
     """Return the collective that stalled first, {code, ranks, operation, sequence, group, sizes, place, waiting}; None without one.
 
     ranks: [{rank, node}] on which it failed, node None where it is not known; waiting: how many ranks had begun it
-    outcomes: of nodes, with `ranks` (numbers of those that started) and `flight` (groups of each rank's dump, flight.collect)
+    outcomes: of nodes, with `ranks` (numbers of those that started), `waited` (of those that gave up) and `flight` (groups of each
+    rank's dump, flight.collect)
     """
+    return _recorded(outcomes) or _waited_for(outcomes)
+
+
+def _recorded(outcomes: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
+    """Return what the dumps say."""
     nodes = {rank: outcome["node"] for outcome in outcomes for rank in outcome.get("ranks") or []}
     dumps = {int(rank): groups for outcome in outcomes for rank, groups in (outcome.get("flight") or {}).items()}
     found = [
@@ -38,6 +47,21 @@ def find_stall(outcomes: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
         return None
     ranks = [{"rank": rank, "node": nodes.get(rank)} for rank in first["ranks"]]
     return {key: value for key, value in {**first, "ranks": ranks}.items() if key != "created"}
+
+
+def _waited_for(outcomes: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
+    """Return the ranks that had not given up when others had; None where a rank failed by itself, which is what they waited for.
+
+    torchrun may have ended a rank before it gave up, too, where another one of its node had: those of other nodes are told first.
+    """
+    waited = {rank for outcome in outcomes for rank in outcome.get("waited") or []}
+    failed = any(not one["lost_peer"] for outcome in outcomes for one in outcome.get("failures") or [])
+    left = [(rank, one) for one in outcomes for rank in one.get("ranks") or [] if rank not in waited]
+    elsewhere = [(rank, one) for rank, one in left if not one.get("waited")]
+    if failed or not waited or not left:
+        return None
+    ranks = [{"rank": rank, "node": one["node"]} for rank, one in sorted(elsewhere or left, key=lambda pair: pair[0])]
+    return {"code": RUNNING, "ranks": ranks, "waiting": len(waited)}
 
 
 def _stalls(name: str, dumps: Mapping[int, Mapping[str, Any]], nodes: Mapping[int, str]) -> Iterator[dict[str, Any]]:
@@ -101,5 +125,6 @@ def describe_stall(stall: Stall) -> str:
     return {
         ABSENT: f"{who} did not begin {what}, in which {waited}",
         SILENT: f"{who} left no record, and {waited} in {what}",
+        RUNNING: f"{stall.waiting} rank{'s' * (stall.waiting != 1)} gave up waiting, and {who} had not",
         DIFFERENT: f"{who} began another operation, or one of another size, than {what}, in which {waited}",
     }.get(stall.code, f"all ranks had begun {what}, and none came further; look at the network between them")

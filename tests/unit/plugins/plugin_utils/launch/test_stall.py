@@ -162,6 +162,50 @@ def test_the_result_and_its_message_name_the_stall_where_the_run_failed():
     )
 
 
+GAVE_UP = "RuntimeError: [../gloo/transport/tcp/unbound_buffer.cc:78] Timed out waiting 300000ms for recv operation to complete"
+RESET = "RuntimeError: [../gloo/transport/tcp/pair.cc:547] Connection reset by peer [10.0.0.1]:41022"
+
+
+def ended(node, tails, failures=(), state="failed"):
+    """The outcome of a node whose ranks said this last, and ended so: {rank: exit code}."""
+    service = {"state": state, "result": "exit-code", "exit_code": 1, "signal": None, "pid": 1}
+    stopped = {
+        "service": service, "ranks": [{"rank": rank, "world_size": 4, "started": 1.0} for rank in tails], "now": 100.0,
+        "agent": {"failures": [{"rank": rank, "local_rank": 0, "exit_code": code, "time": 90, "message": ""} for rank, code in failures],
+                  "error": None},
+        "tails": {str(rank): [line] for rank, line in tails.items()},
+    }  # fmt: skip
+    return outcome.node_outcome(node, 80.0, stopped, 100.0, cause="" if state == "running" else None)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "ranks"),
+    [
+        # Gloo leaves no dumps. The other node was stopped when rank 0 had given up.
+        (({0: GAVE_UP}, [(0, 1)]), ({1: "epoch 3"}, [], "running"), [1]),
+        # torchrun ended rank 1 before it gave up, too.
+        (({0: GAVE_UP, 1: "epoch 3"}, [(0, 1)]), ({2: "epoch 3"}, [], "running"), [2]),
+        (({0: GAVE_UP, 1: "epoch 3"}, [(0, 1)]), ({2: GAVE_UP}, [(2, 1)]), [1]),
+        (({0: GAVE_UP, 1: GAVE_UP}, [(0, 1)]), ({2: "", 3: ""}, [], "running"), [2, 3]),
+        # What failed by itself is the cause, and what the others waited for.
+        (({0: GAVE_UP}, [(0, 1)]), ({1: "ValueError: no"}, [(1, 3)]), None),
+        (({0: GAVE_UP}, [(0, 1)]), ({1: GAVE_UP}, [(1, 1)]), None),
+        (({0: RESET}, [(0, 1)]), ({1: "epoch 3"}, [], "running"), None),
+    ],
+)
+def test_without_dumps_those_that_had_not_given_up_are_told(first, second, ranks):
+    result = outcome.run_result("r1", "train.py", NODES[:2], [ended("gpu-1", *first), ended("gpu-2", *second)])
+    found = result.get("stall")
+    assert ([one["rank"] for one in found["ranks"]] if found else None) == ranks
+
+
+def test_who_had_not_given_up_in_words():
+    ends = [ended("gpu-1", {0: GAVE_UP}, [(0, 1)]), ended("gpu-2", {1: ""}, [], "running")]
+    result = outcome.run_result("r1", "train.py", NODES[:2], ends)
+    said = outcome.message(result, "gpu-1", "/r")
+    assert "rank 0 exited with code 1; 1 rank gave up waiting, and rank 1 on gpu-2 had not; all logs" in said
+
+
 def test_a_run_that_succeeded_has_no_stall():
     ends = [{**one, "status": "succeeded", "failures": [], "world_size": 3, "started": 1.0, "finished": 2.0, "metrics": None}
             for one in nodes({"0": WAITS}, {"0": WAITS}, {"0": LEFT})]  # fmt: skip
