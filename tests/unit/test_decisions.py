@@ -62,6 +62,7 @@ ALLOWED = {
     "plugins/module_utils/storage/tables.py": "tables of the kernel below /proc, output of wipefs",
     "plugins/plugin_utils/environments/locks.py": "the digest in the header of a lock",
     "plugins/plugin_utils/launch/outcome.py:_lost_peer": "what NCCL, Gloo and torchrun print",
+    "plugins/plugin_utils/launch/outcome.py:_gave_up": "what NCCL and Gloo print",
     "plugins/plugin_utils/packages/causes.py": "what apt, dnf, uv and pip print; their only reader",
     "plugins/plugin_utils/packages/messages.py": "what apt and dnf print: addresses and names in it",
     "plugins/plugin_utils/packages/openpgp.py": "armor of OpenPGP keys",
