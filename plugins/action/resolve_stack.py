@@ -15,8 +15,8 @@ from ..plugin_utils.planning.plan import planned_stack
 from ..plugin_utils.planning.questions import question_from_facts
 from ..plugin_utils.preflight.problem import Problem, ProblemError
 from ..plugin_utils.preflight.text import describe_all
+from ..plugin_utils.stack.components import COMPONENTS
 from ..plugin_utils.stack.explain import conflict_message
-from ..plugin_utils.stack.model import ORDER
 from ..plugin_utils.stack.tables import load
 from ..plugin_utils.stack.why import explanation
 
@@ -84,7 +84,7 @@ class ActionModule(ActionBase):
                 "renew": {"type": "bool", "default": False},
                 "plan": {"type": "dict", "default": {}},
                 "on_conflict": {"type": "str", "choices": ["fail", "report"], "default": "fail"},
-                "explain": {"type": "str", "choices": [*ORDER]},
+                "explain": {"type": "str", "choices": [one.name for one in COMPONENTS]},
                 "publish": {"type": "bool", "default": False},
             }
         )

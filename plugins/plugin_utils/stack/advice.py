@@ -7,9 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from .components.driver.row import Driver
+from .components.python import Python
+from .components.pytorch import Torch
+from .components.tensorflow import Tensorflow
 from .interpreters import offered
-from .kinds import Driver, Library, Python, Tensorflow, Torch
-from .model import AnyCandidate, Component, Problem, Solution
+from .model import AnyCandidate, Problem, Solution
+from .repository_libraries import Library
 from .rows import Source
 from .tables import Tables
 from .unknowns import unknowns
@@ -82,14 +86,14 @@ def _tensorflow(tables: Tables, problem: Problem, one: Tensorflow) -> str:
 
 
 # What asks for each library of the host when the user does not.
-USERS: dict[Component, tuple[str, ...]] = {
+USERS: dict[str, tuple[str, ...]] = {
     "cuda": ("horovod", "tensorflow", "cudnn"),
     "cudnn": ("tensorflow",),
     "nccl": ("horovod",),
 }
 
 
-def _simple(name: Component) -> Say:
+def _simple(name: str) -> Say:
     def say(tables: Tables, problem: Problem, one: AnyCandidate) -> str:
         users = [user for user in USERS.get(name, ()) if user in problem.frameworks or user in problem.wishes]
         return _asked(problem, name) or f"needed by {' and '.join(users)}"
@@ -97,7 +101,7 @@ def _simple(name: Component) -> Say:
     return say
 
 
-SAY: dict[Component, Say] = {
+SAY: dict[str, Say] = {
     "driver": _driver, "pytorch": _pytorch, "python": _python, "tensorflow": _tensorflow, "cuda": _simple("cuda"),
     "cudnn": _simple("cudnn"), "nccl": _simple("nccl"), "cupy": _simple("cupy"), "horovod": _simple("horovod"),
 }  # fmt: skip

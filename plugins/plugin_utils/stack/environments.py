@@ -5,11 +5,14 @@
 
 from __future__ import annotations
 
-from .horovod import build
+from collections.abc import Mapping
+
+from .components.horovod.build import build
+from .components.pytorch import Torch
 from .interpreters import interpreter
-from .kinds import Environment, Torch, inside
-from .model import Part, Problem, Solution
+from .model import AnyCandidate, Part, Problem, Solution
 from .rows import CondaRow
+from .solution import inside
 from .tables import Tables
 from .versions import at_least
 
@@ -40,7 +43,7 @@ def environment(tables: Tables, problem: Problem, chosen: Solution, name: str, c
     }
 
 
-def _requirements(tables: Tables, problem: Problem, parts: Environment) -> list[str]:
+def _requirements(tables: Tables, problem: Problem, parts: Mapping[str, AnyCandidate]) -> list[str]:
     lines = []
     if "pytorch" in parts:
         lines += [f"torch=={parts['pytorch'].version}"]
@@ -70,7 +73,7 @@ def _libraries(torch: Torch | None) -> Part | None:
     return {name: None if name in doubtful else value for name, value in known.items()}
 
 
-def _conda(tables: Tables, problem: Problem, parts: Environment, requirements: list[str]) -> Part:
+def _conda(tables: Tables, problem: Problem, parts: Mapping[str, AnyCandidate], requirements: list[str]) -> Part:
     """The same environment for conda: its channels and specs, and the wheels that go on top (pip; the index is the same)."""
     channels, specs, wheels = [tables.subjects["conda"]["base_channel"]], [f"python={parts['python'].version}"], []
     torch = parts.get("pytorch")

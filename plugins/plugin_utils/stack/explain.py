@@ -11,13 +11,15 @@ from itertools import product
 
 from .answer import Answer, Conflict
 from .blame import Part, keep
+from .components import RULES
 from .hosts import other_hosts
 from .interpreters import INTERPRETER, PYTHONS
 from .judge import Judge, Session
-from .model import Problem, Slot, Solution
+from .model import FACTS, Problem, Slot, Solution
 from .nearest import Relaxed, relax
-from .rule import FACTS, REGISTRY, Rule
+from .rule import Rule
 from .search import solve
+from .slots import slots
 from .versions import version
 from .wording import advice_text, sentences
 
@@ -90,7 +92,7 @@ def alternatives(
 
 def smallest_rules(session: Session, problem: Problem) -> list[Rule]:
     """Return the fewest rules that still make the problem unsolvable; none when a slot has no candidate to begin with."""
-    rules = list(REGISTRY)
+    rules = list(RULES)
     if solve(session, problem, []) is None:
         return []
     step = len(rules) // 2
@@ -107,7 +109,7 @@ def smallest_rules(session: Session, problem: Problem) -> list[Rule]:
 
 def unfillable(session: Session, problem: Problem) -> str:
     """Return why a slot has no candidate at all, whatever the rules say."""
-    for slot in problem.slots():
+    for slot in slots(problem):
         if not session.candidates(problem, slot):
             return _no_candidate(session, problem, slot)
     return "nothing fits"
@@ -154,7 +156,7 @@ def _solutions_without(session: Session, problem: Problem, rule: Rule, rules: Se
     if len(problem.gpus) > 1:
         alone = (solve(session, replace(problem, gpus=(gpu,)), rules) for gpu in problem.gpus)
         return [solution for solution in alone if solution]
-    others = [one for one in REGISTRY if one is not rule], [one for one in rules if one is not rule]
+    others = [one for one in RULES if one is not rule], [one for one in rules if one is not rule]
     return [next(filter(None, (solve(session, problem, one) for one in others)), {})]
 
 

@@ -15,12 +15,12 @@ from ..preflight.problem import Problem as InputProblem
 from ..preflight.problem import ProblemError
 from ..preflight.scope import HERE
 from .boards import fabric_services
-from .candidates import candidates
+from .components import ALONE, DEFAULT, FRAMEWORKS, component
+from .components.driver.kernels import is_limited
+from .components.driver.owner import VENDOR, find_owner
 from .gpu_names import find_gpu
 from .interpreters import AUTO, CONDA, INTERPRETER, interpreter_problem, version_of
-from .kernels import is_limited
-from .model import FRAMEWORKS, PLAIN, Component, Environments, Framework, Gpu, Problem, Slot
-from .owner import VENDOR, find_owner
+from .model import PLAIN, Environments, Gpu, Problem
 from .pci_ids import pci_id
 from .rows import Arch, DistroRow, GpuRow
 from .tables import Tables
@@ -44,7 +44,7 @@ ARCHITECTURES: dict[str, Arch] = {
 }
 OS_NAMES = {"redhat": "rhel", "alma": "almalinux", "rockylinux": "rocky", "oracle": "oraclelinux", "ol": "oraclelinux"}
 # Where each wish is looked up when nothing fits it: the slot and the column of its candidates.
-LOOKUPS: tuple[Component, ...] = ("driver", "cuda", "cudnn", "nccl", "pytorch", "tensorflow", "horovod", "cupy")
+LOOKUPS = ("driver", "cuda", "cudnn", "nccl", "pytorch", "tensorflow", "horovod", "cupy")
 
 
 class InputError(ProblemError):
@@ -117,11 +117,12 @@ def _profile(tables: Tables, name: str | None) -> Mapping[str, Any]:
     return profiles[name]["request"] if name else {}
 
 
-def _frameworks(wishes: Iterable[str], excluded: Container[str]) -> tuple[Framework, ...]:
+def _frameworks(wishes: Iterable[str], excluded: Container[str]) -> tuple[str, ...]:
     """Return the frameworks to install: those wished for, and PyTorch where nothing else is."""
-    named = {"pytorch" if name == "pytorch_index" else name for name in wishes}
-    if "pytorch" not in excluded and not {"pytorch", "tensorflow", "cupy"} & named:
-        named.add("pytorch")
+    wishes = set(wishes)
+    named = {name for name in FRAMEWORKS if wishes & set(component(name).reads)}
+    if DEFAULT not in excluded and not named & set(ALONE):
+        named.add(DEFAULT)
     return tuple(name for name in FRAMEWORKS if name in named)
 
 
@@ -218,8 +219,9 @@ def _check_known(tables: Tables, problem: Problem) -> None:
             continue
         free = replace(problem.without_wishes(*problem.wishes), owner=None)
         asked = replace(free, wishes={name: wish}, accelerator="cuda")
-        if not candidates(tables, asked, Slot(name)):
-            known = dict.fromkeys(one.version for one in candidates(tables, free, Slot(name)) if not one.absent)
+        made = component(name).candidates
+        if not made(tables, asked):
+            known = dict.fromkeys(one.version for one in made(tables, free) if not one.absent)
             raise InputError("unknown_version", name, value=wish, nearest=_nearest_versions(wish, known))
     _check_index(tables, problem.wishes.get("pytorch_index"))
 

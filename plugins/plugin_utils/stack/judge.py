@@ -9,14 +9,11 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import product
 
-from . import rules_frameworks, rules_host, rules_pairs
-from .candidates import READS, candidates
-from .model import AnyCandidate, Kind, Problem, Slot
-from .rule import FACTS, REGISTRY, Context, Rule
+from .components import RULES, component
+from .model import FACTS, AnyCandidate, Kind, Problem, Slot
+from .rule import Context, Rule
 from .tables import Tables
 
-# Importing these registers their rules.
-RULE_MODULES = (rules_frameworks, rules_host, rules_pairs)
 Pool = list[AnyCandidate]
 
 
@@ -87,7 +84,8 @@ class Session:
 
     def candidates(self, problem: Problem, slot: Slot) -> Pool:
         """Return the candidates for a slot; the same ones for problems that do not differ in what makes them."""
-        wishes = tuple(problem.wishes.get(name) for name in READS[slot.component])
+        made = component(slot.component)
+        wishes = tuple(problem.wishes.get(name) for name in made.reads)
         key = (
             slot.component,
             wishes,
@@ -98,7 +96,7 @@ class Session:
             problem.owner,
         )
         if key not in self._pools:
-            self._pools[key] = [self._interned(one) for one in candidates(self.tables, problem, slot)]
+            self._pools[key] = [self._interned(one) for one in made.candidates(self.tables, problem)]
         return self._pools[key]
 
     def _interned(self, one: AnyCandidate) -> AnyCandidate:
@@ -160,7 +158,7 @@ class Judge:
     def __init__(self, session: Session, problem: Problem, rules: Iterable[Rule] | None = None) -> None:
         context, facts = session.context(problem), session.facts(problem)
         found: dict[tuple[Kind, ...], list[Clause]] = {}
-        for rule in REGISTRY if rules is None else rules:
+        for rule in RULES if rules is None else rules:
             if rule.needs and rule.needs not in problem.frameworks:
                 continue
             for looked_at in product(*(facts.get(kind, []) for kind in rule.scope if kind in FACTS)):

@@ -7,17 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Generic, Literal, NamedTuple, TypeVar, get_args
+from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 from .rows import Accelerator, Arch, DistroRow, GpuRow, Service
 
-Framework = Literal["pytorch", "tensorflow", "cupy", "horovod"]
-FRAMEWORKS: tuple[Framework, ...] = get_args(Framework)
-Component = Literal["driver", "horovod", "tensorflow", "pytorch", "cupy", "python", "cuda", "cudnn", "nccl"]
-# The order slots are decided in: what comes first gets its newest version first.
-ORDER: tuple[Component, ...] = get_args(Component)
-Fact = Literal["os", "arch", "gpus", "ansible_core", "kernels"]
-Kind = Literal[Component, Fact]
+# What is not chosen, and is judged like what is.
+FACTS = ("os", "arch", "gpus", "ansible_core", "kernels")
+# The name of a component, or of a fact.
+Kind = str
 Environments = Literal["one", "split"]
 NONE = "none"
 
@@ -28,7 +25,7 @@ RowT_co = TypeVar("RowT_co", covariant=True)
 class Candidate(Generic[RowT_co]):
     """One possible value of a component. Compared by identity, for speed.
 
-    row: the row of the tables behind it, in the form that kinds.py names for its component; nothing stands behind
+    row: the row of the tables behind it, in the form that its component names; nothing stands behind
     a component that is absent, nor behind those whose version says everything.
     """
 
@@ -51,7 +48,7 @@ AnyCandidate = Candidate[Any]
 class Slot(NamedTuple):
     """A component to decide, in one environment or (empty) for the whole host."""
 
-    component: Component
+    component: str
     environment: str = ""
 
 
@@ -97,7 +94,7 @@ class Problem:
     arch: Arch | None
     gpus: tuple[Gpu, ...]
     wishes: Mapping[str, str]
-    frameworks: tuple[Framework, ...]
+    frameworks: tuple[str, ...]
     environments: Environments
     accelerator: Accelerator
     has_driver: bool
@@ -110,6 +107,10 @@ class Problem:
     owner: Owner | None = None
     bare_environment: bool = False
     kernels: tuple[str, ...] = ()  # that the module is built for, as far as some driver does not build on them
+
+    def wish(self, name: str) -> str:
+        """Return what is wished for; latest where nothing is."""
+        return self.wishes.get(name, "latest")
 
     def without_wishes(self, *names: str) -> Problem:
         """Return the problem without some of its wishes."""
@@ -128,29 +129,6 @@ class Problem:
         if self.arch is None:
             raise ValueError("the architecture has been taken away from this problem")
         return self.arch
-
-    def environment_of(self, framework: Framework) -> str:
-        """Return the environment a framework lives in; Horovod lives beside what it is built for."""
-        if self.environments == "one":
-            return "main"
-        if framework == "horovod":
-            return "pytorch" if "pytorch" in self.frameworks else "tensorflow"
-        return framework
-
-    def environment_names(self) -> list[str]:
-        """Return the names of the environments that the frameworks live in."""
-        found = {self.environment_of(name) for name in self.frameworks} or (
-            {"main"} if self.bare_environment else set()
-        )
-        return sorted(found, key=("main", *FRAMEWORKS).index)
-
-    def slots(self) -> list[Slot]:
-        """Return every slot of this problem, in the order they are decided."""
-        slots = [Slot("driver")] if self.has_driver else []
-        slots += [Slot(name, self.environment_of(name)) for name in self.frameworks]
-        slots += [Slot("python", name) for name in self.environment_names()]
-        slots += [Slot("cuda"), Slot("cudnn"), Slot("nccl")]
-        return sorted(slots, key=lambda slot: (ORDER.index(slot.component), slot.environment))
 
     def facts(self) -> dict[Kind, list[AnyCandidate]]:
         """Return the facts as candidates of their own kind, so that rules treat facts and choices alike."""

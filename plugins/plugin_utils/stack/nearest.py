@@ -8,19 +8,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from .components import ALONE, DEFAULT, FRAMEWORKS, component
 from .interpreters import INTERPRETER
 from .judge import Session
-from .kinds import on_host
-from .model import FRAMEWORKS, AnyCandidate, Component, Framework, Problem, Solution
+from .model import AnyCandidate, Problem, Solution
 from .search import Wanted, solve
+from .slots import slots
+from .solution import on_host
 from .tables import Tables
 from .versions import version
 
 # What the wishes are about; a wish of another name is about the component of that name.
-SLOTS: dict[str, Component] = {
+SLOTS = {
     "driver_source": "driver", "kernel_modules": "driver", "pytorch_index": "pytorch", INTERPRETER: "python",
 }  # fmt: skip
-OPTIONAL = ("cuda", "cudnn", "nccl", *FRAMEWORKS)
 # Columns of a build of PyTorch without which nobody can say that it can be installed and runs.
 NEEDED = {"tag", "sass", "cuda"}
 Key = Callable[[AnyCandidate], "tuple[int, ...] | None"]
@@ -49,29 +50,34 @@ def relax(session: Session, problem: Problem, names: Iterable[str], left_out: It
 
 
 def _loosened(problem: Problem, names: Sequence[str], left_out: Sequence[str]) -> Iterable[Problem]:
-    """Yield the problem without these wishes and components; Horovod is nothing without what it is built for."""
-    gone = {*names, *left_out, *(["pytorch_index"] if "pytorch" in left_out else [])}
+    """Yield the problem without these wishes and components; what is compiled for others is nothing alone."""
+    gone = {*names, *left_out, *_other_wishes(left_out)}
     left = problem.without_wishes(*gone)
     if "environments" in names:
         left = replace(left, environments="split")
     frameworks = tuple(name for name in problem.frameworks if name not in left_out)
-    if problem.frameworks and not frameworks and "pytorch" not in left_out:
-        yield replace(left, frameworks=("pytorch",))  # what is planned where nothing else is asked for
-    if frameworks != ("horovod",):
+    if problem.frameworks and not frameworks and DEFAULT not in left_out:
+        yield replace(left, frameworks=(DEFAULT,))  # what is planned where nothing else is asked for
+    if not frameworks or set(frameworks) & set(ALONE):
         yield replace(left, frameworks=frameworks)
 
 
-def _attempts(session: Session, loose: Problem, keys: dict[Component, Key], names: Sequence[str]) -> Iterable[Wanted]:
+def _other_wishes(left_out: Iterable[str]) -> list[str]:
+    """Return the wishes about these frameworks beside the one for their version."""
+    return [name for one in left_out if one in FRAMEWORKS for name in component(one).reads if name != one]
+
+
+def _attempts(session: Session, loose: Problem, keys: dict[str, Key], names: Sequence[str]) -> Iterable[Wanted]:
     """Yield the orders to look for a solution in; one wish for Python is a wish for every environment's."""
-    slots = [slot for slot in loose.slots() if slot.component in keys]
-    pythons = [slot for slot in slots if slot.component == "python"]
+    mine = [slot for slot in slots(loose) if slot.component in keys]
+    pythons = [slot for slot in mine if slot.component == "python"]
     if len(pythons) < 2:
-        yield [(slot, keys[slot.component]) for slot in slots]
+        yield [(slot, keys[slot.component]) for slot in mine]
         return
     key = keys["python"]
     pool = [one for one in session.candidates(loose, pythons[0]) if key(one) is not None]
     for chosen in sorted(pool, key=lambda one: key(one) or ()):
-        others = [(slot, keys[slot.component]) for slot in slots if slot not in pythons]
+        others = [(slot, keys[slot.component]) for slot in mine if slot not in pythons]
         wishes = [name for name in names if SLOTS.get(name, name) == "python"]
         yield [*others, *((slot, _only(chosen, wishes)) for slot in pythons)]
 
@@ -81,11 +87,11 @@ def _only(chosen: AnyCandidate, names: Sequence[str]) -> Key:
     return lambda one: (0,) if all(shown(one, name) == shown(chosen, name) for name in names) else None
 
 
-def _keys(session: Session, problem: Problem, loose: Problem, names: Sequence[str]) -> dict[Component, Key]:
+def _keys(session: Session, problem: Problem, loose: Problem, names: Sequence[str]) -> dict[str, Key]:
     """Return what the candidates of each component are sorted by: their distance from the wishes."""
-    by_component: dict[Component, list[Callable[[AnyCandidate], int]]] = {}
+    by_component: dict[str, list[Callable[[AnyCandidate], int]]] = {}
     for name in names:
-        component: Component = SLOTS.get(name, name)  # type: ignore[arg-type]
+        component = SLOTS.get(name, name)
         by_component.setdefault(component, []).append(_distance(session, problem, loose, name, component))
     return {component: _key(session.tables, loose, distances) for component, distances in by_component.items()}
 
@@ -95,10 +101,10 @@ def _key(tables: Tables, problem: Problem, distances: Sequence[Callable[[AnyCand
 
 
 def _distance(
-    session: Session, problem: Problem, loose: Problem, name: str, component: Component
+    session: Session, problem: Problem, loose: Problem, name: str, component: str
 ) -> Callable[[AnyCandidate], int]:
     """Return how many known versions lie between a candidate and what was wished for; 0 for wishes that are words."""
-    slot = next((slot for slot in loose.slots() if slot.component == component), None)
+    slot = next((slot for slot in slots(loose) if slot.component == component), None)
     if slot is None or name in ("driver_source", "kernel_modules", INTERPRETER):
         return lambda one: 0
     only = replace(loose, wishes={**loose.wishes, name: problem.wishes[name]}, permitted_build=problem.permitted_build)
@@ -138,7 +144,7 @@ def _proved(
     problem: Problem,
     loose: Problem,
     solution: Solution,
-    keys: dict[Component, Key],
+    keys: dict[str, Key],
     names: Sequence[str],
     left_out: Sequence[str],
 ) -> Relaxed | None:
@@ -165,25 +171,23 @@ def _proved(
 def _gone(problem: Problem, asked: Problem, left_out: Sequence[str]) -> Iterable[str]:
     """Return the wishes to give up with these components; where no framework is left, PyTorch has to be refused by name."""
     yield from left_out
-    if "pytorch" in left_out and "pytorch_index" in problem.wishes:
-        yield "pytorch_index"
+    yield from (name for name in _other_wishes(left_out) if name in problem.wishes)
     if left_out and needs_no_pytorch(asked):
-        yield "pytorch"
+        yield DEFAULT
 
 
 def needs_no_pytorch(problem: Problem) -> bool:
     """Return whether a request has to say that PyTorch is not wanted."""
-    planned: set[Framework] = {"pytorch", "tensorflow", "cupy"}
-    return not planned & set(problem.frameworks)
+    return not set(ALONE) & set(problem.frameworks)
 
 
 def instead(solution: Solution, name: str) -> str | None:
     """Return what a solution has for a wish; None where it has nothing, or not the same in every environment."""
     driver = on_host(solution).get("driver")
     if driver and name == "kernel_modules":
-        return driver.row["kernel_modules"]
+        return str(driver.row["kernel_modules"])
     if driver and name == "driver_source":
-        return driver.row["source"]
+        return str(driver.row["source"])
     component = SLOTS.get(name, name)
     values = {shown(one, name) for slot, one in solution.items() if slot.component == component and not one.absent}
     return values.pop() if len(values) == 1 else None

@@ -11,10 +11,12 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from .advice import reasons, warnings
+from .components.driver.packages import Package, driver_result, fabric_manager_result, imex_result, repository_result
 from .environments import environment
-from .kinds import Host, Library, on_host
-from .model import Part, Problem, Solution
-from .packages import Package, driver_result, fabric_manager_result, imex_result, repository_result
+from .model import AnyCandidate, Part, Problem, Solution
+from .repository_libraries import Library
+from .slots import environment_names
+from .solution import on_host
 from .tables import Tables
 from .versions import at_least, major, minor
 
@@ -25,7 +27,7 @@ def build_stack(tables: Tables, problem: Problem, chosen: Solution) -> Part:
     driver = driver_result(tables, problem, host["driver"]) if "driver" in host else None
     cuda = _cuda(tables, problem, host)
     home = cuda["home"] if cuda else None
-    environments = [environment(tables, problem, chosen, name, home) for name in problem.environment_names()]
+    environments = [environment(tables, problem, chosen, name, home) for name in environment_names(problem)]
     stack: Part = {
         "table_version": tables.version,
         "os": _os(problem),
@@ -84,7 +86,7 @@ def _os(problem: Problem) -> Part:
     return {"id": row["id"], "version": row["version"], "arch": problem.arch, "family": row["family"]}
 
 
-def _cuda(tables: Tables, problem: Problem, host: Host) -> Part | None:
+def _cuda(tables: Tables, problem: Problem, host: Mapping[str, AnyCandidate]) -> Part | None:
     if "cuda" not in host:
         return None
     cuda, number = host["cuda"], minor(host["cuda"].version)

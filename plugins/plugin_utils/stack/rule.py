@@ -8,14 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeVar, get_args
+from typing import TypeVar
 
-from .model import Component, Fact, Kind
+from .model import FACTS, Kind
 from .rows import Accelerator, Arch, Service
 from .tables import Tables
 
-FACTS: tuple[Fact, ...] = get_args(Fact)
-# A check is given the context, then one candidate of each kind in its rule's scope, in the forms that kinds.py names.
+# A check is given the context, then one candidate of each kind in its rule's scope, in the forms that their components name.
 Check = TypeVar("Check", bound=Callable[..., str | None])
 
 
@@ -38,7 +37,7 @@ class Context:
 
 @dataclass(frozen=True, eq=False)
 class Rule:
-    """One of the registry, compared by identity. scope: the components it judges, in the order of its arguments after the context.
+    """A rule of a component, compared by identity. scope: the components it judges, in the order of its arguments after the context.
 
     needs: a component that must be planned for the rule to hold at all. hint: what to do about the facts in a conflict.
     """
@@ -47,7 +46,7 @@ class Rule:
     scope: tuple[Kind, ...]
     check: Callable[..., str | None]
     sources: tuple[str, ...]
-    needs: Component | None = None
+    needs: str | None = None
     hint: str = ""
 
     @cached_property
@@ -56,16 +55,16 @@ class Rule:
         return tuple(kind for kind in self.scope if kind not in FACTS)
 
 
-REGISTRY: list[Rule] = []
+class Rules(list[Rule]):
+    """The rules that a component owns, in the order they are written."""
 
+    def __call__(
+        self, name: str, *scope: Kind, sources: tuple[str, ...], needs: str | None = None, hint: str = ""
+    ) -> Callable[[Check], Check]:
+        """Take in a function(context, *candidates) that returns a reason for a clash, or None."""
 
-def rule(
-    name: str, *scope: Kind, sources: tuple[str, ...], needs: Component | None = None, hint: str = ""
-) -> Callable[[Check], Check]:
-    """Register a function(context, *candidates) that returns a reason for a clash, or None."""
+        def register(check: Check) -> Check:
+            self.append(Rule(name, scope, check, sources, needs, hint))
+            return check
 
-    def register(check: Check) -> Check:
-        REGISTRY.append(Rule(name, scope, check, sources, needs, hint))
-        return check
-
-    return register
+        return register

@@ -15,6 +15,7 @@ from typing import Any
 from .judge import Judge, Relation, Session, bits
 from .model import AnyCandidate, Problem, Slot
 from .rule import Rule
+from .slots import slots
 
 # The slots to decide before the others, each with what its candidates are sorted by; None forbids a candidate.
 Wanted = Sequence[tuple[Slot, Callable[[AnyCandidate], Any]]]
@@ -26,7 +27,7 @@ class Network:
 
     def __init__(self, session: Session, problem: Problem, rules: Iterable[Rule] | None = None) -> None:
         judge = Judge(session, problem, rules)
-        self.slots = problem.slots()
+        self.slots = slots(problem)
         self.pools = [session.candidates(problem, slot) for slot in self.slots]
         self.alive: Alive = [
             session.alone(judge.clauses(slot.component), pool)

@@ -11,12 +11,13 @@ from itertools import combinations
 
 from .answer import Suggestion
 from .blame import Part
+from .components import COMPONENTS, DEFAULT, FRAMEWORKS, OPTIONAL
+from .components.driver.owner import VENDOR
 from .interpreters import INTERPRETER
 from .judge import Session
 from .libraries import Version
-from .model import FRAMEWORKS, ORDER, Problem, Solution
-from .nearest import OPTIONAL, Relaxed, needs_no_pytorch, relax
-from .owner import VENDOR
+from .model import Problem, Solution
+from .nearest import Relaxed, needs_no_pytorch, relax
 from .search import solve
 from .versions import version
 
@@ -96,7 +97,7 @@ def _age(solution: Solution) -> tuple[float, ...]:
     newest: dict[str, Version] = {
         slot.component: version(one.version) for slot, one in solution.items() if not one.absent
     }
-    parts = [newest[name].release if name in newest else (0,) for name in ORDER]
+    parts = [newest[one.name].release if one.name in newest else (0,) for one in COMPONENTS]
     return tuple(-float(number) for release in parts for number in (*release, 0, 0, 0)[:3])
 
 
@@ -109,7 +110,7 @@ def suggestion(problem: Problem, answer: Relaxed | None) -> Suggestion | None:
     if left.environments != problem.environments:
         request["environments"] = left.environments
     if needs_no_pytorch(left):
-        request["pytorch"] = "none"
+        request[DEFAULT] = "none"
     changes = dict(sorted(answer.changes.items()))
     return {"request": dict(sorted(request.items())), "changes": changes, "text": _text(changes, answer.solution)}
 

@@ -7,8 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from .kinds import Cupy, Driver, Tensorflow, Toolkit, Torch, inside, on_host
+from .components.cupy import Cupy
+from .components.driver.row import Driver
+from .components.pytorch import Torch
+from .components.tensorflow import Tensorflow
 from .model import Problem, Solution
+from .slots import environment_names
+from .solution import inside, on_host
 from .versions import major
 from .wording import listed
 
@@ -19,7 +24,7 @@ def unknowns(problem: Problem, chosen: Solution) -> list[str]:
     host = on_host(chosen)
     if "driver" in host:
         found += _of_the_driver(host["driver"])
-    for name in problem.environment_names():
+    for name in environment_names(problem):
         parts = inside(chosen, name)
         if "pytorch" in parts:
             found += _of_pytorch(problem, parts["pytorch"], parts.get("tensorflow"))
@@ -33,7 +38,7 @@ def unknowns(problem: Problem, chosen: Solution) -> list[str]:
 def _of_the_system(problem: Problem, chosen: Solution) -> Iterator[str]:
     """Yield what is not known of the distribution and matters to this plan."""
     row, name = problem.system, f"{problem.system['id']} {problem.system['version']}"
-    cuda: Toolkit | None = on_host(chosen).get("cuda")
+    cuda = on_host(chosen).get("cuda")
     unknown = {
         "its glibc": row["glibc"] is None and {"pytorch", "tensorflow"} & set(problem.frameworks),
         "its g++": row["gcc"] is None and "horovod" in problem.frameworks,

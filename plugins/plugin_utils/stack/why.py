@@ -11,11 +11,12 @@ from typing import Any, TypedDict
 
 from .advice import reasons
 from .blame import blamed, keep
+from .components import COMPONENTS
 from .explain import refusal
 from .inputs import InputError, make_problem
 from .judge import Session, session_for
 from .libraries import Version
-from .model import ORDER, AnyCandidate, Problem, Slot, Solution
+from .model import AnyCandidate, Problem, Slot, Solution
 from .nearest import NEEDED, shown
 from .search import solve
 from .tables import Tables
@@ -48,8 +49,9 @@ def explanation(tables: Tables, question: Mapping[str, Any], component: str) -> 
 
     Raise InputError for a component that no stack has.
     """
-    if component not in ORDER:
-        raise InputError("wrong_word", "explain", value=component, choices=list(ORDER))
+    known = [one.name for one in COMPONENTS]
+    if component not in known:
+        raise InputError("wrong_word", "explain", value=component, choices=known)
     session, problem = session_for(tables), make_problem(tables, question)
     solution = solve(session, problem)
     if solution is None:

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 import yaml
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.preflight.text import describe_all
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.components import RULES
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.inputs import InputError
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.judge import REGISTRY
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.resolve import resolve
 
 CASES = yaml.safe_load((Path(__file__).parent / "cases.yml").read_text(encoding="utf-8"))
@@ -75,7 +75,7 @@ def test_every_case_expects_exactly_one_outcome():
     assert all(sum(key in case for key in EXPECTATIONS) == 1 for case in CASES)
 
 
-@pytest.mark.parametrize("rule", [rule.name for rule in REGISTRY if rule.name not in ONLY_DIRECT])
+@pytest.mark.parametrize("rule", [rule.name for rule in RULES if rule.name not in ONLY_DIRECT])
 def test_every_rule_has_a_case_that_passes_and_one_it_refuses(rule):
     mine = [case for case in CASES if case.get("rule") == rule]
     assert any("gets" in case for case in mine), "no case gets through"
@@ -83,7 +83,7 @@ def test_every_rule_has_a_case_that_passes_and_one_it_refuses(rule):
 
 
 def test_cases_name_existing_rules():
-    assert {case["rule"] for case in CASES if "rule" in case} <= {rule.name for rule in REGISTRY}
+    assert {case["rule"] for case in CASES if "rule" in case} <= {rule.name for rule in RULES}
 
 
 def test_suggestions_resolve():

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 import yaml
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.components import RULES
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.inputs import InputError, make_problem
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.judge import REGISTRY, Session
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.judge import Session
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.result import build_stack
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.search import solve
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.tables import Tables, load
@@ -41,7 +42,7 @@ def faults_without(rule, asked, session=SESSION):
         problem = make_problem(session.tables, asked)
     except InputError:
         return []
-    solution = solve(session, problem, [one for one in REGISTRY if one is not rule])
+    solution = solve(session, problem, [one for one in RULES if one is not rule])
     return faults(session.tables, problem, solution, asked) if solution else []
 
 
@@ -102,7 +103,7 @@ def future(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "rule", [one for one in REGISTRY if one.name not in {*FUTURES, *NOT_OF_THE_STACK}], ids=lambda rule: rule.name
+    "rule", [one for one in RULES if one.name not in {*FUTURES, *NOT_OF_THE_STACK}], ids=lambda rule: rule.name
 )
 def test_without_a_rule_a_wrong_stack_comes_out(rule):
     assert any(faults_without(rule, question(case)) for case in by_kinship(rule))
@@ -112,14 +113,14 @@ def test_without_a_rule_a_wrong_stack_comes_out(rule):
 def test_without_a_rule_for_products_to_come_a_wrong_stack_comes_out(name, future):
     change, asked = FUTURES[name]
     session = future(change)
-    rule = next(one for one in REGISTRY if one.name == name)
+    rule = next(one for one in RULES if one.name == name)
     asked = {"os": "ubuntu 22.04", "gpus": ["A40"], **asked}
     assert faults_without(rule, asked, session)
     assert solve(session, make_problem(session.tables, asked)) is None, "with the rule it is refused"
 
 
 def test_what_is_excepted_exists():
-    assert {*FUTURES, *NOT_OF_THE_STACK} <= {rule.name for rule in REGISTRY}
+    assert {*FUTURES, *NOT_OF_THE_STACK} <= {rule.name for rule in RULES}
 
 
 def test_the_checker_accepts_what_the_resolver_returns():

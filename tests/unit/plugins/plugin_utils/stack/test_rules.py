@@ -9,15 +9,16 @@ import inspect
 import typing
 
 import pytest
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack import kinds
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.judge import REGISTRY
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack import facts
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.components import COMPONENTS
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.components import RULES as ALL
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.model import Candidate
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.rule import Context
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.rules_frameworks import reach
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.tables import load
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.wheels import reach
 
 TABLES = load()
-RULES = {rule.name: rule for rule in REGISTRY}
+RULES = {rule.name: rule for rule in ALL}
 CONTEXT = Context(TABLES)
 
 
@@ -98,15 +99,13 @@ def test_horovod_is_compiled_for_what_pytorch_computes_on(target, build, reason)
     assert said is None if reason is None else reason in said
 
 
-FORMS = {
-    "driver": kinds.Driver, "gpus": kinds.GpuModel, "os": kinds.System, "arch": kinds.Machine,
-    "ansible_core": kinds.AnsibleCore, "python": kinds.Python, "cuda": kinds.Toolkit, "cudnn": kinds.Cudnn,
-    "nccl": kinds.Library, "pytorch": kinds.Torch, "tensorflow": kinds.Tensorflow, "cupy": kinds.Cupy,
-    "horovod": kinds.Horovod, "kernels": kinds.Kernel,
+FORMS = {component.name: component.form for component in COMPONENTS} | {
+    "gpus": facts.GpuModel, "os": facts.System, "arch": facts.Machine, "ansible_core": facts.AnsibleCore,
+    "kernels": facts.Kernel,
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("rule", REGISTRY, ids=lambda rule: rule.name)
+@pytest.mark.parametrize("rule", ALL, ids=lambda rule: rule.name)
 def test_a_rule_takes_what_its_scope_names(rule):
     """mypy cannot see that: a rule is called with what its scope names."""
     types = typing.get_type_hints(rule.check)
@@ -115,7 +114,7 @@ def test_a_rule_takes_what_its_scope_names(rule):
 
 
 def test_rules_have_distinct_names_sources_and_known_scopes():
-    assert len(RULES) == len(REGISTRY)
-    assert all(rule.sources for rule in REGISTRY)
-    assert {kind for rule in REGISTRY for kind in rule.scope} <= set(FORMS)
-    assert all(len(rule.choices) <= 2 for rule in REGISTRY)
+    assert len(RULES) == len(ALL)
+    assert all(rule.sources for rule in ALL)
+    assert {kind for rule in ALL for kind in rule.scope} <= set(FORMS)
+    assert all(len(rule.choices) <= 2 for rule in ALL)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import jsonschema
 import pytest
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.components import RULES
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.tables import DIRECTORY, SUBJECTS, load, read_yaml
 from packaging.version import Version
 
@@ -68,13 +69,9 @@ def test_every_source_is_known(subject):
 
 
 def test_every_listed_source_is_used():
-    from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack import judge
-    from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.rule import REGISTRY
-
-    assert judge
     by_rows = {source for subject in SUBJECTS for row in rows(subject) for source in row["sources"]}
     by_rows |= {source for step in RAW["driver_packages"]["installer_options"] for source in step["sources"]}
-    by_rules = {source for rule in REGISTRY for source in rule.sources}
+    by_rules = {source for rule in RULES for source in rule.sources}
     assert by_rules <= set(TABLES.subjects["sources"]["sources"])
     assert set(TABLES.subjects["sources"]["sources"]) == by_rows | by_rules
 

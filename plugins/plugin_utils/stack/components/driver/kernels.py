@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import re
 
-from .kinds import Driver
-from .rows import KernelRow
-from .tables import Tables
-from .versions import at_least
+from ...rows import KernelRow
+from ...tables import Tables
+from ...versions import at_least
+from .row import Driver
 
 
 def is_limited(tables: Tables, release: str) -> bool:

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from .kinds import Driver, DriverRow
-from .model import Candidate, Gpu, Owner
-from .rows import BranchRow
-from .tables import Tables
-from .versions import major, matches
+from ...model import Candidate, Gpu, Owner
+from ...rows import BranchRow
+from ...tables import Tables
+from ...versions import major, matches
+from .row import Driver, DriverRow
 
 VENDOR = "vendor"
 

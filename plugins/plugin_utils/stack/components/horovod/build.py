@@ -5,11 +5,12 @@
 
 from __future__ import annotations
 
-from .kinds import Environment
-from .model import Part, Problem
-from .subjects import CxxStandard
-from .tables import Tables
-from .versions import at_least
+from collections.abc import Mapping
+
+from ...model import AnyCandidate, Part, Problem
+from ...subjects import CxxStandard
+from ...tables import Tables
+from ...versions import at_least
 
 
 def cxx_standard(tables: Tables, torch: str) -> CxxStandard:
@@ -17,7 +18,9 @@ def cxx_standard(tables: Tables, torch: str) -> CxxStandard:
     return [one for one in tables.subjects["horovod"]["cxx_standards"] if at_least(torch, one["torch"])][-1]
 
 
-def build(tables: Tables, problem: Problem, parts: Environment, interpreter: list[str], cuda_home: str | None) -> Part:
+def build(
+    tables: Tables, problem: Problem, parts: Mapping[str, AnyCandidate], interpreter: list[str], cuda_home: str | None
+) -> Part:
     """Return the build of one environment; interpreter: its packages, if the distribution has it."""
     row, known = parts["horovod"].row, tables.subjects["horovod"]
     standard = cxx_standard(tables, parts["pytorch"].version)["standard"] if "pytorch" in parts else 0
@@ -36,7 +39,9 @@ def build(tables: Tables, problem: Problem, parts: Environment, interpreter: lis
     }
 
 
-def _flags(tables: Tables, problem: Problem, parts: Environment, cuda_home: str | None) -> dict[str, str]:
+def _flags(
+    tables: Tables, problem: Problem, parts: Mapping[str, AnyCandidate], cuda_home: str | None
+) -> dict[str, str]:
     known = tables.subjects["horovod"]["build_environment"]
     flags = {**known["all"], **known[parts["horovod"].row["target"]]}
     for name in ("pytorch", "tensorflow"):

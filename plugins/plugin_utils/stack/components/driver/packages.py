@@ -9,11 +9,11 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Literal, TypedDict
 
-from .kinds import Driver
-from .model import Part, Problem
-from .rows import ArchiveRow, DriverPackagesRow, Flavour, Naming, Source
-from .tables import Tables
-from .versions import at_least, major
+from ...model import Part, Problem
+from ...rows import ArchiveRow, DriverPackagesRow, Flavour, Naming, Source
+from ...tables import Tables
+from ...versions import at_least, major
+from .row import Driver
 
 # Endings that NVIDIA gives its packages for Ubuntu, and Ubuntu never: its own end in the release, as 0ubuntu0.22.04.1 does.
 UNSEEN: dict[Literal["driver", "addon"], str] = {"driver": "[01]ubuntu1", "addon": "*"}

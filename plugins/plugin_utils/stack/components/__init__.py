@@ -1,0 +1,39 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Everything the resolver chooses. What comes first is decided first and gets its newest version first."""
+
+from __future__ import annotations
+
+from ..component import Component
+from ..rule import Rule
+from .cuda import CUDA
+from .cudnn import CUDNN
+from .cupy import CUPY
+from .driver import DRIVER
+from .horovod import HOROVOD
+from .nccl import NCCL
+from .python import PYTHON
+from .pytorch import PYTORCH
+from .tensorflow import TENSORFLOW
+
+COMPONENTS: tuple[Component, ...] = (DRIVER, HOROVOD, TENSORFLOW, PYTORCH, CUPY, PYTHON, CUDA, CUDNN, NCCL)
+_BY_NAME = {component.name: component for component in COMPONENTS}
+_TOLD = sorted(COMPONENTS, key=lambda component: component.rank)
+RULES: tuple[Rule, ...] = tuple(rule for component in _TOLD for rule in component.rules)
+# The names of the frameworks, the default first, and those of what lives in environments of its own.
+FRAMEWORKS = tuple(component.name for component in _TOLD if component.framework)
+ALONE = tuple(component.name for component in _TOLD if component.framework and not component.beside)
+DEFAULT = FRAMEWORKS[0]
+# What a stack can be without.
+OPTIONAL = frozenset(component.name for component in COMPONENTS if not component.required)
+
+
+def component(name: str) -> Component:
+    """Return the component of this name; raise KeyError where there is none."""
+    return _BY_NAME[name]
+
+
+def place(name: str) -> int:
+    """Return where a component stands in the order of deciding."""
+    return COMPONENTS.index(_BY_NAME[name])

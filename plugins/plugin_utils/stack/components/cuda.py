@@ -1,0 +1,76 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The CUDA toolkit on the host, for what is compiled there or takes its libraries from it."""
+
+from __future__ import annotations
+
+from ..component import Component
+from ..facts import GpuModel, System
+from ..model import NONE, Candidate, Problem
+from ..rows import CudaRow
+from ..rule import Context, Rules
+from ..tables import Tables
+from ..versions import at_least, matches, minor
+from .driver.row import Driver
+
+Toolkit = Candidate[CudaRow]
+rule = Rules()
+
+
+def _cuda(tables: Tables, problem: Problem) -> list[Toolkit]:
+    """Toolkits at their newest update, older updates only when asked for; no toolkit at all when nobody asks."""
+    wish = problem.wishes.get("cuda")
+    found: list[Toolkit] = [] if wish else [Candidate("cuda", NONE)]
+    for row in reversed(tables.rows("cuda")):
+        updates = list(row["updates"]) or [row["version"] + ".0"]
+        allowed = [update for update in reversed(updates) if matches(update, wish or "latest")]
+        found += [Candidate("cuda", update, row=row) for update in allowed[:1]]
+    return found
+
+
+@rule("cuda-driver-floor", "cuda", "driver", sources=("S1", "S2"))
+def cuda_driver_floor(context: Context, cuda: Toolkit, driver: Driver) -> str | None:
+    """Programs of a toolkit run from the driver floor of its major on; below it only with cuda-compat, where allowed."""
+    if cuda.absent or at_least(driver.version, context.tables.driver_floor(cuda.version)):
+        return None
+    if context.forward_compat and "cuda" in context.asked and forward_branch(cuda, driver):
+        return None
+    floor = context.tables.driver_floor(cuda.version)
+    return f"CUDA {minor(cuda.version)} needs driver {floor} or newer, not {driver.version}"
+
+
+def forward_branch(cuda: Toolkit, driver: Driver) -> bool:
+    """Return whether the cuda-compat package of a toolkit may stand on this driver branch."""
+    return driver.row["branch"]["branch"] in cuda.row["forward_compat_branches"]
+
+
+@rule("cuda-gpu", "cuda", "gpus", sources=("S6", "S31"))
+def cuda_gpu(context: Context, cuda: Toolkit, gpu: GpuModel) -> str | None:
+    """A toolkit compiles for a range of compute capabilities."""
+    if cuda.absent:
+        return None
+    capability = gpu.row["compute_capability"]
+    if not at_least(capability, cuda.row["min_cc"]):
+        return (
+            f"CUDA {cuda.row['version']} dropped {gpu.version} (compute capability {capability} < {cuda.row['min_cc']})"
+        )
+    if not at_least(cuda.row["version"], gpu.row["min_cuda"]):
+        return f"{gpu.version} needs CUDA {gpu.row['min_cuda']} or newer, not {cuda.row['version']}"
+    return None
+
+
+@rule("cuda-os", "cuda", "os", sources=("S1", "S11", "S12", "K1"))
+def cuda_os(context: Context, cuda: Toolkit, os: System) -> str | None:
+    """A toolkit is published for certain distributions only."""
+    if cuda.absent:
+        return None
+    first, last, number = os.row.get("cuda_first"), os.row.get("cuda_last"), cuda.row["version"]
+    if first and not at_least(number, first):
+        return f"CUDA {number} was never published for {os.version}, whose first toolkit is {first}"
+    if last and not at_least(last, number):
+        return f"CUDA {number} is not published for {os.version} any more: its last toolkit is {last}"
+    return None
+
+
+CUDA = Component(name="cuda", form=Toolkit, reads=("cuda",), candidates=_cuda, rules=rule)

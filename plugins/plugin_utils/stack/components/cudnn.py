@@ -1,0 +1,49 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""cuDNN as a library of the host."""
+
+from __future__ import annotations
+
+from ..component import Component
+from ..facts import GpuModel
+from ..model import Candidate, Problem
+from ..repository_libraries import Library, packaged
+from ..rows import CudnnRow
+from ..rule import Context, Rules
+from ..tables import Tables
+from ..versions import at_least, major, minor
+from .cuda import Toolkit
+
+Cudnn = Candidate[CudnnRow]
+rule = Rules()
+
+
+def _cudnn(tables: Tables, problem: Problem) -> list[Library]:
+    return packaged("cudnn", tables.rows("cudnn"), problem)
+
+
+@rule("cudnn-cuda", "cudnn", "cuda", sources=("S20", "K1"))
+def cudnn_cuda(context: Context, cudnn: Cudnn, cuda: Toolkit) -> str | None:
+    """System cuDNN stands on a system CUDA of its own major, up to the newest that it supports."""
+    if cudnn.absent:
+        return None
+    if cuda.absent:
+        return f"cuDNN {cudnn.version} as a system library needs a CUDA toolkit beside it"
+    if major(cudnn.row["cuda"]) != major(cuda.version):
+        return f"cuDNN {cudnn.version} ({cudnn.variant}) is not built for CUDA {minor(cuda.version)}"
+    last = cudnn.row.get("cuda_last")
+    if last and not at_least(last, minor(cuda.version)):
+        return f"cuDNN {cudnn.version} supports CUDA up to {last}, not {minor(cuda.version)}"
+    return None
+
+
+@rule("cudnn-gpu", "cudnn", "gpus", sources=("S20",))
+def cudnn_gpu(context: Context, cudnn: Cudnn, gpu: GpuModel) -> str | None:
+    """cuDNN dropped what is older than Turing with 9.11."""
+    if not cudnn.absent and not at_least(gpu.row["compute_capability"], cudnn.row["min_cc"]):
+        return f"cuDNN {cudnn.version} dropped {gpu.version}: it begins with compute capability {cudnn.row['min_cc']}"
+    return None
+
+
+CUDNN = Component(name="cudnn", form=Cudnn, reads=("cudnn",), candidates=_cudnn, rules=rule)

@@ -1,0 +1,101 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""CuPy, whose wheels are for one major of CUDA each."""
+
+from __future__ import annotations
+
+from ..component import Component
+from ..facts import GpuModel, Machine
+from ..libraries import SpecifierSet
+from ..model import Candidate, Problem
+from ..rows import CupyRow
+from ..rule import Context, Rules
+from ..tables import Tables
+from ..versions import at_least, major, matches, minor, version
+from .driver.row import Driver
+from .python import Python
+from .pytorch import Torch
+from .tensorflow import Tensorflow
+
+rule = Rules()
+
+
+class CupyChoice(CupyRow):
+    """A wheel of CuPy, with the major of the CUDA it is built for."""
+
+    cuda: str
+
+
+Cupy = Candidate[CupyChoice]
+
+
+def _cupy(tables: Tables, problem: Problem) -> list[Cupy]:
+    wish = problem.wish("cupy")
+    found: list[Cupy] = [
+        Candidate("cupy", release, package, {**row, "cuda": package[len("cupy-cuda") : -1]})
+        for row in tables.rows("cupy")
+        for package, releases in row["wheels"].items()
+        for release in releases
+        if matches(release, wish)
+    ]
+    return sorted(found, key=lambda one: (version(one.version), one.variant), reverse=True)
+
+
+@rule("cupy-arch", "cupy", "arch", sources=("P1",))
+def cupy_arch(context: Context, cupy: Cupy, arch: Machine) -> str | None:
+    """The package index has wheels for aarch64 from the twelfth series on."""
+    if arch.version == "aarch64" and not at_least(cupy.version, "12.0"):
+        return f"CuPy {cupy.version} has no wheels for aarch64, where 12.0 is the first that has"
+    return None
+
+
+@rule("pytorch-cupy-cuda-major", "pytorch", "cupy", sources=("S19", "S26"))
+def pytorch_cupy_cuda_major(context: Context, torch: Torch, cupy: Cupy) -> str | None:
+    """In one process both must speak to one CUDA runtime."""
+    if torch.variant != "cpu" and major(torch.row["cuda"]) != cupy.row["cuda"]:
+        return f"{cupy.variant} is built for CUDA {cupy.row['cuda']}, PyTorch {torch.version}+{torch.variant} for CUDA {minor(torch.row['cuda'])}"
+    return None
+
+
+@rule("tensorflow-cupy-cuda-major", "tensorflow", "cupy", sources=("S16", "S19"))
+def tensorflow_cupy_cuda_major(context: Context, tensorflow: Tensorflow, cupy: Cupy) -> str | None:
+    if context.accelerator == "cuda" and major(tensorflow.row["cuda"]) != cupy.row["cuda"]:
+        return f"{cupy.variant} is built for CUDA {cupy.row['cuda']}, TensorFlow {tensorflow.version} for CUDA {tensorflow.row['cuda']}"
+    return None
+
+
+@rule("tensorflow-cupy-numpy", "tensorflow", "cupy", sources=("S14", "S19"))
+def tensorflow_cupy_numpy(context: Context, tensorflow: Tensorflow, cupy: Cupy) -> str | None:
+    """CuPy 14 needs NumPy 2, which TensorFlow takes from 2.18 on."""
+    if SpecifierSet(cupy.row["numpy"]).contains("1.26") or at_least(tensorflow.version, "2.18"):
+        return None
+    return f"CuPy {cupy.version} needs NumPy {cupy.row['numpy']}, TensorFlow {tensorflow.version} an older one"
+
+
+@rule("cupy-python", "cupy", "python", sources=("S19",))
+def cupy_python(context: Context, cupy: Cupy, python: Python) -> str | None:
+    known = cupy.row["python"]
+    if python.version not in known:
+        return f"CuPy {cupy.version} has wheels for Python {known[0]} to {known[-1]}, not for {python.version}"
+    return None
+
+
+@rule("cupy-gpu", "cupy", "gpus", sources=("S19",))
+def cupy_gpu(context: Context, cupy: Cupy, gpu: GpuModel) -> str | None:
+    capability, row = gpu.row["compute_capability"], cupy.row
+    low, high = row["min_cc"] or capability, row["max_cc"] or capability
+    if not at_least(capability, low) or not at_least(high, capability):
+        return f"CuPy {cupy.version} supports compute capability {low} to {high}; {gpu.version} has {capability}"
+    return None
+
+
+@rule("cupy-driver-floor", "cupy", "driver", sources=("S1", "S19"))
+def cupy_driver_floor(context: Context, cupy: Cupy, driver: Driver) -> str | None:
+    floor = context.tables.major_driver_floor(cupy.row["cuda"])
+    if not at_least(driver.version, floor):
+        return f"{cupy.variant} (CUDA {cupy.row['cuda']}) needs driver {floor} or newer, not {driver.version}"
+    return None
+
+
+CUPY = Component(name="cupy", form=Cupy, reads=("cupy",), candidates=_cupy, rules=rule, framework=True)

@@ -1,0 +1,134 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The drivers a host could have, best first: of its distribution's archive, and of every branch that NVIDIA publishes."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+from ...model import Candidate, Problem
+from ...rows import ArchiveRow, BranchRow, DistroRow, Flavour, Source, SuiteRow
+from ...subjects import Transition
+from ...tables import Tables
+from ...versions import major, matches, starts_with, version
+from .owner import left_drivers
+from .row import Driver, DriverRow, Origin
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+STATUS = ("supported", "unknown", "eol")
+LONG_LIVED = ("LTSB", "PB")
+SOURCES: tuple[Source, ...] = ("nvidia", "distribution")
+
+
+def drivers(tables: Tables, problem: Problem) -> list[Driver]:
+    """Return every driver that the wishes allow, the preferred first."""
+    wish, source = problem.wish("driver"), problem.wish("driver_source")
+    if problem.owner:
+        return left_drivers(tables, problem.owner, problem.wishes)
+    found = _distribution_drivers(tables, problem) + _branch_drivers(tables, problem)
+    found = [one for one in found if matches(one.version, wish) and source in ("latest", one.row["source"])]
+    flavour = problem.wish("kernel_modules")
+    found = [one for one in found if flavour in ("latest", one.row["kernel_modules"])]
+    order: list[Source] = [*(problem.os["drivers"] if problem.os else SOURCES), "distribution", "nvidia", "runfile"]
+    return sorted(found, key=lambda one: _driver_preference(one, order))
+
+
+def _driver_preference(one: Driver, sources: list[Source]) -> tuple[int, bool, int, int, tuple[int, ...], int]:
+    """Supported branches first, then production branches, newest first, then the distribution's taste, newest version, default flavour."""
+    branch = one.row["branch"]
+    return (
+        _standing(one, sources[0]),
+        branch["type"] not in LONG_LIVED,
+        -branch["branch"],
+        sources.index(one.row["source"]),
+        tuple(-part for part in version(one.version).release),
+        branch["kernel_modules"].index(one.row["kernel_modules"]),
+    )
+
+
+def _standing(one: Driver, first: Source) -> int:
+    """Return the branch's status at NVIDIA; a distribution keeps its own driver alive, but is left to only where it is the first choice."""
+    if one.row["source"] == "distribution":
+        return 0 if first == "distribution" else len(STATUS)
+    return STATUS.index(one.row["branch"]["status"])
+
+
+def _driver(branch: BranchRow, number: str, source: Source, flavour: Flavour, **more: Unpack[Origin]) -> Driver:
+    row: DriverRow = {"branch": branch, "source": source, "kernel_modules": flavour, **more}
+    return Candidate("driver", number, f"{source}, {flavour} modules", row)
+
+
+def _distribution_drivers(tables: Tables, problem: Problem) -> list[Driver]:
+    """Drivers in the archive of the host's distribution; where one is insisted on, in all of them: a rule says why not."""
+    os, insisted = problem.os, problem.wish("driver_source") == "distribution"
+    rows = [row for row in tables.rows("archives") if os is None or insisted or in_archive_of(row, os)]
+    return [one for row in rows for one in _archive_drivers(tables.branch(row["branch"]), row, problem)]
+
+
+def in_archive_of(row: ArchiveRow | Transition, os: DistroRow) -> bool:
+    """Return whether a row of the archives is about this distribution."""
+    return (row["id"], row["version"]) == (os["id"], os["version"])
+
+
+def _archive_drivers(branch: BranchRow, row: ArchiveRow, problem: Problem) -> list[Driver]:
+    """Return what one archive has in the suites the host has enabled."""
+    # A host that follows the release under another name (stable, a mirror's own) tells nothing.
+    enabled = {suite["suite"] for suite in row["suites"]} & set(problem.suites or ())
+    suites = [suite for suite in row["suites"] if not enabled or suite["suite"] in enabled]
+    found = [
+        # Only the newest version stays in an archive that is still updated: it is asked for by its branch.
+        _driver(branch, suite["version"], "distribution", flavour, archive=row, suite=suite, moves=suite is suites[-1])
+        for suite in suites
+        for flavour in suite["kernel_modules"]
+    ]
+    return found + _unseen(problem, row, branch, found)
+
+
+def _unseen(problem: Problem, row: ArchiveRow, branch: BranchRow, found: list[Driver]) -> list[Driver]:
+    """A version of the archive's branch that the tables have not seen yet, when it is asked for by its full number."""
+    wish = problem.wish("driver")
+    if not wish[0].isdigit() or "." not in wish or not starts_with(wish, str(row["branch"])):
+        return []
+    if any(starts_with(one.version, wish) for one in found):
+        return []
+    suite: SuiteRow = {**row["suites"][-1], "version": wish, "revision": f"{wish}-*"}
+    return [
+        _driver(branch, wish, "distribution", flavour, archive=row, suite=suite, known=False, moves=False)
+        for flavour in suite["kernel_modules"]
+    ]
+
+
+def _branch_drivers(tables: Tables, problem: Problem) -> list[Driver]:
+    """Every branch NVIDIA publishes: at its newest known version that is wanted, or at the very version asked for."""
+    wish = problem.wish("driver")
+    source: Source = "runfile" if problem.wish("driver_source") == "runfile" else "nvidia"
+    found = []
+    for branch in tables.rows("drivers"):
+        seen = known_versions(tables, branch)
+        wanted = [number for number in seen if matches(number, wish)]
+        if not wanted and wish[0].isdigit() and "." in wish and starts_with(wish, str(branch["branch"])):
+            wanted = [wish]
+        for number in wanted[-1:]:
+            found += [
+                _driver(branch, number, source, flavour, known=number in seen) for flavour in branch["kernel_modules"]
+            ]
+    return found
+
+
+@cache
+def _seen_versions(tables: Tables) -> dict[int, list[str]]:
+    seen = {number for row in tables.rows("cuda") for number in row["updates"].values()}
+    seen |= {row["latest"] for row in tables.rows("drivers") if row["latest"]}
+    branches: dict[int, list[str]] = {}
+    for number in sorted(seen, key=version):
+        branches.setdefault(int(major(number)), []).append(number)
+    return branches
+
+
+def known_versions(tables: Tables, branch: BranchRow) -> list[str]:
+    """Return the versions of a branch seen in any table, oldest first; the bare branch where none was."""
+    return _seen_versions(tables).get(branch["branch"]) or [str(branch["branch"])]

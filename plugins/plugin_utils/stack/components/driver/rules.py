@@ -1,0 +1,102 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which GPUs, distributions, architectures and kernels a driver is for."""
+
+from __future__ import annotations
+
+from ...facts import GpuModel, Kernel, Machine, System
+from ...rule import Context, Rules
+from ...versions import at_least
+from .candidates import in_archive_of
+from .kernels import limit
+from .row import Driver
+
+rule = Rules()
+
+
+@rule("driver-gpu-last-branch", "driver", "gpus", sources=("S4", "S6", "S8"))
+def driver_gpu_last_branch(context: Context, driver: Driver, gpu: GpuModel) -> str | None:
+    """A GPU generation ends with a driver branch."""
+    last, branch = gpu.row["max_driver_branch"], driver.row["branch"]["branch"]
+    if last and branch > last and driver.row["source"] != "vendor":
+        return f"driver branch {branch} no longer supports {gpu.version} ({gpu.row['architecture']}): its last branch is {last}"
+    return None
+
+
+@rule("driver-gpu-minimum", "driver", "gpus", sources=("S1", "S9", "S31"))
+def driver_gpu_minimum(context: Context, driver: Driver, gpu: GpuModel) -> str | None:
+    """A GPU needs the first driver that knew it; without a known one, the driver of its first CUDA."""
+    floor = gpu.row["min_driver"] or context.tables.bundled_driver(gpu.row["min_cuda"])
+    if not at_least(driver.version, floor) and driver.row["source"] != "vendor":
+        return f"{gpu.version} needs driver {floor} or newer, not {driver.version}"
+    return None
+
+
+@rule("kernel-modules-gpu", "driver", "gpus", sources=("S8",))
+def kernel_modules_gpu(context: Context, driver: Driver, gpu: GpuModel) -> str | None:
+    """Blackwell runs on the open kernel modules only, what is older than Turing on the proprietary ones only."""
+    flavour, able = driver.row["kernel_modules"], gpu.row["kernel_modules"]
+    if flavour not in able and driver.row["source"] != "vendor":
+        return f"{gpu.version} ({gpu.row['architecture']}) works with {' or '.join(able)} kernel modules only, not with {flavour} ones"
+    return None
+
+
+@rule("fabric-manager-packaged", "driver", "gpus", sources=("S22", "D1", "K1"))
+def fabric_manager_packaged(context: Context, driver: Driver, gpu: GpuModel) -> str | None:
+    """GPUs behind NVSwitch need more than a driver, and in its version; not every distribution's archive has that."""
+    if not context.fabric or driver.row["source"] != "distribution":
+        return None
+    has = {"fabric_manager"} if "fabric_manager" in driver.row["archive"] else set()
+    names = {"fabric_manager": "the fabric manager", "subnet_manager": "nvlsm", "imex": "nvidia-imex"}
+    lacking = " and ".join(name for service, name in names.items() if service in context.fabric - has)
+    return (
+        f"{gpu.version} behind NVSwitch needs {lacking}, not carried by the distribution's own archive"
+        if lacking
+        else None
+    )
+
+
+@rule("driver-os", "driver", "os", sources=("S8", "S23", "D1", "K1"))
+def driver_os(context: Context, driver: Driver, os: System) -> str | None:
+    """The driver must be published for the distribution by the chosen source."""
+    if driver.row["source"] == "nvidia" and not os.row.get("repository"):
+        return f"NVIDIA has no repository for {os.version}"
+    if driver.row["source"] == "distribution" and "distribution" not in os.row["drivers"]:
+        return f"{os.version} has no NVIDIA driver in its own archive"
+    if driver.row["source"] == "distribution" and not in_archive_of(driver.row["archive"], os.row):
+        return f"{os.version} has no driver {driver.version} in its own archive{_transitional(context, driver, os)}"
+    first, last, branch = os.row.get("driver_first"), os.row.get("driver_last"), driver.row["branch"]["branch"]
+    if driver.row["source"] == "nvidia" and first and branch < first:
+        return f"NVIDIA's repository for {os.version} begins with driver branch {first}, so it has no {branch}"
+    if driver.row["source"] == "nvidia" and last and branch > last:
+        return f"NVIDIA's repository for {os.version} ends with driver branch {last}, so it has no {branch}"
+    return None
+
+
+def _transitional(context: Context, driver: Driver, os: System) -> str:
+    """Ubuntu keeps the packages of a branch it gave up, empty, to bring in those of the next."""
+    for row in context.tables.subjects["archives"]["transitional"]:
+        if in_archive_of(row, os.row) and row["from"] == driver.row["branch"]["branch"]:
+            return f": its packages of branch {row['from']} only bring in those of branch {row['to']}"
+    return ""
+
+
+@rule("driver-arch", "driver", "arch", sources=("K1",))
+def driver_arch(context: Context, driver: Driver, arch: Machine) -> str | None:
+    """Server drivers for aarch64 begin with branch 470."""
+    if arch.version == "aarch64" and driver.row["branch"]["branch"] < 470:
+        return f"driver branch {driver.row['branch']['branch']} has no packages for aarch64 servers"
+    return None
+
+
+@rule(
+    "driver-kernel", "driver", "kernels", sources=("N1", "N2", "N3", "N4", "N5", "N6", "N7"),
+    hint="boot a kernel that the driver builds on, and remove newer ones or their headers",
+)  # fmt: skip
+def driver_kernel(context: Context, driver: Driver, kernel: Kernel) -> str | None:
+    """A branch is not adapted to new kernels any more when it has ended, and its older releases never were."""
+    row = limit(context.tables, driver, kernel.version)
+    if row is None:
+        return None
+    return f"the modules of driver {driver.version} do not build on kernel {kernel.version}, nor on others from {row['kernel']} on"

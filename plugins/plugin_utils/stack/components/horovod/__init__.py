@@ -1,0 +1,38 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Horovod, which is compiled for the frameworks beside it."""
+
+from __future__ import annotations
+
+from ...component import Component
+from ...model import Candidate, Problem
+from ...rows import Accelerator
+from ...tables import Tables
+from ...versions import matches
+from .row import Horovod
+from .rules import rule
+
+
+def _horovod(tables: Tables, problem: Problem) -> list[Horovod]:
+    """Compiled for what the host computes on, or for processors where the user has PyTorch's build for them."""
+    wish = problem.wish("horovod")
+    targets: tuple[Accelerator, ...] = ("cuda",) if problem.accelerator == "cuda" else ("cpu",)
+    targets = targets if problem.permitted_build != "cpu" else tuple(dict.fromkeys((*targets, "cpu")))
+    return [
+        Candidate("horovod", row["version"], target, {**row, "target": target})
+        for target in targets
+        for row in tables.rows("horovod")
+        if matches(row["version"], wish)
+    ]
+
+
+HOROVOD = Component(
+    name="horovod",
+    form=Horovod,
+    reads=("horovod",),
+    candidates=_horovod,
+    rules=rule,
+    framework=True,
+    beside=("pytorch", "tensorflow"),
+)

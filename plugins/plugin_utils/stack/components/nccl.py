@@ -1,0 +1,36 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""NCCL as a library of the host."""
+
+from __future__ import annotations
+
+from ..component import Component
+from ..model import Problem
+from ..repository_libraries import Library, packaged
+from ..rule import Context, Rules
+from ..tables import Tables
+from ..versions import at_least, major, minor
+from .cuda import Toolkit
+
+rule = Rules()
+
+
+def _nccl(tables: Tables, problem: Problem) -> list[Library]:
+    return packaged("nccl", tables.rows("nccl"), problem)
+
+
+@rule("nccl-cuda", "nccl", "cuda", sources=("S22", "K1"))
+def nccl_cuda(context: Context, nccl: Library, cuda: Toolkit) -> str | None:
+    """System NCCL is one build per CUDA release; the build must not be newer than the toolkit, nor of another major."""
+    if nccl.absent:
+        return None
+    if cuda.absent:
+        return None
+    build = nccl.row["cuda"]
+    if major(build) != major(cuda.version) or not at_least(minor(cuda.version), build):
+        return f"NCCL {nccl.version} (built for CUDA {build}) does not fit CUDA {minor(cuda.version)}"
+    return None
+
+
+NCCL = Component(name="nccl", form=Library, reads=("nccl",), candidates=_nccl, rules=rule)

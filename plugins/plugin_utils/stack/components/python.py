@@ -1,0 +1,52 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The Python of an environment."""
+
+from __future__ import annotations
+
+from ..component import Component
+from ..facts import AnsibleCore, System
+from ..interpreters import INTERPRETER, PythonChoice, choices, offered
+from ..model import Candidate, Problem
+from ..rule import Context, Rules
+from ..tables import Tables
+from ..versions import at_least, matches, minor
+
+Python = Candidate[PythonChoice]
+rule = Rules()
+
+
+def _pythons(tables: Tables, problem: Problem) -> list[Python]:
+    wish = problem.wish("python")
+    wish = minor(wish) if wish[0].isdigit() else wish
+    found = choices(problem.os, problem.wish(INTERPRETER))
+    return [Candidate("python", number, row["source"], row) for number, row in found if matches(number, wish)]
+
+
+@rule("python-os", "python", "os", sources=("S30", "E1", "U3", "D1"))
+def python_os(context: Context, python: Python, os: System) -> str | None:
+    """A distribution has some Pythons only; what it lacks is a standalone build."""
+    if python.row["source"] != "distribution" or python.version in os.row["pythons"]:
+        return None
+    return f"{os.version} has Python {offered(os.row)} for environments, not {python.version}"
+
+
+@rule(
+    "ansible-core-python", "ansible_core", "os", sources=("S21",),
+    hint="run the playbooks from a controller with ansible-core 2.16",
+)  # fmt: skip
+def ansible_core_python(context: Context, ansible_core: AnsibleCore, os: System) -> str | None:
+    """Modules must run on the system's own Python: on EL 8 that ends with ansible-core 2.16."""
+    row = context.tables.find("ansible_core", version=minor(ansible_core.version))
+    if row is None or at_least(os.row["python"], row["target_python"][0]):
+        return None
+    return (
+        f"ansible-core {minor(ansible_core.version)} does not run modules on Python {os.row['python']}, "
+        f"the platform Python of {os.version}; ansible-core 2.16 is the last that does"
+    )
+
+
+PYTHON = Component(
+    name="python", form=Python, reads=("python", INTERPRETER), candidates=_pythons, rules=rule, required=True
+)

@@ -1,0 +1,138 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""PyTorch: its releases, and the builds of each."""
+
+from __future__ import annotations
+
+from ..component import Component
+from ..facts import GpuModel, Machine, System
+from ..model import PLAIN, Candidate, Problem
+from ..rows import TorchBuild, TorchRow
+from ..rule import Context, Rules
+from ..tables import Tables
+from ..versions import at_least, matches, version
+from ..wheels import glibc_reason, reach, too_early
+from .driver.row import Driver
+from .python import Python
+
+rule = Rules()
+
+
+class TorchChoice(TorchBuild):
+    """A build of PyTorch, with the release it belongs to; plain: taken from the general package index."""
+
+    release: TorchRow
+    plain: bool
+
+
+Torch = Candidate[TorchChoice]
+
+
+def _torch(tables: Tables, problem: Problem) -> list[Torch]:
+    """Builds for the host's accelerator; what the resolver may choose freely is best backed by verified values."""
+    wish, tag = problem.wish("pytorch"), problem.wish("pytorch_index")
+    found: list[Torch] = []
+    for row in [row for row in reversed(tables.rows("torch")) if matches(row["version"], wish)]:
+        for build in row["builds"]:
+            names = (build["tag"], PLAIN) if build.get("default") else (build["tag"],)
+            fits = (build["tag"] == "cpu") == (problem.accelerator == "cpu") or problem.permitted_build in names
+            if tag in names or (tag == "latest" and fits):
+                choice: TorchChoice = {**build, "release": row, "plain": tag == PLAIN}
+                found.append(Candidate("pytorch", row["version"], build["tag"], choice))
+    return sorted(found, key=_torch_preference)
+
+
+def _torch_preference(one: Torch) -> tuple[bool, tuple[int, ...], bool, tuple[int, ...]]:
+    """Verified first, then newest, then the build the release itself prefers, then the newest CUDA."""
+    doubtful = bool({"tag", "sass", "cuda"} & set(one.row.get("unverified", ())))
+    release = tuple(-part for part in version(one.version).release)
+    cuda = tuple(-part for part in version(one.row.get("cuda") or "0").release)
+    return (doubtful, release, not one.row.get("default", False), cuda)
+
+
+def torch_sass(context: Context, torch: Torch) -> list[str] | None:
+    """Return the compute capabilities a build holds on an architecture; aarch64 wheels hold fewer."""
+    held, on_arm = torch.row.get("sass"), context.tables.subjects["torch"]["aarch64_sass"].get(torch.variant, [])
+    if context.arch == "aarch64":
+        return on_arm
+    return held if context.arch or held is None else [*held, *on_arm]
+
+
+def bundled(torch: Torch) -> bool:
+    """Return whether the wheel carries its CUDA libraries inside instead of depending on nvidia-* wheels."""
+    return torch.variant == "cu118" and not at_least(torch.version, "2.1") or not at_least(torch.version, "1.13")
+
+
+@rule("pytorch-python", "pytorch", "python", sources=("S13", "S14"))
+def pytorch_python(context: Context, torch: Torch, python: Python) -> str | None:
+    """A wheel exists for certain Pythons only, whatever Requires-Python says."""
+    known = torch.row["release"]["python"]
+    if python.version not in known:
+        return f"PyTorch {torch.version} has wheels for Python {known[0]} to {known[-1]}, not for {python.version}"
+    return None
+
+
+@rule("pytorch-glibc", "pytorch", "os", sources=("S13", "S12"))
+def pytorch_glibc(context: Context, torch: Torch, os: System) -> str | None:
+    return glibc_reason(f"PyTorch {torch.version}", torch.row["release"]["glibc"], os)
+
+
+@rule("pytorch-arch", "pytorch", "arch", sources=("S15",))
+def pytorch_arch(context: Context, torch: Torch, arch: Machine) -> str | None:
+    """CUDA wheels for aarch64 exist for a few builds only."""
+    builds = context.tables.subjects["torch"]["aarch64_sass"]
+    first = context.tables.subjects["torch"]["plain_aarch64_first"]
+    if arch.version == "aarch64" and torch.row["plain"] and not at_least(torch.version, first):
+        return f"the general package index has PyTorch with CUDA for aarch64 from {first} on, not {torch.version}"
+    if arch.version == "aarch64" and torch.variant != "cpu" and torch.variant not in builds:
+        return f"PyTorch {torch.version}+{torch.variant} is not known to exist for aarch64; builds seen there: {', '.join(builds)}"
+    return None
+
+
+@rule("pytorch-driver-floor", "pytorch", "driver", sources=("S1", "S14"))
+def pytorch_driver_floor(context: Context, torch: Torch, driver: Driver) -> str | None:
+    """Minor-version compatibility: any driver from the floor of the CUDA major on."""
+    if torch.variant == "cpu":
+        return None
+    floor = context.tables.driver_floor(torch.row["cuda"])
+    if not at_least(driver.version, floor):
+        return f"PyTorch {torch.version}+{torch.variant} (CUDA {torch.row['cuda']}) needs driver {floor} or newer, not {driver.version}"
+    return None
+
+
+@rule("pytorch-gpu", "pytorch", "gpus", sources=("S15", "S33"))
+def pytorch_gpu(context: Context, torch: Torch, gpu: GpuModel) -> str | None:
+    """The wheel must hold code the GPU can run."""
+    if torch.variant == "cpu":
+        return None
+    capability = gpu.row["compute_capability"]
+    if reach(capability, torch_sass(context, torch), torch.row.get("ptx")) is None:
+        return (
+            f"PyTorch {torch.version}+{torch.variant} holds no code for {gpu.version} (compute capability {capability})"
+        )
+    sass = torch_sass(context, torch)
+    return too_early(context, f"PyTorch {torch.version}+{torch.variant}", torch.row["cuda"], gpu, sass)
+
+
+@rule("pytorch-ptx-driver", "pytorch", "driver", "gpus", sources=("S1", "S2"))
+def pytorch_ptx_driver(context: Context, torch: Torch, driver: Driver, gpu: GpuModel) -> str | None:
+    """Minor-version compatibility does not cover PTX: compiling it takes the driver of that very toolkit."""
+    if torch.variant == "cpu":
+        return None
+    how = reach(gpu.row["compute_capability"], torch_sass(context, torch), torch.row.get("ptx"))
+    bundled = context.tables.bundled_driver(torch.row["cuda"])
+    if how == "ptx" and not at_least(driver.version, bundled):
+        return f"PyTorch {torch.version}+{torch.variant} reaches {gpu.version} only through PTX, which takes driver {bundled} or newer, not {driver.version}"
+    return None
+
+
+PYTORCH = Component(
+    name="pytorch",
+    form=Torch,
+    reads=("pytorch", "pytorch_index"),
+    candidates=_torch,
+    rules=rule,
+    framework=True,
+    default=True,
+)

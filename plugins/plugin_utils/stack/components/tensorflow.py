@@ -1,0 +1,177 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""TensorFlow, which until 2.13 takes CUDA and cuDNN from the host."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ..component import Component
+from ..facts import GpuModel, Machine, System
+from ..libraries import SpecifierSet
+from ..model import Candidate, Problem
+from ..rows import TensorflowRow
+from ..rule import Context, Rules
+from ..tables import Tables
+from ..versions import at_least, major, matches, minor
+from ..wheels import glibc_reason, reach, too_early
+from .cuda import Toolkit
+from .cudnn import Cudnn
+from .driver.row import Driver
+from .python import Python
+from .pytorch import Torch, bundled
+
+Tensorflow = Candidate[TensorflowRow]
+# TensorFlow 2.13 asks for typing-extensions < 4.6, PyTorch from 2.2 on for >= 4.8.
+OLD_TYPING = ("2.13", "2.2")
+rule = Rules()
+
+
+def _tensorflow(tables: Tables, problem: Problem) -> list[Tensorflow]:
+    wish = problem.wish("tensorflow")
+    return [
+        Candidate("tensorflow", release, row=row)
+        for row in reversed(tables.rows("tensorflow"))
+        for release in reversed(row["releases"])
+        if matches(release, wish)
+    ]
+
+
+@rule("tensorflow-glibc", "tensorflow", "os", sources=("S14", "S12"))
+def tensorflow_glibc(context: Context, tensorflow: Tensorflow, os: System) -> str | None:
+    return glibc_reason(f"TensorFlow {tensorflow.version}", tensorflow.row["glibc"], os)
+
+
+@rule("tensorflow-arch", "tensorflow", "arch", sources=("S39",))
+def tensorflow_arch(context: Context, tensorflow: Tensorflow, arch: Machine) -> str | None:
+    """The wheels for aarch64 are built by others, for the CPU alone."""
+    if arch.version == "aarch64" and context.accelerator == "cuda":
+        return f"TensorFlow {tensorflow.version} has wheels without CUDA only for aarch64"
+    return None
+
+
+@rule("tensorflow-python", "tensorflow", "python", sources=("S14", "S16"))
+def tensorflow_python(context: Context, tensorflow: Tensorflow, python: Python) -> str | None:
+    known = tensorflow.row["python"]
+    if python.version not in known:
+        return (
+            f"TensorFlow {tensorflow.version} has wheels for Python {known[0]} to {known[-1]}, not for {python.version}"
+        )
+    return None
+
+
+@rule("tensorflow-driver-floor", "tensorflow", "driver", sources=("S1", "S16"))
+def tensorflow_driver_floor(context: Context, tensorflow: Tensorflow, driver: Driver) -> str | None:
+    if context.accelerator == "cpu":
+        return None
+    floor = context.tables.driver_floor(tensorflow.row["cuda"])
+    if not at_least(driver.version, floor):
+        return f"TensorFlow {tensorflow.version} (CUDA {tensorflow.row['cuda']}) needs driver {floor} or newer, not {driver.version}"
+    return None
+
+
+@rule("tensorflow-gpu", "tensorflow", "gpus", sources=("S17", "S34"))
+def tensorflow_gpu(context: Context, tensorflow: Tensorflow, gpu: GpuModel) -> str | None:
+    """The wheel must hold code the GPU can run; on compute capability 12.0 published wheels were seen to fail."""
+    capability, row = gpu.row["compute_capability"], tensorflow.row
+    if reach(capability, row["sass"], row["ptx"]) is None:
+        return f"TensorFlow {tensorflow.version} holds no code for {gpu.version} (compute capability {capability})"
+    if major(capability) == "12":
+        return f"TensorFlow {tensorflow.version} fails on {gpu.version}: its PTX does not compile for compute capability {capability}"
+    return too_early(context, f"TensorFlow {tensorflow.version}", row["cuda"], gpu, row["sass"])
+
+
+@rule("tensorflow-ptx-driver", "tensorflow", "driver", "gpus", sources=("S1", "S34"))
+def tensorflow_ptx_driver(context: Context, tensorflow: Tensorflow, driver: Driver, gpu: GpuModel) -> str | None:
+    row = tensorflow.row
+    bundled = context.tables.bundled_driver(row["cuda"])
+    if reach(gpu.row["compute_capability"], row["sass"], row["ptx"]) == "ptx" and not at_least(driver.version, bundled):
+        return f"TensorFlow {tensorflow.version} reaches {gpu.version} only through PTX, which takes driver {bundled} or newer, not {driver.version}"
+    return None
+
+
+@rule("tensorflow-cuda", "tensorflow", "cuda", sources=("S16",))
+def tensorflow_cuda(context: Context, tensorflow: Tensorflow, cuda: Toolkit) -> str | None:
+    """Before 2.14 TensorFlow uses the CUDA of the host, and only the one it was built with."""
+    row = tensorflow.row
+    if context.accelerator == "cpu" or row["and_cuda"] or (not cuda.absent and minor(cuda.version) == row["cuda"]):
+        return None
+    have = "none" if cuda.absent else minor(cuda.version)
+    return (
+        f"TensorFlow {tensorflow.version} is built for CUDA {row['cuda']} with cuDNN "
+        f"{row['cudnn']} and takes them from the host, where CUDA {have} is planned"
+    )
+
+
+@rule("tensorflow-cudnn", "tensorflow", "cudnn", sources=("S16",))
+def tensorflow_cudnn(context: Context, tensorflow: Tensorflow, cudnn: Cudnn) -> str | None:
+    """cuDNN of the same major, at least the minor TensorFlow was built with."""
+    row = tensorflow.row
+    if context.accelerator == "cpu" or row["and_cuda"]:
+        return None
+    if not cudnn.absent and major(cudnn.version) == major(row["cudnn"]) and at_least(cudnn.version, row["cudnn"]):
+        return None
+    have = "no cuDNN" if cudnn.absent else f"cuDNN {cudnn.version}"
+    return f"TensorFlow {tensorflow.version} needs cuDNN {row['cudnn']} or a newer {major(row['cudnn'])}.x on the host, where {have} is planned"
+
+
+@rule("pytorch-tensorflow-typing", "pytorch", "tensorflow", sources=("S26",))
+def pytorch_tensorflow_typing(context: Context, torch: Torch, tensorflow: Tensorflow) -> str | None:
+    old, new = OLD_TYPING
+    if minor(tensorflow.version) == old and at_least(torch.version, new):
+        return f"TensorFlow {tensorflow.version} needs typing-extensions < 4.6 and PyTorch {torch.version} needs >= 4.8: they cannot share an environment"
+    return None
+
+
+@rule("pytorch-tensorflow-cuda-major", "pytorch", "tensorflow", sources=("S26",))
+def pytorch_tensorflow_cuda_major(context: Context, torch: Torch, tensorflow: Tensorflow) -> str | None:
+    """One process speaks to one CUDA runtime; and nvidia-*-cu12 and -cu13 wheels own the same files."""
+    if torch.variant == "cpu" or context.accelerator != "cuda":
+        return None
+    ours, theirs = major(torch.row["cuda"]), major(tensorflow.row["cuda"])
+    if ours == theirs:
+        return None
+    if bundled(torch) or not tensorflow.row["and_cuda"]:
+        return (
+            f"PyTorch {torch.version}+{torch.variant} runs on CUDA {ours} and TensorFlow {tensorflow.version} on CUDA "
+            f"{theirs}, which one process cannot do both"
+        )
+    return (
+        f"PyTorch {torch.version}+{torch.variant} brings nvidia-*-cu{ours} wheels and TensorFlow {tensorflow.version} "
+        f"nvidia-*-cu{theirs} ones, which overwrite each other's files in one environment"
+    )
+
+
+@rule("pytorch-tensorflow-pins", "pytorch", "tensorflow", sources=("S14", "S26"))
+def pytorch_tensorflow_pins(context: Context, torch: Torch, tensorflow: Tensorflow) -> str | None:
+    """Both pin NVIDIA's wheels; until 2.19 TensorFlow exactly, so that only the same CUDA release goes together."""
+    pins = tensorflow.row["pins"]
+    if (
+        torch.variant == "cpu"
+        or not pins
+        or bundled(torch)
+        or major(torch.row["cuda"]) != major(tensorflow.row["cuda"])
+    ):
+        return None
+    if not _ranges(pins):
+        if minor(torch.row["cuda"]) != tensorflow.row["cuda"]:
+            return (
+                f"PyTorch {torch.version}+{torch.variant} pins the libraries of CUDA "
+                f"{minor(torch.row['cuda'])}, TensorFlow {tensorflow.version} those of {tensorflow.row['cuda']}"
+            )
+        return None
+    for library, have in (("cudnn", torch.row.get("cudnn")), ("nccl", torch.row.get("nccl"))):
+        wanted = pins[f"{library}-cu{major(torch.row['cuda'])}"]
+        if have and not SpecifierSet(wanted).contains(have):
+            return f"PyTorch {torch.version}+{torch.variant} pins {library} {have}, TensorFlow {tensorflow.version} needs {wanted}"
+    return None
+
+
+def _ranges(pins: Mapping[str, str]) -> bool:
+    return any(value[0] in "<>" for value in pins.values())
+
+
+TENSORFLOW = Component(
+    name="tensorflow", form=Tensorflow, reads=("tensorflow",), candidates=_tensorflow, rules=rule, framework=True
+)

@@ -1,0 +1,31 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What cuDNN and NCCL have in common: builds of a library that stand in the CUDA repository."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .model import NONE, Candidate, Problem
+from .rows import LibraryRow
+from .versions import matches, version
+
+Library = Candidate[LibraryRow]
+
+
+def packaged(name: str, rows: Sequence[LibraryRow], problem: Problem) -> list[Library]:
+    """Candidates of a library that stands in the CUDA repository, what was seen in the host's own before the rest."""
+    wish = problem.wishes.get(name)
+    found: list[Library] = [] if wish else [Candidate(name, NONE)]
+    slug = problem.os["repository"] if problem.os else None
+    ordered = sorted(
+        rows,
+        key=lambda row: (slug in row["repositories"], version(row["version"]), version(row["cuda"])),
+        reverse=True,
+    )
+    return found + [
+        Candidate(name, row["version"], f"CUDA {row['cuda']}", row)
+        for row in ordered
+        if matches(row["version"], wish or "latest")
+    ]
