@@ -112,6 +112,10 @@ class Problem:
         """Return what is wished for; latest where nothing is."""
         return self.wishes.get(name, "latest")
 
+    def asked(self, name: str) -> str:
+        """Return what was asked for as words; nothing where it was not."""
+        return f"asked for as {self.wishes[name]}" if name in self.wishes else ""
+
     def without_wishes(self, *names: str) -> Problem:
         """Return the problem without some of its wishes."""
         return replace(self, wishes={k: v for k, v in self.wishes.items() if k not in names})

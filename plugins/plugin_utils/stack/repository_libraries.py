@@ -29,3 +29,13 @@ def packaged(name: str, rows: Sequence[LibraryRow], problem: Problem) -> list[Li
         for row in ordered
         if matches(row["version"], wish or "latest")
     ]
+
+
+def repository_warnings(problem: Problem, one: Library) -> list[str]:
+    """Return that a library was not seen in the host's repository."""
+    slug = problem.system["repository"]
+    if slug in one.row["repositories"]:
+        return []
+    return [
+        f"{one.component} {one.version} ({one.variant}) was not seen in the repository {slug}, only in {', '.join(one.row['repositories']) or 'others'}"
+    ]

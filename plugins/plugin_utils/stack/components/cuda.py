@@ -73,4 +73,11 @@ def cuda_os(context: Context, cuda: Toolkit, os: System) -> str | None:
     return None
 
 
-CUDA = Component(name="cuda", form=Toolkit, reads=("cuda",), candidates=_cuda, rules=rule)
+CUDA = Component(
+    name="cuda",
+    form=Toolkit,
+    reads=("cuda",),
+    candidates=_cuda,
+    rules=rule,
+    system=("cuda_first",),
+)

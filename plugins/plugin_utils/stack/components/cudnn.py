@@ -8,7 +8,7 @@ from __future__ import annotations
 from ..component import Component
 from ..facts import GpuModel
 from ..model import Candidate, Problem
-from ..repository_libraries import Library, packaged
+from ..repository_libraries import Library, packaged, repository_warnings
 from ..rows import CudnnRow
 from ..rule import Context, Rules
 from ..tables import Tables
@@ -46,4 +46,12 @@ def cudnn_gpu(context: Context, cudnn: Cudnn, gpu: GpuModel) -> str | None:
     return None
 
 
-CUDNN = Component(name="cudnn", form=Cudnn, reads=("cudnn",), candidates=_cudnn, rules=rule)
+CUDNN = Component(
+    name="cudnn",
+    form=Cudnn,
+    reads=("cudnn",),
+    candidates=_cudnn,
+    rules=rule,
+    warnings=repository_warnings,
+    uses=("cuda",),
+)

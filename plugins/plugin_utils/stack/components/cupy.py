@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
-from ..component import Component
+from collections.abc import Iterator
+
+from ..component import Beside, Component
 from ..facts import GpuModel, Machine
 from ..libraries import SpecifierSet
 from ..model import Candidate, Problem
@@ -13,6 +15,7 @@ from ..rows import CupyRow
 from ..rule import Context, Rules
 from ..tables import Tables
 from ..versions import at_least, major, matches, minor, version
+from ..wording import listed
 from .driver.row import Driver
 from .python import Python
 from .pytorch import Torch
@@ -98,4 +101,20 @@ def cupy_driver_floor(context: Context, cupy: Cupy, driver: Driver) -> str | Non
     return None
 
 
-CUPY = Component(name="cupy", form=Cupy, reads=("cupy",), candidates=_cupy, rules=rule, framework=True)
+def _unknowns(problem: Problem, cupy: Cupy, beside: Beside) -> Iterator[str]:
+    """Yield which end of the GPUs that CuPy supports is not known."""
+    ends = {"oldest": cupy.row["min_cc"], "newest": cupy.row["max_cc"]}
+    texts = [end for end, value in ends.items() if value is None]
+    if problem.gpus and texts:
+        yield f"the {listed(texts)} GPU generation that CuPy {cupy.version} supports"
+
+
+CUPY = Component(
+    name="cupy",
+    form=Cupy,
+    reads=("cupy",),
+    candidates=_cupy,
+    rules=rule,
+    unknowns=_unknowns,
+    framework=True,
+)

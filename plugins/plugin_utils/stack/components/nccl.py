@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ..component import Component
 from ..model import Problem
-from ..repository_libraries import Library, packaged
+from ..repository_libraries import Library, packaged, repository_warnings
 from ..rule import Context, Rules
 from ..tables import Tables
 from ..versions import at_least, major, minor
@@ -33,4 +33,11 @@ def nccl_cuda(context: Context, nccl: Library, cuda: Toolkit) -> str | None:
     return None
 
 
-NCCL = Component(name="nccl", form=Library, reads=("nccl",), candidates=_nccl, rules=rule)
+NCCL = Component(
+    name="nccl",
+    form=Library,
+    reads=("nccl",),
+    candidates=_nccl,
+    rules=rule,
+    warnings=repository_warnings,
+)

@@ -47,6 +47,29 @@ def ansible_core_python(context: Context, ansible_core: AnsibleCore, os: System)
     )
 
 
+def _reason(tables: Tables, problem: Problem, one: Python) -> str:
+    os, origin = problem.system, one.row["source"]
+    where = {
+        "distribution": "from the distribution",
+        "standalone": "a standalone build, installed by uv",
+        "conda": "a package of conda, as python_env_manager says",
+        "path": f"the interpreter {one.row['path']}",
+    }[origin]
+    if problem.asked("python"):
+        return f"{problem.asked('python')}; {where}"
+    if origin == "distribution":
+        own = os["python"] == one.version
+        return "the system's own interpreter" if own else f"no wheels for the system's Python {os['python']}; {where}"
+    short = origin == "standalone" and one.version not in os["pythons"]
+    return f"no wheels for the distribution's Python {offered(os)}; {where}" if short else where
+
+
 PYTHON = Component(
-    name="python", form=Python, reads=("python", INTERPRETER), candidates=_pythons, rules=rule, required=True
+    name="python",
+    form=Python,
+    reads=("python", INTERPRETER),
+    candidates=_pythons,
+    rules=rule,
+    reason=_reason,
+    required=True,
 )

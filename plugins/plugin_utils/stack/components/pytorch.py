@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
-from ..component import Component
+from collections.abc import Iterator
+
+from ..component import Beside, Component
 from ..facts import GpuModel, Machine, System
 from ..model import PLAIN, Candidate, Problem
 from ..rows import TorchBuild, TorchRow
@@ -127,12 +129,32 @@ def pytorch_ptx_driver(context: Context, torch: Torch, driver: Driver, gpu: GpuM
     return None
 
 
+def _reason(tables: Tables, problem: Problem, one: Torch) -> str:
+    why = problem.asked("pytorch") or "newest release with verified wheels that fits"
+    if one.variant == "cpu":
+        return f"{why}; CPU build" + (", as the host has no GPU" if problem.accelerator == "cpu" else "")
+    build = f"build {one.variant}" + (", which the general package index has," if one.row["plain"] else "")
+    return f"{why}; {build} runs from driver {tables.driver_floor(one.row['cuda'])} on"
+
+
+def _unknowns(problem: Problem, torch: Torch, beside: Beside) -> Iterator[str]:
+    """Yield what is not known of PyTorch's wheel."""
+    name = f"PyTorch {torch.version}+{torch.variant}"
+    if torch.row["release"]["glibc"] is None:
+        yield f"the glibc that {name} needs"
+    if torch.variant != "cpu" and problem.gpus and torch.row.get("sass") is None and torch.row.get("ptx") is None:
+        yield f"the GPUs that {name} holds code for"
+
+
 PYTORCH = Component(
     name="pytorch",
     form=Torch,
     reads=("pytorch", "pytorch_index"),
     candidates=_torch,
     rules=rule,
+    reason=_reason,
+    unknowns=_unknowns,
+    system=("glibc",),
     framework=True,
     default=True,
 )

@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
-from ..component import Component
+from ..component import Beside, Component
 from ..facts import GpuModel, Machine, System
 from ..libraries import SpecifierSet
 from ..model import Candidate, Problem
@@ -16,6 +16,7 @@ from ..rule import Context, Rules
 from ..tables import Tables
 from ..versions import at_least, major, matches, minor
 from ..wheels import glibc_reason, reach, too_early
+from ..wording import listed
 from .cuda import Toolkit
 from .cudnn import Cudnn
 from .driver.row import Driver
@@ -172,6 +173,39 @@ def _ranges(pins: Mapping[str, str]) -> bool:
     return any(value[0] in "<>" for value in pins.values())
 
 
+def _reason(tables: Tables, problem: Problem, one: Tensorflow) -> str:
+    libraries = (
+        "brings its CUDA libraries as wheels" if one.row["and_cuda"] else f"uses the host's CUDA {one.row['cuda']}"
+    )
+    return f"{problem.asked('tensorflow')}; {libraries if problem.accelerator == 'cuda' else 'on the CPU'}"
+
+
+def _unknowns(problem: Problem, tensorflow: Tensorflow, beside: Beside) -> Iterator[str]:
+    """Yield what is not known of the wheel, and of what it shares with PyTorch in one environment."""
+    torch: Torch | None = beside.get("pytorch")
+    if torch and torch.variant != "cpu" and tensorflow.row["pins"]:
+        yield from _unknown_libraries(torch, tensorflow)
+    if problem.accelerator == "cuda" and tensorflow.row["sass"] is None and tensorflow.row["ptx"] is None:
+        yield f"the GPUs that TensorFlow {tensorflow.version} holds code for"
+
+
+def _unknown_libraries(torch: Torch, tensorflow: Tensorflow) -> Iterator[str]:
+    libraries = {"cuDNN": torch.row.get("cudnn"), "NCCL": torch.row.get("nccl")}
+    texts = [library for library, value in libraries.items() if value is None]
+    if texts and major(tensorflow.row["cuda"]) == major(torch.row["cuda"]):
+        name = f"PyTorch {torch.version}+{torch.variant}"
+        yield f"the {listed(texts)} of {name}, which TensorFlow {tensorflow.version} limits"
+
+
 TENSORFLOW = Component(
-    name="tensorflow", form=Tensorflow, reads=("tensorflow",), candidates=_tensorflow, rules=rule, framework=True
+    name="tensorflow",
+    form=Tensorflow,
+    reads=("tensorflow",),
+    candidates=_tensorflow,
+    rules=rule,
+    reason=_reason,
+    unknowns=_unknowns,
+    system=("glibc",),
+    uses=("cuda", "cudnn"),
+    framework=True,
 )

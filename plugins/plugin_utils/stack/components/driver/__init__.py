@@ -5,16 +5,71 @@
 
 from __future__ import annotations
 
-from ...component import Component
+from collections.abc import Iterator
+
+from ...component import Beside, Component
+from ...model import Problem
+from ...rows import Source
+from ...tables import Tables
 from .candidates import drivers
 from .row import Driver
 from .rules import rule
+
+
+def _reason(tables: Tables, problem: Problem, one: Driver) -> str:
+    source: dict[Source, str] = {
+        "vendor": "its vendor",
+        "nvidia": "NVIDIA's repository",
+        "distribution": "the distribution's own archive",
+        "runfile": "NVIDIA's installer",
+    }
+    branch = one.row["branch"]
+    if problem.owner:
+        return f"installed, and left to {problem.owner.name}; runs CUDA {branch['cuda']} and older"
+    why = problem.asked("driver") or f"newest {branch['status']} branch that fits"
+    return f"{why}; from {source[one.row['source']]}, runs CUDA {branch['cuda']} and older"
+
+
+def _warnings(problem: Problem, one: Driver) -> list[str]:
+    branch, found = one.row["branch"], []
+    if problem.owner:
+        return [
+            f"the driver is left to {problem.owner.name}: neither it nor its repository, kernel modules and services "
+            f"are touched; gpu_stack_take_charge: true changes that"
+        ]
+    if branch["status"] == "eol":
+        when = f" ({branch['eol']})" if branch["eol"] else ""
+        keeper = (
+            "; the distribution's security support still updates its packages"
+            if one.row["source"] == "distribution"
+            else ""
+        )
+        found.append(f"driver branch {branch['branch']} has reached its end of life at NVIDIA{when}{keeper}")
+    if one.row["source"] == "distribution" and "advice" in one.row["archive"]:
+        found.append(
+            f"driver {one.version} comes from the archive of {problem.system['id']} {problem.system['version']}: {one.row['archive']['advice']}"
+        )
+    if one.row.get("known") is False:
+        found.append(
+            f"driver {one.version} is not in the tables; it was taken as a release of the known branch {branch['branch']}"
+        )
+    return found
+
+
+def _unknowns(problem: Problem, driver: Driver, beside: Beside) -> Iterator[str]:
+    branch = driver.row["branch"]
+    if branch["status"] == "unknown":
+        yield f"how long NVIDIA supports driver branch {branch['branch']}"
+
 
 DRIVER = Component(
     name="driver",
     form=Driver,
     reads=("driver", "driver_source", "kernel_modules"),
     candidates=drivers,
+    reason=_reason,
+    warnings=_warnings,
+    unknowns=_unknowns,
     rules=rule,
     required=True,
 )

@@ -33,6 +33,8 @@ HOROVOD = Component(
     reads=("horovod",),
     candidates=_horovod,
     rules=rule,
+    system=("gcc",),
+    uses=("cuda", "nccl"),
     framework=True,
     beside=("pytorch", "tensorflow"),
 )
