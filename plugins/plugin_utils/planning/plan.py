@@ -13,7 +13,7 @@ from ..drift.selinux import refusals
 from ..preflight.problem import ProblemError
 from ..preflight.text import describe, describe_all
 from ..stack.explain import conflict_line
-from ..stack.inputs import InputError
+from ..stack.input_error import InputError
 from ..stack.interpreters import INTERPRETER, MANAGER, wish_of
 from ..stack.tables import load
 from ..stack.why import explanation

@@ -7,57 +7,74 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
+from .input_error import InputError
+from .keys import Key
 from .model import AnyCandidate, Problem
 from .rule import Rules
 from .tables import Tables
 
-# What else is planned in the same environment, by component.
+# What else is planned in the same place, by component.
 Beside = Mapping[str, AnyCandidate]
-
-
-def _nothing(problem: Problem, one: AnyCandidate) -> list[str]:
-    return []
-
-
-def _all_known(problem: Problem, one: AnyCandidate, beside: Beside) -> Iterable[str]:
-    return ()
+# On the host; in an environment because it was asked for; in every environment.
+Place = Literal["host", "framework", "environment"]
 
 
 @dataclass(frozen=True, eq=False)
 class Component:
     """One part of a stack that is chosen; compared by identity.
 
-    name: its slot, and the wish for its version. form: the type of its candidates, which rules name. reads: the wishes
-    that its candidates depend on. candidates: what its slot could hold as far as the wishes allow, the preferred first.
-    rules: those that it owns; a rule about two components belongs to the one that depends on the other.
+    name: its slot, and the wish for its version. keys: what can be wished for, its version first. place: where it goes.
+    form: the type of its candidates, which rules name. candidates: what its slot could hold as far as the wishes allow, the
+    preferred first. rules: those that it owns; a rule about two components belongs to the one that depends on the other.
 
-    framework: whether it lives in environments and is planned where it is asked for. default: whether it is planned
-    where no framework is asked for. beside: the frameworks it is compiled for, one of which it lives beside.
-    required: whether it is never left out where there is a slot for it.
+    default: whether it is planned where no framework is asked for. beside: the frameworks it is compiled for, one of
+    which it lives beside. required: whether it is never left out where there is a slot for it. uses: what it may ask for
+    on the host.
 
-    reason: why a candidate was chosen; without one, that it was asked for or who needs it. uses: what it may ask for on
-    the host. warnings: what to keep an eye on. unknowns: limits of a candidate that nobody verified; system: columns of
-    a distribution's row that its rules look at.
+    reason: why a candidate was chosen; without one, that it was asked for or who needs it. warnings: what to keep an eye
+    on. unknowns: limits of a candidate that nobody verified; system: columns of a distribution's row that its rules look
+    at.
+
+    published: whether all its versions are in the tables, so that a wish that none fits is a mistake. mistake: what else
+    of the wishes is one. missing: why nothing fits the wishes. installable: whether a candidate was seen where the host
+    would get it from. verified: whether it may be chosen unasked. identity: what tells candidates of one version and
+    variant apart.
     """
 
     name: str
     form: Any
-    reads: tuple[str, ...]
+    keys: tuple[Key, ...]
+    place: Place
     candidates: Callable[[Tables, Problem], list[AnyCandidate]]
     rules: Rules
-    framework: bool = False
     default: bool = False
     beside: tuple[str, ...] = ()
     required: bool = False
-    reason: Callable[[Tables, Problem, AnyCandidate], str] | None = None
     uses: tuple[str, ...] = ()
-    warnings: Callable[[Problem, AnyCandidate], list[str]] = _nothing
-    unknowns: Callable[[Problem, AnyCandidate, Beside], Iterable[str]] = _all_known
+    reason: Callable[[Tables, Problem, AnyCandidate], str] | None = None
+    warnings: Callable[[Problem, AnyCandidate], list[str]] = lambda problem, one: []
+    unknowns: Callable[[Problem, AnyCandidate, Beside], Iterable[str]] = lambda problem, one, beside: ()
     system: tuple[str, ...] = ()
+    published: bool = True
+    mistake: Callable[[Tables, Problem], InputError | None] = lambda tables, problem: None
+    missing: Callable[[Tables, Problem], str | None] = lambda tables, problem: None
+    installable: Callable[[Tables, Problem, AnyCandidate], bool] = lambda tables, problem, one: True
+    verified: Callable[[AnyCandidate], bool] = lambda one: True
+    identity: Callable[[AnyCandidate], tuple[object, ...]] = lambda one: ()
+
+    @property
+    def framework(self) -> bool:
+        """Whether it is planned in an environment where it is asked for."""
+        return self.place == "framework"
 
     @property
     def rank(self) -> tuple[int, bool]:
         """Where it stands among others when one after the other is told: frameworks, the host, what is compiled."""
         return (2 if self.beside else int(not self.framework), not self.default)
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The wishes that its candidates depend on."""
+        return tuple(key.name for key in self.keys)

@@ -11,16 +11,14 @@ from itertools import product
 
 from .answer import Answer, Conflict
 from .blame import Part, keep
-from .components import RULES
+from .components import RULES, component
 from .hosts import other_hosts
-from .interpreters import INTERPRETER, PYTHONS
 from .judge import Judge, Session
 from .model import FACTS, Problem, Slot, Solution
 from .nearest import Relaxed, relax
 from .rule import Rule
 from .search import solve
 from .slots import slots
-from .versions import version
 from .wording import advice_text, sentences
 
 
@@ -116,29 +114,10 @@ def unfillable(session: Session, problem: Problem) -> str:
 
 
 def _no_candidate(session: Session, problem: Problem, slot: Slot) -> str:
-    tag = problem.wishes.get("pytorch_index")
-    if slot.component == "pytorch" and tag:
-        never = session.tables.subjects["torch"]["never_existing_tags"]
-        free = session.candidates(problem.without_wishes("pytorch_index"), slot)
-        have = ", ".join(dict.fromkeys(one.variant for one in free)) or "none"
-        if tag in never:
-            return f"PyTorch never had an index {tag}; the builds are {have}"
-        return f"PyTorch {problem.wishes.get('pytorch', '')} has no build {tag}; its builds are {have}"
-    if slot.component == "python":
-        return _no_python(problem)
-    if slot.component == "driver" and problem.owner:
-        return f"{problem.owner.name} is in charge of the driver, which is {problem.owner.version}"
     wishes = ", ".join(f"{name} {wish}" for name, wish in sorted(problem.wishes.items()))
     host = f" for {problem.os['id']} {problem.os['version']}" if problem.os else ""
-    return f"there is no {slot.component}{host} with {wishes}"
-
-
-def _no_python(problem: Problem) -> str:
-    wish, path = problem.wishes.get("python"), problem.wishes.get(INTERPRETER, "")
-    if path.startswith("/"):
-        return f"{path} is not Python {wish}" if wish else f"{path} is no Python that environments are made with"
-    have = sorted(PYTHONS, key=version)
-    return f"environments are made with Python {have[0]} to {have[-1]}, not with {wish}"
+    told = component(slot.component).missing(session.tables, problem)
+    return told or f"there is no {slot.component}{host} with {wishes}"
 
 
 def reason_of(session: Session, problem: Problem, rule: Rule, rules: Sequence[Rule]) -> str:

@@ -5,36 +5,27 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, cast
 
-from ..preflight.problem import Problem as InputProblem
-from ..preflight.problem import ProblemError
 from ..preflight.scope import HERE
 from .boards import fabric_services
-from .components import ALONE, DEFAULT, FRAMEWORKS, component
+from .component import Component
+from .components import ALONE, COMPONENTS, DEFAULT, FRAMEWORKS, component
 from .components.driver.kernels import is_limited
 from .components.driver.owner import VENDOR, find_owner
 from .gpu_names import find_gpu
+from .input_error import InputError, nearest
 from .interpreters import AUTO, CONDA, INTERPRETER, interpreter_problem, version_of
-from .model import PLAIN, Environments, Gpu, Problem
+from .model import Environments, Gpu, Problem
 from .pci_ids import pci_id
+from .request_keys import KEYS
 from .rows import Arch, DistroRow, GpuRow
 from .tables import Tables
 from .versions import SpecError, check_spec, neighbours, starts_with
 
-REQUEST_KEYS = (
-    "driver", "driver_source", "kernel_modules", "cuda", "cudnn", "nccl", "pytorch", "pytorch_index",
-    "tensorflow", "horovod", "cupy", "python", "environments",
-)  # fmt: skip
-WORDS = {
-    "driver_source": ("auto", "nvidia", "distribution", "runfile", "vendor"),
-    "kernel_modules": ("auto", "open", "proprietary"),
-    "environments": ("one", "split"),
-}
 ARCHITECTURES: dict[str, Arch] = {
     "x86_64": "x86_64",
     "amd64": "x86_64",
@@ -43,22 +34,6 @@ ARCHITECTURES: dict[str, Arch] = {
     "sbsa": "aarch64",
 }
 OS_NAMES = {"redhat": "rhel", "alma": "almalinux", "rockylinux": "rocky", "oracle": "oraclelinux", "ol": "oraclelinux"}
-# Where each wish is looked up when nothing fits it: the slot and the column of its candidates.
-LOOKUPS = ("driver", "cuda", "cudnn", "nccl", "pytorch", "tensorflow", "horovod", "cupy")
-
-
-class InputError(ProblemError):
-    """Input nobody can work with."""
-
-    def __init__(self, code: str, subject: object = "", **detail: object):
-        super().__init__(InputProblem(code, str(subject), detail))
-
-
-def nearest(value: object, known: Iterable[object], count: int = 3) -> str:
-    """Return the known values that look most like this one."""
-    texts = [str(one) for one in known]
-    close = difflib.get_close_matches(str(value), texts, n=count, cutoff=0.3) or texts[-count:]
-    return ", ".join(close)
 
 
 def make_problem(tables: Tables, question: Mapping[str, Any]) -> Problem:
@@ -103,9 +78,9 @@ def _request(tables: Tables, question: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the profile and the user ask for, the user's word first; raise InputError for a key nobody knows."""
     request = {**_profile(tables, question.get("profile")), **(question.get("request") or {})}
     request = {name: value for name, value in request.items() if value is not None}
-    unknown = sorted(set(request) - set(REQUEST_KEYS))
+    unknown = sorted(set(request) - set(KEYS))
     if unknown:
-        raise InputError("unknown_request_key", unknown[0], nearest=nearest(unknown[0], REQUEST_KEYS, 1))
+        raise InputError("unknown_request_key", unknown[0], nearest=nearest(unknown[0], KEYS, 1))
     return request
 
 
@@ -127,9 +102,9 @@ def _frameworks(wishes: Iterable[str], excluded: Container[str]) -> tuple[str, .
 
 
 def _wish(name: str, value: Any) -> str:
-    if name in WORDS:
+    if KEYS[name].choices:
         return _word(name, value)
-    if name == "pytorch_index":
+    if KEYS[name].free:
         return str(value).strip()
     try:
         wish = check_spec(value)
@@ -139,8 +114,8 @@ def _wish(name: str, value: Any) -> str:
 
 
 def _word(name: str, value: str) -> str:
-    if value not in WORDS[name]:
-        raise InputError("wrong_word", name, value=value, choices=list(WORDS[name]))
+    if value not in KEYS[name].choices:
+        raise InputError("wrong_word", name, value=value, choices=list(KEYS[name].choices))
     return value
 
 
@@ -213,27 +188,24 @@ def _check_known(tables: Tables, problem: Problem) -> None:
     """Refuse a version that nobody published, and a driver that is not there: mistakes in writing, not conflicts."""
     if problem.owner and problem.has_driver and problem.owner.version is None:
         raise InputError("no_driver_left", problem.owner.name)
-    for name in LOOKUPS:
-        wish = problem.wishes.get(name)
-        if wish is None:
-            continue
-        free = replace(problem.without_wishes(*problem.wishes), owner=None)
-        asked = replace(free, wishes={name: wish}, accelerator="cuda")
-        made = component(name).candidates
-        if not made(tables, asked):
-            known = dict.fromkeys(one.version for one in made(tables, free) if not one.absent)
-            raise InputError("unknown_version", name, value=wish, nearest=_nearest_versions(wish, known))
-    _check_index(tables, problem.wishes.get("pytorch_index"))
+    for one in COMPONENTS:
+        wish = problem.wishes.get(one.name)
+        mistake = (_unknown_version(tables, problem, one, wish) if wish else None) or one.mistake(tables, problem)
+        if mistake:
+            raise mistake
+
+
+def _unknown_version(tables: Tables, problem: Problem, made: Component, wish: str) -> InputError | None:
+    """Return that no version of the tables fits a wish, with those next to it."""
+    free = replace(problem.without_wishes(*problem.wishes), owner=None)
+    asked = replace(free, wishes={made.name: wish}, accelerator="cuda")
+    if not made.published or made.candidates(tables, asked):
+        return None
+    known = dict.fromkeys(one.version for one in made.candidates(tables, free) if not one.absent)
+    return InputError("unknown_version", made.name, value=wish, nearest=_nearest_versions(wish, known))
 
 
 def _nearest_versions(wish: str, known: Iterable[str]) -> str:
     """Return the known versions next to the one that a wish, maybe a range, names first."""
     named = re.search(r"\d+(\.\d+)*", wish)
     return ", ".join(neighbours(named[0], known)) if named else nearest(wish, known)
-
-
-def _check_index(tables: Tables, tag: str | None) -> None:
-    never = tables.subjects["torch"]["never_existing_tags"]
-    known = dict.fromkeys(build["tag"] for row in tables.rows("torch") for build in row["builds"])
-    if tag and tag != PLAIN and tag not in known and tag not in never:
-        raise InputError("unknown_version", "pytorch_index", value=tag, nearest=nearest(tag, [*known, PLAIN]))

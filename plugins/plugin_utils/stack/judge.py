@@ -101,7 +101,7 @@ class Session:
 
     def _interned(self, one: AnyCandidate) -> AnyCandidate:
         """Return the candidate that was made before of the same row, so that what was said of it holds for this one."""
-        key = (one.component, one.version, one.variant, *_details(one))
+        key = (one.component, one.version, one.variant, *component(one.component).identity(one))
         return self._same.setdefault(key, one)
 
     def facts(self, problem: Problem) -> dict[Kind, list[AnyCandidate]]:
@@ -137,14 +137,6 @@ class Session:
             good = (not any(clause.reason(one) for clause in clauses) for one in pool)
             self._alone[key] = sum(1 << place for place, fine in enumerate(good) if fine)
         return self._alone[key]
-
-
-def _details(one: AnyCandidate) -> tuple[object, ...]:
-    """Return what tells candidates of one version and variant apart."""
-    row = one.row if one.component in ("driver", "pytorch", "python") and not one.absent else {}
-    archive, suite = row.get("archive") or {}, row.get("suite") or {}
-    driver = (archive.get("id"), archive.get("version"), suite.get("suite"), row.get("moves"), row.get("known"))
-    return (*driver, row.get("plain"), row.get("path"))
 
 
 def _generation(one: AnyCandidate) -> str:

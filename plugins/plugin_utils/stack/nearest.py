@@ -8,23 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from .components import ALONE, DEFAULT, FRAMEWORKS, component
-from .interpreters import INTERPRETER
+from .components import ALONE, DEFAULT, FRAMEWORKS, component, key_of
 from .judge import Session
 from .model import AnyCandidate, Problem, Solution
 from .search import Wanted, solve
 from .slots import slots
-from .solution import on_host
 from .tables import Tables
 from .versions import version
 
-# What the wishes are about; a wish of another name is about the component of that name.
-SLOTS = {
-    "driver_source": "driver", "kernel_modules": "driver", "pytorch_index": "pytorch", INTERPRETER: "python",
-}  # fmt: skip
-# Columns of a build of PyTorch without which nobody can say that it can be installed and runs.
-NEEDED = {"tag", "sass", "cuda"}
-Key = Callable[[AnyCandidate], "tuple[int, ...] | None"]
+Cost = Callable[[AnyCandidate], "tuple[int, ...] | None"]
 
 
 @dataclass(frozen=True)
@@ -51,7 +43,7 @@ def relax(session: Session, problem: Problem, names: Iterable[str], left_out: It
 
 def _loosened(problem: Problem, names: Sequence[str], left_out: Sequence[str]) -> Iterable[Problem]:
     """Yield the problem without these wishes and components; what is compiled for others is nothing alone."""
-    gone = {*names, *left_out, *_other_wishes(left_out)}
+    gone = {*names, *left_out, *other_wishes(left_out)}
     left = problem.without_wishes(*gone)
     if "environments" in names:
         left = replace(left, environments="split")
@@ -62,12 +54,12 @@ def _loosened(problem: Problem, names: Sequence[str], left_out: Sequence[str]) -
         yield replace(left, frameworks=frameworks)
 
 
-def _other_wishes(left_out: Iterable[str]) -> list[str]:
+def other_wishes(left_out: Iterable[str]) -> list[str]:
     """Return the wishes about these frameworks beside the one for their version."""
     return [name for one in left_out if one in FRAMEWORKS for name in component(one).reads if name != one]
 
 
-def _attempts(session: Session, loose: Problem, keys: dict[str, Key], names: Sequence[str]) -> Iterable[Wanted]:
+def _attempts(session: Session, loose: Problem, keys: dict[str, Cost], names: Sequence[str]) -> Iterable[Wanted]:
     """Yield the orders to look for a solution in; one wish for Python is a wish for every environment's."""
     mine = [slot for slot in slots(loose) if slot.component in keys]
     pythons = [slot for slot in mine if slot.component == "python"]
@@ -78,25 +70,25 @@ def _attempts(session: Session, loose: Problem, keys: dict[str, Key], names: Seq
     pool = [one for one in session.candidates(loose, pythons[0]) if key(one) is not None]
     for chosen in sorted(pool, key=lambda one: key(one) or ()):
         others = [(slot, keys[slot.component]) for slot in mine if slot not in pythons]
-        wishes = [name for name in names if SLOTS.get(name, name) == "python"]
+        wishes = [name for name in names if name in component("python").reads]
         yield [*others, *((slot, _only(chosen, wishes)) for slot in pythons)]
 
 
-def _only(chosen: AnyCandidate, names: Sequence[str]) -> Key:
+def _only(chosen: AnyCandidate, names: Sequence[str]) -> Cost:
     """Return a key that allows what has the same values for these wishes alone."""
     return lambda one: (0,) if all(shown(one, name) == shown(chosen, name) for name in names) else None
 
 
-def _keys(session: Session, problem: Problem, loose: Problem, names: Sequence[str]) -> dict[str, Key]:
+def _keys(session: Session, problem: Problem, loose: Problem, names: Sequence[str]) -> dict[str, Cost]:
     """Return what the candidates of each component are sorted by: their distance from the wishes."""
     by_component: dict[str, list[Callable[[AnyCandidate], int]]] = {}
     for name in names:
-        component = SLOTS.get(name, name)
-        by_component.setdefault(component, []).append(_distance(session, problem, loose, name, component))
+        about = _about(name)
+        by_component.setdefault(about, []).append(_distance(session, problem, loose, name, about))
     return {component: _key(session.tables, loose, distances) for component, distances in by_component.items()}
 
 
-def _key(tables: Tables, problem: Problem, distances: Sequence[Callable[[AnyCandidate], int]]) -> Key:
+def _key(tables: Tables, problem: Problem, distances: Sequence[Callable[[AnyCandidate], int]]) -> Cost:
     return lambda one: (sum(far(one) for far in distances),) if _can_be_installed(tables, problem, one) else None
 
 
@@ -105,38 +97,23 @@ def _distance(
 ) -> Callable[[AnyCandidate], int]:
     """Return how many known versions lie between a candidate and what was wished for; 0 for wishes that are words."""
     slot = next((slot for slot in slots(loose) if slot.component == component), None)
-    if slot is None or name in ("driver_source", "kernel_modules", INTERPRETER):
+    order = key_of(name)[1].order
+    if slot is None or order is None:
         return lambda one: 0
     only = replace(loose, wishes={**loose.wishes, name: problem.wishes[name]}, permitted_build=problem.permitted_build)
-    asked = {_order(one, name) for one in session.candidates(only, slot) if not one.absent}
-    free = {_order(one, name) for one in session.candidates(loose, slot) if not one.absent}
+    asked = {order(one) for one in session.candidates(only, slot) if not one.absent}
+    free = {order(one) for one in session.candidates(loose, slot) if not one.absent}
     places = {order: place for place, order in enumerate(sorted(asked | free))}
     aims = [places[order] for order in asked]
     far = {order: min((abs(place - aim) for aim in aims), default=0) for order, place in places.items()}
-    return lambda one: far[_order(one, name)]
-
-
-def _order(one: AnyCandidate, name: str) -> tuple[object, ...]:
-    """Return where a candidate stands among those of its component."""
-    if name == "pytorch_index":
-        return (version(one.row.get("cuda") or "0"),)
-    if name == "driver":
-        return (one.row["branch"]["branch"],)
-    return (version(one.version),)
+    return lambda one: far[order(one)]
 
 
 def _can_be_installed(tables: Tables, problem: Problem, one: AnyCandidate) -> bool:
     """Return whether a candidate was seen where the host would get it from, unless nobody looked there."""
     if one.absent or (one.component in FRAMEWORKS and version(one.version).is_devrelease):
         return False
-    if one.component == "pytorch":
-        return not NEEDED & set(one.row.get("unverified", ()))
-    if one.component == "driver":
-        return one.row.get("known") is not False and "." in one.version
-    if one.component in ("cudnn", "nccl") and problem.os:
-        slug, rows = problem.os["repository"], tables.rows("nccl") if one.component == "nccl" else tables.rows("cudnn")
-        return slug in one.row["repositories"] or not any(slug in row["repositories"] for row in rows)
-    return True
+    return component(one.component).installable(tables, problem, one)
 
 
 def _proved(
@@ -144,7 +121,7 @@ def _proved(
     problem: Problem,
     loose: Problem,
     solution: Solution,
-    keys: dict[str, Key],
+    keys: dict[str, Cost],
     names: Sequence[str],
     left_out: Sequence[str],
 ) -> Relaxed | None:
@@ -152,7 +129,7 @@ def _proved(
     changes: dict[str, str | None] = {name: instead(solution, name) for name in names if name != "environments"}
     planned = {slot.component for slot in solution}
     if any(
-        SLOTS.get(name, name) in planned if value is None else value == problem.wishes.get(name)
+        _about(name) in planned if value is None else value == problem.wishes.get(name)
         for name, value in changes.items()
     ):
         return None
@@ -171,7 +148,7 @@ def _proved(
 def _gone(problem: Problem, asked: Problem, left_out: Sequence[str]) -> Iterable[str]:
     """Return the wishes to give up with these components; where no framework is left, PyTorch has to be refused by name."""
     yield from left_out
-    yield from (name for name in _other_wishes(left_out) if name in problem.wishes)
+    yield from (name for name in other_wishes(left_out) if name in problem.wishes)
     if left_out and needs_no_pytorch(asked):
         yield DEFAULT
 
@@ -183,18 +160,16 @@ def needs_no_pytorch(problem: Problem) -> bool:
 
 def instead(solution: Solution, name: str) -> str | None:
     """Return what a solution has for a wish; None where it has nothing, or not the same in every environment."""
-    driver = on_host(solution).get("driver")
-    if driver and name == "kernel_modules":
-        return str(driver.row["kernel_modules"])
-    if driver and name == "driver_source":
-        return str(driver.row["source"])
-    component = SLOTS.get(name, name)
-    values = {shown(one, name) for slot, one in solution.items() if slot.component == component and not one.absent}
+    about = _about(name)
+    values = {shown(one, name) for slot, one in solution.items() if slot.component == about and not one.absent}
     return values.pop() if len(values) == 1 else None
+
+
+def _about(name: str) -> str:
+    """Return the component that a wish is about."""
+    return key_of(name)[0].name
 
 
 def shown(one: AnyCandidate, name: str) -> str:
     """Return how a candidate is asked for by a wish."""
-    if name == "driver":
-        return str(one.row["branch"]["branch"])
-    return one.variant if name in ("pytorch_index", INTERPRETER) else one.version
+    return key_of(name)[1].shown(one)

@@ -39,3 +39,11 @@ def repository_warnings(problem: Problem, one: Library) -> list[str]:
     return [
         f"{one.component} {one.version} ({one.variant}) was not seen in the repository {slug}, only in {', '.join(one.row['repositories']) or 'others'}"
     ]
+
+
+def is_in_repository(rows: Sequence[LibraryRow], problem: Problem, one: Library) -> bool:
+    """Return whether a library was seen in the host's repository, unless nobody looked there."""
+    if not problem.os:
+        return True
+    slug = problem.os["repository"]
+    return slug in one.row["repositories"] or not any(slug in row["repositories"] for row in rows)

@@ -27,8 +27,10 @@ def environment_names(problem: Problem) -> list[str]:
 
 def slots(problem: Problem) -> list[Slot]:
     """Return every slot of a problem, in the order they are decided."""
-    found = [Slot("driver")] if problem.has_driver else []
-    found += [Slot(name, environment_of(problem, name)) for name in problem.frameworks]
-    found += [Slot("python", name) for name in environment_names(problem)]
-    found += [Slot(one.name) for one in COMPONENTS if not one.framework and one.name not in ("driver", "python")]
+    found = [Slot(name, environment_of(problem, name)) for name in problem.frameworks]
+    for one in COMPONENTS:
+        if one.place == "host" and (problem.has_driver or one.name != "driver"):
+            found.append(Slot(one.name))
+        if one.place == "environment":
+            found += [Slot(one.name, name) for name in environment_names(problem)]
     return sorted(found, key=lambda slot: (place(slot.component), slot.environment))

@@ -17,7 +17,7 @@ from .interpreters import INTERPRETER
 from .judge import Session
 from .libraries import Version
 from .model import Problem, Solution
-from .nearest import Relaxed, needs_no_pytorch, relax
+from .nearest import Relaxed, needs_no_pytorch, other_wishes, relax
 from .search import solve
 from .versions import version
 
@@ -70,7 +70,7 @@ def _loose(problem: Problem) -> list[Option]:
     found = [(name, False) for name in wishes if problem.wishes[name] != "latest"]
     if problem.environments == "one" and len(problem.frameworks) > 1:
         found.append(("environments", False))
-    wishes += ["pytorch"] if "pytorch_index" in wishes and "pytorch" not in wishes else []
+    wishes += [name for name in FRAMEWORKS if name not in wishes and set(other_wishes([name])) & set(wishes)]
     return found + [(name, True) for name in wishes if name in OPTIONAL]
 
 
@@ -80,10 +80,10 @@ def _options(problem: Problem, conflicts: Iterable[set[str]], dropped: int, coun
         names = {name for name, _gone in options}
         if len(names) < count or sum(gone for _name, gone in options) != dropped:
             continue
-        if ("pytorch", True) in options:
-            if ("pytorch_index", False) in options:
-                continue
-            names.add("pytorch_index")
+        beside = set(other_wishes(name for name, gone in options if gone))
+        if beside & {name for name, gone in options if not gone}:
+            continue
+        names |= beside
         if all(names & conflict for conflict in conflicts):
             yield options
 

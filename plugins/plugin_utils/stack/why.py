@@ -11,13 +11,13 @@ from typing import Any, TypedDict
 
 from .advice import reasons
 from .blame import blamed, keep
-from .components import COMPONENTS
+from .components import COMPONENTS, component
 from .explain import refusal
-from .inputs import InputError, make_problem
+from .input_error import InputError
+from .inputs import make_problem
 from .judge import Session, session_for
 from .libraries import Version
 from .model import AnyCandidate, Problem, Slot, Solution
-from .nearest import NEEDED, shown
 from .search import solve
 from .tables import Tables
 from .versions import version
@@ -44,27 +44,27 @@ class Explanation(TypedDict):
     rejected: list[Rejected]
 
 
-def explanation(tables: Tables, question: Mapping[str, Any], component: str) -> Explanation | None:
+def explanation(tables: Tables, question: Mapping[str, Any], name: str) -> Explanation | None:
     """Return why a question gets its version of a component; None where it gets no stack.
 
     Raise InputError for a component that no stack has.
     """
     known = [one.name for one in COMPONENTS]
-    if component not in known:
-        raise InputError("wrong_word", "explain", value=component, choices=known)
+    if name not in known:
+        raise InputError("wrong_word", "explain", value=name, choices=known)
     session, problem = session_for(tables), make_problem(tables, question)
     solution = solve(session, problem)
     if solution is None:
         return None
-    slot = next((slot for slot, one in solution.items() if slot.component == component and not one.absent), None)
+    slot = next((slot for slot, one in solution.items() if slot.component == name and not one.absent), None)
     texts = {one["component"]: one["text"] for one in reasons(tables, problem, solution)}
     if slot is None:
-        return {"component": component, "version": None, "because": "nothing asks for it", "rejected": []}
+        return {"component": name, "version": None, "because": "nothing asks for it", "rejected": []}
     chosen = solution[slot]
     return {
-        "component": component,
+        "component": name,
         "version": str(chosen).partition(" ")[2],
-        "because": texts.get(component, ""),
+        "because": texts.get(name, ""),
         "rejected": [_rejected(session, problem, one, solution) for one in _next(session, problem, slot, chosen)],
     }
 
@@ -84,13 +84,14 @@ def _age(one: AnyCandidate) -> Version:
 
 def _asks(one: AnyCandidate) -> dict[str, str]:
     """Return the wishes that ask for a candidate."""
-    wishes: dict[str, str] = {str(one.component): shown(one, one.component)}
-    return {**wishes, "pytorch_index": one.variant} if one.component == "pytorch" else wishes
+    keys = component(one.component).keys
+    return {key.name: key.shown(one) for key in keys if key.name == one.component or key.exact}
 
 
 def _label(one: AnyCandidate) -> str:
     """Return how a candidate is told from others: a driver by its branch, PyTorch by release and build."""
-    return f"{one.version} ({one.variant})" if one.component == "pytorch" else shown(one, one.component)
+    name, *more = _asks(one).values()
+    return f"{name} ({', '.join(more)})" if more else name
 
 
 def _rejected(session: Session, problem: Problem, one: AnyCandidate, solution: Solution) -> Rejected:
@@ -117,7 +118,7 @@ def _preferred(problem: Problem, one: AnyCandidate, solution: Solution, other: S
     wishes = [f"{name} {problem.wishes[name]}" for name in _asks(one) if name in problem.wishes]
     if wishes:
         return f"it fits, and {listed(wishes)} was asked for"
-    if one.component == "pytorch" and NEEDED & set(one.row.get("unverified", ())):
+    if not component(one.component).verified(one):
         return "it fits as far as is known, and nobody has verified its wheels"
     changed = [(solution[slot], other[slot]) for slot in solution if str(solution[slot]) != str(other[slot])]
     if changed and changed[0][0].component != one.component:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from ..component import Component
+from ..keys import Key
 from ..rule import Rule
 from .cuda import CUDA
 from .cudnn import CUDNN
@@ -19,11 +20,13 @@ from .tensorflow import TENSORFLOW
 
 COMPONENTS: tuple[Component, ...] = (DRIVER, HOROVOD, TENSORFLOW, PYTORCH, CUPY, PYTHON, CUDA, CUDNN, NCCL)
 _BY_NAME = {component.name: component for component in COMPONENTS}
-_TOLD = sorted(COMPONENTS, key=lambda component: component.rank)
-RULES: tuple[Rule, ...] = tuple(rule for component in _TOLD for rule in component.rules)
+_BY_WISH = {key.name: (component, key) for component in COMPONENTS for key in component.keys}
+# The same, in the order they are told to people.
+TOLD = sorted(COMPONENTS, key=lambda component: component.rank)
+RULES: tuple[Rule, ...] = tuple(rule for component in TOLD for rule in component.rules)
 # The names of the frameworks, the default first, and those of what lives in environments of its own.
-FRAMEWORKS = tuple(component.name for component in _TOLD if component.framework)
-ALONE = tuple(component.name for component in _TOLD if component.framework and not component.beside)
+FRAMEWORKS = tuple(component.name for component in TOLD if component.framework)
+ALONE = tuple(component.name for component in TOLD if component.framework and not component.beside)
 DEFAULT = FRAMEWORKS[0]
 # What a stack can be without.
 OPTIONAL = frozenset(component.name for component in COMPONENTS if not component.required)
@@ -32,6 +35,11 @@ OPTIONAL = frozenset(component.name for component in COMPONENTS if not component
 def component(name: str) -> Component:
     """Return the component of this name; raise KeyError where there is none."""
     return _BY_NAME[name]
+
+
+def key_of(wish: str) -> tuple[Component, Key]:
+    """Return the component that a wish is about, and the wish; raise KeyError where there is none."""
+    return _BY_WISH[wish]
 
 
 def place(name: str) -> int:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from ..component import Component
 from ..facts import GpuModel, System
+from ..keys import Key
 from ..model import NONE, Candidate, Problem
 from ..rows import CudaRow
 from ..rule import Context, Rules
@@ -73,10 +74,19 @@ def cuda_os(context: Context, cuda: Toolkit, os: System) -> str | None:
     return None
 
 
+KEY = Key(
+    name="cuda",
+    docs=("CUDA toolkit on the host; frameworks that bring their own libraries need none.",),
+    sample='"12.4"',
+    comment="only what builds against CUDA needs a toolkit on the host; PyTorch's wheels do not",
+)
+
+
 CUDA = Component(
     name="cuda",
     form=Toolkit,
-    reads=("cuda",),
+    keys=(KEY,),
+    place="host",
     candidates=_cuda,
     rules=rule,
     system=("cuda_first",),

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from ..component import Component
 from ..facts import GpuModel
+from ..keys import Key
 from ..model import Candidate, Problem
-from ..repository_libraries import Library, packaged, repository_warnings
+from ..repository_libraries import Library, is_in_repository, packaged, repository_warnings
 from ..rows import CudnnRow
 from ..rule import Context, Rules
 from ..tables import Tables
@@ -46,10 +47,19 @@ def cudnn_gpu(context: Context, cudnn: Cudnn, gpu: GpuModel) -> str | None:
     return None
 
 
+KEY = Key(
+    name="cudnn",
+    docs=("cuDNN as a system library.",),
+    sample='"8.9"',
+)
+
+
 CUDNN = Component(
     name="cudnn",
     form=Cudnn,
-    reads=("cudnn",),
+    keys=(KEY,),
+    place="host",
+    installable=lambda tables, problem, one: is_in_repository(tables.rows("cudnn"), problem, one),
     candidates=_cudnn,
     rules=rule,
     warnings=repository_warnings,

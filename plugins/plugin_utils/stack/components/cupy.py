@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from ..component import Beside, Component
 from ..facts import GpuModel, Machine
+from ..keys import Key
 from ..libraries import SpecifierSet
 from ..model import Candidate, Problem
 from ..rows import CupyRow
@@ -109,12 +110,15 @@ def _unknowns(problem: Problem, cupy: Cupy, beside: Beside) -> Iterator[str]:
         yield f"the {listed(texts)} GPU generation that CuPy {cupy.version} supports"
 
 
+KEY = Key(name="cupy", docs=("CuPy.",), sample="latest")
+
+
 CUPY = Component(
     name="cupy",
     form=Cupy,
-    reads=("cupy",),
+    keys=(KEY,),
+    place="framework",
     candidates=_cupy,
     rules=rule,
     unknowns=_unknowns,
-    framework=True,
 )

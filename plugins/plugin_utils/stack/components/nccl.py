@@ -6,8 +6,9 @@
 from __future__ import annotations
 
 from ..component import Component
+from ..keys import Key
 from ..model import Problem
-from ..repository_libraries import Library, packaged, repository_warnings
+from ..repository_libraries import Library, is_in_repository, packaged, repository_warnings
 from ..rule import Context, Rules
 from ..tables import Tables
 from ..versions import at_least, major, minor
@@ -33,10 +34,19 @@ def nccl_cuda(context: Context, nccl: Library, cuda: Toolkit) -> str | None:
     return None
 
 
+KEY = Key(
+    name="nccl",
+    docs=("NCCL as a system library.",),
+    sample="latest",
+)
+
+
 NCCL = Component(
     name="nccl",
     form=Library,
-    reads=("nccl",),
+    keys=(KEY,),
+    place="host",
+    installable=lambda tables, problem, one: is_in_repository(tables.rows("nccl"), problem, one),
     candidates=_nccl,
     rules=rule,
     warnings=repository_warnings,

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from ..component import Component
 from ..facts import AnsibleCore, System
-from ..interpreters import INTERPRETER, PythonChoice, choices, offered
+from ..interpreters import INTERPRETER, PYTHONS, PythonChoice, choices, offered
+from ..keys import Key, variant_of
 from ..model import Candidate, Problem
 from ..rule import Context, Rules
 from ..tables import Tables
-from ..versions import at_least, matches, minor
+from ..versions import at_least, matches, minor, version
 
 Python = Candidate[PythonChoice]
 rule = Rules()
@@ -64,10 +65,28 @@ def _reason(tables: Tables, problem: Problem, one: Python) -> str:
     return f"no wheels for the distribution's Python {offered(os)}; {where}" if short else where
 
 
+KEYS = (
+    Key(name="python", docs=("Python of the environments.",), sample='"3.10"'),
+    Key(name=INTERPRETER, request=False, shown=variant_of, order=None),
+)
+
+
+def _missing(tables: Tables, problem: Problem) -> str | None:
+    wish, path = problem.wishes.get("python"), problem.wishes.get(INTERPRETER, "")
+    if path.startswith("/"):
+        return f"{path} is not Python {wish}" if wish else f"{path} is no Python that environments are made with"
+    have = sorted(PYTHONS, key=version)
+    return f"environments are made with Python {have[0]} to {have[-1]}, not with {wish}"
+
+
 PYTHON = Component(
     name="python",
     form=Python,
-    reads=("python", INTERPRETER),
+    keys=KEYS,
+    place="environment",
+    published=False,
+    missing=_missing,
+    identity=lambda one: (one.row.get("path"),),
     candidates=_pythons,
     rules=rule,
     reason=_reason,

@@ -9,6 +9,8 @@ from collections.abc import Iterator
 
 from ..component import Beside, Component
 from ..facts import GpuModel, Machine, System
+from ..input_error import InputError, nearest
+from ..keys import Key, variant_of
 from ..model import PLAIN, Candidate, Problem
 from ..rows import TorchBuild, TorchRow
 from ..rule import Context, Rules
@@ -18,6 +20,8 @@ from ..wheels import glibc_reason, reach, too_early
 from .driver.row import Driver
 from .python import Python
 
+# Columns of a build without which nobody can say that it can be installed and runs.
+NEEDED = {"tag", "sass", "cuda"}
 rule = Rules()
 
 
@@ -47,7 +51,7 @@ def _torch(tables: Tables, problem: Problem) -> list[Torch]:
 
 def _torch_preference(one: Torch) -> tuple[bool, tuple[int, ...], bool, tuple[int, ...]]:
     """Verified first, then newest, then the build the release itself prefers, then the newest CUDA."""
-    doubtful = bool({"tag", "sass", "cuda"} & set(one.row.get("unverified", ())))
+    doubtful = not _is_verified(one)
     release = tuple(-part for part in version(one.version).release)
     cuda = tuple(-part for part in version(one.row.get("cuda") or "0").release)
     return (doubtful, release, not one.row.get("default", False), cuda)
@@ -146,15 +150,68 @@ def _unknowns(problem: Problem, torch: Torch, beside: Beside) -> Iterator[str]:
         yield f"the GPUs that {name} holds code for"
 
 
+KEYS = (
+    Key(
+        name="pytorch",
+        docs=("PyTorch; V(none) leaves it out.",),
+        sample='">=2.4,<2.9"',
+        comment="none leaves it out",
+    ),
+    Key(
+        name="pytorch_index",
+        docs=(
+            "Build of PyTorch by the name of its wheel index, such as V(cu126) or V(cpu).",
+            "V(pypi) is the build that the general package index itself has, for sites with a mirror of that index only.",
+        ),
+        sample="cu126",
+        comment="cpu; pypi for the build that the general package index has",
+        free=True,
+        shown=variant_of,
+        order=lambda one: (version(one.row.get("cuda") or "0"),),
+        exact=True,
+    ),
+)
+
+
+def _is_verified(one: Torch) -> bool:
+    return not NEEDED & set(one.row.get("unverified", ()))
+
+
+def _mistake(tables: Tables, problem: Problem) -> InputError | None:
+    """Return that there is no such build."""
+    tag, never = problem.wishes.get("pytorch_index"), tables.subjects["torch"]["never_existing_tags"]
+    known = dict.fromkeys(build["tag"] for row in tables.rows("torch") for build in row["builds"])
+    if tag and tag != PLAIN and tag not in known and tag not in never:
+        return InputError("unknown_version", "pytorch_index", value=tag, nearest=nearest(tag, [*known, PLAIN]))
+    return None
+
+
+def _missing(tables: Tables, problem: Problem) -> str | None:
+    """Return which builds there are instead."""
+    tag, never = problem.wishes.get("pytorch_index"), tables.subjects["torch"]["never_existing_tags"]
+    if not tag:
+        return None
+    free = _torch(tables, problem.without_wishes("pytorch_index"))
+    have = ", ".join(dict.fromkeys(one.variant for one in free)) or "none"
+    if tag in never:
+        return f"PyTorch never had an index {tag}; the builds are {have}"
+    return f"PyTorch {problem.wishes.get('pytorch', '')} has no build {tag}; its builds are {have}"
+
+
 PYTORCH = Component(
     name="pytorch",
     form=Torch,
-    reads=("pytorch", "pytorch_index"),
+    keys=KEYS,
+    place="framework",
+    installable=lambda tables, problem, one: _is_verified(one),
+    verified=_is_verified,
+    missing=_missing,
+    mistake=_mistake,
+    identity=lambda one: (one.row.get("plain"),),
     candidates=_torch,
     rules=rule,
+    default=True,
     reason=_reason,
     unknowns=_unknowns,
     system=("glibc",),
-    framework=True,
-    default=True,
 )

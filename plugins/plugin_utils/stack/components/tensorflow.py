@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 
 from ..component import Beside, Component
 from ..facts import GpuModel, Machine, System
+from ..keys import Key
 from ..libraries import SpecifierSet
 from ..model import Candidate, Problem
 from ..rows import TensorflowRow
@@ -197,15 +198,18 @@ def _unknown_libraries(torch: Torch, tensorflow: Tensorflow) -> Iterator[str]:
         yield f"the {listed(texts)} of {name}, which TensorFlow {tensorflow.version} limits"
 
 
+KEY = Key(name="tensorflow", docs=("TensorFlow.",), sample='"2.12.0"')
+
+
 TENSORFLOW = Component(
     name="tensorflow",
     form=Tensorflow,
-    reads=("tensorflow",),
+    keys=(KEY,),
+    place="framework",
     candidates=_tensorflow,
     rules=rule,
     reason=_reason,
     unknowns=_unknowns,
     system=("glibc",),
     uses=("cuda", "cudnn"),
-    framework=True,
 )

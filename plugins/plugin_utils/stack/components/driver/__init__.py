@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...component import Beside, Component
+from ...keys import Key
 from ...model import Problem
 from ...rows import Source
 from ...tables import Tables
@@ -62,10 +63,65 @@ def _unknowns(problem: Problem, driver: Driver, beside: Beside) -> Iterator[str]
         yield f"how long NVIDIA supports driver branch {branch['branch']}"
 
 
+def _branch(one: Driver) -> str:
+    return str(one.row["branch"]["branch"])
+
+
+KEYS = (
+    Key(
+        name="driver",
+        docs=("Branch or version of the driver, such as V(535) or V(535.309.01).",),
+        sample='"535"',
+        comment="branch or full version",
+        shown=_branch,
+        order=lambda one: (one.row["branch"]["branch"],),
+    ),
+    Key(
+        name="driver_source",
+        docs=("Where the driver comes from. V(vendor) leaves it to whoever installed it.",),
+        sample="auto",
+        comment="nvidia | distribution | runfile",
+        choices=("auto", "nvidia", "distribution", "runfile", "vendor"),
+        shown=lambda one: str(one.row["source"]),
+        order=None,
+    ),
+    Key(
+        name="kernel_modules",
+        docs=("Flavour of the kernel modules.",),
+        sample="auto",
+        comment="open | proprietary",
+        choices=("auto", "open", "proprietary"),
+        shown=lambda one: str(one.row["kernel_modules"]),
+        order=None,
+    ),
+)
+
+
+def _is_known(tables: Tables, problem: Problem, one: Driver) -> bool:
+    return one.row.get("known") is not False and "." in one.version
+
+
+def _missing(tables: Tables, problem: Problem) -> str | None:
+    return (
+        f"{problem.owner.name} is in charge of the driver, which is {problem.owner.version}" if problem.owner else None
+    )
+
+
+def _identity(one: Driver) -> tuple[object, ...]:
+    row, told = one.row, (one.row.get("moves"), one.row.get("known"))
+    if "archive" not in row:
+        return told
+    return (row["archive"]["id"], row["archive"]["version"], row["suite"]["suite"], *told)
+
+
 DRIVER = Component(
     name="driver",
     form=Driver,
-    reads=("driver", "driver_source", "kernel_modules"),
+    keys=KEYS,
+    place="host",
+    installable=_is_known,
+    missing=_missing,
+    identity=_identity,
     candidates=drivers,
     reason=_reason,
     warnings=_warnings,

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from ...component import Component
+from ...keys import Key
 from ...model import Candidate, Problem
 from ...rows import Accelerator
 from ...tables import Tables
@@ -27,14 +28,17 @@ def _horovod(tables: Tables, problem: Problem) -> list[Horovod]:
     ]
 
 
+KEY = Key(name="horovod", docs=("Horovod.",), sample='"0.28.1"')
+
+
 HOROVOD = Component(
     name="horovod",
     form=Horovod,
-    reads=("horovod",),
+    keys=(KEY,),
+    place="framework",
     candidates=_horovod,
     rules=rule,
     system=("gcc",),
     uses=("cuda", "nccl"),
-    framework=True,
     beside=("pytorch", "tensorflow"),
 )

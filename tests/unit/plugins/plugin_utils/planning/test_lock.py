@@ -12,7 +12,7 @@ import yaml
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.planning import lock
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.planning.decide import decide
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.preflight.text import describe
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.inputs import InputError
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.input_error import InputError
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.resolve import resolve
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.tables import Tables, load
 

@@ -15,7 +15,7 @@ from ansible_collections.allreduce.gpu.plugins.plugin_utils.planning.decide impo
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.planning.plan import plan, planned_stack
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.planning.questions import question_from_facts
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.preflight.text import describe
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.inputs import InputError
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.input_error import InputError
 
 DESCRIBED = {"gpu_stack_host": {"os": "ubuntu 22.04", "gpus": ["A40"]}, "gpu_stack_request": {"driver": "580"}}
 MEASURED = {

@@ -5,6 +5,7 @@
 
 import inspect
 import re
+from pathlib import Path
 
 import pytest
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.planning import decide, lock, plan
@@ -67,7 +68,8 @@ def test_the_same_problem_is_told_once():
 
 def test_every_problem_of_a_request_and_of_a_lock_has_a_sentence():
     """Their codes stand where they are raised."""
-    sources = [inspect.getsource(module) for module in (inputs, plan, lock, decide, sources_of_report, writing)]
+    sources = [inspect.getsource(module) for module in (plan, lock, decide, sources_of_report, writing)]
+    sources += [path.read_text(encoding="utf-8") for path in Path(inputs.__file__).parent.rglob("*.py")]
     found = set(re.findall(r'(?:InputError\(|Problem\(|_failed\()"(\w+)"', "".join(sources)))
     assert {
         "unknown_gpu",

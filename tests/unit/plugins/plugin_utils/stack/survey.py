@@ -17,7 +17,8 @@ HERE = Path(__file__).resolve()
 sys.path[:0] = [str(HERE.parents[5] / ".collections"), str(HERE.parent)]
 
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack import blame  # noqa: E402 (found through the line above)
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.inputs import InputError, make_problem  # noqa: E402
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.input_error import InputError  # noqa: E402
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.inputs import make_problem  # noqa: E402
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.judge import session_for  # noqa: E402
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.resolve import resolve  # noqa: E402
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.search import solve  # noqa: E402

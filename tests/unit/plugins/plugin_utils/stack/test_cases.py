@@ -11,7 +11,7 @@ import pytest
 import yaml
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.preflight.text import describe_all
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.components import RULES
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.inputs import InputError
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.input_error import InputError
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.resolve import resolve
 
 CASES = yaml.safe_load((Path(__file__).parent / "cases.yml").read_text(encoding="utf-8"))

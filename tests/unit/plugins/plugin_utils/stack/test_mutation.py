@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 import yaml
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.components import RULES
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.inputs import InputError, make_problem
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.input_error import InputError
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.inputs import make_problem
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.judge import Session
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.result import build_stack
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.search import solve

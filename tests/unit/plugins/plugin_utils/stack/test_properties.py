@@ -9,7 +9,8 @@ import sys
 from pathlib import Path
 
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack import blame
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.inputs import InputError, make_problem
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.input_error import InputError
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.inputs import make_problem
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.judge import Session
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.resolve import resolve
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.search import solve

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import pytest
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.inputs import InputError
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.input_error import InputError
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.resolve import resolve
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.tables import load
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.why import explanation, explanation_lines

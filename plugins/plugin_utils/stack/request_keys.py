@@ -1,0 +1,25 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The keys of a request: the wishes about every component, and how environments are shared."""
+
+from __future__ import annotations
+
+from .components import TOLD
+from .keys import Key
+
+ENVIRONMENTS = Key(
+    name="environments",
+    docs=("One environment for all frameworks, or one for each.",),
+    sample="one",
+    comment="split: one environment per framework",
+    choices=("one", "split"),
+)
+# In the order they are documented: the host, frameworks, and what all of them share.
+KEYS: dict[str, Key] = {
+    key.name: key
+    for place in ("host", "framework", "environment")
+    for one in TOLD
+    for key in one.keys
+    if one.place == place and key.request
+} | {ENVIRONMENTS.name: ENVIRONMENTS}
