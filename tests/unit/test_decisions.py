@@ -66,7 +66,6 @@ ALLOWED = {
     "plugins/plugin_utils/packages/causes.py": "what apt, dnf, uv and pip print; their only reader",
     "plugins/plugin_utils/packages/messages.py": "what apt and dnf print: addresses and names in it",
     "plugins/plugin_utils/packages/openpgp.py": "armor of OpenPGP keys",
-    "plugins/plugin_utils/stack/environments.py:_conda": "a requirement",
     "plugins/plugin_utils/topology/matrix.py": "recorded output of nvidia-smi topo -m",
     "roles/cuda_toolkit/vars/main.yml": "output of update-alternatives",
     "roles/frameworks/tasks/install.yml": "uv marks what it changes with a sign",

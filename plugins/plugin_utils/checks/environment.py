@@ -9,12 +9,14 @@ import re
 from collections.abc import Iterator, Mapping
 
 from ..environments import extras
+from ..stack.components import FRAMEWORKS, component
 from .check import Check, check, compared, skipped, yes_no
 
 CATEGORY = "environment"
 NO_GPU_COMPUTE = "no GPU computes on this host (verify_gpu_compute: false)"
 BUILT = ("frameworks", "controllers", "operations")
-MODULES = {"pytorch": "torch", "tensorflow": "tensorflow", "cupy": "cupy", "horovod": "horovod"}
+# What is imported of each framework.
+MODULES = {name: component(name).module for name in FRAMEWORKS}
 
 
 def checks(stack: Mapping, gpu_node: Mapping, probe: Mapping, gpu_compute: bool = True) -> Iterator[Check]:

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from .input_error import InputError
 from .keys import Key
-from .model import AnyCandidate, Problem
+from .model import AnyCandidate, Part, Problem
+from .rows import Accelerator
 from .rule import Rules
 from .tables import Tables
 
@@ -19,6 +20,20 @@ from .tables import Tables
 Beside = Mapping[str, AnyCandidate]
 # On the host; in an environment because it was asked for; in every environment.
 Place = Literal["host", "framework", "environment"]
+
+
+class Site(NamedTuple):
+    """Where an environment is made: the packages that bring its interpreter, and where the host's toolkit lies."""
+
+    interpreter: list[str]
+    cuda_home: str | None
+
+
+class Conda(NamedTuple):
+    """How conda's own channels carry a framework."""
+
+    channels: list[str]
+    specs: list[str]
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +51,10 @@ class Component:
     reason: why a candidate was chosen; without one, that it was asked for or who needs it. warnings: what to keep an eye
     on. unknowns: limits of a candidate that nobody verified; system: columns of a distribution's row that its rules look
     at.
+
+    result: the parts of the stack that the host's make; repository: whether they come from NVIDIA's repository.
+    requirements: the wheels of a framework; details: what else the environment has from it; conda: how conda has it, where
+    it does; module: what is imported. size: MiB that it takes once installed, by accelerator, rounded up.
 
     published: whether all its versions are in the tables, so that a wish that none fits is a mistake. mistake: what else
     of the wishes is one. missing: why nothing fits the wishes. installable: whether a candidate was seen where the host
@@ -57,6 +76,13 @@ class Component:
     warnings: Callable[[Problem, AnyCandidate], list[str]] = lambda problem, one: []
     unknowns: Callable[[Problem, AnyCandidate, Beside], Iterable[str]] = lambda problem, one, beside: ()
     system: tuple[str, ...] = ()
+    result: Callable[[Tables, Problem, Beside], Part] = lambda tables, problem, host: {}
+    repository: Callable[[Problem, AnyCandidate], bool] = lambda problem, one: True
+    requirements: Callable[[Tables, Problem, AnyCandidate], list[str]] = lambda tables, problem, one: []
+    details: Callable[[Tables, Problem, Beside, Site], Part] = lambda tables, problem, beside, site: {}
+    conda: Callable[[Tables, Problem, AnyCandidate], Conda | None] = lambda tables, problem, one: None
+    module: str = ""
+    size: Mapping[Accelerator, int] | None = None
     published: bool = True
     mistake: Callable[[Tables, Problem], InputError | None] = lambda tables, problem: None
     missing: Callable[[Tables, Problem], str | None] = lambda tables, problem: None

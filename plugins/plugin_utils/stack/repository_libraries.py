@@ -5,9 +5,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from .model import NONE, Candidate, Problem
+from .model import NONE, Candidate, Part, Problem
+from .package import Package
 from .rows import LibraryRow
 from .versions import matches, version
 
@@ -47,3 +48,12 @@ def is_in_repository(rows: Sequence[LibraryRow], problem: Problem, one: Library)
         return True
     slug = problem.os["repository"]
     return slug in one.row["repositories"] or not any(slug in row["repositories"] for row in rows)
+
+
+def library_result(
+    problem: Problem, chosen: Library | None, packages: Callable[[Problem, Library], list[Package]]
+) -> Part | None:
+    """Return a library as a part of the stack."""
+    if chosen is None:
+        return None
+    return {"version": chosen.version, "cuda": chosen.row["cuda"], "packages": packages(problem, chosen)}

@@ -270,9 +270,3 @@ class RepositoryRow(TypedDict):
     key: str
     key_fingerprint: str | None
     pin_priority: int | None
-
-
-class SizeRow(TypedDict):
-    part: str
-    directory: str
-    mib: int

@@ -31,7 +31,6 @@ from .rows import (
     KernelRow,
     LibraryRow,
     RepositoryRow,
-    SizeRow,
     TensorflowRow,
     TorchRow,
 )
@@ -41,7 +40,7 @@ from .versions import major, minor
 DIRECTORY = Path(__file__).resolve().parents[3] / "data" / "stack"
 SUBJECTS = (
     "ansible_core", "architectures", "archives", "boards", "conda", "cuda", "cudnn", "cupy", "distros", "driver_packages",
-    "drivers", "gpus", "horovod", "kernels", "nccl", "pci_ids", "repositories", "sizes", "tensorflow", "torch",
+    "drivers", "gpus", "horovod", "kernels", "nccl", "pci_ids", "repositories", "tensorflow", "torch",
 )  # fmt: skip
 
 
@@ -87,8 +86,6 @@ class Tables:
     @overload
     def rows(self, subject: Literal["repositories"]) -> list[RepositoryRow]: ...
     @overload
-    def rows(self, subject: Literal["sizes"]) -> list[SizeRow]: ...
-    @overload
     def rows(self, subject: Literal["tensorflow"]) -> list[TensorflowRow]: ...
     @overload
     def rows(self, subject: Literal["torch"]) -> list[TorchRow]: ...
@@ -110,8 +107,6 @@ class Tables:
     def known(self, subject: Literal["drivers"], *, branch: int) -> BranchRow: ...
     @overload
     def known(self, subject: Literal["repositories"], *, slug: str) -> RepositoryRow: ...
-    @overload
-    def known(self, subject: Literal["sizes"], *, part: str) -> SizeRow: ...
 
     def known(self, subject: str, **keys: object) -> Any:
         """Return the row that another table refers to; raise LookupError when there is none."""

@@ -5,14 +5,15 @@
 
 from __future__ import annotations
 
-from ..component import Component
+from ..component import Beside, Component
 from ..facts import GpuModel, System
 from ..keys import Key
-from ..model import NONE, Candidate, Problem
+from ..model import NONE, Candidate, Part, Problem
+from ..package import Package
 from ..rows import CudaRow
 from ..rule import Context, Rules
 from ..tables import Tables
-from ..versions import at_least, matches, minor
+from ..versions import at_least, major, matches, minor
 from .driver.row import Driver
 
 Toolkit = Candidate[CudaRow]
@@ -82,6 +83,25 @@ KEY = Key(
 )
 
 
+def _result(tables: Tables, problem: Problem, host: Beside) -> Part:
+    if "cuda" not in host:
+        return {"cuda": None}
+    cuda, number = host["cuda"], minor(host["cuda"].version)
+    dashed = number.replace(".", "-")
+    packages: list[Package] = [{"name": f"cuda-toolkit-{dashed}", "version": f"{cuda.version}-1"}]
+    cudart = cuda.row.get("cudart", {}).get(cuda.version)
+    if cudart:
+        # Left alone these float to the newest toolkit, and take /usr/local/cuda with them.
+        common = (f"cuda-toolkit-{dashed}", f"cuda-toolkit-{major(number)}", "cuda-toolkit")
+        packages += [{"name": f"{name}-config-common", "version": f"{cudart}-1"} for name in common]
+    driver = host.get("driver")
+    if driver and not at_least(driver.version, tables.driver_floor(cuda.version)):
+        packages.append({"name": f"cuda-compat-{dashed}", "version": None})
+    held = ["cuda-toolkit*-config-common", f"cuda-*-{dashed}", f"lib*-{dashed}"]
+    home = f"/usr/local/cuda-{number}"
+    return {"cuda": {"version": cuda.version, "packages": packages, "home": home, "held": held}}
+
+
 CUDA = Component(
     name="cuda",
     form=Toolkit,
@@ -89,5 +109,7 @@ CUDA = Component(
     place="host",
     candidates=_cuda,
     rules=rule,
+    result=_result,
+    size={"cuda": 9000, "cpu": 9000},
     system=("cuda_first",),
 )

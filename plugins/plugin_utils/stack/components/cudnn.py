@@ -5,11 +5,12 @@
 
 from __future__ import annotations
 
-from ..component import Component
+from ..component import Beside, Component
 from ..facts import GpuModel
 from ..keys import Key
-from ..model import Candidate, Problem
-from ..repository_libraries import Library, is_in_repository, packaged, repository_warnings
+from ..model import Candidate, Part, Problem
+from ..package import Package
+from ..repository_libraries import Library, is_in_repository, library_result, packaged, repository_warnings
 from ..rows import CudnnRow
 from ..rule import Context, Rules
 from ..tables import Tables
@@ -54,6 +55,21 @@ KEY = Key(
 )
 
 
+def _packages(problem: Problem, cudnn: Library) -> list[Package]:
+    dnf, build = problem.system["package_manager"] == "dnf", cudnn.row["cuda"]
+    if major(cudnn.version) == "8":
+        version = f"{cudnn.version}-1{'.' if dnf else '+'}cuda{build}"
+        names = ("libcudnn8", "libcudnn8-devel" if dnf else "libcudnn8-dev")
+    else:
+        version = f"{cudnn.version}-1"
+        names = (f"libcudnn9-cuda-{build}", f"libcudnn9-{'devel' if dnf else 'dev'}-cuda-{build}")
+    return [{"name": name, "version": version} for name in names]
+
+
+def _result(tables: Tables, problem: Problem, host: Beside) -> Part:
+    return {"cudnn": library_result(problem, host.get("cudnn"), _packages)}
+
+
 CUDNN = Component(
     name="cudnn",
     form=Cudnn,
@@ -62,6 +78,7 @@ CUDNN = Component(
     installable=lambda tables, problem, one: is_in_repository(tables.rows("cudnn"), problem, one),
     candidates=_cudnn,
     rules=rule,
+    result=_result,
     warnings=repository_warnings,
     uses=("cuda",),
 )

@@ -120,5 +120,8 @@ CUPY = Component(
     place="framework",
     candidates=_cupy,
     rules=rule,
+    requirements=lambda tables, problem, one: [f"{one.variant}=={one.version}"],
+    module="cupy",
+    size={"cuda": 500, "cpu": 500},
     unknowns=_unknowns,
 )

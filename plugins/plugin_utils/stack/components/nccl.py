@@ -5,10 +5,11 @@
 
 from __future__ import annotations
 
-from ..component import Component
+from ..component import Beside, Component
 from ..keys import Key
-from ..model import Problem
-from ..repository_libraries import Library, is_in_repository, packaged, repository_warnings
+from ..model import Part, Problem
+from ..package import Package
+from ..repository_libraries import Library, is_in_repository, library_result, packaged, repository_warnings
 from ..rule import Context, Rules
 from ..tables import Tables
 from ..versions import at_least, major, minor
@@ -41,6 +42,15 @@ KEY = Key(
 )
 
 
+def _packages(problem: Problem, nccl: Library) -> list[Package]:
+    names = ("libnccl", "libnccl-devel") if problem.system["package_manager"] == "dnf" else ("libnccl2", "libnccl-dev")
+    return [{"name": name, "version": f"{nccl.version}-1+cuda{nccl.row['cuda']}"} for name in names]
+
+
+def _result(tables: Tables, problem: Problem, host: Beside) -> Part:
+    return {"nccl": library_result(problem, host.get("nccl"), _packages)}
+
+
 NCCL = Component(
     name="nccl",
     form=Library,
@@ -49,5 +59,6 @@ NCCL = Component(
     installable=lambda tables, problem, one: is_in_repository(tables.rows("nccl"), problem, one),
     candidates=_nccl,
     rules=rule,
+    result=_result,
     warnings=repository_warnings,
 )

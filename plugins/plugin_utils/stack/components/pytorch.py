@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..component import Beside, Component
+from ..component import Beside, Component, Conda, Site
 from ..facts import GpuModel, Machine, System
 from ..input_error import InputError, nearest
 from ..keys import Key, variant_of
-from ..model import PLAIN, Candidate, Problem
+from ..model import PLAIN, Candidate, Part, Problem
 from ..rows import TorchBuild, TorchRow
 from ..rule import Context, Rules
 from ..tables import Tables
@@ -198,6 +198,35 @@ def _missing(tables: Tables, problem: Problem) -> str | None:
     return f"PyTorch {problem.wishes.get('pytorch', '')} has no build {tag}; its builds are {have}"
 
 
+def _details(tables: Tables, problem: Problem, beside: Beside, site: Site) -> Part:
+    torch = beside["pytorch"]
+    return {"index": _index(tables, torch), "libraries": _libraries(torch)}
+
+
+def _index(tables: Tables, torch: Torch) -> Part | None:
+    if torch.row["plain"]:
+        return None
+    return {"name": torch.variant, "url": tables.subjects["torch"]["index_url"] + torch.variant}
+
+
+def _libraries(torch: Torch) -> Part | None:
+    """The CUDA, cuDNN and NCCL that PyTorch's build brings, as far as they were verified."""
+    if torch.variant == "cpu":
+        return None
+    row, doubtful = torch.row, torch.row.get("unverified", ())
+    known = {"cuda": row.get("cuda"), "cudnn": row.get("cudnn"), "nccl": row.get("nccl")}
+    return {name: None if name in doubtful else value for name, value in known.items()}
+
+
+def _conda(tables: Tables, problem: Problem, torch: Torch) -> Conda | None:
+    """Return how conda's channels carry a build; None where they do not."""
+    for row in () if torch.row["plain"] else tables.rows("conda"):
+        between = at_least(torch.version, row["first"]) and at_least(row["last"], torch.version)
+        if between and torch.variant in row["builds"] and problem.arch in row["arch"]:
+            return Conda(list(row["channels"]), [f"{row['package']}={torch.version}", row["builds"][torch.variant]])
+    return None
+
+
 PYTORCH = Component(
     name="pytorch",
     form=Torch,
@@ -210,6 +239,11 @@ PYTORCH = Component(
     identity=lambda one: (one.row.get("plain"),),
     candidates=_torch,
     rules=rule,
+    requirements=lambda tables, problem, one: [f"torch=={one.version}"],
+    details=_details,
+    conda=_conda,
+    module="torch",
+    size={"cuda": 8000, "cpu": 1500},
     default=True,
     reason=_reason,
     unknowns=_unknowns,

@@ -201,6 +201,11 @@ def _unknown_libraries(torch: Torch, tensorflow: Tensorflow) -> Iterator[str]:
 KEY = Key(name="tensorflow", docs=("TensorFlow.",), sample='"2.12.0"')
 
 
+def _requirements(tables: Tables, problem: Problem, one: Tensorflow) -> list[str]:
+    extra = "[and-cuda]" if one.row["and_cuda"] and problem.accelerator == "cuda" else ""
+    return [f"tensorflow{extra}=={one.version}"]
+
+
 TENSORFLOW = Component(
     name="tensorflow",
     form=Tensorflow,
@@ -208,6 +213,9 @@ TENSORFLOW = Component(
     place="framework",
     candidates=_tensorflow,
     rules=rule,
+    requirements=_requirements,
+    module="tensorflow",
+    size={"cuda": 6000, "cpu": 6000},
     reason=_reason,
     unknowns=_unknowns,
     system=("glibc",),

@@ -9,10 +9,11 @@ from collections.abc import Iterator
 
 from ...component import Beside, Component
 from ...keys import Key
-from ...model import Problem
+from ...model import Part, Problem
 from ...rows import Source
 from ...tables import Tables
 from .candidates import drivers
+from .packages import driver_result, fabric_manager_result, imex_result
 from .row import Driver
 from .rules import rule
 
@@ -114,6 +115,24 @@ def _identity(one: Driver) -> tuple[object, ...]:
     return (row["archive"]["id"], row["archive"]["version"], row["suite"]["suite"], *told)
 
 
+def _result(tables: Tables, problem: Problem, host: Beside) -> Part:
+    """Return the driver and the services of GPUs behind NVSwitches, which are of its version."""
+    one = host.get("driver")
+    if one is None:
+        return {"driver": None, "fabric_manager": None}
+    found: Part = {
+        "driver": driver_result(tables, problem, one),
+        "fabric_manager": fabric_manager_result(tables, problem, one),
+    }
+    return {**found, "imex": imex_result(tables, problem, one)} if "imex" in problem.fabric else found
+
+
+def _repository(problem: Problem, one: Driver) -> bool:
+    """Return whether something comes from NVIDIA's repository; its installer brings the driver alone."""
+    source = one.row["source"]
+    return source == "nvidia" or (source == "runfile" and bool(problem.fabric))
+
+
 DRIVER = Component(
     name="driver",
     form=Driver,
@@ -127,5 +146,8 @@ DRIVER = Component(
     warnings=_warnings,
     unknowns=_unknowns,
     rules=rule,
+    result=_result,
+    repository=_repository,
+    size={"cuda": 1500, "cpu": 1500},
     required=True,
 )

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from typing import Literal, TypedDict
+from typing import Literal
 
 from ...model import Part, Problem
+from ...package import Package
 from ...rows import ArchiveRow, DriverPackagesRow, Flavour, Naming, Source
 from ...tables import Tables
 from ...versions import at_least, major
@@ -17,13 +18,6 @@ from .row import Driver
 
 # Endings that NVIDIA gives its packages for Ubuntu, and Ubuntu never: its own end in the release, as 0ubuntu0.22.04.1 does.
 UNSEEN: dict[Literal["driver", "addon"], str] = {"driver": "[01]ubuntu1", "addon": "*"}
-
-
-class Package(TypedDict):
-    """A package to install; version: a version, a pattern of versions, or None for any."""
-
-    name: str
-    version: str | None
 
 
 def driver_result(tables: Tables, problem: Problem, driver: Driver) -> Part:
@@ -219,22 +213,3 @@ def imex_result(tables: Tables, problem: Problem, driver: Driver) -> Part:
     name = package_row(tables, problem, row_branch(driver))["imex"]
     version = nvidia_version(tables, problem, driver, "addon")
     return {"version": driver.version, "packages": [{"name": _filled([name], driver)[0], "version": version}]}
-
-
-def repository_result(tables: Tables, problem: Problem) -> Part:
-    """Return NVIDIA's repository for the host: where it is and which key signs it."""
-    subject, slug = tables.subjects["repositories"], problem.system["repository"]
-    row = tables.known("repositories", slug=slug)
-    directory = subject["arch_directories"][problem.machine]
-    url = f"{subject['base_url']}{slug}/{directory}/"
-    return {
-        "slug": slug,
-        "directory": directory,
-        "package_manager": row["package_manager"],
-        "url": url,
-        "key_url": url + row["key"],
-        "key_fingerprint": row["key_fingerprint"],
-        "origin": subject["origin"],
-        "label": subject["label"],
-        "retired_keys": list(subject["retired_keys"]),
-    }

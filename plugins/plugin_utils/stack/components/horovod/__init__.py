@@ -5,12 +5,13 @@
 
 from __future__ import annotations
 
-from ...component import Component
+from ...component import Beside, Component, Site
 from ...keys import Key
-from ...model import Candidate, Problem
+from ...model import Candidate, Part, Problem
 from ...rows import Accelerator
 from ...tables import Tables
 from ...versions import matches
+from .build import build
 from .row import Horovod
 from .rules import rule
 
@@ -31,6 +32,15 @@ def _horovod(tables: Tables, problem: Problem) -> list[Horovod]:
 KEY = Key(name="horovod", docs=("Horovod.",), sample='"0.28.1"')
 
 
+def _requirements(tables: Tables, problem: Problem, one: Horovod) -> list[str]:
+    """Return what it needs beside its frameworks; itself it has no wheels."""
+    return list(tables.subjects["horovod"]["requirements"])
+
+
+def _details(tables: Tables, problem: Problem, beside: Beside, site: Site) -> Part:
+    return {"build": build(tables, problem, beside, site.interpreter, site.cuda_home)}
+
+
 HOROVOD = Component(
     name="horovod",
     form=Horovod,
@@ -38,6 +48,10 @@ HOROVOD = Component(
     place="framework",
     candidates=_horovod,
     rules=rule,
+    requirements=_requirements,
+    details=_details,
+    module="horovod",
+    size={"cuda": 500, "cpu": 500},
     system=("gcc",),
     uses=("cuda", "nccl"),
     beside=("pytorch", "tensorflow"),

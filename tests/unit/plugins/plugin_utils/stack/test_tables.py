@@ -258,11 +258,6 @@ def test_libraries_refer_to_known_repositories_and_toolkits():
             assert row["cuda"] in toolkits
 
 
-def test_every_part_of_a_stack_has_a_size():
-    parts = {row["part"] for row in rows("sizes")}
-    assert {"driver", "cuda", "pytorch-cpu", "pytorch-cuda", "tensorflow", "cupy", "horovod"} <= parts
-
-
 def test_every_file_is_a_known_subject():
     files = {path.stem for path in Path(DIRECTORY).glob("*.yml")}
     assert files == {*SUBJECTS, "sources", "version", "profiles"}
