@@ -14,7 +14,7 @@ from .keys import Key
 from .model import AnyCandidate, Part, Problem
 from .rows import Accelerator
 from .rule import Rules
-from .tables import Tables
+from .tables import Subject, Tables
 
 # What else is planned in the same place, by component.
 Beside = Mapping[str, AnyCandidate]
@@ -42,7 +42,7 @@ class Component:
 
     name: its slot, and the wish for its version. keys: what can be wished for, its version first. place: where it goes.
     form: the type of its candidates, which rules name. candidates: what its slot could hold as far as the wishes allow, the
-    preferred first. rules: those that it owns; a rule about two components belongs to the one that depends on the other.
+    preferred first. tables: its own. rules: those that it owns; a rule about two components belongs to the one that depends on the other.
 
     default: whether it is planned where no framework is asked for. beside: the frameworks it is compiled for, one of
     which it lives beside. required: whether it is never left out where there is a slot for it. uses: what it may ask for
@@ -68,6 +68,7 @@ class Component:
     place: Place
     candidates: Callable[[Tables, Problem], list[AnyCandidate]]
     rules: Rules
+    tables: tuple[Subject[Any, Any], ...] = ()
     default: bool = False
     beside: tuple[str, ...] = ()
     required: bool = False

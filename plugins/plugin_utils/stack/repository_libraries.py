@@ -6,11 +6,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TypedDict
 
 from .model import NONE, Candidate, Part, Problem
 from .package import Package
-from .rows import LibraryRow
 from .versions import matches, version
+
+
+class LibraryRow(TypedDict):
+    """A build of a library that stands in the CUDA repository: of NCCL, and with min_cc of cuDNN."""
+
+    version: str
+    cuda: str
+    repositories: list[str]
+
 
 Library = Candidate[LibraryRow]
 

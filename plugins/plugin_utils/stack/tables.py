@@ -9,39 +9,43 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal, cast, overload
+from typing import Any, Generic, Literal, TypedDict, TypeVar, cast, overload
 
 import yaml
 
 from .rows import (
     AnsibleCoreRow,
     ArchitectureRow,
-    ArchiveRow,
     BoardRow,
     BranchRow,
     ChipRow,
     CondaRow,
     CudaRow,
-    CudnnRow,
-    CupyRow,
     DistroRow,
-    DriverPackagesRow,
     GpuRow,
-    HorovodRow,
-    KernelRow,
-    LibraryRow,
     RepositoryRow,
-    TensorflowRow,
-    TorchRow,
 )
 from .subjects import Subjects
 from .versions import major, minor
 
 DIRECTORY = Path(__file__).resolve().parents[3] / "data" / "stack"
-SUBJECTS = (
-    "ansible_core", "architectures", "archives", "boards", "conda", "cuda", "cudnn", "cupy", "distros", "driver_packages",
-    "drivers", "gpus", "horovod", "kernels", "nccl", "pci_ids", "repositories", "tensorflow", "torch",
-)  # fmt: skip
+
+
+RowT = TypeVar("RowT")
+BesideT = TypeVar("BesideT")
+
+
+class Nothing(TypedDict):
+    """What stands beside the rows of most tables."""
+
+
+@dataclass(frozen=True)
+class Subject(Generic[RowT, BesideT]):
+    """A table that belongs to a component: its file's name, and the types of its rows and of what stands beside them."""
+
+    name: str
+    row: type[RowT]
+    beside: type[BesideT]
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,11 +56,11 @@ class Tables:
     subjects: Subjects
 
     @overload
+    def rows(self, subject: Subject[RowT, Any]) -> list[RowT]: ...
+    @overload
     def rows(self, subject: Literal["ansible_core"]) -> list[AnsibleCoreRow]: ...
     @overload
     def rows(self, subject: Literal["architectures"]) -> list[ArchitectureRow]: ...
-    @overload
-    def rows(self, subject: Literal["archives"]) -> list[ArchiveRow]: ...
     @overload
     def rows(self, subject: Literal["boards"]) -> list[BoardRow]: ...
     @overload
@@ -64,35 +68,24 @@ class Tables:
     @overload
     def rows(self, subject: Literal["cuda"]) -> list[CudaRow]: ...
     @overload
-    def rows(self, subject: Literal["cudnn"]) -> list[CudnnRow]: ...
-    @overload
-    def rows(self, subject: Literal["cupy"]) -> list[CupyRow]: ...
-    @overload
     def rows(self, subject: Literal["distros"]) -> list[DistroRow]: ...
-    @overload
-    def rows(self, subject: Literal["driver_packages"]) -> list[DriverPackagesRow]: ...
     @overload
     def rows(self, subject: Literal["drivers"]) -> list[BranchRow]: ...
     @overload
     def rows(self, subject: Literal["gpus"]) -> list[GpuRow]: ...
     @overload
-    def rows(self, subject: Literal["horovod"]) -> list[HorovodRow]: ...
-    @overload
-    def rows(self, subject: Literal["kernels"]) -> list[KernelRow]: ...
-    @overload
-    def rows(self, subject: Literal["nccl"]) -> list[LibraryRow]: ...
-    @overload
     def rows(self, subject: Literal["pci_ids"]) -> list[ChipRow]: ...
     @overload
     def rows(self, subject: Literal["repositories"]) -> list[RepositoryRow]: ...
-    @overload
-    def rows(self, subject: Literal["tensorflow"]) -> list[TensorflowRow]: ...
-    @overload
-    def rows(self, subject: Literal["torch"]) -> list[TorchRow]: ...
 
-    def rows(self, subject: str) -> Any:
+    def rows(self, subject: Any) -> Any:
         """Return the rows of a subject."""
-        return self._rows(subject)
+        return self._rows(subject.name if isinstance(subject, Subject) else subject)
+
+    def beside(self, subject: Subject[Any, BesideT]) -> BesideT:
+        """Return what a table holds beside its rows."""
+        table: Mapping[str, Any] = self.subjects
+        return cast(BesideT, table[subject.name])
 
     @overload
     def find(self, subject: Literal["ansible_core"], *, version: str) -> AnsibleCoreRow | None: ...
@@ -183,6 +176,6 @@ def _inherit(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 @cache
 def load(directory: Path = DIRECTORY) -> Tables:
     """Read every table of a directory; its schema.json and the tests of the tables say what their rows are."""
-    subjects = {name: read_yaml(directory / f"{name}.yml") for name in (*SUBJECTS, "profiles", "sources")}
+    subjects = {path.stem: read_yaml(path) for path in sorted(directory.glob("*.yml"))}
     subjects["distros"]["rows"] = _inherit(subjects["distros"]["rows"])
-    return Tables(read_yaml(directory / "version.yml")["table_version"], cast(Subjects, subjects))
+    return Tables(subjects["version"]["table_version"], cast(Subjects, subjects))

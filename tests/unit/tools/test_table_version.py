@@ -53,7 +53,7 @@ def test_a_change_of_any_table_is_dated(tables, subject):
 
 
 def test_the_order_of_rows_counts(tables):
-    path = tables / "sizes.yml"
+    path = tables / "boards.yml"
     content = yaml.safe_load(path.read_text(encoding="utf-8"))
     content["rows"].reverse()
     path.write_text(yaml.safe_dump(content), encoding="utf-8")

@@ -5,24 +5,38 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ..component import Beside, Component
 from ..facts import GpuModel
 from ..keys import Key
 from ..model import Candidate, Part, Problem
 from ..package import Package
-from ..repository_libraries import Library, is_in_repository, library_result, packaged, repository_warnings
-from ..rows import CudnnRow
+from ..repository_libraries import Library, LibraryRow, is_in_repository, library_result, packaged, repository_warnings
 from ..rule import Context, Rules
-from ..tables import Tables
+from ..tables import Nothing, Subject, Tables
 from ..versions import at_least, major, minor
 from .cuda import Toolkit
+
+if TYPE_CHECKING:
+    from typing_extensions import NotRequired
+
+
+class CudnnRow(LibraryRow):
+    cuda_last: NotRequired[str]
+    min_cc: str
+
+
+CUDNN_ROWS = Subject("cudnn", CudnnRow, Nothing)
+
 
 Cudnn = Candidate[CudnnRow]
 rule = Rules()
 
 
 def _cudnn(tables: Tables, problem: Problem) -> list[Library]:
-    return packaged("cudnn", tables.rows("cudnn"), problem)
+    rows = tables.rows(CUDNN_ROWS)
+    return packaged("cudnn", rows, problem)
 
 
 @rule("cudnn-cuda", "cudnn", "cuda", sources=("S20", "K1"))
@@ -70,14 +84,20 @@ def _result(tables: Tables, problem: Problem, host: Beside) -> Part:
     return {"cudnn": library_result(problem, host.get("cudnn"), _packages)}
 
 
+def _installable(tables: Tables, problem: Problem, one: Library) -> bool:
+    rows = tables.rows(CUDNN_ROWS)
+    return is_in_repository(rows, problem, one)
+
+
 CUDNN = Component(
     name="cudnn",
     form=Cudnn,
     keys=(KEY,),
     place="host",
-    installable=lambda tables, problem, one: is_in_repository(tables.rows("cudnn"), problem, one),
+    installable=_installable,
     candidates=_cudnn,
     rules=rule,
+    tables=(CUDNN_ROWS,),
     result=_result,
     warnings=repository_warnings,
     uses=("cuda",),

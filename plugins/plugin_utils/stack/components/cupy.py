@@ -6,23 +6,34 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TypedDict
 
 from ..component import Beside, Component
 from ..facts import GpuModel, Machine
 from ..keys import Key
 from ..libraries import SpecifierSet
 from ..model import Candidate, Problem
-from ..rows import CupyRow
 from ..rule import Context, Rules
-from ..tables import Tables
+from ..tables import Nothing, Subject, Tables
 from ..versions import at_least, major, matches, minor, version
 from ..wording import listed
 from .driver.row import Driver
 from .python import Python
-from .pytorch import Torch
+from .pytorch.row import Torch
 from .tensorflow import Tensorflow
 
 rule = Rules()
+
+
+class CupyRow(TypedDict):
+    python: list[str]
+    wheels: dict[str, list[str]]
+    min_cc: str | None
+    max_cc: str | None
+    numpy: str
+
+
+CUPY_ROWS = Subject("cupy", CupyRow, Nothing)
 
 
 class CupyChoice(CupyRow):
@@ -38,7 +49,7 @@ def _cupy(tables: Tables, problem: Problem) -> list[Cupy]:
     wish = problem.wish("cupy")
     found: list[Cupy] = [
         Candidate("cupy", release, package, {**row, "cuda": package[len("cupy-cuda") : -1]})
-        for row in tables.rows("cupy")
+        for row in tables.rows(CUPY_ROWS)
         for package, releases in row["wheels"].items()
         for release in releases
         if matches(release, wish)
@@ -120,6 +131,7 @@ CUPY = Component(
     place="framework",
     candidates=_cupy,
     rules=rule,
+    tables=(CUPY_ROWS,),
     requirements=lambda tables, problem, one: [f"{one.variant}=={one.version}"],
     module="cupy",
     size={"cuda": 500, "cpu": 500},

@@ -9,17 +9,18 @@ from ..component import Beside, Component
 from ..keys import Key
 from ..model import Part, Problem
 from ..package import Package
-from ..repository_libraries import Library, is_in_repository, library_result, packaged, repository_warnings
+from ..repository_libraries import Library, LibraryRow, is_in_repository, library_result, packaged, repository_warnings
 from ..rule import Context, Rules
-from ..tables import Tables
+from ..tables import Nothing, Subject, Tables
 from ..versions import at_least, major, minor
 from .cuda import Toolkit
 
+NCCL_ROWS = Subject("nccl", LibraryRow, Nothing)
 rule = Rules()
 
 
 def _nccl(tables: Tables, problem: Problem) -> list[Library]:
-    return packaged("nccl", tables.rows("nccl"), problem)
+    return packaged("nccl", tables.rows(NCCL_ROWS), problem)
 
 
 @rule("nccl-cuda", "nccl", "cuda", sources=("S22", "K1"))
@@ -56,9 +57,10 @@ NCCL = Component(
     form=Library,
     keys=(KEY,),
     place="host",
-    installable=lambda tables, problem, one: is_in_repository(tables.rows("nccl"), problem, one),
+    installable=lambda tables, problem, one: is_in_repository(tables.rows(NCCL_ROWS), problem, one),
     candidates=_nccl,
     rules=rule,
+    tables=(NCCL_ROWS,),
     result=_result,
     warnings=repository_warnings,
 )

@@ -6,15 +6,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import TypedDict
 
 from ..component import Beside, Component
 from ..facts import GpuModel, Machine, System
 from ..keys import Key
 from ..libraries import SpecifierSet
 from ..model import Candidate, Problem
-from ..rows import TensorflowRow
 from ..rule import Context, Rules
-from ..tables import Tables
+from ..tables import Nothing, Subject, Tables
 from ..versions import at_least, major, matches, minor
 from ..wheels import glibc_reason, reach, too_early
 from ..wording import listed
@@ -22,7 +22,23 @@ from .cuda import Toolkit
 from .cudnn import Cudnn
 from .driver.row import Driver
 from .python import Python
-from .pytorch import Torch, bundled
+from .pytorch.row import Torch, bundled
+
+
+class TensorflowRow(TypedDict):
+    releases: list[str]
+    python: list[str]
+    glibc: str
+    cuda: str
+    cudnn: str
+    and_cuda: bool
+    pins: dict[str, str] | None
+    sass: list[str] | None
+    ptx: str | None
+
+
+TENSORFLOW_ROWS = Subject("tensorflow", TensorflowRow, Nothing)
+
 
 Tensorflow = Candidate[TensorflowRow]
 # TensorFlow 2.13 asks for typing-extensions < 4.6, PyTorch from 2.2 on for >= 4.8.
@@ -34,7 +50,7 @@ def _tensorflow(tables: Tables, problem: Problem) -> list[Tensorflow]:
     wish = problem.wish("tensorflow")
     return [
         Candidate("tensorflow", release, row=row)
-        for row in reversed(tables.rows("tensorflow"))
+        for row in reversed(tables.rows(TENSORFLOW_ROWS))
         for release in reversed(row["releases"])
         if matches(release, wish)
     ]
@@ -213,6 +229,7 @@ TENSORFLOW = Component(
     place="framework",
     candidates=_tensorflow,
     rules=rule,
+    tables=(TENSORFLOW_ROWS,),
     requirements=_requirements,
     module="tensorflow",
     size={"cuda": 6000, "cpu": 6000},

@@ -14,7 +14,7 @@ from ...rows import Source
 from ...tables import Tables
 from .candidates import drivers
 from .packages import driver_result, fabric_manager_result, imex_result
-from .row import Driver
+from .row import ARCHIVES, KERNELS, PACKAGES, Driver
 from .rules import rule
 
 
@@ -146,6 +146,11 @@ DRIVER = Component(
     warnings=_warnings,
     unknowns=_unknowns,
     rules=rule,
+    tables=(
+        KERNELS,
+        ARCHIVES,
+        PACKAGES,
+    ),
     result=_result,
     repository=_repository,
     size={"cuda": 1500, "cpu": 1500},

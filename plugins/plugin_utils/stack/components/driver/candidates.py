@@ -9,12 +9,11 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from ...model import Candidate, Problem
-from ...rows import ArchiveRow, BranchRow, DistroRow, Flavour, Source, SuiteRow
-from ...subjects import Transition
+from ...rows import BranchRow, DistroRow, Flavour, Source
 from ...tables import Tables
 from ...versions import major, matches, starts_with, version
 from .owner import left_drivers
-from .row import Driver, DriverRow, Origin
+from .row import ARCHIVES, ArchiveRow, Driver, DriverRow, Origin, SuiteRow, Transition
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -65,7 +64,7 @@ def _driver(branch: BranchRow, number: str, source: Source, flavour: Flavour, **
 def _distribution_drivers(tables: Tables, problem: Problem) -> list[Driver]:
     """Drivers in the archive of the host's distribution; where one is insisted on, in all of them: a rule says why not."""
     os, insisted = problem.os, problem.wish("driver_source") == "distribution"
-    rows = [row for row in tables.rows("archives") if os is None or insisted or in_archive_of(row, os)]
+    rows = [row for row in tables.rows(ARCHIVES) if os is None or insisted or in_archive_of(row, os)]
     return [one for row in rows for one in _archive_drivers(tables.branch(row["branch"]), row, problem)]
 
 

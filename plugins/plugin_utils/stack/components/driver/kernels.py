@@ -7,15 +7,14 @@ from __future__ import annotations
 
 import re
 
-from ...rows import KernelRow
 from ...tables import Tables
 from ...versions import at_least
-from .row import Driver
+from .row import KERNELS, Driver, KernelRow
 
 
 def is_limited(tables: Tables, release: str) -> bool:
     """Return whether some driver does not build on a kernel: all others are one and the same to the resolver."""
-    return any(_concerns(row, release) for row in tables.rows("kernels"))
+    return any(_concerns(row, release) for row in tables.rows(KERNELS))
 
 
 def limit(tables: Tables, driver: Driver, release: str) -> KernelRow | None:
@@ -25,7 +24,7 @@ def limit(tables: Tables, driver: Driver, release: str) -> KernelRow | None:
     """
     if driver.row["source"] in ("distribution", "vendor"):
         return None
-    return next((row for row in tables.rows("kernels") if _names(row, driver) and _concerns(row, release)), None)
+    return next((row for row in tables.rows(KERNELS) if _names(row, driver) and _concerns(row, release)), None)
 
 
 def _names(row: KernelRow, driver: Driver) -> bool:

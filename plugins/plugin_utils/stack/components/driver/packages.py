@@ -11,10 +11,10 @@ from typing import Literal
 
 from ...model import Part, Problem
 from ...package import Package
-from ...rows import ArchiveRow, DriverPackagesRow, Flavour, Naming, Source
+from ...rows import Flavour, Naming, Source
 from ...tables import Tables
 from ...versions import at_least, major
-from .row import Driver
+from .row import PACKAGES, ArchiveRow, Driver, DriverPackagesRow
 
 # Endings that NVIDIA gives its packages for Ubuntu, and Ubuntu never: its own end in the release, as 0ubuntu0.22.04.1 does.
 UNSEEN: dict[Literal["driver", "addon"], str] = {"driver": "[01]ubuntu1", "addon": "*"}
@@ -50,7 +50,7 @@ def package_row(tables: Tables, problem: Problem, branch: int) -> DriverPackages
     """Return how NVIDIA packages a branch for the host's distribution."""
     return next(
         row
-        for row in tables.rows("driver_packages")
+        for row in tables.rows(PACKAGES)
         if row["naming"] == naming(problem)
         and row["first"] <= branch
         and (row["last"] is None or branch <= row["last"])
@@ -66,7 +66,7 @@ def _other(flavour: Flavour) -> Flavour:
 
 
 def _held(tables: Tables, problem: Problem) -> list[str]:
-    return list(tables.subjects["driver_packages"]["held"][naming(problem)])
+    return list(tables.beside(PACKAGES)["held"][naming(problem)])
 
 
 def _distribution(tables: Tables, problem: Problem, driver: Driver) -> Part:
@@ -153,14 +153,14 @@ def nvidia_version(
         return f"{'3:' if kind == 'driver' else ''}{driver.version}-*"
     if naming(problem) != "ubuntu":
         return f"{driver.version}-*"
-    steps = tables.subjects["driver_packages"]["ubuntu_revisions"]
+    steps = tables.beside(PACKAGES)["ubuntu_revisions"]
     step = [one for one in steps if at_least(driver.version, one["from"])][-1]
     return f"{driver.version}-{step[kind] or UNSEEN[kind]}"
 
 
 def _runfile(tables: Tables, problem: Problem, driver: Driver) -> Part:
     none: Part = {"pinning_packages": [], "components": [], "held": [], "precompiled": None}
-    steps = tables.subjects["driver_packages"]["installer_options"]
+    steps = tables.beside(PACKAGES)["installer_options"]
     step = [one for one in steps if one["first"] <= row_branch(driver)][-1]
     options = list(step[driver.row["kernel_modules"]])
     return {

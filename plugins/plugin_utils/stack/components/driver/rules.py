@@ -10,7 +10,7 @@ from ...rule import Context, Rules
 from ...versions import at_least
 from .candidates import in_archive_of
 from .kernels import limit
-from .row import Driver
+from .row import ARCHIVES, Driver
 
 rule = Rules()
 
@@ -76,7 +76,7 @@ def driver_os(context: Context, driver: Driver, os: System) -> str | None:
 
 def _transitional(context: Context, driver: Driver, os: System) -> str:
     """Ubuntu keeps the packages of a branch it gave up, empty, to bring in those of the next."""
-    for row in context.tables.subjects["archives"]["transitional"]:
+    for row in context.tables.beside(ARCHIVES)["transitional"]:
         if in_archive_of(row, os.row) and row["from"] == driver.row["branch"]["branch"]:
             return f": its packages of branch {row['from']} only bring in those of branch {row['to']}"
     return ""

@@ -12,7 +12,7 @@ from ...rows import Accelerator
 from ...tables import Tables
 from ...versions import matches
 from .build import build
-from .row import Horovod
+from .row import HOROVOD_ROWS, Horovod
 from .rules import rule
 
 
@@ -24,7 +24,7 @@ def _horovod(tables: Tables, problem: Problem) -> list[Horovod]:
     return [
         Candidate("horovod", row["version"], target, {**row, "target": target})
         for target in targets
-        for row in tables.rows("horovod")
+        for row in tables.rows(HOROVOD_ROWS)
         if matches(row["version"], wish)
     ]
 
@@ -34,7 +34,7 @@ KEY = Key(name="horovod", docs=("Horovod.",), sample='"0.28.1"')
 
 def _requirements(tables: Tables, problem: Problem, one: Horovod) -> list[str]:
     """Return what it needs beside its frameworks; itself it has no wheels."""
-    return list(tables.subjects["horovod"]["requirements"])
+    return list(tables.beside(HOROVOD_ROWS)["requirements"])
 
 
 def _details(tables: Tables, problem: Problem, beside: Beside, site: Site) -> Part:
@@ -48,6 +48,7 @@ HOROVOD = Component(
     place="framework",
     candidates=_horovod,
     rules=rule,
+    tables=(HOROVOD_ROWS,),
     requirements=_requirements,
     details=_details,
     module="horovod",

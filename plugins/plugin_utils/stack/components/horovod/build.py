@@ -8,21 +8,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ...model import AnyCandidate, Part, Problem
-from ...subjects import CxxStandard
 from ...tables import Tables
 from ...versions import at_least
+from .row import HOROVOD_ROWS, CxxStandard
 
 
 def cxx_standard(tables: Tables, torch: str) -> CxxStandard:
     """Return what a release of PyTorch asks of those who compile against its headers."""
-    return [one for one in tables.subjects["horovod"]["cxx_standards"] if at_least(torch, one["torch"])][-1]
+    return [one for one in tables.beside(HOROVOD_ROWS)["cxx_standards"] if at_least(torch, one["torch"])][-1]
 
 
 def build(
     tables: Tables, problem: Problem, parts: Mapping[str, AnyCandidate], interpreter: list[str], cuda_home: str | None
 ) -> Part:
     """Return the build of one environment; interpreter: its packages, if the distribution has it."""
-    row, known = parts["horovod"].row, tables.subjects["horovod"]
+    row, known = parts["horovod"].row, tables.beside(HOROVOD_ROWS)
     standard = cxx_standard(tables, parts["pytorch"].version)["standard"] if "pytorch" in parts else 0
     return {
         "version": row["version"],
@@ -42,7 +42,7 @@ def build(
 def _flags(
     tables: Tables, problem: Problem, parts: Mapping[str, AnyCandidate], cuda_home: str | None
 ) -> dict[str, str]:
-    known = tables.subjects["horovod"]["build_environment"]
+    known = tables.beside(HOROVOD_ROWS)["build_environment"]
     flags = {**known["all"], **known[parts["horovod"].row["target"]]}
     for name in ("pytorch", "tensorflow"):
         flags[f"HOROVOD_{'WITH' if name in parts else 'WITHOUT'}_{name.upper()}"] = "1"
@@ -55,5 +55,5 @@ def _flags(
 
 def _packages(tables: Tables, problem: Problem, interpreter: list[str]) -> list[str]:
     """Return the compilers and, of an interpreter of the distribution, its headers; others bring theirs."""
-    known = tables.subjects["horovod"]["packages"][problem.system["package_manager"]]
+    known = tables.beside(HOROVOD_ROWS)["packages"][problem.system["package_manager"]]
     return known["names"] + [name + known["headers"] for name in interpreter[:1]]

@@ -11,7 +11,7 @@ from ...rule import Context, Rules
 from ...versions import at_least, minor
 from ..cuda import Toolkit
 from ..python import Python
-from ..pytorch import Torch
+from ..pytorch.row import Torch
 from ..tensorflow import Tensorflow
 from .build import cxx_standard
 from .row import Horovod

@@ -12,8 +12,9 @@ import typing
 from collections.abc import Mapping
 
 import pytest
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.components import COMPONENTS
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.subjects import Subjects
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.tables import DIRECTORY, SUBJECTS, Tables, load
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.tables import DIRECTORY, Subject, Tables, load
 
 TABLES = load()
 SCHEMA = json.loads((DIRECTORY / "schema.json").read_text(encoding="utf-8"))["$defs"]
@@ -26,13 +27,20 @@ def hints(kind):
     return typing.get_type_hints(kind, localns=OPTIONAL, include_extras=True)
 
 
+OWNED = {table.name: table for component in COMPONENTS for table in component.tables}
+
+
 def row_types():
-    """Subject -> type of its rows, from the overloads of Tables.rows."""
+    """Subject -> type of its rows, from the components and from the overloads of Tables.rows."""
     found = [typing.get_type_hints(one) for one in typing.get_overloads(Tables.rows)]
-    return {typing.get_args(one["subject"])[0]: typing.get_args(one["return"])[0] for one in found}
+    shared = [one for one in found if typing.get_origin(one["subject"]) is not Subject]
+    return {name: table.row for name, table in OWNED.items()} | {
+        typing.get_args(one["subject"])[0]: typing.get_args(one["return"])[0] for one in shared
+    }
 
 
 ROWS = row_types()
+SUBJECTS = sorted(ROWS)
 
 
 def faults(value, kind, place=""):
@@ -66,8 +74,9 @@ def faults(value, kind, place=""):
     return []
 
 
-def test_every_subject_has_a_type():
-    assert set(ROWS) == set(SUBJECTS)
+def test_every_file_has_a_type():
+    files = {path.stem for path in DIRECTORY.glob("*.yml")}
+    assert files == {*SUBJECTS, "sources", "version", "profiles"}
 
 
 @pytest.mark.parametrize("subject", SUBJECTS)
@@ -77,6 +86,7 @@ def test_rows_are_what_their_type_says(subject):
 
 def test_what_stands_beside_the_rows_is_what_its_type_says():
     assert faults(TABLES.subjects, Subjects) == []
+    assert [fault for table in OWNED.values() for fault in faults(TABLES.beside(table), table.beside)] == []
 
 
 @pytest.mark.parametrize("subject", SUBJECTS)

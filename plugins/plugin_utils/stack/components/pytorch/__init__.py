@@ -7,39 +7,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..component import Beside, Component, Conda, Site
-from ..facts import GpuModel, Machine, System
-from ..input_error import InputError, nearest
-from ..keys import Key, variant_of
-from ..model import PLAIN, Candidate, Part, Problem
-from ..rows import TorchBuild, TorchRow
-from ..rule import Context, Rules
-from ..tables import Tables
-from ..versions import at_least, matches, version
-from ..wheels import glibc_reason, reach, too_early
-from .driver.row import Driver
-from .python import Python
+from ...component import Beside, Component, Conda, Site
+from ...input_error import InputError, nearest
+from ...keys import Key, variant_of
+from ...model import PLAIN, Candidate, Part, Problem
+from ...tables import Tables
+from ...versions import at_least, matches, version
+from .row import TORCH, Torch, TorchChoice
+from .rules import rule
 
 # Columns of a build without which nobody can say that it can be installed and runs.
 NEEDED = {"tag", "sass", "cuda"}
-rule = Rules()
-
-
-class TorchChoice(TorchBuild):
-    """A build of PyTorch, with the release it belongs to; plain: taken from the general package index."""
-
-    release: TorchRow
-    plain: bool
-
-
-Torch = Candidate[TorchChoice]
 
 
 def _torch(tables: Tables, problem: Problem) -> list[Torch]:
     """Builds for the host's accelerator; what the resolver may choose freely is best backed by verified values."""
     wish, tag = problem.wish("pytorch"), problem.wish("pytorch_index")
     found: list[Torch] = []
-    for row in [row for row in reversed(tables.rows("torch")) if matches(row["version"], wish)]:
+    for row in [row for row in reversed(tables.rows(TORCH)) if matches(row["version"], wish)]:
         for build in row["builds"]:
             names = (build["tag"], PLAIN) if build.get("default") else (build["tag"],)
             fits = (build["tag"] == "cpu") == (problem.accelerator == "cpu") or problem.permitted_build in names
@@ -55,82 +40,6 @@ def _torch_preference(one: Torch) -> tuple[bool, tuple[int, ...], bool, tuple[in
     release = tuple(-part for part in version(one.version).release)
     cuda = tuple(-part for part in version(one.row.get("cuda") or "0").release)
     return (doubtful, release, not one.row.get("default", False), cuda)
-
-
-def torch_sass(context: Context, torch: Torch) -> list[str] | None:
-    """Return the compute capabilities a build holds on an architecture; aarch64 wheels hold fewer."""
-    held, on_arm = torch.row.get("sass"), context.tables.subjects["torch"]["aarch64_sass"].get(torch.variant, [])
-    if context.arch == "aarch64":
-        return on_arm
-    return held if context.arch or held is None else [*held, *on_arm]
-
-
-def bundled(torch: Torch) -> bool:
-    """Return whether the wheel carries its CUDA libraries inside instead of depending on nvidia-* wheels."""
-    return torch.variant == "cu118" and not at_least(torch.version, "2.1") or not at_least(torch.version, "1.13")
-
-
-@rule("pytorch-python", "pytorch", "python", sources=("S13", "S14"))
-def pytorch_python(context: Context, torch: Torch, python: Python) -> str | None:
-    """A wheel exists for certain Pythons only, whatever Requires-Python says."""
-    known = torch.row["release"]["python"]
-    if python.version not in known:
-        return f"PyTorch {torch.version} has wheels for Python {known[0]} to {known[-1]}, not for {python.version}"
-    return None
-
-
-@rule("pytorch-glibc", "pytorch", "os", sources=("S13", "S12"))
-def pytorch_glibc(context: Context, torch: Torch, os: System) -> str | None:
-    return glibc_reason(f"PyTorch {torch.version}", torch.row["release"]["glibc"], os)
-
-
-@rule("pytorch-arch", "pytorch", "arch", sources=("S15",))
-def pytorch_arch(context: Context, torch: Torch, arch: Machine) -> str | None:
-    """CUDA wheels for aarch64 exist for a few builds only."""
-    builds = context.tables.subjects["torch"]["aarch64_sass"]
-    first = context.tables.subjects["torch"]["plain_aarch64_first"]
-    if arch.version == "aarch64" and torch.row["plain"] and not at_least(torch.version, first):
-        return f"the general package index has PyTorch with CUDA for aarch64 from {first} on, not {torch.version}"
-    if arch.version == "aarch64" and torch.variant != "cpu" and torch.variant not in builds:
-        return f"PyTorch {torch.version}+{torch.variant} is not known to exist for aarch64; builds seen there: {', '.join(builds)}"
-    return None
-
-
-@rule("pytorch-driver-floor", "pytorch", "driver", sources=("S1", "S14"))
-def pytorch_driver_floor(context: Context, torch: Torch, driver: Driver) -> str | None:
-    """Minor-version compatibility: any driver from the floor of the CUDA major on."""
-    if torch.variant == "cpu":
-        return None
-    floor = context.tables.driver_floor(torch.row["cuda"])
-    if not at_least(driver.version, floor):
-        return f"PyTorch {torch.version}+{torch.variant} (CUDA {torch.row['cuda']}) needs driver {floor} or newer, not {driver.version}"
-    return None
-
-
-@rule("pytorch-gpu", "pytorch", "gpus", sources=("S15", "S33"))
-def pytorch_gpu(context: Context, torch: Torch, gpu: GpuModel) -> str | None:
-    """The wheel must hold code the GPU can run."""
-    if torch.variant == "cpu":
-        return None
-    capability = gpu.row["compute_capability"]
-    if reach(capability, torch_sass(context, torch), torch.row.get("ptx")) is None:
-        return (
-            f"PyTorch {torch.version}+{torch.variant} holds no code for {gpu.version} (compute capability {capability})"
-        )
-    sass = torch_sass(context, torch)
-    return too_early(context, f"PyTorch {torch.version}+{torch.variant}", torch.row["cuda"], gpu, sass)
-
-
-@rule("pytorch-ptx-driver", "pytorch", "driver", "gpus", sources=("S1", "S2"))
-def pytorch_ptx_driver(context: Context, torch: Torch, driver: Driver, gpu: GpuModel) -> str | None:
-    """Minor-version compatibility does not cover PTX: compiling it takes the driver of that very toolkit."""
-    if torch.variant == "cpu":
-        return None
-    how = reach(gpu.row["compute_capability"], torch_sass(context, torch), torch.row.get("ptx"))
-    bundled = context.tables.bundled_driver(torch.row["cuda"])
-    if how == "ptx" and not at_least(driver.version, bundled):
-        return f"PyTorch {torch.version}+{torch.variant} reaches {gpu.version} only through PTX, which takes driver {bundled} or newer, not {driver.version}"
-    return None
 
 
 def _reason(tables: Tables, problem: Problem, one: Torch) -> str:
@@ -179,8 +88,8 @@ def _is_verified(one: Torch) -> bool:
 
 def _mistake(tables: Tables, problem: Problem) -> InputError | None:
     """Return that there is no such build."""
-    tag, never = problem.wishes.get("pytorch_index"), tables.subjects["torch"]["never_existing_tags"]
-    known = dict.fromkeys(build["tag"] for row in tables.rows("torch") for build in row["builds"])
+    tag, never = problem.wishes.get("pytorch_index"), tables.beside(TORCH)["never_existing_tags"]
+    known = dict.fromkeys(build["tag"] for row in tables.rows(TORCH) for build in row["builds"])
     if tag and tag != PLAIN and tag not in known and tag not in never:
         return InputError("unknown_version", "pytorch_index", value=tag, nearest=nearest(tag, [*known, PLAIN]))
     return None
@@ -188,7 +97,7 @@ def _mistake(tables: Tables, problem: Problem) -> InputError | None:
 
 def _missing(tables: Tables, problem: Problem) -> str | None:
     """Return which builds there are instead."""
-    tag, never = problem.wishes.get("pytorch_index"), tables.subjects["torch"]["never_existing_tags"]
+    tag, never = problem.wishes.get("pytorch_index"), tables.beside(TORCH)["never_existing_tags"]
     if not tag:
         return None
     free = _torch(tables, problem.without_wishes("pytorch_index"))
@@ -206,7 +115,7 @@ def _details(tables: Tables, problem: Problem, beside: Beside, site: Site) -> Pa
 def _index(tables: Tables, torch: Torch) -> Part | None:
     if torch.row["plain"]:
         return None
-    return {"name": torch.variant, "url": tables.subjects["torch"]["index_url"] + torch.variant}
+    return {"name": torch.variant, "url": tables.beside(TORCH)["index_url"] + torch.variant}
 
 
 def _libraries(torch: Torch) -> Part | None:
@@ -239,6 +148,7 @@ PYTORCH = Component(
     identity=lambda one: (one.row.get("plain"),),
     candidates=_torch,
     rules=rule,
+    tables=(TORCH,),
     requirements=lambda tables, problem, one: [f"torch=={one.version}"],
     details=_details,
     conda=_conda,
