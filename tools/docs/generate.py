@@ -12,12 +12,12 @@ from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.tables import 
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.tuning.tables import load as load_tuning
 
 from ..supported import scenarios
-from . import distributions, health, platforms, readme, runbooks, tables, tuning
-from .markdown import between
+from . import distributions, health, platforms, readme, request, runbooks, tables, tuning
+from .markdown import between, between_lines
 
 
 def generated(checkout: Path) -> dict[Path, str]:
-    """What README.md, docs/stack.md, docs/tuning.md, docs/health.md, docs/runbooks, docs/distributions and the roles' metadata should hold."""
+    """What README.md, docs/stack.md, docs/tuning.md, docs/health.md, docs/runbooks, docs/distributions, requests' and the roles' metadata should hold."""
     rows, known = load(), scenarios(checkout)
     parts = {
         checkout / "README.md": readme.supported(rows, checkout),
@@ -31,6 +31,13 @@ def generated(checkout: Path) -> dict[Path, str]:
     found[path] = between(path.read_text(encoding="utf-8"), "runbooks", runbooks.runbooks(load_alerts()))
     path = checkout / "README.md"
     found[path] = between(found[path], "roles", readme.roles(checkout))
+    path = checkout / "docs" / "stack.md"
+    found[path] = between(found[path], "request", request.sample())
+    path = checkout / "roles" / "stack" / "meta" / "argument_specs.yml"
+    found[path] = between_lines(path.read_text(encoding="utf-8"), "request", request.options())
+    path = checkout / "plugins" / "modules" / "resolve_stack.py"
+    text = between_lines(path.read_text(encoding="utf-8"), "request", request.keys())
+    found[path] = between_lines(text, "components", request.components())
     pages = distributions.pages(rows, known)
     found |= {checkout / "docs" / "distributions" / name: text for name, text in pages.items()}
     return found | platforms.metadata(rows, checkout)

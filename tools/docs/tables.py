@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.components import TOLD
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.tables import Tables
 
 from ..supported import Scenario
@@ -25,24 +26,10 @@ def supported(tables: Tables, known: Mapping[str, Scenario]) -> str:
             ),
         ),
         ("GPUs", table(("model", "generation", "capability", "drivers", "modules"), map(_gpu, tables.rows("gpus")))),
-        (
-            "Driver branches",
-            table(
-                ("branch", "type", "end of life", "newest seen", "CUDA"), map(_driver, reversed(tables.rows("drivers")))
-            ),
-        ),
-        (
-            "PyTorch",
-            table(
-                ("release", "released", "Python", "builds", "torchvision", "torchaudio"),
-                map(_torch, reversed(tables.rows("torch"))),
-            ),
-        ),
-        (
-            "TensorFlow",
-            table(("release", "Python", "CUDA", "cuDNN"), map(_tensorflow, reversed(tables.rows("tensorflow")))),
-        ),
-        ("CuPy", table(("series", "Python", "wheels"), map(_cupy, reversed(tables.rows("cupy"))))),
+    ]
+    shown = [one for place in ("host", "framework") for one in TOLD if one.place == place]
+    parts += [
+        (one.overview.title, table(one.overview.columns, one.overview.lines(tables))) for one in shown if one.overview
     ]
     head = f"Tables of version {tables.version}.\n"
     return "\n".join([head, *(f"### {title}\n\n{body}\n" for title, body in parts)])
@@ -58,29 +45,3 @@ def _os(row: dict) -> tuple:
 def _gpu(row: dict) -> tuple:
     drivers = f"{row['min_driver'] or 'of CUDA ' + row['min_cuda']} – {row['max_driver_branch'] or 'newest'}"
     return row["model"], row["architecture"], row["compute_capability"], drivers, ", ".join(row["kernel_modules"])
-
-
-def _driver(row: dict) -> tuple:
-    return row["branch"], row["type"] or "?", row["eol"] or row["status"], row["latest"] or "?", row["cuda"]
-
-
-def _torch(row: dict) -> tuple:
-    builds = ", ".join(build["tag"] for build in row["builds"])
-    beside = [row.get(name, "?") for name in ("torchvision", "torchaudio")]
-    return row["version"], row.get("released", "?"), _range(row["python"]), builds, *beside
-
-
-def _tensorflow(row: dict) -> tuple:
-    return ", ".join(row["releases"]), _range(row["python"]), row["cuda"], row["cudnn"]
-
-
-def _cupy(row: dict) -> tuple:
-    return (
-        row["series"],
-        _range(row["python"]),
-        ", ".join(f"{name} {versions[-1]}" for name, versions in row["wheels"].items()),
-    )
-
-
-def _range(versions: list[str]) -> str:
-    return f"{versions[0]} – {versions[-1]}"

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -36,6 +36,19 @@ class Conda(NamedTuple):
     specs: list[str]
 
 
+class Overview(NamedTuple):
+    """A table of docs/stack.md about what can be planned: its lines, the newest first."""
+
+    title: str
+    columns: tuple[str, ...]
+    lines: Callable[[Tables], Iterable[tuple[object, ...]]]
+
+
+def first_to_last(versions: Sequence[str]) -> str:
+    """Return a range of versions as documentation writes it."""
+    return f"{versions[0]} – {versions[-1]}"
+
+
 @dataclass(frozen=True, eq=False)
 class Component:
     """One part of a stack that is chosen; compared by identity.
@@ -55,6 +68,7 @@ class Component:
     result: the parts of the stack that the host's make; repository: whether they come from NVIDIA's repository.
     requirements: the wheels of a framework; details: what else the environment has from it; conda: how conda has it, where
     it does; module: what is imported. size: MiB that it takes once installed, by accelerator, rounded up.
+    overview: what documentation shows of its tables.
 
     published: whether all its versions are in the tables, so that a wish that none fits is a mistake. mistake: what else
     of the wishes is one. missing: why nothing fits the wishes. installable: whether a candidate was seen where the host
@@ -84,6 +98,7 @@ class Component:
     conda: Callable[[Tables, Problem, AnyCandidate], Conda | None] = lambda tables, problem, one: None
     module: str = ""
     size: Mapping[Accelerator, int] | None = None
+    overview: Overview | None = None
     published: bool = True
     mistake: Callable[[Tables, Problem], InputError | None] = lambda tables, problem: None
     missing: Callable[[Tables, Problem], str | None] = lambda tables, problem: None

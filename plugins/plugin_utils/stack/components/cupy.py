@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TypedDict
 
-from ..component import Beside, Component
+from ..component import Beside, Component, Overview, first_to_last
 from ..facts import GpuModel, Machine
 from ..keys import Key
 from ..libraries import SpecifierSet
@@ -26,6 +26,7 @@ rule = Rules()
 
 
 class CupyRow(TypedDict):
+    series: int
     python: list[str]
     wheels: dict[str, list[str]]
     min_cc: str | None
@@ -124,9 +125,16 @@ def _unknowns(problem: Problem, cupy: Cupy, beside: Beside) -> Iterator[str]:
 KEY = Key(name="cupy", docs=("CuPy.",), sample="latest")
 
 
+def _lines(tables: Tables) -> Iterator[tuple[object, ...]]:
+    for row in reversed(tables.rows(CUPY_ROWS)):
+        wheels = ", ".join(f"{name} {versions[-1]}" for name, versions in row["wheels"].items())
+        yield row["series"], first_to_last(row["python"]), wheels
+
+
 CUPY = Component(
     name="cupy",
     form=Cupy,
+    overview=Overview("CuPy", ("series", "Python", "wheels"), _lines),
     keys=(KEY,),
     place="framework",
     candidates=_cupy,

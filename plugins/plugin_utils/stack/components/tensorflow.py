@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TypedDict
 
-from ..component import Beside, Component
+from ..component import Beside, Component, Overview, first_to_last
 from ..facts import GpuModel, Machine, System
 from ..keys import Key
 from ..libraries import SpecifierSet
@@ -222,9 +222,15 @@ def _requirements(tables: Tables, problem: Problem, one: Tensorflow) -> list[str
     return [f"tensorflow{extra}=={one.version}"]
 
 
+def _lines(tables: Tables) -> Iterator[tuple[object, ...]]:
+    for row in reversed(tables.rows(TENSORFLOW_ROWS)):
+        yield ", ".join(row["releases"]), first_to_last(row["python"]), row["cuda"], row["cudnn"]
+
+
 TENSORFLOW = Component(
     name="tensorflow",
     form=Tensorflow,
+    overview=Overview("TensorFlow", ("release", "Python", "CUDA", "cuDNN"), _lines),
     keys=(KEY,),
     place="framework",
     candidates=_tensorflow,

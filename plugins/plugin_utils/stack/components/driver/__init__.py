@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...component import Beside, Component
+from ...component import Beside, Component, Overview
 from ...keys import Key
 from ...model import Part, Problem
 from ...rows import Source
@@ -133,9 +133,15 @@ def _repository(problem: Problem, one: Driver) -> bool:
     return source == "nvidia" or (source == "runfile" and bool(problem.fabric))
 
 
+def _lines(tables: Tables) -> Iterator[tuple[object, ...]]:
+    for row in reversed(tables.rows("drivers")):
+        yield row["branch"], row["type"] or "?", row["eol"] or row["status"], row["latest"] or "?", row["cuda"]
+
+
 DRIVER = Component(
     name="driver",
     form=Driver,
+    overview=Overview("Driver branches", ("branch", "type", "end of life", "newest seen", "CUDA"), _lines),
     keys=KEYS,
     place="host",
     installable=_is_known,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...component import Beside, Component, Conda, Site
+from ...component import Beside, Component, Conda, Overview, Site, first_to_last
 from ...input_error import InputError, nearest
 from ...keys import Key, variant_of
 from ...model import PLAIN, Candidate, Part, Problem
@@ -136,9 +136,17 @@ def _conda(tables: Tables, problem: Problem, torch: Torch) -> Conda | None:
     return None
 
 
+def _lines(tables: Tables) -> Iterator[tuple[object, ...]]:
+    for row in reversed(tables.rows(TORCH)):
+        builds = ", ".join(build["tag"] for build in row["builds"])
+        beside = (row.get("torchvision", "?"), row.get("torchaudio", "?"))
+        yield row["version"], row.get("released", "?"), first_to_last(row["python"]), builds, *beside
+
+
 PYTORCH = Component(
     name="pytorch",
     form=Torch,
+    overview=Overview("PyTorch", ("release", "released", "Python", "builds", "torchvision", "torchaudio"), _lines),
     keys=KEYS,
     place="framework",
     installable=lambda tables, problem, one: _is_verified(one),
