@@ -36,7 +36,7 @@ def generated(checkout: Path) -> dict[Path, str]:
     path = checkout / "roles" / "stack" / "meta" / "argument_specs.yml"
     found[path] = between_lines(path.read_text(encoding="utf-8"), "request", request.options())
     path = checkout / "plugins" / "modules" / "resolve_stack.py"
-    text = between_lines(path.read_text(encoding="utf-8"), "request", request.keys())
+    text = between_lines(path.read_text(encoding="utf-8"), "request", request.item())
     found[path] = between_lines(text, "components", request.components())
     pages = distributions.pages(rows, known)
     found |= {checkout / "docs" / "distributions" / name: text for name, text in pages.items()}

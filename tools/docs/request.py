@@ -39,7 +39,7 @@ def _option(key: Key) -> list[str]:
     return [*lines, "  description:", *(f"    - {text}" for text in key.docs)]
 
 
-def keys() -> str:
+def item() -> str:
     """Return an item that names every key, for the module's documentation."""
     words = {key.name: f" ({', '.join(f'V({word})' for word in key.choices)})" for key in KEYS.values() if key.choices}
     named = [f"C({name}){words.get(name, '') if name != 'environments' else ''}" for name in KEYS]

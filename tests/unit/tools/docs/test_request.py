@@ -20,7 +20,7 @@ SAMPLE = yaml.safe_load(request.sample().strip("`").removeprefix("yaml\n"))["gpu
 
 def test_every_key_is_documented_three_times_in_one_order():
     assert list(SAMPLE) == list(yaml.safe_load(request.options())) == list(KEYS)
-    assert all(f"C({name})" in request.keys() for name in KEYS)
+    assert all(f"C({name})" in request.item() for name in KEYS)
 
 
 @pytest.mark.parametrize("name", SAMPLE)

@@ -9,9 +9,14 @@ check(stack, kernels) returns what is wrong as sentences; [] for a good stack. T
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 
 import yaml
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from judges import judges  # noqa: E402 (a neighbour, found through the line above)
 
 DATA = Path(__file__).resolve().parents[5] / "data" / "stack"
 
@@ -212,6 +217,8 @@ def check_environment(stack, environment):
         if stack["driver"] and n(stack["driver"]["version"]) < n(FLOORS[major]):
             wrong.append("driver too old for CuPy")
         wrong += check_cupy(stack, frameworks, row)
+    for name, judge in judges().items():
+        wrong += judge.check(stack, environment, cuda_majors) if name in frameworks else []
     if "horovod" in frameworks:
         wrong += check_horovod(stack, environment)
     if {"pytorch", "tensorflow"} <= set(frameworks) and stack["gpus"]:

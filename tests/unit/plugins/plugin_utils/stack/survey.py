@@ -24,6 +24,7 @@ from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.resolve import
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.search import solve  # noqa: E402
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.tables import load  # noqa: E402
 from checker import check  # noqa: E402
+from judges import judges  # noqa: E402
 
 SEED = 14
 TABLES = load()
@@ -50,13 +51,14 @@ def _published():
         "python": sorted(pythons),
         "kernel_modules": ["open", "proprietary"],
         "driver_source": ["nvidia", "distribution", "runfile"],
-    }
+    } | {name: judge.published() for name, judge in judges().items()}
 
 
 LOOSE = {
     "driver": ["latest", ">=535", "<580"], "cuda": ["latest", "11", "12", "13", ">=12,<13"], "nccl": ["latest"],
     "cudnn": ["latest", "8.9", "9"], "pytorch": ["latest", "2.0", "<2.6"], "pytorch_index": ["cu120", "pypi"],
     "tensorflow": ["latest", "<2.16"], "cupy": ["latest", "12"], "horovod": ["latest"], "python": [">=3.11", "3.8"],
+    **{name: judge.LOOSE for name, judge in judges().items()},
 }  # fmt: skip
 
 

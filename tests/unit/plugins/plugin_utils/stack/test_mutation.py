@@ -10,7 +10,6 @@ import sys
 from pathlib import Path
 
 import pytest
-import yaml
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.components import RULES
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.input_error import InputError
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.inputs import make_problem
@@ -22,8 +21,9 @@ from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.tables import 
 sys.path.insert(0, str(Path(__file__).parent))
 
 import checker  # noqa: E402 (a neighbour, found through the line above)
+from judges import cases  # noqa: E402
 
-CASES = yaml.safe_load((Path(__file__).parent / "cases.yml").read_text(encoding="utf-8"))
+CASES = cases()
 EXPECTATIONS = ("gets", "refused", "error", "name", "rule", "warns")
 TABLES = load()
 SESSION = Session(TABLES)

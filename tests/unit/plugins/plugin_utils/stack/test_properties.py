@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack import blame
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.components import FRAMEWORKS
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.input_error import InputError
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.inputs import make_problem
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.judge import Session
@@ -21,6 +22,7 @@ from hypothesis import strategies as st
 sys.path.insert(0, str(Path(__file__).parent))
 
 from checker import check  # noqa: E402 (a neighbour, found through the line above)
+from judges import judges  # noqa: E402
 
 TABLES = load()
 OSES = [f"{row['id']} {row['version']}" for row in TABLES.rows("distros")]
@@ -37,6 +39,7 @@ WISHES = {
     "horovod": ["latest", "0.28.1"],
     "cupy": ["latest", "12", "13.6", "14"],
     "python": ["3.8", "3.10", "3.12", ">=3.11"],
+    **{name: judge.LOOSE for name, judge in judges().items()},
 }
 
 
@@ -83,7 +86,7 @@ def test_a_stack_satisfies_the_independent_checker(question):
 @given(QUESTIONS, st.sampled_from(sorted(WISHES)), st.data())
 def test_another_wish_never_turns_a_refusal_into_a_stack(question, name, data):
     """The frameworks stay the same: naming another one would be another question, not a narrower one."""
-    if name in question["request"] or name in ("tensorflow", "cupy", "horovod", "pytorch_index", "pytorch"):
+    if name in question["request"] or name in ("pytorch_index", *FRAMEWORKS):
         return
     found = answer(question)
     if found and found["stack"] is None:

@@ -1,0 +1,38 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the tests know of single components: a file of judges/ for each that is not in checker.py and cases.yml.
+
+A judge has CASES (as cases.yml has), LOOSE (ranges and prefixes that can be wished for), published(), every version of
+its table, and check(stack, environment, cuda_majors), which is independent of the resolver: it returns what is wrong as
+sentences and adds the CUDA majors that the framework brings.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from functools import cache
+from pathlib import Path
+
+import yaml
+
+HERE = Path(__file__).resolve().parent
+
+
+@cache
+def judges():
+    """Component -> its judge."""
+    return {path.stem: _load(path) for path in sorted((HERE / "judges").glob("*.py"))}
+
+
+def _load(path):
+    spec = importlib.util.spec_from_file_location(f"judge_of_{path.stem}", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def cases():
+    """Every case: those of cases.yml, then those of the judges."""
+    found = yaml.safe_load((HERE / "cases.yml").read_text(encoding="utf-8"))
+    return found + [case for judge in judges().values() for case in yaml.safe_load(judge.CASES)]
