@@ -17,7 +17,7 @@ from pathlib import Path
 
 from packaging.version import Version
 
-from . import cupy, document, index, tensorflow, torch
+from . import cupy, document, index, jax, tensorflow, torch
 from .releases import Release, pinned, wheels
 
 TABLES = Path(__file__).resolve().parents[2] / "data" / "stack"
@@ -116,7 +116,33 @@ def cupy_lines(side: Executor, today: str) -> list[str]:
     return said
 
 
-WRITERS = {"torch": pytorch_lines, "tensorflow": tensorflow_lines, "cupy": cupy_lines}
+def read_jax(version: str, published: Mapping[str, Mapping[str, list[str]]]) -> jax.Found:
+    """Return what the index has of a release of JAX; published: by package, its releases with their Pythons."""
+    pythons = published["jax"][version]
+    requires = tuple(index.requirements("jax", version, pythons[-1]))
+    parts = {}
+    for major in jax.majors(requires):
+        for name in ("jaxlib", f"jax-cuda{major}-plugin"):
+            release = jax.newest(requires, name, major, published[name])
+            if release:
+                parts[name] = release_of(release, published[name][release][0], name)
+    plugins = {major: parts.get(f"jax-cuda{major}-plugin") for major in jax.majors(requires)}
+    plugins = {major: one for major, one in plugins.items() if one}
+    return jax.Found(version, pythons, requires, parts["jaxlib"], plugins)
+
+
+def jax_lines(side: Executor, today: str) -> list[str]:
+    """Bring jax.yml up to date; return what changed."""
+    table = document.read(TABLES / "jax.yml")
+    asked = pythons(table["rows"])
+    names = ["jax", "jaxlib", *(f"jax-cuda{major}-plugin" for major in table["min_cc"])]
+    published = dict(zip(names, side.map(index.wheel_pythons, names, repeat(asked)), strict=True))
+    said = jax.update(table["rows"], published["jax"], partial(read_jax, published=published), today)
+    document.write(TABLES / "jax.yml", table)
+    return [f"JAX {line}" for line in said]
+
+
+WRITERS = {"torch": pytorch_lines, "tensorflow": tensorflow_lines, "cupy": cupy_lines, "jax": jax_lines}
 
 
 def main(*names: str) -> int:
