@@ -38,7 +38,7 @@ def warnings(tables: Tables, problem: Problem, chosen: Solution) -> list[str]:
     """Return what to keep an eye on."""
     found = [*_os_warnings(problem), *_gpu_warnings(problem)]
     for slot, one in chosen.items():
-        found += [] if one.absent else component(slot.component).warnings(problem, one)
+        found += [] if one.absent else component(slot.component).warnings(tables, problem, one)
     return found + unknowns(problem, chosen)
 
 

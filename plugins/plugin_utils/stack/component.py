@@ -88,7 +88,7 @@ class Component:
     required: bool = False
     uses: tuple[str, ...] = ()
     reason: Callable[[Tables, Problem, AnyCandidate], str] | None = None
-    warnings: Callable[[Problem, AnyCandidate], list[str]] = lambda problem, one: []
+    warnings: Callable[[Tables, Problem, AnyCandidate], list[str]] = lambda tables, problem, one: []
     unknowns: Callable[[Problem, AnyCandidate, Beside], Iterable[str]] = lambda problem, one, beside: ()
     system: tuple[str, ...] = ()
     result: Callable[[Tables, Problem, Beside], Part] = lambda tables, problem, host: {}

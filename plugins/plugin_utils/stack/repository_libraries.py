@@ -10,6 +10,7 @@ from typing import TypedDict
 
 from .model import NONE, Candidate, Part, Problem
 from .package import Package
+from .tables import Tables
 from .versions import matches, version
 
 
@@ -41,7 +42,7 @@ def packaged(name: str, rows: Sequence[LibraryRow], problem: Problem) -> list[Li
     ]
 
 
-def repository_warnings(problem: Problem, one: Library) -> list[str]:
+def repository_warnings(tables: Tables, problem: Problem, one: Library) -> list[str]:
     """Return that a library was not seen in the host's repository."""
     slug = problem.system["repository"]
     if slug in one.row["repositories"]:

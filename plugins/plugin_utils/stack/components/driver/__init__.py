@@ -32,7 +32,7 @@ def _reason(tables: Tables, problem: Problem, one: Driver) -> str:
     return f"{why}; from {source[one.row['source']]}, runs CUDA {branch['cuda']} and older"
 
 
-def _warnings(problem: Problem, one: Driver) -> list[str]:
+def _warnings(tables: Tables, problem: Problem, one: Driver) -> list[str]:
     branch, found = one.row["branch"], []
     if problem.owner:
         return [

@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What the tests know of single components: a file of judges/ for each that is not in checker.py and cases.yml.
 
-A judge has CASES (as cases.yml has), LOOSE (ranges and prefixes that can be wished for), published(), every version of
+A judge has CASES (as cases.yml has), FUTURES (of rules that no product in today's tables can break, what a table would
+have to say, and what is asked then), LOOSE (ranges and prefixes that can be wished for), published(), every version of
 its table, and check(stack, environment, cuda_majors), which is independent of the resolver: it returns what is wrong as
 sentences and adds the CUDA majors that the framework brings.
 """
@@ -30,6 +31,11 @@ def _load(path):
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+def futures():
+    """Rule -> (what changes the tables, what is asked)."""
+    return {name: future for judge in judges().values() for name, future in judge.FUTURES.items()}
 
 
 def cases():

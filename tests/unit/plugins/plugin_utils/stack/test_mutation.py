@@ -21,7 +21,7 @@ from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.tables import 
 sys.path.insert(0, str(Path(__file__).parent))
 
 import checker  # noqa: E402 (a neighbour, found through the line above)
-from judges import cases  # noqa: E402
+from judges import cases, futures  # noqa: E402
 
 CASES = cases()
 EXPECTATIONS = ("gets", "refused", "error", "name", "rule", "warns")
@@ -82,6 +82,7 @@ def torch_with_ptx_only(subjects):
 FUTURES = {
     "cudnn-gpu": (cudnn_that_dropped_volta, {"gpus": ["V100 PCIe"], "request": {"cudnn": "9.12", "cuda": "12.8", "driver": "570", "pytorch": "none"}}),
     "tensorflow-glibc": (old_glibc, {"request": {"tensorflow": "2.20.0", "pytorch": "none"}}),
+    **futures(),
     "pytorch-ptx-driver": (torch_with_ptx_only, {"request": {"pytorch": "2.8.0", "pytorch_index": "cu128", "driver": "535"}}),
 }  # fmt: skip
 
