@@ -5,7 +5,7 @@
 
 import pytest
 
-from tools.tables import cupy, document, index, tensorflow, torch
+from tools.tables import cupy, document, index, jax, tensorflow, torch
 from tools.tables.__main__ import TABLE, TABLES, pythons
 
 
@@ -29,6 +29,12 @@ def test_every_release_of_cupy_stands_with_its_pythons():
     rows = document.read(TABLES / "cupy.yml")["rows"]
     found = {name: published(name, rows) for name in cupy.packages(rows)}
     assert cupy.update(rows, found, lambda package, release: None) == [], "run: make tables"
+
+
+def test_every_release_of_jax_has_a_row():
+    rows = document.read(TABLES / "jax.yml")["rows"]
+    asked = published("jax", rows)
+    assert jax.missing(rows, asked) == [], "run: make tables"
 
 
 def test_every_stable_release_of_pytorch_has_a_row():

@@ -26,15 +26,15 @@ def write(path: Path, document: CommentedMap) -> None:
 
 
 def styled(value: Any) -> Any:
-    """Return a value in the style of the tables: versions and days quoted, lists in one line, mappings in lists over several."""
+    """Return a value in the style of the tables: versions, ranges and days quoted, lists in one line, mappings in lists over several."""
     if isinstance(value, Mapping):
         nested = any(isinstance(one, (list, Mapping)) for one in value.values())
-        found = CommentedMap((name, styled(one)) for name, one in value.items())
+        found = CommentedMap((styled(name), styled(one)) for name, one in value.items())
         return found if nested or "tag" in value else _in_one_line(found)
     if isinstance(value, list):
         found = CommentedSeq(styled(one) for one in value)
         return found if any(isinstance(one, Mapping) for one in value) else _in_one_line(found)
-    return DoubleQuotedScalarString(value) if isinstance(value, str) and value[:1].isdigit() else value
+    return DoubleQuotedScalarString(value) if isinstance(value, str) and value[:1] in tuple("0123456789<>=~") else value
 
 
 def _in_one_line(found: Any) -> Any:

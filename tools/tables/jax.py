@@ -54,11 +54,8 @@ def majors(requires: Iterable[str]) -> list[str]:
 
 def update(rows: list, published: Iterable[str], read: Callable[[str], Found], today: str) -> list[str]:
     """Write rows of the releases that there is none of; return a line for each."""
-    known = {row["version"] for row in rows}
     said = []
-    for version in sorted(set(published) - known, key=Version):
-        if Version(version) < Version(FIRST):
-            continue
+    for version in missing(rows, published):
         made = new_row(read(version), today)
         if made:
             rows.append(styled(made))
@@ -67,10 +64,18 @@ def update(rows: list, published: Iterable[str], read: Callable[[str], Found], t
     return said
 
 
+def missing(rows: Iterable[Mapping], published: Iterable[str]) -> list[str]:
+    """Return the published releases that could have a row and have none, oldest first."""
+    known = {row["version"] for row in rows}
+    return sorted((one for one in set(published) - known if Version(one) >= Version(FIRST)), key=Version)
+
+
 def new_row(found: Found, today: str) -> dict[str, Any] | None:
-    """Return the row of a release; None where it has no plugin, or not for both architectures."""
+    """Return the row of a release; None where something of it is not told. arch: those that all plugins are for."""
     parts = [found.jaxlib, *found.plugins.values()]
-    if not found.plugins or any(set(one.platforms) != set(ARCHITECTURES) or not one.glibc for one in parts):
+    if not found.plugins or set(found.jaxlib.platforms) != set(ARCHITECTURES):
+        return None
+    if any("x86_64" not in one.platforms or not one.glibc for one in parts):
         return None
     plugins = {major: _libraries(one.requires) for major, one in found.plugins.items()}
     if any(set(one) != set(LIBRARIES) for one in plugins.values()):
@@ -80,6 +85,7 @@ def new_row(found: Found, today: str) -> dict[str, Any] | None:
         "released": max(one.released for one in parts),
         "python": [one for one in found.pythons if all(one in part.pythons for part in parts)],
         "glibc": max((str(one.glibc) for one in parts), key=Version),
+        "arch": [arch for arch in ARCHITECTURES if all(arch in one.platforms for one in found.plugins.values())],
         "plugins": plugins,
         "numpy": _base(found.requires, "numpy"),
         "ml_dtypes": _base(found.requires, "ml_dtypes"),

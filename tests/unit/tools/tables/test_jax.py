@@ -49,20 +49,26 @@ def test_a_row_has_what_all_parts_have():
     plugins = {"12": release("0.10.2"), "13": release("0.10.2", pythons=("3.13", "3.14"))}
     assert new_row(found(plugins=plugins), "2026-11-23") == {
         "version": "0.10.2", "released": "2026-06-01", "python": ["3.13"], "glibc": "2.27",
+        "arch": ["x86_64", "aarch64"],
         "plugins": {"12": LIBRARIES, "13": LIBRARIES}, "numpy": ">=2.0", "ml_dtypes": ">=0.5.0", "read": "2026-11-23",
         "sources": ["J1"],
     }  # fmt: skip
+
+
+def test_architectures_are_those_of_every_plugin():
+    plugins = {"12": release("0.4.38", arches=("x86_64",)), "13": release("0.10.2")}
+    assert new_row(found(plugins=plugins), "2026-11-23")["arch"] == ["x86_64"]
 
 
 @pytest.mark.parametrize(
     "plugins",
     [
         {},
-        {"12": release("0.10.2", arches=("x86_64",))},
+        {"12": release("0.10.2", arches=("aarch64",))},
         {"12": release("0.10.2", platform="linux")},
         {"12": release("0.10.2", requires=PLUGIN[:2])},
     ],
-    ids=["no plugin", "one architecture", "a tag without glibc", "a library that is not told"],
+    ids=["no plugin", "not for x86_64", "a tag without glibc", "a library that is not told"],
 )
 def test_there_is_no_row_where_something_is_not_told(plugins):
     assert new_row(found(plugins=plugins), "2026-11-23") is None
