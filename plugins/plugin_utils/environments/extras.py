@@ -14,10 +14,11 @@ with suppress(ImportError):  # ansible-core depends on it; only ansible-test's i
     from packaging.utils import canonicalize_name
 
 from ..preflight.problem import Problem
+from ..stack.components import FRAMEWORKS, component
 
 PACKAGES = "python_env_packages"
-# What gpu_stack_request chooses, in the build that fits the rest.
-CHOSEN = {"torch": "pytorch", "tensorflow": "tensorflow", "horovod": "horovod"}
+# What gpu_stack_request chooses, in the build that fits the rest: packages, which are called like their modules.
+CHOSEN = {component(name).module: name for name in FRAMEWORKS}
 # The modules by which packages show that they work, of those that are known to have been tried. Of others the version is compared.
 MODULES = {"mpi4py": "mpi4py", "catboost": "catboost", "torchvision": "torchvision", "torchaudio": "torchaudio", "torchmetrics": "torchmetrics"}  # fmt: skip
 
@@ -36,8 +37,8 @@ def _problem(line: object) -> Problem | None:
     if requirement.url or requirement.marker:  # which could not be compared with what is installed
         return Problem("package_no_requirement", PACKAGES, {"value": str(line)})
     name = canonicalize_name(requirement.name)
-    component = "cupy" if name.startswith("cupy") else CHOSEN.get(name)
-    return Problem("package_chosen", PACKAGES, {"value": str(line), "component": component}) if component else None
+    chosen = "cupy" if name.startswith("cupy-") else CHOSEN.get(name)  # one package for each major of CUDA
+    return Problem("package_chosen", PACKAGES, {"value": str(line), "component": chosen}) if chosen else None
 
 
 def with_packages(stack: Mapping[str, Any], packages: Iterable[str]) -> dict[str, Any]:
