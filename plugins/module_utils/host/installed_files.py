@@ -28,13 +28,18 @@ def changed_file(tree, site, entry):
     try:
         written = os.stat(record).st_mtime
         with open(record, "r", encoding="utf-8", errors="replace", newline="") as stream:
-            rows = [row for row in csv.reader(stream) if len(row) == 3 and row[1].startswith("sha256=")]
+            rows = [row for row in csv.reader(stream) if len(row) == 3 and _is_kept(row[0], row[1])]
     except (IOError, OSError, csv.Error):
         return entry + "/RECORD"
     for path, digest, size in rows:
         if not _is_as_recorded(os.path.join(tree.path(site), path), digest, size, written):
             return path
     return None
+
+
+def _is_kept(path, digest):
+    """Return whether nobody but an installer writes the file; bytecode that a wheel brings is written anew by Python."""
+    return digest.startswith("sha256=") and not path.endswith(".pyc")
 
 
 def _is_as_recorded(path, digest, size, written):

@@ -27,9 +27,15 @@ def package(tmp_path):
         row('"torch/b, c.py"'),
         row("../../../bin/torchrun"),
         "torch/a.pyc,,",
+        row("torch/__pycache__/shipped.cpython-311.pyc"),
         f"{ENTRY}/RECORD,,",
     ]
-    names = ("torch/a.py", "torch/b, c.py", "../../../bin/torchrun")
+    names = (
+        "torch/a.py",
+        "torch/b, c.py",
+        "../../../bin/torchrun",
+        "torch/__pycache__/shipped.cpython-311.pyc",
+    )
     files = tree(
         tmp_path,
         {
@@ -63,6 +69,8 @@ def written(path, text, when):
     [
         (lambda site: None, None),
         (written("torch/a.pyc", "compiled later", WRITTEN + 9), None),
+        # A wheel may bring bytecode (numpy 2.2 does); Python writes it anew, as its source has another time there.
+        (written("torch/__pycache__/shipped.cpython-311.pyc", "compiled again", WRITTEN + 9), None),
         (written("torch/mine.py", "nobody installed this", WRITTEN + 9), None),
         (written("torch/a.py", TEXT, WRITTEN + 9), None),  # read, as it is newer, and found unchanged
         (written("torch/a.py", "import that", WRITTEN + 9), "torch/a.py"),
