@@ -24,12 +24,14 @@ def within(seconds, work):
             kind = "" if isinstance(error, (EnvironmentError, ValueError)) else "%s: " % type(error).__name__
             say({"error": "%s%s" % (kind, error)})
 
-    said, ending = bounded(speak, seconds)
+    answers, ending = bounded(speak, seconds)
     if ending == "timeout":
         return unanswered(seconds)
-    if ending != "done" or "error" in said[0]:
-        raise ValueError(said[0]["error"] if said else "what reads and judges it ended with %s" % ending)
-    return said[0]["found"]
+    answer = answers[0] if answers else {}
+    found = answer.get("found")
+    if ending != "done" or found is None:
+        raise ValueError(answer.get("error") or "what reads and judges it ended with %s" % ending)
+    return found
 
 
 def unanswered(seconds):
