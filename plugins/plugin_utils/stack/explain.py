@@ -90,7 +90,8 @@ def alternatives(
 
 def smallest_rules(session: Session, problem: Problem) -> list[Rule]:
     """Return the fewest rules that still make the problem unsolvable; none when a slot has no candidate to begin with."""
-    rules = list(RULES)
+    planned = {slot.component for slot in slots(problem)}
+    rules = [rule for rule in RULES if planned.issuperset(rule.choices)]  # others judge nothing here
     if solve(session, problem, []) is None:
         return []
     step = len(rules) // 2
