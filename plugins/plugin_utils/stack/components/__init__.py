@@ -13,12 +13,13 @@ from .cudnn import CUDNN
 from .cupy import CUPY
 from .driver import DRIVER
 from .horovod import HOROVOD
+from .jax import JAX
 from .nccl import NCCL
 from .python import PYTHON
 from .pytorch import PYTORCH
 from .tensorflow import TENSORFLOW
 
-COMPONENTS: tuple[Component, ...] = (DRIVER, HOROVOD, TENSORFLOW, PYTORCH, CUPY, PYTHON, CUDA, CUDNN, NCCL)
+COMPONENTS: tuple[Component, ...] = (DRIVER, HOROVOD, TENSORFLOW, PYTORCH, CUPY, JAX, PYTHON, CUDA, CUDNN, NCCL)
 _BY_NAME = {component.name: component for component in COMPONENTS}
 _BY_WISH = {key.name: (component, key) for component in COMPONENTS for key in component.keys}
 # The same, in the order they are told to people.

@@ -1,0 +1,248 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""JAX, which takes CUDA from a plugin for one major of it and from NVIDIA's wheels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TypedDict
+
+from ..component import Component, Overview, first_to_last
+from ..facts import GpuModel, Machine, System
+from ..keys import Key
+from ..libraries import SpecifierSet
+from ..model import Candidate, Problem
+from ..rows import Arch
+from ..rule import Context, Rules
+from ..tables import Subject, Tables
+from ..versions import at_least, major, matches, minor
+from ..wheels import glibc_reason
+from .cupy import Cupy
+from .driver.row import Driver
+from .python import Python
+from .pytorch.row import Torch
+from .tensorflow import Tensorflow
+
+CPU = "cpu"
+
+
+class JaxRow(TypedDict):
+    """arch: that all plugins are for. plugins: by CUDA major, what a plugin requires of NVIDIA's wheels."""
+
+    version: str
+    released: str
+    python: list[str]
+    glibc: str
+    arch: list[Arch]
+    plugins: dict[str, dict[str, str]]
+    numpy: str
+    ml_dtypes: str
+    read: str
+    sources: list[str]
+
+
+class JaxTable(TypedDict):
+    sources: dict[str, str]
+    min_cc: dict[str, str]
+    built: dict[str, dict[str, str]]
+    tensorflow: dict[str, dict[str, str | None]]
+
+
+class JaxChoice(TypedDict):
+    """A release with one of its plugins; cuda: the major it is for, empty where JAX computes on processors."""
+
+    release: JaxRow
+    cuda: str
+
+
+Jax = Candidate[JaxChoice]
+JAX_ROWS = Subject("jax", JaxRow, JaxTable)
+rule = Rules()
+
+
+def _candidates(tables: Tables, problem: Problem) -> list[Jax]:
+    """Releases, the newest first, each with the plugin for the newest CUDA first."""
+    wish = problem.wish("jax")
+    found: list[Jax] = []
+    for row in reversed(tables.rows(JAX_ROWS)):
+        majors = sorted(row["plugins"], key=int, reverse=True) if problem.accelerator == "cuda" else [""]
+        if matches(row["version"], wish):
+            found += [
+                Candidate("jax", row["version"], f"cuda{one}" if one else CPU, _choice(row, one)) for one in majors
+            ]
+    return found
+
+
+def _choice(row: JaxRow, cuda: str) -> JaxChoice:
+    return {"release": row, "cuda": cuda}
+
+
+def _name(jax: Jax) -> str:
+    return f"JAX {jax.version}" + (f" for CUDA {jax.row['cuda']}" if jax.row["cuda"] else "")
+
+
+def _required(jax: Jax, library: str) -> str:
+    """Return what the plugin requires of a library."""
+    return jax.row["release"]["plugins"][jax.row["cuda"]][library]
+
+
+def _oldest(jax: Jax) -> str:
+    """Return the oldest CUDA that its release has a plugin for, which asks least."""
+    return min(jax.row["release"]["plugins"], key=int)
+
+
+def meet(one: str, other: str) -> bool:
+    """Return whether some version lies in both ranges: if any does, then a lower end of one of them, or an exact version."""
+    ends = [
+        part.version.removesuffix(".*")
+        for text in (one, other)
+        for part in SpecifierSet(text)
+        if part.operator[0] != "<"
+    ]
+    return any(SpecifierSet(one).contains(end) and SpecifierSet(other).contains(end) for end in ends)
+
+
+@rule("jax-python", "jax", "python", sources=("J1",))
+def jax_python(context: Context, jax: Jax, python: Python) -> str | None:
+    known = jax.row["release"]["python"]
+    if python.version not in known:
+        return f"JAX {jax.version} has wheels for Python {known[0]} to {known[-1]}, not for {python.version}"
+    return None
+
+
+@rule("jax-glibc", "jax", "os", sources=("J1",))
+def jax_glibc(context: Context, jax: Jax, os: System) -> str | None:
+    return glibc_reason(f"JAX {jax.version}", jax.row["release"]["glibc"], os)
+
+
+@rule("jax-arch", "jax", "arch", sources=("J1",))
+def jax_arch(context: Context, jax: Jax, arch: Machine) -> str | None:
+    if jax.row["cuda"] and arch.version not in jax.row["release"]["arch"]:
+        return f"{_name(jax)} has no wheels for {arch.version}"
+    return None
+
+
+@rule("jax-driver-floor", "jax", "driver", sources=("S1", "J2"))
+def jax_driver_floor(context: Context, jax: Jax, driver: Driver) -> str | None:
+    """Minor-version compatibility: any driver from the floor of the CUDA major on, as JAX's documentation asks."""
+    floors = {cuda: context.tables.major_driver_floor(cuda) for cuda in jax.row["release"]["plugins"]}
+    if not jax.row["cuda"] or at_least(driver.version, floors[jax.row["cuda"]]):
+        return None
+    able = any(at_least(driver.version, floor) for floor in floors.values())
+    name, floor = (_name(jax), floors[jax.row["cuda"]]) if able else (f"JAX {jax.version}", floors[_oldest(jax)])
+    return f"{name} needs driver {floor} or newer, not {driver.version}"
+
+
+@rule("jax-gpu", "jax", "gpus", sources=("J2",))
+def jax_gpu(context: Context, jax: Jax, gpu: GpuModel) -> str | None:
+    capability, first = gpu.row["compute_capability"], context.tables.beside(JAX_ROWS)["min_cc"]
+    if not jax.row["cuda"] or at_least(capability, first[jax.row["cuda"]]):
+        return None
+    able = any(at_least(capability, first[cuda]) for cuda in jax.row["release"]["plugins"])
+    name, low = (_name(jax), first[jax.row["cuda"]]) if able else (f"JAX {jax.version}", first[_oldest(jax)])
+    return f"{name} supports compute capability {low} and newer; {gpu.version} has {capability}"
+
+
+@rule("jax-pytorch-cuda-major", "jax", "pytorch", sources=("S26", "J1"))
+def jax_pytorch_cuda_major(context: Context, jax: Jax, torch: Torch) -> str | None:
+    """In one process both must speak to one CUDA runtime."""
+    if torch.variant == "cpu" or not jax.row["cuda"] or major(torch.row["cuda"]) == jax.row["cuda"]:
+        return None
+    return f"{_name(jax)} does not share a process with PyTorch {torch.version}+{torch.variant}, which runs on CUDA {minor(torch.row['cuda'])}"
+
+
+@rule("jax-pytorch-pins", "jax", "pytorch", sources=("S14", "J1"))
+def jax_pytorch_pins(context: Context, jax: Jax, torch: Torch) -> str | None:
+    """PyTorch pins NVIDIA's wheels to versions, of which JAX needs newer ones."""
+    if torch.variant == "cpu" or not jax.row["cuda"] or major(torch.row["cuda"]) != jax.row["cuda"]:
+        return None
+    for library, have in (("cudnn", torch.row.get("cudnn")), ("nccl", torch.row.get("nccl"))):
+        wanted = _required(jax, library)
+        if have and not SpecifierSet(wanted).contains(have):
+            return f"PyTorch {torch.version}+{torch.variant} pins {library} {have}, {_name(jax)} needs {wanted}"
+    return None
+
+
+@rule("jax-tensorflow-cuda-major", "jax", "tensorflow", sources=("S16", "J1"))
+def jax_tensorflow_cuda_major(context: Context, jax: Jax, tensorflow: Tensorflow) -> str | None:
+    if not jax.row["cuda"] or major(tensorflow.row["cuda"]) == jax.row["cuda"]:
+        return None
+    return f"{_name(jax)} does not share a process with TensorFlow {tensorflow.version}, which runs on CUDA {tensorflow.row['cuda']}"
+
+
+@rule("jax-tensorflow-pins", "jax", "tensorflow", sources=("S16", "J1"))
+def jax_tensorflow_pins(context: Context, jax: Jax, tensorflow: Tensorflow) -> str | None:
+    """Both require NVIDIA's wheels; where TensorFlow pins one exactly, JAX must take it."""
+    pins, cuda = tensorflow.row["pins"], jax.row["cuda"]
+    if not pins or not cuda or major(tensorflow.row["cuda"]) != cuda:
+        return None
+    for library in ("cudnn", "nccl"):
+        pin, wanted = pins[f"{library}-cu{cuda}"], _required(jax, library)
+        if not meet(pin if pin[0] in "<>=" else f"=={pin}", wanted):
+            return f"TensorFlow {tensorflow.version} requires {library} {pin}, {_name(jax)} {wanted}"
+    return None
+
+
+@rule("jax-tensorflow-packages", "jax", "tensorflow", sources=("J1", "J3"))
+def jax_tensorflow_packages(context: Context, jax: Jax, tensorflow: Tensorflow) -> str | None:
+    """Both require NumPy and ml_dtypes."""
+    steps = context.tables.beside(JAX_ROWS)["tensorflow"]
+    known = [step for first, step in steps.items() if at_least(tensorflow.version, first)]
+    release = jax.row["release"]
+    for name, ours in (("numpy", release["numpy"]), ("ml_dtypes", release["ml_dtypes"])):
+        theirs = known[-1][name] if known else None
+        if theirs and not meet(theirs, ours):
+            return f"TensorFlow {tensorflow.version} requires {name} {theirs}, JAX {jax.version} {ours}"
+    return None
+
+
+@rule("jax-cupy-cuda-major", "jax", "cupy", sources=("S19", "J1"))
+def jax_cupy_cuda_major(context: Context, jax: Jax, cupy: Cupy) -> str | None:
+    if jax.row["cuda"] and jax.row["cuda"] != cupy.row["cuda"]:
+        return f"{cupy.variant} is built for CUDA {cupy.row['cuda']}, not for that of {_name(jax)}"
+    return None
+
+
+def _reason(tables: Tables, problem: Problem, one: Jax) -> str:
+    cuda = one.row["cuda"]
+    libraries = (
+        f"plugin for CUDA {cuda} runs from driver {tables.major_driver_floor(cuda)} on" if cuda else "on the CPU"
+    )
+    return f"{problem.asked('jax')}; {libraries}"
+
+
+def _warnings(tables: Tables, problem: Problem, one: Jax) -> list[str]:
+    """Return that a GPU came after the CUDA that the plugin is built with."""
+    steps = tables.beside(JAX_ROWS)["built"].get(one.row["cuda"], {})
+    built = [cuda for first, cuda in steps.items() if at_least(one.version, first)]
+    late = [
+        gpu.model
+        for gpu in problem.gpus
+        if built and not at_least(built[-1], tables.first_cuda(gpu.row["compute_capability"]))
+    ]
+    return [f"{_name(one)} is built with CUDA {built[-1]}, before the generation of {name}" for name in late]
+
+
+def _lines(tables: Tables) -> Iterator[tuple[object, ...]]:
+    for row in reversed(tables.rows(JAX_ROWS)):
+        cudnn = ", ".join(f"{plugin['cudnn']} (CUDA {cuda})" for cuda, plugin in row["plugins"].items())
+        yield row["version"], row["released"], first_to_last(row["python"]), cudnn
+
+
+JAX = Component(
+    name="jax",
+    form=Jax,
+    keys=(Key(name="jax", docs=("JAX.",), sample='"0.7"'),),
+    place="framework",
+    candidates=_candidates,
+    rules=rule,
+    tables=(JAX_ROWS,),
+    reason=_reason,
+    warnings=_warnings,
+    system=("glibc",),
+    requirements=lambda tables, problem, one: [f"jax{f'[{one.variant}]' if one.row['cuda'] else ''}=={one.version}"],
+    module="jax",
+    size={"cuda": 6000, "cpu": 500},
+    overview=Overview("JAX", ("release", "released", "Python", "cuDNN"), _lines),
+)
