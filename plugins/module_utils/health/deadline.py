@@ -7,6 +7,8 @@ from __future__ import absolute_import, division, print_function
 
 __metaclass__ = type
 
+import gc
+
 from ..host.child import bounded
 from .findings import fault, judged, verdict
 
@@ -18,6 +20,7 @@ def within(seconds, work):
     """
 
     def speak(say):
+        gc.disable()  # the child ends with its answer, and would copy the parent's memory to look through it
         try:
             say({"found": work()})
         except Exception as error:  # pylint: disable=broad-except

@@ -19,10 +19,8 @@ from . import kernel_log
 from .clock import RECORDED
 from .host_reading import read_host
 from .p2p_access import read_p2p_access
-from .ports import read_ports
 from .processes import SESSIONS, read_processes
 from .reading import read_gpus
-from .samples import read_samples
 from .verdict import judge
 
 HEADING = re.compile(r"\[\w+\]$")  # of a unit
@@ -42,7 +40,7 @@ def read(places, sampled=False):
             lambda: read_gpus(nvml, node["gpus"]) if nvml else {}, places.proc, places.root
         )
         pairs, errors = read_p2p_access(nvml, node["gpus"]) if nvml else ({}, {})
-        samples = read_samples(nvml) if nvml and sampled else {}
+        samples = sample(nvml) if nvml and sampled else {}
     addresses = [gpu["pci_bus_id"] for gpu in node["gpus"]]
     return node, {
         "counters": with_errors(counters, errors),
@@ -52,6 +50,13 @@ def read(places, sampled=False):
         "log": kernel_log.read(places.log),
         "host": read_host(places.sys, places.proc, places.root, addresses),
     }
+
+
+def sample(nvml):
+    """Return what GPUs do at the moment, see samples; imported here as Recording is below."""
+    from .samples import read_samples
+
+    return read_samples(nvml)
 
 
 def with_errors(counters, errors):
@@ -65,6 +70,8 @@ def with_errors(counters, errors):
 
 def history(places, node, readings):
     """Return what is compared with earlier runs, as plain values; see over_time."""
+    from .ports import read_ports
+
     samples = {gpu_label(gpu): readings["samples"].get(gpu["pci_bus_id"]) or {} for gpu in node["gpus"]}
     rails = rail_ports(node["gpus"], node["nics"], node["topology"])
     return {
