@@ -62,7 +62,7 @@ def test_what_nothing_asks_for_and_what_is_refused():
 
 def test_a_component_that_no_stack_has():
     with pytest.raises(InputError):
-        explanation(TABLES, OLD, "jax")
+        explanation(TABLES, OLD, "mxnet")
 
 
 def test_lines_name_the_version_and_every_rejected_one():
