@@ -109,7 +109,7 @@ CUDA = Component(
     place="host",
     candidates=_cuda,
     rules=rule,
+    system=("cuda_first",),
     result=_result,
     size={"cuda": 9000, "cpu": 9000},
-    system=("cuda_first",),
 )

@@ -134,14 +134,14 @@ def _lines(tables: Tables) -> Iterator[tuple[object, ...]]:
 CUPY = Component(
     name="cupy",
     form=Cupy,
-    overview=Overview("CuPy", ("series", "Python", "wheels"), _lines),
     keys=(KEY,),
     place="framework",
     candidates=_cupy,
     rules=rule,
     tables=(CUPY_ROWS,),
+    unknowns=_unknowns,
     requirements=lambda tables, problem, one: [f"{one.variant}=={one.version}"],
     module="cupy",
     size={"cuda": 500, "cpu": 500},
-    unknowns=_unknowns,
+    overview=Overview("CuPy", ("series", "Python", "wheels"), _lines),
 )

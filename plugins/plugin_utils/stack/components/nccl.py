@@ -57,10 +57,10 @@ NCCL = Component(
     form=Library,
     keys=(KEY,),
     place="host",
-    installable=lambda tables, problem, one: is_in_repository(tables.rows(NCCL_ROWS), problem, one),
     candidates=_nccl,
     rules=rule,
     tables=(NCCL_ROWS,),
-    result=_result,
     warnings=repository_warnings,
+    result=_result,
+    installable=lambda tables, problem, one: is_in_repository(tables.rows(NCCL_ROWS), problem, one),
 )
