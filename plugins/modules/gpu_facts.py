@@ -39,6 +39,12 @@ options:
         elsewhere and becomes a test of this collection. C(sys) and C(proc) in it are for O(sysfs_root) and O(procfs_root), and
         C(profile) is what NVML answered. Not in check mode. Module M(allreduce.gpu.gpu_health) records what its checks read, too.
     type: path
+  seconds:
+    description:
+      - After how many seconds a driver that has not answered is one that does not. The machine is then measured without NVML, which
+        C(driver.nvml_state) and C(problems) say, and a process that hangs in the kernel stays behind on the node. Not while recording.
+    type: int
+    default: 60
   filter:
     description: Accepted and ignored; the setup action passes it to every facts module.
     type: list
@@ -150,6 +156,7 @@ ansible_facts:
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ..module_utils.machine.deadline import SECONDS, measure_within
 from ..module_utils.machine.files import FileTree
 from ..module_utils.machine.gpu_node import measure
 from ..module_utils.machine.pci_names import DATABASES
@@ -165,6 +172,7 @@ def main():
             "nvml_library": {"type": "str", "default": "libnvidia-ml.so.1"},
             "pci_databases": {"type": "list", "elements": "path", "default": list(DATABASES)},
             "record": {"type": "path"},
+            "seconds": {"type": "int", "default": SECONDS},
             "filter": {"type": "list", "elements": "str"},
             "gather_subset": {"type": "list", "elements": "str"},
             "gather_timeout": {"type": "int"},
@@ -183,7 +191,7 @@ def main():
             node = measure(trees[0], trees[1], library, databases, recording.opener)
             recording.finish(node)
         else:
-            node = measure(FileTree(roots[0]), FileTree(roots[1]), library, databases)
+            node = measure_within(parameters["seconds"], FileTree(roots[0]), FileTree(roots[1]), library, databases)
     except (EnvironmentError, ValueError) as error:
         module.fail_json(msg="Cannot record the machine: %s." % error)
     module.exit_json(changed=bool(place), ansible_facts={"gpu_node": node})

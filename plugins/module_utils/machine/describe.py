@@ -31,6 +31,8 @@ SENTENCES = {
     "rail_slow": "{subject} port {port} runs at {rate} Gbit/s, while its equals run at {expected} Gbit/s: {peers}",
     # Why NVML cannot be asked; what else it says of itself is its own sentence.
     "library_missing": "library {library} not found",
+    "nvml_crashed": "asking it ended with {ending}",
+    "nvml_hanging": "the driver did not answer in {seconds} seconds",
     "pynvml_missing": "pynvml is not installed; role allreduce.gpu.base installs it in {directory}",
 }
 WORDS = {

@@ -10,12 +10,13 @@ __metaclass__ = type
 import json
 import sys
 
+from .deadline import SECONDS, measure_within
 from .files import FileTree
-from .gpu_node import measure
 from .nvml import DEFAULT_LIBRARY
 
 
 def main(dummy_arguments, sysfs="/sys", procfs="/proc", library=DEFAULT_LIBRARY):
     """Print the model; 0."""
-    sys.stdout.write(json.dumps(measure(FileTree(sysfs), FileTree(procfs), library), sort_keys=True) + "\n")
+    node = measure_within(SECONDS, FileTree(sysfs), FileTree(procfs), library)
+    sys.stdout.write(json.dumps(node, sort_keys=True) + "\n")
     return 0

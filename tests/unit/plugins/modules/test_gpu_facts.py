@@ -68,9 +68,16 @@ def library(tmp_path_factory):
     return recording.build_library(tmp_path_factory.mktemp("nvml") / "libnvidia-ml.so.1")
 
 
-def program(place: Path, library: Path, python: str = sys.executable, prelude: str = "", module: str = MODULE) -> str:
+def program(
+    place: Path, library: Path, python: str = sys.executable, prelude: str = "", module: str = MODULE, **options: int
+) -> str:
     """Standard output of the module on a recorded machine."""
-    doors = {"sysfs_root": str(place / "sys"), "procfs_root": str(place / "proc"), "nvml_library": str(library)}
+    doors = {
+        **options,
+        "sysfs_root": str(place / "sys"),
+        "procfs_root": str(place / "proc"),
+        "nvml_library": str(library),
+    }
     arguments = place / "arguments.json"
     arguments.write_text(json.dumps({"ANSIBLE_MODULE_ARGS": doors if module == MODULE else {}}))
     run = f"{prelude}\nimport runpy, sys; sys.argv = ['module', {str(arguments)!r}]; runpy.run_module({module!r}, run_name='__main__')"
@@ -116,6 +123,29 @@ def test_what_is_missing_is_said(library, tmp_path, situation, python):
     assert len(node["topology"]) == len(node["gpus"]) + len(node["nics"])
 
 
+def test_a_driver_that_hangs_is_said_and_the_machine_measured_without_it(library, tmp_path):
+    recording.record(A40.change(1, settings=(("hanging", "30"),)), tmp_path)
+    node = json.loads(program(tmp_path, library, seconds=1))["ansible_facts"]["gpu_node"]
+    assert (node["driver"]["nvml_state"], node["driver"]["loaded_version"]) == ("nvml_hanging", "535.309.01")
+    assert [" ".join(gpu["seen_by"]) for gpu in node["gpus"]] == ["pci"] * 4
+    assert node["problems"] == [
+        "Kernel module 535.309.01 is loaded but NVML is not available: the driver did not answer in 1 seconds"
+    ]
+
+
+def test_a_library_that_crashes_is_said(library, tmp_path):
+    recording.record(A40, tmp_path)
+    crashing = tmp_path / "libcrash.so.1"
+    source = tmp_path / "crash.c"
+    source.write_text(
+        "#include <stdlib.h>\nint nvmlInit_v2(void) { abort(); }\nint nvmlInitWithFlags(unsigned f) { abort(); }\n"
+    )
+    subprocess.run(["gcc", "-shared", "-fPIC", "-o", crashing, source], check=True)
+    node = json.loads(program(tmp_path, crashing))["ansible_facts"]["gpu_node"]
+    assert node["driver"]["nvml_state"] == "nvml_crashed"
+    assert node["driver"]["nvml"] == "asking it ended with signal 6"
+
+
 @pytest.mark.parametrize("machine", machines.MACHINES, ids=lambda machine: machine.__name__)
 def test_python_3_6_measures_the_same(library, tmp_path, machine):
     if OLD_PYTHON is None:
@@ -127,7 +157,7 @@ def test_python_3_6_measures_the_same(library, tmp_path, machine):
 NO_PROGRAMS = """
 import sys
 def refuse(event, arguments):
-    if event in ("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.spawn", "os.fork", "os.forkpty"):
+    if event in ("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.spawn", "os.forkpty"):
         raise SystemExit("started a program: %s" % (arguments,))
 sys.addaudithook(refuse)
 """

@@ -68,6 +68,8 @@ EVERY = [
         "mlx5_2 port 1 runs at 200 Gbit/s, while its equals run at 400 Gbit/s: mlx5_0, mlx5_1",
     ),
     (problem("library_missing", library="libnvidia-ml.so.1"), "library libnvidia-ml.so.1 not found"),
+    (problem("nvml_crashed", ending="signal 6"), "asking it ended with signal 6"),
+    (problem("nvml_hanging", seconds=60), "the driver did not answer in 60 seconds"),
     (
         problem("pynvml_missing", directory="/opt/allreduce/lib"),
         "pynvml is not installed; role allreduce.gpu.base installs it in /opt/allreduce/lib",
