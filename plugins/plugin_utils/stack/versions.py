@@ -99,3 +99,10 @@ def matches(text: str, spec: str) -> bool:
     if spec[0] in "<>=!~":
         return SpecifierSet(spec).contains(text, prereleases=True)
     return starts_with(text, spec)
+
+
+@cache
+def meet(one: str, other: str) -> bool:
+    """Return whether some version lies in both ranges: if any does, then a lower end of one of them, or an exact version."""
+    ends = [part.version for text in (one, other) for part in SpecifierSet(text) if part.operator[0] != "<"]
+    return any(SpecifierSet(one).contains(end) and SpecifierSet(other).contains(end) for end in ends)

@@ -16,7 +16,7 @@ from ..model import Candidate, Problem
 from ..rows import Arch
 from ..rule import Context, Rules
 from ..tables import Subject, Tables
-from ..versions import at_least, major, matches, minor
+from ..versions import at_least, major, matches, meet, minor
 from ..wheels import glibc_reason
 from .cupy import Cupy
 from .driver.row import Driver
@@ -69,13 +69,10 @@ def _candidates(tables: Tables, problem: Problem) -> list[Jax]:
         majors = sorted(row["plugins"], key=int, reverse=True) if problem.accelerator == "cuda" else [""]
         if matches(row["version"], wish):
             found += [
-                Candidate("jax", row["version"], f"cuda{one}" if one else CPU, _choice(row, one)) for one in majors
+                Candidate("jax", row["version"], f"cuda{one}" if one else CPU, {"release": row, "cuda": one})
+                for one in majors
             ]
     return found
-
-
-def _choice(row: JaxRow, cuda: str) -> JaxChoice:
-    return {"release": row, "cuda": cuda}
 
 
 def _name(jax: Jax) -> str:
@@ -87,20 +84,16 @@ def _required(jax: Jax, library: str) -> str:
     return jax.row["release"]["plugins"][jax.row["cuda"]][library]
 
 
+def _of_tensorflow(context: Context, tensorflow: Tensorflow, package: str) -> str | None:
+    """Return what TensorFlow requires of a package; None where it requires nothing."""
+    steps = context.tables.beside(JAX_ROWS)["tensorflow"]
+    known = [step for first, step in steps.items() if at_least(tensorflow.version, first)]
+    return known[-1][package] if known else None
+
+
 def _oldest(jax: Jax) -> str:
     """Return the oldest CUDA that its release has a plugin for, which asks least."""
     return min(jax.row["release"]["plugins"], key=int)
-
-
-def meet(one: str, other: str) -> bool:
-    """Return whether some version lies in both ranges: if any does, then a lower end of one of them, or an exact version."""
-    ends = [
-        part.version.removesuffix(".*")
-        for text in (one, other)
-        for part in SpecifierSet(text)
-        if part.operator[0] != "<"
-    ]
-    return any(SpecifierSet(one).contains(end) and SpecifierSet(other).contains(end) for end in ends)
 
 
 @rule("jax-python", "jax", "python", sources=("J1",))
@@ -171,15 +164,20 @@ def jax_tensorflow_cuda_major(context: Context, jax: Jax, tensorflow: Tensorflow
     return f"{_name(jax)} does not share a process with TensorFlow {tensorflow.version}, which runs on CUDA {tensorflow.row['cuda']}"
 
 
-@rule("jax-tensorflow-pins", "jax", "tensorflow", sources=("S16", "J1"))
+@rule("jax-tensorflow-pins", "jax", "tensorflow", sources=("S16", "J1", "J3"))
 def jax_tensorflow_pins(context: Context, jax: Jax, tensorflow: Tensorflow) -> str | None:
     """Both require NVIDIA's wheels; where TensorFlow pins one exactly, JAX must take it."""
     pins, cuda = tensorflow.row["pins"], jax.row["cuda"]
     if not pins or not cuda or major(tensorflow.row["cuda"]) != cuda:
         return None
-    for library in ("cudnn", "nccl"):
-        pin, wanted = pins[f"{library}-cu{cuda}"], _required(jax, library)
-        if not meet(pin if pin[0] in "<>=" else f"=={pin}", wanted):
+    found = {
+        "cudnn": pins[f"cudnn-cu{cuda}"],
+        "nccl": pins[f"nccl-cu{cuda}"],
+        "nvcc": _of_tensorflow(context, tensorflow, "nvcc"),
+    }
+    for library, pin in found.items():
+        wanted = _required(jax, library)
+        if pin and not meet(pin if pin[0] in "<>=~" else f"=={pin}", wanted):
             return f"TensorFlow {tensorflow.version} requires {library} {pin}, {_name(jax)} {wanted}"
     return None
 
@@ -187,11 +185,9 @@ def jax_tensorflow_pins(context: Context, jax: Jax, tensorflow: Tensorflow) -> s
 @rule("jax-tensorflow-packages", "jax", "tensorflow", sources=("J1", "J3"))
 def jax_tensorflow_packages(context: Context, jax: Jax, tensorflow: Tensorflow) -> str | None:
     """Both require NumPy and ml_dtypes."""
-    steps = context.tables.beside(JAX_ROWS)["tensorflow"]
-    known = [step for first, step in steps.items() if at_least(tensorflow.version, first)]
     release = jax.row["release"]
     for name, ours in (("numpy", release["numpy"]), ("ml_dtypes", release["ml_dtypes"])):
-        theirs = known[-1][name] if known else None
+        theirs = _of_tensorflow(context, tensorflow, name)
         if theirs and not meet(theirs, ours):
             return f"TensorFlow {tensorflow.version} requires {name} {theirs}, JAX {jax.version} {ours}"
     return None
@@ -206,10 +202,10 @@ def jax_cupy_cuda_major(context: Context, jax: Jax, cupy: Cupy) -> str | None:
 
 def _reason(tables: Tables, problem: Problem, one: Jax) -> str:
     cuda = one.row["cuda"]
-    libraries = (
-        f"plugin for CUDA {cuda} runs from driver {tables.major_driver_floor(cuda)} on" if cuda else "on the CPU"
+    floor = tables.major_driver_floor(cuda) if cuda else ""
+    return f"{problem.asked('jax')}; " + (
+        f"plugin for CUDA {cuda} runs from driver {floor} on" if cuda else "on the CPU"
     )
-    return f"{problem.asked('jax')}; {libraries}"
 
 
 def _warnings(tables: Tables, problem: Problem, one: Jax) -> list[str]:

@@ -11,6 +11,7 @@ from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.versions impor
     at_least,
     check_spec,
     matches,
+    meet,
     minor,
     neighbours,
     starts_with,
@@ -80,3 +81,15 @@ def test_neighbours_are_chosen_by_version_order(text, expected):
 
 def test_neighbours_keep_the_spelling_of_the_tables():
     assert neighbours("535.54", ["535.54.03", "535.104.05"], 1) == ["535.54.03"]
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "expected"),
+    [
+        (">=9.8,<10.0", "==9.1.0.70", False), (">=9.1,<10.0", "==9.1.0.70", True), (">=2.0", ">=1.23.5,<2.0.0", False),
+        (">=2.0", ">=1.26,<2.1", True), (">=0.4.0", "~=0.3.1", False), (">=0.2.0", "~=0.3.1", True),
+        (">=1.22", ">=1.22,<=1.24.3", True),
+    ],
+)  # fmt: skip
+def test_ranges_meet_where_a_version_lies_in_both(one, other, expected):
+    assert meet(one, other) is meet(other, one) is expected

@@ -67,6 +67,9 @@ CASES = """
 - {name: TensorFlow pins a cuDNN before the one that JAX needs, rule: jax-tensorflow-pins,
    request: {jax: "0.4.30", tensorflow: "2.16.2"},
    refused: {between: [environments, jax, tensorflow], rule: jax-tensorflow-pins, says: cudnn 8.9}}
+- {name: TensorFlow pins a compiler before the one that JAX needs, rule: jax-tensorflow-pins,
+   request: {jax: "0.4.38", tensorflow: "2.19.0"},
+   refused: {between: [environments, jax, tensorflow], rule: jax-tensorflow-pins, says: "requires nvcc ==12.5.82"}}
 - {name: one NumPy for JAX and TensorFlow, rule: jax-tensorflow-packages, gpus: [],
    request: {jax: "0.4.30", tensorflow: "2.17.0"},
    gets: {environments.0.frameworks: {jax: 0.4.30, tensorflow: 2.17.0}}}
@@ -113,7 +116,7 @@ def check(stack, environment, cuda_majors):
     if bool(cuda) != bool(stack["gpus"]):
         wrong.append("JAX is not for what the host computes on")
     if "tensorflow" in frameworks:
-        wrong += check_packages(row, frameworks["tensorflow"])
+        wrong += check_packages(row, row["plugins"].get(cuda, {}), frameworks["tensorflow"])
     return wrong + (check_plugin(stack, environment, row, cuda, cuda_majors) if cuda else [])
 
 
@@ -146,13 +149,14 @@ def of_tensorflow(release, wheel):
     return [pins[wheel] if pins[wheel][0] in "<>" else f"=={pins[wheel]}"] if wheel in pins else []
 
 
-def check_packages(row, release):
+def check_packages(row, plugin, release):
     known = [limits for first, limits in TABLE["tensorflow"].items() if checker.n(first) <= checker.n(release)]
     limits = known[-1] if known else {}
+    ours = {"numpy": row["numpy"], "ml_dtypes": row["ml_dtypes"], "nvcc": plugin.get("nvcc")}
     return [
         f"no {name} for JAX and TensorFlow"
-        for name in ("numpy", "ml_dtypes")
-        if limits.get(name) and not overlap(row[name], limits[name])
+        for name, wanted in ours.items()
+        if wanted and limits.get(name) and not overlap(wanted, limits[name])
     ]
 
 
