@@ -51,12 +51,9 @@ class Host:
 def host_of(name: str, hostvars: Variables, groups: Groups, facts: Mapping[str, Any]) -> Host | Problem:
     """Return a host, or why there is no monitoring for its system."""
     wanted, system = request(hostvars[name]), system_of(facts)
-    source, words = source_of(system), " ".join((system["id"], system["version"])).strip()
-    if source is None or source.origin == "none":
-        reason = source.reason if source else "nothing is known of where it has Prometheus from"
-        return Problem("monitoring_no_packages", words or name, {"reason": reason})
-    if source.origin == "declared" and not wanted.repository:
-        return Problem("monitoring_no_repository", words)
+    source = source_for(name, wanted, system)
+    if isinstance(source, Problem):
+        return source
     nvidia = [one for one in groups.get(NODES, ()) if has_dcgm(hostvars[one], facts if one == name else None)]
     programs: dict[str, Program] = {}
     if name in groups.get(CONTROLLERS, ()):
@@ -67,6 +64,25 @@ def host_of(name: str, hostvars: Variables, groups: Groups, facts: Mapping[str, 
     state, shaped = str(hostvars[name].get("monitoring_state")), str(hostvars[name].get("qos_state")) == "present"
     declared = "monitoring_dcgm_exporter" in hostvars[name]
     return Host(name, wanted, source, facts, peers(hostvars, groups, state, nvidia), programs, shaped, declared)
+
+
+def source_for(name: str, wanted: Request, system: Mapping[str, str]) -> Source | Problem:
+    """Return where a host has Prometheus' programs from, or why from nowhere; system: {family, id, version}."""
+    source, words = source_of(system), " ".join((system["id"], system["version"])).strip()
+    if source is None or source.origin == "none":
+        reason = source.reason if source else "nothing is known of where it has Prometheus from"
+        return Problem("monitoring_no_packages", words or name, {"reason": reason})
+    if source.origin == "declared" and not wanted.repository:
+        return Problem("monitoring_no_repository", words)
+    return source
+
+
+def obstacle(name: str, variables: Mapping[str, Any], system: Mapping[str, str]) -> Problem | None:
+    """Return why a host that shall be monitored cannot be, as far as its system tells; for the plan, before it is touched."""
+    if str(variables.get("monitoring_state") or "absent") != "present":
+        return None
+    source = source_for(name, request(variables), system)
+    return source if isinstance(source, Problem) else None
 
 
 def has_dcgm(variables: Mapping[str, Any], facts: Mapping[str, Any] | None = None) -> bool:

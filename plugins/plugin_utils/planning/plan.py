@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ..drift.selinux import refusals
+from ..monitoring.host import obstacle as monitoring_obstacle
 from ..preflight.problem import ProblemError
 from ..preflight.text import describe, describe_all
 from ..stack.explain import conflict_line
@@ -61,7 +62,9 @@ def plan(
         asked_for["explanation"] = explanation(load(), question, explain) if explain else None
         found["stacks"].append(asked_for)
         found["shortages"] += [f"{name}: {text}" for name in names for text in _shortage(hosts[name], answer["stack"])]
-        found["obstacles"] += [f"{name}: {text}" for name in names for text in _obstacles(hosts[name], answer["stack"])]
+        found["obstacles"] += [
+            f"{name}: {text}" for name in names for text in _obstacles(name, hosts[name], answer["stack"])
+        ]
     return {**found, "stacks": _by_kind(found["stacks"])}
 
 
@@ -121,8 +124,10 @@ def _shortage(variables: Mapping, stack: Mapping) -> list[str]:
     return disk_shortage(stack, _state(variables))
 
 
-def _obstacles(variables: Mapping, stack: Mapping) -> list[str]:
-    return [describe(problem) for problem in refusals(stack, _state(variables), variables)]
+def _obstacles(name: str, variables: Mapping, stack: Mapping) -> list[str]:
+    unwatched = monitoring_obstacle(name, variables, stack["os"])
+    found = [*refusals(stack, _state(variables), variables), *([unwatched] if unwatched else [])]
+    return [describe(problem) for problem in found]
 
 
 def _state(variables: Mapping) -> Mapping:

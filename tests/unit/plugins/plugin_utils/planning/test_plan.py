@@ -116,6 +116,23 @@ def test_a_host_that_would_load_no_driver_is_told(variables, obstacles):
     assert [text.split(",")[0] for text in planned(a=DESCRIBED, b=variables)["obstacles"]] == obstacles
 
 
+@pytest.mark.parametrize(
+    ("system", "variables", "obstacles"),
+    [
+        ("rocky 9", {}, []),
+        ("rocky 9", {"monitoring_state": "present"}, ["b: Neither rocky 9 nor EPEL has Prometheus"]),
+        ("rocky 9", {"monitoring_state": "present", "monitoring_repository": {"url": "https://x.example.org"}}, []),
+        ("ubuntu 20.04", {"monitoring_state": "present"}, ["b: There is no monitoring for ubuntu 20.04: its node"]),
+        ("debian 12", {"monitoring_state": "present"}, []),
+    ],
+)
+def test_a_host_that_could_not_be_monitored_is_told(system, variables, obstacles):
+    host = {"gpu_stack_host": {"os": system, "gpus": []}, **variables}
+    found = planned(b=host)["obstacles"]
+    assert len(found) == len(obstacles)
+    assert all(text.startswith(start) for text, start in zip(found, obstacles, strict=True))
+
+
 def test_a_lock_is_followed_and_its_refusal_told(tmp_path):
     path = tmp_path / "stack.lock.yml"
     stacks = [one["stack"] for one in planned(a=DESCRIBED)["stacks"]]
