@@ -12,6 +12,8 @@
  * many calls of a program for this GPU, each further one fails with <n>, for the handle too: a GPU that is lost meanwhile.
  * "<index> hanging <seconds>": each call for it takes so long, as where the driver waits for a device.
  */
+#define _GNU_SOURCE /* statx */
+#include <fcntl.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -42,18 +44,19 @@ static const char *profile(void) {
 
 /* A file's text, read again where it has changed; slot 0 is for the profile, 1 for its state. NULL: there is none. */
 static const char *text_of(const char *path, int slot) {
-    static struct { struct stat seen; char path[1024]; char *text; } kept[2];
-    struct stat now;
+    static struct { struct statx seen; char path[1024]; char *text; } kept[2];
+    struct statx now;
     FILE *file;
-    if (stat(path, &now) != 0) return NULL;
-    if (kept[slot].text && strcmp(kept[slot].path, path) == 0 && kept[slot].seen.st_ino == now.st_ino &&
-        kept[slot].seen.st_size == now.st_size && kept[slot].seen.st_mtim.tv_sec == now.st_mtim.tv_sec &&
-        kept[slot].seen.st_mtim.tv_nsec == now.st_mtim.tv_nsec) return kept[slot].text;
+    /* stat() is a symbol of glibc 2.33, which not every replica has. */
+    if (statx(AT_FDCWD, path, 0, STATX_BASIC_STATS, &now) != 0) return NULL;
+    if (kept[slot].text && strcmp(kept[slot].path, path) == 0 && kept[slot].seen.stx_ino == now.stx_ino &&
+        kept[slot].seen.stx_size == now.stx_size && kept[slot].seen.stx_mtime.tv_sec == now.stx_mtime.tv_sec &&
+        kept[slot].seen.stx_mtime.tv_nsec == now.stx_mtime.tv_nsec) return kept[slot].text;
     if (!(file = fopen(path, "r"))) return NULL;
     free(kept[slot].text);
-    kept[slot].text = calloc(1, (size_t)now.st_size + 2);
+    kept[slot].text = calloc(1, (size_t)now.stx_size + 2);
     kept[slot].text[0] = '\n'; /* every line has one before it */
-    if (fread(kept[slot].text + 1, 1, (size_t)now.st_size, file) == 0) kept[slot].text[1] = 0;
+    if (fread(kept[slot].text + 1, 1, (size_t)now.stx_size, file) == 0) kept[slot].text[1] = 0;
     fclose(file);
     snprintf(kept[slot].path, sizeof kept[slot].path, "%s", path);
     kept[slot].seen = now;

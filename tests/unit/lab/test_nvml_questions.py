@@ -4,6 +4,7 @@
 """What schedulers and DCGM ask of NVML, the simulated library answers."""
 
 import ctypes
+import re
 import shutil
 from pathlib import Path
 
@@ -153,3 +154,9 @@ def test_a_lost_gpu_answers_nobody(opened):
     for question in (pynvml.nvmlDeviceGetIndex, pynvml.nvmlDeviceGetEnforcedPowerLimit):
         with pytest.raises(pynvml.NVMLError_GpuIsLost):
             question(handles[1])
+
+
+def test_the_oldest_replica_can_load_it(library):
+    """Debian 11 lends its userland to Ubuntu 20.04; a symbol of a newer glibc would leave such hosts without NVML."""
+    needed = {int(minor) for minor in re.findall(rb"GLIBC_2\.(\d+)", library.read_bytes())}
+    assert max(needed) <= 31
