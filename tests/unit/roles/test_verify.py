@@ -12,7 +12,7 @@ ROLE = Path(__file__).resolve().parents[3] / "roles" / "verify"
 # Where things are read from: no limits.
 PLACES = {"kernel_log", "root", "record"}
 # What would be taken for an option of all that the role checks.
-RENAMED = {"skip_checks": "health_skip_checks"}
+RENAMED = {"skip_checks": "health_skip_checks", "seconds": "health_seconds"}
 
 
 def load(name: str):

@@ -45,7 +45,7 @@ def hgx_h100():
     machine = machines.hgx_h100()
     changes = ({"state": "DOWN"}, {"state": "INIT"}, {"state": "ARMED"}, {"rate_gbps": 400}, {"rate_gbps": 2.5})
     nics = [replace(nic, firmware="28.39.1002", board="MT_0000000838") for nic in machine.nics]
-    nics = [replace(nic, **change) for nic, change in zip(nics, [*changes, {}, {}, {}], strict=True)]
+    nics = [replace(nic, **change) for nic, change in zip(nics, changes + ({}, {}, {}))]  # noqa: B905 (Python 3.6)
     return replace(machine, nics=tuple(nics))
 
 

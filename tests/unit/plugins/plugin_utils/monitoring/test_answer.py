@@ -277,15 +277,19 @@ def test_the_real_exporter_asks_for_the_password(tmp_path):
         port = free.getsockname()[1]
     line = next(line for line in found[UNIT]["content"].splitlines() if line.startswith("ExecStart=/"))
     words = line.replace(DIRECTORY, f"{tmp_path}{DIRECTORY}").replace("10.0.0.1:9100", f"127.0.0.1:{port}").split()[1:]
-    with subprocess.Popen([program("prometheus-node-exporter"), *words], stderr=subprocess.PIPE, text=True) as process:
+    log = tmp_path / "log"  # a pipe could not be read while the program runs
+    with (
+        log.open("w", encoding="utf-8") as stream,
+        subprocess.Popen([program("prometheus-node-exporter"), *words], stderr=stream) as process,
+    ):
         try:
-            url, deadline = f"http://127.0.0.1:{port}/metrics", time.monotonic() + 20
+            url, deadline = f"http://127.0.0.1:{port}/metrics", time.monotonic() + 60
             while True:
                 try:
                     nobody = ask(url)
                     break
                 except OSError:
-                    assert time.monotonic() < deadline and process.poll() is None, process.stderr.read()[-2000:]
+                    assert time.monotonic() < deadline and process.poll() is None, log.read_text("utf-8")[-2000:]
                     time.sleep(0.2)
             assert (nobody, ask(url, "allreduce", "wrong"), ask(url, "allreduce", PASSWORD)) == (401, 401, 200)
         finally:
