@@ -48,7 +48,7 @@ def verified(row: Mapping, names: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
 def of_pytorch() -> Iterator[Fact]:
     for row in rows_of("torch"):
         release = row["version"]
-        build = next(one for one in row["builds"] if one.get("default"))
+        build = [one for one in row["builds"] if one.get("default")][0]
         for name, value in [*verified(row, ROW), *verified(build, BUILD)]:
             yield Fact(f"PyTorch {release} {name}", value, partial(cell, "torch", release, row["python"][0], name))
         for name, value in verified(row, COMPANIONS):

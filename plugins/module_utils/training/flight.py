@@ -120,7 +120,7 @@ def _group(dump, name, group):
     return {
         "description": group["description"],
         "ranks": _ranks(_dict(_dict(dump.get("pg_config")).get(name)).get("ranks")),
-        "enqueued": max(_number(status.get("last_enqueued_collective"), 0), max(begun)),
+        "enqueued": max([_number(status.get("last_enqueued_collective"), 0)] + begun),
         "completed": completed,
         "collectives": near[-(BEFORE + AFTER) :],
     }

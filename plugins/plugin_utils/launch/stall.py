@@ -87,7 +87,7 @@ def _stalls(name: str, dumps: Mapping[int, Mapping[str, Any]], nodes: Mapping[in
         "ranks": ranks,
         "operation": shown["operation"],
         "sequence": sequence,
-        "group": next(iter(groups.values()))["description"] or name,
+        "group": [*groups.values()][0]["description"] or name,
         "sizes": shown["sizes"],
         "place": shown["place"],
         "waiting": len(begun) - (len(different) if code == DIFFERENT else 0),

@@ -18,11 +18,7 @@ def combined_problems(world: World, resolve: Resolve) -> list[Problem]:
         given = {**world.hosts[host], **world.play, **world.command_line}
         values = {name: resolve(host, given[name]) for name in DEFAULTS if name in given}
         values = {name: value for name, value in values.items() if value is not None}
-        if (
-            UNRESOLVED in values.values()
-            or values.get("monitoring_state") != "present"
-            or any(True for _ in problems(values))
-        ):
+        if UNRESOLVED in values.values() or values.get("monitoring_state") != "present" or any(problems(values)):
             continue
         found += lacking(request(values))
         if not world.groups.get(CONTROLLERS):

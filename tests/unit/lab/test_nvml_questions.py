@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What schedulers and DCGM ask of NVML, the simulated library answers."""
 
+import contextlib
 import ctypes
 import re
 import shutil
@@ -29,21 +30,18 @@ def library(tmp_path_factory):
 @pytest.fixture
 def opened(library, tmp_path, monkeypatch):
     """A function that records a machine and gives its NVML: the real pynvml, and its handles."""
-    kept = []
+    kept = contextlib.ExitStack()
 
     def of(machine):
         recording.record(machine, tmp_path)
         monkeypatch.setenv("SIMULATED_NVML", str(tmp_path / "profile"))
-        context = open_nvml(str(library))
-        nvml, unavailable = context.__enter__()
-        kept.append(context)
+        nvml, unavailable = kept.enter_context(open_nvml(str(library)))
         assert unavailable is None
         pynvml = nvml.pynvml
         return pynvml, [pynvml.nvmlDeviceGetHandleByIndex(number) for number in range(len(machine.gpus))]
 
-    yield of
-    for context in kept:
-        context.__exit__(None, None, None)
+    with kept:
+        yield of
 
 
 @pytest.mark.parametrize("name", sorted({*QUESTIONS["slurm"], *QUESTIONS["dcgm"]}))
