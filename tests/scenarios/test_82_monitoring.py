@@ -9,7 +9,9 @@ of the lab has a GPU that it could ask.
 
 import json
 import socket
+import subprocess
 import time
+from functools import partial
 
 import pytest
 from cluster import KEEP, Cluster
@@ -41,19 +43,32 @@ STATE = (
     " -printf '%p %y %m %u:%g %l\\n' 2>/dev/null | LC_ALL=C sort; systemctl list-unit-files --state=enabled --no-legend"
 )
 OURS = "'(' -path '*/allreduce/monitoring*' -o -path '*.service.d/allreduce.conf' ')'"
-# The status of an answer, and its text after it.
+TLS = {f"monitoring_tls_{name}": f"/etc/ssl/lab/{name}.pem" for name in ("certificate", "key", "authority")}
+# The status of an answer, and its text after it; 0 when the host's certificate is not trusted.
 ASK = """
-import base64, sys, urllib.error, urllib.request
-url, password = sys.argv[1:]
+import base64, ssl, sys, urllib.error, urllib.request
+url, password, authority = sys.argv[1:]
+context = ssl.create_default_context(cafile=authority or None) if url.startswith("https") else None
 request = urllib.request.Request(url)
 if password:
     request.add_header("Authorization", "Basic " + base64.b64encode(b"allreduce:" + password.encode()).decode())
 try:
-    with urllib.request.urlopen(request, timeout=10) as answer:
+    with urllib.request.urlopen(request, timeout=10, context=context) as answer:
         print(answer.status, answer.read().decode())
 except urllib.error.HTTPError as error:
     print(error.code, "")
+except urllib.error.URLError as error:
+    if not isinstance(error.reason, ssl.SSLCertVerificationError):
+        raise
+    print(0, "")
 """
+# An authority, and a certificate for the address of each host: name and address are the arguments.
+AUTHORITY = "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj '/CN=lab authority' -keyout authority.key -out authority.pem"
+CERTIFICATE = (
+    "openssl req -newkey rsa:2048 -nodes -subj /CN={name} -keyout {name}.key -out {name}.csr && "
+    "echo subjectAltName=IP:{address} > {name}.ext && "
+    "openssl x509 -req -in {name}.csr -CA authority.pem -CAkey authority.key -CAcreateserial -days 2 -extfile {name}.ext -out {name}.pem"
+)
 
 
 class Watched:
@@ -62,6 +77,7 @@ class Watched:
     def __init__(self):
         self.cluster = Cluster("monitoring", 2, "--machine", "a100-nvlink", "--wheels", "uv")
         self.nodes = self.cluster.hosts
+        self.authority = ""  # once it is set, answers are encrypted
         self.address = {node: self.on(node, "hostname -I").split()[0] for node in self.nodes}
         self.inventory = self.group(self.nodes)
         for node in self.nodes:
@@ -88,10 +104,11 @@ class Watched:
         assert run.status == 0, run.output[-6000:]
         return {node: run.recap[node]["changed"] for node in self.nodes if node in run.recap}, run
 
-    def ask(self, start, target, port, path="/metrics", password=PASSWORD):
+    def ask(self, start, target, port, path="/metrics", password=PASSWORD, authority=None):
         """The status and the text of an answer to a host."""
-        url = f"http://{self.address[target]}:{port}{path}"
-        status, _space, text = self.on(start, f"python3 /root/ask.py '{url}' '{password}'").partition(" ")
+        trusted = self.authority if authority is None else authority
+        url = f"{'https' if self.authority else 'http'}://{self.address[target]}:{port}{path}"
+        status, _space, text = self.on(start, f"python3 /root/ask.py '{url}' '{password}' '{trusted}'").partition(" ")
         return int(status), text
 
     def query(self, words, controller=None):
@@ -118,6 +135,19 @@ class Watched:
 
     def repair(self, node):
         self.say(node)
+
+    def certify(self, place):
+        """Give each host a certificate of one authority, in files that group prometheus can read."""
+        run = partial(subprocess.run, shell=True, cwd=place, check=True, capture_output=True)
+        run(AUTHORITY)
+        for name in self.nodes:
+            run(CERTIFICATE.format(name=name, address=self.address[name]))
+            self.on(name, "install -d /etc/ssl/lab")
+            files = {"certificate": f"{name}.pem", "key": f"{name}.key", "authority": "authority.pem"}
+            for kind, file in files.items():
+                content = (place / file).read_text(encoding="ascii")
+                target = f"/etc/ssl/lab/{kind}.pem"
+                self.on(name, f"umask 027; printf %s '{content}' > {target}; chgrp prometheus {target}")
 
     def seconds_until(self, node, expected, limit):
         """How long until Alertmanager has exactly these alerts of a node."""
@@ -248,6 +278,32 @@ def test_70_a_node_that_left_is_watched_no_more(watched):
     watched.play(ON)
     time.sleep(3 * INTERVAL)
     assert set(watched.query("up{job='node'}".replace("'", "%22"))) == {first, second}
+
+
+def test_75_encrypted_it_answers_and_warns_as_before(watched, tmp_path):
+    first, second = watched.nodes
+    watched.certify(tmp_path)
+    changes, _run = watched.play({**ON, **TLS})
+    assert all(changes.values())
+    again, run = watched.play({**ON, **TLS})
+    assert set(again.values()) == {0}, run.output[-6000:]
+    assert watched.ask(second, first, 9090)[0] == 400, "unencrypted"
+    watched.authority = TLS["monitoring_tls_authority"]
+    for port in PORTS:
+        assert watched.ask(second, first, port, authority="")[0] == 0, "by an authority that nobody trusts"
+        answers = [watched.ask(second, first, port, password=word)[0] for word in ("", "wrong", PASSWORD)]
+        assert answers == [401, 401, 200], port
+    time.sleep(3 * INTERVAL)
+    assert watched.query("up{job='node'}".replace("'", "%22")) == dict.fromkeys(watched.nodes, "1")
+    lines, expected = FAULTS["a row that waits for a reset"]
+    watched.say(second, *lines)
+    watched.seconds_until(second, expected, 2 * INTERVAL + 2)
+    watched.repair(second)
+    watched.seconds_until(second, {}, 2 * INTERVAL + 2)
+    watched.authority = ""
+    watched.play(ON)
+    time.sleep(3 * INTERVAL)
+    assert watched.query("up{job='node'}".replace("'", "%22")) == dict.fromkeys(watched.nodes, "1")
 
 
 def test_80_removed_nothing_of_it_is_left(watched):

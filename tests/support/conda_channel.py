@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tarfile
 import zipfile
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -33,13 +34,13 @@ os._exit(0)
 
 @dataclass(frozen=True)
 class Package:
-    """A package; files: {path: text}, where PLACEHOLDER stands for the prefix; links: {path: target}."""
+    """A package; files: {path: content}, where PLACEHOLDER stands in text for the prefix; links: {path: target}."""
 
     name: str
     version: str
     build: str = "0"
     depends: tuple[str, ...] = ()
-    files: dict[str, str] = field(default_factory=dict)
+    files: Mapping[str, str | bytes] = field(default_factory=dict)
     links: dict[str, str] = field(default_factory=dict)
     executables: tuple[str, ...] = ()
     subdir: str = "linux-64"
@@ -47,6 +48,11 @@ class Package:
     @property
     def stem(self) -> str:
         return f"{self.name}-{self.version}-{self.build}"
+
+    def content(self, path: str) -> bytes:
+        """Return what a file has, nothing for one that is not of this package."""
+        found = self.files.get(path, b"")
+        return found if isinstance(found, bytes) else found.encode()
 
 
 def zstd(data: bytes) -> bytes:
@@ -77,12 +83,19 @@ def tar(members: dict[str, bytes], links: dict[str, str], executables=()) -> byt
 def paths_of(package: Package) -> list[dict]:
     """Return the paths of info/paths.json."""
     found: list[dict] = []
-    for path, text in sorted(package.files.items()):
-        content = text.encode()
+    for path, given in sorted(package.files.items()):
+        content = package.content(path)
         one = {"_path": path, "path_type": "hardlink", "sha256": digest(content), "size_in_bytes": len(content)}
-        found.append(one | ({"file_mode": "text", "prefix_placeholder": PLACEHOLDER} if PLACEHOLDER in text else {}))
+        found.append(
+            one
+            | (
+                {"file_mode": "text", "prefix_placeholder": PLACEHOLDER}
+                if isinstance(given, str) and PLACEHOLDER in given
+                else {}
+            )
+        )
     for path, target in sorted(package.links.items()):
-        content = package.files.get(str(Path(path).parent / target), "").encode()
+        content = package.content(str(Path(path).parent / target))
         found.append({"_path": path, "path_type": "softlink", "sha256": digest(content), "size_in_bytes": len(content)})
     return found
 
@@ -105,7 +118,7 @@ def archive(package: Package) -> bytes:
     }
     description = {path: json.dumps(content).encode() for path, content in info.items()}
     description["info/files"] = "".join(f"{one['_path']}\n" for one in paths_of(package)).encode()
-    content = {path: text.encode() for path, text in package.files.items()}
+    content = {path: package.content(path) for path in package.files}
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as file:
         file.writestr("metadata.json", '{"conda_pkg_format_version": 2}')
