@@ -25,7 +25,7 @@ PROGRAM = "/opt/standin/bin/micromamba"
 CALLS = "/var/log/micromamba.calls"
 INSTALL = f"""
 set -e
-apt-get -qq -y install python3-venv >/dev/null
+apt-get -qq update && apt-get -qq -y install python3-venv >/dev/null
 python3 -m venv /opt/standin
 /opt/standin/bin/pip install -q --no-index --find-links {{wheels}} --trusted-host {{host}} py-rattler
 cat > {PROGRAM} <<'END'

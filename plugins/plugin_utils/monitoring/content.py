@@ -29,7 +29,7 @@ def started(host: Host) -> Files:
     found: Files = []
     for part, one in host.programs.items():
         command = [one.program, *units.arguments(part, host.wanted, host.source, host.address or "", hardware)]
-        found.append({"path": units.path(one), "content": units.drop_in(command)})
+        found.append({"path": units.path(one), "content": units.drop_in(command, host.wanted.tls)})
     record = {"format": 1, "services": sorted(one.service for one in host.programs.values())}
     return [*found, {"path": RECORD, "content": json.dumps(record) + "\n"}]
 

@@ -22,14 +22,17 @@ def path(program: Program) -> str:
     return f"/etc/systemd/system/{program.service}.service.d/allreduce.conf"
 
 
-def drop_in(command: Sequence[str]) -> str:
+def drop_in(command: Sequence[str], tls: bool) -> str:
     """Return a drop-in. Without our configuration nothing starts: a package that starts its service would open it to everybody.
 
-    The address may come up later than the service.
+    The address may come up later than the service. Passwords and certificates are read for each connection, but whether there are
+    any certificates only as the service starts (prometheus/exporter-toolkit, web/tls_config.go, Serve), so the unit says it: a unit
+    that has changed restarts its service, also after a run that was interrupted.
     """
     line = " ".join(one.replace("%", "%%").replace("$", "$$") for one in command)
+    encrypted = "# Connections are encrypted.\n" if tls else "# Connections are not encrypted.\n"
     return (
-        f"{HEADING}[Unit]\nConditionPathExists={WEB}\nWants=network-online.target\nAfter=network-online.target\n"
+        f"{HEADING}{encrypted}[Unit]\nConditionPathExists={WEB}\nWants=network-online.target\nAfter=network-online.target\n"
         f"StartLimitIntervalSec=0\n\n[Service]\nExecStart=\nExecStart={line}\nRestart=on-failure\nRestartSec=5\n"
     )
 

@@ -258,6 +258,13 @@ def test_certificates(tmp_path):
     assert web["tls_server_config"]["key_file"] == f"{tmp_path}/key" and web["basic_auth_users"]
 
 
+def test_with_certificates_the_units_change_so_that_the_services_restart():
+    paths = {f"monitoring_tls_{name}": f"/etc/ssl/{name}" for name in ("certificate", "key", "authority")}
+    plain, encrypted = written("ctl"), written("ctl", inventory(**paths))
+    units = [path for path in plain if path.endswith(".service.d/allreduce.conf")]
+    assert units and all(plain[path]["content"] != encrypted[path]["content"] for path in units)
+
+
 # Ansible's fetching installs an opener for the whole process, with the proxies of whoever fetched last.
 DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
