@@ -76,6 +76,7 @@ options:
       - nccl_settings
       - kernel_clock
       - disks
+      - nvme_health
       - nic_ports
       - nic_errors
       - peer_driver
@@ -153,6 +154,15 @@ options:
       - By how many milliseconds the kernel may still have to correct the clock. Where nothing keeps it in time, that is not known.
     type: int
     default: 50
+  nvme_used_percent:
+    description:
+      - At which part of the writes that it is made for an NVMe drive counts as worn, in per cent as the drive itself tells.
+    type: int
+    default: 100
+  max_nvme_media_errors:
+    description: How often an NVMe drive may have failed, in its life, to read what was written to it.
+    type: int
+    default: 0
   nic_ports:
     description: How many ports of adapters must be up, with at least O(nic_rate_gbps) where that is set. Not set, they are not counted.
     type: int

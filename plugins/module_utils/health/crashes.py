@@ -25,6 +25,7 @@ HOST_READERS = {
     "aer": ("aer_errors",),
     "clock": ("kernel_clock",),
     "disks": ("disks",),
+    "nvme": ("nvme_health",),
     "uptime_seconds": ("pcie_replays", "oom_kills"),
 }
 

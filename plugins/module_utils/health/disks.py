@@ -12,7 +12,7 @@ GONE = ("dead", "deleting (no IO)", "offline", "transport-offline")
 
 
 def read_disks(tree):
-    """Return [{``what``, ``fault``: one of check disks, or None}], by name."""
+    """Return [{``name``, ``what``, ``fault``: one of check disks, or None}], by name."""
     return read_controllers(tree) + read_devices(tree) + read_arrays(tree) + read_file_systems(tree)
 
 
@@ -64,4 +64,4 @@ def read_file_systems(tree):
 
 
 def entry(name, state, code):
-    return {"what": "%s: %s" % (name, state or "?"), "fault": code}
+    return {"name": name, "what": "%s: %s" % (name, state or "?"), "fault": code}

@@ -96,6 +96,7 @@ def examine_and_record(places, options, place):
     )
     node, readings = read(recorded)
     write_clock(recording, (readings["host"].get("clock") or {}).get("asked"))
+    write_drives(recording, readings["host"].get("nvme"))
     recording.finish(node, reduce_log(readings["log"]))
     return judge(node, readings, options)
 
@@ -104,6 +105,13 @@ def write_clock(recording, asked):
     """Write what adjtimex said, which is no file on the node."""
     if asked is not None:
         recording.tree("proc", "/").write(RECORDED, json.dumps(asked).encode("utf-8"))
+
+
+def write_drives(recording, drives):
+    """Write what NVMe drives said, which is no file on the node either, see nvme_log."""
+    if drives:
+        answers = {one["name"]: {"page": one["page"], "refused": one["refused"]} for one in drives}
+        recording.tree("sys", "/").write("/nvme_log.json", json.dumps(answers, sort_keys=True).encode("utf-8"))
 
 
 def reduce_file(path, text):

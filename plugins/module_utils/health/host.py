@@ -26,6 +26,7 @@ def steps(host, log, limits):
         (("nccl_settings",), nccl_settings, (host,)),
         (("kernel_clock",), kernel_clock, (host, limits)),
         (("disks",), disks, (host,)),
+        (("nvme_health",), nvme_health, (host, limits)),
     ]
 
 
@@ -113,5 +114,17 @@ def disks(host):
     """Judge what the kernel says of disks, arrays and file systems; those without a word are well."""
     if not host.get("disks"):
         return []
-    found = [fault("disks", one["fault"], "well", one["what"]) for one in host["disks"] if one["fault"]]
+    # A drive that was asked itself says by which limit it is too hot.
+    asked = {one["name"] for one in host.get("nvme") or () if one["page"]}
+    bad = [one for one in host["disks"] if one["fault"] and not (one["fault"] == "alarm" and one["name"] in asked)]
+    found = [fault("disks", one["fault"], "well", one["what"]) for one in bad]
     return [judged("disks", "well", "%d well" % len(host["disks"]), found)]
+
+
+def nvme_health(host, limits):
+    """Judge what NVMe drives say of themselves; imported here, since a node without one need not compile it."""
+    if not host.get("nvme"):
+        return []
+    from .nvme import nvme_health as judge_drives
+
+    return judge_drives(host, limits)

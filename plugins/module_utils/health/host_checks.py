@@ -10,6 +10,8 @@ __metaclass__ = type
 from .check_record import check, check_across, check_over_time
 
 MODULE_ACTION = "drain the node, and have the memory module replaced"
+DRIVE_ACTION = "drain the node, save what is on the drive, and have it replaced"
+WORN_ACTION = "plan the drive's replacement"
 PORT_ACTION = "look at the cable, the transceiver and the port of the switch"
 
 HOST_CHECKS = (
@@ -50,8 +52,22 @@ HOST_CHECKS = (
           ("array", "an array of disks lacks members", "degraded", "monitor", "look at /proc/mdstat, and have the disk replaced"),
           ("file_system", "a file system has recorded errors", "degraded", "monitor",
            "look into the kernel log, drain the node and check the file system (e2fsck clears the record)"),
-          ("alarm", "an NVMe disk is too hot, or warns of itself", "degraded", "monitor",
-           "look at its own report (nvme smart-log), and at its cooling")),
+          ("alarm", "an NVMe disk is too hot", "degraded", "monitor", "look at its own report (nvme smart-log), and at its cooling")),
+    check("nvme_health", "health", "host",
+          "NVM Express Base Specification, SMART / Health Information log (02h); kernel, include/linux/nvme.h",
+          ("read_only", "an NVMe drive takes no more writes", "degraded", "isolate", DRIVE_ACTION),
+          ("unreliable", "media or internal errors have made an NVMe drive unreliable", "degraded", "isolate", DRIVE_ACTION),
+          ("spare", "an NVMe drive has less spare left than its own threshold", "degraded", "monitor", WORN_ACTION),
+          ("worn", "an NVMe drive was written to as often as it is made for", "degraded", "monitor", WORN_ACTION),
+          ("media_errors", "an NVMe drive could not read what was written to it more often than tolerated", "degraded", "monitor",
+           "look whether files are damaged and the number grows; then plan the drive's replacement, or tolerate the number"),
+          ("hot", "an NVMe drive is beyond its own limits of temperature", "degraded", "monitor", "look at its cooling"),
+          ("warns", "an NVMe drive warns of the backup of its memory, or of what its specification adds later", "degraded", "monitor",
+           "look at its own report (nvme smart-log), and ask its vendor"),
+          ("forbidden", "an NVMe drive tells its log to root only", "unknown", "configure", "run with become"),
+          ("silent", "an NVMe drive does not answer, or with an error", "unknown", "monitor",
+           "look into the kernel log for the drive, and compare with nvme smart-log"),
+          nvme_used_percent={"type": "int", "default": 100}, max_nvme_media_errors={"type": "int", "default": 0}),
 )  # fmt: skip
 TIME_CHECKS = (
     check_over_time(

@@ -36,12 +36,22 @@ def read_host(sys_tree, proc_tree, tree, addresses=()):
         ("aer", read_aer, (sys_tree, addresses)),
         ("clock", read_clock, (proc_tree,)),
         ("disks", read_disks, (sys_tree,)),
+        ("nvme", read_nvme, (sys_tree,)),
     ):
         try:
             found[key] = read(*trees)
         except Exception as error:  # pylint: disable=broad-except
             found[key], crashed[key] = None, type(error).__name__
     return dict(found, crashed=crashed)
+
+
+def read_nvme(tree):
+    """Return the logs of NVMe drives, see nvme_log; imported here, since a node without one need not compile it."""
+    if not tree.names("/class/nvme"):
+        return []
+    from .nvme_log import read_nvme as read_logs
+
+    return read_logs(tree)
 
 
 def read_aer(tree, addresses):

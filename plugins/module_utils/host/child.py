@@ -16,6 +16,8 @@ import time
 
 # Seconds that a killed child may take to go; one that waits for a device in the kernel is left behind.
 GRACE = 2
+# What children of this process must not hold open: its ends of the pipes to those that wait for it.
+_OUTER: list = []
 
 
 def bounded(work, seconds):
@@ -43,9 +45,15 @@ def _work(work, reading, writing):
     code = 1
     try:
         os.close(reading)
+        # One that hangs outlives its parent, whose own answer would not end otherwise.
+        for outer in _OUTER:
+            os.close(outer)
+        _OUTER[:] = [writing]
         nowhere = os.open(os.devnull, os.O_RDWR)
         for stream in (0, 1, 2):
             os.dup2(nowhere, stream)
+        if nowhere > 2:
+            os.close(nowhere)
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         work(lambda value: os.write(writing, (json.dumps(value) + "\n").encode("utf-8")))
         code = 0

@@ -5,14 +5,14 @@
 
 from dataclasses import replace
 
-from . import gpu_faults, host_faults, link_faults, log_faults, machines
+from . import drive_faults, gpu_faults, host_faults, link_faults, log_faults, machines
 from .fault import Fault, all_said, cut, said, xid
 
 
 def faults() -> "list[Fault]":
     return [
         *gpu_faults.answers(), *gpu_faults.counters(), *gpu_faults.condition(), *gpu_faults.beyond_limits(), *gpu_faults.refused(),
-        *host_faults.processes(), *host_faults.host(),
+        *host_faults.processes(), *host_faults.host(), *drive_faults.broken(),
         *link_faults.fabric(), *link_faults.peers(), *link_faults.access(), *link_faults.rails(), *log_faults.log(),
     ]  # fmt: skip
 
@@ -45,5 +45,6 @@ def healthy() -> "list[Fault]":
         *link_faults.well_reached(),
         *host_faults.working(),
         *host_faults.well_around(),
+        *drive_faults.well(),
         Fault("power cap and idle", all_said(a40, ("throttle_reasons", "0x5")), "ok"),
     ]

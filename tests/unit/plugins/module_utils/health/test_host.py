@@ -146,6 +146,7 @@ def test_without_a_log_its_checks_are_left_to_the_one_that_says_so(examine):
         ("read_aer", "aer_errors"),
         ("read_clock", "kernel_clock"),
         ("read_disks", "disks"),
+        ("read_nvme", "nvme_health"),
     ],
 )
 def test_a_reader_that_crashes_leaves_its_check_unknown(examine, monkeypatch, reader, check):

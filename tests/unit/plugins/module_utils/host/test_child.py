@@ -65,3 +65,15 @@ def test_a_crash_leaves_no_dump_of_memory(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     child.bounded(crash, 5)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_child_of_a_child_holds_no_answer_back():
+    """One that hangs in the kernel outlives its parent, whose pipe it must not hold open."""
+
+    def files(say):
+        say(len(os.listdir("/proc/self/fd")))
+
+    assert child.bounded(lambda say: say(child.bounded(files, 5)), 5) == (
+        [[child.bounded(files, 5)[0], "done"]],
+        "done",
+    )
