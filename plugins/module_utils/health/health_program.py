@@ -19,11 +19,11 @@ import time
 from ..host.child import bounded
 from ..machine.files import FileTree
 from ..machine.nvml import DEFAULT_LIBRARY
-from . import examination, hook, metrics, nic_history, program_options, state
+from . import ata_log, examination, hook, metrics, nic_history, program_options, state
 from .document import describe_gpus, describe_run, finding_key
 from .findings import fault, judged
 from .kernel_log import RING
-from .over_time import follow
+from .over_time import follow, is_left_out
 from .verdict import judge
 
 USAGE = "usage: health [--clear PORT]"
@@ -67,9 +67,10 @@ def run(places, options, directory):
     path, began = os.path.join(directory, "state.json"), time.time()
     known = state.after_boot(state.load(path), places.proc.text("/sys/kernel/random/boot_id"))
     found, stuck = look(places, options, known)
+    ask_drives(found["history"], places, options, known, began)
     over, after = follow(known, found, began, options)
-    entries = found["judged"] + [entry for entry in over if entry["check"] not in options["skip_checks"]]
-    skipped = found["skipped_checks"] + [one["check"] for one in over if one["check"] in options["skip_checks"]]
+    entries = found["judged"] + [entry for entry in over if not is_left_out(entry, options)]
+    skipped = found["skipped_checks"] + [one["check"] for one in over if is_left_out(one, options)]
     findings = found["findings"] + [one for entry in over for one in entry["findings"] if entry in entries]
     now = time.time()
     document = describe_run(
@@ -104,6 +105,14 @@ def look(places, options, known):
         "pid": pid,
         "start": start,
     } if start else None
+
+
+def ask_drives(history, places, options, known, now):
+    """Add to what a run found what ATA drives say, once in a while."""
+    if history is None or "ata_health" in options["skip_checks"]:
+        return
+    if ata_log.is_due(known["drives"], history["uptime_seconds"] or now):
+        history["drives"] = ata_log.read_ata(places.sys, places.root)
 
 
 def start_of(tree, pid):

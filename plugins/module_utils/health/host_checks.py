@@ -75,6 +75,15 @@ TIME_CHECKS = (
         ("thermal", "heat has lowered the clocks for more of the last 15 minutes than tolerated", "degraded", "monitor",
          "check fans, air flow and the temperature of the room"),
         max_thermal_percent={"type": "int", "default": 10}),
+    check_over_time(
+        "ata_health", "health", "host", "smartctl(8), EXIT STATUS; smartd.conf(5), -C 197 -U 198: zero sectors",
+        ("failing", "the own test of an ATA drive says that it fails", "degraded", "isolate", DRIVE_ACTION),
+        ("attribute", "an attribute of an ATA drive has reached its threshold", "degraded", "monitor", WORN_ACTION),
+        ("sectors", "more sectors of an ATA drive cannot be read than tolerated", "degraded", "monitor",
+         "look whether files are damaged and the number grows; then plan the drive's replacement, or tolerate the number"),
+        ("silent", "an ATA drive does not answer smartctl, or tells no status", "unknown", "monitor",
+         "run smartctl -H -A on the node; where the drive has no SMART, skip this check"),
+        max_bad_sectors={"type": "int", "default": 0}),
 )  # fmt: skip
 PORT_CHECKS = (
     check("nic_ports", "health", "port", "the inventory; equals are compared whether or not anything is declared, see other_problems",

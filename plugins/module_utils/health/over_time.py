@@ -7,7 +7,7 @@ from __future__ import absolute_import, division, print_function
 
 __metaclass__ = type
 
-from . import gpu_history, nic_history
+from . import ata, gpu_history, nic_history
 from .crashes import attempt
 
 
@@ -22,6 +22,7 @@ def follow(known, found, now, limits):
     for key, checks, judge in (
         ("ports", ("nic_links", "nic_counters"), lambda: nic_history.follow(known["ports"], history["ports"], history["rails"], clock, limits)),
         ("gpus", ("throttling_time",), lambda: gpu_history.follow(known["gpus"], history["gpus"], clock, limits)),
+        ("drives", ("ata_health",), lambda: ata.follow(known["drives"], history.get("drives"), clock, limits)),
     ):  # fmt: skip
         entries += attempt(checks, keep, judge, after, key)
     return entries, after
@@ -31,3 +32,8 @@ def keep(judge, after, key):
     """Judge, and put what the next run has to know into its state."""
     entries, after[key] = judge()
     return entries
+
+
+def is_left_out(entry, options):
+    """Tell whether a check was not judged: it is to be skipped, or there was nothing to measure with."""
+    return entry["check"] in options["skip_checks"] or not entry["findings"] and entry["measured"] is None

@@ -19,6 +19,7 @@ EMPTY: dict = {
     "findings": {},
     "ports": {},
     "gpus": {},
+    "drives": {},
     "acts": [],
     "stuck": None,
 }
@@ -40,7 +41,7 @@ def after_boot(state, boot):
     if state["boot"] == boot:
         return state
     ports = {name: dict(port, readings=[], counters=None, uptime=None) for name, port in state["ports"].items()}
-    return dict(state, boot=boot, ports=ports, gpus={}, stuck=None)
+    return dict(state, boot=boot, ports=ports, gpus={}, drives={}, stuck=None)
 
 
 def keep(path, value, mode=0o644):

@@ -114,6 +114,15 @@ def test_the_unit_is_bounded_and_confined(tmp_path, variables, lines, absent):
     assert {"NoNewPrivileges=yes", "ProtectSystem=strict"} <= set(unit.splitlines())
 
 
+def test_disks_can_be_asked(tmp_path):
+    """NVMe drives answer CAP_SYS_ADMIN (drivers/nvme/host/ioctl.c), ATA drives CAP_SYS_RAWIO (drivers/scsi/scsi_ioctl.c)."""
+    files = written(tmp_path)
+    lines = files["/etc/systemd/system/allreduce-health.service"]["content"].splitlines()
+    assert "CapabilityBoundingSet=CAP_SYSLOG CAP_SYS_ADMIN CAP_SYS_RAWIO" in lines
+    assert not [line for line in lines if line.startswith(("PrivateDevices=", "DevicePolicy=", "DeviceAllow="))]
+    assert {"nvme.py", "nvme_log.py", "ata.py", "ata_log.py"} <= {Path(path).name for path in files}
+
+
 @pytest.mark.parametrize(("create", "made"), [(False, False), ("yes", True), ("no", False)])
 def test_the_directory_of_the_metrics_is_made_on_demand_only(tmp_path, create, made):
     assert ("/var/lib/prometheus/node-exporter" in written(tmp_path, health_textfile_create=create)) is made

@@ -150,6 +150,33 @@ def test_a_check_over_time_can_be_left_out(node):
     assert "nic_links" not in {one["check"] for one in document["judged"]}
 
 
+def with_drive(node, text):
+    """A machine with an ATA drive, of which a program in smartctl's place says the text."""
+    node.look(machines.a40_pcie().with_files({"sys/block/sda/device/vendor": "ATA     \n", "root/usr/sbin/smartctl":
+              f"#!/bin/sh\necho >> {node.place}/asked\necho '{text}'\n"}))  # fmt: skip
+    (node.place / "root" / "usr" / "sbin" / "smartctl").chmod(0o755)
+
+
+def test_ata_drives_are_asked_once_and_counted_in_every_run(node):
+    with_drive(node, '{"smart_status": {"passed": false}}')
+    for _run in range(2):
+        assert node.run() == 0
+        assert [(one["check"], one["subject"]) for one in node.document["findings"]] == [("ata_health", "sda")]
+    assert (node.place / "asked").read_text() == "\n"
+
+
+def test_without_smartctl_ata_drives_are_skipped_and_it_is_said(node):
+    node.examine(machines.a40_pcie().with_files({"sys/block/sda/device/vendor": "ATA     \n"}))
+    assert (node.document["verdict"], node.document["skipped_checks"]) == ("ok", ["ata_health"])
+    assert "ata_health" not in {one["check"] for one in node.document["judged"]}
+
+
+def test_drives_that_are_left_out_are_not_asked(node):
+    node.declare(skip_checks=["ata_health"])
+    with_drive(node, '{"smart_status": {"passed": false}}')
+    assert node.run() == 0 and node.document["verdict"] == "ok" and not (node.place / "asked").exists()
+
+
 @pytest.mark.parametrize("arguments", [("--clear",), ("--help",), ("--clear", "mlx5_9/1")])
 def test_words_that_are_not_understood(node, arguments):
     node.examine(machines.a40_pcie())
