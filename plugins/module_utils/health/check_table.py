@@ -182,6 +182,8 @@ CHECKS = (
           ("wrapped", "the kernel log has lost its beginning, and no journal has it", "unknown", "configure",
            "let systemd-journald keep the kernel's messages, or give the kernel a larger log (log_buf_len)"),
           *[of_class(name, name, "an event of class %s" % name) for name in CLASSES],
+          ("configure", "Xid 45 alone, while the fabric is not well", "degraded", "configure",
+           "restart the fabric manager (nvidia-fabricmanager), then look into its log"),
           ignored_xids={"type": "list", "elements": "int"}),
     check("throttling", "health", "GPU", NVML + "/group__nvmlClocksEventReasons.html",
           *[(code, meaning, "degraded", "monitor", "check cooling and power supply") for code, meaning in (

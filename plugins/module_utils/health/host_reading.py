@@ -37,6 +37,7 @@ def read_host(sys_tree, proc_tree, tree, addresses=()):
         ("clock", read_clock, (proc_tree,)),
         ("disks", read_disks, (sys_tree,)),
         ("nvme", read_nvme, (sys_tree,)),
+        ("uvm", read_uvm, (sys_tree,)),
     ):
         try:
             found[key] = read(*trees)
@@ -68,6 +69,11 @@ def read_aer(tree, addresses):
             if any(totals):
                 found.setdefault(address, {})[kind] = sum(int(total.group(1)) for total in totals if total)
     return found
+
+
+def read_uvm(tree):
+    """Return whether the driver's module for unified memory is loaded; None where the kernel does not tell of modules."""
+    return tree.exists("/module/nvidia_uvm") if tree.is_directory("/module") else None
 
 
 def read_uptime(tree):

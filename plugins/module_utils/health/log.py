@@ -17,8 +17,15 @@ LEFT = "no events in what is left of the log"
 SWITCH_ACTION = "look into the fabric manager's log; reset the GPUs behind the switch"
 
 
-def judge_log(node, text, limits):
-    """Judge the events that still count, ``limits``' ``ignored_xids`` aside; ``text`` None: the log could not be read."""
+# Of gpu_node, which say that the fabric between the GPUs is not well.
+FABRIC_PROBLEMS = ("fabric_not_ready", "fabric_unhealthy")
+
+
+def judge_log(node, text, limits, uvm=None):
+    """Judge the events that still count, ``limits``' ``ignored_xids`` aside; ``text`` None: the log could not be read.
+
+    ``uvm``: whether nvidia_uvm is loaded, None where nobody knows.
+    """
     if text is None:
         return judged(CHECK, EXPECTED, None, [fault(CHECK, "unreadable", EXPECTED, None)])
     gpus = {without_function(gpu["pci_bus_id"]): gpu for gpu in node["gpus"]}
@@ -29,10 +36,13 @@ def judge_log(node, text, limits):
     demanded = {event["address"]: event["number"] for event in own if event["kind"] == "recovery"}
     sxids = [event for event in events if event["address"] in switches and event["kind"] == "sxid"]
     found = [switch_finding(event) for event in sxids]
+    around = {"uvm": uvm, "fabric": any(one["code"] in FABRIC_PROBLEMS for one in node["findings"])}
     for event in own:
-        if not is_ignored(event, limits["ignored_xids"]):
-            gpu = gpus[event["address"]]
-            found.append(gpu_finding(event, gpu, demanded, any(one["fatal"] for one in sxids)))
+        gpu, name = gpus[event["address"]], None
+        if event["kind"] == "xid":
+            name = class_of(event["number"], event["fatal"], gpu, dict(around, alone=is_alone(event, own)))
+        if not is_ignored(event, name, limits["ignored_xids"]):
+            found.append(gpu_finding(event, name, gpu, demanded, any(one["fatal"] for one in sxids)))
     if is_whole(text):
         return judged(CHECK, EXPECTED, EXPECTED, found)
     # What was overwritten may have told of a GPU that nothing else tells of.
@@ -44,23 +54,29 @@ def without_function(address):
     return address.rpartition(".")[0]
 
 
-def is_ignored(event, ignored):
+def is_alone(event, events):
+    """Tell whether the GPU has told no other Xid."""
+    same = [one for one in events if one["kind"] == "xid" and one["address"] == event["address"]]
+    return {one["number"] for one in same} == {event["number"]}
+
+
+def is_ignored(event, name, ignored):
     """Tell whether an event is no finding: an Xid that the user named or, where none are named, one of the application."""
     if event["kind"] != "xid":
         return event["kind"] == "recovery" and RECOVERY_CHANGED in (ignored or ())
     if ignored is None:
-        return class_of(event["number"], event["fatal"]) == "application"
+        return name == "application"
     return event["number"] in ignored
 
 
-def gpu_finding(event, gpu, demanded, switch_failed):
-    """Find fault with a GPU; what the driver itself asks for goes before the number."""
+def gpu_finding(event, name, gpu, demanded, switch_failed):
+    """Find fault with a GPU; what the driver itself asks for goes before the number. ``name``: the class of an Xid."""
     kind, action = event["kind"], None
     if kind == "recovery":
         name, action = RECOVERY_ACTIONS.get(event["number"], ("monitor", None))
         text = "Xid %d: %s" % (RECOVERY_CHANGED, action or "recovery action %d" % event["number"])
     elif kind == "xid":
-        name, text = class_of(event["number"], event["fatal"], gpu), "Xid %d" % event["number"]
+        text = "Xid %d" % event["number"]
         action = RECOVERY_ACTIONS.get(demanded.get(event["address"]), (None, None))[1]
         if event["number"] == 74 and switch_failed:
             action = SWITCH_ACTION

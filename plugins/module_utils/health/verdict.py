@@ -93,7 +93,7 @@ def steps(node, gpus, readings, limits):
         found
         + [
             (("stale_processes",), stale_processes, (gpus, readings.get("processes"))),
-            (("xid",), judge_log, (node, readings["log"], limits)),
+            (("xid",), judge_log, (node, readings["log"], limits, around.get("uvm"))),
             (("throttling", "persistence_mode"), clocks, (gpus, limits)),
             (("pending_modes",), pending_modes, (answering,)),
             (("peer_model",), models, (answering, node["topology"])),

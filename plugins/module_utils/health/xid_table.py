@@ -40,7 +40,7 @@ ROWS = (
     ("reset", (46, 62, 64, 95, 109, 110, 119, 120, 136, 140, 143, 155, 156, 158), CATALOG + "RESET_GPU"),
     ("reset", (48,), CATALOG + "WORKFLOW_XID_48; Xid 154 says where a reboot is needed"),
     ("reset", (74,), CATALOG + "WORKFLOW_NVLINK_ERR"),
-    ("reset", (159,), HEALTHCHECK + "reset where unified memory is in use"),
+    ("reset", (159,), CATALOG + "CHECK_UVM; " + HEALTHCHECK + "reset where unified memory is in use"),
     ("reboot", (79,), CATALOG + "RESTART_BM"),
     ("reboot", (151,), CATALOG + "RESTART_VM"),
     ("reboot", (168,), HEALTHCHECK + "reboot"),
@@ -49,10 +49,15 @@ ROWS = (
 XIDS = {xid: name for name, xids, dummy_source in ROWS for xid in xids}
 OTHERS = "monitor"
 
-# What another class cures on some GPUs: (class, Xid, words, (pattern of NVML's name, whether MIG must be off), source).
+# What another class cures where something else is so, too: (class, Xid, words, what must be so, source). ``gpu``: pattern of NVML's name;
+# ``mig``: its mode; ``alone``: no other Xid of that GPU; ``fabric``: it is not well; ``uvm``: nvidia_uvm is loaded, None: nobody knows.
 CONTEXT = (
-    ("reboot", 64, "64 on A100", (r"\bA100\b", False), HEALTHCHECK + "a failed row of A100 needs a reboot"),
-    ("reboot", 95, "95 on A100 without MIG", (r"\bA100\b", True), HEALTHCHECK + "A100 without MIG needs a reboot"),
+    ("configure", 45, "45 alone, while the fabric is not well", {"alone": True, "fabric": True},
+     CATALOG + "WORKFLOW_XID_45: solo RESTART_FM; without such a fabric it is what an ended application leaves"),
+    ("reboot", 64, "64 on A100", {"gpu": r"\bA100\b"}, HEALTHCHECK + "a failed row of A100 needs a reboot"),
+    ("reboot", 95, "95 on A100 without MIG", {"gpu": r"\bA100\b", "mig": False}, HEALTHCHECK + "A100 without MIG needs a reboot"),
+    ("monitor", 159, "159 where nvidia_uvm is not loaded", {"uvm": False},
+     CATALOG + "CHECK_UVM, SYMPATHETIC_REPORT_SOLO: without unified memory it follows another Xid, or is reported"),
 )  # fmt: skip
 
 # "XID 144-150 Decode" of the catalog: what calls itself fatal is RESET_GPU, the others IGNORE or what Xid 154 says. Of the fatal ones
@@ -76,13 +81,22 @@ RECOVERY_ACTIONS = {
 }
 
 
-def class_of(xid, fatal=None, gpu=None):
-    """Return the class of an Xid; ``fatal``: whether an event of NVLink 5 calls itself that, ``gpu``: of gpu_node, where it is known."""
+def class_of(xid, fatal=None, gpu=None, around=None):
+    """Return the class of an Xid.
+
+    ``fatal``: whether an event of NVLink 5 calls itself that, ``gpu``: of gpu_node, where it is known, ``around``: {alone, fabric, uvm}
+    of CONTEXT.
+    """
     if xid in NVLINK5:
         return "reset" if fatal else "monitor"
     for row in CONTEXT if gpu else ():
-        pattern, without_mig = row[3]
-        mig = (gpu.get("mig") or {}).get("current")
-        if xid == row[1] and re.search(pattern, gpu.get("name") or "") and not (without_mig and mig):
+        if xid == row[1] and holds(row[3], gpu, around or {}):
             return row[0]
     return XIDS.get(xid, OTHERS)
+
+
+def holds(condition, gpu, around):
+    """Tell whether a context is given; what is not known is not."""
+    facts = dict(around, mig=bool((gpu.get("mig") or {}).get("current")))
+    named = re.search(condition.get("gpu", ""), gpu.get("name") or "")
+    return bool(named) and all(facts.get(key) is wanted for key, wanted in condition.items() if key != "gpu")

@@ -4,7 +4,7 @@
 """Faults that the kernel's log tells of GPUs."""
 
 from . import machines
-from .fault import Fault, xid
+from .fault import Fault, said, xid
 
 # (name, the driver's words of Xid 154, verdict)
 DEMANDS = (
@@ -42,6 +42,17 @@ def log() -> "list[Fault]":
         ("initialisation failed", "degraded", f"NVRM: GPU {gpu}: RmInitAdapter failed! (0x62:0x40:2192)\n"),
     ]
     found = [Fault(name, hgx, verdict, log) for name, verdict, log in lines]
+    modules = {"sys/module/nvidia/refcnt": "9\n"}
+    found += [
+        Fault("Xid 159 without unified memory", hgx.with_files(modules), "degraded", xid(159, hgx)),
+        Fault(
+            "Xid 159 with unified memory",
+            hgx.with_files({**modules, "sys/module/nvidia_uvm/refcnt": "4\n"}),
+            "failed",
+            xid(159, hgx),
+        ),
+        Fault("Xid 45 while a fabric is not started", said(hgx, 0, ("fabric_state", "1")), "failed", xid(45, hgx)),
+    ]
     change = "GPU recovery action changed from 0x0 (None) to "
     found += [Fault(name, hgx, verdict, xid(154, hgx, 3, change + words)) for name, words, verdict in DEMANDS]
     return found + [

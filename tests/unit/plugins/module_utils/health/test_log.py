@@ -23,6 +23,13 @@ def xid(number, rest="pid=1", address=OWN):
     return f"NVRM: Xid (PCI:{address}): {number}, {rest}\n"
 
 
+def around(text, uvm=None, findings=(), ignored=None):
+    """The classes of what is found on a machine of which something else is known, too."""
+    machine = node({"name": "NVIDIA H100 80GB HBM3"}, findings=findings)
+    found = judge_log(machine, text, {**LIMITS, "ignored_xids": ignored}, uvm)["findings"]
+    return [(one["measured"], one["action_class"], one["severity"]) for one in found]
+
+
 # The catalog's immediate action, sampled over the table; see its sources.
 @pytest.mark.parametrize(
     ("name", "numbers"),
@@ -165,3 +172,30 @@ def test_a_log_that_has_lost_its_beginning_is_unknown():
     # What is left still counts.
     assert [one[3] for one in told(line + xid(79))] == ["failed", "unknown"]
     assert told("6,0,1,-;Linux version\n") == told(line + "NVRM: loading NVIDIA UNIX Open Kernel Module\n") == []
+
+
+FABRIC = [{"code": "fabric_unhealthy", "subject": None, "detail": {}}]
+
+
+@pytest.mark.parametrize(("text", "findings", "expected"), [
+    (xid(45), (), []),  # what an application leaves that was ended
+    (xid(45), FABRIC, [("Xid 45", "configure", "degraded")]),
+    (xid(45) + xid(45, "pid=2"), FABRIC, [("Xid 45", "configure", "degraded")]),
+    (xid(45) + xid(13), FABRIC, []),
+    (xid(45) + xid(48), FABRIC, [("Xid 48", "reset", "failed")]),
+    (xid(45), [{"code": "acs_redirect", "subject": None, "detail": {}}], []),
+])  # fmt: skip
+def test_xid_45_alone_beside_a_fabric_that_is_not_well(text, findings, expected):
+    assert around(text, findings=findings) == expected
+
+
+@pytest.mark.parametrize(
+    ("uvm", "expected"), [(True, ("reset", "failed")), (None, ("reset", "failed")), (False, ("monitor", "degraded"))]
+)
+def test_xid_159_asks_for_unified_memory(uvm, expected):
+    assert around(xid(159), uvm) == [("Xid 159", *expected)]
+
+
+def test_numbers_that_are_named_are_ignored_in_every_context():
+    assert around(xid(45) + xid(159), True, FABRIC, ignored=[45, 159]) == []
+    assert around(xid(45), ignored=[13]) == [("Xid 45", "application", "degraded")]
