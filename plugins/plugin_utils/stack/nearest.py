@@ -29,15 +29,20 @@ class Relaxed:
     steps: int
 
 
-def relax(session: Session, problem: Problem, names: Iterable[str], left_out: Iterable[str] = ()) -> Relaxed | None:
-    """Return the nearest stack where these wishes may have other values, and these components are left out."""
+def relax(
+    session: Session, problem: Problem, names: Iterable[str], left_out: Iterable[str] = (), every: bool = True
+) -> Relaxed | None:
+    """Return the nearest stack where these wishes may have other values, and these components are left out.
+
+    every: whether an answer must have another value for every wish
+    """
     names, left_out = tuple(names), tuple(left_out)
     for loose in _loosened(problem, names, left_out):
         keys = _keys(session, problem, loose, [name for name in names if name != "environments"])
         for wanted in _attempts(session, loose, keys, names):
             solution = solve(session, loose, wanted=wanted)
             if solution is not None:
-                return _proved(session, problem, loose, solution, keys, names, left_out)
+                return _proved(session, problem, loose, solution, keys, names, left_out, every)
     return None
 
 
@@ -124,14 +129,13 @@ def _proved(
     keys: dict[str, Cost],
     names: Sequence[str],
     left_out: Sequence[str],
+    every: bool,
 ) -> Relaxed | None:
     """Return the changes that a solution stands for, if asking for them gives a stack."""
     changes: dict[str, str | None] = {name: instead(solution, name) for name in names if name != "environments"}
     planned = {slot.component for slot in solution}
-    if any(
-        _about(name) in planned if value is None else value == problem.wishes.get(name)
-        for name, value in changes.items()
-    ):
+    same = [name for name, value in changes.items() if value and value == problem.wishes.get(name)]
+    if (same and every) or any(_about(name) in planned for name, value in changes.items() if value is None):
         return None
     asked = replace(loose, wishes={**loose.wishes, **{name: value for name, value in changes.items() if value}})
     asked = replace(asked, permitted_build=asked.wishes.get("pytorch_index"))
@@ -139,6 +143,7 @@ def _proved(
     if proof is None:
         return None
     steps = sum((keys[slot.component](one) or (0,))[0] for slot, one in solution.items() if slot.component in keys)
+    changes = {name: value for name, value in changes.items() if name not in same}
     changes.update({name: "split" for name in names if name == "environments"})
     changes.update(dict.fromkeys(_gone(problem, asked, left_out)))
     changes.update({name: instead(proof, name) for name in asked.frameworks if name not in problem.frameworks})

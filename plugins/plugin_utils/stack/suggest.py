@@ -46,7 +46,7 @@ def nearest(session: Session, problem: Problem, found: Sequence[Sequence[Part]])
             break
     loose = _loose(problem)
     gone = [name for name, left_out in loose if left_out]
-    return relax(session, problem, [name for name, _left_out in loose if name not in gone], gone)
+    return relax(session, problem, [name for name, _left_out in loose if name not in gone], gone, every=False)
 
 
 def _sizes(most: int) -> Iterator[tuple[int, int]]:
