@@ -30,7 +30,7 @@ ROLES = {
     "gpu_settings", "health", "horovod", "monitoring", "nccl", "nvidia_driver", "pcie", "python_env", "qos",
     "rdma", "report", "scratch", "stack", "stage", "train", "tuning", "verify",
 }  # fmt: skip
-PLAYBOOKS = {"benchmark", "plan", "preflight", "report", "site", "stage", "train", "verify"}
+PLAYBOOKS = {"benchmark", "lock", "plan", "preflight", "report", "site", "stage", "train", "verify"}
 VARIABLES = {
     "stack": {
         "gpu_stack_request", "gpu_stack_profile", "gpu_stack_host", "stack_lock", "stack_lock_renew", "stack_sbom",

@@ -118,7 +118,7 @@ def entry_for(entries: Sequence[Mapping] | None, inputs: Mapping) -> Mapping | N
 
 def nearest_entry(entries: Sequence[Mapping], inputs: Mapping) -> Mapping:
     """Return the entry that differs from this host and request in the fewest points."""
-    return min(entries, key=lambda entry: len(_changes(entry, inputs)))
+    return min(entries, key=lambda entry: len(changes(entry, inputs)))
 
 
 def locked_stack(entry: Mapping, new: Mapping | None) -> dict:
@@ -129,10 +129,11 @@ def locked_stack(entry: Mapping, new: Mapping | None) -> dict:
 
 def changed_inputs(entries: Sequence[Mapping], inputs: Mapping) -> str:
     """Say what is different from the entry that comes nearest."""
-    return "; ".join(_changes(nearest_entry(entries, inputs), inputs)) if entries else "it has no entries"
+    return "; ".join(changes(nearest_entry(entries, inputs), inputs)) if entries else "it has no entries"
 
 
-def _changes(entry: Mapping, inputs: Mapping) -> list[str]:
+def changes(entry: Mapping, inputs: Mapping) -> list[str]:
+    """Return what is another host or request than an entry's, a text for each."""
     old = entry["inputs"]
     return [
         f"{name} was {_short(old.get(name))} and is {_short(value)}"

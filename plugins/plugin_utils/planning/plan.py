@@ -35,12 +35,8 @@ def plan(
     [{hosts, measured, wishes, stack, explanation}]; refused: [{hosts, system, gpus, reasons: [text], instead: text or None}];
     shortages, obstacles: [text], of what is too small and of what keeps a stack from working
     """
-    asked: dict[str, list[str]] = {}
-    for name in sorted(hosts):
-        asked.setdefault(_key(host_question(hosts[name], version)), []).append(name)
     found: dict[str, list] = {"stacks": [], "refused": [], "shortages": [], "obstacles": []}
-    for key, names in asked.items():
-        question = json.loads(key)
+    for question, names in questions_of(hosts, version):
         try:
             answer = decide(question, lock=lock, renew=renew)
         except ProblemError as error:
@@ -68,6 +64,14 @@ def plan(
     return {**found, "stacks": _by_kind(found["stacks"])}
 
 
+def questions_of(hosts: Mapping[str, Mapping], version: str) -> list[tuple[dict, list[str]]]:
+    """Return each question that hosts pose, once, with their names."""
+    asked: dict[str, list[str]] = {}
+    for name in sorted(hosts):
+        asked.setdefault(_key(host_question(hosts[name], version)), []).append(name)
+    return [(json.loads(key), names) for key, names in asked.items()]
+
+
 def host_question(variables: Mapping, version: str) -> dict:
     """Return the question that a host poses: as measured, else as the inventory describes it."""
     facts = variables.get("ansible_facts") or {}
@@ -82,6 +86,21 @@ def host_question(variables: Mapping, version: str) -> dict:
     if not isinstance(wishes["request"], Mapping):
         raise InputError("wrong_request", "gpu_stack_request", value=wishes["request"])
     return question_from_facts({**declared, **wishes}, facts, version)
+
+
+def question_of(entry: Mapping, wishes: Mapping) -> dict:
+    """Return the question with these wishes about a host of the kind that an entry of a lock was planned for."""
+    inputs, driver = entry["inputs"], entry["stack"].get("driver") or {}
+    counted = [one.partition(" x ") for one in inputs["gpus"]]
+    left = driver if inputs.get("driver_left") else {}
+    return {
+        **wishes,
+        "os": inputs["os"],
+        "arch": inputs["arch"],
+        "gpus": [model for number, _x, model in counted for _one in range(int(number))],
+        "driver_owner": {"name": left["owner"]} if left else None,
+        "installed_driver": {name: left.get(name) for name in ("version", "kernel_modules")} if left else None,
+    }
 
 
 def _is_measured(variables: Mapping) -> bool:

@@ -158,6 +158,7 @@ SENTENCES = {
         "{subject} ({scope}) has {value}, which has to fit driver and CUDA; name it as {component} in gpu_stack_request."
     ),
     "wrong_word": "{subject} is {value}; choose from {choices}.",
+    "lock_missing": "There is no lock {subject}; run the playbook plan, which writes it, and put it under version control.",
     "lock_unreadable": "{subject} is not a stack lock; restore it, or delete it to plan again.",
     "lock_format": (
         "{subject} has lock format {found}, but this collection reads format {supported}; delete the file to plan again."

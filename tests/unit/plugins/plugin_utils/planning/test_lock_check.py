@@ -1,0 +1,94 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The lock against the inventory: what a host is stands in one of them."""
+
+from __future__ import annotations
+
+import copy
+
+import pytest
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.planning import lock
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.planning.lock_check import check_lock, lines
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.resolve import resolve
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.tables import Tables, load
+
+VERSION = "2.18.0"
+HOST = {"os": "ubuntu 22.04", "gpus": ["A40"] * 4}
+REQUEST = {"driver": "580"}
+LEFT = {"driver_owner": {"name": "DGX OS 7.2.1"}, "installed_driver": {"version": "580.95.05"}}
+
+
+def described(request, host=HOST):
+    return {"gpu_stack_host": host, "gpu_stack_request": request}
+
+
+@pytest.fixture
+def path(tmp_path):
+    """A lock of four A40, and of a processor's host."""
+    stacks = [resolve({**HOST, "request": REQUEST})["stack"], resolve({"os": "debian 12", "request": {}})["stack"]]
+    file = tmp_path / "stack.lock.yml"
+    file.write_text(lock.text(lock.renewed(None, stacks)), encoding="utf-8")
+    return str(file)
+
+
+def newer_tables():
+    """The tables with one release of PyTorch more."""
+    subjects = copy.deepcopy(load().subjects)
+    newest = copy.deepcopy(next(row for row in subjects["torch"]["rows"] if row["version"] == "2.13.0"))
+    subjects["torch"]["rows"].append({**newest, "version": "2.16.0"})
+    return Tables("2027.01.01", subjects)
+
+
+@pytest.mark.parametrize(
+    "variables",
+    [described(REQUEST), {"gpu_stack_request": REQUEST}, {"gpu_stack_request": {}}],
+    ids=["described", "as the lock has it", "the other kind of the lock"],
+)
+@pytest.mark.parametrize("renew", [False, True])
+def test_what_is_asked_for_stands_in_the_lock(path, variables, renew):
+    assert lines(check_lock({"gpu-1": variables}, VERSION, path, renew)) == []
+
+
+@pytest.mark.parametrize(
+    ("variables", "told"),
+    [
+        (described({"driver": "570"}), ["request was driver 580 and is driver 570", "driver.version: "]),
+        ({"gpu_stack_request": {"driver": "570"}}, ["request was driver 580 and is driver 570", "driver.version: "]),
+        (described(REQUEST, {**HOST, "gpus": ["A40"] * 2}), ["gpus was 4 x A40 and is 2 x A40", "gpus.A40.count: 4 -> 2"]),
+        (described({"driver": "390"}), ["driver '390' is not known"]),
+        (described({**REQUEST, "cuda": "12.0", "tensorflow": "2.12.0"}), ["TensorFlow 2.12.0 is built for CUDA 11.8"]),
+    ],
+    ids=["request", "request, host from the lock", "host", "unknown version", "refused"],
+)  # fmt: skip
+def test_what_differs_is_told(path, variables, told):
+    found = lines(check_lock({"gpu-2": variables, "gpu-1": variables}, VERSION, path))
+    assert found[0] == "gpu-1, gpu-2:"
+    text = " ".join(line.strip() for line in found)
+    assert [one for one in told if one not in text] == [], text
+    assert max(map(len, found)) <= 72
+
+
+def test_newer_tables_are_a_difference_only_when_the_lock_is_to_be_renewed(path):
+    hosts = {"gpu-1": described({}, {"os": "debian 12"}), "gpu-2": {"gpu_stack_request": {}}}
+    assert lines(check_lock(hosts, VERSION, path, tables=newer_tables())) == []
+    assert lines(check_lock(hosts, VERSION, path, renew=True, tables=newer_tables())) == [
+        "gpu-1:",
+        "- environments.main.frameworks.pytorch: 2.13.0 -> 2.16.0",
+    ]
+
+
+def test_a_driver_that_is_left_to_somebody_else_stays_theirs(tmp_path):
+    file = tmp_path / "stack.lock.yml"
+    stack = resolve({**HOST, **LEFT, "request": {}})["stack"]
+    file.write_text(lock.text(lock.renewed(None, [stack])), encoding="utf-8")
+    assert lines(check_lock({"gpu-1": {"gpu_stack_request": {}}}, VERSION, str(file))) == []
+    found = " ".join(lines(check_lock({"gpu-1": {"gpu_stack_request": {"pytorch": "2.12"}}}, VERSION, str(file))))
+    assert "environments.main.frameworks.pytorch" in found
+    assert "driver" not in found
+
+
+def test_a_lock_that_is_not_there_is_no_lock_that_fits(tmp_path):
+    with pytest.raises(lock.LockError) as raised:
+        check_lock({"gpu-1": described(REQUEST)}, VERSION, str(tmp_path / "stack.lock.yml"))
+    assert raised.value.problems[0].code == "lock_missing"
