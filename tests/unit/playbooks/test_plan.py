@@ -7,12 +7,16 @@ from __future__ import annotations
 
 import json
 import shutil
+import sys
 from functools import cache
+from pathlib import Path
 
 import pytest
+from packaging.pylock import Pylock
 
 from tests.support.command import CHECKOUT, play, write_inventory
 from tests.support.newer_tables import UPDATE, add_newer_pytorch
+from tests.support.wheels import wheel
 
 REFERENCES = ("a40-ubuntu2004", "a100-ubuntu2204", "a100-el8", "multi-gpu-workstation")
 S0_AS_WRITTEN = {
@@ -184,5 +188,36 @@ def test_bills_of_materials_are_written_for_each_kind_of_host(tmp_path):
     assert "torch" in {one["name"] for one in document["components"]}
 
     again = run(tmp_path, "-e", "stack_sbom=sbom")
+    assert again.status == 0, again.output
+    assert "changed=1" not in again.output
+
+
+def test_each_environment_is_exported_as_a_pylock_that_keeps_what_it_has(tmp_path):
+    tomllib = pytest.importorskip("tomllib")
+    wheels, file = tmp_path / "wheels", tmp_path / "inventory" / "pylock" / "gpu-1" / "pylock.main.toml"
+    wheels.mkdir()
+    for name, number in (("torch", "2.13.0"), ("torch", "2.12.1"), ("numpy", "2.3.4")):
+        wheel(wheels, name, number)
+    hosts = described("gpu-1", "gpu-2")
+    hosts["gpu_nodes"]["vars"] |= {
+        "gpu_stack_request": {"pytorch": "2.13.0", "pytorch_index": "pypi"},
+        "python_env_find_links": [str(wheels)], "python_env_no_index": True,
+        "stack_uv": str(Path(sys.executable).with_name("uv")),
+    }  # fmt: skip
+    write_inventory(tmp_path, hosts)
+
+    shown = run(tmp_path, "-e", "stack_pylock=pylock", "--check", "--diff")
+    assert shown.status == 0, shown.output
+    assert "+ lock-version" in shown.words.replace("+lock", "+ lock")
+    assert not file.exists()
+
+    first = run(tmp_path, "-e", "stack_pylock=pylock")
+    assert first.status == 0, first.output
+    lock = Pylock.from_dict(tomllib.loads(file.read_text(encoding="utf-8")))
+    assert {one.name: str(one.version) for one in lock.packages} == {"torch": "2.13.0", "numpy": "2.3.4"}
+    assert all(one.hashes for package in lock.packages for one in package.wheels)
+
+    wheel(wheels, "numpy", "2.3.5")
+    again = run(tmp_path, "-e", "stack_pylock=pylock")
     assert again.status == 0, again.output
     assert "changed=1" not in again.output

@@ -9,7 +9,6 @@ import os
 import re
 import subprocess
 import sys
-import zipfile
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -24,6 +23,7 @@ from ansible_collections.allreduce.gpu.plugins.plugin_utils.environments.locks i
 )
 
 from tests.support.local_play import run_roles
+from tests.support.wheels import wheel
 
 ROOT = Path(__file__).resolve().parents[3]
 ROLE = ROOT / "roles" / "frameworks"
@@ -47,11 +47,7 @@ def load(path):
 def rendered(name, item, **more):
     """A template of the role, for one environment."""
     environment = jinja2.Environment(loader=jinja2.FileSystemLoader(ROLE / "templates"), keep_trailing_newline=True)
-    environment.filters["to_json"] = json.dumps
-    packages = load("roles/frameworks/vars/main.yml")["__frameworks_index_packages"]
-    return environment.get_template(name).render(
-        __frameworks_item=item, __frameworks_index_packages=packages, inventory_hostname="gpu-1", **more
-    )
+    return environment.get_template(name).render(__frameworks_item=item, inventory_hostname="gpu-1", **more)
 
 
 def test_uv_on_nodes_is_the_one_the_project_is_tested_with():
@@ -62,40 +58,12 @@ def test_uv_on_nodes_is_the_one_the_project_is_tested_with():
     assert set(defaults["python_env_uv_hashes"]) <= set(re.findall(r"--hash=(\S+)", match[2]))
 
 
-@pytest.mark.parametrize("index", [INDEX, None])
-def test_only_frameworks_are_bound_to_their_index(index):
-    tomllib = pytest.importorskip("tomllib")
-    project = tomllib.loads(rendered("pyproject.toml.j2", {**MAIN, "index": index}))
-    assert project["project"]["dependencies"] == MAIN["requirements"]
-    assert project["project"]["requires-python"] == "==3.11.*"
-    if index is None:
-        assert "tool" not in project
-    else:
-        (entry,) = project["tool"]["uv"]["index"]
-        assert (entry["url"], entry["explicit"]) == (INDEX["url"], True)
-        assert {source["index"] for source in project["tool"]["uv"]["sources"].values()} == {entry["name"]}
-
-
 def test_a_written_lock_is_recognized_in_the_next_run():
     item = {**MAIN, "digest": request_digest(MAIN, PLATFORM, INDEX)}
     text = rendered("lock.txt.j2", item, __frameworks_solution=SimpleNamespace(stdout="torch==2.13.0+cpu"))
     found = {"item": {"name": "main"}, "content": base64.b64encode(text.encode()).decode()}
     environment = describe_environments([{**MAIN, "index": INDEX}], PLATFORM, [found], {})["main"]
     assert environment["lock"] == text
-
-
-def wheel(place, name, version):
-    """Write a wheel of one module."""
-    info = f"{name}-{version}.dist-info"
-    files = {
-        f"{name}.py": f"VERSION = '{version}'\n",
-        f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n",
-        f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: tests\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
-    }
-    record = "".join(f"{path},,\n" for path in files) + f"{info}/RECORD,,\n"
-    with zipfile.ZipFile(place / f"{name}-{version}-py3-none-any.whl", "w") as archive:
-        for path, text in {**files, f"{info}/RECORD": record}.items():
-            archive.writestr(path, text)
 
 
 def by_conda(site, name, version):
