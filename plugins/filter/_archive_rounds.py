@@ -35,7 +35,7 @@ options:
 """
 
 EXAMPLES = r"""
-- name: Choose who gets an environment from whom
+- name: Choose the node that each environment is copied from
   ansible.builtin.set_fact:
     archives: "{{ ansible_play_hosts | allreduce.gpu._archive_rounds(hostvars, 'environments') }}"
   run_once: true

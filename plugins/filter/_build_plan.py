@@ -31,7 +31,7 @@ options:
 """
 
 EXAMPLES = r"""
-- name: Choose the host that compiles each build
+- name: Choose the node that compiles each build
   ansible.builtin.set_fact:
     plan: "{{ ansible_play_hosts | allreduce.gpu._build_plan(hostvars, 'builds') }}"
   run_once: true

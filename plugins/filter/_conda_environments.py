@@ -45,7 +45,7 @@ options:
 """
 
 EXAMPLES = r"""
-- name: Name what conda installs
+- name: List the packages for conda
   ansible.builtin.set_fact:
     environments: >-
       {{ ansible_facts.gpu_stack.environments

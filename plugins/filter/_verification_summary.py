@@ -23,7 +23,7 @@ options:
 """
 
 EXAMPLES = """
-- name: Show what was found
+- name: Show the findings
   ansible.builtin.debug:
     msg: "{{ (cluster_verification | allreduce.gpu._verification_summary).lines }}"
 """

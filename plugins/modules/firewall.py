@@ -102,7 +102,7 @@ options:
 """
 
 EXAMPLES = r"""
-- name: Put back what was there before
+- name: Restore the previous state
   allreduce.gpu.firewall:
     state: absent
 """

@@ -26,7 +26,7 @@ options: {}
 """
 
 EXAMPLES = r"""
-- name: Measure what the node's firewall lets through
+- name: Gather the node's firewall
   allreduce.gpu.firewall_facts:
 """
 

@@ -9,7 +9,7 @@ __metaclass__ = type
 
 DOCUMENTATION = r"""
 module: nccl_facts
-short_description: Measure what NCCL is told on a node
+short_description: Gather NCCL's configuration on a node
 version_added: 0.1.0
 description:
   - Reads C(/etc/nccl.conf) and finds what else sets NCCL's variables for all users, for services or for one user.

@@ -124,7 +124,7 @@ attributes:
 """
 
 EXAMPLES = r"""
-- name: Bring cuDNN's packages to the plan and hold them
+- name: Install and hold the planned cuDNN packages
   allreduce.gpu.packages:
     name: cudnn
 

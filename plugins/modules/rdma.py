@@ -124,7 +124,7 @@ EXAMPLES = r"""
         apps: {26: 3}
         pfc: [3]
 
-- name: Put back what was there before
+- name: Restore the previous state
   allreduce.gpu.rdma:
     state: absent
 """

@@ -141,7 +141,7 @@ options:
 """
 
 EXAMPLES = r"""
-- name: Decide the stack of this host from its facts
+- name: Resolve the stack of this node from its facts
   allreduce.gpu.resolve_stack:
     request: "{{ gpu_stack_request | default({}) }}"
     publish: true

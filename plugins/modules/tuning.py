@@ -106,7 +106,7 @@ EXAMPLES = r"""
       - path: /proc/sys/vm/swappiness
         value: "10"
 
-- name: Put back what was there before
+- name: Restore the previous state
   allreduce.gpu.tuning:
     state: absent
 """

@@ -69,7 +69,7 @@ def test_a_host_that_would_not_load_the_module_is_refused_at_once(tmp_path, case
 )
 def test_what_mokutil_said_is_shown_and_not_its_prompts(stderr, shown):
     tasks = {task["name"]: task for task in yaml.safe_load(TASKS.read_text(encoding="utf-8"))}
-    message = tasks["Fail where the firmware will not ask for the key"]["ansible.builtin.assert"]["fail_msg"]
+    message = tasks["Fail if the firmware will not offer the key for enrolment"]["ansible.builtin.assert"]["fail_msg"]
     said = {"rc": 255, "stdout_lines": ["input password: ", "input password again: "], "stderr_lines": stderr}
     boot = {"certificate": "/var/lib/dkms/mok.pub"}
     variables = {"__nvidia_driver_enrolment": said, "__nvidia_driver_secure_boot": boot, "inventory_hostname": "node"}

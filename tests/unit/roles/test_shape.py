@@ -43,6 +43,12 @@ def test_every_entry_point_is_described(role):
 
 
 @each_role
+def test_galaxy_and_documentation_describe_the_role_alike(role):
+    described = documented(role)["main"]["short_description"]
+    assert load(role / "meta" / "main.yml")["galaxy_info"]["description"] == described
+
+
+@each_role
 def test_every_option_is_typed_and_described(role):
     options = documented(role)["main"].get("options", {})
     lacking = [name for name, option in options.items() if not {"type", "description"} <= set(option)]
