@@ -14,7 +14,7 @@ description:
   - Chooses driver, kernel module flavour, CUDA, cuDNN, NCCL, Python and frameworks that work together on a host,
     from the tables of this collection.
   - Runs on the controller only and opens no connection. Nothing is changed anywhere.
-  - When no set fits, it names the smallest set of wishes and facts that clash, why, and the nearest request that works.
+  - When no set fits, it names the smallest set of constraints and facts that clash, why, and the nearest request that works.
 options:
   os:
     description:
@@ -409,7 +409,7 @@ stack:
       description: Eight digits equal for hosts that get equal stacks.
       type: str
 conflicts:
-  description: The smallest sets of wishes and facts that clash.
+  description: The smallest sets of constraints and facts that clash.
   returned: always
   type: list
   elements: dict

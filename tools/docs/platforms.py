@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The platforms that a role's metadata names for Galaxy: where a scenario runs the whole job."""
+"""The platforms that a role's metadata names for Galaxy: where a scenario is a full run."""
 
 from __future__ import annotations
 

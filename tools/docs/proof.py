@@ -14,7 +14,7 @@ from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.tables import 
 from ..supported import Scenario, knows, site_roles
 
 MEANING = """\
-* *whole job*: a Molecule scenario runs `site.yml` on two bare hosts, once more without a change and in check mode,
+* *full run*: a Molecule scenario runs `site.yml` on two bare hosts, once more without a change and in check mode,
   then `verify.yml`, a training over both hosts and `report.yml`;
 * *on a replica*: a host that answers like the distribution, with its package manager and stub packages
   ([docs/lab.md](docs/lab.md)); elsewhere it is the distribution itself, with the real driver of its archive."""
@@ -39,7 +39,7 @@ def tested(row: Mapping, known: Mapping[str, Scenario]) -> str:
     """Return whether the job is tested on a distribution, and on what kind of host."""
     if row["scenario"] is None:
         return "no"
-    return "whole job" + (", on a replica" if known[row["scenario"]].replica else "")
+    return "full run" + (", on a replica" if known[row["scenario"]].replica else "")
 
 
 def remarks(tables: Tables, checkout: Path) -> str:

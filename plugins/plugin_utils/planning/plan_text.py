@@ -27,15 +27,15 @@ def _group(hosts: list[str], stack: Mapping, told: Explanation | None = None) ->
     lines += [line for label, text in _rows(stack) for line in wrap(label, text)]
     lines += [line for one in stack["reasons"] for line in wrap("why " + one["component"], one["text"])]
     lines += [line for label, text in (explanation_lines(told) if told else ()) for line in wrap(label, text)]
-    lines += [line for text in stack["warnings"] for line in wrap("take care", text)]
+    lines += [line for text in stack["warnings"] for line in wrap("warning", text)]
     return lines + [line for text in stack.get("update") or () for line in wrap("update", text)]
 
 
 def _refused(refused: Mapping) -> list[str]:
     lines = _head(refused["hosts"], "refused")
     lines += wrap("system", refused["system"]) + wrap("GPUs", _counted(refused["gpus"]))
-    lines += [line for text in refused["reasons"] for line in wrap("why not", text)]
-    return lines + (wrap("what works", refused["instead"]) if refused["instead"] else [])
+    lines += [line for text in refused["reasons"] for line in wrap("conflict", text)]
+    return lines + (wrap("suggestion", refused["instead"]) if refused["instead"] else [])
 
 
 def _counted(names: Iterable[str]) -> str:

@@ -130,4 +130,4 @@ def explanation_lines(told: Explanation) -> list[tuple[str, str]]:
     """Return an explanation as labels and texts."""
     name = told["component"]
     lines = [("explained", f"{name} {told['version'] or 'none'}: {told['because']}")]
-    return lines + [("why not", f"{one['version']}: {sentences(one['reasons'])}") for one in told["rejected"]]
+    return lines + [("rejected", f"{one['version']}: {sentences(one['reasons'])}") for one in told["rejected"]]

@@ -65,7 +65,7 @@ def test_it_reads_well_on_80_columns(reference, name):
         ("a40-ubuntu2004", ["1 host, kind", "4 x A40", "driver 535.", "cuda 11.8.0", "pytorch 2.0.1", "tensorflow 2.12.0", "horovod 0.28.1"]),
         ("a100-ubuntu2204", ["2 hosts, kind", "4 x A100 SXM4 80GB", "cuda 12.1.1", "cu121 wheels", "Python 3.10"]),
         ("a100-el8", ["4 hosts, kind", "rocky 8", "cuda 12.1.1", "Python 3.8 from the distribution, pytorch 2.4.1", "nccl 2.17.1"]),
-        ("multi-gpu-workstation", ["1 x GeForce RTX 3080, 1 x GeForce RTX 3090", "driver 460.106.00", "cuda 11.2.2", "take care driver branch 460"]),
+        ("multi-gpu-workstation", ["1 x GeForce RTX 3080, 1 x GeForce RTX 3090", "driver 460.106.00", "cuda 11.2.2", "warning driver branch 460"]),
     ],
 )  # fmt: skip
 def test_it_says_what_and_why(reference, name, sentences):
@@ -82,7 +82,7 @@ def test_s0_as_written_is_refused_with_reasons_and_what_works(tmp_path):
     assert "1 host, refused: a40-1" in planned.words
     assert "PyTorch never had an index cu120" in planned.words
     assert "TensorFlow 2.12.0 is built for CUDA 11.8 with cuDNN 8.6" in planned.words
-    assert "what works cuda: 11.8.0, pytorch_index: cu118" in planned.words
+    assert "suggestion cuda: 11.8.0, pytorch_index: cu118" in planned.words
     assert "No stack for a40-1; the plan above says why." in planned.words
     assert planned.lock is None
 

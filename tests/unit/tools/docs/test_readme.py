@@ -38,7 +38,7 @@ def test_a_scenario_that_does_not_exist_cannot_be_listed():
 
 
 @pytest.mark.parametrize(
-    ("system", "said"), [("Debian 12", "| whole job |"), ("Rocky Linux 9", "| whole job, on a replica |")]
+    ("system", "said"), [("Debian 12", "| full run |"), ("Rocky Linux 9", "| full run, on a replica |")]
 )
 def test_the_table_says_where_the_job_ran(system, said):
     assert said in line_of(system)

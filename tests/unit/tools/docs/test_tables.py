@@ -27,5 +27,5 @@ def test_every_distribution_is_shown_with_what_is_tested(row):
     (line,) = [line for line in TEXT.splitlines() if line.startswith(f"| {row['id']} {row['version']} ")]
     tested = line.split(" | ")[-1].removesuffix(" |")
     assert (tested == "no") == (row["scenario"] is None)
-    assert tested.startswith("whole job") == (row["proof"] != "none")
+    assert tested.startswith("full run") == (row["proof"] != "none")
     assert tested.endswith("on a replica") == (row["scenario"] is not None and row["id"] != "debian")

@@ -32,8 +32,8 @@ def test_what_is_refused_comes_last_with_why_and_what_works():
     lines = table(HOSTS)
     block = lines[lines.index("1 host, refused: gpu-3") :]
     assert block[1:3] == ["system         ubuntu 22.04", "GPUs           8 x NVIDIA A100-SXM4-80GB"]
-    assert block[3].startswith("why not        driver 535, pytorch 2.15.0: ")
-    assert any(line.startswith("what works     ") for line in block)
+    assert block[3].startswith("conflict       driver 535, pytorch 2.15.0: ")
+    assert any(line.startswith("suggestion     ") for line in block)
 
 
 def test_lines_fit_a_terminal_of_80_columns():
