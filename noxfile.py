@@ -19,6 +19,9 @@ nox.options.default_venv_backend = "none"  # everything is in .venv already (.ci
 nox.options.sessions = ["lint", "unit", "unit_36", "sanity", "galaxy", "browser", "molecule", "scenarios"]
 nox.options.stop_on_first_error = False
 
+# Ends a test that hangs, with the stacks of its threads: ten times the slowest test (a minute) on two busy cores.
+TIMEOUT = "--timeout=600"
+
 os.environ["ANSIBLE_CONFIG"] = str(ROOT / "ansible.cfg")
 os.environ["PATH"] = f"{ROOT / '.venv' / 'bin'}:{os.environ['PATH']}"
 
@@ -64,7 +67,7 @@ def lint(session):
 @nox.session(tags=["all"])
 def unit(session):
     """Unit and property tests on the ansible-core of requirements.txt."""
-    _pytest(session, "unit", "-n", "2", "tests/unit", *session.posargs)
+    _pytest(session, "unit", "-n", "2", TIMEOUT, "tests/unit", *session.posargs)
 
 
 @nox.session(tags=["all"])
@@ -105,10 +108,18 @@ def unit_216(session):
     session.install("--require-hashes", "-r", "requirements-216.txt")
     session.install(
         *_pinned(
-            "distlib", "py-rattler", "pytest", "pytest-xdist", "hypothesis", "jsonschema", "junitparser", "ruamel-yaml"
+            "distlib",
+            "py-rattler",
+            "pytest",
+            "pytest-timeout",
+            "pytest-xdist",
+            "hypothesis",
+            "jsonschema",
+            "junitparser",
+            "ruamel-yaml",
         )
     )
-    _pytest(session, "unit_216", "-q", "-n", "2", "tests/unit", *session.posargs)
+    _pytest(session, "unit_216", "-q", "-n", "2", TIMEOUT, "tests/unit", *session.posargs)
 
 
 @nox.session(tags=["all"])
