@@ -313,14 +313,17 @@ counters:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.health.check_table import CODES_AT_ONCE, OPTIONS
-from ..module_utils.health.deadline import within
-from ..module_utils.health.examination import Places, examine, examine_and_record
-from ..module_utils.machine.files import FileTree
+from ..module_utils.host.archive import compile_once
 
 
 def main():
     """Read the options, measure, judge, answer."""
+    compile_once()
+    from ..module_utils.health.check_table import CODES_AT_ONCE, OPTIONS
+    from ..module_utils.health.deadline import within
+    from ..module_utils.health.examination import Places, examine, examine_and_record
+    from ..module_utils.machine.files import FileTree
+
     module = AnsibleModule(
         argument_spec=dict(
             OPTIONS,

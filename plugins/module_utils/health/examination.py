@@ -23,7 +23,7 @@ from .processes import SESSIONS, read_processes
 from .reading import read_gpus
 from .verdict import judge
 
-HEADING = re.compile(r"\[\w+\]$")  # of a unit
+HEADING = r"\[\w+\]$"  # of a unit
 # What lines of the kernel's log have that some check reads.
 KNOWN = ("NVRM", "SXid", "mlx5_core", "emory", "[Hardware Error]", "EDAC")
 # ``sys``, ``proc`` and ``root``: FileTrees. ``library``: NVML's. ``log``: the kernel's.
@@ -117,7 +117,7 @@ def write_drives(recording, drives):
 def reduce_file(path, text):
     """Return what the checks read of a file of the host: others' secrets stay there."""
     wanted = "STATE=" if path.startswith(SESSIONS) else "NCCL_"
-    return "\n".join(line for line in text.split("\n") if wanted in line or HEADING.match(line))
+    return "\n".join(line for line in text.split("\n") if wanted in line or re.match(HEADING, line))
 
 
 def reduce_log(log):

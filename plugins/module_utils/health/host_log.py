@@ -17,7 +17,7 @@ EVENT = re.compile(
     r"|\[Hardware Error\]: event severity: (?P<hardware>fatal|recoverable)"
 )
 # When: microseconds since boot of a record of the ring buffer, or seconds as the journal and dmesg write them.
-STAMP = re.compile(r"(?:\d+,\d+,(\d+),[^;\n]*;|\[\s*(\d+\.\d+)\])")
+STAMP = r"(?:\d+,\d+,(\d+),[^;\n]*;|\[\s*(\d+\.\d+)\])"
 KINDS = ("oom", "memory", "hardware")
 
 
@@ -33,7 +33,7 @@ def find_host_events(log):
 
 
 def stamp(log, start):
-    found = STAMP.match(log, start)
+    found = re.compile(STAMP).match(log, start)
     if not found:
         return None
     return int(found.group(1)) / 1e6 if found.group(1) else float(found.group(2))

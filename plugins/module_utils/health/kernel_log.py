@@ -30,10 +30,11 @@ EVENT = re.compile(
     r"|GPU " + ADDRESS + r": RmInitAdapter (?P<init>failed)"
     r")|SXid \((?:PCI:)?" + ADDRESS + r"\): (?P<sxid>\d+), (?P<how>[Nn]on-fatal|Fatal)"
 )  # fmt: skip
-CHANGED = re.compile(r" to 0x([0-9a-fA-F]+)")
+# What is looked for behind an Xid alone is compiled there.
+CHANGED = r" to 0x([0-9a-fA-F]+)"
 # An event of NVLink 5: "149, NETIR_LINK_EVT Fatal XC0 i0 Link 08 (0x004505c6 …".
-FATAL = re.compile(r"\bFatal\b")
-LINK_DOWN = re.compile(r"\bNETIR_LINK_(?:EVT|DOWN) [^(]*\(0x([0-9a-fA-F]+)")
+FATAL = r"\bFatal\b"
+LINK_DOWN = r"\bNETIR_LINK_(?:EVT|DOWN) [^(]*\(0x([0-9a-fA-F]+)"
 SEQUENCE = re.compile(r"^\d+,(\d+),")
 
 
@@ -119,7 +120,7 @@ def parse(found):
     kind, number, fatal = "off_bus", None, True
     if found.group("xid"):
         kind, number, fatal = "xid", int(found.group("xid")), is_fatal(found.group("rest"))
-        changed = CHANGED.search(found.group("rest")) if number == RECOVERY_CHANGED else None
+        changed = re.search(CHANGED, found.group("rest")) if number == RECOVERY_CHANGED else None
         if changed:
             kind, number = "recovery", int(changed.group(1), 16)
     elif found.group("sxid"):
@@ -131,5 +132,5 @@ def parse(found):
 
 def is_fatal(rest):
     """Tell whether an event of NVLink 5 needs a reset, from what stands behind its number."""
-    down = LINK_DOWN.search(rest)
-    return bool(FATAL.search(rest)) and not (down and int(down.group(1), 16) >> 20 & 0x3F in LINK_DOWN_IGNORED)
+    down = re.search(LINK_DOWN, rest)
+    return bool(re.search(FATAL, rest)) and not (down and int(down.group(1), 16) >> 20 & 0x3F in LINK_DOWN_IGNORED)

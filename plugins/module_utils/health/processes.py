@@ -16,11 +16,11 @@ from .findings import fault, judged, no_answer, number_of
 CHECK, EXPECTED = "stale_processes", "none that is left over"
 # NVML names processes as the machine's first PID namespace numbers them: PROC_PID_INIT_INO of include/linux/proc_ns.h.
 FIRST_NAMESPACE = "pid:[4026531836]"
-ZOMBIE = re.compile(r"^State:\s+Z", re.M)
-SCOPE = re.compile(r"/session-(\w+)\.scope(?:/|$)", re.M)
+ZOMBIE = r"(?m)^State:\s+Z"
+SCOPE = r"(?m)/session-(\w+)\.scope(?:/|$)"
 # systemd's logind keeps a file for each session (src/login/logind-session.c); one that is closing has ended and left processes behind.
 SESSIONS = "/run/systemd/sessions"
-CLOSING = re.compile(r"^STATE=closing$", re.M)
+CLOSING = r"(?m)^STATE=closing$"
 # Meant to outlive the session that started it (https://docs.nvidia.com/deploy/mps): the name is cut after 15 letters.
 MPS = "nvidia-cuda-mps"
 SECONDS = 1
@@ -53,9 +53,9 @@ def read_state(pid, proc_tree, tree):
     place = "/%d" % pid
     if not proc_tree.exists(place):
         return "ended"
-    if ZOMBIE.search(proc_tree.text(place + "/status") or "") and len(proc_tree.names(place + "/task")) < 2:
+    if re.search(ZOMBIE, proc_tree.text(place + "/status") or "") and len(proc_tree.names(place + "/task")) < 2:
         return "ended"
-    scope = SCOPE.search(proc_tree.text(place + "/cgroup") or "")
+    scope = re.search(SCOPE, proc_tree.text(place + "/cgroup") or "")
     if scope and proc_tree.text(place + "/comm") != MPS and has_ended(tree, scope.group(1)):
         return "logged_out"
     return "running"
@@ -64,7 +64,7 @@ def read_state(pid, proc_tree, tree):
 def has_ended(tree, session):
     """Tell whether a login session has ended; where there is no logind nobody knows, and it has not."""
     known = tree.text("%s/%s" % (SESSIONS, session))
-    return bool(CLOSING.search(known)) if known is not None else tree.is_directory(SESSIONS)
+    return bool(re.search(CLOSING, known)) if known is not None else tree.is_directory(SESSIONS)
 
 
 def stale_processes(gpus, states):

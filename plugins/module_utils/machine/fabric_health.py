@@ -7,8 +7,6 @@ from __future__ import absolute_import, division, print_function
 
 __metaclass__ = type
 
-import uuid
-
 from .nvml_errors import ERRORS
 
 STATES = {0: "not_supported", 1: "not_started", 2: "in_progress", 3: "completed"}
@@ -65,9 +63,16 @@ def read_fabric(nvml, handle):
     return None
 
 
+def identity_text(identity):
+    """Return 16 bytes as they are written; imported here, since only a rack has an identity."""
+    import uuid
+
+    return str(uuid.UUID(bytes=identity))
+
+
 def describe_fabric(info):
     identity = bytes(bytearray(info.clusterUuid))
-    domain = "%s.%d" % (uuid.UUID(bytes=identity), info.cliqueId) if any(bytearray(identity)) else None
+    domain = "%s.%d" % (identity_text(identity), info.cliqueId) if any(bytearray(identity)) else None
     state = STATES.get(info.state)
     health = read_mask(getattr(info, "healthMask", 0))
     summary = SUMMARY.get(getattr(info, "healthSummary", 0))

@@ -32,7 +32,7 @@ ROWS = (
     (r"A30$", None, None, 4, "github.com/vllm-project/vllm/issues/29070: nvidia-smi topo, NV4"),
     (r"A100.*PCI", None, None, 4, "news.pny.eu/it/2021/04/choosing-the-right-nvlink-bridge: the bridge of RTX A6000"),
 )  # fmt: skip
-MODELS = tuple((re.compile(pattern), links, least, step) for pattern, links, least, step, dummy_source in ROWS)
+MODELS = tuple(row[:4] for row in ROWS)  # patterns are compiled when a name is looked for, and not all
 # A board has eight GPUs and six or four NVSwitches on the bus (the guide's NVSwitch-Based Systems); a virtual machine with two or four of
 # the GPUs gets at most three, a part of the links, and not the same number on each GPU (Full Passthrough Virtualization Model).
 SWITCHES_OF_A_BOARD = 4
@@ -43,21 +43,21 @@ GPUS_OF_A_PART = 4
 # as "nvidia-smi nvlink --status" shows them: github.com/Azure/azhpc-diagnostics/issues/73 (V100), github.com/NVIDIA/nccl-tests/issues/228
 # and github.com/NVIDIA/nccl/issues/1054 (A100). What is not here is compared with its peers only.
 SPEEDS = (
-    (re.compile(r"V100-SXM2"), 25781),
-    (re.compile(r"A100-SXM"), 25000),
-    (re.compile(r"H100 80GB HBM"), 26562),
-    (re.compile(r"\bGB[23]00\b"), 53125),
+    (r"V100-SXM2", 25781),
+    (r"A100-SXM", 25000),
+    (r"H100 80GB HBM", 26562),
+    (r"\bGB[23]00\b", 53125),
 )
 
 
 def speed_of(name):
     """Return what a link of the model must have; None where that is not known."""
-    return next((speed for pattern, speed in SPEEDS if name and pattern.search(name)), None)
+    return next((speed for pattern, speed in SPEEDS if name and re.search(pattern, name)), None)
 
 
 def model_of(name):
     """Return (links, least, step) of a GPU's name; (None, None, None) for a model that is not here."""
-    return next((row[1:] for row in MODELS if name and row[0].search(name)), (None, None, None))
+    return next((row[1:] for row in MODELS if name and re.search(row[0], name)), (None, None, None))
 
 
 def is_part_of_a_board(gpus, switches):

@@ -37,7 +37,7 @@ PORTS = {
 }  # fmt: skip
 
 # A register as setpci(8) writes it, with the bits that count: CAP_EXP+08.w:7000.
-REGISTER = re.compile(r"^(/sys/.+/config)#(CAP_EXP|ECAP_ACS)\+([0-9a-f]{2})\.w:([0-9a-f]{4})$")
+REGISTER = r"^(/sys/.+/config)#(CAP_EXP|ECAP_ACS)\+([0-9a-f]{2})\.w:([0-9a-f]{4})$"
 ACS_CONTROL = "ECAP_ACS+%02x.w:%04x" % (PCI_ACS_CTRL, ACS_REDIRECT)
 READ_REQUEST = "CAP_EXP+%02x.w:%04x" % (PCI_EXP_DEVCTL, PCI_EXP_DEVCTL_READRQ)
 
@@ -137,7 +137,7 @@ def acs_names(control):
 
 def is_register(path):
     """Tell whether a path names a register in place of a file."""
-    return REGISTER.match(path) is not None
+    return re.match(REGISTER, path) is not None
 
 
 def read_register(tree, path):
@@ -162,7 +162,7 @@ def write_register(tree, path, text):
 
 def _place(tree, path):
     """Return (path on this machine's disk, (offset, value) or None, mask)."""
-    file, capability, add, mask = REGISTER.match(path).groups()
+    file, capability, add, mask = re.match(REGISTER, path).groups()
     place = tree.path(tree.resolve(file))
     space = load(place)
     begin = find_capability(space) if capability == "CAP_EXP" else find_extended(space)
