@@ -143,7 +143,7 @@ def test_50_a_file_changed_by_hand_is_mended(installed):
     assert installed.on(host, f"cat {PREFIX}/lib/libjpeg.so.9") == "jpeg 3.0\n"
     assert installed.on(host, f"cd /tmp && {PREFIX}/bin/python -c '{ADDS}'").split()[0] == "6"
     checks = installed.checks(host)
-    assert checks["main_pytorch"] == "passed"
+    assert checks["main_torch"] == "passed"
     assert "failed" not in checks.values(), checks
 
 

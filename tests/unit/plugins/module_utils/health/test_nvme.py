@@ -44,7 +44,7 @@ def drive(page=None, refused=None, name="nvme0"):
 def test_the_question_is_the_kernels(tmp_path):
     (tmp_path / "a.c").write_text(PROGRAM)
     subprocess.run(["gcc", "-o", str(tmp_path / "a"), str(tmp_path / "a.c")], check=True)
-    number, command = subprocess.run([str(tmp_path / "a")], check=True, capture_output=True, text=True).stdout.split()
+    number, command = subprocess.check_output([str(tmp_path / "a")], universal_newlines=True).split()
     assert (nvme_log.ADMIN_CMD, nvme_log.command(0x123456789ABC).hex()) == (int(number, 16), command)
 
 
