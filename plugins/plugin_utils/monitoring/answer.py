@@ -12,7 +12,7 @@ from ..documents.comparison import Comparison
 from ..drift.monitoring import compare_monitoring, compare_unmeasured, compare_unwanted
 from ..preflight.problem import Problem
 from ..preflight.text import describe
-from . import configuration, content, units
+from . import configuration, content, grafana, units
 from .host import Groups, Host, Variables, host_of, refused
 from .password import is_possible, password_hash
 from .request import CONTROLLERS, NODES, problems
@@ -66,7 +66,12 @@ def files(name: str, hostvars: Variables, groups: Groups, facts: Mapping[str, An
     if not isinstance(host, Host) or refused(host, groups) or not is_possible():
         return {"files": [], "secrets": []}
     hashed = password_hash(host.wanted.password, host.name)
-    hidden = [host.wanted.password, hashed, *configuration.secrets(host.wanted.alertmanager)]
+    hidden = [
+        host.wanted.password,
+        grafana.literal(host.wanted.password),
+        hashed,
+        *configuration.secrets(host.wanted.alertmanager),
+    ]
     return {"files": [*content.open_files(host), *content.closed_files(host, hashed)], "secrets": hidden}
 
 

@@ -14,7 +14,7 @@ from .alerts import load, rules
 from .counters import counters
 from .host import Host
 from .peers import targets
-from .programs import known_services
+from .programs import USER, known_services
 
 RECORD = "/var/lib/allreduce/monitoring.json"
 REPOSITORY = "/etc/yum.repos.d/allreduce-monitoring.repo"
@@ -73,10 +73,21 @@ def closed_files(host: Host, hashed: str) -> Files:
             {"path": PROMETHEUS, "content": configuration.text(asks), "validate": ["promtool", "check", "config", "%s"]},
         ]  # fmt: skip
         found += grafana.files(wanted, host.address or "") if wanted.grafana else []
-    return [
-        *found,
-        {"path": configuration.WEB, "content": configuration.text(configuration.web(wanted, hashed)), **closed},
-    ]
+    web = {"path": configuration.WEB, "content": configuration.text(configuration.web(wanted, hashed)), **closed}
+    return [*found, {**web, **_proof(host)}]
+
+
+def _proof(host: Host) -> dict[str, list[str]]:
+    """Return what tells whether the services can start with their web.yml, where a program for it is there.
+
+    With a certificate that is missing, or that their user must not read, they would end again and again.
+    """
+    if host.wanted.tls and host.group == USER:
+        files = [host.wanted.certificate, "-a", "-r", host.wanted.key]
+        return {"validate": ["runuser", "-u", USER, "--", "test", "-r", *files]}
+    if "prometheus" in host.programs and not host.wanted.tls:
+        return {"validate": ["promtool", "check", "web-config", "%s"]}
+    return {}
 
 
 RULES = f"{configuration.RULES}/allreduce.yml"

@@ -54,13 +54,20 @@ def provider() -> dict[str, Any]:
     return {"apiVersion": 1, "providers": [one]}
 
 
+def literal(value: str) -> str:
+    """Return a value as it stands in such a file: Grafana replaces $NAME and $__file{path} there (its documentation, Provision Grafana)."""
+    return value.replace("$", "$$")
+
+
 def source(wanted: Request, address: str) -> dict[str, Any]:
     """Return the data source, by the uid that the dashboards name."""
     scheme = "https" if wanted.tls else "http"
+    secure = {"basicAuthPassword": literal(wanted.password)}
+    secure |= {"tlsCACert": f"$__file{{{wanted.authority}}}"} if wanted.tls else {}
     one = {
         "name": "allreduce", "uid": "allreduce", "type": "prometheus", "access": "proxy",
         "url": f"{scheme}://{place(address, PORTS['prometheus'])}", "basicAuth": True, "basicAuthUser": wanted.user,
-        "secureJsonData": {"basicAuthPassword": wanted.password},
-        "jsonData": {"timeInterval": wanted.interval}, "editable": False,
+        "secureJsonData": secure,
+        "jsonData": {"timeInterval": wanted.interval, **({"tlsAuthWithCACert": True} if wanted.tls else {})}, "editable": False,
     }  # fmt: skip
     return {"apiVersion": 1, "datasources": [one]}

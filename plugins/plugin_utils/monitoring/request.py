@@ -44,13 +44,16 @@ _REPOSITORY = {
 # bcrypt reads no more bytes than the last (its paper, and every implementation); fewer than the first are soon guessed.
 PASSWORD = (12, 72)
 _TRUE = ("true", "yes", "on", "1", "y", "t", "1.0")
+# Of a file that programs are told by its place; one that is no whole path would be looked for beside web.yml.
+_PATH = r"/[^\s\"'%\\$]+"
 # prometheus/common, model/time.go, and prometheus/prometheus, --storage.tsdb.retention.size.
 _FORMS = {
     "monitoring_scrape_interval": (r"[1-9][0-9]*(s|m)", "15s"),
     "monitoring_retention_time": (r"[1-9][0-9]*(h|d|w|y)", "30d"),
     "monitoring_retention_size": (r"[1-9][0-9]*(MB|GB|TB)", "20GB"),
     "monitoring_user": (r"[A-Za-z0-9._-]{1,32}", "allreduce"),
-    "monitoring_textfile_directory": (r"/[^\s\"'%\\$]+", "/var/lib/prometheus/node-exporter"),
+    "monitoring_textfile_directory": (_PATH, "/var/lib/prometheus/node-exporter"),
+    **dict.fromkeys(TLS, (f"({_PATH})?", "/etc/ssl/monitoring.pem")),
     "monitoring_runbooks": (r"https?://\S+", RUNBOOKS),
 }
 
@@ -129,7 +132,9 @@ def problems(variables: Mapping[str, Any]) -> Iterator[Problem]:
         if one not in names:
             yield Problem("monitoring_no_alert", one, {"alerts": names})
     password = str(mine["monitoring_password"] or "")
-    if password and not (PASSWORD[0] <= len(password.encode()) <= PASSWORD[1] and password.isprintable()):
+    # Prometheus takes space at both ends of the file with the password away (prometheus/common, config/http_config.go).
+    typed = password.isprintable() and password == password.strip()
+    if password and not (PASSWORD[0] <= len(password.encode()) <= PASSWORD[1] and typed):
         yield Problem("monitoring_password", "monitoring_password", {"least": PASSWORD[0], "most": PASSWORD[1]})
     lacking = [key for key in REPOSITORY if not (mine["monitoring_repository"] or {}).get(key)]
     if mine["monitoring_repository"] and lacking:

@@ -9,7 +9,7 @@ MONITORING = {
     "monitoring_form": "{subject} is {value}; give it a form such as {example}.",
     "monitoring_no_alert": "monitoring_skip_alerts has {subject}, which is no alert; choose from {alerts}.",
     "monitoring_password": (
-        "{subject} is too short, too long or has signs that cannot be typed; give {least} to {most} bytes, best from a vault."
+        "{subject} is too short, too long, or has signs that cannot be typed or space at an end; give {least} to {most} bytes, best from a vault."
     ),
     "monitoring_no_password": (
         "{subject} is not set, and without one everybody could read the metrics; set it in a vault (ansible-vault encrypt_string)."

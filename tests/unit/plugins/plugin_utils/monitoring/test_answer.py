@@ -5,13 +5,11 @@
 
 from __future__ import annotations
 
-import base64
 import json
-import socket
 import subprocess
+import sys
 import time
-import urllib.error
-import urllib.request
+from pathlib import Path
 
 import bcrypt
 import pytest
@@ -29,35 +27,22 @@ from ansible_collections.allreduce.gpu.plugins.plugin_utils.monitoring.password 
 
 from tests.support.prometheus import program, promtool
 
-PASSWORD = "correct horse battery"
-GROUPS = {"gpu_nodes": ["gpu-1", "gpu-2"], "controllers": ["ctl"]}
-DEBIAN = {"os": {"id": "debian", "version": "12", "family": "debian"}, "gpus": [], "repository": None}
-NVIDIA = {**DEBIAN, "gpus": [{"model": "H100"}], "repository": {"slug": "debian12"}}
-REPOSITORY = {"url": "https://repo.example.org/el9", "key": "/etc/key.asc", "fingerprint": "ABCD 0123" + 8 * " EF01"}
-PACKAGES = {"prometheus": "2.42", "prometheus-node-exporter": "1.5"}
+sys.path.insert(0, str(Path(__file__).parent))
 
-
-def inventory(**variables):
-    common = {"monitoring_state": "present", "monitoring_password": PASSWORD, **variables}
-    addresses = {"gpu-1": "10.0.0.1", "gpu-2": "10.0.0.2", "ctl": "fd00::9"}
-    return {name: {"gpu_cluster_address": address, **common} for name, address in addresses.items()}
-
-
-def facts(stack=None, **state):
-    return {
-        "gpu_stack": stack or DEBIAN,
-        "gpu_node": {},
-        "gpu_node_state": {"packages": PACKAGES, "services": {}, **state},
-    }
-
-
-def written(name, hostvars=None, groups=None, **given):
-    """{path: entry} of all files of a host."""
-    known = facts(**given)
-    hostvars, groups = hostvars or inventory(), GROUPS if groups is None else groups
-    found = answer(name, hostvars, groups, known)
-    assert found["problems"] == []
-    return {one["path"]: one for one in [*found["units"], *files(name, hostvars, groups, known)["files"]]}
+from watched import (  # noqa: E402 (beside this file)
+    DEBIAN,
+    GROUPS,
+    NVIDIA,
+    PACKAGES,
+    PASSWORD,
+    REPOSITORY,
+    ask,
+    facts,
+    free_port,
+    inventory,
+    place,
+    written,
+)  # fmt: skip
 
 
 def test_programs_of_each_group():
@@ -222,16 +207,6 @@ def test_the_hash_is_one_of_bcrypt_and_the_same_each_time():
     assert hashed == password_hash(PASSWORD, "gpu-1") != password_hash(PASSWORD, "gpu-2")
 
 
-def place(files_of_host, target):
-    """Write the files below TARGET, with its paths in place of those on a host."""
-    for path, one in files_of_host.items():
-        if one.get("state", "file") == "file":
-            there = target / path.lstrip("/")
-            there.parent.mkdir(parents=True, exist_ok=True)
-            there.write_text(one["content"].replace(DIRECTORY, f"{target}{DIRECTORY}"), encoding="utf-8")
-    return f"{target}{DIRECTORY}"
-
-
 def test_promtool_and_amtool_take_the_configuration(tmp_path):
     directory = place(written("ctl"), tmp_path)
     status, said = promtool("check", "config", f"{directory}/prometheus.yml")
@@ -265,27 +240,10 @@ def test_with_certificates_the_units_change_so_that_the_services_restart():
     assert units and all(plain[path]["content"] != encrypted[path]["content"] for path in units)
 
 
-# Ansible's fetching installs an opener for the whole process, with the proxies of whoever fetched last.
-DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-
-
-def ask(url, user=None, password=None):
-    request = urllib.request.Request(url)
-    if user:
-        request.add_header("Authorization", "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode())
-    try:
-        with DIRECT.open(request, timeout=10) as answer_:
-            return answer_.status
-    except urllib.error.HTTPError as error:
-        return error.code
-
-
 def test_the_real_exporter_asks_for_the_password(tmp_path):
     found = written("gpu-1", inventory(monitoring_textfile_directory=str(tmp_path)))
     place(found, tmp_path)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     line = next(line for line in found[UNIT]["content"].splitlines() if line.startswith("ExecStart=/"))
     words = line.replace(DIRECTORY, f"{tmp_path}{DIRECTORY}").replace("10.0.0.1:9100", f"127.0.0.1:{port}").split()[1:]
     log = tmp_path / "log"  # a pipe could not be read while the program runs
