@@ -125,6 +125,8 @@ CASES = {
         {f"node_filesystem_avail_bytes{FILES}": step(400, 40), f"node_filesystem_size_bytes{FILES}": constant(1000, 300)},
         26, (9, 23, 101), "gpu-1: / has 4% left", {"job": "node", **NODE, "mountpoint": "/"},
     ),
+    "NodeDiskFailing": finding("nvme_health", "isolate", 26, "gpu-1: a disk, an array or a file system is not well (nvme_health)",
+                               {**SUBJECT, "code": "nvme_health"}),
     "TargetDown": Case({UP: step(1, 0)}, 13, (9, 11, 101), "gpu-1: node does not answer", {**NODE, "job": "node"}),
     "TargetsMissing": Case(
         {UP: f"{constant(1, 10)} _x60 {constant(1, 60)}"}, 26, (9, 16, 71), "No node is watched", {"job": "node"}
