@@ -17,6 +17,7 @@ from pathlib import Path
 import ansible
 
 from tests.lab.nvml import machines, recording
+from tests.lab.nvml.drive_faults import drives, smart_log
 
 from .measure import timed
 
@@ -37,7 +38,7 @@ def measure(runs=RUNS):
     with tempfile.TemporaryDirectory() as folder:
         health, empty = _times(Path(folder), runs)
     beyond = statistics.median(health) - statistics.median(empty)
-    print(f"gpu_health on 8 simulated H100, {runs} runs, in seconds of CPU")
+    print(f"gpu_health on 8 simulated H100 and 8 recorded NVMe drives, {runs} runs, in seconds of CPU")
     for name, times in (("gpu_health", health), ("a module that does nothing", empty)):
         print(f"  {name:28}median {statistics.median(times):.3f}  least {min(times):.3f}  most {max(times):.3f}")
     print(f"  {'beyond it':28}       {beyond:.3f}  (below {LIMIT})")
@@ -49,6 +50,7 @@ def _times(place, runs):
     machine = machines.hgx_h100()
     for number, gpu in enumerate(machine.gpus):
         machine = machine.change(number, settings=(*gpu.settings, ("persistence_mode", "1")))
+    machine = machine.with_files(drives(**{f"nvme{number}": smart_log() for number in range(8)}))
     recording.record(machine, place)
     library = recording.build_library(place / "libnvidia-ml.so.1")
     (place / "kmsg").touch()

@@ -16,6 +16,7 @@ import yaml
 from ansible_collections.allreduce.gpu.plugins.module_utils.health.check_table import CODES_AT_ONCE, OPTIONS
 from ansible_collections.allreduce.gpu.plugins.modules import gpu_health
 from ansible_collections.allreduce.gpu.tests.lab.nvml import machines, recording
+from ansible_collections.allreduce.gpu.tests.lab.nvml.drive_faults import drives, smart_log
 from ansible_collections.allreduce.gpu.tests.lab.nvml.host_faults import EDAC
 
 COLLECTIONS = Path(__file__).resolve().parents[4] / ".collections"
@@ -189,6 +190,24 @@ def test_what_was_read_is_recorded(judge, tmp_path):
     assert (answer["changed"], answer["verdict"]) == (True, "ok")
     assert {"sys", "proc", "root", "profile", "kmsg"} == set(os.listdir(place))
     assert "not an empty directory" in judge.again(fails=True, record=str(place))["msg"]
+
+
+# Python imports it at each start. What processes fork writes into the same file.
+HOOK = """
+import os, sys
+seen = os.open({path!r}, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+STARTS = ("subprocess.Popen", "os.exec", "os.posix_spawn", "os.system", "os.fork")
+sys.addaudithook(lambda event, arguments: event in STARTS and os.write(seen, (event + "\\n").encode()))
+"""
+
+
+def test_a_healthy_node_is_judged_without_another_program(judge, tmp_path):
+    place = tmp_path / "first"
+    place.mkdir()
+    (place / "sitecustomize.py").write_text(HOOK.format(path=str(tmp_path / "seen")))
+    machine = machines.hgx_h100().with_files(drives(nvme0=smart_log(), nvme1=smart_log()))
+    assert judge(machine, first=place)["verdict"] == "ok"
+    assert (tmp_path / "seen").read_text().splitlines() == ["os.fork"], "one child, and no program"
 
 
 def test_a_driver_that_hangs_is_unknown_and_bounded(judge):

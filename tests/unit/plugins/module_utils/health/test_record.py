@@ -20,6 +20,7 @@ from ansible_collections.allreduce.gpu.plugins.module_utils.machine.files import
 from ansible_collections.allreduce.gpu.plugins.module_utils.machine.gpu_node import measure
 from ansible_collections.allreduce.gpu.plugins.module_utils.machine.recording import Recording
 from ansible_collections.allreduce.gpu.tests.lab.nvml import machines, recording
+from ansible_collections.allreduce.gpu.tests.lab.nvml.drive_faults import drives, smart_log
 from ansible_collections.allreduce.gpu.tests.lab.nvml.fault import Fault
 from ansible_collections.allreduce.gpu.tests.lab.nvml.faults import faults
 from ansible_collections.allreduce.gpu.tests.unit.plugins.module_utils.health_helper import LIMITS, persistent
@@ -122,3 +123,13 @@ def test_the_clock_is_recorded(machine):
     (here / "kmsg").touch()
     examine_and_record(machine.at(here), LIMITS, str(machine.place / "there"))
     assert json.loads((machine.place / "there" / "proc" / "adjtimex.json").read_text())["offset"] == 60000
+
+
+def test_what_drives_say_is_recorded(machine):
+    here, there = machine.place / "here", machine.place / "there"
+    here.mkdir()
+    recording.record(machines.a40_pcie().with_files(drives(nvme0=smart_log(0x01), nvme1=("permission",))), here)
+    (here / "kmsg").touch()
+    first = examine_and_record(machine.at(here), LIMITS, str(there))
+    assert {one["check"] for one in first["findings"]} >= {"nvme_health"}
+    assert examine(machine.at(there), LIMITS) == first
