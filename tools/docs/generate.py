@@ -13,11 +13,13 @@ from ansible_collections.allreduce.gpu.plugins.plugin_utils.tuning.tables import
 
 from ..supported import scenarios
 from . import distributions, health, platforms, readme, request, runbooks, tables, tuning
+from .compatibility import compatibility
 from .markdown import between, between_lines
+from .picture import picture
 
 
 def generated(checkout: Path) -> dict[Path, str]:
-    """What README.md, docs/stack.md, docs/tuning.md, docs/health.md, docs/runbooks, docs/distributions, requests' and the roles' metadata should hold."""
+    """What README.md, docs/ (stack, compatibility, tuning, health, runbooks, distributions), requests' and the roles' metadata should hold."""
     rows, known = load(), scenarios(checkout)
     parts = {
         checkout / "README.md": readme.supported(rows, checkout),
@@ -40,4 +42,8 @@ def generated(checkout: Path) -> dict[Path, str]:
     found[path] = between_lines(text, "components", request.components())
     pages = distributions.pages(rows, known)
     found |= {checkout / "docs" / "distributions" / name: text for name, text in pages.items()}
+    found |= {
+        checkout / "docs" / "compatibility.md": compatibility(rows),
+        checkout / "docs" / "compatibility.svg": picture(rows),
+    }
     return found | platforms.metadata(rows, checkout)
