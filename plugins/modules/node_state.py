@@ -92,10 +92,11 @@ ansible_facts:
         services: {chrony: {enabled: true, active: true, outdated: false}}
         kernel_modules: {ib_umad: {loaded: false, at_boot: false}}
         disk_free_mib: {/: 20480}
-        environments: {main: {python: 3.11.2, home: /usr/bin, packages: {torch: 2.13.0+cpu},
+        environments: {main: {python: 3.11.2, home: /usr/bin, target: .main-0123456789ab, packages: {torch: 2.13.0+cpu},
                               changed_files: {},
                               lock: {request: 0123456789abcdef, packages: {torch: 2.13.0+cpu}}, horovod: null,
                               conda: null}}
+        environments_kept: [{directory: .main-0123456789ab, name: main, request: 0123456789abcdef}]
         health: null
         horovod_builds: {}
         reboot_pending: null

@@ -7,6 +7,7 @@ from __future__ import absolute_import, division, print_function
 
 __metaclass__ = type
 
+import os
 import posixpath
 import re
 
@@ -15,6 +16,8 @@ from .installed_files import changed_file
 
 ENVIRONMENTS = "/opt/allreduce/envs"
 LOCKS = "/etc/allreduce/locks"
+# The locks of an environment that was verified, in its own directory.
+LOCK, CONDA_LOCK = "allreduce-lock.txt", "allreduce-conda-lock.txt"
 # Wheels that were compiled, a directory for each build, by its digest.
 BUILDS = "/opt/allreduce/cache/horovod"
 
@@ -25,8 +28,9 @@ def normalise(name):
 
 
 def read_environments(tree, directory=ENVIRONMENTS):
-    """Return {name: {python, home, packages: {name: version}, changed_files: {name: path}, lock, horovod, conda}}.
+    """Return {name: {python, home, target, packages: {name: version}, changed_files: {name: path}, lock, horovod, conda}}.
 
+    target: where its link leads, None where it is a directory itself.
     An environment whose interpreter is gone is left out. changed_files: of each package that is not as it was installed, the first
     such file, below the environment. horovod: the digest of the build that was installed, None without one. conda: see read_conda.
     """
@@ -36,16 +40,50 @@ def read_environments(tree, directory=ENVIRONMENTS):
             continue  # on its way to its place
         base = "%s/%s" % (directory, name)
         if tree.exists(tree.resolve(base + "/bin/python")):
+            packages, changed = read_packages(tree, base)
             environments[name] = {
                 "python": _python_version(tree, base),
                 "home": _home(tree, base),
-                "packages": {package: version for package, version, _place in _packages(tree, base)},
-                "changed_files": _changed_files(tree, base),
+                "target": tree.link(base),
+                "packages": packages,
+                "changed_files": changed,
                 "lock": parse_lock(tree.text("%s/%s.txt" % (LOCKS, name))),
                 "horovod": _installed_build(tree, base),
                 "conda": read_conda(tree, base, name),
             }
     return environments
+
+
+def read_packages(tree, base):
+    """Return ({name: version}, {name: path of a file that is not as it was installed}) of what is in the environment BASE."""
+    return {package: version for package, version, _place in _packages(tree, base)}, _changed_files(tree, base)
+
+
+def former_directory(name):
+    """Return where an environment goes that was a directory itself, and is replaced."""
+    return ".%s-former" % name
+
+
+def name_of(directory):
+    """Return the name of the environment that a directory is made for; None for any other file."""
+    found = re.match(r"\.(.+)-(?:[0-9a-f]{12}|former)$", directory)
+    return found.group(1) if found else None
+
+
+def read_kept(tree, directory=ENVIRONMENTS):
+    """Return [{directory, name, request}] of the environments that were verified, those that were in use last first.
+
+    request: the digest of what was asked for. One whose interpreter is gone is left out.
+    """
+    kept = []
+    for one in tree.names(directory):
+        base = "%s/%s" % (directory, one)
+        path = "%s/%s" % (base, LOCK)
+        lock = parse_lock(tree.text(path)) if name_of(one) else None
+        if lock and tree.exists(tree.resolve(base + "/bin/python")):
+            found = {"directory": one, "name": name_of(one), "request": lock["request"]}
+            kept.append((os.stat(tree.path(path)).st_mtime, found))
+    return [found for dummy, found in sorted(kept, key=lambda one: (-one[0], one[1]["directory"]))]
 
 
 def read_conda(tree, base, name):

@@ -51,6 +51,7 @@ def read_node_state(tree, run, package_patterns, service_names, paths):
         "kernel_modules": kernels.read_modules(tree),
         "disk_free_mib": services.disk_free_mib(tree, paths),
         "environments": environments.read_environments(tree),
+        "environments_kept": environments.read_kept(tree),
         "health": read_installed(tree),
         "horovod_builds": environments.read_builds(tree),
         "reboot_pending": services.read_reboot_pending(tree),

@@ -164,9 +164,9 @@ def probe_clock():
     return {"yes": True, "no": False}.get(lines[0]) if code == 0 and lines else None
 
 
-def probe_environment(name, modules, user):
+def probe_environment(name, modules, user, root=None):
     """Return {module: {``version`` or ``error``, …}}, or {``error``} where the interpreter does not get that far."""
-    python = "%s/%s/bin/python" % (ENVIRONMENTS, name)
+    python = "%s/%s/bin/python" % (root or ENVIRONMENTS, name)
     if not os.path.exists(python):
         return {"error": "there is no %s" % python}
     code, lines = run([python, "-B", "-c", IMPORTS] + modules, timeout=240, user=user)

@@ -140,6 +140,16 @@ class Environment:
     home: str | None = None  # directory of the interpreter that it was made with; None for one that conda made
     horovod: str | None = None  # digest of the build of Horovod that role horovod installed
     conda: Conda | None = None
+    target: str | None = None  # where its link leads; None where it is a directory itself
+
+
+@dataclass(frozen=True)
+class Kept:
+    """An environment that was verified, in use or not: its directory, and the digest of what was asked for."""
+
+    directory: str
+    name: str
+    request: str | None = None
 
 
 @dataclass(frozen=True)
@@ -201,6 +211,7 @@ class Observed:
     kernel_modules: dict[str, KernelModule] | None = None  # those that a service of ours may need
     disk_free_mib: dict[str, int] = field(default_factory=dict)
     environments: dict[str, Environment] | None = None
+    environments_kept: tuple[Kept, ...] = ()  # those that were in use last first
     horovod_builds: dict[str, Wheel] = field(default_factory=dict)  # by the digest of their build
     reboot_pending: Reboot | None = None
     reboot_recorded: bool = False

@@ -16,7 +16,7 @@ from packaging.pylock import Pylock
 
 from tests.support.command import CHECKOUT, play, write_inventory
 from tests.support.newer_tables import UPDATE, add_newer_pytorch
-from tests.support.wheels import wheel
+from tests.support.wheel import wheel
 
 REFERENCES = ("a40-ubuntu2004", "a100-ubuntu2204", "a100-el8", "multi-gpu-workstation")
 S0_AS_WRITTEN = {

@@ -23,7 +23,7 @@ from ansible_collections.allreduce.gpu.plugins.plugin_utils.environments.locks i
 )
 
 from tests.support.local_play import run_roles
-from tests.support.wheels import wheel
+from tests.support.wheel import wheel
 
 ROOT = Path(__file__).resolve().parents[3]
 ROLE = ROOT / "roles" / "frameworks"

@@ -2,8 +2,15 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 import json
+import os
 
-from ansible_collections.allreduce.gpu.plugins.module_utils.host.environments import read_builds, read_environments
+import pytest
+from ansible_collections.allreduce.gpu.plugins.module_utils.host.environments import (
+    name_of,
+    read_builds,
+    read_environments,
+    read_kept,
+)
 from ansible_collections.allreduce.gpu.tests.unit.plugins.module_utils.files_helper import tree
 
 ENVS = "/opt/allreduce/envs"
@@ -41,6 +48,7 @@ def test_environments_of_uv_venv_and_conda(tmp_path):
         "main": {
             "python": "3.11.2",
             "home": "/usr/bin",
+            "target": None,
             "packages": {"torch": "2.13.0+cpu", "nvidia-ml-py": "13.615.71", "horovod": "0.28.1"},
             "changed_files": {"nvidia-ml-py": "lib/python3.11/site-packages/pynvml.py", "torch": "bin/torchrun"},
             "lock": {"request": "0123456789abcdef", "packages": {"torch": "2.13.0+cpu", "nvidia-ml-py": None}},
@@ -50,6 +58,7 @@ def test_environments_of_uv_venv_and_conda(tmp_path):
         "venv": {
             "python": "3.9.2",
             "home": None,
+            "target": None,
             "packages": {},
             "changed_files": {},
             "lock": None,
@@ -59,6 +68,7 @@ def test_environments_of_uv_venv_and_conda(tmp_path):
         "conda": {
             "python": "3.10.14",
             "home": None,
+            "target": None,
             "packages": {"pip": "24.0"},
             "changed_files": {},
             "lock": None,
@@ -83,3 +93,38 @@ def test_wheels_that_were_compiled(tmp_path):
         f"{cache}/{cut}/horovod-0.28.1-cp311-cp311-linux_x86_64.whl": "",
     })  # fmt: skip
     assert read_builds(files) == {whole: {"file": "horovod-0.28.1-cp311-cp311-linux_x86_64.whl", "sha256": "a" * 64}}
+
+
+def test_the_environment_in_use_and_those_that_are_kept(tmp_path):
+    lock = "# request: {0}\nalpha=={0}\n"
+    first, second, other = ".main-111111111111", ".main-222222222222", ".main-tf-333333333333"
+    files = tree(tmp_path, {
+        "/usr/bin/python3.11": "", f"{ENVS}/{first}/bin/python": ("link", "/usr/bin/python3.11"),
+        f"{ENVS}/{first}/pyvenv.cfg": "home = /usr/bin\nversion_info = 3.11.2\n", f"{ENVS}/main": ("link", first),
+        f"{ENVS}/{second}/bin/python": "", f"{ENVS}/{other}/bin/python": "",
+        f"{ENVS}/.main-555555555555/bin/python": ("link", "/usr/bin/python3.8"),
+        f"{ENVS}/.main-555555555555/allreduce-lock.txt": lock.format("5" * 16),
+        f"{ENVS}/{first}/allreduce-lock.txt": lock.format("1" * 16),
+        f"{ENVS}/{second}/allreduce-lock.txt": lock.format("2" * 16),
+        f"{ENVS}/{other}/allreduce-lock.txt": lock.format("3" * 16),
+        f"{ENVS}/.main-444444444444/bin/python": "of a run that broke",
+    })  # fmt: skip
+    for age, directory in enumerate((second, first, other)):
+        os.utime(files.path(f"{ENVS}/{directory}/allreduce-lock.txt"), (1000 - age, 1000 - age))
+    environments = read_environments(files)
+    assert {name: found["target"] for name, found in environments.items()} == {"main": first}
+    assert environments["main"]["python"] == "3.11.2"
+    assert read_kept(files) == [
+        {"directory": second, "name": "main", "request": "2" * 16},
+        {"directory": first, "name": "main", "request": "1" * 16},
+        {"directory": other, "name": "main-tf", "request": "3" * 16},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("directory", "name"),
+    [(".main-0123456789ab", "main"), (".a-b-0123456789ab", "a-b"), (".main-former", "main"),
+     ("main", None), (".main.new", None), (".main-0123456789abcdef", None), (".-0123456789ab", None)],
+)  # fmt: skip
+def test_directories_of_environments(directory, name):
+    assert name_of(directory) == name

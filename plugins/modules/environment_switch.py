@@ -1,0 +1,160 @@
+#!/usr/bin/python
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import absolute_import, division, print_function
+
+__metaclass__ = type
+
+DOCUMENTATION = r"""
+module: environment_switch
+short_description: Take a Python environment into use, once it has shown that it works
+version_added: 0.1.0
+description:
+  - Compares an environment below C(/opt/allreduce/envs), a directory C(.NAME-DIGEST), with its lock, imports modules in it, and then lets
+    the link O(name) lead to it, at once. Where it does not work, the one in use stays in use.
+  - Older environments of that name are removed then, but for O(keep) of them and for those that processes use.
+  - A directory C(NAME), as there was before there were links, becomes the directory O(directory) where that is not there, and is
+    kept as C(.NAME-former) otherwise.
+author: "The allreduce.gpu authors (@allreduce)"
+attributes:
+  check_mode:
+    description: Predicts the change without making it, and verifies nothing.
+    support: full
+  diff_mode:
+    description: Shows which directory replaces which.
+    support: full
+options:
+  name:
+    description: Name of the environment.
+    type: str
+    required: true
+  directory:
+    description:
+      - The directory that is to be in use, C(.NAME-) and twelve hexadecimal digits. In check mode it may be empty, where it is not known.
+    type: str
+    required: true
+  lock:
+    description: Text of the lock of its packages. It is recorded in O(locks) as C(NAME.txt), and in the environment.
+    type: str
+    required: true
+  conda_lock:
+    description:
+      - Text of the lock of conda's packages, recorded as C(NAME.conda.txt), for an environment that conda made. It may have packages
+        that O(lock) lacks.
+    type: str
+    default: ""
+  compiled:
+    description: Packages beside those of O(lock), with their versions.
+    type: dict
+    default: {}
+  modules:
+    description: Modules to import.
+    type: list
+    elements: str
+    default: []
+  user:
+    description: Unprivileged user who imports them; where there is none of that name, C(nobody).
+    type: str
+    default: trainer
+  keep:
+    description: How many older environments are kept, those that were in use last.
+    type: int
+    default: 1
+  environments:
+    description: Directory of the environments.
+    type: path
+    default: /opt/allreduce/envs
+  locks:
+    description: Directory of the locks; it is made where it is missing.
+    type: path
+    default: /etc/allreduce/locks
+"""
+
+EXAMPLES = r"""
+- name: Take the environment into use
+  allreduce.gpu.environment_switch:
+    name: main
+    directory: .main-0123456789ab
+    lock: "{{ lookup('ansible.builtin.file', 'main.txt') }}"
+    modules: [torch]
+  become: true
+"""
+
+RETURN = r"""
+former:
+  description: The directory that was in use before; empty where the environment was a directory itself, null where there was none.
+  returned: success
+  type: str
+removed:
+  description: Directories that were removed.
+  returned: success, but for check mode
+  type: list
+  elements: str
+used:
+  description: Directories that would have been removed, if no process used them.
+  returned: success, but for check mode
+  type: list
+  elements: str
+problem:
+  description: Why the environment cannot be used, for programs. Decide by C(code).
+  returned: when it failed, but for errors of the file system
+  type: dict
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ..module_utils.host import environment_switch as switching
+from ..module_utils.host import environments, probes
+
+
+def main():
+    """Read the options; compare, and take the environment into use where it is not."""
+    module = AnsibleModule(
+        argument_spec={
+            "name": {"type": "str", "required": True},
+            "directory": {"type": "str", "required": True},
+            "lock": {"type": "str", "required": True},
+            "conda_lock": {"type": "str", "default": ""},
+            "compiled": {"type": "dict", "default": {}},
+            "modules": {"type": "list", "elements": "str", "default": []},
+            "user": {"type": "str", "default": "trainer"},
+            "keep": {"type": "int", "default": 1},
+            "environments": {"type": "path", "default": environments.ENVIRONMENTS},
+            "locks": {"type": "path", "default": environments.LOCKS},
+        },
+        supports_check_mode=True,
+    )
+    params = module.params
+    refuse_bad_input(module, params)
+    place = switching.Place(params["name"], params["directory"], params["environments"], params["locks"])
+    texts = {environments.LOCK: params["lock"], environments.CONDA_LOCK: params["conda_lock"]}
+    texts = {file: text for file, text in texts.items() if text}
+    answer = {"changed": switching.differs(place, texts), "former": place.current(), "diff": switching.diff(place)}
+    if module.check_mode:
+        module.exit_json(**answer)
+    try:
+        found = None if place.is_adopted() else switching.verify(place, params, probes.known_user(params["user"]))
+        if found:
+            module.fail_json(msg=switching.explain(place, found), problem=found)
+        switching.switch(place, texts)
+        answer.update(switching.prune(place, params["keep"]))
+    except EnvironmentError as error:
+        module.fail_json(msg="Environment %s was not taken into use: %s." % (params["name"], error))
+    module.exit_json(**answer)
+
+
+def refuse_bad_input(module, params):
+    """Fail for a directory that is none of this environment, and for a negative number."""
+    known = params["directory"] or not module.check_mode
+    if "/" in params["directory"] or known and environments.name_of(params["directory"]) != params["name"]:
+        module.fail_json(
+            msg="directory is '%(directory)s': write .%(name)s- and twelve hexadecimal digits" % params,
+        )
+    if params["keep"] < 0:
+        module.fail_json(msg="keep is %(keep)d: write 0 or more" % params)
+
+
+if __name__ == "__main__":
+    main()
