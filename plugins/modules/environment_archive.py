@@ -52,6 +52,9 @@ options:
     description: With O(state=unpacked), keep the archive, for other nodes to fetch it from this one.
     type: bool
     default: false
+  directory:
+    description: The directory of the environment, if it is not called like it.
+    type: str
   environments:
     description: Directory of the environments.
     type: path
@@ -113,6 +116,7 @@ def main():
             "sha256": {"type": "str"},
             "bytes": {"type": "int"},
             "keep": {"type": "bool", "default": False},
+            "directory": {"type": "str"},
             "environments": {"type": "path", "default": archive.ENVIRONMENTS},
             "archives": {"type": "path", "default": archive.ARCHIVES},
         },
@@ -120,7 +124,7 @@ def main():
         supports_check_mode=True,
     )
     params = module.params
-    place = archive.Place(params["name"], params["environments"], params["archives"])
+    place = archive.Place(params["name"], params["environments"], params["archives"], params["directory"])
     if module.check_mode:
         module.exit_json(changed=params["state"] != "absent" or archive.is_there(place))
     try:

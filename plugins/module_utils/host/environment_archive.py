@@ -48,9 +48,9 @@ class ArchiveError(Exception):
 class Place:
     """Where an environment is, and its archive."""
 
-    def __init__(self, name, environments=ENVIRONMENTS, archives=ARCHIVES):
+    def __init__(self, name, environments=ENVIRONMENTS, archives=ARCHIVES, directory=None):
         self.name, self.environments, self.archives = name, environments, archives
-        self.environment = os.path.join(environments, name)
+        self.environment = os.path.join(environments, directory or name)
         self.archive = os.path.join(archives, name + ".tar")
         self.part = self.archive + ".part"
 

@@ -96,6 +96,16 @@ def test_an_environment_goes_from_one_node_to_another(place):
     assert [path.name for path in (place / "two" / "envs").iterdir()] == ["main"]
 
 
+def test_an_environment_whose_directory_has_another_name(place):
+    """That of the node which packs may have another one than that of the node which unpacks; the archive is called like the environment."""
+    for node, directory in (("one", "main"), ("two", ".main-0123456789ab")):
+        (place / node / "envs" / "main").rename(place / node / "envs" / directory)
+    archive = packed(place)
+    assert unpacked(place, archive, directory=".main-0123456789ab")["changed"] is True
+    assert [path.name for path in (place / "two" / "envs").iterdir()] == [".main-0123456789ab"]
+    assert (place / "two" / "envs" / ".main-0123456789ab" / "bin" / "torchrun").exists()
+
+
 def test_the_same_files_make_the_same_archive(place):
     first = packed(place)
     (place / "one" / "archives" / "main.tar").unlink()
