@@ -7,11 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from ..documents.parsing import parse
+from ..documents.stack import Environment, System
+from ..drift.record import observe
+from ..drift.requests import request_digest
+
 
 def disk_shortage(stack: Mapping, state: Mapping) -> list[str]:
     """Return one sentence per file system that is too small for what is still to be installed.
 
-    [] when all fits or is unknown. Directories with equal free space are taken for one file system.
+    [] when all fits or is unknown. Directories with equal free space are taken for one file system. An environment that is replaced
+    stays until the new one works, so both take their room.
     """
     free: Mapping[str, int] = state.get("disk_free_mib") or {}
     needs: dict[int, list[Mapping]] = {}
@@ -27,7 +33,19 @@ def _installed(part: Mapping, stack: Mapping, state: Mapping) -> bool:
     if component == "driver":
         have = (state.get("driver") or {}).get("installed") or ""
         return have.split(".")[0] == stack["driver"]["branch"]
-    return component == "environment" and name in (state.get("environments") or {})
+    return component == "environment" and _has_environment(name or "", stack, state)
+
+
+def _has_environment(name: str, stack: Mapping, state: Mapping) -> bool:
+    """Return whether the environment is there, in use or kept, as it is asked for."""
+    observed = observe(state)
+    found = (observed.environments or {}).get(name)
+    if found is None:
+        return False
+    planned = (one for one in stack["environments"] if one["name"] == name)
+    wanted = {request_digest(parse(Environment, one), parse(System, stack["os"])) for one in planned}
+    kept = {one.request for one in observed.environments_kept if one.name == name}
+    return bool(wanted & {found.lock.request if found.lock else None, *kept})
 
 
 def _owner(part: Mapping) -> tuple[str, str | None]:
