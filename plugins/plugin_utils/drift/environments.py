@@ -110,8 +110,9 @@ def compare_files(label: str, found: Found) -> list[Comparison]:
     """Return a comparison for each package whose files are not as they were installed; one for all of them where they are."""
     if not found.changed_files:
         return [Comparison(label, "files", INSTALLED, INSTALLED, Status.AS_PLANNED, Remedy.NONE, "files")]
+    place = f" in {found.target}" if found.target else ""
     return [
-        Comparison(label, name, INSTALLED, f"changed: {path}", Status.DIFFERS, Remedy.ENVIRONMENT, "files")
+        Comparison(label, name, INSTALLED, f"changed: {path}{place}", Status.DIFFERS, Remedy.ENVIRONMENT, "files")
         for name, path in sorted(found.changed_files.items())
     ]
 

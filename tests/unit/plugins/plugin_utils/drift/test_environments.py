@@ -71,6 +71,10 @@ CASES = {
         replace(AS_PLANNED, changed_files={"torch": "lib/python3.11/site-packages/torch/nn.py"}),
         {"torch": ("files", "as installed", "changed: lib/python3.11/site-packages/torch/nn.py", Status.DIFFERS)},
     ),
+    "a file changed by hand, below a link": (
+        replace(AS_PLANNED, target=".main-0123456789ab", changed_files={"torch": "bin/torchrun"}),
+        {"torch": ("files", "as installed", "changed: bin/torchrun in .main-0123456789ab", Status.DIFFERS)},
+    ),
     "missing": (
         replace(AS_PLANNED, packages={name: PACKAGES[name] for name in ("torch", "numpy")}),
         {"filelock": (LOCKED, "3.20.0", "", Status.MISSING)},
