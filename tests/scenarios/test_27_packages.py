@@ -1,21 +1,30 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""An environment with JAX and with packages beside the frameworks, from real wheels: installed, imported, compared, taken back."""
+"""An environment with JAX and with packages beside the frameworks, from real wheels: installed, imported, compared, taken back.
 
+Another request is another environment: the old one stays in use where the new one does not work, and is there for going back.
+"""
+
+import base64
 import json
+import re
 
 import pytest
+import yaml
 from cluster import KEEP, Cluster
 
-from tests.lab import wheels
+from tests.lab import podman, traffic, wheels
+from tests.support.wheel import wheel
 
 pytestmark = pytest.mark.lab
 
 ROLES = ("--tags", "base,python_env,frameworks,cluster_ssh")
 REQUEST = {"jax": "latest", "python": "3.11"}
 PACKAGES = ["catboost", "mpi4py>=4.1"]
-PYTHON = "/opt/allreduce/envs/main/bin/python"
+ENVIRONMENTS = "/opt/allreduce/envs"
+PYTHON = f"{ENVIRONMENTS}/main/bin/python"
+BROKEN = "raise ImportError('libmissing.so.1: cannot open shared object file')\n"
 COMPUTES = "import jax; print(jax.devices()[0].platform, jax.numpy.arange(4).sum())"
 BOOSTS = (
     "from catboost import CatBoostRegressor as R;"
@@ -31,8 +40,20 @@ class Host(Cluster):
         super().__init__("packages", 1)
         self.host = self.hosts[0]
 
-    def site(self, packages):
-        return self.play("playbooks/site.yml", *ROLES, "-e", json.dumps(self.wanted(packages)))
+    def site(self, packages, *options, **variables):
+        return self.play(
+            "playbooks/site.yml", *ROLES, "-e", json.dumps({**self.wanted(packages), **variables}), *options
+        )
+
+    def in_use(self):
+        """The directory to which the link leads."""
+        return self.on(self.host, f"readlink {ENVIRONMENTS}/main").strip()
+
+    def there(self):
+        return set(self.on(self.host, f"ls -A {ENVIRONMENTS}").split())
+
+    def imports(self, module):
+        return "No module named" not in self.on(self.host, f"cd /tmp && {PYTHON} -c 'import {module}' 2>&1 || true")
 
     @staticmethod
     def wanted(packages):
@@ -87,7 +108,61 @@ def test_verify_imports_and_compares_all_of_them(installed):
 
 
 def test_what_is_asked_for_no_more_goes(installed):
+    """Another environment is made beside the one in use, and takes its place."""
+    first = installed.in_use()
+    run = installed.site([], "--check", "--diff")
+    assert f"-{ENVIRONMENTS}/main: {first} +{ENVIRONMENTS}/main: a new one" in run.words
+    assert (installed.in_use(), installed.imports("catboost")) == (first, True)
+
     run = installed.site([])
     assert run.status == 0, run.output[-6000:]
-    there = installed.on(installed.host, f"cd /tmp && {PYTHON} -c 'import catboost' 2>&1 || true")
-    assert "No module named" in there
+    assert not installed.imports("catboost")
+    assert installed.there() == {"main", first, installed.in_use()} and installed.in_use() != first
+    assert installed.site([]).recap[installed.host]["changed"] == 0
+
+
+def test_one_that_does_not_work_is_not_taken_into_use(installed, tmp_path):
+    """A package of which the import fails, from a directory of wheels on the host."""
+    before, lock = installed.in_use(), installed.on(installed.host, "cat /etc/allreduce/locks/main.txt")
+    wheel(tmp_path, "torchmetrics", "99.0", BROKEN)
+    (made,) = tmp_path.glob("*.whl")
+    content = base64.b64encode(made.read_bytes()).decode()
+    installed.on(installed.host, f"mkdir -p /srv/wheels && echo {content} | base64 -d > /srv/wheels/{made.name}")
+    given = re.search(r"python_env_find_links:\n\s+- (\S+)", (installed.inventory / "hosts.yml").read_text("utf-8"))
+    places = ["/srv/wheels", *([given[1]] if given else [])]
+    run = installed.site(["torchmetrics==99.0"], python_env_find_links=places)
+    assert run.status != 0
+    assert (
+        "Environment main was not replaced, as the new one does not work: torchmetrics cannot be imported: ImportError: libmissing.so.1:"
+        f" cannot open shared object file; the one before it stays in use, {before}."
+    ) in run.words
+    assert (installed.in_use(), installed.on(installed.host, "cat /etc/allreduce/locks/main.txt")) == (before, lock)
+    installed.on(installed.host, f"cd /tmp && {PYTHON} -c 'import jax'")
+
+
+def test_going_back_fetches_nothing(installed):
+    """The environment with the packages was kept."""
+    podman.prepare()
+    hosts = yaml.safe_load((installed.inventory / "hosts.yml").read_text(encoding="utf-8"))["gpu_nodes"]["hosts"]
+    without = installed.in_use()
+    watch = traffic.Watch(installed.host, hosts[installed.host]["ansible_host"])
+    run = installed.site(PACKAGES)
+    assert run.status == 0, run.output[-6000:]
+    got = watch.traffic()
+    assert (got.served("wheels"), got.outside) == (0, 0), got.transfers
+    assert installed.imports("catboost")
+    # What did not work is gone, as is what else nobody uses but for one.
+    assert installed.there() == {"main", without, installed.in_use()}
+    assert installed.site(PACKAGES).recap[installed.host]["changed"] == 0
+
+
+def test_verify_names_the_directory_of_a_file_that_was_changed(installed):
+    installed.on(installed.host, f"echo '# mine' >> {ENVIRONMENTS}/main/lib/python3.11/site-packages/jax/version.py")
+    assert (
+        f"lib/python3.11/site-packages/jax/version.py in {installed.in_use()}"
+        in installed.checks()["main_files"]["reason"]
+    )
+    before = installed.in_use()
+    assert installed.site(PACKAGES).status == 0
+    assert installed.in_use() == before
+    assert installed.checks()["main_files"]["status"] == "passed"

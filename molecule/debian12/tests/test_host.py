@@ -95,7 +95,7 @@ def test_torch_computes(host):
     [
         ("/etc/allreduce", "root", 0o755),
         ("/opt/allreduce", "root", 0o755),
-        ("/opt/allreduce/envs/main", "root", 0o755),
+        ("/opt/allreduce/envs/main/.", "root", 0o755),
         ("/opt/allreduce/cache/uv", "root", 0o700),
         ("/var/lib/allreduce", "root", 0o755),
         ("/opt/allreduce/lib/pynvml.py", "root", 0o644),

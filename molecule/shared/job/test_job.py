@@ -44,7 +44,7 @@ def test_every_planned_environment_computes(host, stack):
 def test_no_environment_shares_a_file(host, stack):
     for environment in stack["environments"]:
         # With a cache, damage would outlive a reinstallation.
-        assert host.check_output(f"find /opt/allreduce/envs/{environment['name']} -type f -links +1") == ""
+        assert host.check_output(f"find /opt/allreduce/envs/{environment['name']}/ -type f -links +1") == ""
 
 
 def test_every_node_reaches_every_other_one(host, names):
