@@ -57,7 +57,7 @@ EXAMPLES = r"""
 RETURN = r"""
 _value:
   description: For each environment by its name a dictionary of name, python, requirements, index, digest, lock, installed,
-    reinstall, the packages of which a file is not as it was installed, and conda, whether conda made it.
+    reinstall, the packages of which a file is not as it was installed, conda, whether conda made it, and executable, its interpreter.
   type: dict
 """
 

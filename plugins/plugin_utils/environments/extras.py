@@ -22,6 +22,9 @@ CHOSEN = {component(name).module: name for name in FRAMEWORKS}
 # The modules by which packages show that they work, of those that are known to have been tried. Of others the version is compared.
 MODULES = {"mpi4py": "mpi4py", "catboost": "catboost", "torchvision": "torchvision", "torchaudio": "torchaudio", "torchmetrics": "torchmetrics"}  # fmt: skip
 
+# Modules that load libraries of the host when they are imported: its MPI, and the driver.
+OF_THE_HOST = ("mpi4py", "cupy")
+
 
 def problems(value: object) -> list[Problem]:
     """Return what is wrong with a value of python_env_packages, a list or a text with commas; another type is refused by that."""
@@ -49,6 +52,13 @@ def with_packages(stack: Mapping[str, Any], packages: Iterable[str]) -> dict[str
 def _with(environment: Mapping[str, Any], packages: Iterable[str]) -> dict[str, Any]:
     more = [line for line in packages if line not in environment["requirements"]]
     return {**environment, "requirements": [*environment["requirements"], *more]}
+
+
+def own_modules(environment: Mapping[str, Any]) -> list[str]:
+    """Return the modules that show that an environment works, whatever else the host has."""
+    names = [component(name).module for name in environment.get("frameworks") or {} if name in FRAMEWORKS]
+    wanted = dict.fromkeys([*names, *modules(environment.get("requirements") or [])])
+    return [name for name in wanted if name not in OF_THE_HOST]
 
 
 def modules(requirements: Iterable[str]) -> list[str]:

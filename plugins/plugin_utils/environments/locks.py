@@ -19,6 +19,7 @@ from ..documents.observed import Environment as Found
 from ..documents.parsing import parse
 from ..documents.stack import Environment, System
 from ..drift.environments import beside_conda, by_conda, compare_interpreter, compare_with_lock, compiled_packages
+from ..drift.interpreters import executable
 from ..drift.requests import request_digest
 
 __all__ = ["assign", "describe_environments", "lock_texts", "locked_packages", "request_of"]
@@ -119,7 +120,7 @@ def describe_environments(
     relock: bool = False,
 ) -> dict[str, dict]:
     """Return a host's environments by name: what each asks for, the host's valid lock, whether that is installed, and which
-    packages of it have to be installed again; conda: whether they are installed beside what conda brings.
+    packages of it have to be installed again; conda: whether they are installed beside what conda brings; executable: its interpreter.
 
     platform: {id, version, arch}; files: results of slurp; installed: environments of gpu_node_state
     """
@@ -142,6 +143,7 @@ def describe_environments(
             "installed": _is_installed(lock, planned, found),
             "reinstall": _changed_packages(planned, found),
             "conda": by_conda(planned),
+            "executable": executable(planned, parse(System, platform)),
         }
     return described
 

@@ -31,6 +31,10 @@ pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="the role gives what it writes to root"),
 ]
 HOSTS = ("gpu-1", "gpu-2")
+# What role frameworks does with the new environment, without looking at it: the Python of the channel imports nothing.
+SWITCH = (
+    'mkdir -p "$2" && cat > "$2/main.conda.txt" && { test -d "$0/main" -a ! -L "$0/main" || ln -sfn "$1" "$0/main"; }'
+)
 
 
 @pytest.fixture(scope="session")
@@ -61,7 +65,12 @@ def play(tmp_path, channel):
                 "gpu_node_state": {"environments": "{{ measured | default({}) }}"},
             }
         },
-        {"ansible.builtin.include_role": {"name": "allreduce.gpu.python_env", "tasks_from": "conda.yml"}},
+        {"ansible.builtin.include_role": {"name": "allreduce.gpu.python_env", "tasks_from": "conda.yml", "public": True}},
+        {
+            "ansible.builtin.command": {"argv": ["/bin/sh", "-c", SWITCH, "{{ __python_env_root }}", "{{ __python_env_conda_made.main.at }}",
+                                                 "{{ __python_env_locks }}"], "stdin": "{{ __python_env_conda_made.main.lock }}", "stdin_add_newline": False},
+            "changed_when": False,
+        },
         {"ansible.builtin.debug": {"msg": "{{ inventory_hostname }} remade={{ __python_env_remade }} relocked={{ __python_env_relocked }}"}},
     ]  # fmt: skip
     host = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
@@ -130,9 +139,12 @@ def test_environments_of_conda(play, tmp_path):
     assert sum("--dry-run" in line for line in asked) == 1
     assert remade(output) == dict.fromkeys(HOSTS, ("['main']", "True"))
     assert not (tmp_path / "gpu-2" / "envs" / "main" / "lib" / "libjpeg.so").exists()
+    assert (
+        len(list((tmp_path / "gpu-2" / "envs").glob(".main-*/lib/libjpeg.so"))) == 1
+    )  # of the environment that was in use before
 
 
-def test_what_uv_made_is_replaced(play, tmp_path):
+def test_what_uv_made_stays_in_use_meanwhile(play, tmp_path):
     for name in HOSTS:
         (tmp_path / name / "envs" / "main").mkdir(parents=True)
         (tmp_path / name / "envs" / "main" / "pyvenv.cfg").write_text("home = /usr/bin\n")
@@ -141,7 +153,8 @@ def test_what_uv_made_is_replaced(play, tmp_path):
     assert status == 0 and (tmp_path / "gpu-1" / "envs" / "main" / "pyvenv.cfg").exists(), output
     status, output, _asked = play(measured=measured)
     assert status == 0 and remade(output) == dict.fromkeys(HOSTS, ("['main']", "True")), output
-    assert not (tmp_path / "gpu-1" / "envs" / "main" / "pyvenv.cfg").exists()
+    assert (tmp_path / "gpu-1" / "envs" / "main" / "pyvenv.cfg").exists()
+    assert list((tmp_path / "gpu-1" / "envs").glob(".main-*/conda-meta"))
 
 
 def test_check_mode_changes_nothing(play, tmp_path):

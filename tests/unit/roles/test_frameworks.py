@@ -102,7 +102,7 @@ def test_wheels_beside_what_conda_brings(tmp_path):
     version = load("roles/python_env/defaults/main.yml")["python_env_uv_version"]
     given = {
         "__python_env_done": [{**environment, "uv": version}], "__python_env_uv": str(uv), "__python_env_root": str(tmp_path / "envs"),
-        "__python_env_remade": ["main"], "__python_env_relocked": True,
+        "__python_env_conda_made": {"main": {"at": "main", "lock": "@EXPLICIT\n"}}, "__python_env_remade": ["main"], "__python_env_relocked": True,
         "__frameworks_lock_directory": str(tmp_path / "locks"), "__frameworks_solve_directory": str(tmp_path / "solve"),
         "python_env_find_links": [str(tmp_path / "wheels")], "python_env_no_index": True,
         "python_env_environment": {"UV_CACHE_DIR": str(tmp_path / "cache")},
