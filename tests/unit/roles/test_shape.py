@@ -23,6 +23,13 @@ SHARED = {
     "gpu_package_lock_timeout",
     "report_directory",
 }  # fmt: skip
+# How every README ends.
+VARIABLES = """
+## Variables
+
+`ansible-doc -t role allreduce.gpu.{}` lists them; their types and defaults are in
+[meta/argument_specs.yml](meta/argument_specs.yml).
+"""
 
 each_role = pytest.mark.parametrize("role", ALL, ids=lambda role: role.name)
 
@@ -85,9 +92,15 @@ def test_variables_are_named_after_the_role(role):
 
 
 @each_role
-def test_readme_names_the_role(role):
-    title = (role / "README.md").read_text(encoding="utf-8").splitlines()[0]
-    assert title in (f"# {role.name}", f"# allreduce.gpu.{role.name}")
+def test_readmes_have_one_shape(role):
+    """Title, what the role does, an example, whatever is to be known, and where the variables are."""
+    text = (role / "README.md").read_text(encoding="utf-8")
+    first, rest = text.split("\n\n", 1)
+    assert first == f"# {role.name}"
+    assert re.match(r"[A-Z]", rest), "a paragraph that says what the role does comes first"
+    examples = re.findall(r"^```yaml\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+    assert any(f"allreduce.gpu.{role.name}" in one for one in examples)
+    assert text.endswith(VARIABLES.format(role.name))
 
 
 def dependencies(role: Path) -> set[str]:
