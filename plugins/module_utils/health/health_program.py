@@ -24,6 +24,7 @@ from .document import describe_gpus, describe_run, finding_key
 from .findings import fault, judged
 from .kernel_log import RING
 from .over_time import follow, is_left_out
+from .processes import FIRST_NAMESPACE
 from .verdict import judge
 
 USAGE = "usage: health [--clear PORT]"
@@ -108,8 +109,8 @@ def look(places, options, known):
 
 
 def ask_drives(history, places, options, known, now):
-    """Add to what a run found what ATA drives say, once in a while."""
-    if history is None or "ata_health" in options["skip_checks"]:
+    """Add to what a run found what ATA drives say, once in a while; what a container sees are the drives of its host."""
+    if history is None or "ata_health" in options["skip_checks"] or places.proc.link("/self/ns/pid") != FIRST_NAMESPACE:
         return
     if ata_log.is_due(known["drives"], history["uptime_seconds"] or now):
         history["drives"] = ata_log.read_ata(places.sys, places.root)

@@ -13,6 +13,7 @@ from ..host.interrupts import members
 from ..host.nccl import read_nccl
 from .clock import read_clock
 from .disks import read_disks
+from .processes import FIRST_NAMESPACE
 
 TOTAL = re.compile(r"^MemTotal:\s+(\d+) kB", re.M)
 # Documentation/ABI/testing/sysfs-bus-pci-devices-aer of the kernel.
@@ -36,7 +37,7 @@ def read_host(sys_tree, proc_tree, tree, addresses=()):
         ("aer", read_aer, (sys_tree, addresses)),
         ("clock", read_clock, (proc_tree,)),
         ("disks", read_disks, (sys_tree,)),
-        ("nvme", read_nvme, (sys_tree,)),
+        ("nvme", read_nvme, (sys_tree, proc_tree)),
         ("uvm", read_uvm, (sys_tree,)),
     ):
         try:
@@ -46,13 +47,16 @@ def read_host(sys_tree, proc_tree, tree, addresses=()):
     return dict(found, crashed=crashed)
 
 
-def read_nvme(tree):
-    """Return the logs of NVMe drives, see nvme_log; imported here, since a node without one need not compile it."""
-    if not tree.names("/class/nvme"):
+def read_nvme(sys_tree, proc_tree):
+    """Return the logs of NVMe drives, see nvme_log; imported here, since a node without one need not compile it.
+
+    What a container sees are the drives of its host.
+    """
+    if not sys_tree.names("/class/nvme") or proc_tree.link("/self/ns/pid") != FIRST_NAMESPACE:
         return []
     from .nvme_log import read_nvme as read_logs
 
-    return read_logs(tree)
+    return read_logs(sys_tree)
 
 
 def read_aer(tree, addresses):

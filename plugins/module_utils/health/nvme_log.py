@@ -25,7 +25,7 @@ RECORDED = "/nvme_log.json"
 ADMIN_CMD = 0xC0484E41  # _IOWR('N', 0x41, struct nvme_admin_cmd), on x86 and on Arm
 COMMAND = struct.Struct("=BBHIIIQQ10I")
 GET_LOG_PAGE, SMART, SIZE, ALL_NAMESPACES = 0x02, 0x02, 512, 0xFFFFFFFF
-# A container sees the drives of its host below /sys, and has no device of theirs.
+# It went while it was asked.
 NOT_HERE = (errno.ENOENT, errno.ENXIO, errno.ENODEV)
 NOT_ALLOWED = (errno.EACCES, errno.EPERM)
 # Until a drive counts as one that does not answer. The kernel goes on to wait for its own minute: a command with a shorter time of its

@@ -171,6 +171,14 @@ def test_without_smartctl_ata_drives_are_skipped_and_it_is_said(node):
     assert "ata_health" not in {one["check"] for one in node.document["judged"]}
 
 
+def test_in_a_container_drives_are_not_asked(node):
+    with_drive(node, '{"smart_status": {"passed": false}}')
+    namespace = node.place / "proc" / "self" / "ns" / "pid"
+    namespace.unlink()
+    namespace.symlink_to("pid:[4026532999]")
+    assert node.run() == 0 and node.document["verdict"] == "ok" and not (node.place / "asked").exists()
+
+
 def test_drives_that_are_left_out_are_not_asked(node):
     node.declare(skip_checks=["ata_health"])
     with_drive(node, '{"smart_status": {"passed": false}}')

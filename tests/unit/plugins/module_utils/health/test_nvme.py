@@ -11,6 +11,7 @@ import subprocess
 
 import pytest
 from ansible_collections.allreduce.gpu.plugins.module_utils.health import nvme_log
+from ansible_collections.allreduce.gpu.plugins.module_utils.health.host_reading import read_nvme
 from ansible_collections.allreduce.gpu.plugins.module_utils.health.nvme import decode, nvme_health
 from ansible_collections.allreduce.gpu.plugins.module_utils.machine.files import FileTree
 from ansible_collections.allreduce.gpu.tests.lab.nvml import machines
@@ -90,6 +91,17 @@ def test_one_finding_for_one_heat(examine):
 
 def test_a_node_without_drives_is_not_judged(examine):
     assert "nvme_health" not in {entry["check"] for entry in examine(machines.a40_pcie())["judged"]}
+
+
+def test_a_container_is_not_judged_by_the_drives_of_its_host(examine, tmp_path):
+    files = drives(nvme0=("permission",))
+    assert examine(machines.a40_pcie().with_files(files))["verdict"] == "unknown"
+    trees = [FileTree(str(tmp_path / name)) for name in ("sys", "proc")]
+    assert len(read_nvme(*trees)) == 1
+    namespace = tmp_path / "proc" / "self" / "ns" / "pid"
+    namespace.unlink()
+    namespace.symlink_to("pid:[4026532999]")
+    assert read_nvme(*trees) == []
 
 
 @pytest.mark.parametrize(("files", "asked"), [
