@@ -108,6 +108,7 @@ class CudaRow(TypedDict):
     updates: dict[str, str]
     cudart: NotRequired[dict[str, str]]
     min_cc: str
+    gcc_max: str
     forward_compat_branches: list[int]
 
 

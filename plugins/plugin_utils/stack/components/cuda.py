@@ -75,6 +75,20 @@ def cuda_os(context: Context, cuda: Toolkit, os: System) -> str | None:
     return None
 
 
+def compiler_reason(cuda: Toolkit, os: System) -> str | None:
+    """Return why nvcc does not take the distribution's g++; nothing is claimed where that is not known."""
+    last, have = cuda.row["gcc_max"], os.row["gcc"]
+    if not have or at_least(last, have):
+        return None
+    return f"nvcc of CUDA {minor(cuda.version)} takes g++ up to {last}, and {os.version} has {have}"
+
+
+def _warnings(tables: Tables, problem: Problem, cuda: Toolkit) -> list[str]:
+    system = problem.system
+    reason = compiler_reason(cuda, Candidate("os", f"{system['id']} {system['version']}", row=system))
+    return [f"{reason}: give it an older one with -ccbin"] if reason else []
+
+
 KEY = Key(
     name="cuda",
     docs=("CUDA toolkit on the host; frameworks that bring their own libraries need none.",),
@@ -109,7 +123,8 @@ CUDA = Component(
     place="host",
     candidates=_cuda,
     rules=rule,
-    system=("cuda_first",),
+    system=("cuda_first", "gcc"),
+    warnings=_warnings,
     result=_result,
     size={"cuda": 9000, "cpu": 9000},
 )

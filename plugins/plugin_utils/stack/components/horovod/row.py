@@ -21,13 +21,14 @@ class SourceArchive(TypedDict):
 
 
 class HorovodRow(TypedDict):
-    """torch_below: by accelerator, as CUDA code was not compiled with every C++ standard."""
+    """torch_below: by accelerator, as CUDA code was not compiled with every C++ standard; and beside TensorFlow, for GPUs."""
 
     version: str
     requirement: str
     source: SourceArchive
     cxx_std: int
     torch_below: dict[Accelerator, str]
+    torch_below_with_tensorflow: str
     tensorflow_below: str
     python_below: str
     gcc_min: str

@@ -9,12 +9,12 @@ from ...facts import System
 from ...repository_libraries import Library
 from ...rule import Context, Rules
 from ...versions import at_least, minor
-from ..cuda import Toolkit
+from ..cuda import Toolkit, compiler_reason
 from ..python import Python
 from ..pytorch.row import Torch
 from ..tensorflow import Tensorflow
 from .build import cxx_standard
-from .row import Horovod
+from .row import HOROVOD_ROWS, Horovod
 
 rule = Rules()
 
@@ -33,6 +33,18 @@ def horovod_pytorch(context: Context, horovod: Horovod, torch: Torch) -> str | N
             f"whose headers need C++{needed}"
         )
     return None
+
+
+@rule("horovod-pytorch-tensorflow", "pytorch", "tensorflow", sources=("H1",), needs="horovod")
+def horovod_pytorch_tensorflow(context: Context, torch: Torch, tensorflow: Tensorflow) -> str | None:
+    """For both at once, code for GPUs was compiled with the C++ standard that a Horovod release sets only."""
+    below = max(row["torch_below_with_tensorflow"] for row in context.tables.rows(HOROVOD_ROWS))
+    if context.accelerator == "cpu" or torch.variant == "cpu" or not at_least(torch.version, below):
+        return None
+    return (
+        f"Horovod for GPUs was compiled for PyTorch below {below} and TensorFlow together, not for {torch.version} beside "
+        f"TensorFlow {tensorflow.version}"
+    )
 
 
 @rule("horovod-pytorch-compiler", "os", "pytorch", sources=("S12", "H1", "H2"), needs="horovod")
@@ -97,6 +109,14 @@ def horovod_compiler(context: Context, horovod: Horovod, os: System) -> str | No
             f"Horovod {horovod.version} needs g++ {horovod.row['gcc_min']} or newer; {os.version} has {os.row['gcc']}"
         )
     return None
+
+
+@rule("horovod-cuda-compiler", "cuda", "os", sources=("H3", "H4"), needs="horovod")
+def horovod_cuda_compiler(context: Context, cuda: Toolkit, os: System) -> str | None:
+    """Its kernels are compiled by nvcc with the compiler of the distribution."""
+    if context.accelerator == "cpu" or cuda.absent:
+        return None
+    return compiler_reason(cuda, os)
 
 
 @rule("horovod-cuda", "horovod", "cuda", sources=("S18",))

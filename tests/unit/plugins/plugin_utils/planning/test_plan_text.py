@@ -48,7 +48,7 @@ def test_what_is_shown():
         "fabric manager 595.91.07",
         "nccl",
         "Python 3.10 from the distribution, horovod",
-        "pytorch 2.0.1",
+        "pytorch 2.6.0",
         "why driver",
         "GPUs           none",
     ):

@@ -372,6 +372,9 @@ def check_standard(stack, environment, row, gcc):
     torch, wrong = n(environment["frameworks"]["pytorch"]), []
     if torch >= n(row["torch_below"]["cuda" if on_gpus(stack, environment) else "cpu"]):
         wrong.append("Horovod does not build with this PyTorch")
+    both = "tensorflow" in environment["frameworks"] and on_gpus(stack, environment)
+    if both and torch >= n(row["torch_below_with_tensorflow"]):
+        wrong.append("Horovod does not build with this PyTorch and TensorFlow")
     needed = max((one for one in CXX if torch >= n(one["torch"])), key=lambda one: n(one["torch"]))
     if gcc and int(gcc) < int(needed["gcc_min"]):
         wrong.append("compiler too old for PyTorch's headers")
@@ -396,14 +399,22 @@ def check_horovod(stack, environment):
         wrong.append("compiler too old for Horovod")
     if environment["build"]["operations"] != (["nccl"] if on_gpus(stack, environment) else ["gloo"]):
         wrong.append("Horovod's operations are not for what its frameworks compute on")
-    if on_gpus(stack, environment):
-        if not stack["nccl"] or not stack["cuda"]:
-            return [*wrong, "Horovod lacks toolkit or NCCL"]
-        if "pytorch" in frameworks:
-            tag = tag_of(environment)
-            build = next(one for one in TORCH[frameworks["pytorch"]]["builds"] if one["tag"] == tag)
-            if mm(build.get("cuda", "none")) != mm(stack["cuda"]["version"]):
-                wrong.append("Horovod's CUDA is not PyTorch's")
-        if "tensorflow" in frameworks and TENSORFLOW[frameworks["tensorflow"]]["cuda"] != mm(stack["cuda"]["version"]):
-            wrong.append("Horovod's CUDA is not TensorFlow's")
+    return wrong + (check_horovod_on_gpus(stack, environment, gcc) if on_gpus(stack, environment) else [])
+
+
+def check_horovod_on_gpus(stack, environment, gcc):
+    """Its kernels are compiled with the CUDA of its frameworks, and with a compiler that nvcc takes."""
+    frameworks, wrong = environment["frameworks"], []
+    if not stack["nccl"] or not stack["cuda"]:
+        return ["Horovod lacks toolkit or NCCL"]
+    toolkit = CUDA[mm(stack["cuda"]["version"])]
+    if gcc and int(gcc) > int(toolkit["gcc_max"]):
+        wrong.append("the distribution's compiler is too new for nvcc")
+    if "pytorch" in frameworks:
+        tag = tag_of(environment)
+        build = next(one for one in TORCH[frameworks["pytorch"]]["builds"] if one["tag"] == tag)
+        if mm(build.get("cuda", "none")) != mm(stack["cuda"]["version"]):
+            wrong.append("Horovod's CUDA is not PyTorch's")
+    if "tensorflow" in frameworks and TENSORFLOW[frameworks["tensorflow"]]["cuda"] != mm(stack["cuda"]["version"]):
+        wrong.append("Horovod's CUDA is not TensorFlow's")
     return wrong
