@@ -120,7 +120,7 @@ def _described(
         "at": at,
         "create": fresh and not of_conda,
         "seed": current if fresh and found and _is_seed(planned, lock, found) else "",
-        "switch": work or bool(found and not found.target),
+        "switch": work or bool(found and (not found.target or _is_unrecorded(found, item["digest"]))),
         "late": bool(planned.build) and work and not ready,
         "lock": lock,
         "conda_lock": conda_lock,
@@ -133,6 +133,11 @@ def _lacks_build(planned: Environment, system: System, lock: str, found: Found |
     if not planned.build or not lock or found is None:
         return bool(planned.build)
     return found.horovod != build_digest(planned, system, locked_packages(lock))
+
+
+def _is_unrecorded(found: Found, digest: str) -> bool:
+    """Return whether the lock of the one in use was not recorded, as in a run that broke after the link was made."""
+    return found.lock is None or found.lock.request != digest
 
 
 def _other_interpreter(planned: Environment, found: Found | None) -> bool:

@@ -25,7 +25,8 @@ DIGEST = request_digest(parse(Environment, MAIN), parse(System, PLATFORM))
 LOCK = f"# Solved on gpu-1\n# request: {DIGEST}\ntorch==2.13.0 \\\n    --hash=sha256:aa\nnumpy==2.4.6\n"
 DIRECTORY = environment_directory(MAIN, PLATFORM, LOCK)
 OLDER = ".main-000000000000"
-FOUND = {"python": "3.11.2", "home": "/usr/bin", "target": DIRECTORY, "packages": {"torch": "2.13.0", "numpy": "2.4.6"}}
+FOUND = {"python": "3.11.2", "home": "/usr/bin", "target": DIRECTORY, "packages": {"torch": "2.13.0", "numpy": "2.4.6"},
+         "lock": {"request": DIGEST, "packages": {}}}  # fmt: skip
 ITEM = {"digest": DIGEST, "installed": True, "lock": LOCK}
 
 
@@ -72,6 +73,8 @@ OTHER_PYTHON = {**OTHER, "python": "3.10.1"}
         # Somebody's own link is left alone, and never copied.
         ({"found": FOREIGN}, ("main", False, "", False, False, True)),
         ({"found": FOREIGN, "installed": False}, (DIRECTORY, True, "", True, False, False)),
+        # A run broke before it recorded the lock.
+        ({"found": {**FOUND, "lock": {"request": "0" * 16, "packages": {}}}}, (DIRECTORY, False, "", True, False, True)),
         # Check mode, where nothing is solved.
         ({"found": OTHER, "installed": False, "lock": ""}, (OLDER, True, "", True, False, False)),
         ({"found": None, "installed": False, "lock": ""}, ("main", True, "", True, False, False)),
