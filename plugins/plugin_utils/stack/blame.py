@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from .components import DEFAULT, FRAMEWORKS, component
 from .interpreters import INTERPRETER
 from .judge import Session
 from .model import Problem
@@ -17,6 +18,10 @@ from .search import solve
 # for the smallest set, so that a fact is blamed only when no set of wishes clashes by itself.
 Part = tuple[str, str]
 MOST = 5
+# Wishes that mean the default framework without naming it: for its build, or for what is compiled for it.
+OF_THE_DEFAULT = {*component(DEFAULT).reads, *(name for name in FRAMEWORKS if DEFAULT in component(name).beside)} - {
+    DEFAULT
+}
 
 
 def parts_of(problem: Problem) -> list[Part]:
@@ -32,8 +37,8 @@ def keep(problem: Problem, parts: Iterable[Part]) -> Problem:
     parts = set(parts)
     names = {name for name, _value in parts}
     wishes = {name: wish for name, wish in problem.wishes.items() if name in names}
-    needed = {"pytorch"} if "pytorch" not in problem.wishes or {"horovod", "pytorch_index"} & set(wishes) else set()
-    frameworks = tuple(name for name in problem.frameworks if name in wishes or name in needed)
+    default = DEFAULT not in problem.wishes or bool(OF_THE_DEFAULT & set(wishes))
+    frameworks = tuple(name for name in problem.frameworks if name in wishes or (default and name == DEFAULT))
     return replace(
         problem,
         os=problem.os if "os" in names else None,

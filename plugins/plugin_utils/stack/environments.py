@@ -17,13 +17,13 @@ def environment(tables: Tables, problem: Problem, chosen: Solution, name: str, c
     """Return one environment; cuda_home: where the host's toolkit lies, if it has one."""
     parts = inside(chosen, name)
     frameworks = [one for one in FRAMEWORKS if one in parts]
-    torch, python = parts.get("pytorch"), parts["python"]
+    python = parts["python"]
     origin = interpreter(problem.system, python.version, python.row)
     found = {
         "name": name,
         "python": python.version,
         "interpreter": origin,
-        "accelerator": "cpu" if torch and torch.variant == "cpu" else problem.accelerator,
+        "accelerator": problem.accelerator,
         "requirements": [*_requirements(tables, problem, parts, frameworks), "numpy"],
         "index": None,
         "libraries": None,

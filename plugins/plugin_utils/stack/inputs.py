@@ -13,7 +13,7 @@ from typing import Any, cast
 from ..preflight.scope import HERE
 from .boards import fabric_services
 from .component import Component
-from .components import ALONE, COMPONENTS, DEFAULT, FRAMEWORKS, component
+from .components import ALONE, COMPONENTS, DEFAULT, FRAMEWORKS, component, permitted_build
 from .components.driver.kernels import is_limited
 from .components.driver.owner import VENDOR, find_owner
 from .gpu_names import find_gpu
@@ -61,7 +61,7 @@ def make_problem(tables: Tables, question: Mapping[str, Any]) -> Problem:
         environments=cast(Environments, environments),
         accelerator="cuda" if gpus else "cpu",
         wheels=_arch(question.get("arch")),
-        permitted_build=wishes.get("pytorch_index"),
+        permitted_build=permitted_build(wishes),
         forward_compat=bool(gpus) and all(gpu.row["forward_compat"] for gpu in gpus),
         has_driver=bool(gpus) or bool({"driver", "driver_source", "kernel_modules"} & set(wishes)),
         ansible_core=question.get("ansible_core"),

@@ -37,7 +37,8 @@ class Key:
     request: whether it is a key of gpu_stack_request, or a variable of its own.
 
     shown: how a candidate is asked for by it. order: where a candidate stands among others, None where none is nearer
-    than another. exact: whether naming one release takes this wish beside the version.
+    than another. exact: whether naming one release takes this wish beside the version. permits: whether naming a build takes
+    it although nothing would choose it unasked.
     """
 
     name: str
@@ -50,3 +51,4 @@ class Key:
     shown: Callable[[AnyCandidate], str] = version_of
     order: Callable[[AnyCandidate], tuple[Any, ...]] | None = by_version
     exact: bool = False
+    permits: bool = False

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from .components import ALONE, DEFAULT, FRAMEWORKS, component, key_of
+from .components import ALONE, DEFAULT, FRAMEWORKS, component, key_of, permitted_build
 from .judge import Session
 from .model import AnyCandidate, Problem, Solution
 from .search import Wanted, solve
@@ -138,7 +138,7 @@ def _proved(
     if (same and every) or any(_about(name) in planned for name, value in changes.items() if value is None):
         return None
     asked = replace(loose, wishes={**loose.wishes, **{name: value for name, value in changes.items() if value}})
-    asked = replace(asked, permitted_build=asked.wishes.get("pytorch_index"))
+    asked = replace(asked, permitted_build=permitted_build(asked.wishes))
     proof = solve(session, asked)
     if proof is None:
         return None
@@ -151,15 +151,15 @@ def _proved(
 
 
 def _gone(problem: Problem, asked: Problem, left_out: Sequence[str]) -> Iterable[str]:
-    """Return the wishes to give up with these components; where no framework is left, PyTorch has to be refused by name."""
+    """Return the wishes to give up with these components; where no framework is left, the default is refused by name."""
     yield from left_out
     yield from (name for name in other_wishes(left_out) if name in problem.wishes)
-    if left_out and needs_no_pytorch(asked):
+    if left_out and needs_no_default(asked):
         yield DEFAULT
 
 
-def needs_no_pytorch(problem: Problem) -> bool:
-    """Return whether a request has to say that PyTorch is not wanted."""
+def needs_no_default(problem: Problem) -> bool:
+    """Return whether a request has to say that the default framework is not wanted."""
     return not set(ALONE) & set(problem.frameworks)
 
 

@@ -17,7 +17,7 @@ from .interpreters import INTERPRETER
 from .judge import Session
 from .libraries import Version
 from .model import Problem, Solution
-from .nearest import Relaxed, needs_no_pytorch, other_wishes, relax
+from .nearest import Relaxed, needs_no_default, other_wishes, relax
 from .search import solve
 from .versions import version
 
@@ -60,7 +60,7 @@ def _can_work(session: Session, problem: Problem) -> bool:
     """Return whether anything works on this host when all that can be given up is."""
     gone = {name for name, _gone in _loose(problem)}
     asked = set(problem.wishes)
-    kept = tuple(name for name in problem.frameworks if name not in asked and not (name == "pytorch" and name in gone))
+    kept = tuple(name for name in problem.frameworks if name not in asked and not (name == DEFAULT and name in gone))
     return solve(session, replace(problem.without_wishes(*gone), environments="split", frameworks=kept)) is not None
 
 
@@ -109,7 +109,7 @@ def suggestion(problem: Problem, answer: Relaxed | None) -> Suggestion | None:
     request: dict[str, str] = {name: value for name, value in left.wishes.items() if name != INTERPRETER}
     if left.environments != problem.environments:
         request["environments"] = left.environments
-    if needs_no_pytorch(left):
+    if needs_no_default(left):
         request[DEFAULT] = "none"
     changes = dict(sorted(answer.changes.items()))
     return {"request": dict(sorted(request.items())), "changes": changes, "text": _text(changes, answer.solution)}

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from ..component import Component
 from ..keys import Key
 from ..rule import Rule
@@ -41,6 +43,11 @@ def component(name: str) -> Component:
 def key_of(wish: str) -> tuple[Component, Key]:
     """Return the component that a wish is about, and the wish; raise KeyError where there is none."""
     return _BY_WISH[wish]
+
+
+def permitted_build(wishes: Mapping[str, str]) -> str | None:
+    """Return the build that these wishes name, which may be one that would not be taken unasked; None where they name none."""
+    return next((wishes[name] for name, (_component, key) in _BY_WISH.items() if key.permits and name in wishes), None)
 
 
 def place(name: str) -> int:

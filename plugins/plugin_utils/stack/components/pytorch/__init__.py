@@ -78,6 +78,7 @@ KEYS = (
         shown=variant_of,
         order=lambda one: (version(one.row.get("cuda") or "0"),),
         exact=True,
+        permits=True,
     ),
 )
 
@@ -109,7 +110,8 @@ def _missing(tables: Tables, problem: Problem) -> str | None:
 
 def _details(tables: Tables, problem: Problem, beside: Beside, site: Site) -> Part:
     torch = beside["pytorch"]
-    return {"index": _index(tables, torch), "libraries": _libraries(torch)}
+    computes = {"accelerator": "cpu"} if torch.variant == "cpu" else {}
+    return {"index": _index(tables, torch), "libraries": _libraries(torch), **computes}
 
 
 def _index(tables: Tables, torch: Torch) -> Part | None:

@@ -5,8 +5,10 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import pkgutil
+from pathlib import Path
 
 import pytest
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack import components
@@ -14,6 +16,7 @@ from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.components imp
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.request_keys import KEYS
 
 NAMES = [one.name for one in COMPONENTS]
+STACK = Path(components.__file__).parents[1]
 
 
 def test_every_room_is_listed_once():
@@ -49,3 +52,10 @@ def test_a_room_owns_rules_about_its_component_alone_or_about_what_it_depends_on
     for rule in component(name).rules:
         assert name in (*rule.scope, rule.needs) or name == "python", rule.name
         assert inspect.getmodule(rule.check).__name__.rpartition(".components.")[2].split(".")[0] == name
+
+
+@pytest.mark.parametrize("path", sorted(STACK.glob("*.py")), ids=lambda path: path.name)
+def test_what_serves_every_component_knows_no_framework_by_name(path):
+    known = {key.name for name in FRAMEWORKS for key in component(name).keys}
+    texts = [one.value for one in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(one, ast.Constant)]
+    assert known.intersection(text for text in texts if isinstance(text, str)) == set()
