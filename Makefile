@@ -5,7 +5,7 @@ BIN := .venv/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export ANSIBLE_CONFIG := $(CURDIR)/ansible.cfg
 
-.PHONY: help bootstrap demo demo-down reference gpu test test-all bench tables requirements build clean
+.PHONY: help bootstrap demo demo-down reference gpu test test-all bench tables requirements docs build clean
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -49,6 +49,11 @@ requirements: bootstrap ## Resolve requirements*.in again (hashes for every whee
 	uv pip compile -q --upgrade --no-annotate --universal --generate-hashes --python-version 3.11 requirements-dev.in -o requirements-dev.txt
 	uv pip compile -q --upgrade --no-annotate --universal --generate-hashes --python-version 3.11 requirements-216.in -o requirements-216.txt
 	uv pip compile -q --upgrade --no-annotate --universal --generate-hashes --python-version 3.11 requirements-examples.in -o requirements-examples.txt
+	uv pip compile -q --upgrade --no-annotate --universal --generate-hashes --python-version 3.11 requirements-docs.in -o requirements-docs.txt
+
+docs: ## The documentation site, in .cache/site/html; looks at it in a browser
+	@.ci/bootstrap test
+	@$(BIN)/nox --session docs
 
 build: bootstrap ## The collection archive, in dist/
 	ansible-galaxy collection build --force --output-path dist

@@ -189,6 +189,17 @@ def browser(session):
     _pytest(session, "browser", "tests/report", *session.posargs)
 
 
+@nox.session(tags=["all"], venv_backend="uv")
+def docs(session):
+    """Build the documentation site in .cache/site/html, and look at it in headless Chromium at phone width."""
+    session.install("--require-hashes", "-r", "requirements-docs.txt")
+    session.run("python", "-m", "tools.site.build", ".cache/site")
+    python = str(ROOT / ".venv" / "bin" / "python")
+    OUTPUT.mkdir(parents=True, exist_ok=True)
+    arguments = (f"--junitxml={OUTPUT / 'docs.xml'}", "-o", "junit_suite_name=docs", "tests/site", *session.posargs)
+    session.run(python, "-m", "pytest", *arguments, external=True)
+
+
 # One of each: the distribution's own driver really compiled, apt and dnf against stub repositories.
 MOLECULE = ("debian12", "ubuntu2204", "rocky8")
 

@@ -110,9 +110,9 @@ def training_problems(
             playing=world.playing,
             forks=forks,
         )
-        # Its default follows from the launcher's, which is not known where the launcher is not set.
+        # Role train derives it from the launcher where it is not set.
         restarts = values["train_max_restarts"]
-        enough = 1 if restarts is UNRESOLVED else int(restarts)
+        enough = 1 if restarts is UNRESOLVED or restarts is None else int(restarts)
         asked = {"launcher": launcher, "min_nodes": int(least), "max_restarts": enough}
         least_nodes(asked, len(plan["nodes"]))
     except ProblemError as error:
