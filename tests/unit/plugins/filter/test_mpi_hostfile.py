@@ -5,5 +5,5 @@
 from ansible_collections.allreduce.gpu.plugins.filter.mpi_hostfile import FilterModule
 
 
-def test_the_filter_is_there():
-    assert callable(FilterModule().filters()["mpi_hostfile"])
+def test_a_node_has_a_slot_for_each_gpu(measured):
+    assert FilterModule().filters()["mpi_hostfile"]({"gpu-1": measured}) == "gpu-1 slots=2\n"

@@ -5,5 +5,8 @@
 from ansible_collections.allreduce.gpu.plugins.filter.mpi_rankfile import FilterModule
 
 
-def test_the_filter_is_there():
-    assert callable(FilterModule().filters()["mpi_rankfile"])
+def test_a_rank_has_the_cpus_of_its_gpu(measured):
+    assert FilterModule().filters()["mpi_rankfile"]({"gpu-1": measured}).splitlines() == [
+        "rank 0=gpu-1 slot=0-7",
+        "rank 1=gpu-1 slot=8-15",
+    ]

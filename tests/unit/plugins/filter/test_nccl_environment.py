@@ -5,5 +5,7 @@
 from ansible_collections.allreduce.gpu.plugins.filter.nccl_environment import FilterModule
 
 
-def test_the_filter_is_there():
-    assert callable(FilterModule().filters()["nccl_environment"])
+def test_one_adapter_needs_no_variable(measured):
+    found = FilterModule().filters()["nccl_environment"](measured)
+    assert found["variables"] == {}
+    assert set(found["reasons"]) == {"NCCL_IB_HCA", "NCCL_IB_GID_INDEX"}

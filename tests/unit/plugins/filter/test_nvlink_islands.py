@@ -5,5 +5,5 @@
 from ansible_collections.allreduce.gpu.plugins.filter.nvlink_islands import FilterModule
 
 
-def test_the_filter_is_there():
-    assert callable(FilterModule().filters()["nvlink_islands"])
+def test_gpus_that_nvlink_joins_are_one_island(measured):
+    assert FilterModule().filters()["nvlink_islands"](measured) == [["GPU0", "GPU1"]]

@@ -5,5 +5,9 @@
 from ansible_collections.allreduce.gpu.plugins.filter.rank_binding import FilterModule
 
 
-def test_the_filter_is_there():
-    assert callable(FilterModule().filters()["rank_binding"])
+def test_each_rank_has_a_gpu_its_cpus_and_an_adapter(measured):
+    found = FilterModule().filters()["rank_binding"](measured)
+    assert [(one["local_rank"], one["gpu"], one["cpus"], one["nic"]) for one in found] == [
+        (0, "GPU0", "0-7", "mlx5_0"),
+        (1, "GPU1", "8-15", "mlx5_0"),
+    ]
