@@ -32,6 +32,7 @@ class HorovodRow(TypedDict):
     tensorflow_below: str
     python_below: str
     gcc_min: str
+    gcc_max: str
 
 
 class CxxStandard(TypedDict):

@@ -102,12 +102,14 @@ def horovod_tensorflow(context: Context, horovod: Horovod, tensorflow: Tensorflo
     return None
 
 
-@rule("horovod-compiler", "horovod", "os", sources=("S12", "S18"))
+@rule("horovod-compiler", "horovod", "os", sources=("S12", "S18", "H5"))
 def horovod_compiler(context: Context, horovod: Horovod, os: System) -> str | None:
-    if os.row["gcc"] and not at_least(os.row["gcc"], horovod.row["gcc_min"]):
-        return (
-            f"Horovod {horovod.version} needs g++ {horovod.row['gcc_min']} or newer; {os.version} has {os.row['gcc']}"
-        )
+    """Older compilers lack C++ that it needs, newer ones headers that it takes for granted."""
+    have, first, last = os.row["gcc"], horovod.row["gcc_min"], horovod.row["gcc_max"]
+    if have and not at_least(have, first):
+        return f"Horovod {horovod.version} needs g++ {first} or newer; {os.version} has {have}"
+    if have and not at_least(last, have):
+        return f"Horovod {horovod.version} compiles with g++ up to {last}; {os.version} has {have}"
     return None
 
 

@@ -397,6 +397,8 @@ def check_horovod(stack, environment):
         wrong.append("Horovod for CPUs beside a TensorFlow for GPUs")
     if gcc and int(gcc) < int(row["gcc_min"]):
         wrong.append("compiler too old for Horovod")
+    if gcc and int(gcc) > int(row["gcc_max"]):
+        wrong.append("compiler too new for Horovod")
     if environment["build"]["operations"] != (["nccl"] if on_gpus(stack, environment) else ["gloo"]):
         wrong.append("Horovod's operations are not for what its frameworks compute on")
     return wrong + (check_horovod_on_gpus(stack, environment, gcc) if on_gpus(stack, environment) else [])

@@ -21,7 +21,14 @@ from judges import cases, futures  # noqa: E402 (a neighbour, found through the 
 CASES = cases()
 EXPECTATIONS = ("gets", "refused", "error")
 # No product in the tables can break these alone today; test_rules.py calls them directly.
-ONLY_DIRECT = {"pytorch-ptx-driver", "tensorflow-glibc", "horovod-cuda", "horovod-nccl", *futures()}
+ONLY_DIRECT = {
+    "pytorch-ptx-driver",
+    "tensorflow-glibc",
+    "horovod-cuda",
+    "horovod-nccl",
+    "horovod-cuda-compiler",
+    *futures(),
+}
 
 
 def question(case):

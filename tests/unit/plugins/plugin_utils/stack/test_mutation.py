@@ -78,10 +78,16 @@ def torch_with_ptx_only(subjects):
     build.update(sass=["5.0"], ptx="8.0")
 
 
+def toolkit_on_a_newer_system(subjects):
+    debian = next(row for row in subjects["distros"]["rows"] if (row["id"], row["version"]) == ("debian", "12"))
+    debian["cuda_first"] = "11.8"
+
+
 # Rules that no product in today's tables can break alone: what a table would have to say, and what is asked then.
 FUTURES = {
     "cudnn-gpu": (cudnn_that_dropped_volta, {"gpus": ["V100 PCIe"], "request": {"cudnn": "9.12", "cuda": "12.8", "driver": "570", "pytorch": "none"}}),
     "tensorflow-glibc": (old_glibc, {"request": {"tensorflow": "2.20.0", "pytorch": "none"}}),
+    "horovod-cuda-compiler": (toolkit_on_a_newer_system, {"os": "debian 12", "request": {"horovod": "0.28.1", "cuda": "11.8"}}),
     **futures(),
     "pytorch-ptx-driver": (torch_with_ptx_only, {"request": {"pytorch": "2.8.0", "pytorch_index": "cu128", "driver": "535"}}),
 }  # fmt: skip

@@ -82,6 +82,23 @@ def test_horovod_needs_what_it_is_compiled_with(name):
     assert RULES[name].check(CONTEXT, horovod("cpu"), nothing) is None
 
 
+@pytest.mark.parametrize(
+    ("release", "gcc", "reason"),
+    [
+        ("12.4", "13", None),
+        ("12.4", "14", "nvcc of CUDA 12.4 takes g++ up to 13"),
+        ("12.8", "14", None),
+        ("11.8", None, None),
+    ],
+)
+def test_nvcc_has_to_take_the_compiler_that_horovod_is_compiled_with(release, gcc, reason):
+    check, cuda = RULES["horovod-cuda-compiler"].check, TABLES.find("cuda", version=release)
+    toolkit, os = Candidate("cuda", f"{release}.0", row=cuda), Candidate("os", "any 1", row={"gcc": gcc})
+    said = check(CONTEXT, toolkit, os)
+    assert said is None if reason is None else reason in said
+    assert check(Context(TABLES, accelerator="cpu"), toolkit, os) is None
+
+
 def horovod(target):
     row = {**TABLES.find("horovod", version="0.28.1"), "target": target}
     return Candidate("horovod", "0.28.1", target, row)
