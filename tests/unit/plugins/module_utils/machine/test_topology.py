@@ -8,7 +8,9 @@ from ansible_collections.allreduce.gpu.plugins.module_utils.machine.topology imp
     bridges_between,
     gpu_label,
     natural_key,
+    pci_code,
     peer_bridges,
+    switch_links,
 )
 
 
@@ -66,3 +68,32 @@ def test_the_way_between_two_devices(path, other, expected):
     assert bridges_between(path.split(), other.split()) == expected
     back = bridges_between(other.split(), path.split())
     assert (back and set(back)) == (expected and set(expected))
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "code"),
+    [
+        (["pci0000:00", "up", "d1", "gpu"], ["pci0000:00", "up", "d2", "nic"], "PIX"),
+        (["pci0000:00", "up", "d1", "up2", "d3", "gpu"], ["pci0000:00", "up", "d2", "nic"], "PXB"),
+        (["pci0000:00", "up", "d1", "x", "gpu"], ["pci0000:00", "up", "d2", "nic"], "PXB"),
+        (["pci0000:00", "p1", "gpu"], ["pci0000:00", "p2", "nic"], "PHB"),
+        (["pci0000:00", "p1", "gpu"], ["pci0000:80", "p2", "nic"], "SYS"),
+        ([], ["pci0000:80", "p2", "nic"], None),
+    ],
+)
+def test_the_distance_on_pci(first, second, code):
+    assert pci_code(first, second, 0, 1, True) == code
+
+
+@pytest.mark.parametrize(
+    ("links", "count"),
+    [
+        ([(True, "nvswitch"), (True, "nvswitch")], 2),
+        ([(True, "nvswitch"), (False, "nvswitch")], 1),
+        ([(True, None), (False, None)], 1),
+        ([(True, "gpu")], 0),
+    ],
+)
+def test_only_active_links_lead_to_switches(links, count):
+    listed = [{"active": active, "remote_type": kind, "remote_pci_bus_id": None} for active, kind in links]
+    assert switch_links({"nvlinks": listed}) == count

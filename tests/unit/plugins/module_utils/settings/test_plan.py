@@ -50,6 +50,7 @@ def plan(settings: dict, **differing) -> dict:
         ({"ecc": False}, True, False),
         ({"mig_mode": True}, False, True),
         ({"power_limit_watts": 300}, 400, 300),
+        ({"power_limit_watts": 100}, 400, 100),
         (
             {"application_clocks": "default"},
             {"memory": 1215, "graphics": 1410},
