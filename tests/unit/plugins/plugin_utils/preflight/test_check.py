@@ -20,7 +20,7 @@ TRAIN = {
     "train_lease": {"type": "int", "default": 60},
     "train_launcher": {"type": "str", "default": "torchrun"},
     "train_min_nodes": {"type": "int", "default": 0},
-    "train_max_restarts": {"type": "int", "default": "{{ 3 if train_launcher == 'elastic' else 0 }}"},
+    "train_max_restarts": {"type": "int"},
 }
 ROLES = {
     "base": {"base_lock_timeout": {"type": "int", "default": 600}},
