@@ -225,3 +225,21 @@ def test_the_clock_comes_with_ssh(monkeypatch, tmp_path):
     monkeypatch.setattr(probes, "as_user", lambda arguments, user: arguments)
     peer = probes.probe_peer("localhost", "127.0.0.1", "root")
     assert peer["ssh"] is None and -30 < peer["clock"]["least"] <= 0 <= peer["clock"]["most"] < 30
+
+
+@pytest.mark.parametrize(
+    ("script", "why"),
+    [
+        ("echo 'Permission denied (publickey).' >&2; exit 255", "Permission denied (publickey)."),
+        ("exit 1", "ssh ended with 1"),
+    ],
+)
+def test_a_failed_ssh_is_no_connection(monkeypatch, tmp_path, script, why):
+    ssh = tmp_path / "ssh"
+    ssh.write_text(f"#!/bin/sh\n{script}\n")
+    ssh.chmod(0o755)
+    tmp_path.chmod(0o755)
+    monkeypatch.setattr(probes, "SSH", [str(ssh)])
+    monkeypatch.setattr(probes, "as_user", lambda arguments, user: arguments)
+    peer = probes.probe_peer("localhost", "127.0.0.1", "root")
+    assert peer["ssh"] == why and "clock" not in peer
