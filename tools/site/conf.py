@@ -5,7 +5,7 @@
 
 project = "allreduce.gpu"
 author = "The allreduce.gpu authors"
-copyright = author
+project_copyright = author
 root_doc = "README"
 extensions = ["myst_parser", "sphinx_antsibull_ext"]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
