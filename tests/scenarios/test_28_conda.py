@@ -43,8 +43,9 @@ ADDS = "import torch; print(int(torch.arange(4).sum()), torch.__version__)"
 
 
 def python():
-    """The lab's Python as a package of conda."""
-    found = interpreters.files("3.11")
+    """The lab's Python as a package of conda, whose pip is another package."""
+    every = interpreters.files("3.11")
+    found = {path: one for path, one in every.items() if "/site-packages/" not in path}
     version = interpreters.ensure("3.11").full
     links = {path: content for path, (content, _mode) in found.items() if isinstance(content, str)}
     files = {path: content for path, (content, _mode) in found.items() if isinstance(content, bytes)}
@@ -103,7 +104,8 @@ def hosts():
 
 @pytest.fixture(scope="module")
 def installed(hosts):
-    assert all(hosts.changes().values())
+    hosts.first = hosts.site()
+    assert hosts.first.status == 0, hosts.first.output[-6000:]
     return hosts
 
 
@@ -113,6 +115,10 @@ def test_10_solved_once_the_same_on_both(installed):
     assert all(any("--dry-run" not in line for line in lines) for lines in calls.values()), calls
     locks = {installed.on(host, "cat /etc/allreduce/locks/main.conda.txt") for host in installed.hosts}
     assert len(locks) == 1 and "#sha256:" in locks.pop()
+
+
+def test_15_the_second_got_it_from_the_first(installed):
+    assert "comes from the package index" not in installed.first.output
 
 
 def test_20_it_is_condas_python_and_computes(installed):
