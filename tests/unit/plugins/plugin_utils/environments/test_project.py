@@ -17,7 +17,7 @@ from ansible_collections.allreduce.gpu.plugins.plugin_utils.environments.project
     pylock_requests,
 )
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.resolve import resolve
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.tables import load
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.tables import Tables, load
 
 INDEX = {"name": "cpu", "url": "https://wheels.example/cpu"}
 MAIN = {"name": "main", "python": "3.11", "requirements": ["torch==2.13.0", "numpy"]}
@@ -44,13 +44,19 @@ def test_only_frameworks_are_bound_to_their_index(index):
         ("rocky 8", "aarch64", "aarch64-manylinux_2_28"),
         ("ubuntu 18.04", "x86_64", "x86_64-manylinux_2_17"),
         ("debian 13", "x86_64", "x86_64-manylinux_2_40"),
-        ("ubuntu 26.04", "x86_64", "x86_64-manylinux_2_17"),
     ],
-    ids=["as it is", "other processors", "between two", "newer than all", "not known"],
+    ids=["as it is", "other processors", "between two", "newer than all"],
 )
 def test_wheels_are_looked_for_that_the_nodes_glibc_takes(os, arch, name):
     number, _space, version = os.partition(" ")
     assert platform(load(), {"id": number, "version": version, "arch": arch}) == name
+
+
+def test_wheels_are_looked_for_that_every_node_takes_where_its_glibc_is_not_known():
+    tables = load()
+    distros = {**tables.subjects["distros"], "rows": [{**row, "glibc": None} for row in tables.rows("distros")]}
+    unknown = Tables("a test", {**tables.subjects, "distros": distros})
+    assert platform(unknown, {"id": "ubuntu", "version": "22.04", "arch": "x86_64"}) == "x86_64-manylinux_2_17"
 
 
 def test_uv_knows_every_platform(uv_help):
