@@ -44,7 +44,7 @@ def anchors(page: Path) -> set[str]:
 
 def broken(page: Path, target: str) -> str | None:
     """Return why a link leads nowhere; None where it does not."""
-    name, _, anchor = unquote(target).partition("#")
+    name, _mark, anchor = unquote(target).partition("#")
     path = (page.parent / name).resolve() if name else page
     if ROOT not in path.parents and path != ROOT:
         return f"{target}: outside of the repository"

@@ -30,13 +30,14 @@ FOUND = {"python": "3.11.2", "home": "/usr/bin", "target": DIRECTORY, "packages"
 ITEM = {"digest": DIGEST, "installed": True, "lock": LOCK}
 
 
-def place(planned=MAIN, found=FOUND, kept=(), lock=LOCK, conda=None, remade=(), **item):
-    """Where the only environment is made."""
+def place(planned=None, kept=(), lock=LOCK, conda=None, remade=(), **item):
+    """Where the only environment is made; found: what is there, None for nothing."""
+    found = item.pop("found", FOUND)
     kept = [{"directory": one, "name": "main", "request": DIGEST} for one in kept]
     state = {"environments": {"main": found} if found else {}, "environments_kept": kept}
     plan = {DIGEST: {"host": "gpu-1", "lock": lock}}
     described = {"main": {**ITEM, **item}}
-    return describe_places([planned], PLATFORM, described, plan, state, conda or {}, remade)["main"]
+    return describe_places([planned or MAIN], PLATFORM, described, plan, state, conda or {}, remade)["main"]
 
 
 def short(answer):

@@ -19,8 +19,8 @@ REQUEST = {"driver": "580"}
 LEFT = {"driver_owner": {"name": "DGX OS 7.2.1"}, "installed_driver": {"version": "580.95.05"}}
 
 
-def described(request, host=HOST):
-    return {"gpu_stack_host": host, "gpu_stack_request": request}
+def described(request, host=None):
+    return {"gpu_stack_host": HOST if host is None else host, "gpu_stack_request": request}
 
 
 @pytest.fixture
