@@ -105,7 +105,7 @@ def test_another_build_of_horovod_is_another_environment(horovod, kept, expected
         "target": OLDER if horovod == "another" else directory,
         "horovod": digest if horovod == "as planned" else "0",
     }
-    answer = place(planned, found, [directory if one == DIRECTORY else one for one in kept])
+    answer = place(planned, [directory if one == DIRECTORY else one for one in kept], found=found)
     assert short(answer) == expected
     assert answer["compiled"] == {"horovod": "0.28.1"}
 
