@@ -13,7 +13,7 @@ from .answer import Answer, Conflict
 from .blame import Part, keep
 from .components import RULES, component
 from .hosts import other_hosts
-from .judge import Judge, Session
+from .judge import Session
 from .model import FACTS, Problem, Slot, Solution
 from .nearest import Relaxed, relax
 from .rule import Rule
@@ -123,7 +123,7 @@ def _no_candidate(session: Session, problem: Problem, slot: Slot) -> str:
 
 def reason_of(session: Session, problem: Problem, rule: Rule, rules: Sequence[Rule]) -> str:
     """Return what a rule says about the stack one would get if only this rule were not, in one sentence for all kinds of GPUs."""
-    judge = Judge(session, problem, [rule])
+    judge = session.judge(problem, [rule])
     said: list[str] = []
     for solution in _solutions_without(session, problem, rule, rules):
         pools = [[one for slot, one in solution.items() if slot.component == kind] for kind in rule.choices]

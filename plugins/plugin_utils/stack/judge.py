@@ -5,70 +5,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import lru_cache
 from itertools import product
 
+from .clauses import Candidates, Clause, Relation
 from .components import RULES, component
 from .model import FACTS, AnyCandidate, Kind, Problem, Slot
 from .rule import Context, Rule
 from .tables import Tables
 
-Pool = list[AnyCandidate]
+Facts = tuple[tuple[AnyCandidate, ...], ...]
+# Problems whose rules are remembered: what one refusal asks about, and the hosts of a cluster.
+MOST_JUDGES = 512
 
 
-class Clause:
-    """A rule with the facts it looks at, one of each kind; compared by identity, for speed."""
+class Pool:
+    """What could fill a slot, the preferred first; numbers: their places among all of the component; mask: those as bits."""
 
-    def __init__(self, context: Context, rule: Rule, facts: tuple[AnyCandidate, ...]) -> None:
-        self.context, self.rule, self.facts = context, rule, facts
-        self._said: dict[tuple[AnyCandidate, ...], str | None] = {}
-
-    def reason(self, *chosen: AnyCandidate) -> str | None:
-        """Return why the rule objects to these candidates, which may come in any order."""
-        if chosen not in self._said:
-            looked_at = {one.component: one for one in (*self.facts, *chosen)}
-            self._said[chosen] = self.rule.check(self.context, *(looked_at[kind] for kind in self.rule.scope))
-        return self._said[chosen]
-
-
-Clauses = tuple[Clause, ...]
-
-
-class Relation:
-    """Which of one pool goes together with which of another; a set of candidates is a number with their bits."""
-
-    def __init__(self, clauses: Clauses, here: Pool, there: Pool) -> None:
-        self._clauses, self._here, self._there = clauses, here, there
-        self._good, self._known = [0] * len(here), [0] * len(here)
-
-    def supported(self, here: int, there: int) -> int:
-        """Return those there that something here goes together with; pairs are judged as far as that takes."""
-        missing = there
-        for place in bits(here):
-            unknown = missing & ~self._known[place]
-            if unknown:
-                self._judge(place, unknown)
-            missing &= ~self._good[place]
-            if not missing:
-                break
-        return there & ~missing
-
-    def _judge(self, place: int, unknown: int) -> None:
-        mine = self._here[place]
-        for other in bits(unknown):
-            theirs = self._there[other]
-            if not any(clause.reason(mine, theirs) for clause in self._clauses):
-                self._good[place] |= 1 << other
-        self._known[place] |= unknown
-
-
-def bits(number: int) -> Iterator[int]:
-    """Yield the places of the bits of a number, the lowest first."""
-    while number:
-        low = number & -number
-        yield low.bit_length() - 1
-        number ^= low
+    def __init__(self, candidates: Candidates, numbers: list[int]) -> None:
+        self.candidates, self.numbers = candidates, numbers
+        self.mask = sum(1 << number for number in set(numbers))
 
 
 class Session:
@@ -78,12 +35,17 @@ class Session:
         self.tables = tables
         self._pools: dict[tuple[object, ...], Pool] = {}
         self._same: dict[tuple[object, ...], AnyCandidate] = {}
-        self._clauses: dict[tuple[object, ...], Clause] = {}
-        self._relations: dict[tuple[object, ...], Relation] = {}
-        self._alone: dict[tuple[object, ...], int] = {}
+        self._all: dict[Kind, Candidates] = {}
+        self._numbers: dict[AnyCandidate, int] = {}
+        self._clauses: dict[Context, dict[tuple[object, ...], Clause]] = {}
+        self._judge = lru_cache(maxsize=MOST_JUDGES)(self._make_judge)
 
-    def candidates(self, problem: Problem, slot: Slot) -> Pool:
+    def candidates(self, problem: Problem, slot: Slot) -> Candidates:
         """Return the candidates for a slot; the same ones for problems that do not differ in what makes them."""
+        return self.pool(problem, slot).candidates
+
+    def pool(self, problem: Problem, slot: Slot) -> Pool:
+        """Return the candidates for a slot with their numbers."""
         made = component(slot.component)
         wishes = tuple(problem.wishes.get(name) for name in made.reads)
         key = (
@@ -96,47 +58,57 @@ class Session:
             problem.owner,
         )
         if key not in self._pools:
-            self._pools[key] = [self._interned(one) for one in made.candidates(self.tables, problem)]
+            found = [self._interned(one) for one in made.candidates(self.tables, problem)]
+            self._pools[key] = Pool(found, [self._number(one) for one in found])
         return self._pools[key]
+
+    def all(self, kind: Kind) -> Candidates:
+        """Return every candidate of a component that was seen so far, by its number."""
+        return self._all.setdefault(kind, [])
 
     def _interned(self, one: AnyCandidate) -> AnyCandidate:
         """Return the candidate that was made before of the same row, so that what was said of it holds for this one."""
         key = (one.component, one.version, one.variant, *component(one.component).identity(one))
         return self._same.setdefault(key, one)
 
-    def facts(self, problem: Problem) -> dict[Kind, list[AnyCandidate]]:
-        """Return the facts of a problem; equal facts of other problems are the same candidates."""
-        return {
-            kind: [self._same.setdefault((kind, one.version, _generation(one)), one) for one in found]
-            for kind, found in problem.facts().items()
-        }
+    def _number(self, one: AnyCandidate) -> int:
+        if one not in self._numbers:
+            self._numbers[one] = len(self.all(one.component))
+            self.all(one.component).append(one)
+        return self._numbers[one]
 
-    def context(self, problem: Problem) -> Context:
+    def judge(self, problem: Problem, rules: Iterable[Rule] | None = None) -> Judge:
+        """Return the rules of a problem, all of them by default."""
+        chosen = RULES if rules is None else tuple(rules)
+        return self._judge(self._context(problem), self._facts(problem), problem.frameworks, chosen)
+
+    def _facts(self, problem: Problem) -> Facts:
+        """Return the facts of a problem by kind; equal facts of other problems are the same candidates."""
+        facts = problem.facts()
+        return tuple(
+            tuple(self._same.setdefault((kind, one.version, _generation(one)), one) for one in facts.get(kind, ()))
+            for kind in FACTS
+        )
+
+    def _context(self, problem: Problem) -> Context:
         """Return what rules may look at beside candidates."""
         asked = frozenset(problem.wishes) & {"cuda"}
         return Context(self.tables, problem.accelerator, problem.wheels, asked, problem.forward_compat, problem.fabric)
 
-    def clause(self, context: Context, rule: Rule, facts: tuple[AnyCandidate, ...]) -> Clause:
-        """Return the one clause of a rule and these facts."""
-        key = (context, rule, facts)
-        if key not in self._clauses:
-            self._clauses[key] = Clause(context, rule, facts)
-        return self._clauses[key]
-
-    def relation(self, clauses: Clauses, here: Pool, there: Pool) -> Relation:
-        """Return the one relation of two pools under these clauses."""
-        key = (clauses, id(here), id(there))
-        if key not in self._relations:
-            self._relations[key] = Relation(clauses, here, there)
-        return self._relations[key]
-
-    def alone(self, clauses: Clauses, pool: Pool) -> int:
-        """Return the candidates of a pool that none of these clauses objects to."""
-        key = (clauses, id(pool))
-        if key not in self._alone:
-            good = (not any(clause.reason(one) for clause in clauses) for one in pool)
-            self._alone[key] = sum(1 << place for place, fine in enumerate(good) if fine)
-        return self._alone[key]
+    def _make_judge(
+        self, context: Context, facts: Facts, frameworks: tuple[str, ...], rules: tuple[Rule, ...]
+    ) -> Judge:
+        of_kind, made = dict(zip(FACTS, facts, strict=True)), self._clauses.setdefault(context, {})
+        found: dict[tuple[Kind, ...], list[Clause]] = {}
+        for rule in rules:
+            if rule.needs and rule.needs not in frameworks:
+                continue
+            for looked_at in product(*(of_kind[kind] for kind in rule.scope if kind in of_kind)):
+                clause = made.get((rule, looked_at)) or Clause(context, rule, looked_at)
+                made[rule, looked_at] = clause
+                for kinds in dict.fromkeys((rule.choices, rule.choices[::-1])):
+                    found.setdefault(kinds, []).append(clause)
+        return Judge(self, found)
 
 
 def _generation(one: AnyCandidate) -> str:
@@ -145,34 +117,35 @@ def _generation(one: AnyCandidate) -> str:
 
 
 class Judge:
-    """The rules of one problem."""
+    """The rules of one problem, by the kinds of candidates that they judge."""
 
-    def __init__(self, session: Session, problem: Problem, rules: Iterable[Rule] | None = None) -> None:
-        context, facts = session.context(problem), session.facts(problem)
-        found: dict[tuple[Kind, ...], list[Clause]] = {}
-        for rule in RULES if rules is None else rules:
-            if rule.needs and rule.needs not in problem.frameworks:
-                continue
-            for looked_at in product(*(facts.get(kind, []) for kind in rule.scope if kind in FACTS)):
-                for kinds in dict.fromkeys((rule.choices, rule.choices[::-1])):
-                    found.setdefault(kinds, []).append(session.clause(context, rule, looked_at))
-        self._clauses = {kinds: tuple(clauses) for kinds, clauses in found.items()}
-
-    def clauses(self, *kinds: Kind) -> Clauses:
-        """Return the clauses about exactly these kinds of candidates."""
-        return self._clauses.get(kinds, ())
+    def __init__(self, session: Session, clauses: dict[tuple[Kind, ...], list[Clause]]) -> None:
+        self._session, self._clauses = session, clauses
+        self._relations: dict[tuple[Kind, Kind], Relation | None] = {}
+        self.facts_agree = not any(True for _reason in self.reasons())
 
     def reasons(self, *chosen: AnyCandidate) -> Iterable[str]:
         """Yield why rules about exactly these components object; without arguments, why the facts clash."""
-        for clause in self.clauses(*(one.component for one in chosen)):
+        for clause in self._clauses.get(tuple(one.component for one in chosen), ()):
             said = clause.reason(*chosen)
             if said:
                 yield said
 
-    def between(self, one: Slot, other: Slot) -> Clauses:
-        """Return the clauses about two slots; none where they cannot see each other."""
-        alone = bool(one.environment and other.environment) and one.environment != other.environment
-        return () if one == other or alone else self.clauses(one.component, other.component)
+    def alone(self, kind: Kind, asked: int) -> int:
+        """Return those of a component's candidates that no rule about them alone objects to."""
+        for clause in self._clauses.get((kind,), ()):
+            asked = clause.passing(None, asked, self._session.all(kind))
+        return asked
+
+    def relation(self, one: Slot, other: Slot) -> Relation | None:
+        """Return which candidates of two slots go together; None where all do, or the slots cannot see each other."""
+        if one == other or (one.environment and other.environment and one.environment != other.environment):
+            return None
+        kinds = (one.component, other.component)
+        if kinds not in self._relations:
+            clauses = self._clauses.get(kinds, [])
+            self._relations[kinds] = Relation(clauses, *map(self._session.all, kinds)) if clauses else None
+        return self._relations[kinds]
 
 
 @lru_cache(maxsize=2)

@@ -68,9 +68,12 @@ def _attempts(session: Session, loose: Problem, keys: dict[str, Cost], names: Se
     """Yield the orders to look for a solution in; one wish for Python is a wish for every environment's."""
     mine = [slot for slot in slots(loose) if slot.component in keys]
     pythons = [slot for slot in mine if slot.component == "python"]
+    apart = [(slot, keys[slot.component]) for slot in mine]
     if len(pythons) < 2:
-        yield [(slot, keys[slot.component]) for slot in mine]
+        yield apart
         return
+    if solve(session, loose, wanted=apart) is None:
+        return  # nor is there one with the same Python for all
     key = keys["python"]
     pool = [one for one in session.candidates(loose, pythons[0]) if key(one) is not None]
     for chosen in sorted(pool, key=lambda one: key(one) or ()):

@@ -12,7 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from .judge import Judge, Relation, Session, bits
+from .clauses import Relation
+from .judge import Session
 from .model import AnyCandidate, Problem, Slot
 from .rule import Rule
 from .slots import slots
@@ -26,21 +27,16 @@ class Network:
     """The slots of a problem, what may fill them, and what goes together."""
 
     def __init__(self, session: Session, problem: Problem, rules: Iterable[Rule] | None = None) -> None:
-        judge = Judge(session, problem, rules)
+        judge = session.judge(problem, rules)
         self.slots = slots(problem)
-        self.pools = [session.candidates(problem, slot) for slot in self.slots]
+        self.pools = [session.pool(problem, slot) for slot in self.slots]
         self.alive: Alive = [
-            session.alone(judge.clauses(slot.component), pool)
-            for slot, pool in zip(self.slots, self.pools, strict=True)
+            judge.alone(slot.component, pool.mask) for slot, pool in zip(self.slots, self.pools, strict=True)
         ]
-        self._agreed = not any(True for _reason in judge.reasons())
+        self._agreed = judge.facts_agree
         self._neighbours: list[list[tuple[int, Relation]]] = [
-            [
-                (there, session.relation(clauses, self.pools[here], self.pools[there]))
-                for there, other in enumerate(self.slots)
-                if (clauses := judge.between(one, other))
-            ]
-            for here, one in enumerate(self.slots)
+            [(there, found) for there, other in enumerate(self.slots) if (found := judge.relation(one, other))]
+            for one in self.slots
         ]
 
     def narrowed(self, alive: Alive, changed: Iterable[int] | None = None) -> Alive | None:
@@ -61,33 +57,42 @@ class Network:
                     queue.append(there)
         return alive
 
-    def fill(self, alive: Alive, order: list[tuple[int, list[int] | None]]) -> Alive | None:
+    def fill(self, alive: Alive, order: list[tuple[int, list[int]]]) -> Alive | None:
         """Return one candidate for each slot, each as early as those before it allow.
 
-        order: slots with the places of their candidates in the order of preference; None: as they stand in the pool
+        order: slots with the numbers of their candidates in the order of preference
         """
         if not order:
             return alive
         here, preferred = order[0]
-        for place in bits(alive[here]) if preferred is None else preferred:
-            if not alive[here] >> place & 1:
+        for number in preferred:
+            if not alive[here] >> number & 1:
                 continue
             chosen = list(alive)
-            chosen[here] = 1 << place
+            chosen[here] = 1 << number
             left = chosen if chosen == alive else self.narrowed(chosen, [here])
             found = self.fill(left, order[1:]) if left else None
             if found:
                 return found
         return None
 
-    def preferences(self, wanted: Wanted) -> list[tuple[int, list[int] | None]]:
+    def preferences(self, wanted: Wanted) -> list[tuple[int, list[int]]]:
         """Return the order to decide in: what is wanted first, then the slots as they are."""
-        first: list[tuple[int, list[int] | None]] = []
+        first: dict[int, list[int]] = {}
         for slot, key in wanted:
-            here = self.slots.index(slot)
-            keys = {place: key(one) for place, one in enumerate(self.pools[here])}
-            first.append((here, sorted((place for place in keys if keys[place] is not None), key=keys.__getitem__)))
-        return first + [(here, None) for here in range(len(self.slots)) if here not in dict(first)]
+            pool = self.pools[here := self.slots.index(slot)]
+            keys = {number: key(one) for number, one in zip(pool.numbers, pool.candidates, strict=True)}
+            first[here] = sorted((number for number in keys if keys[number] is not None), key=keys.__getitem__)
+        others = [(here, pool.numbers) for here, pool in enumerate(self.pools) if here not in first]
+        return [*first.items(), *others]
+
+    def permitted(self, order: list[tuple[int, list[int]]]) -> Alive:
+        """Return what can fill the slots at all, without what an order leaves out."""
+        alive = list(self.alive)
+        for here, preferred in order:
+            if preferred is not self.pools[here].numbers:
+                alive[here] &= sum(1 << number for number in set(preferred))
+        return alive
 
 
 def solve(
@@ -95,11 +100,12 @@ def solve(
 ) -> dict[Slot, AnyCandidate] | None:
     """Return the preferred way to fill every slot, or None when there is none."""
     network = Network(session, problem, rules)
-    alive = network.narrowed(network.alive)
-    found = network.fill(alive, network.preferences(wanted)) if alive else None
+    order = network.preferences(wanted)
+    alive = network.narrowed(network.permitted(order))
+    found = network.fill(alive, order) if alive else None
     if not found:
         return None
     return {
-        slot: pool[chosen.bit_length() - 1]
-        for slot, pool, chosen in zip(network.slots, network.pools, found, strict=True)
+        slot: session.all(slot.component)[chosen.bit_length() - 1]
+        for slot, chosen in zip(network.slots, found, strict=True)
     }
