@@ -110,6 +110,7 @@ def unit_216(session):
         *_pinned(
             "distlib",
             "py-rattler",
+            "pyte",
             "pytest",
             "pytest-timeout",
             "pytest-xdist",

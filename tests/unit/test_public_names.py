@@ -19,6 +19,7 @@ PLUGINS = {
         "training_unit",
         "tuning", "tuning_facts",
     },
+    "callback": {"progress"},
     "filter": {
         "expected_bus_bandwidth", "mpi_hostfile", "mpi_rankfile", "nccl_environment", "nccl_topology_xml", "nearest_nics",
         "nvlink_islands", "rank_binding", "recorded_node", "sbom",

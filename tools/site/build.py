@@ -72,7 +72,7 @@ def write_source(checkout: Path, source: Path) -> None:
 
 
 def describe_plugins(checkout: Path, source: Path) -> None:
-    """Write a page for each module, filter, lookup and role from its documentation."""
+    """Write a page for each plugin and role from its documentation."""
     environment = {**os.environ, "ANSIBLE_COLLECTIONS_PATH": str(checkout / ".collections")}
     environment["PATH"] = f"{Path(sys.executable).parent}:{environment['PATH']}"
     command = ["collection", "--use-current", "--no-add-antsibull-docs-version", "--dest-dir", str(source), COLLECTION]
