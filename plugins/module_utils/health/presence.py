@@ -70,8 +70,11 @@ def silent(gpu, node):
 
 
 def refused(name, problems):
+    """Find fault with a GPU that NVML does not open; where it has several reasons, which one is this GPU's is not known."""
     text = "; ".join(describe(one) for one in problems) or "none"
-    return fault("gpu_answers", "silent", "an answer", text, name)
+    reasons = {one["detail"]["error"] for one in problems}
+    reason = reasons.pop() if len(reasons) == 1 else None
+    return fault("gpu_answers", reason if reason in UNUSABLE else "silent", "an answer", text, name)
 
 
 def failed(gpu, error):

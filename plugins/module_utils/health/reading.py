@@ -7,7 +7,7 @@ from __future__ import absolute_import, division, print_function
 
 __metaclass__ = type
 
-from ..machine.nvml_errors import ABSENT
+from ..machine.nvml_errors import ABSENT, UNUSABLE, worst
 from ..machine.sysfs import normalise_address
 
 # Bits of nvmlClocksThrottleReason* (nvml.h).
@@ -49,9 +49,10 @@ MIB = 1024 * 1024
 def read_gpus(nvml, gpus=()):
     """Return {pci_bus_id: counters} of every GPU that has an address; a counter the GPU does not have is None.
 
-    ``gpus``: those of gpu_node, whose active NVLinks are asked.
+    ``gpus``: those of gpu_node, whose active NVLinks are asked. One that NVML opened for it and opens no more has its reason only.
     """
     links = {gpu["pci_bus_id"]: [link["link"] for link in gpu["nvlinks"] if link["active"]] for gpu in gpus}
+    known = {gpu["index"]: gpu["pci_bus_id"] for gpu in gpus}
     found = {}
     for index in range(nvml.call("DeviceGetCount") or 0):
         nvml.take_errors()
@@ -62,6 +63,8 @@ def read_gpus(nvml, gpus=()):
             address = normalise_address(address)
             counters = read_counters(nvml, handle, links.get(address, ()))
             found[address] = dict(counters, nvml_errors=nvml.take_errors())
+        elif worst(nvml.errors) in UNUSABLE and index in known:
+            found[known[index]] = {"nvml_errors": nvml.take_errors()}
     return found
 
 

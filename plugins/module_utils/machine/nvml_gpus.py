@@ -42,7 +42,7 @@ def read_system(nvml):
 
 
 def read_gpus(nvml):
-    """Return [(handle, gpu)] in NVML's order; a GPU that has no handle or address any more is (None, {index, problem})."""
+    """Return [(handle, gpu)] in NVML's order; a GPU that has no handle or address any more is (None, {index, problem, code})."""
     gpus = []
     for index in range(nvml.call("DeviceGetCount") or 0):
         pci = None
@@ -50,7 +50,7 @@ def read_gpus(nvml):
         if handle is not None:
             pci, failed = nvml.attempt("DeviceGetPciInfo", handle)
         if pci is None:
-            gpus.append((None, {"index": index, "problem": failed["reason"]}))
+            gpus.append((None, {"index": index, "problem": failed["reason"], "code": failed["code"]}))
         else:
             gpus.append((handle, read_gpu(nvml, index, handle, pci)))
     return gpus

@@ -24,7 +24,7 @@ def with_code(problems, code):
 
 
 def find_problems(node, lost, acs_bridges):
-    """Return the problems of a gpu_node; ``lost``: [{index, problem}] of GPUs whose handle NVML refuses.
+    """Return the problems of a gpu_node; ``lost``: [{index, problem, code}] of GPUs whose handle NVML refuses.
 
     ``acs_bridges``: addresses.
     """
@@ -44,7 +44,9 @@ def driver_problems(driver):
 
 def visibility_problems(node, lost):
     """Find GPUs on the bus that NVML does not show, and the other way round; none while there is no driver to ask."""
-    found = [problem("gpu_not_opened", "GPU%d" % gpu["index"], reason=gpu["problem"]) for gpu in lost]
+    found = [
+        problem("gpu_not_opened", "GPU%d" % gpu["index"], reason=gpu["problem"], error=gpu["code"]) for gpu in lost
+    ]
     if node["driver"]["nvml_state"] != "ok":
         return found
     for gpu in node["gpus"]:

@@ -51,7 +51,14 @@ def answers() -> "list[Fault]":
 
 def counters() -> "list[Fault]":
     a40, hgx = machines.a40_pcie(), machines.hgx_h100()
+    slowdowns = (("hardware", "0x8"), ("thermal", "0x20"), ("hardware thermal", "0x40"), ("brake of power", "0x80"))
+    fast = ("pcie_generation", "4")  # a GPU at work has the link at its best
     return [
+        *(
+            Fault(f"{name} slowdown", said(a40, 0, fast, ("throttle_reasons", bits)), "degraded")
+            for name, bits in slowdowns
+        ),
+        Fault("ECC that is on and counts nothing", said(a40, 2, ("ecc_errors.1.0", "!3")), "unknown"),
         Fault("uncorrected errors", said(a40, 0, ("ecc_errors.1.0", "2")), "failed"),
         Fault("row remapping pending", said(hgx, 1, ("remapped_rows", "0 1 1 0")), "reboot_required"),
         Fault("row remapping failed", said(hgx, 1, ("remapped_rows", "0 1 0 1")), "failed"),
@@ -70,10 +77,6 @@ def counters() -> "list[Fault]":
             "slow PCIe link of Hopper", said(hgx, 1, ("throttle_reasons", "0"), ("pcie_generation", "3")), "degraded"
         ),
         Fault("half a PCIe link of Hopper", hgx.change(7, width=8), "degraded"),
-        Fault("hardware slowdown", said(a40, 0, ("throttle_reasons", "0x8")), "degraded"),
-        Fault("thermal slowdown", said(a40, 0, ("throttle_reasons", "0x20")), "degraded"),
-        Fault("hardware thermal slowdown", said(a40, 0, ("throttle_reasons", "0x40")), "degraded"),
-        Fault("power brake", said(a40, 0, ("throttle_reasons", "0x80")), "degraded"),
         Fault("ECC off after the next reset", said(a40, 0, ("ecc", "1 0")), "reboot_required"),
         Fault("MIG on after the next reset", said(hgx, 0, ("mig", "0 1")), "reboot_required"),
         Fault("narrow PCIe link", a40.change(3, width=8), "degraded"),

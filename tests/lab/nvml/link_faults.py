@@ -39,7 +39,14 @@ def fabric() -> "list[Fault]":
     for machine in (hgx, dgx, b200, tray):
         found += [Fault(f"all of {machine.name} lack {lost} links", cut(machine, len(machine.gpus[0].links) - lost), "degraded")
                   for lost in (1, len(machine.gpus[0].links))]  # fmt: skip
-    masks = ((1, "degraded"), (1 << 2, "degraded"), (1 << 4, "failed"), (1 << 6, "degraded"), (2 << 14, "degraded"))
+    masks = (
+        (1, "degraded"),
+        (1 << 2, "degraded"),
+        (1 << 4, "failed"),
+        (1 << 6, "degraded"),
+        (2 << 12, "degraded"),
+        (2 << 14, "degraded"),
+    )
     masks += tuple((value << 8, "failed") for value in range(2, 9))
     return found + [
         Fault(f"fabric mask {mask:#x}", said(tray, 1, ("fabric_health", str(mask))), verdict) for mask, verdict in masks

@@ -52,6 +52,14 @@ def log() -> "list[Fault]":
             xid(159, hgx),
         ),
         Fault("Xid 45 while a fabric is not started", said(hgx, 0, ("fabric_state", "1")), "failed", xid(45, hgx)),
+        Fault(
+            "Xid 45 while a fabric that nobody judges is not started",
+            said(hgx, 0, ("fabric_state", "1")),
+            "degraded",
+            xid(45, hgx),
+            {"skip_checks": ["fabric"]},
+        ),
+        Fault("Xid of an application that is to be told", hgx, "degraded", xid(13, hgx), {"ignored_xids": []}),
     ]
     change = "GPU recovery action changed from 0x0 (None) to "
     found += [Fault(name, hgx, verdict, xid(154, hgx, 3, change + words)) for name, words, verdict in DEMANDS]

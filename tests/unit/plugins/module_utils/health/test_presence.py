@@ -6,7 +6,7 @@
 import pytest
 from ansible_collections.allreduce.gpu.tests.lab.nvml import machines
 
-LOST, RESET, TIMEOUT, UNKNOWN = 15, 16, 10, 999
+LOST, RESET, TIMEOUT, POWER, UNKNOWN = 15, 16, 10, 8, 999
 
 
 def told(found):
@@ -28,6 +28,22 @@ def test_errors_after_which_a_gpu_cannot_be_used(examine, code):
         "failed",
         [("gpu_answers", "GPU5", "failed")],
     )
+
+
+@pytest.mark.parametrize("calls", [0, 2, 63, 110, 140])
+@pytest.mark.parametrize(
+    ("code", "action"), [(LOST, "reboot"), (RESET, "reset"), (TIMEOUT, "reboot"), (POWER, "isolate")]
+)
+def test_nvml_s_reason_decides_the_action_whenever_it_comes(examine, code, action, calls):
+    """Refused at once, in the middle of gpu_facts, and while the counters are read: a GPU that wants a reset needs no reboot."""
+    found = examine(machines.hgx_h100().change(5, failing=(code, calls)))
+    assert {one["action_class"] for one in found["findings"]} == {action}, found["findings"]
+
+
+def test_gpus_that_nvml_cannot_open_for_several_reasons_are_rebooted(examine):
+    """Which of those on the bus is which, NVML does not tell."""
+    machine = machines.hgx_h100().change(5, failing=(RESET, 0)).change(6, failing=(LOST, 0))
+    assert {one["action_class"] for one in examine(machine)["findings"]} == {"reboot"}
 
 
 def test_an_internal_error_of_the_driver_at_one_question_is_a_finding(examine):

@@ -101,7 +101,10 @@ def test_what_a_gpu_does_not_have_is_not_unknown(gpu, counters):
 
 
 def test_a_gpu_that_nvml_cannot_open_is_one_finding_that_says_why():
-    lost = [problem("gpu_not_opened", "GPU0", reason="GPU is lost"), problem("gpu_not_in_nvml", ADDRESS)]
+    lost = [
+        problem("gpu_not_opened", "GPU0", reason="GPU is lost", error="gpu_lost"),
+        problem("gpu_not_in_nvml", ADDRESS),
+    ]
     found = answer(node({"seen_by": ["pci"], "index": None}, findings=lost), gpu_count=1)
     assert [(entry["check"], entry["gpu"], entry["measured"], entry["severity"]) for entry in found["findings"]] == [
         ("gpu_answers", ADDRESS, "NVML cannot open GPU0: GPU is lost", "failed")
@@ -109,7 +112,7 @@ def test_a_gpu_that_nvml_cannot_open_is_one_finding_that_says_why():
 
 
 def test_a_gpu_that_nvml_cannot_open_and_that_is_not_on_the_bus_has_failed_too():
-    found = answer(node(findings=[problem("gpu_not_opened", "GPU1", reason="Unknown Error")]))
+    found = answer(node(findings=[problem("gpu_not_opened", "GPU1", reason="Unknown Error", error="unknown_error")]))
     assert [(entry["check"], entry["gpu"], entry["severity"]) for entry in found["findings"]] == [
         ("gpu_answers", "GPU1", "failed")
     ]

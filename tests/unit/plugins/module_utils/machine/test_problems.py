@@ -61,8 +61,8 @@ def test_visibility(state, seen_by, codes):
 
 def test_a_gpu_that_cannot_be_opened_goes_by_its_index():
     node = {"driver": WELL, "gpus": []}
-    assert problems.visibility_problems(node, [{"index": 2, "problem": "GPU is lost"}]) == [
-        problem("gpu_not_opened", "GPU2", reason="GPU is lost")
+    assert problems.visibility_problems(node, [{"index": 2, "problem": "GPU is lost", "code": "gpu_lost"}]) == [
+        problem("gpu_not_opened", "GPU2", reason="GPU is lost", error="gpu_lost")
     ]
 
 
@@ -106,7 +106,7 @@ def test_fabric(state, found):
 
 def test_problems_are_plain_values_in_one_order():
     node = node_of([gpu(0, width=8, seen_by=["pci"])], fabric={"state": "not_started"})
-    found = problems.find_problems(node, [{"index": 1, "problem": "GPU is lost"}], ["0000:16:02.0"])
+    found = problems.find_problems(node, [{"index": 1, "problem": "GPU is lost", "code": "gpu_lost"}], ["0000:16:02.0"])
     assert [one["code"] for one in found] == [
         "gpu_not_opened", "gpu_not_in_nvml", "pcie_link_narrow", "fabric_not_ready", "acs_redirect",
     ]  # fmt: skip
