@@ -81,6 +81,20 @@ def write_procfs(machine: Machine, proc: Path) -> None:
     for gpu in machine.gpus:
         text = f"Model: \t\t {gpu.model.name}\nIRQ:   \t\t 33\nGPU UUID: \t {gpu.uuid}\nDevice Minor: \t {gpu.minor}\n"
         write(proc / "driver" / "nvidia" / "gpus" / gpu.address, {"information": text})
+    minors = "".join(f"{name} {number}\n" for number, name in enumerate(capabilities(machine), 1))
+    write(proc / "driver" / "nvidia-caps", {"mig-minors": minors})
+
+
+def capabilities(machine: Machine) -> "Iterator[str]":
+    """Names in the order of their device numbers, of instances that there are; real ones have numbers for all that there could be.
+
+    NVIDIA Multi-Instance GPU User Guide, Device Nodes and Capabilities. Slurm reads them (gpu_nvml.c, _nvml_get_mig_minor_numbers).
+    """
+    yield from ("config", "monitor")
+    for index, gpu in enumerate(machine.gpus):
+        for part in gpu.mig:
+            yield f"gpu{index}/gi{part.gpu_instance}/access"
+            yield f"gpu{index}/gi{part.gpu_instance}/ci0/access"
 
 
 def write_host(machine: Machine, root: Path) -> None:
@@ -209,9 +223,9 @@ def record(
 ) -> None:
     """Write root/sys, root/proc and root/profile; ``around``: also what is around the GPUs, part of it in root/root."""
     write_sysfs(machine, root / "sys")
+    write_verbs(machine, root / "sys")
     write_procfs(machine, root / "proc")
     if around:
         write_host(machine, root)
-        write_verbs(machine, root / "sys")
         write(root, dict(machine.files))
     (root / "profile").write_text("".join(f"{line}\n" for line in profile(machine, levels or {})))

@@ -28,3 +28,16 @@ def test_a_recorded_machine_has_what_is_around_its_gpus(tmp_path):
         "root/etc/nccl.conf",
     }
     assert expected <= written(tmp_path)
+
+
+def test_a_lab_host_sees_adapters_as_libibumad_reads_them(tmp_path):
+    recording.record(machines.hgx_h100(), tmp_path, around=False)
+    assert (tmp_path / "sys/class/infiniband/mlx5_7/node_type").read_text() == "1: CA\n"
+    assert (tmp_path / "sys/class/infiniband/mlx5_7/ports/1/phys_state").read_text() == "5: LinkUp\n"
+
+
+def test_instances_have_device_numbers(tmp_path):
+    recording.record(machines.a100_mig(), tmp_path)
+    assert (tmp_path / "proc/driver/nvidia-caps/mig-minors").read_text() == (
+        "config 1\nmonitor 2\ngpu0/gi1/access 3\ngpu0/gi1/ci0/access 4\ngpu0/gi2/access 5\ngpu0/gi2/ci0/access 6\n"
+    )
