@@ -5,7 +5,7 @@ BIN := .venv/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export ANSIBLE_CONFIG := $(CURDIR)/ansible.cfg
 
-.PHONY: help bootstrap demo demo-down reference gpu test test-all bench tables requirements docs build clean
+.PHONY: help bootstrap demo demo-down reference gpu test test-all bench tables requirements docs build release clean
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -57,6 +57,10 @@ docs: ## The documentation site, in .cache/site/html; looks at it in a browser
 
 build: bootstrap ## The collection archive, in dist/
 	ansible-galaxy collection build --force --output-path dist
+
+release: ## The archive of the tagged commit with checksums, SBOM, provenance, signatures (KEY=<GnuPG key>, DRY_RUN=1 rehearses)
+	@.ci/bootstrap test
+	@$(BIN)/python -m tools.release $(if $(filter-out 0,$(DRY_RUN)),--dry-run) --key "$(KEY)" --builder "$(BUILDER)"
 
 clean: demo-down ## Remove everything that make made
 	rm -rf .cache .venv .nox .ansible dist tests/output .pytest_cache .ruff_cache .hypothesis

@@ -4,6 +4,7 @@
 """Every check by its name: `nox -l` lists them, `make test` runs the default ones."""
 
 import os
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -178,10 +179,13 @@ def sanity(session):
 
 @nox.session(tags=["all"])
 def galaxy(session):
-    """Build the archive and let Galaxy's own importer look at it."""
+    """Let Galaxy's own importer look at the archive; release it, install it with each ansible-core, verify its signature."""
     session.run("ansible-galaxy", "collection", "build", "--force", "--output-path", "dist")
     archive = sorted((ROOT / "dist").glob("allreduce-gpu-*.tar.gz"))[-1]
     session.run("python", "-m", "galaxy_importer.main", str(archive))
+    cores = [ROOT / ".venv" / "bin", _core_216(session), *(_core(session, *one) for one in NEWEST_CORES)]
+    session.env["CORES"] = os.pathsep.join(str(path) for path in cores if path)
+    _pytest(session, "galaxy", TIMEOUT, "tests/galaxy", *session.posargs)
 
 
 @nox.session(tags=["all"])
@@ -207,14 +211,41 @@ MOLECULE = ("debian12", "ubuntu2204", "rocky8")
 
 def _core_216(session):
     """Programs of ansible-core 2.16, in an environment of their own."""
-    place = ROOT / ".nox" / "core_216"
     wanted = (ROOT / "requirements-216.txt").read_text(encoding="utf-8")
-    stamp = place / "requirements"
-    if not stamp.exists() or stamp.read_text(encoding="utf-8") != wanted:
-        session.run("uv", "venv", "-q", "--clear", "--python", sys.executable, str(place))
-        python = str(place / "bin" / "python")
-        session.run("uv", "pip", "install", "-q", "--python", python, "--require-hashes", "-r", "requirements-216.txt")
-        stamp.write_text(wanted, encoding="utf-8")
+    return _environment(session, "core_216", sys.executable, wanted, "--require-hashes", "-r", "requirements-216.txt")
+
+
+# Releases that need a newer Python than ansible-core 2.19, the one that the tests run on: (release, lowest Python).
+NEWEST_CORES = (("2.20", (3, 12)), ("2.21", (3, 12)))
+
+
+def _core(session, release, lowest):
+    """Programs of the newest ansible-core of a release, installed as the README says; None where no Python is new enough."""
+    pythons = {path: _version(path) for path in (Path.home() / ".pyenv" / "versions").glob("3.*/bin/python")}
+    pythons |= {Path(path): one for one in ((3, 12), (3, 13)) if (path := shutil.which(f"/usr/bin/python3.{one[1]}"))}
+    python = max((path for path, one in pythons.items() if one >= lowest), key=pythons.get, default=None)
+    if python is None:
+        session.warn(
+            f"ansible-core {release} is not tested here: put Python {lowest[0]}.{lowest[1]} into ~/.pyenv/versions or /usr/bin"
+        )
+        return None
+    wanted = (f"ansible-core=={release}.*", "nvidia-ml-py")
+    return _environment(session, f"core_{release.replace('.', '')}", str(python), f"{python} {wanted}", *wanted)
+
+
+def _version(python):
+    """The version of an interpreter of pyenv, by the name of its directory."""
+    return tuple(int(part) for part in re.findall(r"\d+", python.parents[1].name)[:2])
+
+
+def _environment(session, name, python, stamp, *packages):
+    """Programs of an environment with these packages; made again when the stamp changes."""
+    place = ROOT / ".nox" / name
+    file = place / "stamp"
+    if not file.exists() or file.read_text(encoding="utf-8") != stamp:
+        session.run("uv", "venv", "-q", "--clear", "--python", python, str(place))
+        session.run("uv", "pip", "install", "-q", "--python", str(place / "bin" / "python"), *packages)
+        file.write_text(stamp, encoding="utf-8")
     return place / "bin"
 
 

@@ -48,6 +48,11 @@ def bill(stack: Mapping, observed: Mapping | None = None, name: str = "node") ->
     document = Bom(components=[system, *_components(found)])
     document.metadata.component = Component(name=name, type=ComponentType.DEVICE, bom_ref="node")
     document.register_dependency(document.metadata.component, document.components)
+    return rendered(document)
+
+
+def rendered(document: Bom) -> dict[str, Any]:
+    """Return a bill of materials as a document for JSON: without the moment it was made, and with a serial number of its content."""
     text = json.loads(JsonV1Dot6(document).output_as_string())
     del text["metadata"]["timestamp"], text["serialNumber"]  # of this moment; both are optional
     content = json.dumps(text, sort_keys=True)

@@ -1,0 +1,63 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The archive in an empty project, as the README shows it, with each ansible-core of CORES."""
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from .conftest import run
+
+# Directories of programs; without nox it is the ansible-core of this environment.
+CORES = os.environ.get("CORES", str(Path(sys.executable).parent)).split(os.pathsep)
+# Three lines, and what is known about the nodes, so that playbook plan contacts none.
+INVENTORY = "[gpu_nodes]\ngpu-1 ansible_host=192.0.2.11\ngpu-2 ansible_host=192.0.2.12\n"
+NODES = {"os": "ubuntu 22.04", "gpus": ["NVIDIA A100-SXM4-80GB"] * 4}
+
+
+@pytest.fixture(scope="module", params=CORES, ids=lambda path: Path(path).parent.name)
+def project(request, released, tmp_path_factory):
+    """Run a program of this ansible-core in a project in which the collection was installed."""
+    place = tmp_path_factory.mktemp("project")
+    path = f"{request.param}{os.pathsep}{released.env['PATH']}"
+    env = {**released.env, "HOME": str(place), "PATH": path, "ANSIBLE_NOCOLOR": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+
+    def call(*command):
+        return run(*command, cwd=place, env=env)
+
+    (place / "hosts.ini").write_text(INVENTORY, encoding="utf-8")
+    call("ansible-galaxy", "collection", "install", released.files["allreduce-gpu-0.1.0.tar.gz"])
+    return call, place
+
+
+def test_site_is_found_with_all_its_roles(project):
+    call, _place = project
+    said = call("ansible-playbook", "--syntax-check", "-i", "hosts.ini", "allreduce.gpu.site")
+    assert said.stdout.rstrip().endswith("ansible_collections/allreduce/gpu/playbooks/site.yml")
+
+
+def test_everything_is_described(project):
+    call, place = project
+    described = yaml.safe_load(call("ansible-doc", "--metadata-dump", "allreduce.gpu").stdout)["all"]
+    collection = next(place.rglob("ansible_collections/allreduce/gpu"))
+    files = {"module": "plugins/modules/*.py", "filter": "plugins/filter/[!_]*.py", "lookup": "plugins/lookup/[!_]*.py"}
+    for kind, pattern in files.items():
+        names = {f"allreduce.gpu.{path.stem}" for path in collection.glob(pattern)}
+        assert names <= set(described[kind]), kind
+        assert not [name for name in names if "error" in described[kind][name]]
+    roles = {f"allreduce.gpu.{path.name}" for path in (collection / "roles").iterdir()}
+    assert roles == set(described["role"])
+
+
+def test_a_plan_of_described_nodes(project):
+    call, place = project
+    (place / "group_vars").mkdir(exist_ok=True)
+    (place / "group_vars" / "gpu_nodes.yml").write_text(yaml.safe_dump({"gpu_stack_host": NODES}), encoding="utf-8")
+    said = call("ansible-playbook", "-i", "hosts.ini", "allreduce.gpu.plan")
+    assert "WARNING" not in said.stdout + said.stderr
+    assert "DEPRECATION" not in said.stdout + said.stderr
+    assert yaml.safe_load((place / "stack.lock.yml").read_text(encoding="utf-8"))
