@@ -11,12 +11,20 @@ Runs under torchrun, on GPUs (NCCL, mixed precision) or processors (Gloo):
 
 The data set is made from a seed: ten classes of 3x32x32 images, each a fixed pattern that is shifted, scaled and
 buried in noise, so nothing is downloaded and the loss really falls. Needs PyTorch 2.0 or later and nothing else.
+
+    torchrun --standalone --nproc-per-node=4 train_ddp.py --data /scratch/imagenet --workers 8 --model resnet50
+
+Images of a folder are read by image_folder.py, which needs Pillow. ResNet-50 and ViT-B/16 are those that playbook benchmark
+measures (roles/benchmark/files/allreduce_benchmark). Copied alone, this script finds neither: put them next to it, as
+`train_files` does.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import importlib
+import itertools
 import json
 import math
 import os
@@ -25,8 +33,10 @@ import signal
 import sys
 import time
 from collections import deque
+from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
+from types import ModuleType
 
 import torch
 import torch.distributed as dist
@@ -38,17 +48,22 @@ from torch.utils.data import DataLoader, Dataset, TensorDataset
 from torch.utils.data.distributed import DistributedSampler
 
 CLASSES = 10
+MODELS = ("small", "resnet50", "vit_b_16")
+BENCHMARK = "roles/benchmark/files"  # in the collection, where this script is in examples
 
 
 def parse_arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description="Train a small residual network on a synthetic image data set.")
+    parser = argparse.ArgumentParser(description="Train an image classifier on several GPUs or nodes.")
     add = parser.add_argument
     add("--epochs", type=int, default=4)
     add("--batch-size", type=int, default=64, help="samples per rank and step (default 64)")
     add("--accumulate", type=int, default=1, help="steps whose gradients are summed before an update (default 1)")
     add("--learning-rate", type=float, default=0.05, help="for 64 samples; grows with the square root of the batch")
-    add("--samples", type=int, default=8192, help="images in the training set (default 8192)")
-    add("--width", type=int, default=16, help="channels of the first stage (default 16)")
+    add("--model", choices=MODELS, default="small", help="small: a residual network for the synthetic data (default)")
+    add("--data", type=Path, help="directory with one directory of images for each class (default: synthetic data)")
+    add("--image-size", type=int, help="pixels of a side (default 32, with --data 224)")
+    add("--samples", type=int, default=8192, help="images in the synthetic training set (default 8192)")
+    add("--width", type=int, default=16, help="channels of the first stage of the small model (default 16)")
     add("--workers", type=int, default=0, help="data loading processes per rank (default 0)")
     add("--seed", type=int, default=1)
     add("--amp", choices=["auto", "bf16", "fp16", "off"], default="auto", help="auto: on GPUs, bf16 where it is native")
@@ -58,9 +73,12 @@ def parse_arguments() -> argparse.Namespace:
     add("--warmup-steps", type=int, default=5, help="first steps, which the throughput leaves out (default 5)")
     add("--timeout", type=int, default=300, help="seconds a rank waits for the others (default 300)")
     args = parser.parse_args()
-    for name in ("epochs", "batch_size", "accumulate", "samples", "width", "timeout"):
+    args.image_size = args.image_size or (224 if args.data else 32)
+    for name in ("epochs", "batch_size", "accumulate", "image_size", "samples", "width", "timeout"):
         if getattr(args, name) < 1:
             parser.error(f"--{name.replace('_', '-')} must be 1 or more, not {getattr(args, name)}")
+    if args.model == "vit_b_16" and args.image_size % 16:
+        parser.error(f"--image-size must be a multiple of 16 for vit_b_16, not {args.image_size}")
     if args.resume and not args.checkpoint_dir:
         parser.error("--resume needs --checkpoint-dir, the directory that holds the checkpoint")
     return args
@@ -139,28 +157,59 @@ class Stopped(Exception):
     """All ranks were asked to end, and the checkpoint is there."""
 
 
-def leave_signals_to_the_rank(worker: int) -> None:
-    """Keep data workers alive when the whole run gets SIGTERM; they end with the rank's loader."""
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+def beside(module: str, path: str) -> ModuleType:
+    """Import a module that lies next to this script; PATH is where the collection has it."""
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name != module.partition(".")[0]:
+            raise
+        sys.exit(f"{Path(path).name} is not next to this script; under playbook train: -e train_files={path}")
 
 
 # --- Data and model: replace these ------------------------------------------------------------------------------------
 
 
-def build_data(samples: int, seed: int) -> tuple[Dataset, Dataset]:
-    """(training set, evaluation set), the same on every rank."""
+def build_data(args: argparse.Namespace) -> tuple[Dataset, Dataset, int]:
+    """(training set, evaluation set, number of classes), the same on every rank."""
+    if not args.data:
+        return *synthesize(args.samples, args.seed, args.image_size), CLASSES
+    images = beside("image_folder", "examples/image_folder.py")
+    folder = images.read_folder(args.data)
+    digests: list = [None] * dist.get_world_size()
+    dist.all_gather_object(digests, folder.digest())
+    other = [str(rank) for rank, digest in enumerate(digests) if digest != digests[0]]
+    if other:
+        sys.exit(f"Below {args.data}, rank {', '.join(other)} has other images than rank 0; stage the data set again.")
+    training, evaluation = (images.Images(part, args.image_size, part is folder.training) for part in folder[1:])
+    return training, evaluation, len(folder.classes)
+
+
+def synthesize(samples: int, seed: int, size: int) -> tuple[Dataset, Dataset]:
+    """(training set, evaluation set) of images that are made from the seed."""
     generator = torch.Generator().manual_seed(seed)
-    patterns = F.interpolate(torch.randn(CLASSES, 3, 8, 8, generator=generator), size=32, mode="bilinear")
+    patterns = F.interpolate(torch.randn(CLASSES, 3, 8, 8, generator=generator), size=size, mode="bilinear")
 
     def draw(count: int) -> TensorDataset:
         labels = torch.randint(CLASSES, (count,), generator=generator)
         shifts = torch.randint(-4, 5, (count, 2), generator=generator).tolist()
         gains = 0.6 + 0.8 * torch.rand(count, 1, 1, 1, generator=generator)
-        noise = torch.randn(count, 3, 32, 32, generator=generator)
+        noise = torch.randn(count, 3, size, size, generator=generator)
         shifted = [patterns[labels[index]].roll(shifts[index], (1, 2)) for index in range(count)]
         return TensorDataset(torch.stack(shifted) * gains + 1.5 * noise, labels)
 
     return draw(samples), draw(max(CLASSES, samples // 4))
+
+
+def build_model(args: argparse.Namespace, classes: int) -> nn.Module:
+    if args.model == "small":
+        return Net(args.width, classes)
+    # Under role train it lies next to this script, elsewhere where the collection has it.
+    sys.path.append(str(Path(__file__).resolve().parents[1] / BENCHMARK))
+    if args.model == "resnet50":
+        return beside("allreduce_benchmark.resnet", f"{BENCHMARK}/allreduce_benchmark").resnet50(classes)
+    vit = beside("allreduce_benchmark.vit", f"{BENCHMARK}/allreduce_benchmark")
+    return vit.VisionTransformer(args.image_size, classes)
 
 
 class Block(nn.Module):
@@ -181,19 +230,42 @@ class Block(nn.Module):
 class Net(nn.Module):
     """A small residual network."""
 
-    def __init__(self, width: int):
+    def __init__(self, width: int, classes: int = CLASSES):
         super().__init__()
         self.stem = nn.Sequential(
             nn.Conv2d(3, width, 3, 2, 1, bias=False), nn.BatchNorm2d(width), nn.ReLU(inplace=True)
         )
         self.stages = nn.Sequential(Block(width, width, 1), Block(width, 2 * width, 2), Block(2 * width, 4 * width, 2))
-        self.head = nn.Linear(4 * width, CLASSES)
+        self.head = nn.Linear(4 * width, classes)
 
     def forward(self, images: Tensor) -> Tensor:
         return self.head(self.stages(self.stem(images)).mean((2, 3)))
 
 
 # --- Training ---------------------------------------------------------------------------------------------------------
+
+
+class Sampler(DistributedSampler):
+    """This rank's samples of an epoch, without the first ones, which a resumed epoch has done."""
+
+    done = 0
+
+    def __iter__(self) -> Iterator[int]:
+        return itertools.islice(super().__iter__(), self.done, None)
+
+
+@contextlib.contextmanager
+def reading(loader: DataLoader) -> Iterator[Iterator]:
+    """The batches of LOADER. Its workers end with this: at the end of a rank that failed, it would wait for them for ever."""
+    # Workers inherit this: a SIGTERM to the whole run is for the rank, which saves first and needs their batches until then.
+    heard = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+    batches = iter(loader)
+    signal.pthread_sigmask(signal.SIG_SETMASK, heard)
+    try:
+        yield batches
+    finally:
+        if loader.num_workers:
+            batches._shutdown_workers()  # also what PyTorch does where it drops the iterator; there is no public name
 
 
 class Trainer:
@@ -203,18 +275,18 @@ class Trainer:
         self.args, self.device = args, device
         # One seed for the weights; DDP also copies rank 0's. Each rank then draws numbers of its own.
         torch.manual_seed(args.seed)
-        net = Net(args.width).to(device)
+        training, evaluation, classes = build_data(args)
+        net = build_model(args, classes).to(device)
         seed_everything(args.seed + dist.get_rank())
         self.model = DistributedDataParallel(net, device_ids=[device.index] if device.type == "cuda" else None)
-        training, evaluation = build_data(args.samples, args.seed)
-        self.sampler = DistributedSampler(training, seed=args.seed, drop_last=True)
-        options = {"batch_size": args.batch_size, "num_workers": args.workers, "pin_memory": device.type == "cuda",
-                   "worker_init_fn": leave_signals_to_the_rank}  # fmt: skip
+        self.samples = len(training)
+        self.sampler = Sampler(training, seed=args.seed, drop_last=True)
+        options = {"batch_size": args.batch_size, "num_workers": args.workers, "pin_memory": device.type == "cuda"}
         self.loader = DataLoader(training, sampler=self.sampler, drop_last=True, **options)
         if len(self.loader) == 0:
             sys.exit(
-                f"{args.samples} samples on {dist.get_world_size()} ranks do not fill a batch of {args.batch_size}; "
-                "raise --samples or lower --batch-size."
+                f"{self.samples} samples on {dist.get_world_size()} ranks do not fill a batch of {args.batch_size}; "
+                f"{'' if args.data else 'raise --samples or '}lower --batch-size."
             )
         # No padding with repeated samples here, so that accuracy counts each image once.
         mine = range(dist.get_rank(), len(evaluation), dist.get_world_size())
@@ -245,28 +317,33 @@ class Trainer:
         self.model.train()
         # Without this, every epoch has the same order.
         self.sampler.set_epoch(self.epoch)
+        # A resumed epoch draws the same order and passes over what was done.
+        self.sampler.done = self.step * self.args.batch_size
         first = len(self.losses)
         self.clock.start()
-        # A resumed epoch draws the same order and passes over what was done.
-        for index, (images, labels) in enumerate(self.loader):
-            if index < self.step:
-                continue
-            last = index + 1 == len(self.loader)
-            update = last or (index + 1) % self.args.accumulate == 0
-            self.losses.append(self.train_step(images.to(self.device), labels.to(self.device), update))
-            self.clock.count(len(labels) * dist.get_world_size())
-            self.step = index + 1
-            if not update or last:
-                continue
-            stopping = self.stop.agreed()
-            if stopping or (self.args.checkpoint_every and self.step % self.args.checkpoint_every == 0):
-                self.clock.stop()
-                self.save()
-                if stopping:
-                    raise Stopped(f"epoch {self.epoch + 1}, step {self.step}")
-                self.clock.start()
+        with reading(self.loader) as batches:
+            for index, (images, labels) in enumerate(batches, self.step):
+                self.train_batch(index, images, labels)
         self.clock.stop()
         return mean_over_ranks(sum(self.losses[first:]) / max(1, len(self.losses) - first), self.device)
+
+    def train_batch(self, index: int, images: Tensor, labels: Tensor) -> None:
+        """Do step INDEX of the epoch, and save where that is due."""
+        last = index + 1 == len(self.loader)
+        update = last or (index + 1) % self.args.accumulate == 0
+        there = (one.to(self.device, non_blocking=True) for one in (images, labels))
+        self.losses.append(self.train_step(*there, update))
+        self.clock.count(len(labels) * dist.get_world_size())
+        self.step = index + 1
+        if not update or last:
+            return
+        stopping = self.stop.agreed()
+        if stopping or (self.args.checkpoint_every and self.step % self.args.checkpoint_every == 0):
+            self.clock.stop()
+            self.save()
+            if stopping:
+                raise Stopped(f"epoch {self.epoch + 1}, step {self.step}")
+            self.clock.start()
 
     def train_step(self, images: Tensor, labels: Tensor, update: bool) -> float:
         # Gradients travel only with the step that uses them.
@@ -297,10 +374,11 @@ class Trainer:
         for buffer in self.model.buffers():
             dist.broadcast(buffer, 0)
         counts = torch.zeros(2, device=self.device)
-        for images, labels in self.evaluation:
-            # .module: the ranks may have different numbers of batches, and DDP's buffers are not wanted here.
-            guess = self.model.module(images.to(self.device)).argmax(1)
-            counts += torch.tensor([(guess == labels.to(self.device)).sum(), len(labels)], device=self.device)
+        with reading(self.evaluation) as batches:
+            for images, labels in batches:
+                # .module: the ranks may have different numbers of batches, and DDP's buffers are not wanted here.
+                guess = self.model.module(images.to(self.device)).argmax(1)
+                counts += torch.tensor([(guess == labels.to(self.device)).sum(), len(labels)], device=self.device)
         sum_over_ranks(counts)
         return (counts[0] / counts[1]).item()
 
@@ -316,7 +394,8 @@ class Trainer:
             state = {
                 "model": self.model.module.state_dict(), "optimizer": self.optimizer.state_dict(),
                 "scaler": self.scaler.state_dict() if self.scaler else None, "epoch": self.epoch, "step": self.step,
-                "random_states": random_states, "batch": self.args.batch_size, "samples": self.args.samples,
+                "random_states": random_states, "batch": self.args.batch_size, "samples": self.samples,
+                "network": self.args.model,
             }  # fmt: skip
             path = self.args.checkpoint_dir / "checkpoint.pt"
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -336,17 +415,21 @@ class Trainer:
         if state is None:
             say(f"no checkpoint {path}, starting from the beginning")
             return None
+        if state.get("network", "small") != self.args.model:
+            sys.exit(
+                f"The checkpoint is of model {state['network']}, not {self.args.model}; give it another directory."
+            )
         self.model.module.load_state_dict(state["model"])
         self.optimizer.load_state_dict(state["optimizer"])
         if self.scaler and state["scaler"]:
             self.scaler.load_state_dict(state["scaler"])
         self.epoch, self.step = state["epoch"], state["step"]
         same = (len(state["random_states"]), state["batch"], state["samples"]) == (
-            dist.get_world_size(), self.args.batch_size, self.args.samples)  # fmt: skip
+            dist.get_world_size(), self.args.batch_size, self.samples)  # fmt: skip
         if same:
             set_random_state(state["random_states"][dist.get_rank()], self.device)
         else:
-            say("the checkpoint was written with other ranks, batches or samples: its epoch begins anew")
+            say("the checkpoint was written with other ranks, batches or samples: its epoch begins again")
             self.step = 0
         place = f"epoch {self.epoch + 1}, step {self.step}"
         say(f"resumed at {place}")
@@ -440,7 +523,7 @@ def write_metrics(trainer: Trainer, resumed: str | None, seconds: float, accurac
                    for part in (trainer.losses[:few], trainer.losses[-few:]))  # fmt: skip
     metrics = {
         "samples_per_second": trainer.clock.rate, "accuracy": accuracy,
-        "epochs": trainer.epoch, "steps": len(trainer.losses), "seconds": seconds, "world_size": dist.get_world_size(),
+        "model": trainer.args.model, "epochs": trainer.epoch, "steps": len(trainer.losses), "seconds": seconds, "world_size": dist.get_world_size(),
         "batch_size": trainer.args.batch_size, "accumulate": trainer.args.accumulate,
         "device": torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu",
         "backend": dist.get_backend(), "precision": str(trainer.precision or torch.float32).rpartition(".")[2],

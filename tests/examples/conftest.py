@@ -26,13 +26,12 @@ def start():
     """Start a script; what is left of it ends with the test."""
     processes = []
 
-    def start(script, *arguments, **variables):
+    def start(script, *arguments, launcher=(), **variables):
+        command = [sys.executable, *launcher, str(EXAMPLES / script), *map(str, arguments)]
+        environment = {**os.environ, "OMP_NUM_THREADS": "1", **variables}
         processes.append(
-            subprocess.Popen(
-                [sys.executable, str(EXAMPLES / script), *map(str, arguments)], env={**os.environ, **variables},
-                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-            )
-        )  # fmt: skip
+            subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        )
         return processes[-1]
 
     yield start
@@ -48,7 +47,7 @@ def end():
 
 @pytest.fixture
 def run(start, end):
-    return lambda *arguments, **variables: end(start(*arguments, **variables))
+    return lambda *arguments, **options: end(start(*arguments, **options))
 
 
 @pytest.fixture
