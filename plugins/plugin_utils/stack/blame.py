@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from .components import DEFAULT, FRAMEWORKS, component
+from .components import ALONE, DEFAULT, FRAMEWORKS, component
 from .interpreters import INTERPRETER
 from .judge import Session
 from .model import Problem
@@ -18,7 +18,7 @@ from .search import solve
 # for the smallest set, so that a fact is blamed only when no set of wishes clashes by itself.
 Part = tuple[str, str]
 MOST = 5
-# Wishes that mean the default framework without naming it: for its build, or for what is compiled for it.
+# Wishes that mean the default framework without naming it: for its build, or for what is made for it.
 OF_THE_DEFAULT = {*component(DEFAULT).reads, *(name for name in FRAMEWORKS if DEFAULT in component(name).beside)} - {
     DEFAULT
 }
@@ -37,7 +37,8 @@ def keep(problem: Problem, parts: Iterable[Part]) -> Problem:
     parts = set(parts)
     names = {name for name, _value in parts}
     wishes = {name: wish for name, wish in problem.wishes.items() if name in names}
-    default = DEFAULT not in problem.wishes or bool(OF_THE_DEFAULT & set(wishes))
+    unasked = DEFAULT not in problem.wishes and set(ALONE).isdisjoint(problem.wishes)
+    default = unasked or bool(OF_THE_DEFAULT & set(wishes))
     frameworks = tuple(name for name in problem.frameworks if name in wishes or (default and name == DEFAULT))
     return replace(
         problem,

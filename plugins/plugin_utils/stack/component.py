@@ -57,7 +57,7 @@ class Component:
     form: the type of its candidates, which rules name. candidates: what its slot could hold as far as the wishes allow, the
     preferred first. tables: its own. rules: those that it owns; a rule about two components belongs to the one that depends on the other.
 
-    default: whether it is planned where no framework is asked for. beside: the frameworks it is compiled for, one of
+    default: whether it is planned where no framework is asked for. beside: the frameworks it is made for, one of
     which it lives beside. required: whether it is never left out where there is a slot for it. uses: what it may ask for
     on the host.
 
@@ -113,7 +113,7 @@ class Component:
 
     @property
     def rank(self) -> tuple[int, bool]:
-        """Where it stands among others when one after the other is told: frameworks, the host, what is compiled."""
+        """Where it stands among others when one after the other is told: frameworks, the host, what lives beside a framework."""
         return (2 if self.beside else int(not self.framework), not self.default)
 
     @property

@@ -13,3 +13,9 @@ GpuModel = Candidate[GpuRow]
 Machine = Candidate[None]
 AnsibleCore = Candidate[None]
 Kernel = Candidate[None]
+Compiler = Candidate[None]
+
+
+def has_compiler(compiler: Compiler) -> str:
+    """Return whose g++ it is, and which."""
+    return f"{compiler.variant or 'the host'} has {compiler.version}"

@@ -13,7 +13,7 @@ from typing import Any, cast
 from ..preflight.scope import HERE
 from .boards import fabric_services
 from .component import Component
-from .components import ALONE, COMPONENTS, DEFAULT, FRAMEWORKS, component, permitted_build
+from .components import ALONE, COMPONENTS, DEFAULT, FRAMEWORKS, component, homeless, permitted_build
 from .components.driver.kernels import is_limited
 from .components.driver.owner import VENDOR, find_owner
 from .gpu_names import find_gpu
@@ -25,6 +25,7 @@ from .request_keys import KEYS
 from .rows import Arch, DistroRow, GpuRow
 from .tables import Tables
 from .versions import SpecError, check_spec, neighbours, starts_with
+from .wording import listed
 
 ARCHITECTURES: dict[str, Arch] = {
     "x86_64": "x86_64",
@@ -93,11 +94,13 @@ def _profile(tables: Tables, name: str | None) -> Mapping[str, Any]:
 
 
 def _frameworks(wishes: Iterable[str], excluded: Container[str]) -> tuple[str, ...]:
-    """Return the frameworks to install: those wished for, and PyTorch where nothing else is."""
+    """Return the frameworks to install: those wished for, and PyTorch where nothing else is, or where one lives beside it."""
     wishes = set(wishes)
     named = {name for name in FRAMEWORKS if wishes & set(component(name).reads)}
-    if DEFAULT not in excluded and not named & set(ALONE):
+    if DEFAULT not in excluded and (not named & set(ALONE) or homeless(named)):
         named.add(DEFAULT)
+    for name in homeless(named):
+        raise InputError("needs_framework", name, others=listed(component(name).beside, "or"))
     return tuple(name for name in FRAMEWORKS if name in named)
 
 

@@ -86,7 +86,10 @@ class Session:
         """Return the facts of a problem by kind; equal facts of other problems are the same candidates."""
         facts = problem.facts()
         return tuple(
-            tuple(self._same.setdefault((kind, one.version, _generation(one)), one) for one in facts.get(kind, ()))
+            tuple(
+                self._same.setdefault((kind, one.version, one.variant, _generation(one)), one)
+                for one in facts.get(kind, ())
+            )
             for kind in FACTS
         )
 

@@ -38,7 +38,8 @@ class Key:
 
     shown: how a candidate is asked for by it. order: where a candidate stands among others, None where none is nearer
     than another. exact: whether naming one release takes this wish beside the version. permits: whether naming a build takes
-    it although nothing would choose it unasked.
+    it although nothing would choose it unasked. declares: whether it says what the host has, so that nothing can be proposed
+    in its place.
     """
 
     name: str
@@ -52,3 +53,4 @@ class Key:
     order: Callable[[AnyCandidate], tuple[Any, ...]] | None = by_version
     exact: bool = False
     permits: bool = False
+    declares: bool = False

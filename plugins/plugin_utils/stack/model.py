@@ -10,9 +10,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 from .rows import Accelerator, Arch, DistroRow, GpuRow, Service
+from .versions import major
 
 # What is not chosen, and is judged like what is.
-FACTS = ("os", "arch", "gpus", "ansible_core", "kernels")
+FACTS = ("os", "arch", "gpus", "ansible_core", "kernels", "compiler")
 # The name of a component, or of a fact.
 Kind = str
 Environments = Literal["one", "split"]
@@ -144,5 +145,16 @@ class Problem:
             facts["arch"] = [Candidate("arch", self.arch)]
         if self.ansible_core:
             facts["ansible_core"] = [Candidate("ansible_core", self.ansible_core)]
-        facts["kernels"] = [Candidate("kernels", release) for release in self.kernels]
+        declared = [self.wishes["kernel"]] if "kernel" in self.wishes else []
+        facts["kernels"] = [Candidate("kernels", release) for release in dict.fromkeys((*self.kernels, *declared))]
+        facts["compiler"] = [self.compiler] if self.compiler else []
         return facts
+
+    @property
+    def compiler(self) -> AnyCandidate | None:
+        """The g++ that the host compiles with: what is declared, else the distribution's, which its variant names."""
+        if "gcc" in self.wishes:
+            return Candidate("compiler", major(self.wishes["gcc"]))
+        if self.os is None or self.os["gcc"] is None:
+            return None
+        return Candidate("compiler", self.os["gcc"], f"{self.os['id']} {self.os['version']}")

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from .components import ALONE, DEFAULT, FRAMEWORKS, component, key_of, permitted_build
+from .components import ALONE, DEFAULT, FRAMEWORKS, component, homeless, key_of, permitted_build
 from .judge import Session
 from .model import AnyCandidate, Problem, Solution
 from .search import Wanted, solve
@@ -37,6 +37,8 @@ def relax(
     every: whether an answer must have another value for every wish
     """
     names, left_out = tuple(names), tuple(left_out)
+    if any(key_of(name)[1].declares for name in names if name != "environments"):
+        return None
     for loose in _loosened(problem, names, left_out):
         keys = _keys(session, problem, loose, [name for name in names if name != "environments"])
         for wanted in _attempts(session, loose, keys, names):
@@ -47,7 +49,7 @@ def relax(
 
 
 def _loosened(problem: Problem, names: Sequence[str], left_out: Sequence[str]) -> Iterable[Problem]:
-    """Yield the problem without these wishes and components; what is compiled for others is nothing alone."""
+    """Yield the problem without these wishes and components; what is made for others is nothing alone."""
     gone = {*names, *left_out, *other_wishes(left_out)}
     left = problem.without_wishes(*gone)
     if "environments" in names:
@@ -55,7 +57,7 @@ def _loosened(problem: Problem, names: Sequence[str], left_out: Sequence[str]) -
     frameworks = tuple(name for name in problem.frameworks if name not in left_out)
     if problem.frameworks and not frameworks and DEFAULT not in left_out:
         yield replace(left, frameworks=(DEFAULT,))  # what is planned where nothing else is asked for
-    if not frameworks or set(frameworks) & set(ALONE):
+    if not homeless(frameworks):
         yield replace(left, frameworks=frameworks)
 
 

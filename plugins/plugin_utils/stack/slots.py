@@ -10,7 +10,7 @@ from .model import Problem, Slot
 
 
 def environment_of(problem: Problem, framework: str) -> str:
-    """Return the environment a framework lives in; what is compiled for others lives beside one of them."""
+    """Return the environment a framework lives in; what is made for others lives beside one of them."""
     if problem.environments == "one":
         return "main"
     beside = component(framework).beside

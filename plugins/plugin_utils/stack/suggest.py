@@ -11,7 +11,7 @@ from itertools import combinations
 
 from .answer import Suggestion
 from .blame import Part
-from .components import COMPONENTS, DEFAULT, FRAMEWORKS, OPTIONAL
+from .components import COMPONENTS, DEFAULT, FRAMEWORKS, OPTIONAL, key_of
 from .components.driver.owner import VENDOR
 from .interpreters import INTERPRETER
 from .judge import Session
@@ -66,7 +66,8 @@ def _can_work(session: Session, problem: Problem) -> bool:
 
 def _loose(problem: Problem) -> list[Option]:
     """Return everything that can be changed or left out; what was left open cannot have another value."""
-    wishes = [name for name in sorted(problem.wishes) if name != "driver_source" or problem.wishes[name] != VENDOR]
+    wishes = [name for name in sorted(problem.wishes) if not key_of(name)[1].declares]
+    wishes = [name for name in wishes if name != "driver_source" or problem.wishes[name] != VENDOR]
     found = [(name, False) for name in wishes if problem.wishes[name] != "latest"]
     if problem.environments == "one" and len(problem.frameworks) > 1:
         found.append(("environments", False))

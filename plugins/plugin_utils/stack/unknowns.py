@@ -33,7 +33,7 @@ def unknowns(problem: Problem, chosen: Solution) -> list[str]:
 def _of_the_system(problem: Problem, chosen: Solution) -> Iterator[str]:
     """Yield what is not known of the distribution and matters to this plan."""
     planned = [component(slot.component) for slot, one in chosen.items() if not one.absent]
-    columns = {column for one in planned for column in one.system}
+    columns = {column for one in planned for column in one.system if column not in problem.wishes}
     texts = [text for column, text in SYSTEM.items() if column in columns and problem.system.get(column) is None]
     if texts:
         yield f"{listed(texts)}, of {problem.system['id']} {problem.system['version']}"

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from ..component import Component
 from ..keys import Key
@@ -43,6 +43,14 @@ def component(name: str) -> Component:
 def key_of(wish: str) -> tuple[Component, Key]:
     """Return the component that a wish is about, and the wish; raise KeyError where there is none."""
     return _BY_WISH[wish]
+
+
+def homeless(frameworks: Iterable[str]) -> list[str]:
+    """Return the frameworks of which none is there that they live beside."""
+    planned = set(frameworks)
+    return [
+        name for name in FRAMEWORKS if name in planned and not planned.intersection(component(name).beside or planned)
+    ]
 
 
 def permitted_build(wishes: Mapping[str, str]) -> str | None:

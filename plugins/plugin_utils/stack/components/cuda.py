@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 from ..component import Beside, Component
-from ..facts import GpuModel, System
+from ..facts import Compiler, GpuModel, System, has_compiler
+from ..input_error import InputError
 from ..keys import Key
 from ..model import NONE, Candidate, Part, Problem
 from ..package import Package
@@ -75,25 +76,50 @@ def cuda_os(context: Context, cuda: Toolkit, os: System) -> str | None:
     return None
 
 
-def compiler_reason(cuda: Toolkit, os: System) -> str | None:
-    """Return why nvcc does not take the distribution's g++; nothing is claimed where that is not known."""
-    last, have = cuda.row["gcc_max"], os.row["gcc"]
-    if not have or at_least(last, have):
+def compiler_reason(cuda: Toolkit, compiler: Compiler) -> str | None:
+    """Return why nvcc does not take the host's g++."""
+    last = cuda.row["gcc_max"]
+    if at_least(last, compiler.version):
         return None
-    return f"nvcc of CUDA {minor(cuda.version)} takes g++ up to {last}, and {os.version} has {have}"
+    return f"nvcc of CUDA {minor(cuda.version)} takes g++ up to {last}, and {has_compiler(compiler)}"
+
+
+@rule("cuda-compiler", "cuda", "compiler", sources=("H3", "H4"))
+def cuda_compiler(context: Context, cuda: Toolkit, compiler: Compiler) -> str | None:
+    """Who declares a compiler compiles with it; the distribution's may be left aside, and is warned of."""
+    return None if cuda.absent or compiler.variant else compiler_reason(cuda, compiler)
 
 
 def _warnings(tables: Tables, problem: Problem, cuda: Toolkit) -> list[str]:
-    system = problem.system
-    reason = compiler_reason(cuda, Candidate("os", f"{system['id']} {system['version']}", row=system))
+    reason = compiler_reason(cuda, problem.compiler) if problem.compiler else None
     return [f"{reason}: give it an older one with -ccbin"] if reason else []
 
 
-KEY = Key(
-    name="cuda",
-    docs=("CUDA toolkit on the host; frameworks that bring their own libraries need none.",),
-    sample='"12.4"',
-    comment="only what builds against CUDA needs a toolkit on the host; PyTorch's wheels do not",
+def _mistake(tables: Tables, problem: Problem) -> InputError | None:
+    """Return that the compiler is no version of one."""
+    compiler = problem.wishes.get("gcc")
+    return InputError("wrong_compiler", compiler) if compiler and not compiler.replace(".", "").isdigit() else None
+
+
+KEYS = (
+    Key(
+        name="cuda",
+        docs=("CUDA toolkit on the host; frameworks that bring their own libraries need none.",),
+        sample='"12.4"',
+        comment="only what builds against CUDA needs a toolkit on the host; PyTorch's wheels do not",
+    ),
+    Key(
+        name="gcc",
+        docs=(
+            "Version of the g++ that C(g++) on the host is, where that is not the distribution's.",
+            "What is compiled has to be compiled by it: it is not installed.",
+        ),
+        sample='"12"',
+        comment="where g++ on the host is not the distribution's; it is not installed",
+        free=True,
+        order=None,
+        declares=True,
+    ),
 )
 
 
@@ -119,12 +145,13 @@ def _result(tables: Tables, problem: Problem, host: Beside) -> Part:
 CUDA = Component(
     name="cuda",
     form=Toolkit,
-    keys=(KEY,),
+    keys=KEYS,
     place="host",
     candidates=_cuda,
     rules=rule,
     system=("cuda_first", "gcc"),
     warnings=_warnings,
     result=_result,
+    mistake=_mistake,
     size={"cuda": 9000, "cpu": 9000},
 )

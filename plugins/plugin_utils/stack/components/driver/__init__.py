@@ -5,9 +5,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from ...component import Beside, Component, Overview
+from ...input_error import InputError
 from ...keys import Key
 from ...model import Part, Problem
 from ...rows import Source
@@ -95,11 +97,29 @@ KEYS = (
         shown=lambda one: str(one.row["kernel_modules"]),
         order=None,
     ),
+    Key(
+        name="kernel",
+        docs=(
+            "Kernel that the host is going to run, as C(uname -r) prints it, or the beginning of that, such as V(6.8).",
+            "The driver has to build on it as well as on those that the host has. It is not installed.",
+        ),
+        sample='"6.8"',
+        comment="that the driver has to build on, too; it is not installed",
+        free=True,
+        order=None,
+        declares=True,
+    ),
 )
 
 
 def _is_known(tables: Tables, problem: Problem, one: Driver) -> bool:
     return one.row.get("known") is not False and "." in one.version
+
+
+def _mistake(tables: Tables, problem: Problem) -> InputError | None:
+    """Return that the kernel is no release of one."""
+    kernel = problem.wishes.get("kernel")
+    return InputError("wrong_kernel", kernel) if kernel and not re.match(r"\d+\.\d", kernel) else None
 
 
 def _missing(tables: Tables, problem: Problem) -> str | None:
@@ -158,6 +178,7 @@ DRIVER = Component(
     repository=_repository,
     size={"cuda": 1500, "cpu": 1500},
     overview=Overview("Driver branches", ("branch", "type", "end of life", "newest seen", "CUDA"), _lines),
+    mistake=_mistake,
     missing=_missing,
     installable=_is_known,
     identity=_identity,

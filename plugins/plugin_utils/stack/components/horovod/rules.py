@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from ...facts import System
+from ...facts import Compiler, has_compiler
 from ...repository_libraries import Library
 from ...rule import Context, Rules
 from ...versions import at_least, minor
@@ -47,14 +47,14 @@ def horovod_pytorch_tensorflow(context: Context, torch: Torch, tensorflow: Tenso
     )
 
 
-@rule("horovod-pytorch-compiler", "os", "pytorch", sources=("S12", "H1", "H2"), needs="horovod")
-def horovod_pytorch_compiler(context: Context, os: System, torch: Torch) -> str | None:
-    """The compiler of the distribution has to know the C++ of PyTorch's headers."""
+@rule("horovod-pytorch-compiler", "compiler", "pytorch", sources=("S12", "H1", "H2"), needs="horovod")
+def horovod_pytorch_compiler(context: Context, compiler: Compiler, torch: Torch) -> str | None:
+    """The compiler has to know the C++ of PyTorch's headers."""
     needed = cxx_standard(context.tables, torch.version)
-    if os.row["gcc"] and not at_least(os.row["gcc"], needed["gcc_min"]):
+    if not at_least(compiler.version, needed["gcc_min"]):
         return (
             f"Horovod for PyTorch {torch.version} is compiled with C++{needed['standard']}, for which g++ "
-            f"{needed['gcc_min']} or newer is needed; {os.version} has {os.row['gcc']}"
+            f"{needed['gcc_min']} or newer is needed; {has_compiler(compiler)}"
         )
     return None
 
@@ -102,23 +102,23 @@ def horovod_tensorflow(context: Context, horovod: Horovod, tensorflow: Tensorflo
     return None
 
 
-@rule("horovod-compiler", "horovod", "os", sources=("S12", "S18", "H5"))
-def horovod_compiler(context: Context, horovod: Horovod, os: System) -> str | None:
+@rule("horovod-compiler", "horovod", "compiler", sources=("S12", "S18", "H5"))
+def horovod_compiler(context: Context, horovod: Horovod, compiler: Compiler) -> str | None:
     """Older compilers lack C++ that it needs, newer ones headers that it takes for granted."""
-    have, first, last = os.row["gcc"], horovod.row["gcc_min"], horovod.row["gcc_max"]
-    if have and not at_least(have, first):
-        return f"Horovod {horovod.version} needs g++ {first} or newer; {os.version} has {have}"
-    if have and not at_least(last, have):
-        return f"Horovod {horovod.version} compiles with g++ up to {last}; {os.version} has {have}"
+    first, last = horovod.row["gcc_min"], horovod.row["gcc_max"]
+    if not at_least(compiler.version, first):
+        return f"Horovod {horovod.version} needs g++ {first} or newer; {has_compiler(compiler)}"
+    if not at_least(last, compiler.version):
+        return f"Horovod {horovod.version} compiles with g++ up to {last}; {has_compiler(compiler)}"
     return None
 
 
-@rule("horovod-cuda-compiler", "cuda", "os", sources=("H3", "H4"), needs="horovod")
-def horovod_cuda_compiler(context: Context, cuda: Toolkit, os: System) -> str | None:
-    """Its kernels are compiled by nvcc with the compiler of the distribution."""
+@rule("horovod-cuda-compiler", "cuda", "compiler", sources=("H3", "H4"), needs="horovod")
+def horovod_cuda_compiler(context: Context, cuda: Toolkit, compiler: Compiler) -> str | None:
+    """Its kernels are compiled by nvcc with the host's compiler."""
     if context.accelerator == "cpu" or cuda.absent:
         return None
-    return compiler_reason(cuda, os)
+    return compiler_reason(cuda, compiler)
 
 
 @rule("horovod-cuda", "horovod", "cuda", sources=("S18",))

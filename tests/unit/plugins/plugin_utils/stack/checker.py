@@ -93,7 +93,18 @@ def runs(capability, sass, ptx, cuda):
     return "ptx" if ptx and n(ptx) <= n(capability) else None
 
 
+def asked(stack, name):
+    """What was asked for by a key of the request."""
+    return stack["inputs"]["request"].get(name)
+
+
+def compiler(stack):
+    """The g++ that compiles: what the request declares, else the distribution's."""
+    return asked(stack, "gcc") or DISTROS[stack["os"]["id"], stack["os"]["version"]]["gcc"]
+
+
 def check(stack, kernels=()):
+    kernels = [*kernels, *filter(None, [asked(stack, "kernel")])]
     return [
         *check_host(stack),
         *(text for kernel in kernels for text in check_kernel(stack["driver"], kernel)),
@@ -172,20 +183,25 @@ def forward(stack, row):
     return eligible and int(stack["driver"]["branch"]) in row["forward_compat_branches"]
 
 
+def check_toolkit(stack, cuda, driver):
+    wrong, os, row = [], DISTROS[stack["os"]["id"], stack["os"]["version"]], CUDA[mm(cuda["version"])]
+    if os["cuda_first"] and n(row["version"]) < n(os["cuda_first"]):
+        wrong.append("toolkit older than the repository")
+    if os["cuda_last"] and n(row["version"]) > n(os["cuda_last"]):
+        wrong.append("toolkit newer than the repository")
+    if asked(stack, "gcc") and n(asked(stack, "gcc"))[0] > int(row["gcc_max"]):
+        wrong.append("nvcc does not take the declared compiler")
+    if driver and n(driver["version"]) < n(floor(cuda["version"])) and not forward(stack, row):
+        wrong.append("driver below the toolkit's floor")
+    for gpu in stack["gpus"]:
+        if n(gpu["compute_capability"]) < n(row["min_cc"]):
+            wrong.append("toolkit dropped this GPU")
+    return wrong
+
+
 def check_libraries(stack):
-    wrong, cuda, driver = [], stack["cuda"], stack["driver"]
-    os = DISTROS[stack["os"]["id"], stack["os"]["version"]]
-    if cuda:
-        row = CUDA[mm(cuda["version"])]
-        if os["cuda_first"] and n(row["version"]) < n(os["cuda_first"]):
-            wrong.append("toolkit older than the repository")
-        if os["cuda_last"] and n(row["version"]) > n(os["cuda_last"]):
-            wrong.append("toolkit newer than the repository")
-        if driver and n(driver["version"]) < n(floor(cuda["version"])) and not forward(stack, row):
-            wrong.append("driver below the toolkit's floor")
-        for gpu in stack["gpus"]:
-            if n(gpu["compute_capability"]) < n(row["min_cc"]):
-                wrong.append("toolkit dropped this GPU")
+    cuda = stack["cuda"]
+    wrong = check_toolkit(stack, cuda, stack["driver"]) if cuda else []
     if stack["cudnn"]:
         row = CUDNN[stack["cudnn"]["version"], stack["cudnn"]["cuda"]]
         if not cuda or row["cuda"].split(".")[0] != cuda["version"].split(".")[0]:
@@ -386,7 +402,7 @@ def check_standard(stack, environment, row, gcc):
 def check_horovod(stack, environment):
     frameworks, wrong = environment["frameworks"], []
     row = HOROVOD[frameworks["horovod"]]
-    gcc = DISTROS[stack["os"]["id"], stack["os"]["version"]]["gcc"]
+    gcc = compiler(stack)
     if "pytorch" in frameworks:
         wrong += check_standard(stack, environment, row, gcc)
     if n(environment["python"]) >= n(row["python_below"]):

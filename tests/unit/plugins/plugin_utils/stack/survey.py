@@ -32,7 +32,7 @@ OSES = [f"{row['id']} {row['version']}" for row in TABLES.rows("distros")]
 MODELS = [row["model"] for row in TABLES.rows("gpus")]
 KERNELS = [(), (), (), ("6.8.0-84-generic",), ("5.14.0-687.12.1.el9_8.x86_64",), ("6.1.0-18-amd64", "6.1.0-17-amd64")]
 INTERPRETERS = [None, None, None, "distribution", "standalone", "/usr/bin/python3.10"]
-FACTS = {"gpus", "os", "arch", "ansible_core", "kernels"}
+FACTS = {"gpus", "os", "arch", "ansible_core", "kernels", "kernel", "gcc"}
 
 
 def _published():
@@ -51,6 +51,8 @@ def _published():
         "python": sorted(pythons),
         "kernel_modules": ["open", "proprietary"],
         "driver_source": ["nvidia", "distribution", "runfile"],
+        "kernel": ["6.8", "6.8.0-84-generic", "5.14.0-687.12.1.el9_8.x86_64", "6.17.0-5-generic"],
+        "gcc": ["9", "11", "13", "14"],
     } | {name: judge.published() for name, judge in judges().items()}
 
 

@@ -88,15 +88,15 @@ def test_horovod_needs_what_it_is_compiled_with(name):
         ("12.4", "13", None),
         ("12.4", "14", "nvcc of CUDA 12.4 takes g++ up to 13"),
         ("12.8", "14", None),
-        ("11.8", None, None),
+        ("11.8", "11", None),
     ],
 )
 def test_nvcc_has_to_take_the_compiler_that_horovod_is_compiled_with(release, gcc, reason):
     check, cuda = RULES["horovod-cuda-compiler"].check, TABLES.find("cuda", version=release)
-    toolkit, os = Candidate("cuda", f"{release}.0", row=cuda), Candidate("os", "any 1", row={"gcc": gcc})
-    said = check(CONTEXT, toolkit, os)
+    toolkit, compiler = Candidate("cuda", f"{release}.0", row=cuda), Candidate("compiler", gcc, "any 1")
+    said = check(CONTEXT, toolkit, compiler)
     assert said is None if reason is None else reason in said
-    assert check(Context(TABLES, accelerator="cpu"), toolkit, os) is None
+    assert check(Context(TABLES, accelerator="cpu"), toolkit, compiler) is None
 
 
 def horovod(target):
@@ -118,7 +118,7 @@ def test_horovod_is_compiled_for_what_pytorch_computes_on(target, build, reason)
 
 FORMS = {component.name: component.form for component in COMPONENTS} | {
     "gpus": facts.GpuModel, "os": facts.System, "arch": facts.Machine, "ansible_core": facts.AnsibleCore,
-    "kernels": facts.Kernel,
+    "kernels": facts.Kernel, "compiler": facts.Compiler,
 }  # fmt: skip
 
 
