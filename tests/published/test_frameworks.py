@@ -5,7 +5,7 @@
 
 import pytest
 
-from tools.tables import cupy, document, index, jax, tensorflow, torch
+from tools.tables import cupy, document, extensions, index, jax, tensorflow, torch
 from tools.tables.__main__ import TABLE, TABLES, pythons
 
 
@@ -44,3 +44,10 @@ def test_every_stable_release_of_pytorch_has_a_row():
     except index.NoAnswer as problem:
         pytest.skip(f"the package index does not answer: {problem}")
     assert torch.missing(rows, published) == [], "run: make tables"
+
+
+@pytest.mark.parametrize("package", extensions.PACKAGES, ids=lambda package: package.name)
+def test_every_release_of_what_stands_on_pytorch_has_a_row(package):
+    rows = document.read(TABLES / f"{package.table}.yml")["rows"]
+    asked = published(package.name, document.read(TABLE)["rows"])
+    assert extensions.missing(rows, asked, package) == [], "run: make tables"

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from packaging.version import Version
 
-from . import cupy, document, index, jax, tensorflow, torch
+from . import cupy, document, extensions, index, jax, tensorflow, torch
 from .releases import Release, pinned, wheels
 
 TABLES = Path(__file__).resolve().parents[2] / "data" / "stack"
@@ -142,7 +142,35 @@ def jax_lines(side: Executor, today: str) -> list[str]:
     return [f"JAX {line}" for line in said]
 
 
-WRITERS = {"torch": pytorch_lines, "tensorflow": tensorflow_lines, "cupy": cupy_lines, "jax": jax_lines}
+def read_extension(version: str, name: str, published: Mapping[str, list[str]]) -> extensions.Found:
+    """Return what the index has of a release of a framework that stands on PyTorch."""
+    pythons = published[version]
+    wheels, day = extensions.files(index.lock(name, version, pythons[-1]))
+    asked = next((one for one in reversed(pythons) if any(extensions.takes(wheel, one) for wheel in wheels)), None)
+    requires = index.requirements(name, version, asked, extensions.pip_platform(wheels)) if asked else []
+    return extensions.Found(version, pythons, wheels, day, tuple(requires))
+
+
+def extension_lines(package: extensions.Package, side: Executor, today: str) -> list[str]:
+    """Bring the table of a framework that stands on PyTorch up to date; return what changed."""
+    path = TABLES / f"{package.table}.yml"
+    table = document.read(path)
+    published = index.wheel_pythons(package.name, pythons(document.read(TABLE)["rows"]))
+    asked = extensions.missing(table["rows"], published, package)
+    reader = partial(read_extension, name=package.name, published=published)
+    found = dict(zip(asked, side.map(reader, asked), strict=True))
+    said = extensions.update(table["rows"], published, found.__getitem__, package, today)
+    document.write(path, table)
+    return [f"{package.title} {line}" for line in said]
+
+
+WRITERS = {
+    "torch": pytorch_lines,
+    "tensorflow": tensorflow_lines,
+    "cupy": cupy_lines,
+    "jax": jax_lines,
+    **{package.table: partial(extension_lines, package) for package in extensions.PACKAGES},
+}
 
 
 def main(*names: str) -> int:

@@ -112,6 +112,7 @@ SENTENCES = {
     "unknown_request_key": "The request has no key '{subject}'; did you mean {nearest}?",
     "wrong_kernel": "kernel is '{subject}'; write a release as uname -r prints it, such as 6.8.0-84-generic, or how it begins, such as 6.8.",
     "wrong_compiler": "gcc is '{subject}'; write the version of the host's g++ in digits, such as '12'.",
+    "no_gpu": "{subject} computes on GPUs only, and the host has none; leave {subject} out, or set gpu_stack_host if it has.",
     "needs_framework": "The request has {subject} without {others}, which it is made for; ask for one, or leave {subject} out.",
     "unknown_profile": "There is no profile '{subject}'; the nearest ones are {nearest}.",
     "unknown_architecture": "Architecture '{subject}' is not supported; choose x86_64 or aarch64.",

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from .components import ALONE, DEFAULT, FRAMEWORKS, component
+from .components import DEFAULT, FRAMEWORKS, component, is_brought
 from .interpreters import INTERPRETER
 from .judge import Session
 from .model import Problem
@@ -37,7 +37,7 @@ def keep(problem: Problem, parts: Iterable[Part]) -> Problem:
     parts = set(parts)
     names = {name for name, _value in parts}
     wishes = {name: wish for name, wish in problem.wishes.items() if name in names}
-    unasked = DEFAULT not in problem.wishes and set(ALONE).isdisjoint(problem.wishes)
+    unasked = DEFAULT not in problem.wishes and not is_brought(problem.wishes)
     default = unasked or bool(OF_THE_DEFAULT & set(wishes))
     frameworks = tuple(name for name in problem.frameworks if name in wishes or (default and name == DEFAULT))
     return replace(

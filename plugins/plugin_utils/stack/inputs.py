@@ -69,6 +69,7 @@ def make_problem(tables: Tables, question: Mapping[str, Any]) -> Problem:
         suites=tuple(question["suites"]) if question.get("suites") else None,
         fabric=frozenset() if owner else fabric_services(tables, gpus, question.get("nvswitches")),
         owner=owner,
+        own_compiler="gcc" not in wishes,
         kernels=tuple(release for release in question.get("kernels") or () if is_limited(tables, release)),
     )
     _check_known(tables, problem)

@@ -82,8 +82,9 @@ class Owner(NamedTuple):
 class Problem:
     """Facts of a host and the wishes of its user; explain.py takes parts of both away.
 
-    Five things are decided once from the whole question, so that taking a fact away while looking for the smallest
-    conflict leaves the rest of the question as it was: accelerator, has_driver, forward_compat (whether every GPU may
+    Six things are decided once from the whole question, so that taking a fact away while looking for the smallest
+    conflict leaves the rest of the question as it was: accelerator, has_driver, own_compiler (whether what is compiled is
+    compiled by the distribution's g++), forward_compat (whether every GPU may
     run the cuda-compat package), permitted_build (the build of
     PyTorch that is asked for: it may be one that would not be taken unasked, such as the CPU's on a host with GPUs) and
     fabric (the services that GPUs behind NVSwitches need); owner is a fact that nobody would take away. wheels: the
@@ -107,6 +108,7 @@ class Problem:
     fabric: frozenset[Service] = frozenset()
     owner: Owner | None = None
     bare_environment: bool = False
+    own_compiler: bool = True
     kernels: tuple[str, ...] = ()  # that the module is built for, as far as some driver does not build on them
 
     def wish(self, name: str) -> str:
@@ -155,6 +157,6 @@ class Problem:
         """The g++ that the host compiles with: what is declared, else the distribution's, which its variant names."""
         if "gcc" in self.wishes:
             return Candidate("compiler", major(self.wishes["gcc"]))
-        if self.os is None or self.os["gcc"] is None:
+        if not self.own_compiler or self.os is None or self.os["gcc"] is None:
             return None
         return Candidate("compiler", self.os["gcc"], f"{self.os['id']} {self.os['version']}")

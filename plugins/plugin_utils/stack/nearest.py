@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from .components import ALONE, DEFAULT, FRAMEWORKS, component, homeless, key_of, permitted_build
+from .components import ALONE, DEFAULT, FRAMEWORKS, component, homeless, is_brought, key_of, permitted_build
 from .judge import Session
 from .model import AnyCandidate, Problem, Solution
 from .search import Wanted, solve
@@ -55,6 +55,9 @@ def _loosened(problem: Problem, names: Sequence[str], left_out: Sequence[str]) -
     if "environments" in names:
         left = replace(left, environments="split")
     frameworks = tuple(name for name in problem.frameworks if name not in left_out)
+    alone = tuple(name for name in frameworks if name != DEFAULT)
+    if is_brought(problem.wishes) and not homeless(alone):
+        frameworks = alone
     if problem.frameworks and not frameworks and DEFAULT not in left_out:
         yield replace(left, frameworks=(DEFAULT,))  # what is planned where nothing else is asked for
     if not homeless(frameworks):

@@ -11,7 +11,7 @@ from itertools import combinations
 
 from .answer import Suggestion
 from .blame import Part
-from .components import COMPONENTS, DEFAULT, FRAMEWORKS, OPTIONAL, key_of
+from .components import COMPONENTS, DEFAULT, FRAMEWORKS, OPTIONAL, is_brought, key_of
 from .components.driver.owner import VENDOR
 from .interpreters import INTERPRETER
 from .judge import Session
@@ -59,8 +59,8 @@ def _sizes(most: int) -> Iterator[tuple[int, int]]:
 def _can_work(session: Session, problem: Problem) -> bool:
     """Return whether anything works on this host when all that can be given up is."""
     gone = {name for name, _gone in _loose(problem)}
-    asked = set(problem.wishes)
-    kept = tuple(name for name in problem.frameworks if name not in asked and not (name == DEFAULT and name in gone))
+    asked = {*problem.wishes, *([DEFAULT] if DEFAULT in gone or is_brought(problem.wishes) else [])}
+    kept = tuple(name for name in problem.frameworks if name not in asked)
     return solve(session, replace(problem.without_wishes(*gone), environments="split", frameworks=kept)) is not None
 
 

@@ -20,8 +20,11 @@ from .nccl import NCCL
 from .python import PYTHON
 from .pytorch import PYTORCH
 from .tensorflow import TENSORFLOW
+from .vllm import VLLM
 
-COMPONENTS: tuple[Component, ...] = (DRIVER, HOROVOD, TENSORFLOW, PYTORCH, CUPY, JAX, PYTHON, CUDA, CUDNN, NCCL)
+COMPONENTS: tuple[Component, ...] = (
+    DRIVER, HOROVOD, TENSORFLOW, PYTORCH, VLLM, CUPY, JAX, PYTHON, CUDA, CUDNN, NCCL,
+)  # fmt: skip
 _BY_NAME = {component.name: component for component in COMPONENTS}
 _BY_WISH = {key.name: (component, key) for component in COMPONENTS for key in component.keys}
 # The same, in the order they are told to people.
@@ -51,6 +54,11 @@ def homeless(frameworks: Iterable[str]) -> list[str]:
     return [
         name for name in FRAMEWORKS if name in planned and not planned.intersection(component(name).beside or planned)
     ]
+
+
+def is_brought(wishes: Iterable[str]) -> bool:
+    """Return whether these wishes have the default framework planned only where another one lives beside it."""
+    return set(component(DEFAULT).reads).isdisjoint(wishes) and not set(ALONE).isdisjoint(wishes)
 
 
 def permitted_build(wishes: Mapping[str, str]) -> str | None:

@@ -64,16 +64,21 @@ LOOSE = {
 }  # fmt: skip
 
 
+GPUS_ONLY = {name for name, judge in judges().items() if judge.GPUS_ONLY}
+
+
 def questions(count, seed=SEED):
     """Yield questions; half of the versions are exact ones of the tables, the others ranges and prefixes."""
     draw, published = random.Random(seed), _published()
     for _number in range(count):
+        gpus = draw.choices(MODELS, k=draw.choice([0, 1, 1, 1, 2])) * draw.choice([1, 4, 8])
         names = draw.sample(sorted(published), draw.randint(0, 5))
+        names = [name for name in names if gpus or name not in GPUS_ONLY]
         pools = {name: LOOSE[name] if name in LOOSE and draw.random() < 0.5 else published[name] for name in names}
         yield {
             "os": draw.choice(OSES),
             "arch": draw.choice(["x86_64", "x86_64", "aarch64"]),
-            "gpus": draw.choices(MODELS, k=draw.choice([0, 1, 1, 1, 2])) * draw.choice([1, 4, 8]),
+            "gpus": gpus,
             "environments": draw.choice(["one", "split"]),
             "interpreter": draw.choice(INTERPRETERS),
             "kernels": draw.choice(KERNELS),
@@ -127,7 +132,7 @@ def _joint(question, answer):
             yield "hardware forbids, and nothing says which would do"
         return
     yield "suggestion"
-    if not any(found["changes"].values()):
+    if not any(found["changes"].values()) and not all(_forbidden(question, name) for name in found["changes"]):
         yield "suggestion only drops"
     request = {name: value for name, value in found["request"].items() if name != "environments"}
     again = {
@@ -138,6 +143,13 @@ def _joint(question, answer):
     again["interpreter"] = found["changes"].get("python_env_python", question["interpreter"])
     if not resolves(again):
         yield "suggestion does not resolve"
+
+
+def _forbidden(question, name):
+    """Return whether the host has nothing of a component, whatever else is asked for: then it can only be given up."""
+    declared = {key: value for key, value in question["request"].items() if key in FACTS}
+    named = name in question["request"]
+    return named and not resolve({**question, "request": {**declared, name: "latest"}})["stack"]
 
 
 def _single(question, answer):

@@ -93,6 +93,7 @@ def old_glibc(subjects):
     row["glibc"] = "2.12"
 
 
+GPUS_ONLY = False
 FUTURES = {"jax-glibc": (old_glibc, {"request": {"jax": "latest"}})}
 
 

@@ -1,0 +1,139 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Rows of frameworks that stand on PyTorch, each one package: its wheels, and the PyTorch that it requires."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import unquote
+
+import tomllib
+from packaging.requirements import Requirement
+from packaging.utils import parse_wheel_filename
+from packaging.version import Version
+
+from .document import styled
+from .releases import ARCHITECTURES, LINUX, glibc
+
+
+@dataclass(frozen=True)
+class Package:
+    """A framework: its package, its table, the oldest release that gets a row, and the source that rows name.
+
+    title: what it is called
+    """
+
+    name: str
+    table: str
+    title: str
+    first: str
+    source: str
+
+
+PACKAGES = (Package("vllm", "vllm", "vLLM", "0.9.0", "V2"),)
+
+
+@dataclass(frozen=True)
+class Found:
+    """What the index has of a release: the names of its wheels, the day of its first file, and what it requires."""
+
+    version: str
+    pythons: list[str]
+    wheels: tuple[str, ...]
+    released: str
+    requires: tuple[str, ...]
+
+
+def files(lock: str) -> tuple[tuple[str, ...], str]:
+    """Return the names of the wheels for Linux that a pylock.toml names, and the day of the first file."""
+    package = tomllib.loads(lock)["packages"][0]
+    found = [*package.get("wheels", ()), *([package["sdist"]] if "sdist" in package else [])]
+    names = (unquote(one["url"].rpartition("/")[2]) for one in package.get("wheels", ()))
+    day = min(one["upload-time"].date() for one in found).isoformat()
+    return tuple(name for name in names if _platforms(name)), day
+
+
+def _platforms(name: str) -> list[tuple[str | None, str]]:
+    """Return (platform tag, architecture) for which a wheel is: (None, each) of one that has no compiled code."""
+    found: list[tuple[str | None, str]] = []
+    for tag in parse_wheel_filename(name)[3]:
+        linux = LINUX.fullmatch(tag.platform)
+        if linux:
+            found.append((linux[1], linux[2]))
+        if tag.platform == "any":
+            found += [(None, arch) for arch in ARCHITECTURES]
+    return found
+
+
+def takes(name: str, python: str) -> bool:
+    """Return whether a wheel is for a Python: built for it, for the stable interface of an older one, or for any."""
+    for tag in parse_wheel_filename(name)[3]:
+        built = re.fullmatch(r"cp3(\d+)", tag.interpreter)
+        if tag.interpreter == "py3" or (built and tag.abi == tag.interpreter and f"3.{built[1]}" == python):
+            return True
+        if built and tag.abi == "abi3" and Version(f"3.{built[1]}") <= Version(python):
+            return True
+    return False
+
+
+def pip_platform(wheels: Iterable[str]) -> str | None:
+    """Return the platform to ask pip with; None where any machine's wheel is the same."""
+    for name in wheels:
+        for tag in sorted(tag.platform for tag in parse_wheel_filename(name)[3]):
+            if tag.endswith("x86_64") and LINUX.fullmatch(tag):
+                return tag
+    return None
+
+
+def missing(rows: Iterable[Mapping], published: Iterable[str], package: Package) -> list[str]:
+    """Return the published releases that could have a row and have none, oldest first."""
+    known = {row["version"] for row in rows}
+    return sorted((one for one in set(published) - known if Version(one) >= Version(package.first)), key=Version)
+
+
+def update(
+    rows: list, published: Iterable[str], read: Callable[[str], Found], package: Package, today: str
+) -> list[str]:
+    """Write rows of the releases that there is none of; return a line for each."""
+    said = []
+    for version in missing(rows, published, package):
+        made = new_row(read(version), package, today)
+        if made:
+            rows.append(styled(made))
+        said.append(f"{version}: {'new' if made else 'no row, as it has no wheels for Linux, or names no PyTorch'}")
+    rows.sort(key=lambda row: Version(row["version"]))
+    return said
+
+
+def new_row(found: Found, package: Package, today: str) -> dict[str, Any] | None:
+    """Return the row of a release; None where it has no wheels or does not say which PyTorch it takes."""
+    pythons = [one for one in found.pythons if any(takes(name, one) for name in found.wheels)]
+    places = {arch: tag for name in found.wheels for tag, arch in _platforms(name)}
+    torch = required(found.requires, "torch", pythons[-1]) if pythons else None
+    if "x86_64" not in places or torch is None:
+        return None
+    tag = places["x86_64"]
+    return {
+        "version": found.version,
+        "released": found.released,
+        "python": pythons,
+        **({"glibc": glibc(tag)} if tag else {}),
+        "arch": [arch for arch in ARCHITECTURES if arch in places],
+        "torch": torch,
+        "read": today,
+        "sources": [package.source],
+    }
+
+
+def required(requires: Iterable[str], name: str, python: str) -> str | None:
+    """Return the range that a package requires of another on Linux for x86_64, the lower end first; None where it does not."""
+    here = {"platform_system": "Linux", "sys_platform": "linux", "platform_machine": "x86_64", "extra": ""}
+    here |= {"python_version": python, "python_full_version": f"{python}.0"}
+    for one in map(Requirement, requires):
+        if one.name == name and (one.marker is None or one.marker.evaluate(here)):
+            return ",".join(sorted(str(one.specifier).split(","), reverse=True)) or ">=0"
+    return None
