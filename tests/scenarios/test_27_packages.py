@@ -12,7 +12,7 @@ import re
 
 import pytest
 import yaml
-from cluster import KEEP, Cluster
+from cluster import CHECKOUT, KEEP, Cluster
 
 from tests.lab import podman, traffic, wheels
 from tests.support.wheel import wheel
@@ -105,6 +105,17 @@ def test_verify_imports_and_compares_all_of_them(installed):
         ("main_mpi4py", "main_mpi"), "passed"
     )
     assert "Open MPI" in checks["main_mpi"]["measured"]
+
+
+def test_ranks_sum_with_the_mpi_of_the_node(installed):
+    """The example, started as a training user starts it."""
+    script = base64.b64encode((CHECKOUT / "examples" / "mpi_allreduce.py").read_bytes()).decode()
+    installed.on(installed.host, "apt-get -qq -y install openmpi-bin")
+    installed.on(installed.host, f"echo {script} | base64 -d > /home/trainer/mpi_allreduce.py")
+    started = f"mpirun --oversubscribe -np 2 {PYTHON} mpi_allreduce.py --megabytes 0.001 1"
+    said = installed.on(installed.host, f"runuser -l trainer -c '{started}'")
+    assert re.search(r"^2 ranks on 1 node \(\S+\) with Open MPI 4", said, re.M), said
+    assert re.findall(r"^ +(\d+) bytes +\S+ us +\S+ GB/s$", said, re.M) == ["1000", "1000000"], said
 
 
 def test_what_is_asked_for_no_more_goes(installed):
