@@ -1,4 +1,4 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What maintains the collection: generators of its documents and of its derived files."""
+"""Maintain the collection: generate its documents and derived files, and release it."""

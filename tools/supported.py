@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the scenarios of this checkout prove, and whether data/stack/distros.yml claims no more than that."""
+"""List what the scenarios of this checkout prove, and check that data/stack/distros.yml claims no more than that."""
 
 from __future__ import annotations
 

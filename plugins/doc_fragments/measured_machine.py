@@ -7,7 +7,7 @@ from __future__ import annotations
 
 
 class ModuleDocFragment:
-    """Where a module finds the hardware."""
+    """Options that say where a module finds the hardware."""
 
     DOCUMENTATION = r"""
 options:

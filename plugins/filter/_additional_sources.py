@@ -7,7 +7,7 @@ from __future__ import annotations
 
 DOCUMENTATION = """
 name: _additional_sources
-short_description: Tell which apt sources add components to a host's own mirrors
+short_description: List the apt sources that add components to a node's own mirrors
 version_added: 0.1.0
 author: The allreduce.gpu authors (@allreduce)
 description:

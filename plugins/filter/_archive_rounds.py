@@ -7,7 +7,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 name: _archive_rounds
-short_description: Decide from which host each one gets a Python environment
+short_description: Decide from which node each one receives a Python environment
 version_added: 0.1.0
 author: "The allreduce.gpu authors (@allreduce)"
 description:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 name: _benchmark_document
-short_description: Make one document of what the runs of a benchmark left
+short_description: Merge the results of a benchmark's runs into one document
 version_added: 0.1.0
 author:
   - The allreduce.gpu authors (@allreduce)

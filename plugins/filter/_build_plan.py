@@ -7,7 +7,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 name: _build_plan
-short_description: Decide which host compiles each build, and which hosts get the wheel
+short_description: Decide which node compiles each build, and which nodes receive the wheel
 version_added: 0.1.0
 author: "The allreduce.gpu authors (@allreduce)"
 description:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 DOCUMENTATION = """
 name: _cluster_plan
-short_description: The stacks of many hosts, every kind resolved once
+short_description: Resolve the stacks of many nodes, each kind of node once
 version_added: 0.1.0
 author: The allreduce.gpu authors (@allreduce)
 description:

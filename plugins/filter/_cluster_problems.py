@@ -7,7 +7,7 @@ from __future__ import annotations
 
 DOCUMENTATION = """
 name: _cluster_problems
-short_description: What keeps measured nodes from forming a cluster
+short_description: List the problems that keep measured nodes from forming a cluster
 version_added: 0.1.0
 author: The allreduce.gpu authors (@allreduce)
 description:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 name: _conda_environments
-short_description: Name what conda brings into a host's Python environments
+short_description: List the packages that conda installs in a node's Python environments
 version_added: 0.1.0
 author: "The allreduce.gpu authors (@allreduce)"
 description:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 name: _environment_directory
-short_description: Name the directory of a Python environment after what it will hold
+short_description: Derive the directory of a Python environment from its content
 version_added: 0.1.0
 author: "The allreduce.gpu authors (@allreduce)"
 description:

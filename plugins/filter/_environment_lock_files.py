@@ -7,7 +7,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 name: _environment_lock_files
-short_description: Name the locks of a host's Python environments that may answer their requests
+short_description: List the lock files that may match the requests of a node's Python environments
 version_added: 0.1.0
 author: "The allreduce.gpu authors (@allreduce)"
 description:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 name: _environment_locks
-short_description: Compare a host's Python environments with their locks
+short_description: Compare a node's Python environments with their locks
 version_added: 0.1.0
 author: "The allreduce.gpu authors (@allreduce)"
 description:

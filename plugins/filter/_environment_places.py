@@ -7,7 +7,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 name: _environment_places
-short_description: Decide where a host's Python environments are made
+short_description: Choose the directories of a node's Python environments
 version_added: 0.1.0
 author: "The allreduce.gpu authors (@allreduce)"
 description:

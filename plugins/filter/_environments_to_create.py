@@ -7,7 +7,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 name: _environments_to_create
-short_description: Name the Python environments that have to be made
+short_description: List the Python environments that must be created
 version_added: 0.1.0
 author: "The allreduce.gpu authors (@allreduce)"
 description:

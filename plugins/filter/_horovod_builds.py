@@ -7,7 +7,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 name: _horovod_builds
-short_description: Describe a host's builds of Horovod
+short_description: Describe a node's builds of Horovod
 version_added: 0.1.0
 author: "The allreduce.gpu authors (@allreduce)"
 description:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 DOCUMENTATION = """
 name: _hosts_to_measure
-short_description: The hosts whose inventory does not say what they are
+short_description: List the nodes that the inventory does not describe
 version_added: 0.1.0
 author: The allreduce.gpu authors (@allreduce)
 description:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 DOCUMENTATION = """
 name: _imex_nodes
-short_description: Cluster addresses of the nodes in the same part of a rack's NVLink fabric
+short_description: List the cluster addresses of nodes in the same part of a rack's NVLink fabric
 version_added: 0.1.0
 author: The allreduce.gpu authors (@allreduce)
 description:

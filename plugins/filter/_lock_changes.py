@@ -7,7 +7,7 @@ from __future__ import annotations
 
 DOCUMENTATION = """
 name: _lock_changes
-short_description: The differences between a lock and what hosts ask for
+short_description: List the differences between a lock and the requests of nodes
 version_added: 0.1.0
 author: The allreduce.gpu authors (@allreduce)
 description:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 name: _lock_plan
-short_description: Decide which host's lock serves each requested Python environment
+short_description: Choose the node whose lock serves each requested Python environment
 version_added: 0.1.0
 author: "The allreduce.gpu authors (@allreduce)"
 description:

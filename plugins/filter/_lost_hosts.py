@@ -7,7 +7,7 @@ from __future__ import annotations
 
 DOCUMENTATION = """
 name: _lost_hosts
-short_description: The hosts that cannot be reached or on which nothing can be done
+short_description: List the nodes that are unreachable or cannot run modules
 version_added: 0.1.0
 author: The allreduce.gpu authors (@allreduce)
 description:

@@ -5,7 +5,7 @@
 
 DOCUMENTATION = """
 name: _network_rounds
-short_description: Pair nodes in rounds in which each node meets one other
+short_description: Pair nodes so that each meets one other per round
 version_added: 0.1.0
 author: The allreduce.gpu authors (@allreduce)
 description:

@@ -5,7 +5,7 @@
 
 DOCUMENTATION = """
 name: _plan_table
-short_description: The plan of many hosts as lines of text
+short_description: Format the plan of many nodes as lines of text
 version_added: 0.1.0
 author: The allreduce.gpu authors (@allreduce)
 description:

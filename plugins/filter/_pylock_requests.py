@@ -7,7 +7,7 @@ from __future__ import annotations
 
 DOCUMENTATION = """
 name: _pylock_requests
-short_description: What uv has to solve for the pylock.toml of every environment of a plan
+short_description: List the requirements that uv solves for each environment's pylock.toml
 version_added: 0.1.0
 author: The allreduce.gpu authors (@allreduce)
 description:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 name: _ssh_key_kind
-short_description: The kind of SSH keys that all nodes of a cluster take
+short_description: Choose the kind of SSH keys that all nodes of a cluster accept
 version_added: 0.1.0
 author: "The allreduce.gpu authors (@allreduce)"
 description:

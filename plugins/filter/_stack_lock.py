@@ -5,7 +5,7 @@
 
 DOCUMENTATION = """
 name: _stack_lock
-short_description: The text of a lock file for a plan
+short_description: Format a plan as the text of a lock file
 version_added: 0.1.0
 author: The allreduce.gpu authors (@allreduce)
 description:

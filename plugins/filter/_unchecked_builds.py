@@ -7,7 +7,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 name: _unchecked_builds
-short_description: Name the interpreters in a list of downloads that have no checksum
+short_description: List the interpreters in a list of downloads that have no checksum
 version_added: 0.1.0
 author: "The allreduce.gpu authors (@allreduce)"
 description:

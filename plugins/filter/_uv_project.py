@@ -7,7 +7,7 @@ from __future__ import annotations
 
 DOCUMENTATION = """
 name: _uv_project
-short_description: The pyproject.toml that uv solves for an environment
+short_description: Write the pyproject.toml that uv solves for an environment
 version_added: 0.1.0
 author: The allreduce.gpu authors (@allreduce)
 description:

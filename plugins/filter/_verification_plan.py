@@ -5,7 +5,7 @@
 
 DOCUMENTATION = """
 name: _verification_plan
-short_description: What has to be tried out on a node to verify its stack
+short_description: Choose the probes that verify a node's stack
 version_added: 0.1.0
 author: The allreduce.gpu authors (@allreduce)
 description:

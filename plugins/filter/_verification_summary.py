@@ -5,7 +5,7 @@
 
 DOCUMENTATION = """
 name: _verification_summary
-short_description: Say in a few lines what a verification found
+short_description: Summarize a verification in a few lines
 version_added: 0.1.0
 author: The allreduce.gpu authors (@allreduce)
 description:

@@ -5,7 +5,7 @@
 
 DOCUMENTATION = """
 name: expected_bus_bandwidth
-short_description: How fast an all-reduce over the GPUs of a node could be
+short_description: Estimate the bus bandwidth of an all-reduce over the GPUs of a node
 version_added: 0.1.0
 author: The allreduce.gpu authors (@allreduce)
 description:

@@ -5,7 +5,7 @@
 
 DOCUMENTATION = """
 name: mpi_hostfile
-short_description: Hostfile for Open MPI
+short_description: Write a hostfile for Open MPI
 version_added: 0.1.0
 author: The allreduce.gpu authors (@allreduce)
 description:

@@ -5,7 +5,7 @@
 
 DOCUMENTATION = """
 name: mpi_rankfile
-short_description: Rankfile for Open MPI
+short_description: Write a rankfile for Open MPI
 version_added: 0.1.0
 author: The allreduce.gpu authors (@allreduce)
 description:

@@ -5,7 +5,7 @@
 
 DOCUMENTATION = """
 name: nccl_environment
-short_description: Environment variables that NCCL needs on a node
+short_description: Choose the environment variables that NCCL needs on a node
 version_added: 0.1.0
 author: The allreduce.gpu authors (@allreduce)
 description:

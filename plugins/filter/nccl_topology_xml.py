@@ -5,7 +5,7 @@
 
 DOCUMENTATION = """
 name: nccl_topology_xml
-short_description: Topology file for NCCL
+short_description: Write a topology file for NCCL
 version_added: 0.1.0
 author: The allreduce.gpu authors (@allreduce)
 description:

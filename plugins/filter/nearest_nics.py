@@ -5,7 +5,7 @@
 
 DOCUMENTATION = """
 name: nearest_nics
-short_description: The network adapters of each GPU, best first
+short_description: Rank the network adapters of each GPU, nearest first
 version_added: 0.1.0
 author: The allreduce.gpu authors (@allreduce)
 description:

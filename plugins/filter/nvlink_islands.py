@@ -5,7 +5,7 @@
 
 DOCUMENTATION = """
 name: nvlink_islands
-short_description: GPUs that should train together
+short_description: Group GPUs that should train together
 version_added: 0.1.0
 author: The allreduce.gpu authors (@allreduce)
 description:

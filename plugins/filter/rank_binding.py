@@ -5,7 +5,7 @@
 
 DOCUMENTATION = """
 name: rank_binding
-short_description: CPUs, NUMA node and network adapter of each local rank
+short_description: Assign CPUs, a NUMA node and a network adapter to each local rank
 version_added: 0.1.0
 author: The allreduce.gpu authors (@allreduce)
 description:

@@ -5,7 +5,7 @@
 
 DOCUMENTATION = """
 name: recorded_node
-short_description: A node from what C(nvidia-smi topo -m) printed there
+short_description: Rebuild a node's facts from the output of C(nvidia-smi topo -m)
 version_added: 0.1.0
 author: The allreduce.gpu authors (@allreduce)
 description:

@@ -5,7 +5,7 @@
 
 DOCUMENTATION = """
 name: sbom
-short_description: Bill of materials of a node
+short_description: Write a bill of materials of a node
 version_added: 0.1.0
 author: The allreduce.gpu authors (@allreduce)
 description:

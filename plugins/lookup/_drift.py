@@ -7,7 +7,7 @@ from __future__ import annotations
 
 DOCUMENTATION = """
 name: _drift
-short_description: Differences between the plan and a node
+short_description: List the differences between the plan and a node
 version_added: 0.1.0
 author: The allreduce.gpu authors (@allreduce)
 description:

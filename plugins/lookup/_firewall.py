@@ -7,7 +7,7 @@ from __future__ import annotations
 
 DOCUMENTATION = """
 name: _firewall
-short_description: What a node's firewall is to let through, from the inventory and the node's facts
+short_description: Derive a node's firewall rules from the inventory and the node's facts
 version_added: 0.1.0
 author: The allreduce.gpu authors (@allreduce)
 description:

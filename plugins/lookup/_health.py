@@ -7,7 +7,7 @@ from __future__ import annotations
 
 DOCUMENTATION = """
 name: _health
-short_description: How a node's health is watched, from its variables
+short_description: Derive the periodic health checks of a node from its variables
 version_added: 0.1.0
 author: The allreduce.gpu authors (@allreduce)
 description:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 DOCUMENTATION = """
 name: _monitoring
-short_description: What a host gets of the monitoring, from its variables and facts
+short_description: Derive a host's monitoring configuration from its variables and facts
 version_added: 0.1.0
 author: The allreduce.gpu authors (@allreduce)
 description:

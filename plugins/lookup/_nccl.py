@@ -7,7 +7,7 @@ from __future__ import annotations
 
 DOCUMENTATION = """
 name: _nccl
-short_description: What a node's NCCL is to be told, from its variables and facts
+short_description: Derive a node's NCCL configuration from its variables and facts
 version_added: 0.1.0
 author: The allreduce.gpu authors (@allreduce)
 description:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 DOCUMENTATION = """
 name: _os_variables
-short_description: Files with the variables of an operating system
+short_description: List the files with the variables of an operating system
 version_added: 0.1.0
 author: The allreduce.gpu authors (@allreduce)
 description:

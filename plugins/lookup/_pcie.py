@@ -7,7 +7,7 @@ from __future__ import annotations
 
 DOCUMENTATION = """
 name: _pcie
-short_description: What of PCIe is changed on a node, from its variables and facts
+short_description: Derive the PCIe settings of a node from its variables and facts
 version_added: 0.1.0
 author: The allreduce.gpu authors (@allreduce)
 description:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 DOCUMENTATION = """
 name: _qos
-short_description: Which shares training gets on a node's interfaces, from the inventory and the node's facts
+short_description: Derive the shares of training on a node's interfaces from the inventory and the node's facts
 version_added: 0.1.0
 author: The allreduce.gpu authors (@allreduce)
 description:

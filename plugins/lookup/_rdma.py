@@ -7,7 +7,7 @@ from __future__ import annotations
 
 DOCUMENTATION = """
 name: _rdma
-short_description: What a node gets from role rdma, from its variables and facts
+short_description: Derive the RDMA configuration of a node from its variables and facts
 version_added: 0.1.0
 author: The allreduce.gpu authors (@allreduce)
 description:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 DOCUMENTATION = """
 name: _scratch
-short_description: What a node's scratch is to be, from its variables
+short_description: Derive the scratch space of a node from its variables
 version_added: 0.1.0
 author: The allreduce.gpu authors (@allreduce)
 description:

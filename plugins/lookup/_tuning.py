@@ -7,7 +7,7 @@ from __future__ import annotations
 
 DOCUMENTATION = """
 name: _tuning
-short_description: What a node is to be tuned to, from its variables and facts
+short_description: Derive the tuning of a node from its variables and facts
 version_added: 0.1.0
 author: The allreduce.gpu authors (@allreduce)
 description:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 DOCUMENTATION = """
 name: node_program
-short_description: Files of a program for a node, out of the collection's own code
+short_description: Collect the files of a node program from the collection's own code
 version_added: 0.1.0
 author: The allreduce.gpu authors (@allreduce)
 description:

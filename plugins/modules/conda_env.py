@@ -9,7 +9,7 @@ __metaclass__ = type
 
 DOCUMENTATION = r"""
 module: conda_env
-short_description: Install exactly the packages of an explicit lock as an environment of conda
+short_description: Create a conda environment with exactly the packages of an explicit lock
 version_added: 0.1.0
 description:
   - Makes an environment of conda of the packages that an explicit lock names by address and SHA-256, and makes it anew where it is

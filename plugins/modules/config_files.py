@@ -9,7 +9,7 @@ __metaclass__ = type
 
 DOCUMENTATION = r"""
 module: config_files
-short_description: Keep several small configuration files as declared, in one step
+short_description: Manage several small configuration files in one step
 version_added: 0.1.0
 description:
   - Writes, corrects and removes a list of files and directories in one execution on the node, where

@@ -6,7 +6,7 @@
 
 DOCUMENTATION = r"""
 module: dkms
-short_description: Build the driver's kernel module for the kernels that must have it
+short_description: Build the driver's kernel module for all kernels that need it
 version_added: 0.1.0
 author:
   - The allreduce.gpu authors (@allreduce)

@@ -9,7 +9,7 @@ __metaclass__ = type
 
 DOCUMENTATION = r"""
 module: download
-short_description: Fetch a file to the node, through its proxy
+short_description: Download a file to the node, through its proxy
 version_added: 0.1.0
 description:
   - Fetches a file to the node where another one, or none, is there, and verifies it before it is put in its place.

@@ -9,7 +9,7 @@ __metaclass__ = type
 
 DOCUMENTATION = r"""
 module: environment_archive
-short_description: Carry a Python environment from one node to another
+short_description: Copy a Python environment from one node to another
 version_added: 0.1.0
 description:
   - Packs an environment below C(/opt/allreduce/envs) on a node that has it, and unpacks it on others in the place of theirs, which

@@ -9,7 +9,7 @@ __metaclass__ = type
 
 DOCUMENTATION = r"""
 module: environment_switch
-short_description: Take a Python environment into use, once it has shown that it works
+short_description: Activate a Python environment after testing it
 version_added: 0.1.0
 description:
   - Compares an environment below C(/opt/allreduce/envs), a directory C(.NAME-DIGEST), with its lock, imports modules in it, and then lets

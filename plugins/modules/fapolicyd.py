@@ -9,7 +9,7 @@ __metaclass__ = type
 
 DOCUMENTATION = r"""
 module: fapolicyd
-short_description: Let fapolicyd allow what the collection installs
+short_description: Allow the collection's programs in fapolicyd
 version_added: 0.1.0
 description:
   - Keeps C(/etc/fapolicyd/rules.d/38-allreduce.rules) and loads the rules with C(fagenrules --load), also where the file is in place

@@ -9,7 +9,7 @@ __metaclass__ = type
 
 DOCUMENTATION = r"""
 module: firewall
-short_description: Bring a node's firewall to its rules, and put back what was there before
+short_description: Reconcile a node's firewall with its rules, and restore the previous state
 version_added: 0.1.0
 description:
   - Writes the files of the rules, brings them into use, and records in C(/var/lib/allreduce/firewall.json) what was there

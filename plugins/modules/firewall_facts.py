@@ -9,7 +9,7 @@ __metaclass__ = type
 
 DOCUMENTATION = r"""
 module: firewall_facts
-short_description: Measure what a node's firewall lets through
+short_description: Measure which connections a node's firewall accepts
 version_added: 0.1.0
 description:
   - Returns whose the node's rules are, what of ours is loaded, chains of others that refuse by default, interfaces with their

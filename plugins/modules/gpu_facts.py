@@ -9,7 +9,7 @@ __metaclass__ = type
 
 DOCUMENTATION = r"""
 module: gpu_facts
-short_description: Measure the GPUs of a node, their links, NICs and topology
+short_description: Measure the GPUs of a node, their links, adapters and topology
 version_added: 0.1.0
 description:
   - Reads PCI devices from sysfs and the driver's state from procfs first, and NVML second, and reports where they differ.

@@ -8,7 +8,7 @@ __metaclass__ = type
 
 DOCUMENTATION = r"""
 module: gpu_health
-short_description: Judge the health of a node's GPUs and the coherence of their driver
+short_description: Check the health of a node's GPUs and the consistency of their driver
 version_added: 0.1.0
 description:
   - Measures the node as M(allreduce.gpu.gpu_facts) does, reads error counters, the kernel log and the state of the machine around the

@@ -8,7 +8,7 @@ __metaclass__ = type
 
 DOCUMENTATION = r"""
 module: node_probe
-short_description: Try out the driver, the frameworks and the way to the other nodes
+short_description: Smoke-test the driver, the frameworks and SSH to the other nodes
 version_added: 0.1.0
 description:
   - Runs what only shows by running, C(nvidia-smi), imports of frameworks in their environments, name resolution and SSH

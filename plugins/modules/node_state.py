@@ -9,7 +9,7 @@ __metaclass__ = type
 
 DOCUMENTATION = r"""
 module: node_state
-short_description: Measure what the GPU stack of a node really consists of
+short_description: Gather the installed GPU stack of a node
 version_added: 0.1.0
 description:
   - Reads kernels, packages, DKMS modules, driver, SELinux, fapolicyd, services, disk space and Python environments of a node.

@@ -9,7 +9,7 @@ __metaclass__ = type
 
 DOCUMENTATION = r"""
 module: package_hold
-short_description: Hold packages where they are, in everything that would move them
+short_description: Hold packages at their versions in every tool that could upgrade them
 version_added: 0.1.0
 description:
   - One declaration for what otherwise is dpkg's selections (C(apt-mark hold)), apt preferences, the blacklist of

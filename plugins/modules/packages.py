@@ -6,7 +6,7 @@
 
 DOCUMENTATION = r"""
 module: packages
-short_description: Bring packages to their planned versions and hold them there
+short_description: Install packages in their planned versions and hold them
 version_added: 0.1.0
 author:
   - The allreduce.gpu authors (@allreduce)

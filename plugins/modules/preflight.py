@@ -10,7 +10,7 @@ __metaclass__ = type
 
 DOCUMENTATION = r"""
 module: preflight
-short_description: Refuse input that cannot be meant, before a host is contacted
+short_description: Refuse invalid input before a node is contacted
 version_added: 0.1.0
 author: "The allreduce.gpu authors (@allreduce)"
 description:

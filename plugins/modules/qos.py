@@ -9,7 +9,7 @@ __metaclass__ = type
 
 DOCUMENTATION = r"""
 module: qos
-short_description: Shape a node's interfaces in classes, and put back what was there before
+short_description: Shape the traffic of a node's interfaces, and restore the previous state
 version_added: 0.1.0
 description:
   - Loads a table of nftables that chooses the class of a packet, gives interfaces their HTB classes, and writes what does so

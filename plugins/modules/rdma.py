@@ -9,7 +9,7 @@ __metaclass__ = type
 
 DOCUMENTATION = r"""
 module: rdma
-short_description: Set the ports of RDMA adapters up, and put back what was there before
+short_description: Configure the ports of RDMA adapters, and restore the previous state
 version_added: 0.1.0
 description:
   - Brings files, kernel modules, values below C(/sys) and data centre bridging of ports to what is declared, in one step.

@@ -9,7 +9,7 @@ __metaclass__ = type
 
 DOCUMENTATION = r"""
 module: rdma_facts
-short_description: Measure RDMA adapters and whether they reach the memory of GPUs
+short_description: Measure RDMA adapters and whether they can reach GPU memory
 version_added: 0.1.0
 description:
   - Reads host channel adapters, IP over InfiniBand and data centre bridging of a node, and what GPUDirect RDMA depends on.

@@ -7,7 +7,7 @@
 DOCUMENTATION = r"""
 ---
 module: resolve_stack
-short_description: One consistent set of GPU software versions, or the reason why there is none
+short_description: Resolve one consistent set of GPU software versions, or explain why there is none
 version_added: 0.1.0
 author: "The allreduce.gpu authors (@allreduce)"
 description:

@@ -9,7 +9,7 @@ __metaclass__ = type
 
 DOCUMENTATION = r"""
 module: scratch
-short_description: Make a cache for training data of blank disks, or take it down
+short_description: Create a cache for training data on blank disks, or remove it
 version_added: 0.1.0
 description:
   - Takes whole blank disks, makes an XFS of one or of a RAID0 of several, and mounts it by UUID.

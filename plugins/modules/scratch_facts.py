@@ -9,7 +9,7 @@ __metaclass__ = type
 
 DOCUMENTATION = r"""
 module: scratch_facts
-short_description: Measure disks and the cache for training data that is made of them
+short_description: Measure disks and the cache for training data on them
 version_added: 0.1.0
 description:
   - Tells of every whole disk what was seen on it that speaks against taking it, and of the scratch what there is.

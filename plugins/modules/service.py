@@ -6,7 +6,7 @@
 
 DOCUMENTATION = r"""
 module: service
-short_description: Bring a service that node_state measures to its state
+short_description: Ensure the state of a service that node_state measures
 version_added: 0.1.0
 author:
   - The allreduce.gpu authors (@allreduce)

@@ -9,7 +9,7 @@ __metaclass__ = type
 
 DOCUMENTATION = r"""
 module: ssh_keys
-short_description: Keep a user's SSH key pair, and rotate it
+short_description: Manage a user's SSH key pair, and rotate it
 version_added: 0.1.0
 description:
   - Makes the key pair of a user where there is none, and on request a next pair that takes the place of the first.

@@ -6,7 +6,7 @@
 
 DOCUMENTATION = r"""
 module: torchrun
-short_description: Run a training script on several nodes at once through torchrun, mpirun or horovodrun
+short_description: Run a training script on several nodes through torchrun, mpirun or horovodrun
 version_added: 0.1.0
 author:
   - The allreduce.gpu authors (@allreduce)

@@ -6,7 +6,7 @@
 
 DOCUMENTATION = r"""
 module: training_unit
-short_description: One node's part of a training run, as a systemd unit with a lease
+short_description: Run one node's part of a training run as a systemd unit with a lease
 version_added: 0.1.0
 author:
   - The allreduce.gpu authors (@allreduce)

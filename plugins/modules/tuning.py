@@ -9,7 +9,7 @@ __metaclass__ = type
 
 DOCUMENTATION = r"""
 module: tuning
-short_description: Tune a node's kernel, and put back what was there before
+short_description: Tune a node's kernel, and restore the previous state
 version_added: 0.1.0
 description:
   - Brings files, values below C(/proc) and C(/sys), the kernel's arguments and tuned's profile to what is declared, in one step.

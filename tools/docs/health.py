@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is judged of a GPU node and what to do about each fault, as Markdown tables, for docs/health.md."""
+"""Format the checks of a GPU node and the remedy of each fault as Markdown tables, for docs/health.md."""
 
 from __future__ import annotations
 

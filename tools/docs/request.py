@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What can be wished for, from the components: role stack's options, the module's documentation, the example in docs/stack.md."""
+"""List what can be requested, from the components: role stack's options, the module's documentation, the example in docs/stack.md."""
 
 from __future__ import annotations
 

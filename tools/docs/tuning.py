@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What role tuning sets and refuses, as Markdown tables, for docs/tuning.md."""
+"""Format what role tuning sets and refuses as Markdown tables, for docs/tuning.md."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What `make gpu` needs before it begins: an environment with PyTorch, and a GPU that it sees."""
+"""Check the preconditions of `make gpu`: an environment with PyTorch, and a GPU that it sees."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ print(json.dumps(found))
 
 @dataclass(frozen=True)
 class Seen:
-    """What the environment's interpreter answered."""
+    """The answer of the environment's interpreter."""
 
     torch: str | None = None
     cuda: str | None = None  # None: a build for processors

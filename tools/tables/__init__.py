@@ -1,4 +1,4 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What keeps the compatibility tables current: package indexes are read, rows are written, hand-verified columns stay."""
+"""Keep the compatibility tables current: read package indexes, write rows, keep hand-verified columns."""

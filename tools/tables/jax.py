@@ -27,7 +27,7 @@ LIBRARIES = {"cuda": "cuda-runtime", "cudnn": "cudnn", "nccl": "nccl", "nvcc": "
 
 @dataclass(frozen=True)
 class Found:
-    """What the index has of a release: what jax requires, its library, and its plugins by CUDA major."""
+    """A release in the index: jax's requirements, its library, and its plugins by CUDA major."""
 
     version: str
     pythons: list[str]

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the metadata of a release says: its wheels for Linux and the CUDA libraries that it pins."""
+"""Read the metadata of a release: its wheels for Linux and the CUDA libraries that it pins."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What several modules do through their AnsibleModule: read the output of programs, replace files."""
+"""Share what several modules do through their AnsibleModule: read the output of programs, replace files."""
 
 from __future__ import absolute_import, division, print_function
 

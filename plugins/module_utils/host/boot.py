@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which kernel the next boot takes, as GRUB decides: its configuration, its environment and its entries."""
+"""Find the kernel of the next boot, as GRUB decides: its configuration, its environment and its entries."""
 
 from __future__ import absolute_import, division, print_function
 

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Who else is in charge of a node's driver: the vendor of its image, or the host whose kernel it runs on."""
+"""Find other owners of a node's driver: the vendor of its image, or the host whose kernel it runs on."""
 
 from __future__ import absolute_import, division, print_function
 

@@ -46,7 +46,7 @@ class ArchiveError(Exception):
 
 
 class Place:
-    """Where an environment is, and its archive."""
+    """The paths of an environment and its archive."""
 
     def __init__(self, name, environments=ENVIRONMENTS, archives=ARCHIVES, directory=None):
         self.name, self.environments, self.archives = name, environments, archives

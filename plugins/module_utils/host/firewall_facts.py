@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a node's firewall is now, as ``ansible_facts.gpu_firewall``."""
+"""Gather the state of a node's firewall, as ``ansible_facts.gpu_firewall``."""
 
 from __future__ import absolute_import, division, print_function
 

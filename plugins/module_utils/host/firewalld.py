@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What firewalld runs with: our policy, its sets, and what a reload would lose."""
+"""Read firewalld's running state: our policy, its sets, and what a reload would lose."""
 
 from __future__ import absolute_import, division, print_function
 

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which kernels a node runs and has, whose headers are there, and what DKMS has built for them."""
+"""List a node's kernels, the running one, their headers, and what DKMS has built for them."""
 
 from __future__ import absolute_import, division, print_function
 

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What NCCL is told on a node, as ``ansible_facts.gpu_nccl``: by /etc/nccl.conf, and by whoever else sets its variables."""
+"""Gather NCCL's configuration on a node, as ``ansible_facts.gpu_nccl``: /etc/nccl.conf, and other places that set its variables."""
 
 from __future__ import absolute_import, division, print_function
 

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is really on a node, as ``ansible_facts.gpu_node_state``."""
+"""Gather the observed state of a node, as ``ansible_facts.gpu_node_state``."""
 
 from __future__ import absolute_import, division, print_function
 

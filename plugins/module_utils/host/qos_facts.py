@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What shapes a node's traffic now, as ``ansible_facts.gpu_qos``, and what its kernel could do."""
+"""Gather how a node's traffic is shaped, as ``ansible_facts.gpu_qos``, and what its kernel supports."""
 
 from __future__ import absolute_import, division, print_function
 

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a node has of RDMA, as ``ansible_facts.gpu_rdma``."""
+"""Gather the RDMA state of a node, as ``ansible_facts.gpu_rdma``."""
 
 from __future__ import absolute_import, division, print_function
 

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a node is tuned to, as ``ansible_facts.gpu_tuning``: what runs, what the next boot sets, and what was before us."""
+"""Gather the tuning of a node, as ``ansible_facts.gpu_tuning``: running values, those of the next boot, and the original ones."""
 
 from __future__ import absolute_import, division, print_function
 

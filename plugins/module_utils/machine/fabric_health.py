@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What NVML says of a GPU's place in the NVLink fabric: registration, identity, and the health mask of GpuFabricInfoV."""
+"""Read a GPU's place in the NVLink fabric from NVML: registration, identity, and the health mask of GpuFabricInfoV."""
 
 from __future__ import absolute_import, division, print_function
 

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What NVML's return codes mean, and which of them tell of a GPU's health."""
+"""Classify NVML's return codes, and which of them concern a GPU's health."""
 
 from __future__ import absolute_import, division, print_function
 

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a node's own copy of the PCI ID database calls NVIDIA's devices: names for GPUs that no driver has named yet."""
+"""Look NVIDIA's devices up in the node's own PCI ID database: names for GPUs that no driver has named yet."""
 
 from __future__ import absolute_import, division, print_function
 

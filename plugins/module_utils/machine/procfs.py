@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the loaded NVIDIA kernel module says of itself below /proc/driver."""
+"""Read what the loaded NVIDIA kernel module reports below /proc/driver."""
 
 from __future__ import absolute_import, division, print_function
 

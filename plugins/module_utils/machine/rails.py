@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which ports of a node are its rails, and which rail is down or slow: pure functions of what was read."""
+"""Find a node's rails, and those that are down or slow: pure functions of what was read."""
 
 from __future__ import absolute_import, division, print_function
 

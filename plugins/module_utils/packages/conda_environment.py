@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What module conda_env does: read, plan, apply, and solve. Options are the module's; answers have ``findings``."""
+"""Reconcile a conda environment with its lock: read, plan, apply, and solve. Options are the module's; answers have ``findings``."""
 
 from __future__ import absolute_import, division, print_function
 

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is declared for the GPUs of a node: checked, brought into one shape, and laid on the GPUs that are there. Pure."""
+"""Check a declaration of GPU settings, normalize it, and match it with the GPUs of the node. Pure."""
 
 from __future__ import absolute_import, division, print_function
 

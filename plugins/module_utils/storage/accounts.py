@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What somebody asks of a scratch, with the numbers of its user and group on this node."""
+"""Resolve user and group of a requested scratch to their numbers on this node."""
 
 from __future__ import absolute_import, division, print_function
 

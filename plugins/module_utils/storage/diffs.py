@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What Ansible shows of steps with ``--diff``: each file by itself, all others together."""
+"""Format the diffs of steps for ``--diff``: each file by itself, all others together."""
 
 from __future__ import absolute_import, division, print_function
 

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Where a data set comes from: a directory that the node sees, or an address."""
+"""Read a data set from its source: a directory that the node sees, or an address."""
 
 from __future__ import absolute_import, division, print_function
 

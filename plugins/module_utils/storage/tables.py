@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What tables of the kernel and the output of util-linux say about disks, as plain values."""
+"""Parse the kernel's tables and the output of util-linux about disks into plain values."""
 
 from __future__ import absolute_import, division, print_function
 

@@ -32,7 +32,7 @@ PLAIN = frozenset(
 
 
 class DumpError(Exception):
-    """What keeps a dump from being read."""
+    """The reason why a dump cannot be read."""
 
 
 def collect(logs, uid, ranks):

@@ -35,7 +35,7 @@ _METRICS_BYTES = 1048576
 
 
 class RunError(Exception):
-    """What keeps a run from starting. ``problem``: its record, which the text describes."""
+    """The refusal of a run. ``problem``: its record, which the text describes."""
 
     def __init__(self, problem):
         super(RunError, self).__init__(describe(problem))

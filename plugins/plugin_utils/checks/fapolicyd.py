@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Does fapolicyd, where a node has it, let the environments' programs run?"""
+"""Check that fapolicyd, where a node has it, lets the environments' programs run."""
 
 from __future__ import annotations
 

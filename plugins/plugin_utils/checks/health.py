@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Are the GPUs well, and is their driver of one piece? What module gpu_health judged, as checks."""
+"""Turn the findings of module gpu_health into checks: the GPUs' health and the consistency of their driver."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Is the clock right, and do the nodes find and reach each other?"""
+"""Check the clock, and that nodes find and reach each other."""
 
 from __future__ import annotations
 

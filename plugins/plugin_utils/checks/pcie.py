@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What PCIe between GPUs and adapters is like: told, and not judged, since only what was asked for can be missed."""
+"""Report PCIe between GPUs and adapters without a verdict: only requested settings can be missing."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Does SELinux enforce as configured, does it let training work, and what did it deny since the node booted?"""
+"""Check that SELinux enforces as configured and lets training work, and list its denials since the node booted."""
 
 from __future__ import annotations
 

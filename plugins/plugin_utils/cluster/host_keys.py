@@ -17,7 +17,7 @@ from ..preflight.problem import Problem
 
 @dataclass(frozen=True)
 class Record:
-    """What one node has in its record of all nodes, and when that was written."""
+    """One node's record of all nodes, and when it was written."""
 
     owner: str
     text: str

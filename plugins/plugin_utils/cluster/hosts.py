@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What keeps measured nodes from forming a cluster: their host names and their addresses."""
+"""Find host names and addresses that keep measured nodes from forming a cluster."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Who may reach whom by SSH in a cluster: facts of all nodes in, the same three texts for every node out. Pure."""
+"""Derive who may reach whom by SSH in a cluster: facts of all nodes in, the same three texts for every node out. Pure."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ class Measurement:
 
 @dataclass(frozen=True)
 class Figure:
-    """What was sampled of one quantity."""
+    """Samples of one quantity."""
 
     median: float = 0.0
     least: float = 0.0
@@ -61,7 +61,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Sample:
-    """What NVML answered of a rank's GPU during a part; figures by quantity and unit, such as power_watts."""
+    """NVML's answers about a rank's GPU during a part; figures by quantity and unit, such as power_watts."""
 
     during: str = ""
     rank: int = 0
@@ -73,7 +73,7 @@ class Sample:
 
 @dataclass(frozen=True)
 class Document:
-    """What one run of the program measured."""
+    """The measurements of one run of the program."""
 
     world_size: int = 1
     backend: str | None = None

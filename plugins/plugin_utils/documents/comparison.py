@@ -10,7 +10,7 @@ from enum import Enum
 
 
 class Status(str, Enum):
-    """How the two compare."""
+    """The result of a comparison."""
 
     AS_PLANNED = "as_planned"
     MISSING = "missing"  # planned and not there
@@ -25,7 +25,7 @@ class Status(str, Enum):
 
 
 class Remedy(str, Enum):
-    """Who mends a difference: a step of a role, a person, or nobody but another run."""
+    """The one who fixes a difference: a step of a role, a person, or nobody but another run."""
 
     NONE = "none"
     KERNEL = "kernel"  # base: install what the kernel of the next boot lacks

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a node says of its firewall: fact gpu_firewall (module firewall_facts) as a value."""
+"""The firewall of a node: fact gpu_firewall (module firewall_facts) as a value."""
 
 from __future__ import annotations
 

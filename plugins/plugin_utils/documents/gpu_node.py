@@ -28,7 +28,7 @@ class MeasuredDriver:
 
 @dataclass(frozen=True)
 class PcieLink:
-    """What the link has now and what it could have."""
+    """A link's current state and its capability."""
 
     generation: int | None = None
     max_generation: int | None = None

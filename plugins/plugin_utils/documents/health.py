@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What module gpu_health found, as a value."""
+"""The findings of module gpu_health as a value."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .parsing import Words
 
 @dataclass(frozen=True)
 class Finding:
-    """What is not as it should be, or not known. gpu: None where it is not about one."""
+    """A failed or inconclusive check. gpu: None where it is not about one."""
 
     check: str = ""
     gpu: str | None = None
@@ -34,7 +34,7 @@ class RemappedRows:
 
 @dataclass(frozen=True)
 class Counters:
-    """What a GPU counts; None where it does not have the counter."""
+    """A GPU's counters; None where it does not have the counter."""
 
     uncorrected_errors: int | None = None
     remapped_rows: RemappedRows | None = None

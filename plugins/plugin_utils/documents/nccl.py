@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What NCCL is told on a node: fact gpu_nccl (module nccl_facts) as a value."""
+"""NCCL's configuration on a node: fact gpu_nccl (module nccl_facts) as a value."""
 
 from __future__ import annotations
 

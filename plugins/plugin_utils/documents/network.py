@@ -40,7 +40,7 @@ class Link:
 
 @dataclass(frozen=True)
 class Way:
-    """How packets get from a node to another, see module_utils/host/paths.py."""
+    """The path of packets from a node to another, see module_utils/host/paths.py."""
 
     size: int = 0
     full: bool = False
@@ -52,7 +52,7 @@ class Way:
 
 @dataclass(frozen=True)
 class NodeNetwork:
-    """What one node saw; paths is None where it could not try them."""
+    """One node's view of the network; paths is None where it could not try them."""
 
     own_name: tuple[str, ...] = ()
     link: Link = field(default_factory=Link)

@@ -48,7 +48,7 @@ class InstalledDriver:
 
 @dataclass(frozen=True)
 class DriverOwner:
-    """Who else is in charge of the node's driver."""
+    """Another owner of the node's driver."""
 
     code: str  # wsl | container | dgx_os | azure_hpc | google_dlvm | lambda_stack
     name: str
@@ -111,7 +111,7 @@ class KernelModule:
 
 @dataclass(frozen=True)
 class Lock:
-    """What role frameworks installed: the digest of what was asked for, and every package with its version."""
+    """The result of role frameworks: the digest of the request, and every package with its version."""
 
     request: str | None = None
     packages: dict[str, str | None] = field(default_factory=dict)  # None where a URL is pinned
@@ -119,7 +119,7 @@ class Lock:
 
 @dataclass(frozen=True)
 class Conda:
-    """What conda has in an environment, as "version build", and what its explicit lock has."""
+    """conda's packages in an environment, as "version build", and those of its explicit lock."""
 
     complete: bool = True  # False where an installation was interrupted
     packages: dict[str, str] = field(default_factory=dict)

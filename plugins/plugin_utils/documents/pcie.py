@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Link:
-    """What a link has now and what the device could have."""
+    """A link's current state and the device's capability."""
 
     width: int | None = None
     max_width: int | None = None
@@ -20,7 +20,7 @@ class Link:
 
 @dataclass(frozen=True)
 class Port:
-    """What a configuration space says; acs: the control register, None without the capability; sizes are bytes."""
+    """The content of a configuration space; acs: the control register, None without the capability; sizes are bytes."""
 
     readable: bool = False
     port: str | None = None
@@ -53,7 +53,7 @@ class Iommu:
 
 @dataclass(frozen=True)
 class Guests:
-    """What virtual machines were given."""
+    """The devices that virtual machines were given."""
 
     devices: tuple[str, ...] = ()
     mediated: tuple[str, ...] = ()

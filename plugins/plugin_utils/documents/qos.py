@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How a node's traffic is shaped: fact gpu_qos (module qos_facts) as a value."""
+"""The shaping of a node's traffic: fact gpu_qos (module qos_facts) as a value."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class HtbClass:
 
 @dataclass(frozen=True)
 class Shaped:
-    """What an interface has. restorable: its root can be made again; redirect: where arriving packets are sent to."""
+    """The shaping of an interface. restorable: its root can be recreated; redirect: where arriving packets are sent to."""
 
     root: Qdisc | None = None
     restorable: bool = True

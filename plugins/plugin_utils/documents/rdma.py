@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a node has of RDMA: fact gpu_rdma (module rdma_facts) as a value."""
+"""The RDMA state of a node: fact gpu_rdma (module rdma_facts) as a value."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class Bridging:
 
 @dataclass(frozen=True)
 class TrafficClass:
-    """What NCCL's file on the node asks for; forced: what a driver gives to every connection of an adapter."""
+    """The requests of NCCL's file on the node; forced: settings that a driver applies to every connection of an adapter."""
 
     nccl: str | None = None
     forced: dict[str, int] = field(default_factory=dict)
@@ -89,7 +89,7 @@ class TrafficClass:
 
 @dataclass(frozen=True)
 class Answer:
-    """What libibverbs answered for an adapter."""
+    """libibverbs' answers about an adapter."""
 
     code: str = "not_asked"
     errno: int | None = None
@@ -128,7 +128,7 @@ class Peermem:
 
 @dataclass(frozen=True)
 class GpuDirect:
-    """What GPUDirect RDMA depends on."""
+    """The conditions of GPUDirect RDMA."""
 
     verbs: Verbs = field(default_factory=Verbs)
     cuda: Cuda = field(default_factory=Cuda)
@@ -151,7 +151,7 @@ class RdmaNode:
 
 @dataclass(frozen=True)
 class Path:
-    """How NCCL reaches the memory of GPUs (PCI addresses): dma-buf, peermem, none or unknown; reasons: sentences."""
+    """The way NCCL reaches the memory of GPUs (PCI addresses): dma-buf, peermem, none or unknown; reasons: sentences."""
 
     gpus: tuple[str, ...] = ()
     path: str = ""

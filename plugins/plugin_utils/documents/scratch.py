@@ -11,7 +11,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Sighting:
-    """What was seen on a disk or keeps the node from a scratch; words in module_utils/storage/describe.py."""
+    """An observation on a disk, or an obstacle to a scratch; words in module_utils/storage/describe.py."""
 
     code: str
     subject: str = ""
@@ -20,7 +20,7 @@ class Sighting:
 
 @dataclass(frozen=True)
 class Mounted:
-    """What is at the mount point; ours: the recorded file system on its device."""
+    """The mount point's content; ours: the recorded file system on its device."""
 
     source: str = ""
     type: str = ""

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What SELinux denied on a node, as module node_probe read it of the audit log."""
+"""SELinux's denials on a node, as module node_probe read them from the audit log."""
 
 from __future__ import annotations
 

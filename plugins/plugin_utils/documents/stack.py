@@ -46,7 +46,7 @@ class Precompiled:
 
 @dataclass(frozen=True)
 class Component:
-    """What every packaged component has."""
+    """The fields of every packaged component."""
 
     version: str | None = None
     packages: tuple[Package, ...] = ()
@@ -105,7 +105,7 @@ class Index:
 
 @dataclass(frozen=True)
 class Interpreter:
-    """Where an environment's interpreter comes from; path: None for a standalone build, which uv puts in its own place."""
+    """The source of an environment's interpreter; path: None for a standalone build, which uv puts in its own place."""
 
     source: str = "distribution"  # distribution | standalone | path
     path: str | None = None
@@ -114,7 +114,7 @@ class Interpreter:
 
 @dataclass(frozen=True)
 class Libraries:
-    """What PyTorch's build brings, as far as it is known."""
+    """The libraries of PyTorch's build, as far as they are known."""
 
     cuda: str | None = None
     cudnn: str | None = None
@@ -131,7 +131,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Build:
-    """How Horovod is compiled, as far as the wheel depends on it."""
+    """The way Horovod is compiled, as far as the wheel depends on it."""
 
     version: str = ""
     source: Source = Source()

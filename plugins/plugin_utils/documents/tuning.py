@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a node is tuned to: fact gpu_tuning (module tuning_facts) as a value."""
+"""The tuning of a node: fact gpu_tuning (module tuning_facts) as a value."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Arguments:
 
 @dataclass(frozen=True)
 class Interface:
-    """Where the interrupts of a network interface are handled; cpus: those of its NUMA node."""
+    """The processors that handle a network interface's interrupts; cpus: those of its NUMA node."""
 
     node: int | None = None
     cpus: str | None = None

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What verification leaves for the report: verify.json (written by checks/document.py) as a value."""
+"""The result of verification for the report: verify.json (written by checks/document.py) as a value."""
 
 from __future__ import annotations
 

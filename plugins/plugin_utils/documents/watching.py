@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a node's GPUs did while a run lasted, as gpus.jsonl holds it (written by launch/node/watch.py)."""
+"""The activity of a node's GPUs during a run, as gpus.jsonl holds it (written by launch/node/watch.py)."""
 
 from __future__ import annotations
 

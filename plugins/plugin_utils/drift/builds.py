@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which builds of the driver's kernel module a node lacks."""
+"""Find missing builds of the driver's kernel module."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ _NAMED_BRANCH = re.compile(r"-(\d{3})(?=-|$)")
 
 @dataclass(frozen=True)
 class Changes:
-    """What brings packages to the plan: to install, with their versions, and names to remove."""
+    """The package changes that lead to the plan: versions to install, and names to remove."""
 
     install: tuple[Package, ...] = ()
     remove: tuple[str, ...] = ()

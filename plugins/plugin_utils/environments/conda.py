@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What conda brings into the environments that it makes: who asks for what, and which lock answers it. Pure."""
+"""Match the requests for conda environments with the nodes' locks. Pure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["CondaEnvironment", "conda_environments"]
 
 
 class CondaEnvironment(TypedDict):
-    """What is asked for, the digest of that, and the host's lock of it; an empty one is to be solved."""
+    """A request, its digest, and the host's lock for it; an empty lock has to be solved."""
 
     name: str
     specs: list[str]

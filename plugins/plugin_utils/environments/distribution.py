@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Who installs an environment from the package index, and from whom all others get it. Pure."""
+"""Choose the node that installs an environment from the package index, and the sources of all others. Pure."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Where environments are made: beside the one in use, in a directory named after what it will hold. Pure."""
+"""Choose the directories of environments: next to the one in use, named after their content. Pure."""
 
 from __future__ import annotations
 

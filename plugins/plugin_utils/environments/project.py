@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What uv solves for an environment, and for which node. Pure.
+"""Write the project that uv solves for an environment on a node. Pure.
 
 A project file, because only there a package can be bound to one index.
 """

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the variables of role health ask for, and whether a node has it."""
+"""Parse a user's request to role health, and decide whether a node has it."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Place:
-    """Where one node stands in a run. The first of NODES is the rendezvous."""
+    """A node's place in a run. The first of NODES is the rendezvous."""
 
     node: str
     nodes: tuple[str, ...]
@@ -35,7 +35,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Job:
-    """What one node is to run; ranks per node are measured there."""
+    """The program of one node; ranks per node are measured there."""
 
     place: Place
     run_id: str

@@ -20,7 +20,7 @@ RUNS = "/var/lib/allreduce/runs"
 
 
 class Node(Protocol):
-    """What reaches the node; each call may raise Unreachable or UnitError."""
+    """The calls that reach the node; each may raise Unreachable or UnitError."""
 
     def execute(self, arguments: Mapping, task_vars: Mapping) -> dict: ...
 

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a run is asked to be: nodes, addresses, numbers, the archive that travels to the nodes."""
+"""Parse the request for a run: nodes, addresses, numbers, and the archive for the nodes."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the node exporter reads on a node: collectors for the hardware that the node has, and no others."""
+"""Choose the node exporter's collectors: those for the hardware that the node has, and no others."""
 
 from __future__ import annotations
 

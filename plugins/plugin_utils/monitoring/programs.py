@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Where Prometheus' programs come from on a system, and what they are called there: data/monitoring/programs.yml."""
+"""Read the sources and names of Prometheus' programs on a system: data/monitoring/programs.yml."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Program:
 
 @dataclass(frozen=True)
 class Source:
-    """Where a system has its programs from: distribution | declared | none."""
+    """Return the source of a system's programs: distribution | declared | none."""
 
     origin: str
     family: str = ""

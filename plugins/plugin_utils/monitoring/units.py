@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How the services are started: a drop-in for each unit, with the whole command line in place of the package's."""
+"""Write a drop-in for each service, with the whole command line in place of the package's."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is wrong with the network as one node sees it, and as the whole cluster shows it: problems, no sentences."""
+"""Find network problems that one node sees, or that only the whole cluster shows: records, no sentences."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ NODES = 3  # fewer have no majority to compare one with
 
 @dataclass(frozen=True)
 class Sample:
-    """What was measured from one node to another."""
+    """A measurement from one node to another."""
 
     source: str
     target: str

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a change of packages was, or would be; and what module package_hold is told about it."""
+"""Describe a change of packages, made or predicted, and derive the arguments of module package_hold."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which packages bring the headers that the driver's module is compiled with."""
+"""List the packages that bring the headers for compiling the driver's module."""
 
 from __future__ import annotations
 

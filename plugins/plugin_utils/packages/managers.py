@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What apt and dnf are told: modules of ansible-core with their arguments."""
+"""Build the calls of ansible-core's modules for apt and dnf."""
 
 from __future__ import annotations
 

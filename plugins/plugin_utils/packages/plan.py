@@ -42,7 +42,7 @@ _UNPINNING = ("nvidia-driver-pinning*",)
 
 @dataclass(frozen=True)
 class PackagePlan:
-    """What to install, remove and hold. Patterns are shell patterns.
+    """Packages to install, remove and hold. Patterns are shell patterns.
 
     ``held`` None: these packages are not held. ``desired``: the packages are a component of it, and drift says what has
     to be done; else they are compared with what is installed.
@@ -66,7 +66,7 @@ class PackagePlan:
 
 @dataclass(frozen=True)
 class Steps:
-    """What has to be done, in this order."""
+    """The steps to take, in this order."""
 
     unpin: tuple[str, ...] = ()
     first: tuple[Package, ...] = ()

@@ -23,7 +23,7 @@ WIDTH = 72  # what is left of 80 columns beside the indentation of Ansible's out
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the lock is worth for some hosts: the inputs that changed, the parts of the stack that would, why none fits."""
+    """The state of a lock for some nodes: changed inputs, changed parts of the stack, and why no stack fits."""
 
     hosts: tuple[str, ...]
     inputs: tuple[str, ...] = ()

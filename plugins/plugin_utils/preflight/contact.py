@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the first contact with hosts says about those on which nothing can be done."""
+"""Find unusable nodes in the results of the first contact."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is wrong with an inventory, a limit or tags, before any host is touched."""
+"""Find faults in an inventory, a limit or tags before a node is contacted."""
 
 from __future__ import annotations
 

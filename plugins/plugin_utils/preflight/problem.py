@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is wrong with an input, as a record. Its sentence is made in text.py, for the user only."""
+"""A record of a fault in the input. Its sentence is made in text.py, for the user only."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What single roles refuse of a user's variables before a host is touched."""
+"""Find values that single roles refuse before a node is contacted."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Where a variable is set: on the command line, in the play, for a group or for some hosts."""
+"""Find where a variable is set: on the command line, in the play, for a group or for some hosts."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a user wrote, wherever it stands: variables of hosts, of the play and of the command line."""
+"""Collect a user's input: variables of hosts, of the play and of the command line."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Resolve = Callable[[str | None, Any], Any]
 
 @dataclass(frozen=True)
 class World:
-    """What a user wrote. hosts: unresolved variables by host; command_line, play: those set there."""
+    """A user's input. hosts: unresolved variables by host; command_line, play: those set there."""
 
     hosts: Mapping[str, Mapping[str, Any]]
     groups: Mapping[str, Sequence[str]]

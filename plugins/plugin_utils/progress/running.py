@@ -18,7 +18,7 @@ class Row:
 
 
 class Running:
-    """What runs where since when. Times are seconds of one clock that never goes back."""
+    """The running tasks and their start times, in seconds of a monotonic clock."""
 
     def __init__(self) -> None:
         self._tasks: dict[str, tuple[str, float]] = {}

@@ -20,7 +20,7 @@ NO_WRAP, WRAP = "\x1b[?7l", "\x1b[?7h"
 
 
 class Screen:
-    """What is kept of the terminal; its methods return what is to be written."""
+    """The terminal's state; its methods return the text to write."""
 
     def __init__(self) -> None:
         self._rows = 0

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a user asks of role qos, as a value, and what of it cannot be meant."""
+"""Parse a user's request to role qos, and refuse invalid values."""
 
 from __future__ import annotations
 

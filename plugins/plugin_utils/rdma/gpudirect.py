@@ -28,7 +28,7 @@ LAST_WITHOUT_MODULE = (2, 22, 3)
 
 @dataclass(frozen=True)
 class Verdict:
-    """How NCCL reaches these GPUs (PCI addresses; none where they are not known) from an adapter, and why not better."""
+    """The way NCCL reaches these GPUs (PCI addresses; none where they are not known) from an adapter, and why not better."""
 
     adapter: str
     gpus: tuple[str, ...]

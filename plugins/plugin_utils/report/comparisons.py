@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the plan asks for beside what the node has, as verification compared them (plugin_utils/drift)."""
+"""Show the plan next to the observed state, as verification compared them (plugin_utils/drift)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a node is, from the facts, the measured GPUs, the decided stack and the node's state."""
+"""Describe a node by its facts, the measured GPUs, the resolved stack and the observed state."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ class Stack:
 
 @dataclass(frozen=True)
 class Description:
-    """What a node is. Nodes with equal descriptions are shown once."""
+    """The description of a node. Nodes with equal descriptions are shown once."""
 
     remark: str  # the user's own words about the node
     distribution: str
@@ -169,7 +169,7 @@ class Courses:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What was achieved, in one word and a few sentences."""
+    """The result, in one word and a few sentences."""
 
     status: str  # passed | failed | incomplete
     checks: dict[str, int]

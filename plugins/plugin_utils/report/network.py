@@ -49,7 +49,7 @@ class Matrix:
 
 @dataclass(frozen=True)
 class Network:
-    """What is said of the network; empty where nothing was examined."""
+    """Return the section on the network; empty where nothing was examined."""
 
     links: tuple[Link, ...] = ()
     sentences: tuple[str, ...] = ()

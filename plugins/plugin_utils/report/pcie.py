@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How GPUs reach each other and adapters over PCIe: a table of the pairs for nodes that are alike."""
+"""Show the PCIe paths between GPUs and adapters: a table of the pairs for nodes that are alike."""
 
 from __future__ import annotations
 

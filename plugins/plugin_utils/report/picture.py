@@ -43,7 +43,7 @@ class Picture:
 
 @dataclass
 class _Sheet:
-    """What has been drawn so far."""
+    """The elements drawn so far."""
 
     stacked: bool
     unit: float = GPU_MOST  # width of a GPU where they stand in a row

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How what is there compares with what was planned, in the report's words."""
+"""Compare the observed state with the plan in the report's words."""
 
 from __future__ import annotations
 

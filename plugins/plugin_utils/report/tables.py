@@ -14,7 +14,7 @@ from .results import AS_PLANNED
 
 @dataclass(frozen=True)
 class Cell:
-    """What to write, the shade (0: none), and whether it is a fault."""
+    """The text of a cell, its shade (0: none), and whether it is a fault."""
 
     text: str = ""
     shade: int = 0

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a node consists of, as a bill of materials lists it: planned, or as it was found. Pure."""
+"""List the parts of a node for a bill of materials: planned or observed. Pure."""
 
 from __future__ import annotations
 

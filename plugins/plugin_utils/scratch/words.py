@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the node's side says about disks and mounts, with types."""
+"""Types for the words that the node's side uses for disks and mounts."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which network adapters training should use on a node: pure functions of gpu_node."""
+"""Choose the network adapters for training on a node: pure functions of gpu_node."""
 
 from __future__ import annotations
 

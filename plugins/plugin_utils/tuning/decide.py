@@ -32,7 +32,7 @@ LARGEST_SHARE = 0.1
 
 @dataclass(frozen=True)
 class Setting:
-    """What a node gets. kind: sysctl, switch, logind, limit or argument; source is empty for what the user declares."""
+    """A setting that a node gets. kind: sysctl, switch, logind, limit or argument; source is empty for what the user declares."""
 
     kind: str
     subject: str
@@ -43,7 +43,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class Left:
-    """What a node does not get, although it was meant to; why: container, absent, as_is, or ceiling for the limit it gets."""
+    """A setting that a node does not get; why: container, absent, as_is, or ceiling for the limit it gets."""
 
     setting: Setting
     why: str
@@ -51,7 +51,7 @@ class Left:
 
 @dataclass(frozen=True)
 class Decision:
-    """What is set, what is left alone and why, and what speaks against setting anything."""
+    """The settings to apply, those left alone with the reasons, and the problems that prevent any."""
 
     settings: tuple[Setting, ...] = ()
     left: tuple[Left, ...] = ()

@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class SettingRow:
-    """What a node gets where the condition holds; see data/tuning/settings.yml."""
+    """A setting for nodes on which the condition holds; see data/tuning/settings.yml."""
 
     kind: str
     subject: str
