@@ -67,7 +67,7 @@ def test_nvidia_s_exporter_comes_with_nvidia_s_repository():
     rows = [line.split(", ") for line in csv.splitlines()[1:]]
     assert all(len(row) == 3 and row[1] in ("gauge", "counter") for row in rows)
     # What NVIDIA's own file leaves out, and alerts are about.
-    wanted = {"ECC_DBE_VOL_TOTAL", "ROW_REMAP_PENDING", "ROW_REMAP_FAILURE", "GPU_RECOVERY_ACTION", "SLOWDOWN_TEMP"}
+    wanted = {"ECC_DBE_VOL_TOTAL", "ROW_REMAP_PENDING", "ROW_REMAP_FAILURE", "SLOWDOWN_TEMP"}
     assert {f"DCGM_FI_DEV_{name}" for name in wanted} <= {row[0] for row in rows}
     off = inventory(monitoring_dcgm_exporter="no")
     assert answer("gpu-1", off, GROUPS, facts(NVIDIA))["packages"] == ["prometheus-node-exporter"]
