@@ -29,6 +29,7 @@ def test_other_streams():
     assert not can_show(None, "xterm")
 
 
+@pytest.mark.filterwarnings("error::pytest.PytestUnhandledThreadExceptionWarning")
 def test_a_terminal_that_went_away_ends_the_status_alone():
     read, write = os.pipe()
     os.close(read)
