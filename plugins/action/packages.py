@@ -20,6 +20,7 @@ from ..plugin_utils.packages.causes import UNKNOWN
 from ..plugin_utils.packages.change import (
     happened,
     hold_arguments,
+    is_held,
     not_installed,
     not_offered,
     predicted,
@@ -189,14 +190,14 @@ class ActionModule(PackageAction):
                 shown = answer.get("diff") if call.module == HOLD else None
                 self.note_change(call.changes and bool(answer.get("changed")), shown)
 
-    def _hold(self, plan: PackagePlan) -> None:
-        if plan.held is not None:
+    def _hold(self, plan: PackagePlan, surely: bool = False) -> None:
+        if plan.held is not None and (surely or not is_held(plan, self.observed())):
             self._verb = "held"
             self._run([Call(HOLD, hold_arguments(plan, self._manager.lock_timeout))])
 
     def _hold_anyway(self, plan: PackagePlan) -> None:
         try:
-            self._hold(plan)
+            self._hold(plan, surely=True)  # what was measured may have changed
         except StepFailed as failure:
             self._warnings.append(f"What is installed could not be held, either: {failure}")
         self._verb = "changed"

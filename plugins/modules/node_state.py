@@ -81,6 +81,7 @@ ansible_facts:
         fips: false
         package_manager_interrupted: false
         package_manager_holder: null
+        package_holds: {driver: {packages: ['nvidia-*'], excluded: [], services: [], module_stream: null, kernel: false, kept: true}}
         apt_components: [main, contrib, non-free, non-free-firmware]
         apt_mirrors: [{uri: 'http://archive.example.org/debian', suite: bookworm, components: [main], signed_by: null}]
         dnf_repositories: null

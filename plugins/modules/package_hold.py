@@ -16,6 +16,7 @@ description:
     unattended-upgrades, needrestart, dnf's plugin versionlock and the enabled stream of a dnf module.
   - The state is read from files; on RPM systems C(rpm) is asked once. Nothing else runs unless something changes.
   - What is held are the versions installed now. A package that is not installed is not held.
+  - The declaration is recorded below C(/var/lib/allreduce/holds), so that M(allreduce.gpu.node_state) tells whether it is kept.
 author: "The allreduce.gpu authors (@allreduce)"
 attributes:
   check_mode:

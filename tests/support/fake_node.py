@@ -68,6 +68,7 @@ class FakeNode:
     complaint: str = ""  # what apt-get update says about the repositories
     builds: bool = True  # whether the compiler takes the kernel module
     held: dict = field(default_factory=dict)  # by hold: {package: version}
+    holds: dict = field(default_factory=dict)  # the declarations that were measured, by hold
     calls: list = field(default_factory=list)
 
     def state(self):
@@ -78,6 +79,7 @@ class FakeNode:
             "leftover_packages": dict(self.leftover),
             "package_manager_interrupted": self.interrupted,
             "package_manager_holder": self.holder,
+            "package_holds": self.holds,
             "services": {name: dict(service) for name, service in self.services.items()},
             "kernel": dict(self.kernel),
             "dkms": [dict(build) for build in self.dkms],

@@ -8,12 +8,13 @@ from __future__ import absolute_import, division, print_function
 __metaclass__ = type
 
 from ..health.installed import read_installed
+from ..packages import hold as package_hold
+from ..packages import hold_dnf, repositories
 from ..packages import installed as installed_packages
 from ..packages import locks as package_locks
-from ..packages import repositories
 from . import driver_owner, environments, fapolicyd, kernels, secure_boot, selinux, services
 
-RPM_QUERY = ["rpm", "-qa", "--qf", "%{NAME} %{EPOCHNUM}:%{VERSION}-%{RELEASE}\\n"]
+RPM_QUERY = hold_dnf.QUERY
 # What was there before the first change of a role is kept in a file of this name, to be put back.
 RECORDS = ("tuning", "pcie", "nccl_conf", "firewall", "rdma", "qos", "scratch", "monitoring")
 
@@ -38,6 +39,7 @@ def read_node_state(tree, run, package_patterns, service_names, paths):
         "packages": installed,
         "leftover_packages": installed_packages.read_dpkg_leftovers(tree, package_patterns) if manager == "apt" else {},
         "package_manager_interrupted": interrupted,
+        "package_holds": package_hold.read_holds(tree, lambda query: listed if query == RPM_QUERY else None),
         "package_manager_holder": package_locks.lock_holder(tree),
         "apt_components": installed_packages.enabled_components(mirrors, release) if mirrors is not None else None,
         "apt_mirrors": mirrors,

@@ -15,6 +15,7 @@ import time
 from ..host import config_files
 from . import hold_apt as apt
 from . import hold_dnf as dnf
+from . import hold_record as record
 from .installed import matcher, os_release, package_manager
 
 NO_PLUGIN = (
@@ -33,6 +34,7 @@ def plan(tree, run, hold):
     manager = package_manager(tree, os_release(tree))
     if manager is None:
         raise ValueError("Packages are held on hosts with apt or dnf; /etc/os-release names neither's family")
+    recorded = _file(tree, record.path(hold["name"]), record.text(hold))
     kernel = {"apt": apt.KERNEL, "dnf": dnf.KERNEL}[manager] if hold["kernel"] else []
     hold = dict(hold, packages=hold["packages"] + kernel)
     named, spared = matcher(hold["packages"]), matcher(hold["excluded"])
@@ -40,7 +42,23 @@ def plan(tree, run, hold):
     def matches(name):
         return bool(name) and named(name) and not spared(name)
 
-    return {"apt": _plan_apt, "dnf": _plan_dnf}[manager](tree, run, hold, matches)
+    planned = {"apt": _plan_apt, "dnf": _plan_dnf}[manager](tree, run, hold, matches)
+    return dict(planned, files=planned["files"] + [recorded])
+
+
+def read_holds(tree, run):
+    """Return {name: its declaration, and whether it is ``kept``} of the holds that are recorded."""
+    return {name: dict(hold, kept=_is_kept(tree, run, name, hold)) for name, hold in record.read(tree).items()}
+
+
+def _is_kept(tree, run, name, hold):
+    """Tell whether there would be nothing to do for it now."""
+    try:
+        planned = plan(tree, run, dict(hold, name=name, state="held"))
+        steps = [config_files.plan(wanted, found) for wanted, found in planned["files"]]
+    except (AttributeError, EnvironmentError, KeyError, TypeError, ValueError):  # what is recorded can be anything
+        return False
+    return not any(steps) and not planned["selections"] and not planned["warning"]
 
 
 def _plan_apt(tree, _run, hold, matches):

@@ -178,6 +178,18 @@ class Process:
 
 
 @dataclass(frozen=True)
+class Hold:
+    """A hold as module package_hold was told it, and whether packages and files still are as it left them."""
+
+    packages: tuple[str, ...] = ()
+    excluded: tuple[str, ...] = ()
+    services: tuple[str, ...] = ()
+    module_stream: str | None = None
+    kernel: bool = False
+    kept: bool = False
+
+
+@dataclass(frozen=True)
 class AptSource:
     """One suite of the distribution's archive."""
 
@@ -200,6 +212,7 @@ class Observed:
     leftover_packages: dict[str, str | None] = field(default_factory=dict)
     package_manager_interrupted: bool | None = None
     package_manager_holder: Process | None = None
+    package_holds: dict[str, Hold] = field(default_factory=dict)
     apt_components: tuple[str, ...] | None = None
     apt_mirrors: tuple[AptSource, ...] | None = None
     dkms: tuple[DkmsBuild, ...] | None = None

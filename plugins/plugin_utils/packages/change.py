@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..documents.observed import Observed
+from ..documents.observed import Hold, Observed
 from .plan import PackagePlan, Steps
 
 
@@ -57,6 +57,12 @@ def predicted(todo: Steps, observed: Observed) -> Change:
     after.update(dict.fromkeys((*todo.unpin, *todo.remove)))
     leftover = dict.fromkeys(observed.leftover_packages, "(configuration)")
     return Change({name: installed.get(name) or leftover.get(name) for name in after}, after)
+
+
+def is_held(plan: PackagePlan, observed: Observed) -> bool:
+    """Tell whether the plan's hold was measured as in effect, so that the node need not be asked."""
+    wanted = Hold(tuple(plan.held or ()), plan.excluded, plan.services, plan.module_stream, plan.hold_kernel, kept=True)
+    return observed.package_holds.get(plan.name) == wanted
 
 
 def hold_arguments(plan: PackagePlan, lock_timeout: int) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from ansible.errors import AnsibleError
 from ansible_collections.allreduce.gpu.plugins.action import packages
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.names import CUDNN_PACKAGES
 from ansible_collections.allreduce.gpu.tests.support.fake_node import FakeNode, act, template
 
 COLLECTIONS = Path(__file__).resolve().parents[4] / ".collections"
@@ -73,6 +74,41 @@ def test_the_diff_shows_the_packages_and_the_hold_once(check):
     }  # fmt: skip
     kept = [(diff["before"], diff["after"]) for diff in rest]
     assert kept == ([] if check else [(f"libcudnn9-cuda-12 {OLD}\n", f"libcudnn9-cuda-12 {NEW}\n")])
+
+
+HELD = {
+    "packages": list(CUDNN_PACKAGES),
+    "excluded": [],
+    "services": [],
+    "module_stream": None,
+    "kernel": False,
+    "kept": True,
+}
+
+
+@pytest.mark.parametrize("check", [False, True])
+@pytest.mark.parametrize(
+    ("hold", "modules"),
+    [
+        (HELD, []),
+        ({**HELD, "kept": False}, ["package_hold"]),
+        ({**HELD, "packages": ["libcudnn8"]}, ["package_hold"]),
+        ({**HELD, "excluded": ["a"]}, ["package_hold"]),
+        ({**HELD, "services": ["a"]}, ["package_hold"]),
+        ({**HELD, "module_stream": "a:b"}, ["package_hold"]),
+        ({**HELD, "kernel": True}, ["package_hold"]),
+    ],
+)
+def test_a_hold_that_was_measured_is_not_asked_for_again(check, hold, modules):
+    one = node(packages={"libcudnn9-cuda-12": NEW}, holds={"cudnn": hold}, held={"cudnn": {"libcudnn9-cuda-12": NEW}})
+    assert not run(one, check)["changed"]
+    assert one.modules() == modules
+
+
+def test_what_a_failure_left_is_held_whatever_was_measured():
+    one = node(holds={"cudnn": HELD}, failure={"msg": "the disk is full"})
+    assert run(one)["failed"]
+    assert [name for name in one.modules() if "hold" in name] == ["package_hold released", "package_hold"]
 
 
 @pytest.mark.parametrize("manager", ["apt", "dnf"])

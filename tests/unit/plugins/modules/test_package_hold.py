@@ -12,6 +12,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from ansible_collections.allreduce.gpu.plugins.module_utils.machine.files import FileTree
+from ansible_collections.allreduce.gpu.plugins.module_utils.packages.hold import read_holds
 from ansible_collections.allreduce.gpu.plugins.modules import package_hold
 
 COLLECTIONS = str(Path(package_hold.__file__).resolve().parents[2] / ".collections")
@@ -69,6 +71,7 @@ def text(root, path):
 PINS = "etc/apt/preferences.d/allreduce-driver"
 BLACKLIST = "etc/apt/apt.conf.d/61allreduce-hold-driver"
 NEEDRESTART = "etc/needrestart/conf.d/allreduce-driver.conf"
+RECORD = "var/lib/allreduce/holds/driver.json"
 
 
 @needs_dpkg
@@ -96,6 +99,55 @@ def test_idempotent(debian, check, options):
     run(debian, **options)
     result = run(debian, check=check, **options)
     assert (result["changed"], result["changed_paths"], result["selections"], result["diff"]) == (False, [], {}, [])
+
+
+def recorded(root):
+    """What module node_state tells of the hold."""
+    return read_holds(FileTree(str(root)), lambda _query: None).get("driver")
+
+
+def rewrite(path, old, new):
+    """What somebody else does to a file."""
+    found = path.read_text()
+    assert old in found
+    path.write_text(found.replace(old, new))
+
+
+@needs_dpkg
+@pytest.mark.parametrize(
+    ("path", "old", "new"),
+    [
+        ("var/lib/dpkg/status", "Version: 580.65.06-0ubuntu1", "Version: 580.95.05-0ubuntu1"),
+        ("var/lib/dpkg/status", "Status: hold ok installed", "Status: install ok installed"),
+        ("var/lib/dpkg/status", "Package: bash", "Package: nvidia-settings"),
+        (PINS, "Pin-Priority: 1001", "Pin-Priority: 100"),
+        (BLACKLIST, "nvidia", "intel"),
+        (NEEDRESTART, "0;", "1;"),
+        (RECORD, '"*nvidia*"', '"bash"'),
+        (RECORD, '"nvidia-*"', "7"),
+        (RECORD, "kernel", "colonel"),
+        (RECORD, "{", "["),
+    ],
+)
+def test_the_record_tells_whether_the_hold_is_kept(debian, path, old, new):
+    services = ["nvidia-*"]
+    run(debian, check=True, services=services)
+    assert recorded(debian) is None
+    run(debian, services=services)
+    assert recorded(debian) == {
+        "packages": DRIVER["packages"],
+        "excluded": DRIVER["excluded"],
+        "services": services,
+        "module_stream": None,
+        "kernel": False,
+        "kept": True,
+    }
+    rewrite(debian / path, old, new)
+    assert not (recorded(debian) or {"kept": False})["kept"]
+    run(debian, services=services)
+    assert recorded(debian)["kept"]
+    run(debian, state="released")
+    assert recorded(debian) is None
 
 
 @needs_dpkg
@@ -148,7 +200,7 @@ def test_a_stream_is_enabled_once(el):
     assert "stream=580-open\n" in text(el, STREAM)
     (el / STREAM).write_text(text(el, STREAM).replace("profiles=", "profiles=default"))
     assert not run(el, module_stream="nvidia-driver:580-open")["changed"]
-    assert run(el, module_stream="nvidia-driver:535-dkms")["changed_paths"] == [str(el / STREAM)]
+    assert run(el, module_stream="nvidia-driver:535-dkms")["changed_paths"] == [str(el / STREAM), str(el / RECORD)]
     assert text(el, "etc/dnf/plugins/versionlock.list") == "bash-0:4.4.20-4.el8.*\n"
 
 
