@@ -51,6 +51,27 @@ options:
           - Settings of an INI file, in place of its whole text. The rest of the file stays as it is.
           - An empty value removes a setting.
         type: dict
+      block:
+        description:
+          - Lines of a file that somebody else keeps, in place of its whole text. The rest of the file stays as it is.
+          - Empty lines remove the block. The marks around it are those of M(ansible.builtin.blockinfile).
+        type: str
+      block_name:
+        description: What the marks of the block name.
+        type: str
+        default: allreduce.gpu
+      block_first:
+        description: Whether a new block comes at the beginning of the file, and not at its end.
+        type: bool
+        default: false
+      commented_out:
+        description: Lines beside the block that are commented out, an expression that matches a line as a whole.
+        type: str
+        default: ''
+      in_place:
+        description: Whether the file is written in place where it cannot be replaced, such as one that is mounted in a container.
+        type: bool
+        default: false
       mode:
         description: Permissions as four octal digits in quotes.
         type: str
@@ -96,6 +117,16 @@ EXAMPLES = r"""
           blacklist nouveau
           options nouveau modeset=0
 
+- name: Name the nodes in the file that they look in first
+  allreduce.gpu.config_files:
+    files:
+      - path: /etc/hosts
+        block: |
+          10.0.0.11 gpu-1
+          10.0.0.12 gpu-2
+        commented_out: 127\.0\.1\.1\s.*
+        in_place: true
+
 - name: Set dnf's proxy
   allreduce.gpu.config_files:
     files:
@@ -124,6 +155,11 @@ SPEC = {
     "content": {"type": "str"},
     "section": {"type": "str", "default": "main"},
     "settings": {"type": "dict"},
+    "block": {"type": "str"},
+    "block_name": {"type": "str", "default": "allreduce.gpu"},
+    "block_first": {"type": "bool", "default": False},
+    "commented_out": {"type": "str", "default": ""},
+    "in_place": {"type": "bool", "default": False},
     "mode": {"type": "str", "default": "0644"},
     "owner": {"type": "str", "default": "root"},
     "group": {"type": "str", "default": "root"},
@@ -140,20 +176,22 @@ def main():
         "elements": "dict",
         "required": True,
         "options": SPEC,
-        "required_if": [["state", "file", ["content", "settings"], True]],
-        "mutually_exclusive": [["content", "settings"]],
+        "required_if": [["state", "file", ["content", "settings", "block"], True]],
+        "mutually_exclusive": [["content", "settings", "block"]],
     }
     secrets = {"type": "list", "elements": "str", "default": [], "no_log": True}
     module = AnsibleModule(argument_spec={"files": files, "secrets": secrets}, supports_check_mode=True)
 
-    def writer(validate):
+    def writer(wanted):
+        validate = wanted["validate"]
+
         def write(path, content):
             def check(new):
                 rc, out, err = module.run_command([new if word == "%s" else word for word in validate])
                 if rc != 0:
                     module.fail_json(msg="%s would be refused by %s: %s" % (path, validate[0], (err or out).strip()))
 
-            replace_file(module, path, content.encode("utf-8"), check if validate else None)
+            replace_file(module, path, content.encode("utf-8"), check if validate else None, wanted["in_place"])
 
         return write
 
@@ -163,7 +201,7 @@ def main():
         plans = [(wanted, found, config_files.plan(wanted, found)) for wanted, found in pairs]
         if not module.check_mode:
             for wanted, _found, steps in plans:
-                config_files.apply(wanted, steps, writer(wanted["validate"]))
+                config_files.apply(wanted, steps, writer(wanted))
     except (EnvironmentError, KeyError, ValueError) as error:
         module.fail_json(msg="Cannot keep the files as declared: %s." % error)
     changes = [plan for plan in plans if plan[2]]

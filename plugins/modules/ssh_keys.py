@@ -51,6 +51,27 @@ options:
     type: str
     choices: [present, next, rotated, absent]
     default: present
+  account:
+    description:
+      - What the user's account is to be. Of one that is missing or different nothing is read or changed, so that it is set up before
+        its keys are.
+    type: dict
+    suboptions:
+      uid:
+        description: Number of the user and of the group.
+        type: int
+      group:
+        description: Name of the user's group.
+        type: str
+        required: true
+      home:
+        description: Home directory.
+        type: path
+        required: true
+      shell:
+        description: Login shell.
+        type: path
+        required: true
   record:
     description: A file of root's that is returned, what a role recorded of other nodes.
     type: path
@@ -76,6 +97,10 @@ next_public_key:
   description: That of the pair which is to replace it; null where none is to.
   returned: success
   type: str
+account:
+  description: Whether the account is as O(account) says; true without it.
+  returned: success
+  type: bool
 rotated:
   description: Whether the pair is of the rotation; true without one.
   returned: success
@@ -91,7 +116,7 @@ import os
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.host import key_pairs
+from ..module_utils.host import accounts, key_pairs
 from ..module_utils.host.as_user import as_user
 
 NOTHING = {"public_key": None, "next_public_key": None, "rotated": True}
@@ -117,6 +142,14 @@ def recorded(path):
         return {"text": stream.read().decode("utf-8", "replace"), "time": os.fstat(stream.fileno()).st_mtime}
 
 
+ACCOUNT = {
+    "uid": {"type": "int"},
+    "group": {"type": "str", "required": True},
+    "home": {"type": "path", "required": True},
+    "shell": {"type": "path", "required": True},
+}
+
+
 def main():
     """Read the options, keep the pair, answer."""
     module = AnsibleModule(
@@ -127,11 +160,14 @@ def main():
             "comment": {"type": "str", "default": ""},
             "rotation": {"type": "str", "default": ""},
             "state": {"type": "str", "choices": ["present", "next", "rotated", "absent"], "default": "present"},
+            "account": {"type": "dict", "options": ACCOUNT},
             "record": {"type": "path"},
         },
         supports_check_mode=True,
     )
-    absent = module.params["state"] == "absent"
+    absent, wanted = module.params["state"] == "absent", module.params["account"]
+    if wanted is not None and not accounts.fits(module.params["user"], wanted):
+        module.exit_json(changed=False, account=False, record=recorded(module.params["record"]), **NOTHING)
     try:
         answer = as_user(module.params["user"], lambda: keep(module.params, module.check_mode))
     except KeyError:
@@ -140,7 +176,7 @@ def main():
         answer = dict(NOTHING, changed=not absent)
     except (EnvironmentError, ValueError) as error:
         module.fail_json(msg="Cannot keep the keys of %s: %s." % (module.params["user"], error))
-    module.exit_json(record=recorded(module.params["record"]), **answer)
+    module.exit_json(account=True, record=recorded(module.params["record"]), **answer)
 
 
 if __name__ == "__main__":

@@ -42,11 +42,14 @@ def program_runner(module):
     return run
 
 
-def replace_file(module, path, content, check=None):
-    """Put the bytes CONTENT in place at once; ``check(path of the new file)`` may refuse them before."""
+def replace_file(module, path, content, check=None, in_place=False):
+    """Put the bytes CONTENT in place at once; ``check(path of the new file)`` may refuse them before.
+
+    ``in_place``: what cannot be replaced, such as a mounted file, is written where it is.
+    """
     handle, new = tempfile.mkstemp(dir=module.tmpdir)
     with os.fdopen(handle, "wb") as stream:
         stream.write(content)
     if check is not None:
         check(new)
-    module.atomic_move(new, path)
+    module.atomic_move(new, path, unsafe_writes=in_place)

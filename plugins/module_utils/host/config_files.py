@@ -17,6 +17,7 @@ import tempfile
 
 from ..machine.files import make_directories
 from .as_user import as_user
+from .text_blocks import with_block, without_lines
 
 ABSENT = {"state": "absent", "content": None, "mode": None, "owner": None, "group": None}
 
@@ -86,10 +87,14 @@ def plan(wanted, found):
 
 
 def completed(wanted, found):
-    """Return ``wanted`` with the whole content that its settings make of what was found."""
-    if wanted["settings"] is None or wanted["state"] != "file":
+    """Return ``wanted`` with the whole content that its settings, or its block and lines, make of what was found."""
+    text = found["content"] or ""
+    if wanted["state"] != "file" or wanted["content"] is not None:
         return wanted
-    return dict(wanted, content=with_settings(found["content"] or "", wanted["section"], wanted["settings"]))
+    if wanted["settings"] is not None:
+        return dict(wanted, content=with_settings(text, wanted["section"], wanted["settings"]))
+    text = with_block(text, wanted["block_name"], wanted["block"], wanted["block_first"])
+    return dict(wanted, content=without_lines(text, wanted["commented_out"]) if wanted["commented_out"] else text)
 
 
 def with_settings(text, section, settings):

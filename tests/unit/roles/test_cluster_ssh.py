@@ -4,13 +4,16 @@
 """Role cluster_ssh in check mode on this machine: what it asks of a node, and what it refuses."""
 
 import json
+import pwd
 
 import pytest
+from ansible_collections.allreduce.gpu.plugins.module_utils.host import accounts
 
 from tests.support.local_play import run_roles
 
 USER = "allreduce-nobody"
-NORMAL = ["group", "user", "ssh_keys", "config_files", "blockinfile", "blockinfile", "replace"]
+NORMAL = ["ssh_keys", "config_files"]
+NEW = ["ssh_keys", "group", "user", *NORMAL]
 ROTATION = ["config_files", "ssh_keys"]
 
 
@@ -31,12 +34,29 @@ def modules(run):
 
 
 @pytest.mark.parametrize("rotate", ["", "2026-11", 7])
-def test_a_run_costs_seven_executions(tmp_path, rotate):
+def test_a_new_user(tmp_path, rotate):
     """Whoever has no key yet begins with one of the rotation."""
     run = play(tmp_path, cluster_ssh_rotate=rotate)
     assert run.status == 0, run.output
-    assert modules(run) == NORMAL
+    assert modules(run) == NEW
     assert "+++ after: /etc/allreduce/nodes.json" in run.output
+
+
+def users():
+    """Users of this machine that the role would leave as they are."""
+    for user in pwd.getpwall():
+        names = {"group": user.pw_name, "home": user.pw_dir, "shell": "/bin/bash", "uid": None}
+        if user.pw_uid and accounts.fits(user.pw_name, names):
+            yield user
+
+
+def test_a_user_that_is_there_costs_two_executions(tmp_path):
+    user = next(users(), None)
+    if user is None:
+        pytest.skip("this machine has no user but root that logs in with bash")
+    run = play(tmp_path, cluster_ssh_user=user.pw_name, cluster_ssh_home=user.pw_dir)
+    assert run.status == 0, run.output
+    assert modules(run) == NORMAL
 
 
 @pytest.mark.parametrize(

@@ -141,3 +141,17 @@ def test_an_owner_who_is_still_to_be_made_has_nothing(theirs):
     result = run(True, {**theirs, "owner": "allreduce-nobody"})
     assert result["changed"] and result["diff"][0]["before"] == "# absent\n"
     assert run(False, {**theirs, "owner": "allreduce-nobody"})["failed"]
+
+
+@pytest.mark.parametrize("check", [False, True])
+def test_a_block_of_a_file_that_somebody_else_keeps(wanted, check):
+    path = Path(wanted["path"])
+    path.write_text("127.0.0.1 localhost\n127.0.1.1 node\n")
+    del wanted["content"]
+    block = {**wanted, "block": "10.0.0.1 node\n", "block_name": "ours", "block_first": True, "in_place": True}
+    asked = {**block, "commented_out": r"127\.0\.1\.1 .*"}
+    after = "# BEGIN ours\n10.0.0.1 node\n# END ours\n127.0.0.1 localhost\n# 127.0.1.1 node\n"
+    assert run(check, asked)["diff"][0]["after"].endswith(after)
+    assert path.read_text() == ("127.0.0.1 localhost\n127.0.1.1 node\n" if check else after)
+    if not check:
+        assert not run(False, asked)["changed"]

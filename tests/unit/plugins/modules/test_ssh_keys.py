@@ -5,6 +5,7 @@
 
 import json
 import os
+import pwd
 import shutil
 import subprocess
 import sys
@@ -66,6 +67,16 @@ def test_made_once(user):
     name = user.account.name
     assert modes[".ssh"] == (name, 0o700) and modes["id_ed25519"] == (name, 0o600)
     assert not user.run("next", check=True)["changed"]
+
+
+@pytest.mark.parametrize("check", [False, True])
+def test_the_keys_of_an_account_that_is_to_be_set_up_wait(user, check):
+    entry = pwd.getpwnam(user.account.name)
+    wanted = {"group": user.account.group, "home": entry.pw_dir, "shell": "/bin/no-shell"}
+    answer = user.run(check=check, account=wanted)
+    assert (answer["account"], answer["changed"], answer["public_key"]) == (False, False, None)
+    assert not user.ssh.exists()
+    assert user.run(check=check)["account"]
 
 
 def test_rotated_once(user):
