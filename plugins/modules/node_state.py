@@ -93,6 +93,8 @@ ansible_facts:
         services: {chrony: {enabled: true, active: true, outdated: false}}
         kernel_modules: {ib_umad: {loaded: false, at_boot: false}}
         disk_free_mib: {/: 20480}
+        cuda_alternative: {manual: true, target: /usr/local/cuda-12.4}
+        nvml_binding: 0f1e2d3c4b5a69788796a5b4c3d2e1f00f1e2d3c4b5a69788796a5b4c3d2e1f0
         environments: {main: {python: 3.11.2, home: /usr/bin, target: .main-0123456789ab, packages: {torch: 2.13.0+cpu},
                               changed_files: {},
                               lock: {request: 0123456789abcdef, packages: {torch: 2.13.0+cpu}}, horovod: null,
