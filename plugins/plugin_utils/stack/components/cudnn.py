@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
 from ..component import Beside, Component
 from ..facts import GpuModel
@@ -14,7 +14,7 @@ from ..model import Candidate, Part, Problem
 from ..package import Package
 from ..repository_libraries import Library, LibraryRow, is_in_repository, library_result, packaged, repository_warnings
 from ..rule import Context, Rules
-from ..tables import Nothing, Subject, Tables
+from ..tables import Subject, Tables
 from ..versions import at_least, major, minor
 from .cuda import Toolkit
 
@@ -27,11 +27,29 @@ class CudnnRow(LibraryRow):
     min_cc: str
 
 
-CUDNN_ROWS = Subject("cudnn", CudnnRow, Nothing)
+class CudnnTable(TypedDict):
+    """min_cc: by CUDA major, the wheel's versions that begin with a newer compute capability than those before them."""
+
+    min_cc: dict[str, dict[str, str]]
+
+
+CUDNN_ROWS = Subject("cudnn", CudnnRow, CudnnTable)
 
 
 Cudnn = Candidate[CudnnRow]
 rule = Rules()
+
+
+def dropped_with(tables: Tables, cuda: str, capability: str) -> str | None:
+    """Return the first cuDNN whose wheel for a CUDA major has no code for a compute capability any more; None where all have."""
+    steps = tables.beside(CUDNN_ROWS)["min_cc"].get(cuda, {})
+    return next((first for first, floor in steps.items() if not at_least(capability, floor)), None)
+
+
+def wheel_limits(tables: Tables, problem: Problem, cuda: str) -> list[str]:
+    """Return what keeps cuDNN's wheel for a CUDA major at a version that has code for every GPU of the host."""
+    found = (dropped_with(tables, cuda, gpu.row["compute_capability"]) for gpu in problem.gpus)
+    return sorted({f"nvidia-cudnn-cu{cuda}<{first}" for first in found if first})
 
 
 def _cudnn(tables: Tables, problem: Problem) -> list[Library]:

@@ -18,6 +18,7 @@ from ..rule import Context, Rules
 from ..tables import Subject, Tables
 from ..versions import at_least, major, matches, meet, minor
 from ..wheels import glibc_reason
+from .cudnn import dropped_with, wheel_limits
 from .cupy import Cupy
 from .driver.row import Driver
 from .python import Python
@@ -137,6 +138,15 @@ def jax_gpu(context: Context, jax: Jax, gpu: GpuModel) -> str | None:
     return f"{name} supports compute capability {low} and newer; {gpu.version} has {capability}"
 
 
+@rule("jax-cudnn-gpu", "jax", "gpus", sources=("S20", "J1"))
+def jax_cudnn_gpu(context: Context, jax: Jax, gpu: GpuModel) -> str | None:
+    """The plugin requires a range of cuDNN, in which one must hold code for the GPU."""
+    first = dropped_with(context.tables, jax.row["cuda"], gpu.row["compute_capability"])
+    if not first or meet(_required(jax, "cudnn"), f"<{first}"):
+        return None
+    return f"{_name(jax)} requires cuDNN {_required(jax, 'cudnn')}, which has no code for {gpu.version}: its last was before {first}"
+
+
 @rule("jax-pytorch-cuda-major", "jax", "pytorch", sources=("S26", "J1"))
 def jax_pytorch_cuda_major(context: Context, jax: Jax, torch: Torch) -> str | None:
     """In one process both must speak to one CUDA runtime."""
@@ -220,6 +230,13 @@ def _warnings(tables: Tables, problem: Problem, one: Jax) -> list[str]:
     return [f"{_name(one)} is built with CUDA {built[-1]}, before the generation of {name}" for name in late]
 
 
+def _requirements(tables: Tables, problem: Problem, one: Jax) -> list[str]:
+    cuda = one.row["cuda"]
+    if not cuda:
+        return [f"jax=={one.version}"]
+    return [f"jax[{one.variant}]=={one.version}", *wheel_limits(tables, problem, cuda)]
+
+
 def _lines(tables: Tables) -> Iterator[tuple[object, ...]]:
     for row in reversed(tables.rows(JAX_ROWS)):
         cudnn = ", ".join(f"{plugin['cudnn']} (CUDA {cuda})" for cuda, plugin in row["plugins"].items())
@@ -237,7 +254,7 @@ JAX = Component(
     reason=_reason,
     warnings=_warnings,
     system=("glibc",),
-    requirements=lambda tables, problem, one: [f"jax{f'[{one.variant}]' if one.row['cuda'] else ''}=={one.version}"],
+    requirements=_requirements,
     module="jax",
     size={"cuda": 6000, "cpu": 600},  # jax 0.10.2 with NumPy: 5,490 and 528 MiB
     overview=Overview("JAX", ("release", "released", "Python", "cuDNN"), _lines),

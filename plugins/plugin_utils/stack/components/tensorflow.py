@@ -19,7 +19,7 @@ from ..versions import at_least, major, matches, minor
 from ..wheels import glibc_reason, reach, too_early
 from ..wording import listed
 from .cuda import Toolkit
-from .cudnn import Cudnn
+from .cudnn import Cudnn, wheel_limits
 from .driver.row import Driver
 from .python import Python
 from .pytorch.row import Torch, bundled
@@ -218,8 +218,11 @@ KEY = Key(name="tensorflow", docs=("TensorFlow.",), sample='"2.12.0"')
 
 
 def _requirements(tables: Tables, problem: Problem, one: Tensorflow) -> list[str]:
-    extra = "[and-cuda]" if one.row["and_cuda"] and problem.accelerator == "cuda" else ""
-    return [f"tensorflow{extra}=={one.version}"]
+    if not one.row["and_cuda"] or problem.accelerator != "cuda":
+        return [f"tensorflow=={one.version}"]
+    pins, cuda = one.row["pins"], major(one.row["cuda"])
+    limits = wheel_limits(tables, problem, cuda) if pins and _ranges(pins) else []
+    return [f"tensorflow[and-cuda]=={one.version}", *limits]
 
 
 def _lines(tables: Tables) -> Iterator[tuple[object, ...]]:

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from ...facts import GpuModel, Machine, System
 from ...rule import Context, Rules
-from ...versions import at_least
+from ...versions import at_least, major
 from ...wheels import glibc_reason, reach, too_early
+from ..cudnn import dropped_with
 from ..driver.row import Driver
 from ..python import Python
 from .row import TORCH, Torch
@@ -85,3 +86,13 @@ def pytorch_ptx_driver(context: Context, torch: Torch, driver: Driver, gpu: GpuM
     if how == "ptx" and not at_least(driver.version, bundled):
         return f"PyTorch {torch.version}+{torch.variant} reaches {gpu.version} only through PTX, which takes driver {bundled} or newer, not {driver.version}"
     return None
+
+
+@rule("pytorch-cudnn-gpu", "pytorch", "gpus", sources=("S20",))
+def pytorch_cudnn_gpu(context: Context, torch: Torch, gpu: GpuModel) -> str | None:
+    """The wheel pins a cuDNN, which must hold code for the GPU, too."""
+    have, cuda = torch.row.get("cudnn"), major(torch.row.get("cuda", ""))
+    first = dropped_with(context.tables, cuda, gpu.row["compute_capability"])
+    if not have or not first or not at_least(have, first):
+        return None
+    return f"PyTorch {torch.version}+{torch.variant} pins cuDNN {have}, which has no code for {gpu.version}: its last was before {first}"

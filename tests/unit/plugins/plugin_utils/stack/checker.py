@@ -303,6 +303,14 @@ def check_pins(environment):
     return wrong
 
 
+def check_cudnn_limit(environment, cuda, wanted):
+    """cuDNN 9.11 dropped what is older than Turing: the environment keeps the one before it, which the range must allow."""
+    wrong = (
+        [] if f"nvidia-cudnn-cu{cuda}<9.11" in environment["requirements"] else ["a cuDNN without code for this GPU"]
+    )
+    return wrong + (["no cuDNN for this GPU"] if n(wanted.split(",")[0].lstrip(">=")) >= n("9.11") else [])
+
+
 def tag_of(environment):
     """The build of PyTorch: of its own index, or the one that the general package index has."""
     if environment["index"]:
@@ -340,6 +348,8 @@ def check_torch(stack, environment, cuda_majors):
     driver = stack["driver"]
     sass = AARCH64.get(tag, []) if stack["os"]["arch"] == "aarch64" else build["sass"]
     for gpu in stack["gpus"]:
+        if n(build["cudnn"] or "0") >= n("9.11") and n(gpu["compute_capability"]) < n("7.5"):
+            wrong.append("PyTorch's cuDNN holds no code for this GPU")
         how = runs(gpu["compute_capability"], sass, build["ptx"], build["cuda"])
         if how is None or (how == "ptx" and n(driver["version"]) < n(release_driver(build["cuda"]))):
             wrong.append("PyTorch holds no code for this GPU")
@@ -367,6 +377,9 @@ def check_tensorflow(stack, environment, cuda_majors):
         how = runs(gpu["compute_capability"], row["sass"], row["ptx"], row["cuda"])
         if how is None or (how == "ptx" and n(driver["version"]) < n(release_driver(row["cuda"]))):
             wrong.append("TensorFlow holds no code for this GPU")
+        if row["and_cuda"] and n(gpu["compute_capability"]) < n("7.5"):
+            wanted = row["pins"]["cudnn-cu" + row["cuda"].split(".")[0]]
+            wrong += check_cudnn_limit(environment, "12", wanted) if wanted[0] == ">" else []
         if gpu["compute_capability"].startswith("12."):
             wrong.append("TensorFlow's PTX does not compile for this GPU")
     if not row["and_cuda"]:

@@ -23,6 +23,7 @@ EXPECTATIONS = ("gets", "refused", "error")
 # No product in the tables can break these alone today; test_rules.py calls them directly.
 ONLY_DIRECT = {
     "pytorch-ptx-driver",
+    "pytorch-cudnn-gpu",
     "tensorflow-glibc",
     "horovod-cuda",
     "horovod-nccl",

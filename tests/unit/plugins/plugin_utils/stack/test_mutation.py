@@ -21,7 +21,7 @@ from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.tables import 
 sys.path.insert(0, str(Path(__file__).parent))
 
 import checker  # noqa: E402 (a neighbour, found through the line above)
-from judges import cases, futures  # noqa: E402
+from judges import cases, futures, judges  # noqa: E402
 
 CASES = cases()
 EXPECTATIONS = ("gets", "refused", "error", "name", "rule", "warns")
@@ -78,6 +78,10 @@ def torch_with_ptx_only(subjects):
     build.update(sass=["5.0"], ptx="8.0")
 
 
+def torch_with_a_newer_cudnn(subjects):
+    next(row for row in subjects["torch"]["rows"] if row["version"] == "2.8.0")["builds"][0]["cudnn"] = "9.12.0.46"
+
+
 def toolkit_on_a_newer_system(subjects):
     debian = next(row for row in subjects["distros"]["rows"] if (row["id"], row["version"]) == ("debian", "12"))
     debian["cuda_first"] = "11.8"
@@ -89,6 +93,7 @@ FUTURES = {
     "tensorflow-glibc": (old_glibc, {"request": {"tensorflow": "2.20.0", "pytorch": "none"}}),
     "horovod-cuda-compiler": (toolkit_on_a_newer_system, {"os": "debian 12", "request": {"horovod": "0.28.1", "cuda": "11.8"}}),
     **futures(),
+    "pytorch-cudnn-gpu": (torch_with_a_newer_cudnn, {"gpus": ["V100 PCIe"], "request": {"pytorch": "2.8.0", "pytorch_index": "cu128"}}),
     "pytorch-ptx-driver": (torch_with_ptx_only, {"request": {"pytorch": "2.8.0", "pytorch_index": "cu128", "driver": "535"}}),
 }  # fmt: skip
 
@@ -105,6 +110,8 @@ def future(monkeypatch):
         monkeypatch.setattr(checker, "CUDNN", cudnn)
         systems = {(row["id"], row["version"]): row for row in subjects["distros"]["rows"]}
         monkeypatch.setattr(checker, "DISTROS", systems)
+        for name, judge in judges().items():
+            monkeypatch.setattr(judge, "ROWS", {row["version"]: row for row in subjects[name]["rows"]})
         return Session(Tables("future", subjects))
 
     return make

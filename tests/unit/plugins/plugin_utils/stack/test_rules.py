@@ -60,6 +60,19 @@ def test_a_gpu_reached_through_ptx_needs_the_toolkits_driver():
     assert check(CONTEXT, torch("2.14.1", "cpu"), driver("580.178.04"), future) is None
 
 
+@pytest.mark.parametrize(
+    ("cudnn", "model", "refused"),
+    [
+        ("9.10.2.21", "Tesla V100 PCIe", False), ("9.11.0.98", "Tesla V100 PCIe", True), ("9.26.0.51", "Tesla T4", False),
+        (None, "Tesla V100 PCIe", False),
+    ],
+)  # fmt: skip
+def test_the_cudnn_inside_a_wheel_has_code_for_the_gpu(cudnn, model, refused):
+    wheel = torch("2.14.1", "cu126")
+    wheel.row["cudnn"] = cudnn
+    assert bool(RULES["pytorch-cudnn-gpu"].check(CONTEXT, wheel, gpu(model))) is refused
+
+
 def test_aarch64_wheels_hold_less_code():
     check, arm = RULES["pytorch-gpu"].check, Context(TABLES, arch="aarch64")
     assert check(arm, torch("2.14.1", "cu126"), gpu("A40")) is None

@@ -38,7 +38,9 @@ CASES = """
 - {name: no plugin runs on a driver before CUDA 12, rule: jax-driver-floor, request: {jax: "0.9.1", driver: "515"},
    refused: {between: [driver, jax], rule: jax-driver-floor, says: 525.60.13}}
 - {name: Volta gets the plugin for CUDA 12, rule: jax-gpu, gpus: [Tesla V100-SXM2-32GB], request: {jax: "0.9.1"},
-   gets: {environments.0.requirements.0: "jax[cuda12]==0.9.1"}}
+   gets: {environments.0.requirements: ["jax[cuda12]==0.9.1", "nvidia-cudnn-cu12<9.11", numpy]}}
+- {name: Turing takes any cuDNN, gpus: [Tesla T4], request: {jax: "0.9.1", driver: "535"},
+   gets: {environments.0.requirements: ["jax[cuda12]==0.9.1", numpy]}}
 - {name: Kepler is too old for JAX, rule: jax-gpu, os: ubuntu 20.04, gpus: [K80], request: {jax: "0.4.30"},
    refused: {between: [gpus, jax], rule: jax-gpu, says: supports compute capability}}
 - {name: JAX follows PyTorch's CUDA, rule: jax-pytorch-cuda-major,
@@ -94,7 +96,17 @@ def old_glibc(subjects):
 
 
 GPUS_ONLY = False
-FUTURES = {"jax-glibc": (old_glibc, {"request": {"jax": "latest"}})}
+
+
+def new_cudnn(subjects):
+    for row in subjects["jax"]["rows"]:
+        row["plugins"]["12"]["cudnn"] = ">=9.12,<10.0"
+
+
+FUTURES = {
+    "jax-glibc": (old_glibc, {"request": {"jax": "latest"}}),
+    "jax-cudnn-gpu": (new_cudnn, {"gpus": ["Tesla V100-SXM2-32GB"], "request": {"jax": "0.9.1"}}),
+}
 
 
 def published():
@@ -131,6 +143,8 @@ def check_plugin(stack, environment, row, cuda, cuda_majors):
         wrong.append("driver too old for JAX")
     if any(checker.n(gpu["compute_capability"]) < checker.n(TABLE["min_cc"][cuda]) for gpu in stack["gpus"]):
         wrong.append("JAX does not support this GPU")
+    if any(checker.n(gpu["compute_capability"]) < checker.n("7.5") for gpu in stack["gpus"]):
+        wrong += checker.check_cudnn_limit(environment, cuda, plugin["cudnn"])
     for library in ("cudnn", "nccl"):
         theirs = [*of_torch(environment, library), *of_tensorflow(frameworks.get("tensorflow"), f"{library}-cu{cuda}")]
         wrong += [f"no {library} for JAX and what is beside it" for one in theirs if not overlap(plugin[library], one)]
