@@ -15,6 +15,7 @@ from functools import partial
 from itertools import repeat
 from pathlib import Path
 
+from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from . import cupy, document, extensions, index, jax, tensorflow, torch
@@ -142,22 +143,40 @@ def jax_lines(side: Executor, today: str) -> list[str]:
     return [f"JAX {line}" for line in said]
 
 
-def read_extension(version: str, name: str, published: Mapping[str, list[str]]) -> extensions.Found:
-    """Return what the index has of a release of a framework that stands on PyTorch."""
+def pins_of(name: str, rows: Iterable[Mapping], side: Executor) -> dict[str, str | None]:
+    """Return {PyTorch's release: the version of a package that it requires}."""
+
+    def pin(row: Mapping) -> str | None:
+        platform = f"{row['platforms']['x86_64']}_x86_64"
+        return pinned(index.requirements("torch", row["version"], row["python"][-1], platform), name, row["python"][-1])
+
+    rows = list(rows)
+    return dict(zip((row["version"] for row in rows), side.map(pin, rows), strict=True))
+
+
+def read_extension(
+    version: str, name: str, published: Mapping[str, list[str]], pins: Mapping[str, str | None] | None
+) -> extensions.Found:
+    """Return what the index has of a release of a framework that stands on PyTorch; pins: what PyTorch's releases require."""
     pythons = published[version]
     wheels, day = extensions.files(index.lock(name, version, pythons[-1]))
     asked = next((one for one in reversed(pythons) if any(extensions.takes(wheel, one) for wheel in wheels)), None)
-    requires = index.requirements(name, version, asked, extensions.pip_platform(wheels)) if asked else []
-    return extensions.Found(version, pythons, wheels, day, tuple(requires))
+    told = index.metadata(name, version, asked, extensions.pip_platform(wheels)) if asked else {}
+    requires = told.get("requires_dist", []) if pins is None else [extensions.pinning(pins, version)]
+    # Pages of an index were seen to name older Pythons than the release itself does.
+    pythons = [one for one in pythons if SpecifierSet(told.get("requires_python", "")).contains(one)]
+    return extensions.Found(version, pythons, wheels, day, tuple(filter(None, requires)))
 
 
 def extension_lines(package: extensions.Package, side: Executor, today: str) -> list[str]:
     """Bring the table of a framework that stands on PyTorch up to date; return what changed."""
     path = TABLES / f"{package.table}.yml"
     table = document.read(path)
-    published = index.wheel_pythons(package.name, pythons(document.read(TABLE)["rows"]))
+    torches = document.read(TABLE)["rows"]
+    published = index.wheel_pythons(package.name, pythons(torches)[:-1])
     asked = extensions.missing(table["rows"], published, package)
-    reader = partial(read_extension, name=package.name, published=published)
+    pins = pins_of(package.name, torches, side) if package.pinned and asked else None
+    reader = partial(read_extension, name=package.name, published=published, pins=pins)
     found = dict(zip(asked, side.map(reader, asked), strict=True))
     said = extensions.update(table["rows"], published, found.__getitem__, package, today)
     document.write(path, table)

@@ -24,7 +24,7 @@ from .releases import ARCHITECTURES, LINUX, glibc
 class Package:
     """A framework: its package, its table, the oldest release that gets a row, and the source that rows name.
 
-    title: what it is called
+    title: what it is called; pinned: whether it is PyTorch that requires it, one release each
     """
 
     name: str
@@ -32,9 +32,13 @@ class Package:
     title: str
     first: str
     source: str
+    pinned: bool = False
 
 
-PACKAGES = (Package("vllm", "vllm", "vLLM", "0.9.0", "V2"),)
+PACKAGES = (
+    Package("vllm", "vllm", "vLLM", "0.9.0", "V2"),
+    Package("lightning", "lightning", "Lightning", "2.0.0", "L1"),
+)
 
 
 @dataclass(frozen=True)
@@ -137,3 +141,16 @@ def required(requires: Iterable[str], name: str, python: str) -> str | None:
         if one.name == name and (one.marker is None or one.marker.evaluate(here)):
             return ",".join(sorted(str(one.specifier).split(","), reverse=True)) or ">=0"
     return None
+
+
+def pinning(pins: Mapping[str, str | None], version: str) -> str | None:
+    """Return the range of the PyTorch releases that pin a release, as a requirement; None where none does, or others in between.
+
+    pins: by PyTorch's release, what it pins
+    """
+    order = sorted(pins, key=Version)
+    places = [order.index(release) for release, pin in pins.items() if pin and Version(pin) == Version(version)]
+    if not places or max(places) - min(places) + 1 != len(places):
+        return None
+    first, last = order[min(places)], order[max(places)]
+    return f"torch=={first}" if first == last else f"torch>={first},<={last}"

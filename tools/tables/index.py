@@ -9,6 +9,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterable
+from typing import Any
 
 from packaging.version import Version
 
@@ -54,7 +55,12 @@ def lock(name: str, release: str, python: str) -> str:
 
 
 def requirements(name: str, release: str, python: str, platform: str | None = None) -> list[str]:
-    """Return Requires-Dist of a release's wheel for a platform, or for this machine's.
+    """Return Requires-Dist of a release's wheel for a platform, or for this machine's."""
+    return metadata(name, release, python, platform).get("requires_dist", [])
+
+
+def metadata(name: str, release: str, python: str, platform: str | None = None) -> dict[str, Any]:
+    """Return the metadata of a release's wheel for a platform, or for this machine's.
 
     Of an index without metadata files, fast-deps reads the end of the wheel only.
     """
@@ -63,7 +69,7 @@ def requirements(name: str, release: str, python: str, platform: str | None = No
         "pip", "install", "--quiet", "--dry-run", "--ignore-installed", "--no-deps", "--use-feature", "fast-deps",
         *wheel, "--report", "-", f"{name}==={release}",
     )  # fmt: skip
-    return json.loads(report)["install"][0]["metadata"].get("requires_dist", [])
+    return json.loads(report)["install"][0]["metadata"]
 
 
 def _output(*arguments: str, text: str | None = None) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 from .component import first_to_last
 from .facts import Machine
+from .input_error import InputError
 from .libraries import SpecifierSet
 from .model import AnyCandidate, Candidate, Problem
 from .rows import Arch
@@ -65,6 +66,11 @@ def torch_reason(name: str, one: Extension, torch: AnyCandidate) -> str | None:
     if SpecifierSet(wanted).contains(torch.version):
         return None
     return f"{name} {one.version} requires PyTorch {wanted.removeprefix('==')}, not {torch.version}"
+
+
+def gpu_mistake(name: str, problem: Problem) -> InputError | None:
+    """Return that what computes on GPUs only is asked for on a host without."""
+    return InputError("no_gpu", name) if name in problem.frameworks and problem.accelerator == "cpu" else None
 
 
 def unknowns(name: str, one: Extension) -> Iterator[str]:

@@ -16,6 +16,7 @@ from .cupy import CUPY
 from .driver import DRIVER
 from .horovod import HOROVOD
 from .jax import JAX
+from .lightning import LIGHTNING
 from .nccl import NCCL
 from .python import PYTHON
 from .pytorch import PYTORCH
@@ -23,7 +24,7 @@ from .tensorflow import TENSORFLOW
 from .vllm import VLLM
 
 COMPONENTS: tuple[Component, ...] = (
-    DRIVER, HOROVOD, TENSORFLOW, PYTORCH, VLLM, CUPY, JAX, PYTHON, CUDA, CUDNN, NCCL,
+    DRIVER, HOROVOD, TENSORFLOW, PYTORCH, VLLM, LIGHTNING, CUPY, JAX, PYTHON, CUDA, CUDNN, NCCL,
 )  # fmt: skip
 _BY_NAME = {component.name: component for component in COMPONENTS}
 _BY_WISH = {key.name: (component, key) for component in COMPONENTS for key in component.keys}

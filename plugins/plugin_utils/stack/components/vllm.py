@@ -13,6 +13,7 @@ from ..extensions import (
     Extension,
     ExtensionRow,
     arch_reason,
+    gpu_mistake,
     lines,
     python_reason,
     releases,
@@ -20,11 +21,9 @@ from ..extensions import (
     unknowns,
 )
 from ..facts import GpuModel, Machine, System
-from ..input_error import InputError
 from ..keys import Key
-from ..model import Problem
 from ..rule import Context, Rules
-from ..tables import Subject, Tables
+from ..tables import Subject
 from ..versions import at_least
 from ..wheels import glibc_reason
 from .python import Python
@@ -76,10 +75,6 @@ def vllm_gpu(context: Context, vllm: Extension, gpu: GpuModel) -> str | None:
     return f"vLLM supports compute capability {first} and newer; {gpu.version} has {capability}"
 
 
-def _mistake(tables: Tables, problem: Problem) -> InputError | None:
-    return InputError("no_gpu", "vllm") if "vllm" in problem.frameworks and problem.accelerator == "cpu" else None
-
-
 VLLM = Component(
     name="vllm",
     form=Extension,
@@ -95,5 +90,5 @@ VLLM = Component(
     module="vllm",
     size={"cuda": 4000, "cpu": 4000},
     overview=Overview("vLLM", COLUMNS, lambda tables: lines(tables, VLLM_ROWS)),
-    mistake=_mistake,
+    mistake=lambda tables, problem: gpu_mistake("vllm", problem),
 )

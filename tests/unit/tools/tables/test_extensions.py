@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from tools.tables.extensions import Found, Package, files, new_row, pip_platform, required, takes, update
+from tools.tables.extensions import Found, Package, files, new_row, pinning, pip_platform, required, takes, update
 
 PACKAGE = Package("vllm", "vllm", "vLLM", "0.9.0", "V2")
 STABLE = "vllm-0.33.0-cp38-abi3-manylinux_2_28_x86_64.whl"
@@ -120,3 +120,17 @@ def test_releases_without_a_row_get_one_in_the_order_of_versions():
     assert [one["version"] for one in rows] == ["0.9.2", "0.10.0", "0.33.0"]
     assert (said[0], said[2]) == ("0.9.2: new", "0.33.0: new")
     assert said[1].startswith("0.9.3: no row")
+
+
+@pytest.mark.parametrize(
+    ("pins", "requirement"),
+    [
+        ({"2.5.0": "3.1.0", "2.5.1": "3.1.0", "2.6.0": "3.2.0"}, "torch>=2.5.0,<=2.5.1"),
+        ({"2.10.0": "3.1.0", "2.9.0": None}, "torch==2.10.0"),
+        ({"2.10.0": "3.1.0", "2.9.1": "3.2.0", "2.9.0": "3.1.0"}, None),
+        ({"2.10.0": "3.2.0", "2.9.0": None}, None),
+    ],
+    ids=["neighbours", "one", "with another in between", "none"],
+)
+def test_the_releases_that_pin_a_release(pins, requirement):
+    assert pinning(pins, "3.1.0") == requirement
