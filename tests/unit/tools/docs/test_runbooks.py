@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.monitoring.alerts import load
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.monitoring.programs import known_services
 
 from tools.docs.runbooks import TITLES, runbooks
 
@@ -36,3 +37,15 @@ def test_the_index_names_every_alert():
     assert re.findall(r"(?m)^\| \[(\w+)\]", index) == NAMES
     line = next(line for line in index.splitlines() if "GpuPcieLink" in line)
     assert line.count(" | ") == 3 and "pcie_width\\|pcie_generation" in line
+
+
+def test_the_index_says_how_to_drain_and_what_services_are_called():
+    """Pages say "drain the node" and name Debian's services; at 3 a.m. nobody looks elsewhere for the rest."""
+    text = (RUNBOOKS / "README.md").read_text(encoding="utf-8")
+    assert all(f"`{service}`" in text for service in known_services())
+    pages = "".join((RUNBOOKS / f"{name}.md").read_text(encoding="utf-8") for name in NAMES)
+    assert (
+        "rain the node" in pages
+        and "scontrol update nodename=NODE state=drain" in text
+        and "kubectl cordon NODE" in text
+    )
