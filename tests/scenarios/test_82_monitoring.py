@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Real Prometheus, Alertmanager and exporters on two hosts: a fault of the simulated NVML fires the right alert, and ends with it.
 
-The first host is node and controller in one; the outsider is the machine that the hosts run on. dcgm-exporter is not proven: no host
-of the lab has a GPU that it could ask.
+The first host is node and controller in one; the outsider is the machine that the hosts run on. For dcgm-exporter see
+test_84_dcgm.py.
 """
 
 import json

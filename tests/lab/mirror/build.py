@@ -18,7 +18,7 @@ from pathlib import Path
 from .. import interpreters, paths
 from ..nvml import recording
 from ..progress import LabError, say
-from . import apt, catalogue, dnf, keys, stub_driver
+from . import apt, catalogue, dcgm, dnf, keys, stub_driver
 from .model import Package
 from .payload import Builder
 
@@ -92,7 +92,13 @@ def _others(name: str) -> list[Package]:
 
 def _digest(name: str) -> str:
     here = Path(__file__).parent
-    sources = [*sorted(here.glob("*.py")), *sorted(here.glob("data/*.yml")), *recording.SOURCES, stub_driver.DAEMON]
+    sources = [
+        *sorted(here.glob("*.py")),
+        *sorted(here.glob("data/*.yml")),
+        *recording.SOURCES,
+        stub_driver.DAEMON,
+        dcgm.PROGRAM,
+    ]
     state = hashlib.sha256(name.encode() + fingerprint().encode())
     for version in sorted({package.python for package in _others(name)} - {""}):
         state.update(interpreters.recipe(version).encode())

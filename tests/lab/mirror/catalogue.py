@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from . import drivers, pythons, toolkits
+from . import dcgm, drivers, pythons, toolkits
 from .model import Package, expand, numbers, table, version_of
 
 
@@ -26,7 +26,7 @@ def packages(slug: str) -> list[Package]:
         if row["driver"][0] <= numbers(version_of(driver))[0] <= row["driver"][1]
         for package in of_driver(driver, row)
     ]
-    found += [*toolkits.cuda(row), *toolkits.libraries(row)]
+    found += [*toolkits.cuda(row), *toolkits.libraries(row), *dcgm.packages(slug, row["manager"])]
     if row["manager"] == "dnf":
         found += [
             expand(other, {}, other["version"] + "." + row["dist"], "dnf") for other in table("driver_el")["others"]

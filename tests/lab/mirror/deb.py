@@ -20,7 +20,7 @@ def control(package: Package) -> str:
     """The control file."""
     lines = [
         f"Package: {package.name}",
-        f"Version: {package.version}",
+        f"Version: {package.epoch}:{package.version}" if package.epoch else f"Version: {package.version}",
         f"Architecture: {package.architecture}",
         "Section: multiverse/devel",
         "Priority: optional",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from . import stub_cuda, stub_driver, stub_kernel, stub_python
+from . import dcgm, stub_cuda, stub_driver, stub_kernel, stub_python
 from .model import Package
 from .stub import Maker, Payload
 
@@ -16,6 +16,7 @@ KINDS: dict[str, Callable[[Maker, Package, Payload], None]] = {
     **stub_kernel.KINDS,
     **stub_cuda.KINDS,
     **stub_python.KINDS,
+    **dcgm.KINDS,
 }
 
 
