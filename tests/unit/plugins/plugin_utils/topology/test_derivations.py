@@ -19,8 +19,9 @@ def ports(name, *adapters):
     return dict(nic(name), ports=found)
 
 
-def gpu(index, links=0, version="3.0", cpus="0-15,64-79", width=16, generation=4):
+def gpu(index, links=0, version="3.0", cpus="0-15,64-79", width=16, generation=4, speed=None):
     link = {"active": True, "version": version, "remote_type": "gpu", "remote_pci_bus_id": None}
+    link["speed_mbytes_per_second"] = speed
     return {
         "index": index, "pci_bus_id": f"0000:0{index}:00.0", "cpu_affinity": cpus, "numa_node": 0,
         "nvlinks": [dict(link, link=number) for number in range(links)],
@@ -56,6 +57,16 @@ def test_islands(codes, count, expected):
     assert islands.nvlink_islands(node([gpu(index) for index in range(count)], [], codes)) == expected
 
 
+def test_islands_are_in_the_order_of_their_gpus():
+    codes = {("GPU10", "GPU2"): "NV4", ("GPU1", "GPU11"): "NV4"}
+    expected = [["GPU0"], ["GPU1", "GPU11"], ["GPU2", "GPU10"], *([f"GPU{index}"] for index in range(3, 10))]
+    assert islands.nvlink_islands(node([gpu(index) for index in range(12)], [], codes)) == expected
+
+
+def test_a_gpu_whose_row_was_lost_is_alone():
+    assert islands.linked(["GPU0", "GPU1"], {"GPU0": {"GPU0": "X", "GPU1": "NV4"}}) == [["GPU0"], ["GPU1"]]
+
+
 @pytest.mark.parametrize(
     ("gpus", "codes", "expected"),
     [
@@ -70,6 +81,10 @@ def test_islands(codes, count, expected):
         ([gpu(0), gpu(1, width=8)], {}, 15.8),
         ([gpu(0), gpu(1, generation=None)], {}, None),
         ([gpu(0, 12)], {}, None),
+        # What NVML says of a link counts before its version, as of a GPU with slower links.
+        ([gpu(0, 4, speed=26562), gpu(1, 4)], {("GPU0", "GPU1"): "NV4"}, 100.0),
+        ([gpu(0, 4, speed=12500), gpu(1, 4)], {("GPU0", "GPU1"): "NV4"}, 50.0),
+        ([gpu(0, 4, None, speed=12500), gpu(1, 4)], {("GPU0", "GPU1"): "NV4"}, 50.0),
     ],
 )
 def test_bandwidth(gpus, codes, expected):
@@ -155,6 +170,24 @@ def test_the_gid_index_must_hold_for_all(gids, index):
     assert gid("2.20.5", *gids)[0] == index
 
 
+@pytest.mark.parametrize(
+    ("version", "gids", "reason"),
+    [
+        (None, [3], "Not set: the version of NCCL is not given, and from 2.21 on NCCL selects the GID and must not be told."),
+        ("2.21.5", [3], "Not set: NCCL 2.21.5 selects the GID itself and must not be told."),
+        ("2.20.5", [3, None], "Not set: an adapter has no routable RoCE v2 GID; give its interface an IP address."),
+        ("2.20.5", [5, 3], "Not set: the adapters have their RoCE v2 GID at different indexes ([3, 5])."),
+        ("2.20.5", [3, 3], "Set: the RoCE v2 GID is at this index on every adapter; NCCL 2.20.5 takes index 0."),
+    ],
+)  # fmt: skip
+def test_the_reason_of_the_gid_index(version, gids, reason):
+    assert gid(version, *gids)[1] == reason
+
+
+def test_no_choice_has_no_reason():
+    assert nics.hca_choice(node([gpu(0)], RAILS, {})) == ("", "")
+
+
 @pytest.mark.parametrize("version", ["2.21", "2.21.5", "2.21.5-1+cuda12.4", "2.30.7", "3.0", None, "", "unknown"])
 def test_no_gid_index_from_nccl_2_21_on_or_where_the_version_is_not_known(version):
     index, reason = gid(version, 3, 3)
@@ -182,6 +215,23 @@ def test_versions_are_compared_as_numbers(version):
             [nic("s", 400), nic("a"), nic("b"), nic("c")], {("GPU0", one): "PIX" for one in "abc"},
             "Set: these adapters share a PCIe switch with a GPU and carry more together than faster ones elsewhere; "
             "NCCL itself would also take s.",
+        ),
+        (
+            [nic("a", 25), nic("b", 400), nic("c", 100)], {},
+            "Set: these adapters have the highest rate, 400 Gbit/s; NCCL itself would also take a, c.",
+        ),
+        (
+            [ports("b", nic("b"), nic("b", 100, "Ethernet", gid=3))], {},
+            "Set: these adapters have the highest rate, 200 Gbit/s; NCCL itself would also take b.",
+        ),
+        (
+            [nic("a"), ports("b", nic("b"), nic("b", 100, "Ethernet", gid=3))], {},
+            "Set: these adapters have the highest rate, 200 Gbit/s; NCCL itself would also take b.",
+        ),
+        (
+            [*RAILS, nic("mlx5_2")], {("GPU0", "mlx5_0"): "PIX", ("GPU0", "mlx5_1"): None, ("GPU0", "mlx5_2"): None},
+            "Not set: NCCL itself takes every adapter with a port that is up, and nothing known speaks against one of 3; "
+            "how far mlx5_1, mlx5_2 is from every GPU was not measured.",
         ),
         (
             RAILS, {("GPU0", "mlx5_0"): "PIX", ("GPU0", "mlx5_1"): None},

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.topology.matrix import read_matrix
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.topology.matrix import EXPECTED, read_matrix
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.topology.recorded import parse_topology, recorded_node
 from hypothesis import given
 from hypothesis import strategies as st
@@ -64,6 +64,39 @@ def test_a_torn_line_is_named(line, said):
         read_matrix(changed(line))
     assert str(error.value).startswith(f"Line {line[0]} of the matrix") or said is None
     assert (said or "") in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ((2, "GPU0 X NV4 PIXSYS 0-15 0"), EXPECTED),
+        ((2, "GPU0\tX\tNV4\t\tSYS\t0-15\t0"), EXPECTED),
+        ((3, "GPU1 NV4 X - SYS 0-15 0"), EXPECTED),
+        ((2, "GPU0 X NV4     SYS 0-15 0"), EXPECTED),
+        ((3, "GPU1 NV4 PHB SYS SYS 0-15 0"), "X at GPU1"),
+        ((2, "GPU0 X NV4 PIX SYS all 0"), "such as 0-15,64-79, or N/A"),
+        ((4, "mlx5_0 PIX NODE X SYS"), "one distance for a pair"),
+    ],
+)
+def test_it_is_told_what_is_expected_there(line, expected):
+    with pytest.raises(ValueError, match=re.escape(f"Expected: {expected}.") + "$"):
+        read_matrix(changed(line))
+
+
+def test_nvlinks_may_differ_in_number_and_not_from_another_distance():
+    assert read_matrix(changed((3, "GPU1 NV2 X PHB SYS 0-15 0")))
+    with pytest.raises(ValueError, match="GPU1 and GPU0 are PIX here and NV4 in line 2"):
+        read_matrix(changed((3, "GPU1 PIX X PHB SYS 0-15 0")))
+
+
+def test_only_the_end_of_the_text_may_lack_cells():
+    """The last line ends within a code or a list of CPUs; what follows a torn code shows that it is not the end."""
+    torn = "GPU0 GPU1 CPU Affinity\nGPU0 X NV4 0-15\nGPU1 "
+    assert parse_topology(torn + "N")["topology"]["GPU1"] == {"GPU0": "NV4", "GPU1": None}
+    assert parse_topology(torn + "NV4 X 0-")["gpus"]["GPU1"]["cpu_affinity"] is None
+    for rest in ("N 0-15", "NV4 N 0-15", "NV4 X 0- 1"):
+        with pytest.raises(ValueError, match="^Line 3 of the matrix"):
+            parse_topology(torn + rest)
 
 
 @pytest.mark.parametrize(

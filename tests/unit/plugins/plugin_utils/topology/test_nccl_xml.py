@@ -152,3 +152,70 @@ def test_a_recording_has_no_addresses():
 )
 def test_masks_of_cpus(cpus, mask):
     assert nccl_xml.cpu_mask(cpus) == mask
+
+
+def device_less(measure, **changes):
+    """A measured node whose devices have these values."""
+    node = measure(machines.a30_pairs())
+    for device in [*node["gpus"], *node["nics"]]:
+        device.update({key: value for key, value in changes.items() if key in device})
+    return node
+
+
+def test_devices_whose_numa_node_is_not_known_are_at_minus_one(measure):
+    system = ElementTree.fromstring(nccl_xml.nccl_topology_xml(device_less(measure, numa_node=None)))
+    assert [cpu.get("numaid") for cpu in system] == ["-1"]
+
+
+def test_a_cpu_whose_affinity_is_not_known_has_none(measure):
+    system = ElementTree.fromstring(nccl_xml.nccl_topology_xml(device_less(measure, cpu_affinity=None)))
+    assert {cpu.get("affinity") for cpu in system} == {None}
+
+
+@pytest.mark.parametrize(
+    "pcie",
+    [{"max_generation": 4, "width": None}, {"max_generation": None, "width": 16}, {"max_generation": 7, "width": 16}],
+)
+def test_a_pcie_link_is_written_only_in_full(measure, pcie):
+    system = ElementTree.fromstring(nccl_xml.nccl_topology_xml(device_less(measure, pcie=pcie)))
+    found = [
+        pci.attrib.keys() & {"link_speed", "link_width"} for pci in system.iter("pci") if pci.find("gpu") is not None
+    ]
+    assert found
+    assert not any(found)
+
+
+def test_a_link_that_is_down_is_left_out(measure):
+    node = measure(machines.a30_pairs())
+    for gpu in node["gpus"]:
+        for link in gpu["nvlinks"]:
+            link["active"] = False
+    assert "nvlink" not in nccl_xml.nccl_topology_xml(node)
+
+
+@pytest.mark.parametrize(
+    ("ports", "kind"),
+    [([], "0x020000"), ([{"port": 1, "link_layer": None, "rate_gbps": None}], "0x020000"),
+     ([{"port": 1, "link_layer": "InfiniBand", "rate_gbps": 200}], "0x020700")],
+)  # fmt: skip
+def test_an_adapter_is_ethernet_unless_its_port_says_otherwise(measure, ports, kind):
+    system = ElementTree.fromstring(nccl_xml.nccl_topology_xml(device_less(measure, ports=ports)))
+    found = {pci.get("class") for pci in system.iter("pci") if pci.find("nic") is not None}
+    assert found == {kind}
+
+
+def test_bridges_have_addresses_of_their_own():
+    """Sixty-six of them need a second and a third bus."""
+    names = [f"GPU{index}" for index in range(132)]
+    pair = {name: names[index ^ 1] for index, name in enumerate(names)}
+    gpus = [
+        {
+            "index": index, "pci_bus_id": f"0000:{index:02x}:00.0", "numa_node": 0, "cpu_affinity": "0-15", "nvlinks": [],
+            "pcie": {"max_generation": 4, "width": 16}, "compute_capability": "8.0",
+        }
+        for index in range(len(names))
+    ]  # fmt: skip
+    topology = {one: {two: "PIX" if pair[one] == two else "SYS" for two in names} for one in names}
+    system = ElementTree.fromstring(nccl_xml.nccl_topology_xml({"gpus": gpus, "nics": [], "topology": topology}))
+    bridges = [pci.get("busid") for pci in system.iter("pci") if pci.get("class") == nccl_xml.BRIDGE]
+    assert bridges == [f"ffff:{bus:02x}:{device:02x}.0" for bus in range(3) for device in range(32)][:66]

@@ -200,3 +200,93 @@ def test_a_gpu_that_is_a_numa_node():
 def test_another_text_is_refused():
     with pytest.raises(ValueError, match="no output of"):
         parse_topology("Failed to initialize NVML: Driver/library version mismatch\n")
+
+
+UNKNOWN = (
+    "minor_number", "uuid", "name", "pci_bus_id", "pci_device_id", "architecture", "compute_capability",
+    "memory_total_mib", "persistence_mode", "compute_mode", "max_clocks_mhz", "vbios_version", "inforom_version",
+)  # fmt: skip
+
+
+def test_a_node_in_full():
+    """What the text does not tell is None; a port that is given keeps what was not given unknown."""
+    text = (
+        "\tGPU0\tmlx5_0\tmlx5_1\tCPU Affinity\tNUMA Affinity\n"
+        "GPU0\t X \tPIX\tSYS\t0-15\t1,3-9\nmlx5_0\tPIX\t X \tSYS\nmlx5_1\tSYS\tSYS\t X\n"
+    )
+    adapter = {"pci_bus_id": None, "pci_device_id": None, "numa_node": None}
+    assert recorded_node(text, {"mlx5_0": {"state": "ACTIVE", "rate_gbps": 200}}) == {
+        "driver": {
+            "loaded_version": None,
+            "library_version": None,
+            "cuda_driver_version": None,
+            "kernel_modules": None,
+            "nvml": "not asked; this is a recording",
+            "nvml_state": "not_asked",
+        },
+        "gpus": [
+            {
+                **dict.fromkeys(UNKNOWN),
+                "index": 0,
+                "numa_node": 1,
+                "cpu_affinity": "0-15",
+                "nvlinks": [],
+                "pcie": {"generation": None, "max_generation": None, "width": None, "max_width": None},
+                "ecc": {"current": None, "pending": None},
+                "mig": {"current": None, "pending": None, "instances": []},
+                "power_limit_watts": {"current": None, "default": None, "min": None, "max": None},
+                "seen_by": [],
+            }
+        ],
+        "nvswitches": {"count": None, "pci_bus_ids": []},
+        "fabric": {"manager_needed": None, "state": None},
+        "nics": [
+            {
+                "name": "mlx5_0",
+                **adapter,
+                "ports": [
+                    {
+                        "port": 1,
+                        "state": "ACTIVE",
+                        "link_layer": None,
+                        "rate_gbps": 200,
+                        "netdevs": [],
+                        "rocev2_gid_index": None,
+                    }
+                ],
+            },
+            {"name": "mlx5_1", **adapter, "ports": []},
+        ],
+        "topology": {
+            "GPU0": {"GPU0": "X", "mlx5_0": "PIX", "mlx5_1": "SYS"},
+            "mlx5_0": {"GPU0": "PIX", "mlx5_0": "X", "mlx5_1": "SYS"},
+            "mlx5_1": {"GPU0": "SYS", "mlx5_0": "SYS", "mlx5_1": "X"},
+        },
+        "numa_distances": {},
+        "affinity": {"GPU0": {"cpu_affinity": "0-15", "numa_node": 1, "nics": ["mlx5_0", "mlx5_1"]}},
+        "findings": [],
+        "problems": [],
+    }
+
+
+@pytest.mark.parametrize(
+    ("row", "columns"),
+    [
+        ("0-15\t0\t2", {"cpu_affinity": "0-15", "numa_affinity": "0", "gpu_numa_id": "2"}),
+        ("0-15\t0\tN/A", {"cpu_affinity": "0-15", "numa_affinity": "0", "gpu_numa_id": None}),
+        # Between spaces an empty field leaves no trace: N/A is of the last column then.
+        ("0-15\t\tN/A", {"cpu_affinity": "0-15", "numa_affinity": None, "gpu_numa_id": None}),
+        ("N/A\t0", {"cpu_affinity": None, "numa_affinity": "0", "gpu_numa_id": None}),
+        ("0-15", {"cpu_affinity": "0-15", "numa_affinity": None, "gpu_numa_id": None}),
+    ],
+)
+def test_the_last_columns(row, columns):
+    text = f"\tGPU0\tCPU Affinity\tNUMA Affinity\tGPU NUMA ID\nGPU0\t X \t{row}\n"
+    assert parse_topology(text)["gpus"] == {"GPU0": columns}
+
+
+def test_an_older_header_has_no_last_column_to_take_n_a():
+    text = "\tGPU0\tCPU Affinity\tNUMA Affinity\nGPU0\t X \t0-15\tN/A\n"
+    assert parse_topology(text)["gpus"] == {
+        "GPU0": {"cpu_affinity": "0-15", "numa_affinity": None, "gpu_numa_id": None}
+    }
