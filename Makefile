@@ -5,7 +5,7 @@ BIN := .venv/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export ANSIBLE_CONFIG := $(CURDIR)/ansible.cfg
 
-.PHONY: help bootstrap demo demo-down reference gpu test test-all bench tables requirements docs build release clean
+.PHONY: help bootstrap demo demo-down reference gpu test test-all mutants bench tables requirements docs build release clean
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -35,6 +35,10 @@ test-all: ## test, the long scenarios, and which published releases the tables l
 	@.ci/bootstrap test
 	@rm -rf tests/output && mkdir -p tests/output
 	@$(BIN)/nox -t all --report tests/output/nox.json
+
+mutants: ## Change the pure core in one place at a time: at least 90 % must be noticed (SUBJECTS="topology drift/kernels"; hours for all)
+	@.ci/bootstrap test
+	@$(BIN)/python -m tools.mutants $(SUBJECTS)
 
 bench: bootstrap ## What runs cost: without a change, beside the floor; the first, beside the same typed by hand; each further node
 	@$(BIN)/python -m tests.bench --nodes $(NODES)
