@@ -1,8 +1,8 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""`make bench`: the cost of a no-change `site` run, on the demo's hosts and on one that takes everything; of growth; of each further
-node; of module gpu_health; and of a question to the resolver.
+"""`make bench`: the cost of a no-change `site` run, on the demo's hosts, for each of them, and on one that takes everything; of
+growth; of each further node; of module gpu_health; of a plan for thousands of nodes; and of a question to the resolver.
 """
 
 import argparse
@@ -12,9 +12,9 @@ from pathlib import Path
 from tests.lab import demo, hosts
 from tests.lab.progress import LabError, say
 
-from . import growth, health, questions
+from . import growth, health, plan, questions, scale
 from . import nodes as further
-from .measure import floor, inventory_of, playbook
+from .measure import floor, gathering, inventory_of, playbook
 
 FULL = Path(__file__).with_name("full_host.yml")
 
@@ -31,7 +31,11 @@ def main():
 
 
 def _steady(nodes):
-    return _measure(f"{nodes} hosts of the demo", _demo(nodes))
+    inventory = _demo(nodes)
+    good = _measure(f"{nodes} hosts of the demo", inventory)
+    say("site again, on some of them")
+    print("\n".join(["A no-change `site` run by number of hosts", *scale.table(scale.measure(inventory))]), end="\n\n")
+    return good
 
 
 def _everything(_nodes):
@@ -57,12 +61,17 @@ def _further(nodes):
     return further.measure(nodes)
 
 
+def _plan(_nodes):
+    return plan.measure(1000, 4000)
+
+
 def _questions(_nodes):
     return questions.measure()
 
 
 PARTS = {
     "questions": _questions,
+    "plan": _plan,
     "health": _health,
     "steady": _steady,
     "everything": _everything,
@@ -90,21 +99,23 @@ def _measure(what, inventory, *options):
     say("site again, counted")
     site = playbook("site", inventory, *options)
     say("the floor: one SSH round trip and one package query per host")
-    print(_table(what, site, floor(inventory / "hosts.yml")), end="\n\n")
+    print(_table(what, site, floor(inventory / "hosts.yml"), gathering(inventory)), end="\n\n")
     moved = {host: count for host, count in site.changed.items() if count}
     if moved:
         print(f"not a no-change run: {moved}")
     return not moved
 
 
-def _table(what, site, ground):
+def _table(what, site, ground, facts):
     roles = sorted({role for counts in site.executions.values() for role in counts})
     most = {role: max(counts[role] for counts in site.executions.values()) for role in roles}
     lines = [
         f"A no-change `site` run on {what}, in multiples of the floor (SSH round trip + package query)",
         "",
         f"  {'wall time':34}{site.wall / ground.wall:8.0f} ×",
+        f"  {'  as `ansible -m setup`':34}{site.wall / facts.wall:8.1f} ×",
         f"  {'controller CPU per host':34}{site.cpu / ground.cpu:8.0f} ×",
+        f"  {'tasks that begin':34}{site.tasks:8d}",
         f"  {'remote module executions per host':34}{site.per_host():8d}",
         *[f"    {role.removeprefix('allreduce.gpu.'):32}{most[role]:8d}" for role in roles],
     ]

@@ -29,13 +29,16 @@ def inventory_of(lab):
 
 @dataclass
 class Cost:
-    """What one run cost: seconds of wall clock and of controller CPU; executions {host: Counter(role)}; actions: all of them."""
+    """What one run cost: seconds of wall clock and of controller CPU; executions {host: Counter(role)}; actions: all of them;
+    tasks: how many tasks and handlers began.
+    """
 
     wall: float
     cpu: float
     executions: dict = field(default_factory=dict)
     changed: dict = field(default_factory=dict)
     actions: list = field(default_factory=list)
+    tasks: int = 0
 
     def per_host(self):
         """Remote module executions of the host that had most."""
@@ -63,7 +66,22 @@ def playbook(name, inventory, *options, record=False):
     for row in actions:
         executions.setdefault(row["host"], Counter())[row["role"] or name] += 1
     changed = {host: int(count) for host, count in re.findall(r"^(\S+)\s+: .*changed=(\d+)", done.stdout, re.M)}
-    return Cost(wall, cpu, executions, changed, actions)
+    return Cost(wall, cpu, executions, changed, actions, started(done.stdout))
+
+
+def started(output):
+    """How many tasks and handlers began, of what ansible-playbook prints."""
+    return len(re.findall(r"^(?:TASK|RUNNING HANDLER) \[", output, re.M))
+
+
+def gathering(inventory, repeats=3):
+    """What the facts of the same hosts cost, by Ansible itself: `ansible -m setup`."""
+    environment = {**os.environ, "ANSIBLE_CONFIG": str(CHECKOUT / "ansible.cfg")}
+    argv = ["ansible", "gpu_nodes", "-m", "ansible.builtin.setup", "-i", str(inventory)]
+    runs = [timed(argv, env=environment, cwd=CHECKOUT) for repeat in range(repeats)]
+    if any(done.returncode for done, _wall, _cpu in runs):
+        raise RuntimeError(f"setup failed:\n{runs[-1][0].stdout[-2000:]}")
+    return Cost(statistics.median(r[1] for r in runs), statistics.median(r[2] for r in runs))
 
 
 def floor(inventory, repeats=5):

@@ -76,15 +76,22 @@ def resolves():
 def main():
     """Print the figures; 1 when a thousand hosts took too long."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench.plan")
-    parser.add_argument("--hosts", type=int, default=1000)
-    count = parser.parse_args().hosts
+    parser.add_argument("--hosts", type=int, action="append", help="may be repeated; 1000 where it is left out")
+    return int(not measure(*(parser.parse_args().hosts or [1000])))
+
+
+def measure(*counts):
+    """Print what a resolve and the playbook cost; whether a thousand hosts were quick enough."""
     for name, milliseconds in resolves().items():
         print(f"  one resolve, {name:20}{milliseconds:8.1f} ms CPU")
     base_wall, base_cpu = plan(len(KINDS))
     print(f"  playbook plan, {len(KINDS):5} hosts      {base_wall:8.1f} s wall, {base_cpu:.1f} s CPU")
-    wall, cpu = plan(count)
-    print(f"  playbook plan, {count:5} hosts      {wall:8.1f} s wall, {cpu:.1f} s CPU")
-    return int(count <= 1000 and cpu >= LIMIT)
+    good = True
+    for count in counts:
+        wall, cpu = plan(count)
+        print(f"  playbook plan, {count:5} hosts      {wall:8.1f} s wall, {cpu:.1f} s CPU")
+        good = good and (count > 1000 or cpu < LIMIT)
+    return good
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@
 """What a run of a playbook has cost."""
 
 import pytest
-from ansible_collections.allreduce.gpu.tests.bench.measure import Cost
+from ansible_collections.allreduce.gpu.tests.bench.measure import Cost, started
 
 
 @pytest.mark.parametrize(
@@ -14,3 +14,8 @@ def test_the_host_that_had_most_counts(executions, count):
     cost = Cost.__new__(Cost)
     cost.executions = executions
     assert cost.per_host() == count
+
+
+def test_tasks_that_begin():
+    output = "PLAY [all] ***\n\nTASK [a : b] ***\nok: [gpu-1]\n\nRUNNING HANDLER [a : c] ***\nok: [gpu-1] => TASK [x]\n"
+    assert started(output) == 2
