@@ -191,7 +191,7 @@ def main():
                 if rc != 0:
                     module.fail_json(msg="%s would be refused by %s: %s" % (path, validate[0], (err or out).strip()))
 
-            replace_file(module, path, content.encode("utf-8"), check if validate else None, wanted["in_place"])
+            replace_file(module, path, config_files.as_bytes(content), check if validate else None, wanted["in_place"])
 
         return write
 

@@ -146,7 +146,7 @@ def main():
         return module.run_command(command, data=lines, environ_update={"LC_ALL": "C"})[::2]
 
     def write(path, content):
-        replace_file(module, path, content.encode("utf-8"))
+        replace_file(module, path, config_files.as_bytes(content))
 
     try:
         plan = package_hold.plan(tree, output, module.params)

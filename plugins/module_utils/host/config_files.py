@@ -17,6 +17,7 @@ import tempfile
 
 from ..machine.files import make_directories
 from .as_user import as_user
+from .kept_files import readable
 from .text_blocks import with_block, without_lines
 
 ABSENT = {"state": "absent", "content": None, "mode": None, "owner": None, "group": None}
@@ -40,8 +41,13 @@ def read(path, follow=True):
     found["group"] = _name(grp.getgrgid, status.st_gid)
     if not stat.S_ISDIR(status.st_mode):
         with open(path, "rb") as stream:
-            found.update(state="file", content=stream.read().decode("utf-8", "replace"))
+            found.update(state="file", content=stream.read().decode("utf-8", "surrogateescape"))
     return found
+
+
+def as_bytes(content):
+    """Return the bytes of a content; those of somebody else that are no UTF-8 stay as they were read."""
+    return content.encode("utf-8", "surrogateescape")
 
 
 def found(wanted):
@@ -128,7 +134,7 @@ def diff(wanted, found, steps):
     """Return what Ansible shows for one entry with ``--diff``; content only where it changes."""
     before, after = "", ""
     if "write" in steps or "remove" in steps:
-        before, after = found["content"] or "", wanted["content"] or ""
+        before, after = readable(found["content"] or ""), readable(wanted["content"] or "")
     if "set_attributes" in steps or "make_directory" in steps:
         before, after = _heading(found) + before, _heading(wanted) + after
     return {"before_header": wanted["path"], "after_header": wanted["path"], "before": before, "after": after}
@@ -150,7 +156,7 @@ def _replace(path, content):
     handle, new = tempfile.mkstemp(dir=os.path.dirname(path))
     try:
         with os.fdopen(handle, "wb") as stream:
-            stream.write(content.encode("utf-8"))
+            stream.write(as_bytes(content))
         os.rename(new, path)
     except (OSError, ValueError):
         os.unlink(new)

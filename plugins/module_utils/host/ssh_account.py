@@ -49,7 +49,7 @@ def authorized_keys(user, home):
     except (EnvironmentError, ValueError):
         return {"state": "unreadable", "mode": None, "owner": None, "sha256": None}
     content = found.pop("content")
-    sha256 = None if content is None else hashlib.sha256(content.encode("utf-8")).hexdigest()
+    sha256 = None if content is None else hashlib.sha256(config_files.as_bytes(content)).hexdigest()
     return {"state": found["state"], "mode": found["mode"], "owner": found["owner"], "sha256": sha256}
 
 

@@ -155,3 +155,13 @@ def test_a_block_of_a_file_that_somebody_else_keeps(wanted, check):
     assert path.read_text() == ("127.0.0.1 localhost\n127.0.1.1 node\n" if check else after)
     if not check:
         assert not run(False, asked)["changed"]
+
+
+def test_bytes_of_somebody_else_that_are_no_text_stay(wanted):
+    path = Path(wanted["path"])
+    path.write_bytes(b"# caf\xe9\n")
+    del wanted["content"]
+    result = run(False, {**wanted, "block": "a", "block_name": "ours"})
+    assert result["changed"], result
+    assert path.read_bytes() == b"# caf\xe9\n# BEGIN ours\na\n# END ours\n"
+    assert not run(False, {**wanted, "block": "a", "block_name": "ours"})["changed"]
