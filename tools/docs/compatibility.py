@@ -78,7 +78,7 @@ def generations(tables: Tables) -> list[Generation]:
         )
         if cuda:
             key = (row["architecture"], row["compute_capability"])
-            last, modules = row["max_driver_branch"], tuple(row["kernel_modules"])
+            last, modules = row.get("max_driver_branch"), tuple(row["kernel_modules"])
             found.setdefault(key, Generation(*key, cuda, _first_branch(tables, row["min_cuda"]), last, modules))
     return sorted(found.values(), key=lambda one: version(one.capability))
 

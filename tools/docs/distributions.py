@@ -117,7 +117,7 @@ def _repository(tables: Tables, row: Mapping) -> str:
         ("keys removed", codes(one["retired_keys"])),
     ]  # fmt: skip
     if row["package_manager"] == "apt":
-        pin = f"priority {repository['pin_priority']}" if repository["pin_priority"] else "no pin of NVIDIA's own"
+        pin = f"priority {repository['pin_priority']}" if "pin_priority" in repository else "no pin of NVIDIA's own"
         lines += [("pin", f"{pin}, by origin {code(one['origin'])} and label {code(one['label'])}")]
     elif row.get("modularity"):
         lines += [("module", f"{code('nvidia-driver')}, one stream for each branch and kind of kernel modules")]
@@ -156,7 +156,7 @@ def _named(packages: Iterable[Mapping]) -> str:
 def _toolkits(tables: Tables, row: Mapping) -> str:
     lines = []
     for cuda in reversed(tables.rows("cuda")):
-        first, last = row["cuda_first"], row["cuda_last"]
+        first, last = row["cuda_first"], row.get("cuda_last")
         if at_least(cuda["version"], first or "0") and at_least(last or "99", cuda["version"]):
             newest = list(cuda["updates"])[-1] if cuda["updates"] else cuda["version"] + ".0"
             floor = tables.driver_floor(newest)

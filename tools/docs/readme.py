@@ -48,7 +48,7 @@ def _system(tables: Tables, row: dict, known: Mapping[str, Scenario]) -> tuple:
     }
     link = f"[{proof.title(tables, row)}](docs/distributions/{proof.page(row)})"
     ended = " (end of life)" if row["status"] == "eol" else ""
-    cuda = f"{row['cuda_first'] or 'not seen'} – {row['cuda_last'] or tables.rows('cuda')[-1]['version']}"
+    cuda = f"{row['cuda_first'] or 'not seen'} – {row.get('cuda_last', tables.rows('cuda')[-1]['version'])}"
     tested = proof.tested(row, known)
     return link + ended, tested, branches["nvidia"] or "–", branches["distribution"] or "–", cuda
 

@@ -36,12 +36,12 @@ def supported(tables: Tables, known: Mapping[str, Scenario]) -> str:
 
 
 def _os(row: dict) -> tuple:
-    cuda = f"{row['cuda_first'] or '?'} – {row['cuda_last'] or 'newest'}"
+    cuda = f"{row['cuda_first'] or '?'} – {row.get('cuda_last', 'newest')}"
     state = " (end of life)" if row["status"] == "eol" else ""
     name, pythons, glibc = f"{row['id']} {row['version']}{state}", ", ".join(row["pythons"]), row["glibc"] or "?"
     return name, row["python"], pythons, glibc, ", ".join(row["drivers"]), cuda
 
 
 def _gpu(row: dict) -> tuple:
-    drivers = f"{row['min_driver'] or 'of CUDA ' + row['min_cuda']} – {row['max_driver_branch'] or 'newest'}"
+    drivers = f"{row['min_driver'] or 'of CUDA ' + row['min_cuda']} – {row.get('max_driver_branch', 'newest')}"
     return row["model"], row["architecture"], row["compute_capability"], drivers, ", ".join(row["kernel_modules"])

@@ -60,16 +60,16 @@ def device_row(tables: Tables, device: Device) -> GpuRow | None:
     """Return what the generation of a device's chip tells of it; None for a chip of no known generation."""
     for row in tables.rows("architectures"):
         if device.chip.startswith(tuple(row["chips"])):
-            return {
+            found: GpuRow = {
                 "model": device.name,
                 "architecture": row["architecture"],
                 "compute_capability": row["compute_capability"],
                 "forward_compat": None,
                 "min_driver": None,
                 "min_cuda": row["min_cuda"],
-                "max_driver_branch": row["max_driver_branch"],
                 "kernel_modules": row["kernel_modules"],
                 "pci_ids": [],
                 "chip": device.chip,
             }
+            return {**found, "max_driver_branch": row["max_driver_branch"]} if "max_driver_branch" in row else found
     return None

@@ -39,7 +39,7 @@ class DistroRow(TypedDict):
     modularity: NotRequired[bool]
     status: Literal["supported", "eol"]
     cuda_first: str | None
-    cuda_last: str | None
+    cuda_last: NotRequired[str]
     advice: NotRequired[str]
 
 
@@ -50,8 +50,9 @@ class GpuRow(TypedDict):
     compute_capability: str
     forward_compat: bool | None
     min_driver: str | None
+    known_driver: NotRequired[str]
     min_cuda: str
-    max_driver_branch: int | None
+    max_driver_branch: NotRequired[int]
     kernel_modules: list[Flavour]
     pci_ids: list[str]
     # In no table: the models that a name with several meanings may stand for; the chip whose generation is all that is
@@ -68,7 +69,7 @@ class ArchitectureRow(TypedDict):
     chips: list[str]
     compute_capability: str
     min_cuda: str
-    max_driver_branch: int | None
+    max_driver_branch: NotRequired[int]
     kernel_modules: list[Flavour]
 
 
@@ -95,7 +96,7 @@ class BranchRow(TypedDict):
 
     branch: int
     type: str | None
-    eol: str | None
+    eol: NotRequired[str | None]
     status: Literal["supported", "unknown", "eol"]
     cuda: str
     latest: str | None
@@ -128,4 +129,4 @@ class RepositoryRow(TypedDict):
     package_manager: Literal["apt", "dnf"]
     key: str
     key_fingerprint: str | None
-    pin_priority: int | None
+    pin_priority: NotRequired[int]

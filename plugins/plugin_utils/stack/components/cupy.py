@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TypedDict
+from typing import TYPE_CHECKING, TypedDict
 
 from ..component import Beside, Component, Overview, first_to_last
 from ..facts import GpuModel, Machine
@@ -24,13 +24,16 @@ from .tensorflow import Tensorflow
 
 rule = Rules()
 
+if TYPE_CHECKING:
+    from typing_extensions import NotRequired
+
 
 class CupyRow(TypedDict):
     series: int
     python: list[str]
     wheels: dict[str, list[str]]
     min_cc: str | None
-    max_cc: str | None
+    max_cc: NotRequired[str | None]
     numpy: str
 
 
@@ -100,7 +103,7 @@ def cupy_python(context: Context, cupy: Cupy, python: Python) -> str | None:
 @rule("cupy-gpu", "cupy", "gpus", sources=("S19",))
 def cupy_gpu(context: Context, cupy: Cupy, gpu: GpuModel) -> str | None:
     capability, row = gpu.row["compute_capability"], cupy.row
-    low, high = row["min_cc"] or capability, row["max_cc"] or capability
+    low, high = row["min_cc"] or capability, row.get("max_cc") or capability
     if not at_least(capability, low) or not at_least(high, capability):
         return f"CuPy {cupy.version} supports compute capability {low} to {high}; {gpu.version} has {capability}"
     return None
@@ -116,7 +119,7 @@ def cupy_driver_floor(context: Context, cupy: Cupy, driver: Driver) -> str | Non
 
 def _unknowns(problem: Problem, cupy: Cupy, beside: Beside) -> Iterator[str]:
     """Yield which end of the GPUs that CuPy supports is not known."""
-    ends = {"oldest": cupy.row["min_cc"], "newest": cupy.row["max_cc"]}
+    ends = {"oldest": cupy.row["min_cc"], "newest": cupy.row.get("max_cc", "none")}
     texts = [end for end, value in ends.items() if value is None]
     if problem.gpus and texts:
         yield f"the {listed(texts)} GPU generation that CuPy {cupy.version} supports"

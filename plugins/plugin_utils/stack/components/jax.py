@@ -177,7 +177,7 @@ def jax_tensorflow_cuda_major(context: Context, jax: Jax, tensorflow: Tensorflow
 @rule("jax-tensorflow-pins", "jax", "tensorflow", sources=("S16", "J1", "J3"))
 def jax_tensorflow_pins(context: Context, jax: Jax, tensorflow: Tensorflow) -> str | None:
     """Both require NVIDIA's wheels; where TensorFlow pins one exactly, JAX must take it."""
-    pins, cuda = tensorflow.row["pins"], jax.row["cuda"]
+    pins, cuda = tensorflow.row.get("pins"), jax.row["cuda"]
     if not pins or not cuda or major(tensorflow.row["cuda"]) != cuda:
         return None
     found = {

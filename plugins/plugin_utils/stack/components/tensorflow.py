@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TypedDict
+from typing import TYPE_CHECKING, TypedDict
 
 from ..component import Beside, Component, Overview, first_to_last
 from ..facts import GpuModel, Machine, System
@@ -24,6 +24,9 @@ from .driver.row import Driver
 from .python import Python
 from .pytorch.row import Torch, bundled
 
+if TYPE_CHECKING:
+    from typing_extensions import NotRequired
+
 
 class TensorflowRow(TypedDict):
     releases: list[str]
@@ -32,7 +35,7 @@ class TensorflowRow(TypedDict):
     cuda: str
     cudnn: str
     and_cuda: bool
-    pins: dict[str, str] | None
+    pins: NotRequired[dict[str, str]]
     sass: list[str] | None
     ptx: str | None
 
@@ -164,7 +167,7 @@ def pytorch_tensorflow_cuda_major(context: Context, torch: Torch, tensorflow: Te
 @rule("pytorch-tensorflow-pins", "pytorch", "tensorflow", sources=("S14", "S26"))
 def pytorch_tensorflow_pins(context: Context, torch: Torch, tensorflow: Tensorflow) -> str | None:
     """Both pin NVIDIA's wheels; until 2.19 TensorFlow exactly, so that only the same CUDA release goes together."""
-    pins = tensorflow.row["pins"]
+    pins = tensorflow.row.get("pins")
     if (
         torch.variant == "cpu"
         or not pins
@@ -200,7 +203,7 @@ def _reason(tables: Tables, problem: Problem, one: Tensorflow) -> str:
 def _unknowns(problem: Problem, tensorflow: Tensorflow, beside: Beside) -> Iterator[str]:
     """Yield what is not known of the wheel, and of what it shares with PyTorch in one environment."""
     torch: Torch | None = beside.get("pytorch")
-    if torch and torch.variant != "cpu" and tensorflow.row["pins"]:
+    if torch and torch.variant != "cpu" and tensorflow.row.get("pins"):
         yield from _unknown_libraries(torch, tensorflow)
     if problem.accelerator == "cuda" and tensorflow.row["sass"] is None and tensorflow.row["ptx"] is None:
         yield f"the GPUs that TensorFlow {tensorflow.version} holds code for"

@@ -14,6 +14,8 @@ from ...keys import Key
 from ...model import Part, Problem
 from ...rows import Source
 from ...tables import Tables
+from ...versions import at_least
+from ...wording import listed
 from .candidates import drivers
 from .packages import driver_result, fabric_manager_result, imex_result
 from .row import ARCHIVES, KERNELS, PACKAGES, Driver
@@ -42,7 +44,7 @@ def _warnings(tables: Tables, problem: Problem, one: Driver) -> list[str]:
             f"are touched; gpu_stack_take_charge: true changes that"
         ]
     if branch["status"] == "eol":
-        when = f" ({branch['eol']})" if branch["eol"] else ""
+        when = f" ({branch.get('eol')})" if branch.get("eol") else ""
         keeper = (
             "; the distribution's security support still updates its packages"
             if one.row["source"] == "distribution"
@@ -64,6 +66,11 @@ def _unknowns(problem: Problem, driver: Driver, beside: Beside) -> Iterator[str]
     branch = driver.row["branch"]
     if branch["status"] == "unknown":
         yield f"how long NVIDIA supports driver branch {branch['branch']}"
+    if problem.owner is None:
+        rows = [gpu.row for gpu in problem.gpus if gpu.row["min_driver"] is None and "chip" not in gpu.row]
+        early = [row["model"] for row in rows if not at_least(driver.version, row.get("known_driver", "9999"))]
+        if early:
+            yield f"whether driver {driver.version} is new enough for {listed(early)}"
 
 
 def _branch(one: Driver) -> str:
@@ -155,7 +162,7 @@ def _repository(problem: Problem, one: Driver) -> bool:
 
 def _lines(tables: Tables) -> Iterator[tuple[object, ...]]:
     for row in reversed(tables.rows("drivers")):
-        yield row["branch"], row["type"] or "?", row["eol"] or row["status"], row["latest"] or "?", row["cuda"]
+        yield row["branch"], row["type"] or "?", row.get("eol") or row["status"], row["latest"] or "?", row["cuda"]
 
 
 DRIVER = Component(

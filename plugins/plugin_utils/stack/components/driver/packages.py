@@ -51,9 +51,7 @@ def package_row(tables: Tables, problem: Problem, branch: int) -> DriverPackages
     return next(
         row
         for row in tables.rows(PACKAGES)
-        if row["naming"] == naming(problem)
-        and row["first"] <= branch
-        and (row["last"] is None or branch <= row["last"])
+        if row["naming"] == naming(problem) and row["first"] <= branch and branch <= row.get("last", branch)
     )
 
 

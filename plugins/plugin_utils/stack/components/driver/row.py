@@ -66,7 +66,7 @@ class DriverPackagesRow(TypedDict):
 
     naming: Naming
     first: int
-    last: int | None
+    last: NotRequired[int]
     packages: NamesByFlavour
     fabric_manager: str
     imex: str

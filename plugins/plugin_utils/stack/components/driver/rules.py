@@ -18,7 +18,7 @@ rule = Rules()
 @rule("driver-gpu-last-branch", "driver", "gpus", sources=("S4", "S6", "S8"))
 def driver_gpu_last_branch(context: Context, driver: Driver, gpu: GpuModel) -> str | None:
     """A GPU generation ends with a driver branch."""
-    last, branch = gpu.row["max_driver_branch"], driver.row["branch"]["branch"]
+    last, branch = gpu.row.get("max_driver_branch"), driver.row["branch"]["branch"]
     if last and branch > last and driver.row["source"] != "vendor":
         return f"driver branch {branch} no longer supports {gpu.version} ({gpu.row['architecture']}): its last branch is {last}"
     return None

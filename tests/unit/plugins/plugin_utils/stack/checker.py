@@ -171,7 +171,7 @@ def check_gpu(gpu, driver):
         wrong.append(f"{gpu['model']}: wrong kernel modules")
     if driver["source"] == "distribution" and gpu["model"] in ("B200", "B300") and gpu["count"] >= 8:
         wrong.append(f"{gpu['model']}: nvlsm is not in a distribution's archive")
-    if row["max_driver_branch"] and int(driver["branch"]) > row["max_driver_branch"]:
+    if int(driver["branch"]) > row.get("max_driver_branch", 10_000):
         wrong.append(f"{gpu['model']}: branch too new")
     if n(driver["version"]) < n(row["min_driver"] or release_driver(row["min_cuda"])):
         wrong.append(f"{gpu['model']}: driver too old")
@@ -187,7 +187,7 @@ def check_toolkit(stack, cuda, driver):
     wrong, os, row = [], DISTROS[stack["os"]["id"], stack["os"]["version"]], CUDA[mm(cuda["version"])]
     if os["cuda_first"] and n(row["version"]) < n(os["cuda_first"]):
         wrong.append("toolkit older than the repository")
-    if os["cuda_last"] and n(row["version"]) > n(os["cuda_last"]):
+    if "cuda_last" in os and n(row["version"]) > n(os["cuda_last"]):
         wrong.append("toolkit newer than the repository")
     if asked(stack, "gcc") and n(asked(stack, "gcc"))[0] > int(row["gcc_max"]):
         wrong.append("nvcc does not take the declared compiler")
@@ -278,7 +278,7 @@ def check_cupy(stack, frameworks, row):
     wrong = []
     for gpu in stack["gpus"]:
         capability = n(gpu["compute_capability"])
-        if not n(row["min_cc"] or "0") <= capability <= n(row["max_cc"] or "99"):
+        if not n(row["min_cc"] or "0") <= capability <= n(row.get("max_cc") or "99"):
             wrong.append("CuPy does not support this GPU")
     if row["numpy"].startswith(">=2") and n(frameworks.get("tensorflow", "99")) < n("2.18"):
         wrong.append("CuPy needs NumPy 2, TensorFlow an older one")
@@ -290,7 +290,7 @@ def check_pins(environment):
     release = environment["frameworks"]["pytorch"]
     row, tag = TENSORFLOW[environment["frameworks"]["tensorflow"]], tag_of(environment)
     carries = n(release) < n("1.13") or (tag == "cu118" and n(release) < n("2.1"))  # its libraries in the wheel itself
-    if tag == "cpu" or not row["pins"] or carries:
+    if tag == "cpu" or not row.get("pins") or carries:
         return []
     build = next(one for one in TORCH[release]["builds"] if one["tag"] == tag)
     if not row["pins"]["nccl-cu" + row["cuda"].split(".")[0]].startswith(">="):
@@ -350,7 +350,7 @@ def check_torch(stack, environment, cuda_majors):
     for gpu in stack["gpus"]:
         if n(build["cudnn"] or "0") >= n("9.11") and n(gpu["compute_capability"]) < n("7.5"):
             wrong.append("PyTorch's cuDNN holds no code for this GPU")
-        how = runs(gpu["compute_capability"], sass, build["ptx"], build["cuda"])
+        how = runs(gpu["compute_capability"], sass, build.get("ptx"), build["cuda"])
         if how is None or (how == "ptx" and n(driver["version"]) < n(release_driver(build["cuda"]))):
             wrong.append("PyTorch holds no code for this GPU")
     if driver and n(driver["version"]) < n(floor(build["cuda"])):

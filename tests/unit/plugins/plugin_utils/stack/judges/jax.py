@@ -160,7 +160,7 @@ def of_torch(environment, library):
 
 
 def of_tensorflow(release, wheel):
-    pins = checker.TENSORFLOW[release]["pins"] or {} if release else {}
+    pins = checker.TENSORFLOW[release].get("pins") or {} if release else {}
     return [pins[wheel] if pins[wheel][0] in "<>" else f"=={pins[wheel]}"] if wheel in pins else []
 
 
