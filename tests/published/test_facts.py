@@ -128,6 +128,7 @@ def test_a_hundred_random_facts_are_those_of_the_index():
         pytest.skip(f"the package index does not answer: {problem}")
     facts = [*of_pytorch(), *of_tensorflow(), *of_cupy()]
     seed = int(os.environ.get("FACTS_SEED") or random.randrange(10**6))
+    print(f"{NUMBER} of {len(facts)} facts, FACTS_SEED={seed}")
     chosen = random.Random(seed).sample(facts, NUMBER)
     with ThreadPoolExecutor(READERS) as side:
         answers = list(side.map(answer, chosen))

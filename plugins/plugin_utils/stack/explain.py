@@ -14,7 +14,7 @@ from .blame import Part, keep
 from .components import RULES, component
 from .hosts import other_hosts
 from .judge import Session
-from .model import FACTS, Problem, Slot, Solution
+from .model import Problem, Slot, Solution
 from .nearest import Relaxed, relax
 from .rule import Rule
 from .search import solve
@@ -45,7 +45,7 @@ def describe(
     values = _values(problem, parts)
     instead = alternatives(sorted(values), proposed, joint)
     hints = [rule.hint for rule in rules if rule.hint]
-    if not instead or set(values) <= set(FACTS):
+    if not any(value for changes in instead for value in changes.values()):  # nothing keeps what was asked for
         hints += other_hosts(session, problem, parts)
     return {
         "rule": rules[0].name if rules else "no-such-build",

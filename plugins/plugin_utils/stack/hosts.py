@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which other hardware or system would do, where no wish is at fault."""
+"""Which other hardware or system would do, where nothing keeps what was asked for on this one."""
 
 from __future__ import annotations
 
@@ -26,12 +26,9 @@ def other_hosts(session: Session, problem: Problem, parts: Sequence[Part]) -> li
     found: list[str] = []
     if problem.owner and solve(session, replace(left, owner=None)):
         found.append("set gpu_stack_take_charge to true, so that a driver that fits is planned")
-    if "os" in names:
-        found += _systems(session, left)
-    if "arch" in names:
-        found += _architectures(session, left)
-    if "gpus" in names:
-        found += _gpus(session, left)
+    for fact, ways in (("os", _systems), ("arch", _architectures), ("gpus", _gpus)):
+        if fact in names:
+            found += [*ways(session, problem)] or [*ways(session, left)]  # what ends every conflict, or else this one
     return found
 
 
@@ -39,7 +36,7 @@ def _systems(session: Session, left: Problem) -> Iterator[str]:
     """Yield the distributions that would do: releases of the same first, then the others."""
     rows = [row for row in session.tables.rows("distros") if row["status"] == "supported" and row != left.os]
     rows.sort(key=lambda row: (row["id"] != left.system["id"], -float(row["version"])))
-    names = [_name(row) for row in rows if solve(session, replace(left, os=row))]
+    names = [_name(row) for row in rows if solve(session, replace(left, os=row, kernels=()))]
     if names:
         yield f"install {listed(names[:MOST], 'or')}"
 

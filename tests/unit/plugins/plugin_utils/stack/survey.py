@@ -11,18 +11,21 @@ from __future__ import annotations
 import random
 import sys
 from collections import Counter
+from functools import cache
 from pathlib import Path
 
 HERE = Path(__file__).resolve()
 sys.path[:0] = [str(HERE.parents[5] / ".collections"), str(HERE.parent)]
 
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack import blame  # noqa: E402 (found through the line above)
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.components import FRAMEWORKS, component  # noqa: E402
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.input_error import InputError  # noqa: E402
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.inputs import make_problem  # noqa: E402
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.judge import session_for  # noqa: E402
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.resolve import resolve  # noqa: E402
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.search import solve  # noqa: E402
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.tables import load  # noqa: E402
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.wording import advice_text  # noqa: E402
 from checker import check  # noqa: E402
 from judges import judges  # noqa: E402
 
@@ -33,8 +36,11 @@ MODELS = [row["model"] for row in TABLES.rows("gpus")]
 KERNELS = [(), (), (), ("6.8.0-84-generic",), ("5.14.0-687.12.1.el9_8.x86_64",), ("6.1.0-18-amd64", "6.1.0-17-amd64")]
 INTERPRETERS = [None, None, None, "distribution", "standalone", "/usr/bin/python3.10"]
 FACTS = {"gpus", "os", "arch", "ansible_core", "kernels", "kernel", "gcc"}
+# Of these, what another host has.
+HOST = {"gpus", "os", "arch"}
 
 
+@cache
 def _published():
     """Every version in the tables by the wish that may name it."""
     pythons = {python for row in TABLES.rows("torch") for python in row["python"]}
@@ -132,8 +138,8 @@ def _joint(question, answer):
             yield "hardware forbids, and nothing says which would do"
         return
     yield "suggestion"
-    if not any(found["changes"].values()) and not all(_forbidden(question, name) for name in found["changes"]):
-        yield "suggestion only drops"
+    if not any(found["changes"].values()):
+        yield from _given_up(question, answer)
     request = {name: value for name, value in found["request"].items() if name != "environments"}
     again = {
         **question,
@@ -145,11 +151,37 @@ def _joint(question, answer):
         yield "suggestion does not resolve"
 
 
-def _forbidden(question, name):
-    """Return whether the host has nothing of a component, whatever else is asked for: then it can only be given up."""
+def _given_up(question, answer):
+    """Judge a suggestion that only gives something up: whether this host could have it in any version."""
+    names = set(answer["suggestion"]["changes"])
+    gone = names & set(FRAMEWORKS) or names - {"python_env_python"}
+    if not gone or any(possible(question, name) for name in gone):
+        yield "suggestion only drops what the host could have"
+        return
+    yield "suggestion only drops what the host forbids"
+    forbidden = [one for one in answer["conflicts"] if set(one["between"]) & HOST]
+    if forbidden and all(one["suggestion"] == _changes_as_text(one) for one in forbidden):
+        yield "hardware forbids, and nothing says which would do"
+
+
+def _changes_as_text(conflict):
+    return "; or ".join(map(advice_text, conflict["alternatives"]))
+
+
+def possible(question, name):
+    """Return whether the host could have any version of a component, were nothing else asked for: each is tried.
+
+    On hosts with GPUs a build for CPUs is not what was asked for. What is compiled beside a framework may have any of them.
+    """
+    wishes, needs = [{name: version} for version in _published()[name]], {name, *component(name).beside}
+    if "pytorch" in needs:
+        builds = [tag for tag in [*_published()["pytorch_index"], "pypi"] if tag != "cpu"]
+        wishes += [{**wish, "pytorch_index": tag} for wish in wishes for tag in builds]
+    if "tensorflow" in needs - {name}:
+        wishes += [{name: "latest", "tensorflow": version, "pytorch": "none"} for version in _published()["tensorflow"]]
+    free = {**question, "environments": "split", "interpreter": None}
     declared = {key: value for key, value in question["request"].items() if key in FACTS}
-    named = name in question["request"]
-    return named and not resolve({**question, "request": {**declared, name: "latest"}})["stack"]
+    return any(resolves({**free, "request": {**declared, **wish}}) for wish in wishes)
 
 
 def _single(question, answer):

@@ -49,4 +49,5 @@ def test_questions_of_both_kinds_are_asked(counts):
 
 
 def test_few_suggestions_only_give_something_up(counts):
-    assert counts["suggestion only drops"] <= counts["suggestion"] / 6
+    """What a host cannot have in any version, whatever else is asked for, has no near version to propose."""
+    assert counts["suggestion only drops what the host could have"] <= counts["suggestion"] / 10
