@@ -16,8 +16,8 @@ import pytest
 from tests.support.command import CHECKOUT
 from tests.support.terminal import Terminal
 
-# Ends when the test has seen what it waits for.
-WAIT = "while [ ! -e {{ inventory_dir }}/{{ item | default('go') }} ]; do sleep 0.05; done"
+# Ends when the test has seen what it waits for; and when the test did not, or interrupted it, before long.
+WAIT = "for _ in $(seq 600); do [ -e {{ inventory_dir }}/{{ item | default('go') }} ] && break; sleep 0.1; done"
 LONG = {"name": "Build the {{ thing }}", "ansible.builtin.raw": WAIT, "vars": {"thing": "module"}}
 HOSTS = ("gpu-1", "gpu-2")
 
@@ -45,7 +45,9 @@ def run(tmp_path):
         return subprocess.run(argv, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
 
     run.go = lambda name="go": (tmp_path / name).touch()
-    return run
+    yield run
+    for name in ("go", *HOSTS):
+        run.go(name)
 
 
 def status(rows, *hosts):
