@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import pytest
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.comparison import Remedy, Status
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.comparison import Comparison, Remedy, Status
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.observed import (
     DkmsBuild,
     InstalledDriver,
@@ -204,3 +204,30 @@ def test_of_a_driver_that_shall_be_absent_all_that_is_installed_goes():
         (name, Status.UNWANTED, Remedy.REMOVE) for name in ("nvidia-dkms-535", "nvidia-driver", "nvidia-driver-550")
     ]
     assert compare_absent(("nvidia-d*",), Observed(packages=None)) == []
+
+
+@pytest.mark.parametrize(
+    ("driver", "desired", "observed", "status", "remedy"),
+    [
+        (None, NEW, "", Status.UNKNOWN, Remedy.MEASURE),
+        (InstalledDriver(OLD, NEW), NEW, OLD, Status.DIFFERS, Remedy.REBOOT),
+        (InstalledDriver(None, NEW), NEW, "", Status.MISSING, Remedy.LOAD),
+        (InstalledDriver(NEW, NEW), NEW, NEW, Status.AS_PLANNED, Remedy.NONE),
+    ],
+)
+def test_the_loaded_module_in_full(driver, desired, observed, status, remedy):
+    (found,) = [one for one in compare_driver(DKMS, Observed(driver=driver), True) if one.subject == "loaded module"]
+    assert found == Comparison("driver", "loaded module", desired, observed, status, remedy, "state")
+
+
+@pytest.mark.parametrize(
+    ("driver", "observed", "status", "remedy"),
+    [
+        (None, "", Status.UNKNOWN, Remedy.MEASURE),
+        (InstalledDriver(None, None), "", Status.MISSING, Remedy.REBOOT),
+        (InstalledDriver(NEW, None), NEW, Status.AS_PLANNED, Remedy.NONE),
+    ],
+)
+def test_the_driver_of_somebody_else_in_full(driver, observed, status, remedy):
+    found = compare_driver(Driver(version=NEW, branch="535", source="vendor"), Observed(driver=driver), True)
+    assert found == [Comparison("driver", "loaded module", "any", observed, status, remedy, "state")]

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import pytest
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.comparison import Remedy, Status
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.comparison import Comparison, Remedy, Status
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.observed import (
     InstalledDriver,
     Kernel,
@@ -214,3 +214,53 @@ def test_imex_of_another_branch_is_unwanted():
     found = {one.subject: one.status for one in compare_imex(planned, observed)}
     assert found["nvidia-imex-570"] is Status.UNWANTED
     assert "nvidia-imexoid" not in found
+
+
+WHOLE = "9 with its modules"
+
+
+def test_the_comparisons_of_every_node_in_full():
+    kernel = Kernel(running="9", installed=("9",), newest="9")
+    state = {
+        "package_manager": "dnf",
+        "package_manager_interrupted": False,
+        "services": {"chrony": ON},
+        "kernel": kernel,
+    }
+    ok = (Status.AS_PLANNED, Remedy.NONE)
+    assert compare_node(Observed(**state)) == [
+        Comparison("node", "package manager", "consistent", "consistent", *ok, "state"),
+        Comparison("node", "time service", "enabled and active", "enabled and active", *ok, "service"),
+        Comparison("node", "reboot", "none", "none", *ok, "state"),
+        Comparison("node", "kernel", WHOLE, WHOLE, *ok, "state"),
+    ]
+
+
+def test_a_kernel_without_its_modules_in_full():
+    kernel = Kernel(running="9", installed=("9",), newest="9", partial=("9",))
+    found = compare_node(Observed(package_manager="dnf", kernel=kernel))[-1]
+    words = "9 without its modules"
+    assert found == Comparison("node", "kernel", WHOLE, words, Status.DIFFERS, Remedy.KERNEL, "state")
+
+
+@pytest.mark.parametrize(
+    ("modules", "observed", "status", "remedy"),
+    [
+        (None, "", Status.UNKNOWN, Remedy.MEASURE),
+        ({}, "not loaded, not at boot", Status.DIFFERS, Remedy.SERVICE),
+        ({"ib_umad": KernelModule(loaded=True, at_boot=False)}, "loaded, not at boot", Status.DIFFERS, Remedy.SERVICE),
+        ({"ib_umad": KernelModule(loaded=True, at_boot=True)}, "loaded, at boot", Status.AS_PLANNED, Remedy.NONE),
+    ],
+)
+def test_a_kernel_module_in_full(modules, observed, status, remedy):
+    plan = FabricManager(version="1", kernel_modules=("ib_umad",))
+    found = compare_fabric_manager(plan, Observed(kernel_modules=modules))[-1]
+    assert found == Comparison("fabric_manager", "ib_umad", "loaded, at boot", observed, status, remedy, "state")
+
+
+def test_an_unwanted_service_in_full():
+    found = compare_fabric_manager(None, Observed(services={NAME: ON}))
+    desired, observed = "disabled and stopped", "enabled and active"
+    assert found == [
+        Comparison("fabric_manager", NAME, desired, observed, Status.UNWANTED, Remedy.SERVICE, "service"),
+    ]
