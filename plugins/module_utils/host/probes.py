@@ -50,8 +50,10 @@ def build_of_horovod():
     from horovod.common import util
     # Each loads the library in a process of its own, which a damaged one ends.
     has = lambda ask, *given: bool(answer(lambda: ask(*given)))
+    # horovod.torch can be imported where it was not compiled, and counts as available then.
+    compiled = lambda name: glob.glob(os.path.join(os.path.dirname(util.__file__), os.pardir, name, "mpi_lib*.so"))
     return {
-        "frameworks": [name for name in ("torch", "tensorflow", "mxnet") if has(util.extension_available, name)],
+        "frameworks": [one for one in ("torch", "tensorflow", "mxnet") if compiled(one) and has(util.extension_available, one)],
         "controllers": [name for name in ("mpi", "gloo") if has(getattr(util, name + "_built"))],
         "operations": [name for name in ("nccl", "ddl", "ccl", "mpi", "gloo") if has(getattr(util, name + "_built"))],
     }

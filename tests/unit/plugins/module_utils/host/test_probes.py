@@ -72,7 +72,7 @@ def test_pytorch_tells_what_it_brings(tmp_path, monkeypatch, source, libraries):
 
 
 HOROVOD = """
-def extension_available(name): return {"torch": True, "tensorflow": False}[name]
+def extension_available(name): return {"torch": True, "tensorflow": False, "mxnet": True}[name]
 gloo_built = nccl_built = lambda: True
 def mpi_built(): raise OSError("the process that loads it has ended")
 ddl_built = ccl_built = mpi_built
@@ -86,6 +86,10 @@ def test_horovod_tells_what_it_was_compiled_with(tmp_path, monkeypatch):
     (tmp_path / "horovod" / "common").mkdir(parents=True)
     (tmp_path / "horovod" / "__init__.py").write_text("__version__ = '0.28.1'\n", encoding="utf-8")
     (tmp_path / "horovod" / "common" / "util.py").write_text(HOROVOD, encoding="utf-8")
+    # What was compiled is a library; Horovod calls a framework built whose part can be imported without it.
+    for name in ("torch", "tensorflow"):
+        (tmp_path / "horovod" / name).mkdir()
+        (tmp_path / "horovod" / name / "mpi_lib_v2.cpython-310-x86_64-linux-gnu.so").touch()
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     answer = probes.probe_environment("main", ["horovod"], None)["horovod"]
     assert answer == {
