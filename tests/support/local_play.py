@@ -22,18 +22,19 @@ class Run:
     executions: list
 
 
-def run_roles(place: Path, roles, facts, *options, groups=()) -> Run:
+def run_roles(place: Path, roles, facts, *options, groups=(), hosts=("node",)) -> Run:
     """Include ROLES one after another on a host with FACTS, then ping it, which shows that executions are seen.
 
-    options: further words for ansible-playbook; groups: those that the host is in.
+    options: further words for ansible-playbook; groups: those that the host is in; hosts: where there are several.
     """
     tasks = [{"ansible.builtin.set_fact": {"cacheable": True, **facts}}]
     tasks += [{"ansible.builtin.include_role": {"name": f"allreduce.gpu.{role}"}} for role in roles]
     tasks.append({"ansible.builtin.ping": {}})
     (place / "play.yml").write_text(json.dumps([{"hosts": "all", "gather_facts": False, "tasks": tasks}]), "utf-8")
     host = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
-    children = {group: {"hosts": {"node": {}}} for group in groups}
-    (place / "hosts.json").write_text(json.dumps({"all": {"hosts": {"node": host}, "children": children}}), "utf-8")
+    children = {group: {"hosts": dict.fromkeys(hosts, {})} for group in groups}
+    inventory = {"all": {"hosts": dict.fromkeys(hosts, host), "children": children}}
+    (place / "hosts.json").write_text(json.dumps(inventory), "utf-8")
     environment = {
         **{name: value for name, value in os.environ.items() if not name.startswith("ANSIBLE_")},
         "ANSIBLE_COLLECTIONS_PATH": str(CHECKOUT / ".collections"),

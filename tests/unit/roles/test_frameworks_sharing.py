@@ -1,0 +1,144 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Nodes whose directory of environments is one and the same, as on a shared file system: here directories of this machine, the real uv."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+from ansible_collections.allreduce.gpu.plugins.module_utils.host import environments
+from ansible_collections.allreduce.gpu.plugins.module_utils.machine.files import FileTree
+
+from tests.support.local_play import CHECKOUT, run_roles
+from tests.support.wheel import wheel
+
+UV = Path(sys.executable).parent / "uv"
+PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
+NODES = ("gpu-1", "gpu-2", "gpu-3")
+
+pytestmark = pytest.mark.skipif(
+    not UV.exists() or os.geteuid() != 0, reason="uv is not installed beside this Python, or this is not root"
+)
+
+
+class Cluster:
+    """Three nodes; roots: the directory of environments of each."""
+
+    def __init__(self, place, monkeypatch, roots):
+        self.place, self.roots, self.monkeypatch = place, {node: place / roots[node] for node in NODES}, monkeypatch
+        (place / "wheels").mkdir()
+        for name, version in (("other", "1.0"), ("other", "2.0")):
+            wheel(place / "wheels", name, version)
+
+    def state(self, node):
+        self.monkeypatch.setattr(environments, "LOCKS", str(self.place / node / "locks"))
+        tree, root = FileTree("/"), str(self.roots[node])
+        return {
+            "package_manager": "apt", "packages": {}, "environments": environments.read_environments(tree, root),
+            "environments_kept": environments.read_kept(tree, root),
+        }  # fmt: skip
+
+    def stack(self, version, **more):
+        environment = {
+            "name": "main", "python": PYTHON, "accelerator": "cpu", "requirements": [f"other=={version}"], "index": None,
+            "interpreter": {"source": "path", "path": sys.executable, "packages": []}, **more,
+        }  # fmt: skip
+        platform = {"id": "debian", "version": "12", "arch": "x86_64", "family": "debian"}
+        return {"os": platform, "gpus": [], "environments": [environment]}
+
+    def play(self, stacks, *options):
+        defaults = yaml.safe_load((CHECKOUT / "roles/python_env/defaults/main.yml").read_text(encoding="utf-8"))
+        done = {
+            node: [{**one, "uv": defaults["python_env_uv_version"]} for one in stacks[node]["environments"]]
+            for node in NODES
+        }
+        mine = {"roots": {node: str(root) for node, root in self.roots.items()}, "done": done, "stacks": stacks,
+                "states": {node: self.state(node) for node in NODES}}  # fmt: skip
+        given = {
+            **mine, "__python_env_done": "{{ done[inventory_hostname] }}", "__python_env_uv": str(UV),
+            "__python_env_root": "{{ roots[inventory_hostname] }}",
+            "__frameworks_lock_directory": str(self.place) + "/{{ inventory_hostname }}/locks",
+            "__frameworks_solve_directory": str(self.place) + "/{{ inventory_hostname }}/solve",
+            "python_env_find_links": [str(self.place / "wheels")], "python_env_no_index": True, "python_env_keep": 0,
+            "frameworks_distribute_user": "root",
+            "python_env_environment": {"UV_CACHE_DIR": str(self.place) + "/{{ inventory_hostname }}/cache"},
+        }  # fmt: skip
+        facts = {"gpu_stack": "{{ stacks[inventory_hostname] }}", "gpu_node": {"gpus": []},
+                 "gpu_node_state": "{{ states[inventory_hostname] }}"}  # fmt: skip
+        (self.place / "executions.jsonl").unlink(missing_ok=True)
+        return run_roles(
+            self.place, ["frameworks"], facts, "--extra-vars", json.dumps(given), "--forks", "3", *options, hosts=NODES
+        )
+
+    def succeed(self, version, *options):
+        run = self.play({node: self.stack(version) for node in NODES}, *options)
+        assert run.status == 0, run.output
+        return run
+
+    def version(self, node):
+        program = "import other; print(other.VERSION)"
+        python = self.roots[node] / "main" / "bin" / "python"
+        return subprocess.run([python, "-c", program], capture_output=True, text=True, check=True).stdout.strip()
+
+    def lock(self, node):
+        return (self.place / node / "locks" / "main.txt").read_text(encoding="utf-8")
+
+
+def did(run, task):
+    """The nodes on which a task of the role changed something, in the order of the output."""
+    parts = re.split(r"^TASK \[allreduce\.gpu\.frameworks : ", run.output, flags=re.M)
+    return sorted(
+        node for part in parts if part.startswith(task) for node in re.findall(r"^changed: \[([^]]+)\]", part, re.M)
+    )
+
+
+@pytest.fixture
+def cluster(tmp_path, monkeypatch):
+    return lambda *roots: Cluster(tmp_path, monkeypatch, dict(zip(NODES, roots, strict=True)))
+
+
+def test_one_of_those_that_share_makes_it_and_the_others_verify_and_record_it(cluster):
+    nodes = cluster("shared", "own", "shared")
+    run = nodes.succeed("1.0")
+    assert did(run, "Create environment main") == did(run, "Install environment main") == ["gpu-1", "gpu-2"], run.output
+    assert did(run, "Take into use environment main") == [*NODES]
+    assert {nodes.version(node) for node in NODES} == {"1.0"}
+    assert len({nodes.lock(node) for node in NODES}) == 1
+    (first,) = {path.name for path in nodes.roots["gpu-1"].iterdir()} - {"main"}  # no mark is left
+
+    run = nodes.succeed("1.0")
+    assert not re.search(r"changed=[1-9]", run.output), run.output
+    assert "Mark the directory" not in run.output
+
+    # As on a node that comes later: the environment is there, and its lock is not.
+    (nodes.place / "gpu-3" / "locks" / "main.txt").unlink()
+    own = nodes.roots["gpu-1"] / "main" / "allreduce-lock.txt"
+    before = own.stat().st_ino
+    run = nodes.succeed("1.0")
+    assert did(run, "Take into use environment main") == ["gpu-3"], run.output
+    assert did(run, "Create environment main") == did(run, "Install environment main") == []
+    assert (nodes.lock("gpu-3"), own.stat().st_ino) == (nodes.lock("gpu-1"), before)
+
+    run = nodes.succeed("2.0")
+    assert did(run, "Install environment main") == ["gpu-1", "gpu-2"]
+    assert {nodes.version(node) for node in NODES} == {"2.0"}
+    # Nobody knows what processes of other nodes use, so an older one goes only where the directory is the node's own.
+    assert first in os.listdir(nodes.roots["gpu-3"])
+    assert len(os.listdir(nodes.roots["gpu-2"])) == 2
+
+
+def test_different_plans_for_one_directory_are_refused(cluster):
+    nodes = cluster("shared", "shared", "own")
+    run = nodes.play({node: nodes.stack("2.0" if node == "gpu-2" else "1.0") for node in NODES})
+    assert run.status != 0
+    said = " ".join(run.output.split())
+    assert f"gpu-2 and gpu-1 share {nodes.roots['gpu-1']}, and their plans of main differ;" in said
+    assert did(run, "Create environment main") == ["gpu-1", "gpu-3"]
+    assert nodes.version("gpu-1") == "1.0"
+    assert not (nodes.place / "gpu-2" / "locks").exists()
