@@ -1,0 +1,69 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Horovod with TensorFlow, two ranks on this machine's processors.
+
+Horovod has no wheels, so it runs where somebody has compiled it: ALLREDUCE_HOROVOD_TF_PYTHON names the interpreter of an environment with
+both, such as one of Python 3.10 with tensorflow-cpu==2.12.0, in which HOROVOD_WITH_GLOO=1 HOROVOD_WITH_TENSORFLOW=1 built horovod==0.28.1.
+"""
+
+import json
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+PYTHON = os.environ.get("ALLREDUCE_HOROVOD_TF_PYTHON")
+
+pytestmark = pytest.mark.skipif(
+    not PYTHON, reason="no Horovod with TensorFlow here: name an interpreter that has it in ALLREDUCE_HOROVOD_TF_PYTHON"
+)
+
+
+@pytest.fixture
+def horovodrun(folder, tmp_path):
+    """Train on two ranks; exit status, what was said, and the metrics."""
+
+    def horovodrun(*arguments):
+        path = tmp_path / "metrics.json"
+        path.unlink(missing_ok=True)
+        program = [PYTHON, str(Path(PYTHON).with_name("horovodrun")), "-np", "2", "-H", "localhost:2"]
+        command = [*program, PYTHON, str(folder / "train_horovod_tf.py"), *map(str, arguments)]
+        done = subprocess.run(
+            command, env={**os.environ, "ALLREDUCE_METRICS": str(path), "CUDA_VISIBLE_DEVICES": "", "TF_CPP_MIN_LOG_LEVEL": "2"},
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300, check=False,
+        )  # fmt: skip
+        return done.returncode, done.stdout, json.loads(path.read_text("utf-8")) if path.exists() else None
+
+    return horovodrun
+
+
+def test_two_ranks_train_one_model_and_go_on_from_the_checkpoint(horovodrun, tmp_path):
+    arguments = ("--samples", 1024, "--batch-size", 32, "--checkpoint-dir", tmp_path / "kept")
+    status, said, metrics = horovodrun(*arguments, "--epochs", 3)
+    assert status == 0, said[-3000:]
+    assert "2 ranks on cpu with Gloo, TensorFlow 2." in said
+    assert (metrics["world_size"], metrics["epochs"], metrics["device"]) == (2, 3, "cpu")
+    assert metrics["loss_last"] < metrics["loss_first"] / 2
+    assert metrics["samples_per_second"] > 0
+
+    status, said, again = horovodrun(*arguments, "--epochs", 4, "--resume")
+    assert status == 0, said[-3000:]
+    assert "resumed after epoch 3" in said and "epoch 4/4" in said
+    assert again["loss_first"] < metrics["loss_last"]
+
+
+def test_a_run_that_was_divided_ends_with_the_same_loss(horovodrun, tmp_path):
+    """Optimizer, epoch and order of the samples are continued, too."""
+    whole = horovodrun("--samples", 512, "--epochs", 2)[2]
+    divided = ("--samples", 512, "--checkpoint-dir", tmp_path / "kept", "--resume", "--epochs")
+    horovodrun(*divided, 1)
+    assert horovodrun(*divided, 2)[2]["loss_last"] == pytest.approx(whole["loss_last"], rel=1e-4)
+
+
+def test_too_few_samples(horovodrun):
+    status, said, metrics = horovodrun("--samples", 100)
+    assert (status != 0, metrics) == (True, None)
+    assert re.search(r"100 samples on 2 ranks do not fill a batch of 64; raise --samples or lower --batch-size", said)
