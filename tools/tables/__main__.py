@@ -144,14 +144,28 @@ def jax_lines(side: Executor, today: str) -> list[str]:
 
 
 def pins_of(name: str, rows: Iterable[Mapping], side: Executor) -> dict[str, str | None]:
-    """Return {PyTorch's release: the version of a package that it requires}."""
+    """Return {PyTorch's release: the range of a package that it requires on the oldest Python}; the newest may be left out."""
 
     def pin(row: Mapping) -> str | None:
         platform = f"{row['platforms']['x86_64']}_x86_64"
-        return pinned(index.requirements("torch", row["version"], row["python"][-1], platform), name, row["python"][-1])
+        requires = index.requirements("torch", row["version"], row["python"][0], platform)
+        return extensions.required(requires, name, row["python"][0])
 
     rows = list(rows)
     return dict(zip((row["version"] for row in rows), side.map(pin, rows), strict=True))
+
+
+def _oldest_lock(name: str, version: str, pythons: Iterable[str]) -> str:
+    """Return what names the wheels of a release for the oldest of these Pythons that it takes, and newer ones."""
+    said = index.NoAnswer(f"no Python for {name} {version}")
+    for python in pythons:
+        try:
+            return index.lock(name, version, python)
+        except (
+            index.NoAnswer
+        ) as problem:  # pages of an index were seen to name older Pythons than the release itself does
+            said = problem
+    raise said
 
 
 def read_extension(
@@ -159,11 +173,10 @@ def read_extension(
 ) -> extensions.Found:
     """Return what the index has of a release of a framework that stands on PyTorch; pins: what PyTorch's releases require."""
     pythons = published[version]
-    wheels, day = extensions.files(index.lock(name, version, pythons[-1]))
+    wheels, day = extensions.files(_oldest_lock(name, version, pythons))
     asked = next((one for one in reversed(pythons) if any(extensions.takes(wheel, one) for wheel in wheels)), None)
     told = index.metadata(name, version, asked, extensions.pip_platform(wheels)) if asked else {}
     requires = told.get("requires_dist", []) if pins is None else [extensions.pinning(pins, version)]
-    # Pages of an index were seen to name older Pythons than the release itself does.
     pythons = [one for one in pythons if SpecifierSet(told.get("requires_python", "")).contains(one)]
     return extensions.Found(version, pythons, wheels, day, tuple(filter(None, requires)))
 

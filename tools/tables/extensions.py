@@ -13,6 +13,7 @@ from urllib.parse import unquote
 
 import tomllib
 from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 from packaging.utils import parse_wheel_filename
 from packaging.version import Version
 
@@ -24,7 +25,8 @@ from .releases import ARCHITECTURES, LINUX, glibc
 class Package:
     """A framework: its package, its table, the oldest release that gets a row, and the source that rows name.
 
-    title: what it is called; pinned: whether it is PyTorch that requires it, one release each
+    title: what it is called; pinned: whether it is PyTorch that requires it, one release each; torch: the range that
+    every release takes, kept by hand, of a package that the index has as source only
     """
 
     name: str
@@ -33,11 +35,15 @@ class Package:
     first: str
     source: str
     pinned: bool = False
+    torch: str = ""
 
 
 PACKAGES = (
     Package("vllm", "vllm", "vLLM", "0.9.0", "V2"),
     Package("lightning", "lightning", "Lightning", "2.0.0", "L1"),
+    Package("triton", "triton", "Triton", "2.0.0", "T2", pinned=True),
+    Package("deepspeed", "deepspeed", "DeepSpeed", "0.18.0", "Q1", torch=">=2.0.0"),
+    Package("flash-attn", "flash_attn", "FlashAttention", "2.8.0", "F1", torch=">=2.2"),
 )
 
 
@@ -115,6 +121,8 @@ def update(
 
 def new_row(found: Found, package: Package, today: str) -> dict[str, Any] | None:
     """Return the row of a release; None where it has no wheels or does not say which PyTorch it takes."""
+    if package.torch:
+        return _source_row(found, package, today)
     pythons = [one for one in found.pythons if any(takes(name, one) for name in found.wheels)]
     places = {arch: tag for name in found.wheels for tag, arch in _platforms(name)}
     torch = required(found.requires, "torch", pythons[-1]) if pythons else None
@@ -133,6 +141,19 @@ def new_row(found: Found, package: Package, today: str) -> dict[str, Any] | None
     }
 
 
+def _source_row(found: Found, package: Package, today: str) -> dict[str, Any]:
+    """Return the row of what is compiled, or packed, where it is needed."""
+    return {
+        "version": found.version,
+        "released": found.released,
+        "python": found.pythons,
+        "arch": list(ARCHITECTURES),
+        "torch": package.torch,
+        "read": today,
+        "sources": [package.source],
+    }
+
+
 def required(requires: Iterable[str], name: str, python: str) -> str | None:
     """Return the range that a package requires of another on Linux for x86_64, the lower end first; None where it does not."""
     here = {"platform_system": "Linux", "sys_platform": "linux", "platform_machine": "x86_64", "extra": ""}
@@ -144,12 +165,13 @@ def required(requires: Iterable[str], name: str, python: str) -> str | None:
 
 
 def pinning(pins: Mapping[str, str | None], version: str) -> str | None:
-    """Return the range of the PyTorch releases that pin a release, as a requirement; None where none does, or others in between.
+    """Return the range of the PyTorch releases that take a release, as a requirement; None where none does, or others in between.
 
-    pins: by PyTorch's release, what it pins
+    pins: by PyTorch's release, the range that it requires
     """
     order = sorted(pins, key=Version)
-    places = [order.index(release) for release, pin in pins.items() if pin and Version(pin) == Version(version)]
+    takers = [release for release, pin in pins.items() if pin and SpecifierSet(pin).contains(version)]
+    places = [order.index(release) for release in takers]
     if not places or max(places) - min(places) + 1 != len(places):
         return None
     first, last = order[min(places)], order[max(places)]

@@ -113,6 +113,10 @@ SENTENCES = {
     "wrong_kernel": "kernel is '{subject}'; write a release as uname -r prints it, such as 6.8.0-84-generic, or how it begins, such as 6.8.",
     "wrong_compiler": "gcc is '{subject}'; write the version of the host's g++ in digits, such as '12'.",
     "no_gpu": "{subject} computes on GPUs only, and the host has none; leave {subject} out, or set gpu_stack_host if it has.",
+    "no_wheels": (
+        "The package index has {subject} as source only, and role frameworks installs wheels only; put a wheel of it into an index or "
+        "a directory of python_env_find_links and set wheels to site in gpu_stack_request, or leave {subject} out."
+    ),
     "needs_framework": "The request has {subject} without {others}, which it is made for; ask for one, or leave {subject} out.",
     "unknown_profile": "There is no profile '{subject}'; the nearest ones are {nearest}.",
     "unknown_architecture": "Architecture '{subject}' is not supported; choose x86_64 or aarch64.",

@@ -73,6 +73,12 @@ def gpu_mistake(name: str, problem: Problem) -> InputError | None:
     return InputError("no_gpu", name) if name in problem.frameworks and problem.accelerator == "cpu" else None
 
 
+def wheels_mistake(name: str, problem: Problem) -> InputError | None:
+    """Return that what the package index has as source only is asked for where nothing says that the site has a wheel."""
+    has = problem.wishes.get("wheels") == "site"
+    return InputError("no_wheels", name) if name in problem.frameworks and not has else None
+
+
 def unknowns(name: str, one: Extension) -> Iterator[str]:
     """Yield what is not known of a release's wheels."""
     if one.row.get("glibc", "") is None:

@@ -13,7 +13,9 @@ from ..rule import Rule
 from .cuda import CUDA
 from .cudnn import CUDNN
 from .cupy import CUPY
+from .deepspeed import DEEPSPEED
 from .driver import DRIVER
+from .flash_attn import FLASH_ATTN
 from .horovod import HOROVOD
 from .jax import JAX
 from .lightning import LIGHTNING
@@ -21,10 +23,11 @@ from .nccl import NCCL
 from .python import PYTHON
 from .pytorch import PYTORCH
 from .tensorflow import TENSORFLOW
+from .triton import TRITON
 from .vllm import VLLM
 
 COMPONENTS: tuple[Component, ...] = (
-    DRIVER, HOROVOD, TENSORFLOW, PYTORCH, VLLM, LIGHTNING, CUPY, JAX, PYTHON, CUDA, CUDNN, NCCL,
+    DRIVER, HOROVOD, TENSORFLOW, PYTORCH, VLLM, LIGHTNING, DEEPSPEED, TRITON, FLASH_ATTN, CUPY, JAX, PYTHON, CUDA, CUDNN, NCCL,
 )  # fmt: skip
 _BY_NAME = {component.name: component for component in COMPONENTS}
 _BY_WISH = {key.name: (component, key) for component in COMPONENTS for key in component.keys}

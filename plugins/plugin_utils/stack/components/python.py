@@ -67,6 +67,18 @@ def _reason(tables: Tables, problem: Problem, one: Python) -> str:
 
 KEYS = (
     Key(name="python", docs=("Python of the environments.",), sample='"3.10"'),
+    Key(
+        name="wheels",
+        docs=(
+            "Where wheels are that the package index does not have.",
+            "With V(site) an index or directory of the site (C(python_env_find_links)) has them, and they are planned.",
+        ),
+        sample="index",
+        comment="site: python_env_find_links has wheels of what the package index has as source only",
+        choices=("index", "site"),
+        order=None,
+        declares=True,
+    ),
     Key(name=INTERPRETER, request=False, shown=variant_of, order=None),
 )
 

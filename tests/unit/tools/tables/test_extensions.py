@@ -91,6 +91,12 @@ def test_a_row_is_what_the_index_says(changes, told):
     assert new_row(found(**changes), PACKAGE, "2026-11-24") == row(**told)
 
 
+def test_a_row_of_source_takes_the_range_that_is_kept_by_hand():
+    package = Package("deepspeed", "deepspeed", "DeepSpeed", "0.18.0", "Q1", torch=">=2.0.0")
+    made = new_row(found(wheels=(), requires=()), package, "2026-11-24")
+    assert made == row(glibc=..., torch=">=2.0.0", sources=["Q1"])
+
+
 @pytest.mark.parametrize(
     "changes",
     [{"wheels": ()}, {"wheels": (ARM,)}, {"requires": ()}, {"pythons": ["3.7"]}],
@@ -125,10 +131,10 @@ def test_releases_without_a_row_get_one_in_the_order_of_versions():
 @pytest.mark.parametrize(
     ("pins", "requirement"),
     [
-        ({"2.5.0": "3.1.0", "2.5.1": "3.1.0", "2.6.0": "3.2.0"}, "torch>=2.5.0,<=2.5.1"),
-        ({"2.10.0": "3.1.0", "2.9.0": None}, "torch==2.10.0"),
-        ({"2.10.0": "3.1.0", "2.9.1": "3.2.0", "2.9.0": "3.1.0"}, None),
-        ({"2.10.0": "3.2.0", "2.9.0": None}, None),
+        ({"2.5.0": "==3.1.0", "2.5.1": "~=3.1.0", "2.6.0": "==3.2.0"}, "torch>=2.5.0,<=2.5.1"),
+        ({"2.10.0": "==3.1.0", "2.9.0": None}, "torch==2.10.0"),
+        ({"2.10.0": "==3.1.0", "2.9.1": "==3.2.0", "2.9.0": "==3.1.0"}, None),
+        ({"2.10.0": "==3.2.0", "2.9.0": None}, None),
     ],
     ids=["neighbours", "one", "with another in between", "none"],
 )

@@ -35,7 +35,7 @@ OSES = [f"{row['id']} {row['version']}" for row in TABLES.rows("distros")]
 MODELS = [row["model"] for row in TABLES.rows("gpus")]
 KERNELS = [(), (), (), ("6.8.0-84-generic",), ("5.14.0-687.12.1.el9_8.x86_64",), ("6.1.0-18-amd64", "6.1.0-17-amd64")]
 INTERPRETERS = [None, None, None, "distribution", "standalone", "/usr/bin/python3.10"]
-FACTS = {"gpus", "os", "arch", "ansible_core", "kernels", "kernel", "gcc"}
+FACTS = {"gpus", "os", "arch", "ansible_core", "kernels", "kernel", "gcc", "wheels"}
 # Of these, what another host has.
 HOST = {"gpus", "os", "arch"}
 
@@ -88,8 +88,13 @@ def questions(count, seed=SEED):
             "environments": draw.choice(["one", "split"]),
             "interpreter": draw.choice(INTERPRETERS),
             "kernels": draw.choice(KERNELS),
-            "request": {name: draw.choice(pool) for name, pool in pools.items()},
+            "request": {name: draw.choice(pool) for name, pool in pools.items()} | _needs(names),
         }
+
+
+def _needs(names):
+    """What has to be asked for with these components."""
+    return {key: value for name in names if name in judges() for key, value in judges()[name].NEEDS.items()}
 
 
 def changed(question, changes):

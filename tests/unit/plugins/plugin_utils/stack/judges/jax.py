@@ -96,6 +96,7 @@ def old_glibc(subjects):
 
 
 GPUS_ONLY = False
+NEEDS = {}
 
 
 def new_cudnn(subjects):

@@ -24,6 +24,7 @@ CASES = """
    refused: {between: [lightning, python], rule: lightning-python, says: "is for Python 3.10 to 3.15, not for 3.9"}}
 """
 GPUS_ONLY = False
+NEEDS = {}
 FUTURES = {}
 
 

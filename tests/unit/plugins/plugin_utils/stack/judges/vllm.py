@@ -49,6 +49,7 @@ CASES = """
 """
 FUTURES = {}
 GPUS_ONLY = True
+NEEDS = {}
 
 
 def published():
