@@ -112,7 +112,7 @@ KEYS = (
         name="gcc",
         docs=(
             "Version of the g++ that C(g++) on the host is, where that is not the distribution's.",
-            "What is compiled has to be compiled by it: it is not installed.",
+            "What is compiled is compiled with it; it is not installed.",
         ),
         sample='"12"',
         comment="where g++ on the host is not the distribution's; it is not installed",

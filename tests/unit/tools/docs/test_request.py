@@ -17,6 +17,13 @@ from tools.docs.markdown import between_lines
 TABLES = load()
 SAMPLE = yaml.safe_load(request.sample().strip("`").removeprefix("yaml\n"))["gpu_stack_request"]
 
+# What a key is asked for with, as its comment in the example says.
+COMPANIONS = {
+    "pytorch_index": {"pytorch": "latest"},
+    "deepspeed": {"wheels": "site"},
+    "flash_attn": {"wheels": "site"},
+}
+
 
 def test_every_key_is_documented_three_times_in_one_order():
     assert list(SAMPLE) == list(yaml.safe_load(request.options())) == list(KEYS)
@@ -25,7 +32,7 @@ def test_every_key_is_documented_three_times_in_one_order():
 
 @pytest.mark.parametrize("name", SAMPLE)
 def test_the_example_can_be_asked_for(name):
-    asked = {name: SAMPLE[name], **({"pytorch": "latest"} if name == "pytorch_index" else {})}
+    asked = {name: SAMPLE[name], **COMPANIONS.get(name, {})}
     assert make_problem(TABLES, {"os": "ubuntu 22.04", "gpus": ["A40"], "request": asked})
 
 
@@ -33,6 +40,13 @@ def test_options_have_the_words_of_their_key():
     options = yaml.safe_load(request.options())
     assert {name: tuple(one.get("choices", ())) for name, one in options.items()} == {
         name: key.choices for name, key in KEYS.items()
+    }
+
+
+def test_options_are_described_in_the_words_of_their_key():
+    described = {name: one["description"] for name, one in yaml.safe_load(request.options()).items()}
+    assert {name: [text] if isinstance(text, str) else text for name, text in described.items()} == {
+        name: list(key.docs) for name, key in KEYS.items()
     }
 
 
