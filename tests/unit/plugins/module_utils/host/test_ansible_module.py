@@ -12,7 +12,7 @@ class Module:
     """The parts of AnsibleModule that are used, with one program."""
 
     def __init__(self, tmpdir, rc=0):
-        self.tmpdir, self.rc, self.ran = str(tmpdir), rc, []
+        self.tmpdir, self.rc, self.ran, self.in_place = str(tmpdir), rc, [], []
 
     def get_bin_path(self, name):
         return "/usr/bin/rpm" if name == "rpm" else None
@@ -21,7 +21,8 @@ class Module:
         self.ran.append((arguments, environ_update["LC_ALL"]))
         return self.rc, "output", "error"
 
-    def atomic_move(self, source, target):
+    def atomic_move(self, source, target, unsafe_writes):
+        self.in_place.append(unsafe_writes)
         with open(source, "rb") as stream, open(target, "wb") as copy:
             copy.write(stream.read())
 
@@ -54,6 +55,13 @@ def test_a_checker_reads_the_new_content_before_it_is_in_place(tmp_path):
 
     replace_file(Module(tmp_path), str(path), b"a", check)
     assert (seen, path.read_bytes()) == ([(b"a", False)], b"a")
+
+
+@pytest.mark.parametrize("in_place", [False, True])
+def test_only_what_cannot_be_replaced_is_written_in_place(tmp_path, in_place):
+    module = Module(tmp_path)
+    replace_file(module, str(tmp_path / "conf"), b"a", in_place=in_place)
+    assert module.in_place == [in_place]
 
 
 class Labelled(AnsibleModule):
