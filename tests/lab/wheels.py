@@ -113,8 +113,14 @@ def _download(wheels: Wheels, *args: str) -> None:
         raise LabError(f"pip could not download the wheels {wheels.name}: {words[-1]}")
 
 
+def _python_with_pip() -> str:
+    """Return the Python of .venv where there is one: environments that uv makes, as those with another ansible-core, have no pip."""
+    python = paths.CHECKOUT / ".venv" / "bin" / "python"
+    return str(python) if python.exists() else sys.executable
+
+
 def _pip(wheels: Wheels, *args: str) -> subprocess.CompletedProcess[str]:
-    argv = [sys.executable, "-m", "pip", "download", "--quiet", "--no-cache-dir", "--dest", str(wheels.directory)]
+    argv = [_python_with_pip(), "-m", "pip", "download", "--quiet", "--no-cache-dir", "--dest", str(wheels.directory)]
     return subprocess.run([*argv, *args], capture_output=True, text=True, check=False)
 
 

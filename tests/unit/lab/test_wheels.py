@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 
 import pytest
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.resolve import resolve
@@ -58,6 +59,21 @@ def test_a_changed_set_is_collected_again(asked, monkeypatch):
     assert len(asked) == 3
     assert asked[-1][-1] == "horovod==0.28.1"
     assert "--no-binary=:all:" in asked[-1]
+
+
+@pytest.mark.parametrize("made", [True, False])
+def test_wheels_are_downloaded_with_a_python_that_has_pip(monkeypatch, tmp_path, made):
+    python = tmp_path / ".venv" / "bin" / "python"
+    if made:
+        python.parent.mkdir(parents=True)
+        python.touch()
+    ran = []
+    monkeypatch.setattr(paths, "CHECKOUT", tmp_path)
+    monkeypatch.setattr(
+        wheels.subprocess, "run", lambda argv, **_: ran.append(argv) or subprocess.CompletedProcess(argv, 0, "", "")
+    )
+    wheels._download(wheels.Wheels("some", "some", "3.11", []), "numpy")
+    assert ran[0][:4] == [str(python) if made else sys.executable, "-m", "pip", "download"]
 
 
 def test_what_pip_says_last_is_the_reason(asked, monkeypatch):
