@@ -77,7 +77,7 @@ class Trainer:
 
     def __init__(self, args: argparse.Namespace):
         self.args, self.epoch = args, 0
-        tf.random.set_seed(args.seed)
+        tf.keras.utils.set_random_seed(args.seed)  # tf.random.set_seed alone leaves the first weights to chance
         self.model = build_model()
         self.optimizer = tf.keras.optimizers.SGD(args.learning_rate * hvd.size() ** 0.5, momentum=0.9)
         self.optimizer.build(self.model.trainable_variables)
