@@ -11,6 +11,8 @@ from pathlib import Path
 from .model import Package, numbers, table
 from .stub import Maker, Payload
 
+# ansible-test lets no file here begin with one.
+SHEBANG = "#!/usr/bin/python3\n"
 PROGRAM = Path(__file__).with_name("files") / "dcgm-exporter"
 
 
@@ -43,7 +45,7 @@ def _core(maker: Maker, package: Package, payload: Payload) -> None:
 
 def _exporter(_maker: Maker, package: Package, payload: Payload) -> None:
     text = PROGRAM.read_text(encoding="utf-8").replace("@FIELDS@", " ".join(known_fields(package.upstream)))
-    payload.program("/usr/bin/dcgm-exporter", text.replace("@VERSION@", package.upstream))
+    payload.program("/usr/bin/dcgm-exporter", SHEBANG + text.replace("@VERSION@", package.upstream))
     payload.files["/usr/lib/systemd/system/nvidia-dcgm-exporter.service"] = table("dcgm")["unit"].encode()
 
 

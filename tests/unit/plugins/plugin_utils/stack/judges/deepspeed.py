@@ -52,7 +52,8 @@ def check(stack, environment, cuda_majors):
         builds = checker.TORCH[environment["frameworks"]["pytorch"]]["builds"]
         ours = checker.mm(stack["cuda"]["version"])
         theirs = checker.mm(next(one for one in builds if one["tag"] == tag)["cuda"])
-        same = ours.split(".")[0] == theirs.split(".")[0]
-        if ours != theirs and not (same and ours.split(".")[0] in TABLE["any_minor"]):
+        major = ours.partition(".")[0]
+        same = major == theirs.partition(".")[0]
+        if ours != theirs and not (same and major in TABLE["any_minor"]):
             wrong.append("DeepSpeed does not compile with this toolkit")
     return wrong
