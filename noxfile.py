@@ -269,7 +269,7 @@ def _molecule(session, names, old=False):
 
 @nox.session
 def molecule(session):
-    """The whole main job, from two bare hosts to the report, on some distributions."""
+    """The full run, from two bare hosts to the report, on some distributions."""
     _molecule(session, MOLECULE)
 
 
@@ -294,7 +294,7 @@ def _reference_systems():
 
 @nox.session(tags=["all"])
 def reference(session):
-    """The whole main job of every reference system on hosts that answer like it, or of those named; --keep keeps the hosts."""
+    """The full run of every reference system on hosts that answer like it, or of those named; --keep keeps the hosts."""
     systems = _reference_systems()
     named = [name for name in session.posargs if name != "--keep"]
     unknown = [name for name in named if name not in systems]

@@ -13,7 +13,7 @@ from pathlib import Path
 import yaml
 
 COLLECTION = "allreduce.gpu."
-# What the whole main job is, in this order; another step may stand between two of them.
+# What the full run is, in this order; another step may stand between two of them.
 WHOLE = (
     "converge", "idempotence", "side_effect molecule/shared/check.yml",
     "side_effect playbooks/verify.yml", "side_effect playbooks/train.yml", "side_effect playbooks/report.yml", "verify",

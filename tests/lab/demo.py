@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The main job on hosts of the lab's own inventory."""
+"""The full run on hosts of the lab's own inventory."""
 
 import shutil
 from pathlib import Path

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The main job on lab hosts: the playbooks a user runs, in the order a user runs them, and what users then type on the hosts."""
+"""The full run on lab hosts: the playbooks a user runs, in the order a user runs them, and what users then type on the hosts."""
 
 import json
 import os
@@ -132,7 +132,7 @@ class Job:
 
 
 def steps(nodes: int, *train: str) -> Iterator[Step]:
-    """Yield the main job's steps on a number of hosts; train: options of each training."""
+    """Yield the full run's steps on a number of hosts; train: options of each training."""
     yield Step("plan", "which stack these hosts would get, and why")
     yield Step("site", "bring them to it (the first run compiles the driver: a few minutes)")
     yield Step("verify", "measure, and compare with the plan")

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The main job of a reference system: its inventory, on hosts that answer like its systems and have the GPUs it describes.
+"""The full run of a reference system: its inventory, on hosts that answer like its systems and have the GPUs it describes.
 
 Afterwards the commands that its users know are typed on these hosts (users.py).
 """

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Hosts hardened by a published baseline, before the main job and after it: CIS level 1 for servers, from ComplianceAsCode.
+"""Hosts hardened by a published baseline, before the full run and after it: CIS level 1 for servers, from ComplianceAsCode.
 
 OpenSCAP applies the baseline and judges it. The hosts are replicas: Debian that answers like Ubuntu, where the content applies.
 Ubuntu 22.04 has ufw in charge of its firewall, Ubuntu 24.04 nftables, as the baseline of each has it.
@@ -57,7 +57,7 @@ class Baseline:
     packages: str
     deny: str
     denied: str  # what the firewall's owner then says
-    left_out: dict  # rules that the host itself could not carry, with or without the main job
+    left_out: dict  # rules that the host itself could not carry, with or without the full run
     proof: set  # rules that the host passes once the baseline is applied
     choices: dict = field(default_factory=dict)  # values of the content that it leaves to the site
 
@@ -96,7 +96,7 @@ BASELINES = {
             "sudo_custom_logfile",
             "use_pam_wheel_group_for_su",
         },
-        # One time service, chrony or systemd-timesyncd: the main job's is chrony.
+        # One time service, chrony or systemd-timesyncd: the full run's is chrony.
         choices={"var_timesync_service": "chronyd"},
     ),
 }

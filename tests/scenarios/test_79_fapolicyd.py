@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The main job on hosts whose fapolicyd enforces: Debian's daemon, with the rules that Enterprise Linux has by default.
+"""The full run on hosts whose fapolicyd enforces: Debian's daemon, with the rules that Enterprise Linux has by default.
 
 Debian 12's build knows no package database, so that all of /usr is trusted by a list. The daemon marks the mounts of its own host
 only, and systemd ends it after some minutes whatever it denies: a program to stop it could itself be denied.
@@ -47,7 +47,7 @@ LISTENS = (
 
 
 class Guarded:
-    """Two hosts with fapolicyd, on which the main job was done before it enforced, without our rules."""
+    """Two hosts with fapolicyd, on which the full run was done before it enforced, without our rules."""
 
     def __init__(self):
         self.cluster = Cluster("fapolicyd", 2, "--distribution", "debian12")

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the whole main job leaves: environments and keys on the hosts; a verdict, a training and a report on the controller."""
+"""What the full run leaves: environments and keys on the hosts; a verdict, a training and a report on the controller."""
 
 import json
 
