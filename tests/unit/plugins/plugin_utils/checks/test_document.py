@@ -23,7 +23,7 @@ STACK = {
     "driver": None,
     "gpus": [],
     "environments": [
-        {"name": "main", "python": "3.11", "accelerator": "cpu", "frameworks": {"pytorch": "2.13.0", "lightning": "2"}}
+        {"name": "main", "python": "3.11", "accelerator": "cpu", "frameworks": {"pytorch": "2.13.0", "another": "2"}}
     ],
 }
 

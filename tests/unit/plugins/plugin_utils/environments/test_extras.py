@@ -16,9 +16,10 @@ STACK = {"kind": "k", "environments": [{"name": "main", "python": "3.10", "requi
     ("value", "codes"),
     [
         ([], []),
-        (["catboost", "mpi4py>=4.1", "torchvision", "numpy<2", "lightning[extra]==2.6.6"], []),
+        (["catboost", "mpi4py>=4.1", "torchvision", "numpy<2", "accelerate[extra]==1.15.0"], []),
         ("catboost, mpi4py", []),
         (["torch"], ["package_chosen"]),
+        (["lightning[extra]==2.6.6"], ["package_chosen"]),
         (["Torch==2.4.1", "horovod", "cupy-cuda12x"], ["package_chosen"] * 3),
         (["catboost @ https://example.org/catboost.whl"], ["package_no_requirement"]),
         (["catboost; python_version < '3.9'"], ["package_no_requirement"]),
