@@ -108,12 +108,12 @@ class Component:
 
     @property
     def framework(self) -> bool:
-        """Whether it is planned in an environment where it is asked for."""
+        """Tell whether it is planned in the environments that ask for it."""
         return self.place == "framework"
 
     @property
     def rank(self) -> tuple[int, bool]:
-        """Where it stands among others when one after the other is told: frameworks, the host, what lives beside a framework."""
+        """Return the sort key for listings: frameworks first, then the host, then what lives next to a framework."""
         return (2 if self.beside else int(not self.framework), not self.default)
 
     @property

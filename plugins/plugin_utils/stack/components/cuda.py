@@ -86,7 +86,7 @@ def compiler_reason(cuda: Toolkit, compiler: Compiler) -> str | None:
 
 @rule("cuda-compiler", "cuda", "compiler", sources=("H3", "H4"))
 def cuda_compiler(context: Context, cuda: Toolkit, compiler: Compiler) -> str | None:
-    """Who declares a compiler compiles with it; the distribution's may be left aside, and is warned of."""
+    """Refuse a toolkit that the declared g++ cannot be used with; one that the distribution's cannot be used with gives a warning."""
     return None if cuda.absent or compiler.variant else compiler_reason(cuda, compiler)
 
 

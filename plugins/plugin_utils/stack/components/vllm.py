@@ -61,7 +61,7 @@ def vllm_pytorch(context: Context, vllm: Extension, torch: Torch) -> str | None:
 
 @rule("vllm-pytorch-build", "vllm", "pytorch", sources=("V3",))
 def vllm_pytorch_build(context: Context, vllm: Extension, torch: Torch) -> str | None:
-    """What is compiled fits one build of PyTorch: the one that the general package index has, which is for CUDA."""
+    """Refuse every build of PyTorch but that of the general package index, which vLLM's wheels are compiled for."""
     if torch.row.get("default"):
         return None
     return f"vLLM {vllm.version} is compiled for the PyTorch of the general package index, not for PyTorch {torch.version}+{torch.variant}"
