@@ -47,8 +47,7 @@ def run(place, *arguments):
             for path, text in content.items():
                 made.writestr(path, text)
     command = [sys.executable, "-I", "-c", PROGRAM, *arguments]
-    done = subprocess.run(command, cwd=place, capture_output=True, text=True, check=True)
-    return json.loads(done.stdout)
+    return json.loads(subprocess.check_output(command, cwd=str(place), universal_newlines=True))
 
 
 @pytest.mark.skipif(sys.version_info < (3, 10), reason="before 3.10 nothing is compiled twice")

@@ -12,6 +12,7 @@ import pytest
 from ansible_collections.allreduce.gpu.tests.lab.nvml import machines
 
 PRIVATE = ("unshare", "--user", "--map-root-user", "--mount")
+TEXT = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "universal_newlines": True}
 # ibstat's words for the states of a port (linux-rdma/rdma-core, infiniband-diags/ibstat.c).
 STATES = {"Down": "DOWN", "Initializing": "INIT", "Armed": "ARMED", "Active": "ACTIVE"}
 
@@ -21,7 +22,7 @@ def program():
     found = shutil.which("ibstat")
     if not found:
         pytest.skip("no ibstat (infiniband-diags)")
-    if not shutil.which("unshare") or subprocess.run([*PRIVATE, "true"], capture_output=True, check=False).returncode:
+    if not shutil.which("unshare") or subprocess.run([*PRIVATE, "true"], check=False, **TEXT).returncode:
         pytest.skip("no namespace of users and mounts")
     return found
 
@@ -29,9 +30,7 @@ def program():
 def ask(program, sys):
     """{adapter: {what ibstat says}}"""
     command = 'mount --bind "$1" /sys && exec "$2"'
-    done = subprocess.run(
-        [*PRIVATE, "sh", "-c", command, "sh", str(sys), program], capture_output=True, text=True, check=False
-    )
+    done = subprocess.run([*PRIVATE, "sh", "-c", command, "sh", str(sys), program], check=False, **TEXT)
     assert done.returncode == 0, done.stderr
     found = {}
     for part in re.split(r"^CA ", done.stdout, flags=re.M)[1:]:
