@@ -127,6 +127,11 @@ SENTENCES = {
         "The driver is left to {subject}, but none is installed or loaded; install it the way that {subject} does, or set "
         "gpu_stack_take_charge to true, so that this collection installs it."
     ),
+    "no_guest_driver": (
+        "{subject} is a vGPU, and no driver is installed or loaded; install the guest driver of NVIDIA's vGPU software that fits the "
+        "hypervisor's (NVIDIA-Linux-*-grid.run of the NVIDIA Licensing Portal), or set gpu_stack_take_charge to true, driver_source to "
+        "runfile, driver to its version and nvidia_driver_runfile to its place. It is in no package repository."
+    ),
     "unknown_gpu_id": (
         "The GPU at {address} with PCI device id {subject} ({name}) is not in the tables; set gpu_stack_gpu_models to a "
         "known model for it, such as {{'{subject}': B200}}."

@@ -59,7 +59,11 @@ def _gpus(session: Session, left: Problem) -> Iterator[str]:
         elif alone:
             yield f"take out {listed([gpu.model for gpu in left.gpus if gpu not in alone])}"
         return
-    have = version(left.gpus[0].row["compute_capability"])
+    row = left.gpus[0].row
+    if row.get("vgpu") and solve(session, _with(left, {**row, "model": f"all of {row['model']}", "vgpu": False})):
+        yield "pass a whole GPU through"
+        return
+    have = version(row["compute_capability"])
     rows = sorted(session.tables.rows("gpus"), key=lambda row: version(row["compute_capability"]))
     newer = [row for row in rows if version(row["compute_capability"]) > have]
     older = [row for row in reversed(rows) if version(row["compute_capability"]) < have]

@@ -191,7 +191,8 @@ def _gpu(tables: Tables, value: object, models: Mapping[str, str]) -> GpuRow:
 def _check_known(tables: Tables, problem: Problem) -> None:
     """Refuse a version that nobody published, and a driver that is not there: mistakes in writing, not conflicts."""
     if problem.owner and problem.has_driver and problem.owner.version is None:
-        raise InputError("no_driver_left", problem.owner.name)
+        vgpu = next((gpu.model for gpu in problem.gpus if gpu.row.get("vgpu")), None)
+        raise InputError("no_guest_driver", vgpu) if vgpu else InputError("no_driver_left", problem.owner.name)
     for one in COMPONENTS:
         wish = problem.wishes.get(one.name)
         mistake = (_unknown_version(tables, problem, one, wish) if wish else None) or one.mistake(tables, problem)

@@ -55,6 +55,12 @@ def _warnings(tables: Tables, problem: Problem, one: Driver) -> list[str]:
         found.append(
             f"driver {one.version} comes from the archive of {problem.system['id']} {problem.system['version']}: {one.row['archive']['advice']}"
         )
+    vgpus = [gpu.model for gpu in problem.gpus if gpu.row.get("vgpu")]
+    if vgpus:
+        found.append(
+            f"{listed(vgpus)}: nvidia_driver_runfile has to be the guest driver of NVIDIA's vGPU software, in version {one.version}, "
+            "which has to fit the hypervisor's"
+        )
     if one.row.get("known") is False:
         found.append(
             f"driver {one.version} is not in the tables; it was taken as a release of the known branch {branch['branch']}"

@@ -42,6 +42,17 @@ def kernel_modules_gpu(context: Context, driver: Driver, gpu: GpuModel) -> str |
     return None
 
 
+@rule(
+    "driver-vgpu", "driver", "gpus", sources=("W1",),
+    hint="leave the driver to the vGPU software (gpu_stack_take_charge: false), or set driver_source to runfile, and nvidia_driver_runfile to its installer",
+)  # fmt: skip
+def driver_vgpu(context: Context, driver: Driver, gpu: GpuModel) -> str | None:
+    """A vGPU runs with the guest driver of the vGPU software only, which NVIDIA's licensees download as a runfile."""
+    if not gpu.row.get("vgpu") or driver.row["source"] not in ("nvidia", "distribution"):
+        return None
+    return f"{gpu.version} is a vGPU, which runs with the guest driver of NVIDIA's vGPU software only, and that is in no package repository"
+
+
 @rule("fabric-manager-packaged", "driver", "gpus", sources=("S22", "D1", "K1"))
 def fabric_manager_packaged(context: Context, driver: Driver, gpu: GpuModel) -> str | None:
     """GPUs behind NVSwitch need more than a driver, and in its version; not every distribution's archive has that."""

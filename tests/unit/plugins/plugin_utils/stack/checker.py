@@ -145,6 +145,11 @@ def check_host(stack):
     return wrong
 
 
+def is_vgpu(model):
+    """A part of a board: A40-8Q, or A100-1-5C of a MIG instance; where it has no name yet, the board's with (vGPU)."""
+    return model.endswith("(vGPU)") or re.search(r"-\d+[ABCQ](ME|NOME)?$", model) is not None
+
+
 def check_kernel(driver, kernel):
     """Distributions and vendors patch their own; of NVIDIA's, a release does not build where it, or a newer one, was seen to fail."""
     if driver is None or driver["source"] not in ("nvidia", "runfile"):
@@ -165,8 +170,10 @@ def kernel_number(release):
 
 def check_gpu(gpu, driver):
     row, wrong = GPUS.get(gpu["model"]), []
+    if driver["source"] != "runfile" and is_vgpu(gpu["model"]):
+        wrong.append("a vGPU's guest driver is in no package repository")
     if row is None:
-        return []
+        return wrong
     if driver["kernel_modules"] not in row["kernel_modules"]:
         wrong.append(f"{gpu['model']}: wrong kernel modules")
     if driver["source"] == "distribution" and gpu["model"] in ("B200", "B300") and gpu["count"] >= 8:

@@ -56,6 +56,7 @@ def check_refused(answer, expected):
     if "rule" in expected:
         assert any(expected["rule"] in (one["rule"], *one["rules"]) for one in found), found
     assert any(expected.get("says", "") in one["reason"] for one in found), found
+    assert any(expected.get("advises", "") in (one["suggestion"] or "") for one in found), found
     if "works" in expected:
         assert expected["works"] in answer["suggestion"]["text"]
 
