@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TypedDict
+from typing import TypedDict, TypeVar
 
 from .model import NONE, Candidate, Part, Problem
 from .package import Package
@@ -23,12 +23,13 @@ class LibraryRow(TypedDict):
 
 
 Library = Candidate[LibraryRow]
+RowT = TypeVar("RowT", bound=LibraryRow)
 
 
-def packaged(name: str, rows: Sequence[LibraryRow], problem: Problem) -> list[Library]:
+def packaged(name: str, rows: Sequence[RowT], problem: Problem) -> list[Candidate[RowT]]:
     """Candidates of a library that stands in the CUDA repository, what was seen in the host's own before the rest."""
     wish = problem.wishes.get(name)
-    found: list[Library] = [] if wish else [Candidate(name, NONE)]
+    found: list[Candidate[RowT]] = [] if wish else [Candidate(name, NONE)]
     slug = problem.os["repository"] if problem.os else None
     ordered = sorted(
         rows,
@@ -61,7 +62,7 @@ def is_in_repository(rows: Sequence[LibraryRow], problem: Problem, one: Library)
 
 
 def library_result(
-    problem: Problem, chosen: Library | None, packages: Callable[[Problem, Library], list[Package]]
+    problem: Problem, chosen: Candidate[RowT] | None, packages: Callable[[Problem, Candidate[RowT]], list[Package]]
 ) -> Part | None:
     """Return a library as a part of the stack."""
     if chosen is None:

@@ -5,35 +5,65 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ..component import Beside, Component
 from ..keys import Key
-from ..model import Part, Problem
+from ..model import Candidate, Part, Problem
 from ..package import Package
-from ..repository_libraries import Library, LibraryRow, is_in_repository, library_result, packaged, repository_warnings
+from ..repository_libraries import LibraryRow, is_in_repository, library_result, packaged, repository_warnings
 from ..rule import Context, Rules
 from ..tables import Nothing, Subject, Tables
 from ..versions import at_least, major, minor
 from .cuda import Toolkit
+from .driver.row import Driver
 
+
+class NcclRow(LibraryRow):
+    """instead: the builds, by CUDA release, that could be taken in place of this one."""
+
+    instead: tuple[str, ...]
+
+
+Nccl = Candidate[NcclRow]
 NCCL_ROWS = Subject("nccl", LibraryRow, Nothing)
 rule = Rules()
 
 
-def _nccl(tables: Tables, problem: Problem) -> list[Library]:
-    return packaged("nccl", tables.rows(NCCL_ROWS), problem)
+def _nccl(tables: Tables, problem: Problem) -> list[Nccl]:
+    rows = tables.rows(NCCL_ROWS)
+    return packaged("nccl", [_beside(row, rows, problem) for row in rows], problem)
 
 
-@rule("nccl-cuda", "nccl", "cuda", sources=("S22", "K1"))
-def nccl_cuda(context: Context, nccl: Library, cuda: Toolkit) -> str | None:
-    """System NCCL is one build per CUDA release; the build must not be newer than the toolkit, nor of another major."""
-    if nccl.absent:
+def _beside(row: LibraryRow, rows: Sequence[LibraryRow], problem: Problem) -> NcclRow:
+    """Return a build with those of its version, where one was asked for, else with all: of the host's repository, where it has any."""
+    named = problem.wish("nccl") != "latest"
+    others = [one for one in rows if not named or one["version"] == row["version"]]
+    seen = [one for one in others if problem.os and problem.os["repository"] in one["repositories"]]
+    return {**row, "instead": tuple(one["cuda"] for one in seen or others)}
+
+
+@rule("nccl-cuda", "nccl", "cuda", sources=("S22", "K1", "M1", "M2"))
+def nccl_cuda(context: Context, nccl: Nccl, cuda: Toolkit) -> str | None:
+    """System NCCL goes with any toolkit of its major; a build that is newer than the toolkit only where there is none that is not."""
+    if nccl.absent or cuda.absent:
         return None
-    if cuda.absent:
+    build, toolkit = nccl.row["cuda"], minor(cuda.version)
+    fitting = any(major(one) == major(toolkit) and at_least(toolkit, one) for one in nccl.row["instead"])
+    if major(build) == major(toolkit) and (at_least(toolkit, build) or not fitting):
         return None
-    build = nccl.row["cuda"]
-    if major(build) != major(cuda.version) or not at_least(minor(cuda.version), build):
-        return f"NCCL {nccl.version} (built for CUDA {build}) does not fit CUDA {minor(cuda.version)}"
-    return None
+    return f"NCCL {nccl.version} (built for CUDA {build}) does not fit CUDA {toolkit}"
+
+
+@rule("nccl-driver-floor", "nccl", "driver", sources=("S1", "M1", "M2"))
+def nccl_driver_floor(context: Context, nccl: Nccl, driver: Driver) -> str | None:
+    """Minor-version compatibility: any driver from the floor of its CUDA major on. A toolkit that is asked for has that floor, or cuda-compat."""
+    if nccl.absent or "cuda" in context.asked:
+        return None
+    build, floor = nccl.row["cuda"], context.tables.major_driver_floor(major(nccl.row["cuda"]))
+    if at_least(driver.version, floor):
+        return None
+    return f"NCCL {nccl.version} (built for CUDA {build}) needs driver {floor} or newer, not {driver.version}"
 
 
 KEY = Key(
@@ -43,7 +73,7 @@ KEY = Key(
 )
 
 
-def _packages(problem: Problem, nccl: Library) -> list[Package]:
+def _packages(problem: Problem, nccl: Nccl) -> list[Package]:
     names = ("libnccl", "libnccl-devel") if problem.system["package_manager"] == "dnf" else ("libnccl2", "libnccl-dev")
     return [{"name": name, "version": f"{nccl.version}-1+cuda{nccl.row['cuda']}"} for name in names]
 
@@ -54,7 +84,7 @@ def _result(tables: Tables, problem: Problem, host: Beside) -> Part:
 
 NCCL = Component(
     name="nccl",
-    form=Library,
+    form=Nccl,
     keys=(KEY,),
     place="host",
     candidates=_nccl,
@@ -63,4 +93,5 @@ NCCL = Component(
     warnings=repository_warnings,
     result=_result,
     installable=lambda tables, problem, one: is_in_repository(tables.rows(NCCL_ROWS), problem, one),
+    identity=lambda one: one.row["instead"] if one.row else (),
 )

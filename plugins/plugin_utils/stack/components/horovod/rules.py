@@ -6,10 +6,10 @@
 from __future__ import annotations
 
 from ...facts import Compiler, has_compiler
-from ...repository_libraries import Library
 from ...rule import Context, Rules
 from ...versions import at_least, minor
 from ..cuda import Toolkit, compiler_reason
+from ..nccl import Nccl
 from ..python import Python
 from ..pytorch.row import Torch
 from ..tensorflow import Tensorflow
@@ -130,7 +130,7 @@ def horovod_cuda(context: Context, horovod: Horovod, cuda: Toolkit) -> str | Non
 
 
 @rule("horovod-nccl", "horovod", "nccl", sources=("S18",))
-def horovod_nccl(context: Context, horovod: Horovod, nccl: Library) -> str | None:
+def horovod_nccl(context: Context, horovod: Horovod, nccl: Nccl) -> str | None:
     if horovod.row["target"] == "cuda" and nccl.absent:
         return f"Horovod {horovod.version} is compiled with NCCL's headers, and no system NCCL is planned"
     return None

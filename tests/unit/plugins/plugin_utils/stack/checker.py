@@ -36,6 +36,7 @@ CUPY = {release: row for row in table("cupy")["rows"] for releases in row["wheel
 HOROVOD = {row["version"]: row for row in table("horovod")["rows"]}
 CXX = table("horovod")["cxx_standards"]
 CUDNN = {(row["version"], row["cuda"]): row for row in table("cudnn")["rows"]}
+NCCL = table("nccl")["rows"]
 KERNELS = table("kernels")["rows"]
 ARCHIVES = {(row["id"], row["version"], row["branch"]) for row in table("archives")["rows"]}
 FLOORS = {"11": "450.80.02", "12": "525.60.13", "13": "580.65.06"}
@@ -215,11 +216,24 @@ def check_libraries(stack):
             wrong.append("cuDNN of another CUDA major")
         if any(n(gpu["compute_capability"]) < n(row["min_cc"]) for gpu in stack["gpus"]):
             wrong.append("cuDNN dropped this GPU")
-    if stack["nccl"] and cuda:
-        build = stack["nccl"]["cuda"]
-        if build.split(".")[0] != cuda["version"].split(".")[0] or n(build) > n(mm(cuda["version"])):
-            wrong.append("NCCL built for another CUDA")
-    return wrong
+    return wrong + (check_nccl(stack) if stack["nccl"] else [])
+
+
+def check_nccl(stack):
+    """Built for the toolkit's major, and not for a newer minor where the repository has another build; without a toolkit the driver runs it."""
+    build, driver, slug = (
+        stack["nccl"]["cuda"],
+        stack["driver"],
+        DISTROS[stack["os"]["id"], stack["os"]["version"]]["repository"],
+    )
+    major = build.split(".")[0]
+    if stack["cuda"] is None:
+        return ["driver too old for NCCL"] if driver and n(driver["version"]) < n(FLOORS[major]) else []
+    if major != stack["cuda"]["version"].split(".")[0]:
+        return ["NCCL built for another CUDA"]
+    builds = [row["cuda"] for row in NCCL if row["version"] == stack["nccl"]["version"] and slug in row["repositories"]]
+    older = [one for one in builds if one.split(".")[0] == major and n(one) <= n(mm(stack["cuda"]["version"]))]
+    return ["NCCL built for a newer CUDA than need be"] if older and build not in older else []
 
 
 def check_environment(stack, environment):
