@@ -25,7 +25,7 @@ def words(rank):
     names = {{"RANK": rank, "SIZE": size, "LOCAL_RANK": 0, "LOCAL_SIZE": 1}}
     return {{"OMPI_COMM_WORLD_" + name: str(value) for name, value in names.items()}}
 text = " ".join(f"{{name}}={{value}}" for name, value in words(1).items())
-daemon = f"({{text}} setsid {{shlex.join(command)}} >/dev/null 2>&1 &)".replace("/one/", "/two/" if {begins!r} else "/none/")
+daemon = f"({{text}} setsid {{shlex.join(command)}} >/dev/null 2>&1 &)".replace("/node-1/", "/node-2/" if {begins!r} else "/none/")
 shell = subprocess.Popen([*os.environ["OMPI_MCA_plm_rsh_agent"].split(), "-x", hosts[1], daemon]) if len(hosts) > 1 else None
 code = subprocess.run(command, env={{**os.environ, **words(0)}}).returncode
 print("daemon", shell and shell.wait())
@@ -34,7 +34,7 @@ sys.exit(code)
 # Takes the other node's directory for this one's.
 SSH = """#!/bin/sh
 while [ "$#" -gt 1 ]; do shift; done
-exec sh -c "$(echo "$1" | sed 's,/one/,/two/,')"
+exec sh -c "$(echo "$1" | sed 's,/node-1/,/node-2/,')"
 """
 
 
@@ -59,7 +59,7 @@ def nodes(tmp_path):
         launch = {
             "engine": "mpirun", "arguments": ["--end"], "python": sys.executable, "script": "train.py", "args": ["a b"],
             "variables": {"MASTER_ADDR": name}, "run_id": "r1", "nproc_per_node": "1", "min_nodes": count,
-            "cpus": cpus, "is_first": name == "one", "addresses": ["10.0.0.1", "10.0.0.2"][:count],
+            "cpus": cpus, "is_first": name == "node-1", "addresses": ["10.0.0.1", "10.0.0.2"][:count],
             "programs": ["/nowhere/mpirun", str(programs / "mpirun")],
         }  # fmt: skip
         # The arguments come before the command, which the test's mpirun must tell from them.
@@ -78,9 +78,9 @@ SAYS = "import os, sys; print(os.environ['RANK'], os.environ['WORLD_SIZE'], os.e
 
 
 def test_ranks_of_both_nodes_run_in_their_own_agents(nodes, tmp_path):
-    two, one = nodes("two", SAYS), nodes("one", SAYS)
+    two, one = nodes("node-2", SAYS), nodes("node-1", SAYS)
     assert (one.wait(60), two.wait(60)) == (0, 0)
-    for number, name in enumerate(("one", "two")):
+    for number, name in enumerate(("node-1", "node-2")):
         logs = tmp_path / name / "run" / "logs"
         assert (logs / f"rank{number}.out").read_text() == f"{number} 2 {name} ['train.py', 'a b']\n"
         assert json.loads((logs / f"rank{number}.json").read_text())["world_size"] == 2
@@ -94,43 +94,43 @@ def test_a_rank_keeps_to_the_cpus_of_its_gpu(nodes, tmp_path, cpus, bound):
     mine = sorted(os.sched_getaffinity(0))
     cpus = [one and one.format(mine[0]) for one in cpus]
     says = "import os; print(sorted(os.sched_getaffinity(0)))"
-    assert nodes("one", says, 1, cpus=cpus).wait(60) == 0
-    seen = (tmp_path / "one" / "run" / "logs" / "rank0.out").read_text()
+    assert nodes("node-1", says, 1, cpus=cpus).wait(60) == 0
+    seen = (tmp_path / "node-1" / "run" / "logs" / "rank0.out").read_text()
     assert seen == f"{mine[:1] if bound else mine}\n"
 
 
 def test_a_node_on_which_no_rank_began_has_failed(nodes, tmp_path):
-    two, one = nodes("two", SAYS), nodes("one", SAYS, begins=False)
+    two, one = nodes("node-2", SAYS), nodes("node-1", SAYS, begins=False)
     assert (one.wait(60), two.wait(60)) == (0, 1)
-    assert outcome(tmp_path, "two")["error"] == "no rank on this node"
+    assert outcome(tmp_path, "node-2")["error"] == "no rank on this node"
 
 
 def test_a_rank_whose_end_nobody_noted_has_failed(nodes, tmp_path):
     kills = "import os, signal; os.environ['RANK'] == '1' and os.kill(os.getppid(), signal.SIGKILL)"
-    two, one = nodes("two", kills), nodes("one", kills)
+    two, one = nodes("node-2", kills), nodes("node-1", kills)
     assert (one.wait(60), two.wait(60)) == (0, 1)
-    assert outcome(tmp_path, "two")["error"] == "some ranks left no record of how they ended"
+    assert outcome(tmp_path, "node-2")["error"] == "some ranks left no record of how they ended"
 
 
 @pytest.mark.parametrize(
     ("script", "exit_code"), [("import sys; sys.exit(3)", 3), ("import os; os.kill(os.getpid(), 9)", -signal.SIGKILL)]
 )
 def test_how_a_rank_ended_is_known(nodes, tmp_path, script, exit_code):
-    assert nodes("one", script, 1).wait(60) == 1
-    (failure,) = outcome(tmp_path, "one")["failures"]
+    assert nodes("node-1", script, 1).wait(60) == 1
+    (failure,) = outcome(tmp_path, "node-1")["failures"]
     assert (failure["rank"], failure["local_rank"], failure["exit_code"]) == (0, 0, exit_code)
-    assert outcome(tmp_path, "one")["error"] is None
+    assert outcome(tmp_path, "node-1")["error"] is None
 
 
 def test_an_agent_that_is_stopped_says_so_and_notes_its_ranks(nodes, tmp_path):
-    process = nodes("two", SAYS)
-    socket = tmp_path / "two" / "run" / "logs" / "daemon.socket"
+    process = nodes("node-2", SAYS)
+    socket = tmp_path / "node-2" / "run" / "logs" / "daemon.socket"
     until = time.monotonic() + 30
     while not socket.exists() and time.monotonic() < until:
         time.sleep(0.05)
     process.terminate()
     assert process.wait(30) == 1
-    assert outcome(tmp_path, "two")["error"] == "signal 15"
+    assert outcome(tmp_path, "node-2")["error"] == "signal 15"
 
 
 def test_a_node_with_no_agent_is_given_up(tmp_path):
