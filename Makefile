@@ -32,7 +32,7 @@ test: ## Lint, unit tests, sanity, Molecule, scenarios on hosts: what CI runs
 	@$(BIN)/nox --report tests/output/nox.json
 
 test-all: ## test, the long scenarios, and which published releases the tables lack
-	@.ci/bootstrap test
+	@.ci/bootstrap test-all
 	@rm -rf tests/output && mkdir -p tests/output
 	@$(BIN)/nox -t all --report tests/output/nox.json
 
@@ -53,6 +53,7 @@ requirements: bootstrap ## Resolve requirements*.in again (hashes for every whee
 	uv pip compile -q --upgrade --no-annotate --universal --generate-hashes --python-version 3.11 requirements-dev.in -o requirements-dev.txt
 	uv pip compile -q --upgrade --no-annotate --universal --generate-hashes --python-version 3.11 requirements-216.in -o requirements-216.txt
 	uv pip compile -q --upgrade --no-annotate --universal --generate-hashes --python-version 3.11 requirements-examples.in -o requirements-examples.txt
+	uv pip compile -q --upgrade --no-annotate --universal --generate-hashes --python-version 3.11 requirements-horovod.in -o requirements-horovod.txt
 	uv pip compile -q --upgrade --no-annotate --universal --generate-hashes --python-version 3.11 requirements-docs.in -o requirements-docs.txt
 
 docs: ## The documentation site, in .cache/site/html; looks at it in a browser

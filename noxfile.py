@@ -121,7 +121,26 @@ def examples(session):
     program = "from tests.lab import wheels; wheels.ensure('demo'); print(wheels.get('demo').directory)"
     found = session.run(sys.executable, "-c", program, silent=True, external=True).splitlines()[-1]
     session.install("--no-index", "--find-links", found, "torch")
-    _pytest(session, "examples", "-q", "tests/examples", *session.posargs)
+    _pytest(session, "examples", "-q", "tests/examples", f"--ignore={HOROVOD_EXAMPLE}", *session.posargs)
+
+
+HOROVOD_EXAMPLE = "tests/examples/test_train_horovod_tf.py"
+
+
+@nox.session(tags=["all"], venv_backend="uv", python="3.11", reuse_venv=True)
+def examples_horovod(session):
+    """The example of Horovod and TensorFlow, with a Horovod that is compiled here as role horovod does it; once, which takes minutes."""
+    session.install("--require-hashes", "-r", "requirements-horovod.txt")
+    table = yaml.safe_load((ROOT / "data" / "stack" / "horovod.yml").read_text(encoding="utf-8"))
+    (row,) = (row for row in table["rows"] if row["version"] == "0.28.1")
+    wanted = Path(session.create_tmp()) / "horovod.txt"
+    wanted.write_text(f"{row['requirement']} --hash=sha256:{row['source']['sha256']}\n", encoding="utf-8")
+    frameworks = {"HOROVOD_WITH_TENSORFLOW": "1", "HOROVOD_WITHOUT_PYTORCH": "1"}
+    build = {**table["build_environment"]["all"], **table["build_environment"]["cpu"], **frameworks}
+    # Not from the cache: it does not tell apart what was compiled with other variables.
+    options = ("--no-cache", "--no-deps", "--no-build-isolation", "--no-binary=horovod", "--require-hashes")
+    session.install(*options, "-r", wanted, env=build)
+    _pytest(session, "examples_horovod", "-q", HOROVOD_EXAMPLE, *session.posargs)
 
 
 @nox.session(tags=["all"], venv_backend="uv")

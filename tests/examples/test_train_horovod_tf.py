@@ -1,25 +1,18 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Horovod with TensorFlow, two ranks on this machine's processors.
-
-Horovod has no wheels, so it runs where somebody has compiled it: ALLREDUCE_HOROVOD_TF_PYTHON names the interpreter of an environment with
-both, such as one of Python 3.10 with tensorflow-cpu==2.12.0, in which HOROVOD_WITH_GLOO=1 HOROVOD_WITH_TENSORFLOW=1 built horovod==0.28.1.
-"""
+"""Horovod with TensorFlow, two ranks on this machine's processors (nox -s examples_horovod, which compiles it)."""
 
 import json
 import os
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-PYTHON = os.environ.get("ALLREDUCE_HOROVOD_TF_PYTHON")
-
-pytestmark = pytest.mark.skipif(
-    not PYTHON, reason="no Horovod with TensorFlow here: name an interpreter that has it in ALLREDUCE_HOROVOD_TF_PYTHON"
-)
+pytest.importorskip("horovod", reason="Horovod has no wheels: nox -s examples_horovod compiles it")
 
 
 @pytest.fixture
@@ -29,8 +22,8 @@ def horovodrun(folder, tmp_path):
     def horovodrun(*arguments):
         path = tmp_path / "metrics.json"
         path.unlink(missing_ok=True)
-        program = [PYTHON, str(Path(PYTHON).with_name("horovodrun")), "-np", "2", "-H", "localhost:2"]
-        command = [*program, PYTHON, str(folder / "train_horovod_tf.py"), *map(str, arguments)]
+        program = [sys.executable, str(Path(sys.executable).with_name("horovodrun")), "-np", "2", "-H", "localhost:2"]
+        command = [*program, sys.executable, str(folder / "train_horovod_tf.py"), *map(str, arguments)]
         done = subprocess.run(
             command, env={**os.environ, "ALLREDUCE_METRICS": str(path), "CUDA_VISIBLE_DEVICES": "", "TF_CPP_MIN_LOG_LEVEL": "2"},
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300, check=False,
