@@ -50,8 +50,8 @@ RETURN = """
 _value:
   description:
     - C(stacks), for every kind its C(hosts), C(stack) and the C(answers) that came to it; C(refused), with C(hosts), C(system), C(gpus), C(reasons) and
-      what works C(instead); C(shortages), sentences about disks that are too small; and C(obstacles), sentences about what
-      keeps the driver from working.
+      what works C(instead); C(shortages), sentences about disks that are too small; C(obstacles), sentences about what
+      keeps the driver from working; and C(warnings), sentences about what else is to be said of single hosts.
   type: dict
 """
 

@@ -22,20 +22,22 @@ from .decide import decide
 from .disk import disk_shortage
 from .lock import plain
 from .questions import question_from_facts
+from .repository_key import retired_key
 
 
 def plan(
     hosts: Mapping[str, Mapping], version: str, lock: str | None = None, renew: bool = False, explain: str = ""
 ) -> dict:
-    """Return the plan of these hosts: stacks, refused, shortages and obstacles, in an order that does not depend on theirs.
+    """Return the plan of these hosts: stacks, refused, shortages, obstacles and warnings, in an order that does not depend on theirs.
 
     hosts: variables by name; version: the running ansible-core; explain: a component to explain, or nothing
 
     stacks: [{hosts, stack, answers, explanation}], one for each kind of host, with the answers that came to the same:
     [{hosts, measured, wishes, stack, explanation}]; refused: [{hosts, system, gpus, reasons: [text], instead: text or None}];
-    shortages, obstacles: [text], of what is too small and of what keeps a stack from working
+    shortages, obstacles: [text], of what is too small and of what keeps a stack from working; warnings: [text], of what else is
+    to be said of single hosts
     """
-    found: dict[str, list] = {"stacks": [], "refused": [], "shortages": [], "obstacles": []}
+    found: dict[str, list] = {"stacks": [], "refused": [], "shortages": [], "obstacles": [], "warnings": []}
     for question, names in questions_of(hosts, version):
         try:
             answer = decide(question, lock=lock, renew=renew)
@@ -61,6 +63,7 @@ def plan(
         found["obstacles"] += [
             f"{name}: {text}" for name in names for text in _obstacles(name, hosts[name], answer["stack"])
         ]
+        found["warnings"] += [f"{name}: {text}" for name in names for text in _warnings(hosts[name], answer["stack"])]
     return {**found, "stacks": _by_kind(found["stacks"])}
 
 
@@ -147,6 +150,10 @@ def _obstacles(name: str, variables: Mapping, stack: Mapping) -> list[str]:
     unwatched = monitoring_obstacle(name, variables, stack["os"])
     found = [*refusals(stack, _state(variables), variables), *([unwatched] if unwatched else [])]
     return [describe(problem) for problem in found]
+
+
+def _warnings(variables: Mapping, stack: Mapping) -> list[str]:
+    return [describe(problem) for problem in retired_key(variables, stack)]
 
 
 def _state(variables: Mapping) -> Mapping:

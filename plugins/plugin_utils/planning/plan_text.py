@@ -16,9 +16,10 @@ LABEL = 14
 
 
 def plan_table(plan: Mapping) -> list[str]:
-    """Return the lines of text for a plan (see plan.plan): what is refused stands last, where it is seen."""
+    """Return the lines of text for a plan (see plan.plan): what is refused, and what single hosts are warned of, stands last, where it is seen."""
     blocks = [_group(one["hosts"], one["stack"], one.get("explanation")) for one in plan["stacks"]]
-    blocks += [_refused(one) for one in plan["refused"]]
+    warnings = [line for text in plan.get("warnings") or () for line in wrap("warning", text)]
+    blocks += [_refused(one) for one in plan["refused"]] + ([warnings] if warnings else [])
     return [line for block in blocks for line in [*block, ""]][:-1]
 
 

@@ -127,10 +127,14 @@ SENTENCES = {
         "The driver is left to {subject}, but none is installed or loaded; install it the way that {subject} does, or set "
         "gpu_stack_take_charge to true, so that this collection installs it."
     ),
+    "retired_key": (
+        "{subject} is {value}, a key that NVIDIA's repository is not signed with since April 2022: a mirror that is signed with it "
+        "only has nothing newer; copy the repository anew and take its key {today}."
+    ),
     "no_guest_driver": (
         "{subject} is a vGPU, and no driver is installed or loaded; install the guest driver of NVIDIA's vGPU software that fits the "
         "hypervisor's (NVIDIA-Linux-*-grid.run of the NVIDIA Licensing Portal), or set gpu_stack_take_charge to true, driver_source to "
-        "runfile, driver to its version and nvidia_driver_runfile to its place. It is in no package repository."
+        "runfile, driver to its version and nvidia_driver_runfile to its place. No package repository has it."
     ),
     "unknown_gpu_id": (
         "The GPU at {address} with PCI device id {subject} ({name}) is not in the tables; set gpu_stack_gpu_models to a "

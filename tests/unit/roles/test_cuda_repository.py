@@ -56,6 +56,11 @@ CASES = {
     ("weak", "weak", False): None,
     ("weak", "weak", True): "takes no key that only SHA-1 binds to its name",
     ("good", "weak", False): "set cuda_repository_key to the right file",
+    (
+        "weak",
+        "good",
+        False,
+    ): "NVIDIA signs with it no more since April 2022, so that this copy of the repository is older",
     ("both", "good", False): "set cuda_repository_key to the right file",
     ("page", "good", False): "The repository's key file cannot be used: it holds no ASCII-armored public key",
     (
@@ -93,7 +98,7 @@ def refusals(tmp_path_factory):
         for case in CASES
     }
     facts = {
-        "gpu_stack": {"repository": {"key_fingerprint": None}, "driver": None},
+        "gpu_stack": {"repository": {"key_fingerprint": None, "retired_keys": [fingerprints["weak"]]}, "driver": None},
         "gpu_node_state": {"package_manager": "apt", "packages": "{{ packages }}"},
     }
     said = {"content": "{{ ansible_failed_result.msg }}", "dest": f"{place}/{{{{ inventory_hostname }}}}.txt"}
