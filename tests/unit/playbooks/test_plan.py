@@ -15,7 +15,7 @@ import pytest
 from packaging.pylock import Pylock
 
 from tests.support.command import CHECKOUT, play, write_inventory
-from tests.support.newer_tables import UPDATE, add_newer_pytorch
+from tests.support.newer_tables import NEWER, add_newer_pytorch, difference, newest_pytorch
 from tests.support.wheel import wheel
 
 REFERENCES = ("a40-ubuntu2004", "a100-ubuntu2204", "a100-el8", "multi-gpu-workstation")
@@ -139,29 +139,30 @@ def collections(tmp_path):
 
 
 def test_a_lock_outlives_newer_tables_and_renewing_shows_the_difference_first(tmp_path, collections):
+    newest, update = newest_pytorch(), f"update {difference()}"
     write_inventory(tmp_path, described("gpu-1", "gpu-2"))
     first = run(tmp_path, collections=collections)
     assert first.status == 0, first.output
-    assert "pytorch 2.13.0" in first.words
+    assert f"pytorch {newest}" in first.words
 
     add_newer_pytorch(collections / "ansible_collections" / "allreduce" / "gpu")
     kept = run(tmp_path, collections=collections)
     assert kept.status == 0, kept.output
-    assert "env main Python 3.11 from the distribution, pytorch 2.13.0 (cpu wheels)" in kept.words
-    assert UPDATE in kept.words, "the plan says what a newer table would change"
+    assert f"env main Python 3.11 from the distribution, pytorch {newest} (cpu wheels)" in kept.words
+    assert update in kept.words, "the plan says what a newer table would change"
     assert "changed=1" not in kept.output
     assert kept.lock == first.lock
 
     shown = run(tmp_path, "-e", "stack_lock_renew=true", "--check", "--diff", collections=collections)
     assert shown.status == 0, shown.output
     assert shown.lock == first.lock
-    assert shown.words.index(UPDATE) < shown.words.index("Record the plan in the lock")
+    assert shown.words.index(update) < shown.words.index("Record the plan in the lock")
 
     renewed = run(tmp_path, "-e", "stack_lock_renew=true", collections=collections)
     assert renewed.status == 0, renewed.output
-    assert "env main Python 3.11 from the distribution, pytorch 2.16.0 (cpu wheels)" in renewed.words
-    assert "2.16.0" in renewed.lock
-    assert "2.13.0" not in renewed.lock
+    assert f"env main Python 3.11 from the distribution, pytorch {NEWER} (cpu wheels)" in renewed.words
+    assert NEWER in renewed.lock
+    assert newest not in renewed.lock
 
 
 def test_a_host_the_lock_does_not_fit_is_refused_with_what_changed(tmp_path):

@@ -6,27 +6,21 @@
 from __future__ import annotations
 
 import copy
+from functools import partial
 
 import pytest
 import yaml
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.planning import decide as decide_module
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.planning import lock
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.planning.decide import decide
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.preflight.text import describe
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.input_error import InputError
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.resolve import resolve
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.tables import Tables, load
+from ansible_collections.allreduce.gpu.tests.support.frozen_tables import TABLES, resolve
+from ansible_collections.allreduce.gpu.tests.support.newer_tables import NEWER, difference, with_newer_pytorch
 
 QUESTION = {"os": "debian 12", "request": {"driver": "535"}}
 OTHER = {"os": "ubuntu 22.04", "gpus": ["A40"], "request": {"driver": "580"}}
-
-
-def newer_tables():
-    """The tables as they might be after the next release of PyTorch: one row more."""
-    tables = load()
-    subjects = copy.deepcopy(tables.subjects)
-    newest = copy.deepcopy(next(row for row in subjects["torch"]["rows"] if row["version"] == "2.13.0"))
-    subjects["torch"]["rows"].append({**newest, "version": "2.16.0"})
-    return Tables("2027.01.01", subjects)
+decide = partial(decide_module.decide, tables=TABLES)
+newer_tables = partial(with_newer_pytorch, TABLES)
 
 
 def write(path, *questions):
@@ -61,7 +55,7 @@ def test_what_is_planned_no_more_is_no_difference(tmp_path):
 
 
 def test_a_newer_release_in_the_tables_changes_nothing(path):
-    assert resolve(QUESTION, newer_tables())["stack"]["environments"][0]["frameworks"] == {"pytorch": "2.16.0"}
+    assert resolve(QUESTION, newer_tables())["stack"]["environments"][0]["frameworks"] == {"pytorch": NEWER}
     locked = decide(QUESTION, tables=newer_tables(), lock=path)["stack"]
     before = resolve(QUESTION)["stack"]
     assert {name: locked[name] for name in before} == before
@@ -69,13 +63,13 @@ def test_a_newer_release_in_the_tables_changes_nothing(path):
 
 def test_it_says_what_renewing_would_change(path):
     locked = decide(QUESTION, tables=newer_tables(), lock=path)["stack"]
-    assert locked["update"] == ["environments.main.frameworks.pytorch: 2.13.0 -> 2.16.0"]
+    assert locked["update"] == [difference(TABLES)]
 
 
 def test_renewing_takes_the_newer_release_and_shows_the_difference(path):
     renewed = decide(QUESTION, tables=newer_tables(), lock=path, renew=True)["stack"]
-    assert renewed["environments"][0]["frameworks"] == {"pytorch": "2.16.0"}
-    assert renewed["update"] == ["environments.main.frameworks.pytorch: 2.13.0 -> 2.16.0"]
+    assert renewed["environments"][0]["frameworks"] == {"pytorch": NEWER}
+    assert renewed["update"] == [difference(TABLES)]
 
 
 def test_a_locked_stack_the_tables_refuse_by_now_stays(path):

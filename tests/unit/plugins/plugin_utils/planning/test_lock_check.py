@@ -5,18 +5,19 @@
 
 from __future__ import annotations
 
-import copy
+from functools import partial
 
 import pytest
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.planning import lock
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.planning.lock_check import check_lock, lines
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.resolve import resolve
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.tables import Tables, load
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.planning import lock, lock_check
+from ansible_collections.allreduce.gpu.tests.support.frozen_tables import TABLES, resolve
+from ansible_collections.allreduce.gpu.tests.support.newer_tables import difference, with_newer_pytorch
 
 VERSION = "2.18.0"
 HOST = {"os": "ubuntu 22.04", "gpus": ["A40"] * 4}
 REQUEST = {"driver": "580"}
 LEFT = {"driver_owner": {"name": "DGX OS 7.2.1"}, "installed_driver": {"version": "580.95.05"}}
+check_lock, lines = partial(lock_check.check_lock, tables=TABLES), lock_check.lines
+newer_tables = partial(with_newer_pytorch, TABLES)
 
 
 def described(request, host=None):
@@ -30,14 +31,6 @@ def path(tmp_path):
     file = tmp_path / "stack.lock.yml"
     file.write_text(lock.text(lock.renewed(None, stacks)), encoding="utf-8")
     return str(file)
-
-
-def newer_tables():
-    """The tables with one release of PyTorch more."""
-    subjects = copy.deepcopy(load().subjects)
-    newest = copy.deepcopy(next(row for row in subjects["torch"]["rows"] if row["version"] == "2.13.0"))
-    subjects["torch"]["rows"].append({**newest, "version": "2.16.0"})
-    return Tables("2027.01.01", subjects)
 
 
 @pytest.mark.parametrize(
@@ -74,7 +67,7 @@ def test_newer_tables_are_a_difference_only_when_the_lock_is_to_be_renewed(path)
     assert lines(check_lock(hosts, VERSION, path, tables=newer_tables())) == []
     assert lines(check_lock(hosts, VERSION, path, renew=True, tables=newer_tables())) == [
         "gpu-1:",
-        "- environments.main.frameworks.pytorch: 2.13.0 -> 2.16.0",
+        f"- {difference(TABLES)}",
     ]
 
 

@@ -158,7 +158,8 @@ def test_the_lock_has_every_request_whatever_it_came_to(tmp_path):
 
 
 def test_each_host_says_where_its_interpreter_comes_from():
-    found = planned(a=DESCRIBED, b={**DESCRIBED, "python_env_python": "standalone"})
+    node = {**DESCRIBED, "gpu_stack_request": {"pytorch": "2.14.1"}}
+    found = planned(a=node, b={**node, "python_env_python": "standalone"})
     sources = {kind["hosts"][0]: kind["stack"]["environments"][0]["interpreter"]["source"] for kind in found["stacks"]}
     assert sources == {"a": "distribution", "b": "standalone"}
 

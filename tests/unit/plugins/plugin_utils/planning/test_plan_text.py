@@ -11,7 +11,7 @@ from ansible_collections.allreduce.gpu.plugins.plugin_utils.planning.plan_text i
 
 BOARD = {
     "gpu_stack_host": {"os": "ubuntu 22.04", "gpus": ["NVIDIA A100-SXM4-80GB"] * 8},
-    "gpu_stack_request": {"horovod": "0.28.1"},
+    "gpu_stack_request": {"driver": "595.91.07", "horovod": "0.28.1"},
 }
 BOX = {"gpu_stack_host": {"os": "debian 12"}}
 TOO_NEW = {**BOARD, "gpu_stack_request": {"driver": "535", "pytorch": "2.15.0"}}
@@ -65,7 +65,8 @@ def test_what_is_shown():
 )
 def test_the_interpreter_of_an_environment_is_shown_with_its_source(python, says):
     lines = " ".join(
-        line.strip() for line in table({"gpu-1": {**BOARD, "gpu_stack_request": {}, "python_env_python": python}})
+        line.strip()
+        for line in table({"gpu-1": {**BOARD, "gpu_stack_request": {"pytorch": "2.14.1"}, "python_env_python": python}})
     )
     assert f"env main       {says}pytorch" in lines
 

@@ -75,7 +75,7 @@ def test_a_grace_hopper_server_needs_neither_fabric_manager_nor_imex(planned):
     ("system", "imex"), [("ubuntu", {"nvidia-imex": "595.91.07-1ubuntu1"}), ("rhel", {"nvidia-imex": "595.91.07-*"})]
 )
 def test_a_tray_of_a_rack_gets_imex(planned, system, imex):
-    stack = planned(machines.gb200_tray(), system)
+    stack = planned(machines.gb200_tray(), system, driver="595.91.07")
     assert [(gpu["model"], gpu["count"]) for gpu in stack["gpus"]] == [("GB200", 4)]
     assert names(stack["imex"]) == imex
 

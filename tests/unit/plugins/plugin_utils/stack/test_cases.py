@@ -12,7 +12,7 @@ import pytest
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.preflight.text import describe_all
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.components import RULES
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.input_error import InputError
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.resolve import resolve
+from ansible_collections.allreduce.gpu.tests.support.frozen_tables import resolve
 
 sys.path.insert(0, str(Path(__file__).parent))
 

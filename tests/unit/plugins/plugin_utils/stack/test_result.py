@@ -6,8 +6,8 @@
 from __future__ import annotations
 
 import pytest
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.resolve import resolve
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.result import kind
+from ansible_collections.allreduce.gpu.tests.support.frozen_tables import resolve
 
 A40 = ("A40",)
 B200 = ["B200"] * 8

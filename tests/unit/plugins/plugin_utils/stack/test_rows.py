@@ -15,6 +15,8 @@ import pytest
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.components import COMPONENTS
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.subjects import Subjects
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.tables import DIRECTORY, Subject, Tables, load
+from ansible_collections.allreduce.gpu.tests.support.frozen_tables import FROZEN
+from ansible_collections.allreduce.gpu.tests.support.frozen_tables import TABLES as SMALL
 
 TABLES = load()
 SCHEMA = json.loads((DIRECTORY / "schema.json").read_text(encoding="utf-8"))["$defs"]
@@ -82,6 +84,18 @@ def test_every_file_has_a_type():
 @pytest.mark.parametrize("subject", SUBJECTS)
 def test_rows_are_what_their_type_says(subject):
     assert [fault for row in TABLES.rows(subject) for fault in faults(row, ROWS[subject], subject)] == []
+
+
+@pytest.mark.parametrize("subject", sorted(FROZEN))
+def test_rows_of_the_small_tables_are_what_their_type_says(subject):
+    assert [fault for row in SMALL.rows(subject) for fault in faults(row, ROWS[subject], subject)] == []
+    table = OWNED.get(subject)
+    assert table is None or faults(SMALL.beside(table), table.beside) == []
+
+
+def test_every_table_with_versions_to_choose_from_has_a_small_one():
+    """A new one is copied to tests/fixtures/stack with the rows that its cases need."""
+    assert {*OWNED, "cuda", "drivers"} - {"driver_packages", "kernels"} == set(FROZEN)
 
 
 def test_what_stands_beside_the_rows_is_what_its_type_says():

@@ -12,9 +12,8 @@ from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.inputs import 
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.judge import Session
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.search import Network, solve
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.slots import slots
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.tables import load
+from ansible_collections.allreduce.gpu.tests.support.frozen_tables import TABLES
 
-TABLES = load()
 SMALL = [
     {"cuda": "12.4", "pytorch": "none"},
     {"cuda": "12.4", "pytorch": "2.4", "python": "3.10"},

@@ -7,11 +7,9 @@ from __future__ import annotations
 
 import pytest
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.input_error import InputError
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.resolve import resolve
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.tables import load
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.why import explanation, explanation_lines
+from ansible_collections.allreduce.gpu.tests.support.frozen_tables import TABLES, resolve
 
-TABLES = load()
 V100 = {"os": "ubuntu 22.04", "gpus": ["Tesla V100 PCIe"]}
 OLD = {"os": "ubuntu 20.04", "gpus": ["A40"]}
 
