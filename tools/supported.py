@@ -64,8 +64,9 @@ def scenarios(checkout: Path) -> dict[str, Scenario]:
 
 def site_roles(checkout: Path) -> list[str]:
     """Return the names of the roles of playbooks/site.yml, in their order."""
-    plays = _read(checkout / "playbooks" / "site.yml")
-    return [role["role"].removeprefix(COLLECTION) for play in plays for role in play.get("roles", [])]
+    tasks = [task for play in _read(checkout / "playbooks" / "site.yml") for task in play.get("tasks", [])]
+    imported = [task["ansible.builtin.import_role"] for task in tasks if "ansible.builtin.import_role" in task]
+    return [role["name"].removeprefix(COLLECTION) for role in imported]
 
 
 def with_used(checkout: Path, roles: Iterable[str]) -> set[str]:

@@ -14,7 +14,12 @@ from ansible import context
 from ansible.plugins.action import ActionBase
 from ansible.utils.vars import load_extra_vars
 
-from ..plugin_utils.preflight.check import all_problems, benchmark_problems, training_problems
+from ..plugin_utils.preflight.check import (
+    all_problems,
+    benchmark_problems,
+    measured_problems,
+    training_problems,
+)
 from ..plugin_utils.preflight.inventory import SPECIAL_TAGS, tag_problems
 from ..plugin_utils.preflight.playbook import tags_of
 from ..plugin_utils.preflight.problem import Problem
@@ -42,6 +47,7 @@ class ActionModule(ActionBase):
         _validation, arguments = self.validate_argument_spec(
             {
                 "ignore": {"type": "list", "elements": "str", "default": []},
+                "measured": {"type": "bool", "default": False},
                 "training": {"type": "bool", "default": False},
                 "benchmark": {"type": "bool", "default": False},
             }
@@ -50,8 +56,12 @@ class ActionModule(ActionBase):
         world = _world(variables, load_extra_vars(self._loader))
         roles = declared_options(self._specs())
         resolve = self._resolver(world, variables)
-        problems, warnings = all_problems(world, roles, resolve, arguments["ignore"])
-        problems += self._tag_problems(variables.get("ansible_run_tags") or [])
+        if arguments["measured"]:
+            problems = measured_problems(world, roles, resolve, self._templar.is_template)
+            warnings: list[Problem] = []
+        else:
+            problems, warnings = all_problems(world, roles, resolve, arguments["ignore"])
+            problems += self._tag_problems(variables.get("ansible_run_tags") or [])
         if arguments["training"] and not problems:
             places = [os.environ.get("PWD", "."), variables["playbook_dir"], str(COLLECTION)]
             problems += training_problems(world, roles["train"], resolve, places, variables["ansible_forks"])

@@ -21,7 +21,7 @@ description:
     called by an ordinary word, as in C(base_), a name in the inventory that resembles none only causes a warning.
     Names that begin with an underscore are private and are not looked at.
   - Values must be of the type that the role's argument specs declare, also the keys of dictionaries. Each distinct
-    value is looked at once. A template is resolved for one host that has it; if that fails, the role looks at it later.
+    value is looked at once. A template is resolved for one host that has it; if that fails, O(measured) looks at it later.
   - The C(gpu_cluster_address) of each host must be an IP address that no other host has.
   - A tag on the command line must be one that a task of the playbook has.
 options:
@@ -32,6 +32,12 @@ options:
     type: list
     elements: str
     default: []
+  measured:
+    description:
+      - Judge only values that are templates, each for every host of the group C(gpu_nodes) in the play, whose facts are known now.
+      - Playbook C(site) does so before it changes a node; its roles do not validate their arguments again.
+    type: bool
+    default: false
   training:
     description: Whether the C(train_) variables must describe a training that can start, with enough forks for its nodes.
     type: bool

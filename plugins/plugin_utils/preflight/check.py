@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ..benchmark.plan import plan as plan_benchmark
@@ -84,6 +84,39 @@ def type_problems(world: World, options: Mapping[str, Mapping[str, Any]], resolv
                 for one in value_problems(name, resolved, options[name])
             ]
     return problems
+
+
+def measured_problems(
+    world: World,
+    roles: Mapping[str, Mapping[str, Any]],
+    resolve: Resolve,
+    is_template: Callable[[Any], bool],
+) -> list[Problem]:
+    """Return templates whose values do not fit the options of the roles: resolved for each node of the play, whose facts are known.
+
+    Other values are those of type_problems. roles: role -> its options by name
+    """
+    options = {name: option for role in roles.values() for name, option in role.items()}
+    playing = [name for name in world.nodes if name in set(world.playing)]
+    found: dict[tuple[str, str, str], tuple[Problem, str, list[str]]] = {}
+    for name, value, hosts in settings(world, options):
+        nodes = [node for node in playing if not hosts or node in hosts] if is_template(value) else []
+        for node, problem in _of_nodes(name, value, nodes, options[name], resolve):
+            key = (problem.code, problem.subject, repr(problem.detail))
+            found.setdefault(key, (problem, name, []))[2].append(node)
+    return [
+        Problem(one.code, one.subject, {**one.detail, "scope": world.scope(name, nodes)})
+        for one, name, nodes in found.values()
+    ]
+
+
+def _of_nodes(
+    name: str, value: Any, nodes: Iterable[str], option: Mapping[str, Any], resolve: Resolve
+) -> Iterator[tuple[str, Problem]]:
+    for node in nodes:
+        resolved = resolve(node, value)
+        if resolved is not UNRESOLVED:
+            yield from ((node, problem) for problem in value_problems(name, resolved, option))
 
 
 def training_problems(

@@ -102,6 +102,30 @@ def test_each_kind_is_resolved_once_and_every_host_gets_what_was_shown(site):
     assert given == site.resolved()
 
 
+DEPENDS = "{{ 'present' if ansible_facts.distribution == 'Debian' else 'open' }}"
+
+
+@pytest.mark.parametrize(("limit", "status"), [("gpu-0,gpu-2", 0), ("gpu-0,gpu-1", 2)])
+def test_a_value_that_depends_on_facts_is_refused_before_a_node_is_changed(site, limit, status):
+    """No role is off by its tag: those that are asked for are not the only ones that are judged."""
+    values = json.dumps({"firewall_state": DEPENDS})
+    run = site.play([KNOWN, SITE], "--tags", "nccl", "--limit", limit, "-e", values)
+    assert run.status == status, run.output
+    assert not run.contacted
+    refusal = "firewall_state (set on the command line) is 'open'; choose from absent, present, disabled."
+    assert (refusal in run.words) == bool(status)
+    assert ("PLAY [Reconcile" in run.output) != bool(status)
+
+
+def test_the_roles_of_site_do_not_validate_their_arguments_again(site):
+    """Ansible does so for those that others depend on, whatever a playbook says."""
+    run = site.play([KNOWN, SITE], "--tags", ",".join(IDLE))
+    assert run.status == 0, run.output
+    validated = re.findall(r"TASK \[allreduce\.gpu\.(\w+) : Validating arguments", run.output)
+    assert set(validated) == {"stack", "python_env", "frameworks"}
+    assert validated.count("python_env") == validated.count("frameworks") == 1
+
+
 @pytest.mark.parametrize("role", ["cuda_repository", "nccl", "frameworks"])
 def test_a_role_can_be_selected_by_its_tag_and_has_its_plan(site, role):
     run = site.play([KNOWN, SITE], "--tags", role, "--limit", "gpu-1,gpu-2")

@@ -101,6 +101,7 @@ def test_wheels_beside_what_conda_brings(tmp_path):
     }  # fmt: skip
     version = load("roles/python_env/defaults/main.yml")["python_env_uv_version"]
     given = {
+        **load("roles/python_env/vars/debian.yml"),
         "__python_env_done": [{**environment, "uv": version}], "__python_env_uv": str(uv), "__python_env_root": str(tmp_path / "envs"),
         "__python_env_conda_made": {"main": {"at": "main", "lock": "@EXPLICIT\n"}}, "__python_env_remade": ["main"], "__python_env_relocked": True,
         "__frameworks_lock_directory": str(tmp_path / "locks"), "__frameworks_solve_directory": str(tmp_path / "solve"),
@@ -114,3 +115,25 @@ def test_wheels_beside_what_conda_brings(tmp_path):
     found = {path.name.partition("-")[0]: (path / "INSTALLER").read_text().strip() for path in site.glob("*.dist-info")}
     assert found == {"alpha": "uv", "beta": "conda", "gamma": "conda"}
     assert (site / "gamma.py").exists()
+
+
+EMPTY = {
+    "gpu_stack": {"os": {"id": "debian", "version": "12", "family": "debian", "arch": "x86_64"}, "environments": []},
+    "gpu_node_state": {"environments": {}},
+}
+
+
+@pytest.mark.parametrize(
+    ("roles", "times"),
+    [
+        (["horovod"], 1),
+        (["frameworks", "horovod"], 1),
+        (["horovod", "horovod"], 1),
+        (["frameworks", "frameworks"], 2),
+        (["horovod", "frameworks"], 2),
+    ],
+)
+def test_the_environments_are_made_once_for_a_role_that_depends_on_them(tmp_path, roles, times):
+    run = run_roles(tmp_path, roles, EMPTY)
+    assert run.status == 0, run.output
+    assert run.output.count("frameworks : Choose where the environments are made]") == times

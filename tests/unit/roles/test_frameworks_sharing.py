@@ -53,7 +53,10 @@ class Cluster:
         return {"os": platform, "gpus": [], "environments": [environment]}
 
     def play(self, stacks, *options):
-        defaults = yaml.safe_load((CHECKOUT / "roles/python_env/defaults/main.yml").read_text(encoding="utf-8"))
+        defaults, system = (
+            yaml.safe_load((CHECKOUT / "roles/python_env" / name).read_text(encoding="utf-8"))
+            for name in ("defaults/main.yml", "vars/debian.yml")
+        )
         done = {
             node: [{**one, "uv": defaults["python_env_uv_version"]} for one in stacks[node]["environments"]]
             for node in NODES
@@ -61,7 +64,7 @@ class Cluster:
         mine = {"roots": {node: str(root) for node, root in self.roots.items()}, "done": done, "stacks": stacks,
                 "states": {node: self.state(node) for node in NODES}}  # fmt: skip
         given = {
-            **mine, "__python_env_done": "{{ done[inventory_hostname] }}", "__python_env_uv": str(UV),
+            **system, **mine, "__python_env_done": "{{ done[inventory_hostname] }}", "__python_env_uv": str(UV),
             "__python_env_root": "{{ roots[inventory_hostname] }}",
             "__frameworks_lock_directory": str(self.place) + "/{{ inventory_hostname }}/locks",
             "__frameworks_solve_directory": str(self.place) + "/{{ inventory_hostname }}/solve",

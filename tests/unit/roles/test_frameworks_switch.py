@@ -60,9 +60,12 @@ class Node:
             "gpu_stack": {"os": platform, "gpus": [], "environments": [environment]}, "gpu_node": {"gpus": []},
             "gpu_node_state": self.state(),
         }  # fmt: skip
-        defaults = yaml.safe_load((CHECKOUT / "roles/python_env/defaults/main.yml").read_text(encoding="utf-8"))
+        defaults, system = (
+            yaml.safe_load((CHECKOUT / "roles/python_env" / name).read_text(encoding="utf-8"))
+            for name in ("defaults/main.yml", "vars/debian.yml")
+        )
         given = {
-            "__python_env_done": [{**environment, "uv": defaults["python_env_uv_version"]}], "__python_env_uv": str(UV),
+            **system, "__python_env_done": [{**environment, "uv": defaults["python_env_uv_version"]}], "__python_env_uv": str(UV),
             "__python_env_root": str(self.envs), "__frameworks_lock_directory": str(self.locks),
             "__frameworks_solve_directory": str(self.place / "solve"),
             "python_env_find_links": [str(self.wheels)], "python_env_no_index": True, "frameworks_distribute_user": "root",

@@ -4,12 +4,21 @@
 """Everything a user wrote, in one pass over the hosts."""
 
 import time
+from pathlib import Path
 
 import pytest
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.preflight.check import all_problems, training_problems
+import yaml
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.preflight.check import (
+    all_problems,
+    measured_problems,
+    training_problems,
+)
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.preflight.scope import COMMAND_LINE, PLAY, Scope
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.preflight.text import describe
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.preflight.variables import declared_options
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.preflight.world import UNRESOLVED, World
+
+from tools.supported import site_roles
 
 TRAIN = {
     "train_nodes": {"type": "raw", "default": ""},
@@ -291,3 +300,88 @@ def test_what_role_qos_refuses(variables, expected):
     problems, _warnings = all_problems(world(hosts), {**ROLES, "qos": options}, as_written)
     assert [(one.code, one.subject) for one in problems] == expected
     assert all(describe(one).endswith(".") for one in problems)
+
+
+CHECKOUT = Path(__file__).resolve().parents[5]
+SITE = [*site_roles(CHECKOUT), "stack"]
+SPECS = declared_options(
+    {
+        role: yaml.safe_load((CHECKOUT / "roles" / role / "meta" / "argument_specs.yml").read_text(encoding="utf-8"))
+        for role in SITE
+    }
+)
+OPTIONS = [(name, option) for role in SITE for name, option in SPECS[role].items()]
+# Of each type a value that is none.
+WRONG = {
+    "bool": "perhaps",
+    "int": "many",
+    "float": "much",
+    "dict": ["a"],
+    "list": {"a": 1},
+    "str": ["a"],
+    "path": ["a"],
+}
+
+
+@pytest.mark.parametrize("role", SITE)
+def test_every_role_of_site_has_arguments_to_judge(role):
+    assert SPECS[role]
+
+
+@pytest.mark.parametrize(("name", "option"), OPTIONS, ids=[name for name, _option in OPTIONS])
+def test_the_arguments_of_every_role_of_site_are_judged_before_a_node_is_contacted(name, option):
+    """Its roles do not validate them again."""
+    kind = option.get("type", "str")
+    if kind != "raw":
+        problems, _warnings = all_problems(world({"gpu-1": {name: WRONG[kind]}}), SPECS, as_written)
+        assert ("wrong_type", name) in {(one.code, one.subject) for one in problems}
+    if option.get("choices"):
+        problems, _warnings = all_problems(world({"gpu-1": {name: "no such choice"}}), SPECS, as_written)
+        assert ("wrong_choice", name) in {(one.code, one.subject) for one in problems}
+
+
+def test_no_argument_of_a_role_of_site_is_required():
+    """Preflight judges what is set."""
+    assert [name for name, option in OPTIONS if option.get("required")] == []
+
+
+MEASURED = {"gpu-1": {"{{ a }}": "present", "{{ b }}": 7}, "gpu-2": {"{{ a }}": "gone", "{{ b }}": "soon"}}
+
+
+def measured(hosts, **more):
+    """[(code, subject, scope)] of templates that facts have resolved; {{ later }} is still not known."""
+
+    def resolve(host, value):
+        return as_written(host, MEASURED[host].get(value, value) if isinstance(value, str) else value)
+
+    there = world(hosts, **more)
+    problems = measured_problems(there, ROLES, resolve, lambda value: str(value).startswith("{{"))
+    return [(one.code, one.subject, one.detail["scope"]) for one in problems]
+
+
+GPU_2 = Scope("hosts", ("gpu-2",))
+
+
+@pytest.mark.parametrize(
+    ("variables", "expected"),
+    [
+        ({"nvidia_driver_state": "{{ a }}"}, [("wrong_choice", "nvidia_driver_state", GPU_2)]),
+        ({"base_lock_timeout": "{{ b }}"}, [("wrong_type", "base_lock_timeout", GPU_2)]),
+        ({"nvidia_driver_state": "{{ later }}"}, []),
+        ({"nvidia_driver_state": "gone"}, []),  # was refused before
+        ({"site_thing": "{{ a }}"}, []),
+    ],
+)
+@pytest.mark.parametrize("place", ["hosts", "play", "command_line"])
+def test_a_template_is_judged_for_each_node_when_facts_are_known(variables, expected, place):
+    one = variables if place == "hosts" else {}
+    more = {} if place == "hosts" else {place: variables}
+    scoped = [(*rest, COMMAND_LINE if place == "command_line" else scope) for *rest, scope in expected]
+    assert measured({"gpu-1": one, "gpu-2": one, "login": one}, **more) == scoped
+
+
+def test_a_node_outside_the_play_is_not_judged():
+    hosts = {name: {"nvidia_driver_state": "{{ a }}"} for name in MEASURED}
+    groups = {"all": list(hosts), "gpu_nodes": list(hosts)}
+    limited = World(hosts=hosts, groups=groups, playing=["gpu-1"])
+    assert measured_problems(limited, ROLES, lambda host, value: MEASURED[host][value], lambda value: True) == []
