@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Controller side of allreduce.gpu.resolve_stack: reads facts, asks the resolver, opens no connection."""
+"""Controller side of allreduce.gpu.resolve_stack: reads facts, asks the resolver, contacts no node."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from ansible.release import __version__ as ansible_version
 from ..plugin_utils.environments.extras import problems, with_packages
 from ..plugin_utils.planning.decide import answered, decide
 from ..plugin_utils.planning.plan import planned_stack
+from ..plugin_utils.planning.published import tables_for
 from ..plugin_utils.planning.questions import question_from_facts
 from ..plugin_utils.preflight.problem import Problem, ProblemError
 from ..plugin_utils.preflight.text import describe_all
@@ -35,9 +36,11 @@ class ActionModule(ActionBase):
         question = question_from_facts(options, facts, ansible_version)
         try:
             self._check(options["packages"], (task_vars or {}).get("inventory_hostname"))
-            answer = self._planned(options["plan"], question, task_vars or {}) or decide(
-                question, lock=options["lock"], renew=options["renew"]
+            answer = self._planned(options["plan"], question, task_vars or {})
+            tables = (
+                load() if answer and not options["explain"] else tables_for(question, options["lock"], options["renew"])
             )
+            answer = answer or decide(question, lock=options["lock"], renew=options["renew"], tables=tables)
         except ProblemError as error:
             raise AnsibleActionFail(describe_all(error.problems), result={"cause": error.problems[0].code}) from None
         if answer["stack"] is None and options["on_conflict"] == "fail":
@@ -46,7 +49,7 @@ class ActionModule(ActionBase):
             answer = {**answer, "stack": with_packages(answer["stack"], options["packages"])}
         result.update(answer, changed=False)
         if options["explain"]:
-            result["explanation"] = explanation(load(), question, options["explain"])
+            result["explanation"] = explanation(tables, question, options["explain"])
         if options["publish"] and answer["stack"]:
             result["ansible_facts"] = {"gpu_stack": answer["stack"]}
         return result
@@ -82,6 +85,7 @@ class ActionModule(ActionBase):
                 "kernels": {"type": "list", "elements": "str"},
                 "lock": {"type": "path"},
                 "renew": {"type": "bool", "default": False},
+                "index": {"type": "str"},
                 "plan": {"type": "dict", "default": {}},
                 "on_conflict": {"type": "str", "choices": ["fail", "report"], "default": "fail"},
                 "explain": {"type": "str", "choices": [one.name for one in COMPONENTS]},

@@ -13,7 +13,7 @@ author: "The allreduce.gpu authors (@allreduce)"
 description:
   - Chooses driver, kernel module flavour, CUDA, cuDNN, NCCL, Python and frameworks that work together on a host,
     from the tables of this collection.
-  - Runs on the controller only and opens no connection. Nothing is changed anywhere.
+  - Runs on the controller only and contacts no node. Nothing is changed anywhere.
   - When no set fits, it names the smallest set of constraints and facts that clash, why, and the nearest request that works.
 options:
   os:
@@ -117,6 +117,12 @@ options:
     description: Whether to ignore the lock and resolve anew.
     type: bool
     default: false
+  index:
+    description:
+      - Package index that is asked for a release of PyTorch, TensorFlow, CuPy, JAX, vLLM or Lightning that O(request) names and neither
+        the tables nor O(lock) have, over TLS. Its metadata alone is read, and the stack has a warning then. Empty is the one that pip
+        and uv on the controller are configured for; without this option none is asked, and the release is refused.
+    type: str
   plan:
     description:
       - Plan of many hosts that this run has shown, as role P(allreduce.gpu.stack#role) makes it for playbook plan.
@@ -399,6 +405,13 @@ stack:
       description: What to keep an eye on.
       type: list
       elements: str
+    published:
+      description:
+        - Rows of releases that the tables lack, as they were read from the package index, C(component), C(version), C(source), C(read)
+          (the day) and C(row). The lock keeps them, so that it plans the same without the index.
+      type: list
+      elements: dict
+      returned: where the request names such a release
     inputs:
       description: What the stack was resolved from.
       type: dict

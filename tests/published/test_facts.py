@@ -13,11 +13,13 @@ from functools import cache, partial
 from typing import Any, NamedTuple
 
 import pytest
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.releases.cupy import numpy_floor
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.releases.index import NoAnswer
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.releases.tensorflow import pins
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.releases.wheels import pinned, release_of
 
-from tools.tables import cupy, document, index
-from tools.tables.__main__ import TABLES, pythons, release_of
-from tools.tables.releases import pinned
-from tools.tables.tensorflow import pins
+from tools.tables import document
+from tools.tables.__main__ import INDEX, TABLES, pythons
 
 NUMBER = 100
 READERS = 6
@@ -84,7 +86,7 @@ def of_cupy() -> Iterator[Fact]:
 
 @cache
 def release(name: str, version: str, python: str) -> Any:
-    return release_of(version, python, name=name)
+    return release_of(INDEX, version, [python], name)
 
 
 def cell(name: str, version: str, python: str, column: str) -> Any:
@@ -94,7 +96,7 @@ def cell(name: str, version: str, python: str, column: str) -> Any:
 
 def taken(name: str, version: str, python: str) -> str | None:
     """The PyTorch that a companion takes."""
-    return pinned(index.requirements(name, version, python), "torch", python)
+    return pinned(INDEX.requirements(name, version, python), "torch", python)
 
 
 def libraries(name: str, version: str, python: str) -> dict[str, str]:
@@ -103,7 +105,7 @@ def libraries(name: str, version: str, python: str) -> dict[str, str]:
 
 @cache
 def published(package: str) -> dict[str, list[str]]:
-    return index.wheel_pythons(package, pythons(rows_of("cupy")))
+    return INDEX.wheel_pythons(package, pythons(rows_of("cupy")))
 
 
 def wheels(package: str, version: str) -> list[str]:
@@ -111,20 +113,20 @@ def wheels(package: str, version: str) -> list[str]:
 
 
 def numpy(package: str, version: str, python: str) -> str | None:
-    return cupy.numpy_floor(index.requirements(package, version, python))
+    return numpy_floor(INDEX.requirements(package, version, python))
 
 
 def answer(fact: Fact) -> Any:
     try:
         return fact.ask()
-    except index.NoAnswer as problem:
+    except NoAnswer as problem:
         return str(problem)
 
 
 def test_a_hundred_random_facts_are_those_of_the_index():
     try:
         published("cupy-cuda12x")
-    except index.NoAnswer as problem:
+    except NoAnswer as problem:
         pytest.skip(f"the package index does not answer: {problem}")
     facts = [*of_pytorch(), *of_tensorflow(), *of_cupy()]
     seed = int(os.environ.get("FACTS_SEED") or random.randrange(10**6))

@@ -4,16 +4,19 @@
 """The tables against the package index: which published releases they lack. `make tables` adds them."""
 
 import pytest
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.releases.cupy import packages
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.releases.extensions import PACKAGES
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.releases.index import NoAnswer
 
-from tools.tables import cupy, document, extensions, index, jax, tensorflow, torch
-from tools.tables.__main__ import TABLE, TABLES, pythons
+from tools.tables import cupy, document, extensions, jax, tensorflow, torch
+from tools.tables.__main__ import INDEX, TABLE, TABLES, pythons
 
 
 def published(name, rows):
     """What the index has, with the Pythons of the wheels; a silent index ends a test."""
     try:
-        return index.wheel_pythons(name, pythons(rows))
-    except index.NoAnswer as problem:
+        return INDEX.wheel_pythons(name, pythons(rows))
+    except NoAnswer as problem:
         pytest.skip(f"the package index does not answer: {problem}")
 
 
@@ -27,7 +30,7 @@ def test_every_release_of_tensorflow_stands_with_its_pythons():
 
 def test_every_release_of_cupy_stands_with_its_pythons():
     rows = document.read(TABLES / "cupy.yml")["rows"]
-    found = {name: published(name, rows) for name in cupy.packages(rows)}
+    found = {name: published(name, rows) for name in packages(rows)}
     assert cupy.update(rows, found, lambda package, release: None) == [], "run: make tables"
 
 
@@ -40,13 +43,13 @@ def test_every_release_of_jax_has_a_row():
 def test_every_stable_release_of_pytorch_has_a_row():
     rows = document.read(TABLE)["rows"]
     try:
-        published = index.releases("torch", pythons(rows))
-    except index.NoAnswer as problem:
+        published = INDEX.releases("torch", pythons(rows))
+    except NoAnswer as problem:
         pytest.skip(f"the package index does not answer: {problem}")
     assert torch.missing(rows, published) == [], "run: make tables"
 
 
-@pytest.mark.parametrize("package", extensions.PACKAGES, ids=lambda package: package.name)
+@pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.name)
 def test_every_release_of_what_stands_on_pytorch_has_a_row(package):
     rows = document.read(TABLES / f"{package.table}.yml")["rows"]
     asked = published(package.name, document.read(TABLE)["rows"])

@@ -34,7 +34,7 @@ ROLES = {
 PLAYBOOKS = {"benchmark", "lock", "plan", "preflight", "report", "site", "stage", "train", "verify"}
 VARIABLES = {
     "stack": {
-        "gpu_stack_request", "gpu_stack_profile", "gpu_stack_host", "stack_lock", "stack_lock_renew", "stack_sbom", "stack_pylock",
+        "gpu_stack_request", "gpu_stack_profile", "gpu_stack_host", "stack_lock", "stack_lock_renew", "stack_read_index", "stack_sbom", "stack_pylock",
         "gpu_package_lock_timeout",
     },
     "train": {"train_script", "train_nodes", "train_args", "train_env"},

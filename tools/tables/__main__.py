@@ -15,16 +15,23 @@ from functools import partial
 from itertools import repeat
 from pathlib import Path
 
-from packaging.specifiers import SpecifierSet
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.releases.cupy import numpy_floor, packages
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.releases.extensions import PACKAGES, Package, required
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.releases.extensions import read as read_extension
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.releases.index import Index
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.releases.jax import read as read_jax
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.releases.torch import new_row
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.releases.wheels import Release, pinned, release_of
 from packaging.version import Version
 
-from . import cupy, document, extensions, index, jax, tensorflow, torch
-from .releases import Release, pinned, wheels
+from . import cupy, document, extensions, jax, tensorflow, torch
 
 TABLES = Path(__file__).resolve().parents[2] / "data" / "stack"
 TABLE = TABLES / "torch.yml"
 # Clients that ask the index at the same time; they wait for it most of the time.
 READERS = 6
+# What has no wheel is built as far as its metadata takes.
+INDEX = Index(builds=True, hurried=False)
 
 
 def pythons(rows: Iterable[Mapping]) -> list[str]:
@@ -33,21 +40,14 @@ def pythons(rows: Iterable[Mapping]) -> list[str]:
     return [f"3.{minor}" for minor in [*known, known[-1] + 1]]
 
 
-def release_of(version: str, python: str, name: str = "torch") -> Release:
-    """Return a release as the index has it; python: the oldest that it has a wheel for."""
-    bare = Release(version, wheels(index.lock(name, version, python)))
-    platform = f"{bare.platforms['x86_64']}_x86_64"
-    return replace(bare, requires=tuple(index.requirements(name, version, bare.pythons[-1], platform)))
-
-
 def companions(name: str, asked: Iterable[str], oldest: str, side: Executor) -> dict[str, str]:
     """Return {PyTorch's release: the companion's newest release that takes this very one}, down to the oldest asked for."""
     found: dict[str, str] = {}
-    published = index.releases(name, asked)
+    published = INDEX.releases(name, asked)
     newest_first = sorted(published, key=Version, reverse=True)
     for begin in range(0, len(newest_first), READERS):
         some = newest_first[begin : begin + READERS]
-        requires = side.map(lambda version: index.requirements(name, version, published[version]), some)
+        requires = side.map(lambda version: INDEX.requirements(name, version, published[version]), some)
         takes = {version: pinned(one, "torch") for version, one in zip(some, requires, strict=True)}
         for version, release in takes.items():
             found.setdefault(release or "", version)
@@ -60,11 +60,11 @@ def read(asked: list[str], oldest: str, side: Executor) -> list[Release]:
     """Return every published release of PyTorch that is not older than this one, with its companions."""
     beside = {name: companions(name, asked, oldest, side) for name in torch.COMPANIONS}
     published = {
-        one: python for one, python in index.releases("torch", asked).items() if Version(one) >= Version(oldest)
+        one: python for one, python in INDEX.releases("torch", asked).items() if Version(one) >= Version(oldest)
     }
     return [
         replace(one, companions={name: these[one.version] for name, these in beside.items() if one.version in these})
-        for one in side.map(release_of, published, published.values())
+        for one in side.map(partial(release_of, INDEX, name="torch"), published, ([one] for one in published.values()))
     ]
 
 
@@ -76,7 +76,7 @@ def bring_up_to_date(rows: list, releases: Iterable[Release], today: str) -> lis
         if row is not None:
             said += [f"{release.version}: {text}" for text in torch.update(row, release, today)]
             continue
-        made = torch.new_row(release, today)
+        made = new_row(release, today)
         if made:
             insort(rows, document.styled(made), key=lambda one: Version(one["version"]))
         said.append(f"{release.version}: {'new' if made else 'no row, as its metadata does not tell its CUDA'}")
@@ -96,8 +96,8 @@ def pytorch_lines(side: Executor, today: str) -> list[str]:
 def tensorflow_lines(side: Executor, today: str) -> list[str]:
     """Bring tensorflow.yml up to date; return what changed."""
     table = document.read(TABLES / "tensorflow.yml")
-    published = index.wheel_pythons("tensorflow", pythons(table["rows"]))
-    said = tensorflow.update(table["rows"], published, partial(release_of, name="tensorflow"))
+    published = INDEX.wheel_pythons("tensorflow", pythons(table["rows"]))
+    said = tensorflow.update(table["rows"], published, partial(release_of, INDEX, name="tensorflow"))
     document.write(TABLES / "tensorflow.yml", table)
     return [f"TensorFlow {line}" for line in said]
 
@@ -106,30 +106,15 @@ def cupy_lines(side: Executor, today: str) -> list[str]:
     """Bring cupy.yml up to date; return what changed."""
     table = document.read(TABLES / "cupy.yml")
     rows = table["rows"]
-    names, asked = cupy.packages(rows), pythons(rows)
-    published = dict(zip(names, side.map(index.wheel_pythons, names, repeat(asked)), strict=True))
+    names, asked = packages(rows), pythons(rows)
+    published = dict(zip(names, side.map(INDEX.wheel_pythons, names, repeat(asked)), strict=True))
 
     def numpy(package: str, release: str) -> str | None:
-        return cupy.numpy_floor(index.requirements(package, release, published[package][release][-1]))
+        return numpy_floor(INDEX.requirements(package, release, published[package][release][-1]))
 
     said = cupy.update(rows, published, numpy)
     document.write(TABLES / "cupy.yml", table)
     return said
-
-
-def read_jax(version: str, published: Mapping[str, Mapping[str, list[str]]]) -> jax.Found:
-    """Return what the index has of a release of JAX; published: by package, its releases with their Pythons."""
-    pythons = published["jax"][version]
-    requires = tuple(index.requirements("jax", version, pythons[-1]))
-    parts = {}
-    for major in jax.majors(requires):
-        for name in ("jaxlib", f"jax-cuda{major}-plugin"):
-            release = jax.newest(requires, name, major, published[name])
-            if release:
-                parts[name] = release_of(release, published[name][release][0], name)
-    plugins = {major: parts.get(f"jax-cuda{major}-plugin") for major in jax.majors(requires)}
-    plugins = {major: one for major, one in plugins.items() if one}
-    return jax.Found(version, pythons, requires, parts["jaxlib"], plugins)
 
 
 def jax_lines(side: Executor, today: str) -> list[str]:
@@ -137,8 +122,8 @@ def jax_lines(side: Executor, today: str) -> list[str]:
     table = document.read(TABLES / "jax.yml")
     asked = pythons(table["rows"])
     names = ["jax", "jaxlib", *(f"jax-cuda{major}-plugin" for major in table["min_cc"])]
-    published = dict(zip(names, side.map(index.wheel_pythons, names, repeat(asked)), strict=True))
-    said = jax.update(table["rows"], published["jax"], partial(read_jax, published=published), today)
+    published = dict(zip(names, side.map(INDEX.wheel_pythons, names, repeat(asked)), strict=True))
+    said = jax.update(table["rows"], published["jax"], partial(read_jax, INDEX, published=published), today)
     document.write(TABLES / "jax.yml", table)
     return [f"JAX {line}" for line in said]
 
@@ -148,48 +133,22 @@ def pins_of(name: str, rows: Iterable[Mapping], side: Executor) -> dict[str, str
 
     def pin(row: Mapping) -> str | None:
         platform = f"{row['platforms']['x86_64']}_x86_64"
-        requires = index.requirements("torch", row["version"], row["python"][0], platform)
-        return extensions.required(requires, name, row["python"][0])
+        requires = INDEX.requirements("torch", row["version"], row["python"][0], platform)
+        return required(requires, name, row["python"][0])
 
     rows = list(rows)
     return dict(zip((row["version"] for row in rows), side.map(pin, rows), strict=True))
 
 
-def _oldest_lock(name: str, version: str, pythons: Iterable[str]) -> str:
-    """Return what names the wheels of a release for the oldest of these Pythons that it takes, and newer ones."""
-    said = index.NoAnswer(f"no Python for {name} {version}")
-    for python in pythons:
-        try:
-            return index.lock(name, version, python)
-        except (
-            index.NoAnswer
-        ) as problem:  # pages of an index were seen to name older Pythons than the release itself does
-            said = problem
-    raise said
-
-
-def read_extension(
-    version: str, name: str, published: Mapping[str, list[str]], pins: Mapping[str, str | None] | None
-) -> extensions.Found:
-    """Return what the index has of a release of a framework that stands on PyTorch; pins: what PyTorch's releases require."""
-    pythons = published[version]
-    wheels, day = extensions.files(_oldest_lock(name, version, pythons))
-    asked = next((one for one in reversed(pythons) if any(extensions.takes(wheel, one) for wheel in wheels)), None)
-    told = index.metadata(name, version, asked, extensions.pip_platform(wheels)) if asked else {}
-    requires = told.get("requires_dist", []) if pins is None else [extensions.pinning(pins, version)]
-    pythons = [one for one in pythons if SpecifierSet(told.get("requires_python", "")).contains(one)]
-    return extensions.Found(version, pythons, wheels, day, tuple(filter(None, requires)))
-
-
-def extension_lines(package: extensions.Package, side: Executor, today: str) -> list[str]:
+def extension_lines(package: Package, side: Executor, today: str) -> list[str]:
     """Bring the table of a framework that stands on PyTorch up to date; return what changed."""
     path = TABLES / f"{package.table}.yml"
     table = document.read(path)
     torches = document.read(TABLE)["rows"]
-    published = index.wheel_pythons(package.name, pythons(torches)[:-1])
+    published = INDEX.wheel_pythons(package.name, pythons(torches)[:-1])
     asked = extensions.missing(table["rows"], published, package)
     pins = pins_of(package.name, torches, side) if package.pinned and asked else None
-    reader = partial(read_extension, name=package.name, published=published, pins=pins)
+    reader = partial(read_extension, INDEX, name=package.name, published=published, pins=pins)
     found = dict(zip(asked, side.map(reader, asked), strict=True))
     said = extensions.update(table["rows"], published, found.__getitem__, package, today)
     document.write(path, table)
@@ -201,7 +160,7 @@ WRITERS = {
     "tensorflow": tensorflow_lines,
     "cupy": cupy_lines,
     "jax": jax_lines,
-    **{package.table: partial(extension_lines, package) for package in extensions.PACKAGES},
+    **{package.table: partial(extension_lines, package) for package in PACKAGES},
 }
 
 

@@ -8,19 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from packaging.requirements import Requirement
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.releases.cupy import new_row
 from packaging.version import Version
 
 from .document import styled
 
-SOURCE = "P1"
 # By package: its releases, each with the Pythons that it has a wheel for.
 Published = Mapping[str, Mapping[str, list[str]]]
-
-
-def packages(rows: Iterable[Mapping]) -> list[str]:
-    """Return the packages that the rows name; there is one for each major of CUDA."""
-    return sorted({package for row in rows for package in row["wheels"]})
 
 
 def update(rows: list, published: Published, numpy: Callable[[str, str], str | None]) -> list[str]:
@@ -58,21 +52,11 @@ def _put(rows: list, package: str, release: str, pythons: list[str], numpy: Call
     alike = [row for row in rows if row["series"] == series]
     row = next((row for row in alike if list(row["python"]) == pythons), None)
     if row is None:
-        row = styled(_new_row(series, pythons, alike, None if alike else numpy(package, release)))
+        row = styled(new_row(series, pythons, alike, None if alike else numpy(package, release)))
         rows.append(row)
     found = [*row["wheels"].get(package, ()), release]
     row["wheels"][package] = styled(sorted(found, key=Version))
     return "" if alike else ", a new series; which GPUs it supports is not known"
-
-
-def _new_row(series: int, pythons: list[str], alike: list, numpy: str | None) -> dict[str, Any]:
-    """Return a row like the others of its series; of a new one, what the metadata says."""
-    if alike:
-        columns = {name: value for name, value in alike[-1].items() if name not in ("series", "python", "wheels")}
-        return {"series": series, "python": pythons, "wheels": {}, **columns}
-    return {
-        "series": series, "python": pythons, "wheels": {}, "min_cc": None, "max_cc": None, "numpy": numpy, "sources": [SOURCE],
-    }  # fmt: skip
 
 
 def _without_empty(row: Any) -> bool:
@@ -80,11 +64,3 @@ def _without_empty(row: Any) -> bool:
     for package in [package for package, releases in row["wheels"].items() if not releases]:
         del row["wheels"][package]
     return bool(row["wheels"])
-
-
-def numpy_floor(requires: Iterable[str]) -> str | None:
-    """Return the oldest NumPy that requirements allow, as >=2.0."""
-    for one in map(Requirement, requires):
-        if one.name == "numpy":
-            return next((f">={part.version}" for part in one.specifier if part.operator == ">="), None)
-    return None

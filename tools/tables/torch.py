@@ -8,29 +8,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.releases.torch import COLUMNS, SOURCE, build_facts, facts
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.releases.wheels import Release
 from packaging.version import Version
 from ruamel.yaml.comments import CommentedMap
 
 from .document import styled
-from .releases import Release
 
 COMPANIONS = ("torchvision", "torchaudio")
-SOURCE = "P3"
 # Columns that only the index fills; it is free to change them.
 OWNED = ("released", "platforms", *COMPANIONS)
-COLUMNS = (
-    "version",
-    "released",
-    "python",
-    "glibc",
-    "platforms",
-    *COMPANIONS,
-    "builds",
-    "read",
-    "unverified",
-    "note",
-    "sources",
-)
 
 
 def missing(rows: Iterable[Mapping], published: Iterable[str]) -> list[str]:
@@ -39,50 +26,17 @@ def missing(rows: Iterable[Mapping], published: Iterable[str]) -> list[str]:
     return [one for one in published if Version(one) not in known and Version(one) > min(known)]
 
 
-def new_row(release: Release, today: str) -> dict[str, Any] | None:
-    """Return the row of a release: the build of the general index; None where its metadata does not tell the CUDA."""
-    if release.cuda is None:
-        return None
-    build = {
-        "tag": _tag(release.cuda),
-        "cuda": release.cuda,
-        "cudnn": release.cudnn,
-        "nccl": release.nccl,
-        "sass": None,
-    }
-    build |= {"ptx": None, "default": True, "unverified": [name for name in build if build[name] is None] + ["ptx"]}
-    row = {"version": release.version, **_facts(release), "builds": [build], "read": today, "sources": [SOURCE]}
-    if row.setdefault("glibc", None) is None:
-        row["unverified"] = ["glibc"]
-    return {name: row[name] for name in COLUMNS if name in row}
-
-
 def update(row: CommentedMap, release: Release, today: str) -> list[str]:
     """Fill what a row lacks or has unverified; return what changed and what differs."""
     build = next(one for one in row["builds"] if one.get("default"))
-    said = [_learn(row, name, value) for name, value in _facts(release).items()]
-    facts = {"tag": _tag(release.cuda), "cuda": release.cuda, "cudnn": release.cudnn, "nccl": release.nccl}
-    said += [_learn(build, name, value) for name, value in facts.items()]
+    said = [_learn(row, name, value) for name, value in facts(release).items()]
+    said += [_learn(build, name, value) for name, value in build_facts(release).items()]
     changes = [text for text, changed in filter(None, said) if changed]
     if changes:
         _put(row, "read", today)
         if SOURCE not in row["sources"]:
             row["sources"].append(SOURCE)
     return [text for text, _changed in filter(None, said)]
-
-
-def _facts(release: Release) -> dict[str, Any]:
-    facts = {
-        "released": release.released,
-        "python": release.pythons,
-        "glibc": release.glibc,
-        "platforms": release.platforms,
-    }
-    return {name: value for name, value in {**facts, **release.companions}.items() if value is not None}
-
-
-def _tag(cuda: str | None) -> str | None:
-    return "cu" + "".join(cuda.split(".")[:2]) if cuda else None
 
 
 def _learn(row: CommentedMap, name: str, value: Any) -> tuple[str, bool] | None:

@@ -25,7 +25,7 @@ HEADER = """---
 # site installs what stands here. To take over what newer tables or requests bring: plan with stack_lock_renew=true.
 """
 # Of a stack: what may differ without the stack being another one.
-TALK = ("reasons", "warnings", "update", "inputs", "table_version", "kind", "disk_mib")
+TALK = ("reasons", "warnings", "update", "inputs", "table_version", "kind", "disk_mib", "published")
 # Of a stack: what follows from the rest, so that it is told only where nothing else differs. * is any name.
 FOLLOWS = (
     ("driver", "packages"), ("driver", "pinning_packages"), ("driver", "components"), ("driver", "module_stream"),

@@ -16,6 +16,7 @@ from ..stack.resolve import choose, refuse
 from ..stack.tables import Tables, load
 from .lock import LockError, changes, differences, entry_for, nearest_entry, read
 from .plan import question_of, questions_of
+from .published import with_locked
 
 Entry = Mapping
 WIDTH = 72  # what is left of 80 columns beside the indentation of Ansible's output
@@ -69,6 +70,7 @@ def _verdict(question: Mapping, entries: Sequence[Entry], renew: bool, tables: T
 
 def _against(question: Mapping, entries: Sequence[Entry], renew: bool, tables: Tables) -> Verdict:
     """Return what an inventory that says what the host is gets from these entries."""
+    tables = with_locked(tables, entries)
     stack, inputs = choose(question, tables)
     entry = entry_for(entries, inputs)
     if entry is not None and not renew:

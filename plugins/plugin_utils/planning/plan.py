@@ -16,11 +16,11 @@ from ..preflight.text import describe, describe_all
 from ..stack.explain import conflict_line
 from ..stack.input_error import InputError
 from ..stack.interpreters import INTERPRETER, MANAGER, wish_of
-from ..stack.tables import load
 from ..stack.why import explanation
 from .decide import decide
 from .disk import disk_shortage
 from .lock import plain
+from .published import index_of, tables_for
 from .questions import question_from_facts
 from .repository_key import retired_key
 
@@ -40,7 +40,8 @@ def plan(
     found: dict[str, list] = {"stacks": [], "refused": [], "shortages": [], "obstacles": [], "warnings": []}
     for question, names in questions_of(hosts, version):
         try:
-            answer = decide(question, lock=lock, renew=renew)
+            tables = tables_for(question, lock, renew)
+            answer = decide(question, lock=lock, renew=renew, tables=tables)
         except ProblemError as error:
             found["refused"].append(_refused(names, question, [describe_all(error.problems)], None))
             continue
@@ -57,7 +58,7 @@ def plan(
             "wishes": wishes_of(question),
             "stack": answer["stack"],
         }
-        asked_for["explanation"] = explanation(load(), question, explain) if explain else None
+        asked_for["explanation"] = explanation(tables, question, explain) if explain else None
         found["stacks"].append(asked_for)
         found["shortages"] += [f"{name}: {text}" for name in names for text in _shortage(hosts[name], answer["stack"])]
         found["obstacles"] += [
@@ -85,6 +86,7 @@ def host_question(variables: Mapping, version: str) -> dict:
         "request": variables.get("gpu_stack_request") or {},
         "gpu_models": variables.get("gpu_stack_gpu_models") or {},
         "take_charge": str(variables.get("gpu_stack_take_charge")).lower() in ("true", "yes", "1"),
+        "index": index_of(variables),
     }
     if not isinstance(wishes["request"], Mapping):
         raise InputError("wrong_request", "gpu_stack_request", value=wishes["request"])

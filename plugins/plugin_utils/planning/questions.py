@@ -35,6 +35,7 @@ def question_from_facts(options: Mapping, facts: Mapping, ansible_version: str) 
         "driver_owner": (facts.get("gpu_node_state") or {}).get("driver_owner"),
         "installed_driver": _installed_driver(facts),
         "take_charge": bool(options.get("take_charge")),
+        "index": options.get("index"),
         "kernels": options["kernels"] if options.get("kernels") is not None else _kernels(facts),
     }
 

@@ -145,6 +145,16 @@ SENTENCES = {
         "quotes, such as '2901'."
     ),
     "unknown_version": "{subject} {value} is not known; the nearest known ones are {nearest}.",
+    "index_not_asked": "The package index was not asked for it (stack_read_index, python_env_no_index); a newer collection may have it.",
+    "index_silent": (
+        "The package index did not tell of it ({cause}). Plan where it answers and keep the lock, or take a newer collection, or a "
+        "checkout of it in which 'make tables' has added the release."
+    ),
+    "index_lacks": "Nor has the package index a stable release {value} with wheels.",
+    "index_untold": (
+        "The package index has it, but its metadata does not tell what a plan needs; a newer collection may have it, whose tables are also "
+        "read from documentation."
+    ),
     "wrong_version": (
         "{subject} is {value}, which is no version; write a version (12.4), a prefix (12), a range ('>=12,<13') or "
         "'latest'."

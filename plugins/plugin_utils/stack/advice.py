@@ -8,6 +8,7 @@ from __future__ import annotations
 from .component import Component
 from .components import COMPONENTS, component
 from .model import AnyCandidate, Problem, Solution
+from .published import published_warnings
 from .tables import Tables
 from .unknowns import unknowns
 
@@ -36,7 +37,7 @@ def _reason(made: Component, tables: Tables, problem: Problem, one: AnyCandidate
 
 def warnings(tables: Tables, problem: Problem, chosen: Solution) -> list[str]:
     """Return what to keep an eye on."""
-    found = [*_os_warnings(problem), *_gpu_warnings(problem)]
+    found = [*_os_warnings(problem), *_gpu_warnings(problem), *published_warnings(tables, chosen)]
     for slot, one in chosen.items():
         found += [] if one.absent else component(slot.component).warnings(tables, problem, one)
     return found + unknowns(problem, chosen)

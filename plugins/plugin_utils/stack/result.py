@@ -15,6 +15,7 @@ from .component import Component
 from .components import COMPONENTS, component
 from .environments import environment
 from .model import Part, Problem, Solution
+from .published import planned_rows
 from .rows import Accelerator
 from .slots import environment_names
 from .solution import on_host
@@ -46,7 +47,8 @@ def build_stack(tables: Tables, problem: Problem, chosen: Solution) -> Part:
     stack["reasons"] = reasons(tables, problem, chosen)
     stack["warnings"] = warnings(tables, problem, chosen)
     stack["kind"] = kind(stack)
-    return stack
+    published = planned_rows(tables, chosen)
+    return {**stack, "published": published} if published else stack
 
 
 def kind(stack: Mapping[str, Any]) -> str:
@@ -54,7 +56,7 @@ def kind(stack: Mapping[str, Any]) -> str:
     parts = {
         name: value
         for name, value in stack.items()
-        if name not in ("reasons", "warnings", "kind", "disk_mib", "inputs")
+        if name not in ("reasons", "warnings", "kind", "disk_mib", "inputs", "published")
     }
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:8]
 

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 if TYPE_CHECKING:
     from typing_extensions import NotRequired
@@ -21,6 +21,16 @@ Naming = Literal["ubuntu", "debian", "el"]
 class AnsibleCoreRow(TypedDict):
     version: str
     target_python: list[str]
+
+
+class PublishedRow(TypedDict):
+    """A row of a release that the tables lack: where and on which day it was read."""
+
+    component: str
+    version: str
+    source: str
+    read: str
+    row: dict[str, Any]
 
 
 class DistroRow(TypedDict):

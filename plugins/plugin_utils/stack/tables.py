@@ -23,6 +23,7 @@ from .rows import (
     CudaRow,
     DistroRow,
     GpuRow,
+    PublishedRow,
     RepositoryRow,
 )
 from .subjects import Subjects
@@ -50,10 +51,11 @@ class Subject(Generic[RowT, BesideT]):
 
 @dataclass(frozen=True, eq=False)
 class Tables:
-    """All tables by subject; rows keep the order of their file."""
+    """All tables by subject; rows keep the order of their file. published: those of rows that are in no file."""
 
     version: str
     subjects: Subjects
+    published: tuple[PublishedRow, ...] = ()
 
     @overload
     def rows(self, subject: Subject[RowT, Any]) -> list[RowT]: ...

@@ -16,6 +16,7 @@ from packaging.pylock import Pylock
 
 from tests.support.command import CHECKOUT, play, write_inventory
 from tests.support.newer_tables import NEWER, add_newer_pytorch, difference, newest_pytorch
+from tests.support.package_index import OWN_CLIENTS, serving
 from tests.support.wheel import wheel
 
 REFERENCES = ("a40-ubuntu2004", "a100-ubuntu2204", "a100-el8", "multi-gpu-workstation")
@@ -222,3 +223,29 @@ def test_each_environment_is_exported_as_a_pylock_that_keeps_what_it_has(tmp_pat
     again = run(tmp_path, "-e", "stack_pylock=pylock")
     assert again.status == 0, again.output
     assert "changed=1" not in again.output
+
+
+def test_a_release_of_yesterday_is_planned_from_the_index_and_then_from_the_lock(tmp_path):
+    tags = [f"cp312-cp312-manylinux_2_28_{arch}" for arch in ("x86_64", "aarch64")]
+    requires = ["cuda-toolkit[cudart]==13.2.2", "nvidia-cudnn-cu13==9.26.0.51", "nvidia-nccl-cu13==2.30.7"]
+    hosts = described("gpu-1")
+    hosts["gpu_nodes"]["vars"] |= {
+        "gpu_stack_host": {"os": "ubuntu 24.04", "gpus": ["H100 SXM5 80GB"]},
+        "gpu_stack_request": {"pytorch": "2.99.0"},
+    }
+    with serving({"torch": {"2.99.0": (tags, requires)}}) as index:
+        hosts["gpu_nodes"]["vars"]["python_env_index_url"] = index.url
+        write_inventory(tmp_path, hosts)
+        shown = run(tmp_path, "--check", "-e", "explain=pytorch", **OWN_CLIENTS)
+        first = run(tmp_path, **OWN_CLIENTS)
+    assert (shown.status, shown.lock, first.status) == (0, None, 0), shown.output + first.output
+    assert "warning PyTorch 2.99.0 is not in the tables" in shown.words
+    assert "explained pytorch 2.99.0 (cu132): asked for as 2.99.0" in shown.words
+    assert "source: package index" in first.lock
+
+    again = run(tmp_path, **OWN_CLIENTS)
+    assert (again.status, again.lock) == (0, first.lock), again.output
+    refused = run(tmp_path, "-e", "stack_lock=", "-e", "stack_read_index=false", **OWN_CLIENTS)
+    assert refused.status != 0
+    assert "pytorch '2.99.0' is not known" in refused.words
+    assert "The package index was not asked" in refused.words

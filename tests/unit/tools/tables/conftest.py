@@ -3,29 +3,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What the package index said of some releases."""
 
-from pathlib import Path
+from tests.unit.plugins.plugin_utils.releases.conftest import lock, release, requires
 
-import pytest
-import yaml
-
-from tools.tables.releases import Release, wheels
-
-RECORDED = Path(__file__).parent / "recorded"
-
-
-@pytest.fixture
-def lock():
-    """The wheels of torch 2.6.0, as uv names them."""
-    return (RECORDED / "torch-2.6.0.toml").read_text(encoding="utf-8")
-
-
-@pytest.fixture
-def requires():
-    """What releases require, by name and version."""
-    return yaml.safe_load((RECORDED / "requires.yml").read_text(encoding="utf-8"))
-
-
-@pytest.fixture
-def release(lock, requires):
-    """Return PyTorch 2.6.0."""
-    return Release("2.6.0", wheels(lock), tuple(requires["torch-2.6.0"]), {"torchvision": "0.21.0"})
+__all__ = ["lock", "release", "requires"]

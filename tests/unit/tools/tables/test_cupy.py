@@ -4,8 +4,9 @@
 """Rows of data/stack/cupy.yml: one for the releases of a series whose wheels are for the same Pythons."""
 
 import pytest
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.releases.cupy import numpy_floor, packages
 
-from tools.tables.cupy import numpy_floor, packages, update
+from tools.tables.cupy import update
 from tools.tables.document import styled
 
 OLD, NEW = ["3.9", "3.10"], ["3.9", "3.10", "3.11"]

@@ -3,9 +3,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Tables are written as they are kept by hand."""
 
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.releases.torch import new_row
+
 from tools.tables import document
 from tools.tables.__main__ import TABLE
-from tools.tables.torch import new_row
 
 
 def test_an_unchanged_table_stays_the_same_to_the_byte(tmp_path):

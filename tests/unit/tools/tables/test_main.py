@@ -7,7 +7,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from tools.tables import __main__ as main
-from tools.tables import index
 from tools.tables.__main__ import bring_up_to_date, pythons
 
 
@@ -27,12 +26,15 @@ def test_companions_belong_to_the_one_release_that_they_take(monkeypatch):
     takes |= {"0.13.0": "torch==1.12.0", "0.12.0": "torch==1.11.0"}
     asked = []
 
-    def requirements(name, version, python):
-        asked.append(version)
-        return [takes[version]]
+    class Recorded:
+        def releases(self, name, pythons):
+            return dict.fromkeys(reversed(takes), "3.9")
 
-    monkeypatch.setattr(index, "releases", lambda name, pythons: dict.fromkeys(reversed(takes), "3.9"))
-    monkeypatch.setattr(index, "requirements", requirements)
+        def requirements(self, name, version, python):
+            asked.append(version)
+            return [takes[version]]
+
+    monkeypatch.setattr(main, "INDEX", Recorded())
     monkeypatch.setattr(main, "READERS", 5)
     with ThreadPoolExecutor(1) as side:
         found = main.companions("torchvision", ["3.9"], "1.12.1", side)

@@ -6,10 +6,11 @@
 import datetime
 
 import pytest
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.releases.tensorflow import new_row
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.releases.wheels import Release, Wheel
 
 from tools.tables.document import styled
-from tools.tables.releases import Release, Wheel
-from tools.tables.tensorflow import new_row, update
+from tools.tables.tensorflow import update
 
 DAY = datetime.date(2026, 11, 23)
 REQUIRES = (

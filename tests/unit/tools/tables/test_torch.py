@@ -6,9 +6,10 @@
 from dataclasses import replace
 
 import pytest
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.releases.torch import new_row
 
 from tools.tables.document import styled
-from tools.tables.torch import missing, new_row, update
+from tools.tables.torch import missing, update
 
 DAY = "2026-11-23"
 
@@ -20,24 +21,6 @@ def row():
     build |= {"default": True, "unverified": ["nccl", "cudnn"]}
     row = {"version": "2.6.0", "python": ["3.9", "3.10", "3.11", "3.12", "3.13"], "glibc": "2.17"}
     return styled({**row, "builds": [build], "unverified": ["glibc"], "note": "by hand", "sources": ["S13"]})
-
-
-def test_a_new_row_says_what_is_not_known(release):
-    row = new_row(release, DAY)
-    assert list(row) == [
-        "version", "released", "python", "glibc", "platforms", "torchvision", "builds", "read", "unverified", "sources",
-    ]  # fmt: skip
-    assert (row["glibc"], row["unverified"], row["read"], row["sources"]) == (None, ["glibc"], DAY, ["P3"])
-    assert row["builds"] == [
-        {
-            "tag": "cu124", "cuda": "12.4", "cudnn": "9.1.0.70", "nccl": "2.21.5", "sass": None, "ptx": None,
-            "default": True, "unverified": ["sass", "ptx"],
-        }
-    ]  # fmt: skip
-
-
-def test_no_row_without_a_known_cuda(release):
-    assert new_row(replace(release, requires=()), DAY) is None
 
 
 def test_an_update_fills_and_verifies(row, release):

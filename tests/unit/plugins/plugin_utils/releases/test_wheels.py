@@ -4,8 +4,7 @@
 """What is read from the metadata of a release."""
 
 import pytest
-
-from tools.tables.releases import Release, glibc, pinned, wheels
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.releases.wheels import Release, glibc, pinned, wheels
 
 
 def test_wheels_for_linux_tell_pythons_platforms_and_day(release):

@@ -8,13 +8,11 @@ from __future__ import annotations
 import datetime
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from urllib.parse import unquote
 
-import tomllib
-from packaging.requirements import Requirement
-from packaging.utils import parse_wheel_filename
-from packaging.version import Version
+from ..stack.libraries import Requirement, Version, parse_wheel_filename, tomllib
+from .index import Index, NoAnswer
 
 LINUX = re.compile(r"((?:many)?linux\w*)_(x86_64|aarch64)")
 # PEP 600 gives these names a glibc. It leaves out manylinux1 on purpose: PyTorch's releases called their wheels so
@@ -94,6 +92,24 @@ def wheels(lock: str) -> tuple[Wheel, ...]:
             if linux and python and not tag.abi.endswith("t"):
                 found.append(Wheel(f"3.{python[1]}", linux[1], linux[2], one["upload-time"].date()))
     return tuple(found)
+
+
+def release_of(index: Index, version: str, pythons: Iterable[str], name: str) -> Release:
+    """Return a release as the index has it; pythons: those that it may have wheels for, oldest first."""
+    bare = Release(version, wheels(oldest_lock(index, name, version, pythons)))
+    platform = f"{bare.platforms['x86_64']}_x86_64"
+    return replace(bare, requires=tuple(index.requirements(name, version, bare.pythons[-1], platform)))
+
+
+def oldest_lock(index: Index, name: str, version: str, pythons: Iterable[str]) -> str:
+    """Return what names the wheels of a release for the oldest of these Pythons that it takes, and newer ones."""
+    said = NoAnswer(f"no Python for {name} {version}")
+    for python in pythons:
+        try:
+            return index.lock(name, version, python)
+        except NoAnswer as problem:  # pages of an index were seen to name older Pythons than the release itself does
+            said = problem
+    raise said
 
 
 def glibc(platform: str) -> str | None:
