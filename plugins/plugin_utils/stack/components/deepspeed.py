@@ -7,15 +7,14 @@ from __future__ import annotations
 
 from typing import TypedDict
 
-from ..component import Component, Overview
-from ..extensions import COLUMNS, Extension, ExtensionRow, lines, python_reason, releases, torch_reason, wheels_mistake
+from ..extensions import Extension, ExtensionRow
 from ..keys import Key
 from ..model import Problem
 from ..rule import Context, Rules
 from ..tables import Subject, Tables
 from ..versions import major, minor
 from .cuda import Toolkit
-from .python import Python
+from .pytorch.beside import Made, on_pytorch, python_rule, pytorch_rule
 from .pytorch.row import Torch
 
 
@@ -27,17 +26,10 @@ class DeepspeedTable(TypedDict):
 
 
 DEEPSPEED_ROWS = Subject("deepspeed", ExtensionRow, DeepspeedTable)
+MADE = Made("deepspeed", "DeepSpeed", DEEPSPEED_ROWS, "Q1")
 rule = Rules()
-
-
-@rule("deepspeed-python", "deepspeed", "python", sources=("Q1",))
-def deepspeed_python(context: Context, deepspeed: Extension, python: Python) -> str | None:
-    return python_reason("DeepSpeed", deepspeed, python)
-
-
-@rule("deepspeed-pytorch", "deepspeed", "pytorch", sources=("Q1",))
-def deepspeed_pytorch(context: Context, deepspeed: Extension, torch: Torch) -> str | None:
-    return torch_reason("DeepSpeed", deepspeed, torch)
+python_rule(rule, MADE)
+pytorch_rule(rule, MADE)
 
 
 @rule("deepspeed-cuda", "cuda", "pytorch", sources=("Q2",), needs="deepspeed")
@@ -61,26 +53,16 @@ def _warnings(tables: Tables, problem: Problem, one: Extension) -> list[str]:
     ]
 
 
-DEEPSPEED = Component(
-    name="deepspeed",
-    form=Extension,
-    keys=(
-        Key(
-            name="deepspeed",
-            docs=("DeepSpeed, of which the site has a wheel; the package index has its source only.",),
-            sample='"0.19"',
-            comment="with wheels: site",
-        ),
+DEEPSPEED = on_pytorch(
+    MADE,
+    rule,
+    Key(
+        name="deepspeed",
+        docs=("DeepSpeed, of which the site has a wheel; the package index has its source only.",),
+        sample='"0.19"',
+        comment="with wheels: site",
     ),
-    place="framework",
-    candidates=lambda tables, problem: releases("deepspeed", tables.rows(DEEPSPEED_ROWS), problem),
-    rules=rule,
-    tables=(DEEPSPEED_ROWS,),
-    beside=("pytorch",),
-    warnings=_warnings,
-    requirements=lambda tables, problem, one: [f"deepspeed=={one.version}"],
-    module="deepspeed",
     size={"cuda": 100, "cpu": 100},
-    overview=Overview("DeepSpeed", COLUMNS, lambda tables: lines(tables, DEEPSPEED_ROWS)),
-    mistake=lambda tables, problem: wheels_mistake("deepspeed", problem),
+    site=True,
+    warnings=_warnings,
 )

@@ -7,13 +7,11 @@ from __future__ import annotations
 
 from typing import TypedDict
 
-from ..component import Component, Overview
-from ..extensions import COLUMNS, Extension, ExtensionRow, lines, python_reason, releases, torch_reason
+from ..extensions import ExtensionRow
 from ..keys import Key
-from ..rule import Context, Rules
+from ..rule import Rules
 from ..tables import Subject
-from .python import Python
-from .pytorch.row import Torch
+from .pytorch.beside import Made, on_pytorch, python_rule, pytorch_rule
 
 
 class LightningTable(TypedDict):
@@ -21,30 +19,14 @@ class LightningTable(TypedDict):
 
 
 LIGHTNING_ROWS = Subject("lightning", ExtensionRow, LightningTable)
+MADE = Made("lightning", "Lightning", LIGHTNING_ROWS, "L1")
 rule = Rules()
+python_rule(rule, MADE)
+pytorch_rule(rule, MADE)
 
-
-@rule("lightning-python", "lightning", "python", sources=("L1",))
-def lightning_python(context: Context, lightning: Extension, python: Python) -> str | None:
-    return python_reason("Lightning", lightning, python)
-
-
-@rule("lightning-pytorch", "lightning", "pytorch", sources=("L1",))
-def lightning_pytorch(context: Context, lightning: Extension, torch: Torch) -> str | None:
-    return torch_reason("Lightning", lightning, torch)
-
-
-LIGHTNING = Component(
-    name="lightning",
-    form=Extension,
-    keys=(Key(name="lightning", docs=("Lightning (PyTorch Lightning and Fabric).",), sample='"2.6"'),),
-    place="framework",
-    candidates=lambda tables, problem: releases("lightning", tables.rows(LIGHTNING_ROWS), problem),
-    rules=rule,
-    tables=(LIGHTNING_ROWS,),
-    beside=("pytorch",),
-    requirements=lambda tables, problem, one: [f"lightning=={one.version}"],
-    module="lightning",
+LIGHTNING = on_pytorch(
+    MADE,
+    rule,
+    Key(name="lightning", docs=("Lightning (PyTorch Lightning and Fabric).",), sample='"2.6"'),
     size={"cuda": 100, "cpu": 100},
-    overview=Overview("Lightning", COLUMNS, lambda tables: lines(tables, LIGHTNING_ROWS)),
 )
