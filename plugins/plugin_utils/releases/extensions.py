@@ -39,6 +39,7 @@ PACKAGES = (
     Package("triton", "triton", "Triton", "2.0.0", "T2", pinned=True),
     Package("deepspeed", "deepspeed", "DeepSpeed", "0.18.0", "Q1", torch=">=2.0.0"),
     Package("flash-attn", "flash_attn", "FlashAttention", "2.8.0", "F1", torch=">=2.2"),
+    Package("transformer-engine", "transformer_engine", "Transformer Engine", "2.9.0", "Y1", torch=">=2.6"),
 )
 
 

@@ -23,11 +23,13 @@ from .nccl import NCCL
 from .python import PYTHON
 from .pytorch import PYTORCH
 from .tensorflow import TENSORFLOW
+from .transformer_engine import TRANSFORMER_ENGINE
 from .triton import TRITON
 from .vllm import VLLM
 
 COMPONENTS: tuple[Component, ...] = (
-    DRIVER, HOROVOD, TENSORFLOW, PYTORCH, VLLM, LIGHTNING, DEEPSPEED, TRITON, FLASH_ATTN, CUPY, JAX, PYTHON, CUDA, CUDNN, NCCL,
+    DRIVER, HOROVOD, TENSORFLOW, PYTORCH, VLLM, LIGHTNING, DEEPSPEED, TRITON, FLASH_ATTN,
+    TRANSFORMER_ENGINE, CUPY, JAX, PYTHON, CUDA, CUDNN, NCCL,
 )  # fmt: skip
 _BY_NAME = {component.name: component for component in COMPONENTS}
 _BY_WISH = {key.name: (component, key) for component in COMPONENTS for key in component.keys}

@@ -22,6 +22,7 @@ COMPANIONS = {
     "pytorch_index": {"pytorch": "latest"},
     "deepspeed": {"wheels": "site"},
     "flash_attn": {"wheels": "site"},
+    "transformer_engine": {"wheels": "site"},
 }
 
 
