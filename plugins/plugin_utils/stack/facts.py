@@ -14,6 +14,7 @@ Machine = Candidate[None]
 AnsibleCore = Candidate[None]
 Kernel = Candidate[None]
 Compiler = Candidate[None]
+Mig = Candidate[None]
 
 
 def has_compiler(compiler: Compiler) -> str:

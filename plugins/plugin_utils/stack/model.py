@@ -13,7 +13,7 @@ from .rows import Accelerator, Arch, DistroRow, GpuRow, Service
 from .versions import major
 
 # What is not chosen, and is judged like what is.
-FACTS = ("os", "arch", "gpus", "ansible_core", "kernels", "compiler")
+FACTS = ("os", "arch", "gpus", "ansible_core", "kernels", "compiler", "mig")
 # The name of a component, or of a fact.
 Kind = str
 Environments = Literal["one", "split"]
@@ -149,6 +149,7 @@ class Problem:
             facts["ansible_core"] = [Candidate("ansible_core", self.ansible_core)]
         declared = [self.wishes["kernel"]] if "kernel" in self.wishes else []
         facts["kernels"] = [Candidate("kernels", release) for release in dict.fromkeys((*self.kernels, *declared))]
+        facts["mig"] = [Candidate("mig", self.wishes["mig"])] if "mig" in self.wishes else []
         facts["compiler"] = [self.compiler] if self.compiler else []
         return facts
 

@@ -17,6 +17,8 @@ from ...tables import Tables
 from ...versions import at_least
 from ...wording import listed
 from .candidates import drivers
+from .mig import KEY as MIG_KEY
+from .mig import MIG, mig_mistake, mig_warnings
 from .packages import driver_result, fabric_manager_result, imex_result
 from .row import ARCHIVES, KERNELS, PACKAGES, Driver
 from .rules import rule
@@ -37,11 +39,12 @@ def _reason(tables: Tables, problem: Problem, one: Driver) -> str:
 
 
 def _warnings(tables: Tables, problem: Problem, one: Driver) -> list[str]:
-    branch, found = one.row["branch"], []
+    branch, found = one.row["branch"], mig_warnings(tables, problem)
     if problem.owner:
         return [
+            *found,
             f"the driver is left to {problem.owner.name}: neither it nor its repository, kernel modules and services "
-            f"are touched; gpu_stack_take_charge: true changes that"
+            f"are touched; gpu_stack_take_charge: true changes that",
         ]
     if branch["status"] == "eol":
         when = f" ({branch.get('eol')})" if branch.get("eol") else ""
@@ -122,6 +125,7 @@ KEYS = (
         order=None,
         declares=True,
     ),
+    MIG_KEY,
 )
 
 
@@ -130,9 +134,10 @@ def _is_known(tables: Tables, problem: Problem, one: Driver) -> bool:
 
 
 def _mistake(tables: Tables, problem: Problem) -> InputError | None:
-    """Return that the kernel is no release of one."""
+    """Return that the kernel is no release of one, or what is wrong with how the GPUs are to be partitioned."""
     kernel = problem.wishes.get("kernel")
-    return InputError("wrong_kernel", kernel) if kernel and not re.match(r"\d+\.\d", kernel) else None
+    wrong = InputError("wrong_kernel", kernel) if kernel and not re.match(r"\d+\.\d", kernel) else None
+    return wrong or mig_mistake(problem)
 
 
 def _missing(tables: Tables, problem: Problem) -> str | None:
@@ -182,6 +187,7 @@ DRIVER = Component(
         KERNELS,
         ARCHIVES,
         PACKAGES,
+        MIG,
     ),
     required=True,
     reason=_reason,

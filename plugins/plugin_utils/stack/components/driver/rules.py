@@ -5,11 +5,12 @@
 
 from __future__ import annotations
 
-from ...facts import GpuModel, Kernel, Machine, System
+from ...facts import GpuModel, Kernel, Machine, Mig, System
 from ...rule import Context, Rules
 from ...versions import at_least
 from .candidates import in_archive_of
 from .kernels import limit
+from .mig import mig_reason
 from .row import ARCHIVES, Driver
 
 rule = Rules()
@@ -51,6 +52,15 @@ def driver_vgpu(context: Context, driver: Driver, gpu: GpuModel) -> str | None:
     if not gpu.row.get("vgpu") or driver.row["source"] not in ("nvidia", "distribution"):
         return None
     return f"{gpu.version} is a vGPU, which runs with the guest driver of NVIDIA's vGPU software only, and that is in no package repository"
+
+
+@rule(
+    "driver-mig", "driver", "mig", "gpus", sources=("S9", "B1", "B2"),
+    hint="leave out mig",
+)  # fmt: skip
+def driver_mig(context: Context, driver: Driver, mig: Mig, gpu: GpuModel) -> str | None:
+    """The GPUs that are going to be partitioned can be, and so."""
+    return mig_reason(context.tables, gpu, mig.version)
 
 
 @rule("fabric-manager-packaged", "driver", "gpus", sources=("S22", "D1", "K1"))

@@ -37,6 +37,7 @@ HOROVOD = {row["version"]: row for row in table("horovod")["rows"]}
 CXX = table("horovod")["cxx_standards"]
 CUDNN = {(row["version"], row["cuda"]): row for row in table("cudnn")["rows"]}
 NCCL = table("nccl")["rows"]
+MIG = {model: row["profiles"] for row in table("mig")["rows"] for model in row["models"]}
 KERNELS = table("kernels")["rows"]
 ARCHIVES = {(row["id"], row["version"], row["branch"]) for row in table("archives")["rows"]}
 FLOORS = {"11": "450.80.02", "12": "525.60.13", "13": "580.65.06"}
@@ -109,6 +110,11 @@ def check(stack, kernels=()):
     return [
         *check_host(stack),
         *(text for kernel in kernels for text in check_kernel(stack["driver"], kernel)),
+        *(
+            f"{gpu['model']}: no such part of it"
+            for gpu in stack["gpus"]
+            if not has_parts(gpu["model"], asked(stack, "mig"))
+        ),
         *check_libraries(stack),
         *(text for one in stack["environments"] for text in check_interpreter(stack["os"], one)),
         *(text for one in stack["environments"] for text in check_environment(stack, one)),
@@ -149,6 +155,13 @@ def check_host(stack):
 def is_vgpu(model):
     """A part of a board: A40-8Q, or A100-1-5C of a MIG instance; where it has no name yet, the board's with (vGPU)."""
     return model.endswith("(vGPU)") or re.search(r"-\d+[ABCQ](ME|NOME)?$", model) is not None
+
+
+def has_parts(model, wish):
+    """Whether a model with a row can be partitioned as asked; of others nothing is claimed."""
+    if wish is None or model not in GPUS:
+        return not (wish and is_vgpu(model))
+    return model in MIG and (wish == "enabled" or MIG[model] is None or wish in MIG[model])
 
 
 def check_kernel(driver, kernel):

@@ -35,7 +35,7 @@ OSES = [f"{row['id']} {row['version']}" for row in TABLES.rows("distros")]
 MODELS = [row["model"] for row in TABLES.rows("gpus")]
 KERNELS = [(), (), (), ("6.8.0-84-generic",), ("5.14.0-687.12.1.el9_8.x86_64",), ("6.1.0-18-amd64", "6.1.0-17-amd64")]
 INTERPRETERS = [None, None, None, "distribution", "standalone", "/usr/bin/python3.10"]
-FACTS = {"gpus", "os", "arch", "ansible_core", "kernels", "kernel", "gcc", "wheels"}
+FACTS = {"gpus", "os", "arch", "ansible_core", "kernels", "kernel", "gcc", "mig", "wheels"}
 # Of these, what another host has.
 HOST = {"gpus", "os", "arch"}
 
@@ -59,6 +59,7 @@ def _published():
         "driver_source": ["nvidia", "distribution", "runfile"],
         "kernel": ["6.8", "6.8.0-84-generic", "5.14.0-687.12.1.el9_8.x86_64", "6.17.0-5-generic"],
         "gcc": ["9", "11", "13", "14"],
+        "mig": ["enabled", "1g.10gb"],
     } | {name: judge.published() for name, judge in judges().items()}
 
 
@@ -70,7 +71,7 @@ LOOSE = {
 }  # fmt: skip
 
 
-GPUS_ONLY = {name for name, judge in judges().items() if judge.GPUS_ONLY}
+GPUS_ONLY = {"mig"} | {name for name, judge in judges().items() if judge.GPUS_ONLY}
 
 
 def questions(count, seed=SEED):

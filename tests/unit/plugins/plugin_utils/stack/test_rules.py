@@ -131,7 +131,7 @@ def test_horovod_is_compiled_for_what_pytorch_computes_on(target, build, reason)
 
 FORMS = {component.name: component.form for component in COMPONENTS} | {
     "gpus": facts.GpuModel, "os": facts.System, "arch": facts.Machine, "ansible_core": facts.AnsibleCore,
-    "kernels": facts.Kernel, "compiler": facts.Compiler,
+    "kernels": facts.Kernel, "compiler": facts.Compiler, "mig": facts.Mig,
 }  # fmt: skip
 
 

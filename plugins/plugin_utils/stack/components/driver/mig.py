@@ -1,0 +1,101 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""GPUs that are going to be partitioned (MIG): which can be, and into which instances."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TypedDict
+
+from ...facts import GpuModel
+from ...input_error import InputError
+from ...keys import Key
+from ...model import Problem
+from ...rows import GpuRow
+from ...tables import Nothing, Subject, Tables
+from ...versions import at_least
+
+ENABLED = "enabled"
+PROFILE = re.compile(r"\d+g\.\d+gb(?:[+-][a-z.]+)?")
+# No GPU of an older generation has it.
+FIRST = "8.0"
+
+
+class MigRow(TypedDict):
+    """profiles: None where they are not known."""
+
+    models: list[str]
+    profiles: list[str] | None
+    sources: list[str]
+
+
+MIG = Subject("mig", MigRow, Nothing)
+KEY = Key(
+    name="mig",
+    docs=(
+        "How the GPUs are going to be partitioned, V(enabled) or the profile of their instances such as V(1g.10gb).",
+        "Role allreduce.gpu.gpu_settings switches the mode with C(mig_mode); no role makes the instances.",
+    ),
+    sample="1g.10gb",
+    comment="that the GPUs have to have; role gpu_settings switches the mode, no role makes instances",
+    free=True,
+    order=None,
+    declares=True,
+)
+
+
+def mig_mistake(problem: Problem) -> InputError | None:
+    """Return that the wish is no profile, or that the host has nothing to partition."""
+    wish = problem.wishes.get(KEY.name)
+    if wish and wish != ENABLED and not PROFILE.fullmatch(wish):
+        return InputError("wrong_mig", wish)
+    return InputError("mig_without_gpu", KEY.name) if wish and problem.accelerator == "cpu" else None
+
+
+def mig_reason(tables: Tables, gpu: GpuModel, wish: str) -> str | None:
+    """Return why a GPU cannot be partitioned, or not so; a name that stands for several models cannot what one of them cannot."""
+    if gpu.row.get("vgpu"):
+        return f"{gpu.version} is a part of a GPU, which the hypervisor partitions"
+    found = [_row(tables, model) for model in _models(gpu.row)]
+    known = [row["profiles"] for row in found if row and row["profiles"] is not None]
+    if None in found and not _may(gpu.row):
+        return f"{gpu.version} cannot be partitioned"
+    if wish == ENABLED or all(wish in profiles for profiles in known):
+        return None
+    return f"{gpu.version} has no instances of {wish}, but of {', '.join(known[0])}"
+
+
+def mig_warnings(tables: Tables, problem: Problem) -> list[str]:
+    """Return what becomes of communication between instances, and which GPUs nobody has seen partitioned so."""
+    wish = problem.wishes.get(KEY.name)
+    if wish is None:
+        return []
+    return [
+        "instances of partitioned GPUs (MIG) reach each other neither over NVLink and NVSwitch nor by CUDA IPC: what trains on several goes "
+        "through the host's memory; role gpu_settings switches the mode (mig_mode), and no role makes the instances",
+        *(f"not verified: {text}" for text in _unknowns(tables, problem, wish)),
+    ]
+
+
+def _unknowns(tables: Tables, problem: Problem, wish: str) -> Iterator[str]:
+    for gpu in problem.gpus:
+        found = [_row(tables, model) for model in _models(gpu.row)]
+        if None in found:
+            yield f"whether {gpu.model} can be partitioned"
+        elif wish != ENABLED and any(row and row["profiles"] is None for row in found):
+            yield f"whether {gpu.model} has instances of {wish}"
+
+
+def _models(row: GpuRow) -> list[str]:
+    return row.get("ambiguous") or [row["model"]]
+
+
+def _row(tables: Tables, model: str) -> MigRow | None:
+    return next((row for row in tables.rows(MIG) if model in row["models"]), None)
+
+
+def _may(row: GpuRow) -> bool:
+    """Return whether a GPU that only the PCI ID database knows is of a generation that may be partitioned."""
+    return "chip" in row and at_least(row["compute_capability"], FIRST)
