@@ -109,6 +109,7 @@ SENTENCES = {
     "wrong_watch_interval": "watch_interval is {subject} s; set it to 0 for none, or to the seconds between two looks at the GPUs.",
     "short_lease": "lease is {subject} s; set it to {least} s or more.",
     "wrong_request": "gpu_stack_request is {value}; set it to a dictionary such as {{driver: '535'}}.",
+    "key_of_others": "The request has {subject}, which the plan has no version of; leave it out: {reason}.",
     "unknown_request_key": "The request has no key '{subject}'; did you mean {nearest}?",
     "wrong_kernel": "kernel is '{subject}'; write a release as uname -r prints it, such as 6.8.0-84-generic, or how it begins, such as 6.8.",
     "wrong_mig": "mig is '{subject}'; write enabled, or the profile of instances, such as 1g.10gb.",

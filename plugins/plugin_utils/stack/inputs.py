@@ -21,7 +21,7 @@ from .input_error import InputError, nearest
 from .interpreters import AUTO, CONDA, INTERPRETER, interpreter_problem, version_of
 from .model import Environments, Gpu, Problem
 from .pci_ids import pci_id
-from .request_keys import KEYS
+from .request_keys import ELSEWHERE, KEYS
 from .rows import Arch, DistroRow, GpuRow
 from .tables import Tables
 from .versions import SpecError, check_spec, neighbours, starts_with
@@ -81,6 +81,8 @@ def _request(tables: Tables, question: Mapping[str, Any]) -> dict[str, Any]:
     request = {**_profile(tables, question.get("profile")), **(question.get("request") or {})}
     request = {name: value for name, value in request.items() if value is not None}
     unknown = sorted(set(request) - set(KEYS))
+    if unknown and unknown[0] in ELSEWHERE:
+        raise InputError("key_of_others", unknown[0], reason=ELSEWHERE[unknown[0]])
     if unknown:
         raise InputError("unknown_request_key", unknown[0], nearest=nearest(unknown[0], KEYS, 1))
     return request
