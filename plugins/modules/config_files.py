@@ -169,6 +169,21 @@ SPEC = {
 }
 
 
+def writer(module, wanted):
+    """Return a function that writes a file of an entry, once the entry's program has checked it."""
+    validate = wanted["validate"]
+
+    def write(path, content):
+        def check(new):
+            rc, out, err = module.run_command([new if word == "%s" else word for word in validate])
+            if rc != 0:
+                module.fail_json(msg="%s would be refused by %s: %s" % (path, validate[0], (err or out).strip()))
+
+        replace_file(module, path, config_files.as_bytes(content), check if validate else None, wanted["in_place"])
+
+    return write
+
+
 def main():
     """Plan every entry, then take the steps."""
     files = {
@@ -182,26 +197,13 @@ def main():
     secrets = {"type": "list", "elements": "str", "default": [], "no_log": True}
     module = AnsibleModule(argument_spec={"files": files, "secrets": secrets}, supports_check_mode=True)
 
-    def writer(wanted):
-        validate = wanted["validate"]
-
-        def write(path, content):
-            def check(new):
-                rc, out, err = module.run_command([new if word == "%s" else word for word in validate])
-                if rc != 0:
-                    module.fail_json(msg="%s would be refused by %s: %s" % (path, validate[0], (err or out).strip()))
-
-            replace_file(module, path, config_files.as_bytes(content), check if validate else None, wanted["in_place"])
-
-        return write
-
     try:
         pairs = [(wanted, config_files.found(wanted)) for wanted in module.params["files"]]
         pairs = [(config_files.completed(wanted, found), found) for wanted, found in pairs]
         plans = [(wanted, found, config_files.plan(wanted, found)) for wanted, found in pairs]
         if not module.check_mode:
             for wanted, _found, steps in plans:
-                config_files.apply(wanted, steps, writer(wanted))
+                config_files.apply(wanted, steps, writer(module, wanted))
     except (EnvironmentError, KeyError, ValueError) as error:
         module.fail_json(msg="Cannot keep the files as declared: %s." % error)
     changes = [plan for plan in plans if plan[2]]

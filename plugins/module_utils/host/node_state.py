@@ -24,8 +24,6 @@ def read_node_state(tree, run, package_patterns, service_names, paths):
     release = installed_packages.os_release(tree)
     manager = installed_packages.package_manager(tree, release)
     listed = (run(RPM_QUERY) or "") if manager == "dnf" else ""
-    installed, interrupted = _installed(tree, listed, manager, package_patterns)
-    mirrors = installed_packages.read_apt_mirrors(tree, release) if manager == "apt" else None
     kernel = kernels.read_kernels(tree, run, listed)
     dkms = kernels.read_dkms(tree)
     shown = run(services.SHOW + service_names) if service_names else None
@@ -36,14 +34,6 @@ def read_node_state(tree, run, package_patterns, service_names, paths):
         "driver_owner": driver_owner.read_driver_owner(tree, container),
         "fips": services.is_fips(tree),
         "package_manager": manager,
-        "packages": installed,
-        "leftover_packages": installed_packages.read_dpkg_leftovers(tree, package_patterns) if manager == "apt" else {},
-        "package_manager_interrupted": interrupted,
-        "package_holds": package_hold.read_holds(tree, lambda query: listed if query == RPM_QUERY else None),
-        "package_manager_holder": package_locks.lock_holder(tree),
-        "apt_components": installed_packages.enabled_components(mirrors, release) if mirrors is not None else None,
-        "apt_mirrors": mirrors,
-        "dnf_repositories": repositories.read_dnf_repositories(tree) if manager == "dnf" else None,
         "dkms": dkms,
         "driver": kernels.read_driver(tree, run, kernel, dkms),
         "secure_boot": secure_boot.read_secure_boot(tree, release),
@@ -61,7 +51,24 @@ def read_node_state(tree, run, package_patterns, service_names, paths):
         "reboot_pending": services.read_reboot_pending(tree),
         "reboot_recorded": tree.exists("/var/lib/allreduce/reboot-pending"),
     }
+    state.update(_packages(tree, release, manager, listed, package_patterns))
     return dict(state, **{name + "_recorded": tree.exists("/var/lib/allreduce/%s.json" % name) for name in RECORDS})
+
+
+def _packages(tree, release, manager, listed, patterns):
+    """Return what the package manager has, holds and is given."""
+    installed, interrupted = _installed(tree, listed, manager, patterns)
+    mirrors = installed_packages.read_apt_mirrors(tree, release) if manager == "apt" else None
+    return {
+        "packages": installed,
+        "leftover_packages": installed_packages.read_dpkg_leftovers(tree, patterns) if manager == "apt" else {},
+        "package_manager_interrupted": interrupted,
+        "package_holds": package_hold.read_holds(tree, lambda query: listed if query == RPM_QUERY else None),
+        "package_manager_holder": package_locks.lock_holder(tree),
+        "apt_components": installed_packages.enabled_components(mirrors, release) if mirrors is not None else None,
+        "apt_mirrors": mirrors,
+        "dnf_repositories": repositories.read_dnf_repositories(tree) if manager == "dnf" else None,
+    }
 
 
 def _installed(tree, listed, manager, patterns):
