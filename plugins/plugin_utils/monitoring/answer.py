@@ -37,6 +37,18 @@ def is_recorded(name: str, hostvars: Variables, facts: Mapping[str, Any]) -> boo
     return any(one.get("monitoring_recorded") for one in known)
 
 
+def to_monitor(hostvars: Variables, groups: Groups, state: str) -> list[str]:
+    """Return the hosts of the groups on which role monitoring has anything to do. state: that of the play, where a host has none."""
+    names = dict.fromkeys(name for group in (NODES, CONTROLLERS) for name in groups.get(group, ()))
+    known = {name: hostvars[name] for name in names if name in hostvars}
+
+    def has_work(name: str) -> bool:
+        asked = {state, str(known[name].get("monitoring_state") or state)}
+        return asked != {"absent"} or is_recorded(name, known, known[name].get("ansible_facts") or {})
+
+    return [name for name in known if has_work(name)]
+
+
 def answer(name: str, hostvars: Variables, groups: Groups, facts: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the role does on a host, without secrets; ``problems`` as sentences, and nothing else where there are any."""
     found = list(problems(hostvars[name]))

@@ -1,0 +1,129 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Playbook site on a node that is as planned: how many tasks begin. `make bench` measures the same on hosts."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from collections import Counter
+
+import pytest
+from ansible.release import __version__
+from ansible_collections.allreduce.gpu.plugins.lookup.pynvml import pynvml_file
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.requests import request_digest
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.environments.places import environment_directory
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.planning.decide import decide
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.planning.questions import question_from_facts
+
+from tests.bench.measure import started
+from tests.support.command import CHECKOUT, play, write_inventory
+from tests.unit.plugins.plugin_utils.drift import states
+
+MOST = 76
+REQUEST = {"driver": "535", "driver_source": "distribution", "pytorch": "2.13.0", "pytorch_index": "cpu"}
+BASE = (
+    "build-essential",
+    "ca-certificates",
+    "chrony",
+    "pciutils",
+    "pkg-config",
+    "python3-apt",
+    "python3.11",
+    "python3.11-venv",
+)
+FACTS = {
+    "distribution": "Debian",
+    "distribution_version": "12.11",
+    "os_family": "Debian",
+    "architecture": "x86_64",
+    "nodename": "gpu-1",
+    "default_ipv4": {"address": "10.0.0.1"},
+    "ssh_host_key_ed25519_public": base64.b64encode(b"\0\0\0\x0bssh-ed25519\0\0\0 " + b"h" * 32).decode(),
+}
+# The roles that are off cost one task each, to decide so.
+OFF = (
+    "rdma",
+    "tuning",
+    "pcie",
+    "firewall",
+    "qos",
+    "scratch",
+    "health",
+    "gpu_local_fact",
+    "cuda_repository",
+    "cuda_toolkit",
+    "cudnn",
+    "nccl",
+)
+
+
+def converged():
+    """Return the fact gpu_node_state and the lock's text of a node that is as planned."""
+    question = question_from_facts({"request": REQUEST}, {**FACTS, "gpu_node": {"gpus": []}}, __version__)
+    stack = decide(question)["stack"]
+    state, plan = states.as_planned(stack), states.planned(stack)
+    state["packages"].update(dict.fromkeys(BASE, "1.0-1"))
+    state["nvml_binding"] = hashlib.sha256(pynvml_file().read_bytes()).hexdigest()
+    (environment,) = plan.environments
+    pins = state["environments"][environment.name]["lock"]["packages"]
+    lines = [f"{name}=={version} --hash=sha256:{'0' * 64}" for name, version in pins.items()]
+    lock = "\n".join([f"# request: {request_digest(environment, plan.os)}", *lines]) + "\n"
+    place = environment_directory(stack["environments"][0], stack["os"], lock)
+    state["environments"][environment.name]["target"] = place
+    return state, lock
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """One run of site on it."""
+    place = tmp_path_factory.mktemp("noop")
+    state, lock = converged()
+    write_inventory(
+        place, {"gpu_nodes": {"hosts": {"gpu-1": {}}, "vars": {"gpu_stack_request": REQUEST, "stack_lock": ""}}}
+    )
+    key = base64.b64encode(b"\0\0\0\x0bssh-ed25519\0\0\0 " + b"k" * 32).decode()
+    answers = {
+        "setup": {"ansible_facts": FACTS},
+        "gpu_facts": {"ansible_facts": {"gpu_node": {"gpus": [], "nics": []}}},
+        "node_state": {"ansible_facts": {"gpu_node_state": state}},
+        "config_files": {"changed_paths": []},
+        "ssh_keys": {"public_key": f"ssh-ed25519 {key} trainer", "next_public_key": None, "account": True, "rotated": True, "record": None},
+        "slurp": {"content": base64.b64encode(lock.encode()).decode(), "encoding": "base64"},
+        "command": {"stdout": f"uv {uv_version()} (x)"},
+    }  # fmt: skip
+    (place / "answers.json").write_text(json.dumps(answers), encoding="utf-8")
+    return play(
+        place,
+        "site",
+        ANSIBLE_CALLBACK_PLUGINS=str(CHECKOUT / "tests" / "support" / "callback_plugins"),
+        ANSIBLE_CALLBACKS_ENABLED="answers",
+        ALLREDUCE_ANSWERS=str(place / "answers.json"),
+    )
+
+
+def uv_version():
+    """Return the version of uv that role python_env installs."""
+    text = (CHECKOUT / "roles" / "python_env" / "defaults" / "main.yml").read_text(encoding="utf-8")
+    return re.search(r'^python_env_uv_version: "?([\d.]+)', text, re.M)[1]
+
+
+def test_nothing_changes(run):
+    assert run.status == 0, run.output
+    assert re.search(r"gpu-1 : ok=\d+ changed=0 ", run.words), run.output
+
+
+def test_few_tasks_begin(run):
+    assert started(run.output) <= MOST, Counter(re.findall(r"TASK \[allreduce\.gpu\.(\w+) :", run.output))
+
+
+@pytest.mark.parametrize("role", OFF)
+def test_a_role_that_is_off_begins_one_task(run, role):
+    assert len(re.findall(rf"TASK \[allreduce\.gpu\.{role} :", run.output)) == 1
+
+
+def test_monitoring_that_nobody_asked_for_begins_none(run):
+    assert "allreduce.gpu.monitoring" not in run.output
