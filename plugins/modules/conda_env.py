@@ -12,13 +12,13 @@ module: conda_env
 short_description: Create a conda environment with exactly the packages of an explicit lock
 version_added: 0.1.0
 description:
-  - Makes an environment of conda of the packages that an explicit lock names by address and SHA-256, and makes it anew where it is
-    another one, by name, version, build or SHA-256 of a package, where a file is not as it was installed, and where an
-    installation was interrupted. What was there before comes back where that fails.
+  - >-
+      Creates a conda environment with the packages that an explicit lock names by URL and SHA-256, and recreates it where a package differs by name,
+      version, build or SHA-256, where a file is not as it was installed, and where an installation was interrupted. If that fails, the previous
+      environment is restored.
   - Uses micromamba or mamba 2.1 or newer, or conda 24.9 or newer, which know SHA-256 in locks. It installs none of them.
   - A file is compared with the SHA-256 that its package recorded where it is newer than that record, otherwise by its size.
-  - Packages that are no conda packages, such as those that uv or pip installed there, are neither compared nor kept when the
-    environment is made anew.
+  - Packages that are not conda packages, such as those that uv or pip installed there, are neither compared nor kept when the environment is recreated.
 author: "The allreduce.gpu authors (@allreduce)"
 attributes:
   check_mode:
@@ -36,7 +36,7 @@ options:
     choices: [present, absent, solved]
     default: present
   prefix:
-    description: Absolute path of the environment. A directory that is there must be an environment of conda, or empty.
+    description: Absolute path of the environment. An existing directory must be a conda environment, or empty.
     type: path
     required: true
   lock:
@@ -45,23 +45,23 @@ options:
         --sha256) and C(micromamba env export --explicit) write it. Required with O(state=present).
     type: str
   specs:
-    description: What is asked for, such as C(python=3.12). Required with O(state=solved).
+    description: Requested packages, such as C(python=3.12). Required with O(state=solved).
     type: list
     elements: str
   channels:
-    description: Where packages are looked for with O(state=solved), by name or address, the preferred first.
+    description: Channels to search with O(state=solved), by name or URL, in order of preference.
     type: list
     elements: str
     default: [conda-forge]
   allow_defaults:
     description:
-      - Whether packages may come from Anaconda's own channels (C(defaults), C(anaconda), everything at C(repo.anaconda.com)), whose
+      - Allow packages from Anaconda's own channels (C(defaults), C(anaconda), everything at C(repo.anaconda.com)), whose
         terms of service ask larger organisations for a licence.
     type: bool
     default: false
   program:
     description:
-      - Path of micromamba, mamba or conda. Otherwise it is looked for in C(/opt/allreduce/conda/bin), in C(PATH), and where
+      - Path of micromamba, mamba or conda. By default it is searched for in C(/opt/allreduce/conda/bin), in C(PATH), and where
         Miniforge, Miniconda and Anaconda are usually installed; the first that is new enough is used.
     type: path
 """

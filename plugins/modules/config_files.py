@@ -25,7 +25,7 @@ attributes:
     support: full
 options:
   files:
-    description: The files and directories, taken care of in this order.
+    description: Files and directories, managed in this order.
     type: list
     elements: dict
     required: true
@@ -102,7 +102,7 @@ options:
         elements: str
         default: []
   secrets:
-    description: Words in the files that are hidden in what is shown and logged, such as the password of a proxy.
+    description: Strings in the files to hide in output and logs, such as the password of a proxy.
     type: list
     elements: str
     default: []

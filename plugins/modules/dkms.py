@@ -11,11 +11,13 @@ version_added: 0.1.0
 author:
   - The allreduce.gpu authors (@allreduce)
 description:
-  - The packages of a driver build its module when they are installed. A kernel that came meanwhile, a build that was
-    interrupted, or one that still has an older version is what this module is for.
-  - Which builds lack is decided by comparing the facts C(gpu_stack) and C(gpu_node_state), for the running kernel and
-    the one that the next boot takes. Where none lacks, nothing runs on the node.
-  - A failure is told in one sentence, with the last lines of the compiler's log.
+  - >-
+      The packages of a driver build its module when they are installed. This module is for kernels that were installed later, interrupted builds, and
+      kernels that still have an older version.
+  - >-
+      Missing builds are found by comparing the facts C(gpu_stack) and C(gpu_node_state), for the running kernel and the one that the next boot uses.
+      Where none is missing, nothing runs on the node.
+  - A failure is reported in one sentence, with the last lines of the compiler's log.
 options: {}
 attributes:
   action:

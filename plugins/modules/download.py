@@ -12,9 +12,10 @@ module: download
 short_description: Download a file to the node, through its proxy
 version_added: 0.1.0
 description:
-  - Fetches a file to the node where another one, or none, is there, and verifies it before it is put in its place.
-  - Takes the proxies from the file that role C(base) wrote on the node. M(ansible.builtin.get_url) takes them from its
-    environment only, which stands in the command line of sudo and so in its log, with the password of the proxy.
+  - Downloads a file to the node where it is missing or different, and verifies it before it is moved to its place.
+  - >-
+      Uses the proxies of the file that role C(base) wrote on the node. M(ansible.builtin.get_url) takes them from its environment only, which is part
+      of sudo's command line and so of its log, with the password of the proxy.
 author: "The allreduce.gpu authors (@allreduce)"
 attributes:
   check_mode:
@@ -25,22 +26,21 @@ attributes:
     support: none
 options:
   url:
-    description: Address of the file, V(file:///…) for one on the node; with O(pages), its name.
+    description: URL of the file, such as V(file:///…) for one on the node; with O(pages), its name.
     type: str
     required: true
   pages:
     description:
-      - Where the file is looked for by its name, in this order. Directories on the node, and addresses of pages that link to it, such as
-        those of a package index.
+      - Places to search for the file by its name, in this order. Directories on the node, and URLs of pages that link to it, such as those of a package index.
     type: list
     elements: str
   path:
-    description: Where it is put. The directory must exist.
+    description: Path of the file on the node. The directory must exist.
     type: path
     required: true
   checksum:
     description:
-      - V(sha256:) and the 64 digits of the file. A file that has them is not fetched again.
+      - Checksum of the file, V(sha256:) and 64 hexadecimal digits. A file that has it is not downloaded again.
       - Leave it out only where something else verifies the file, such as the signature of a package.
     type: str
   mode:

@@ -14,8 +14,9 @@ version_added: 0.1.0
 description:
   - Packs an environment below C(/opt/allreduce/envs) on a node that has it, and unpacks it on others in the place of theirs, which
     have to be of the same interpreter at the same place.
-  - The archive is fetched over SSH as O(user), where an interrupted run stopped, and is used only if it is the one that was packed,
-    by its SHA-256. What is unpacked takes the place of the environment at once, when all of it is there.
+  - >-
+      The archive is copied over SSH as O(user), continuing where an interrupted run stopped, and is used only if it has the SHA-256 of the one that
+      was packed. The unpacked environment replaces the old one atomically.
 author: "The allreduce.gpu authors (@allreduce)"
 attributes:
   check_mode:
@@ -31,7 +32,7 @@ options:
     required: true
   state:
     description:
-      - V(packed) writes the archive, V(unpacked) fetches and unpacks it, V(absent) removes it.
+      - V(packed) writes the archive, V(unpacked) copies and unpacks it, V(absent) removes it.
     type: str
     choices: [packed, unpacked, absent]
     required: true
@@ -43,24 +44,24 @@ options:
     type: str
     default: trainer
   sha256:
-    description: What RV(sha256) was where it was packed. Required with O(state=unpacked).
+    description: RV(sha256) of the task that packed it. Required with O(state=unpacked).
     type: str
   bytes:
-    description: What RV(bytes) was where it was packed. Required with O(state=unpacked).
+    description: RV(bytes) of the task that packed it. Required with O(state=unpacked).
     type: int
   keep:
     description: With O(state=unpacked), keep the archive, for other nodes to fetch it from this one.
     type: bool
     default: false
   directory:
-    description: The directory of the environment, if it is not called like it.
+    description: Name of the environment's directory, if it differs from O(name).
     type: str
   environments:
     description: Directory of the environments.
     type: path
     default: /opt/allreduce/envs
   archives:
-    description: Directory of the archives; it is made where it is missing.
+    description: Directory of the archives. It is created where it is missing.
     type: path
     default: /opt/allreduce/cache/environments
 """

@@ -12,9 +12,10 @@ module: environment_switch
 short_description: Activate a Python environment after testing it
 version_added: 0.1.0
 description:
-  - Compares an environment below C(/opt/allreduce/envs), a directory C(.NAME-DIGEST), with its lock, imports modules in it, and then lets
-    the link O(name) lead to it, at once. Where it does not work, the one in use stays in use.
-  - Older environments of that name are removed then, but for O(keep) of them and for those that processes use.
+  - >-
+      Compares an environment below C(/opt/allreduce/envs), a directory C(.NAME-DIGEST), with its lock, imports modules in it, and then makes the link
+      O(name) point to it, atomically. If a test fails, the active environment stays active.
+  - Older environments of that name are then removed, except O(keep) of them and those that processes use.
   - A directory C(NAME), as there was before there were links, becomes the directory O(directory) where that is not there, and is
     kept as C(.NAME-former) otherwise.
 author: "The allreduce.gpu authors (@allreduce)"
@@ -32,7 +33,7 @@ options:
     required: true
   directory:
     description:
-      - The directory that is to be in use, C(.NAME-) and twelve hexadecimal digits. In check mode it may be empty, where it is not known.
+      - Directory to activate, C(.NAME-) and twelve hexadecimal digits. It may be empty in check mode, where it is not known yet.
     type: str
     required: true
   lock:
@@ -46,7 +47,7 @@ options:
     type: str
     default: ""
   compiled:
-    description: Packages beside those of O(lock), with their versions.
+    description: Packages in addition to those of O(lock), with their versions.
     type: dict
     default: {}
   modules:
@@ -59,7 +60,7 @@ options:
     type: str
     default: trainer
   keep:
-    description: How many older environments are kept, those that were in use last.
+    description: Number of older environments to keep, the most recently used ones.
     type: int
     default: 1
   environments:
@@ -67,7 +68,7 @@ options:
     type: path
     default: /opt/allreduce/envs
   locks:
-    description: Directory of the locks; it is made where it is missing.
+    description: Directory of the locks. It is created where it is missing.
     type: path
     default: /etc/allreduce/locks
 """

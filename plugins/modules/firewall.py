@@ -12,10 +12,12 @@ module: firewall
 short_description: Reconcile a node's firewall with its rules, and restore the previous state
 version_added: 0.1.0
 description:
-  - Writes the files of the rules, brings them into use, and records in C(/var/lib/allreduce/firewall.json) what was there
-    before the first change. What is declared no more, or all of it with O(state=absent), is put back byte for byte.
-  - With O(rollback_seconds), a timer on the node puts back what was there before this run unless O(state=confirmed) comes in
-    time. Whoever lost the way to the node gets it back.
+  - >-
+      Writes the files of the rules, loads them, and records in C(/var/lib/allreduce/firewall.json) the state before the first change. What is no
+      longer declared, or everything with O(state=absent), is restored byte for byte.
+  - >-
+      With O(rollback_seconds), a timer on the node rolls this run back unless O(state=confirmed) comes in time, so that a lost connection to the node
+      is restored.
   - What belongs on which node is decided by role P(allreduce.gpu.firewall#role); this module carries it out.
 author: "The allreduce.gpu authors (@allreduce)"
 attributes:
@@ -28,13 +30,14 @@ attributes:
 options:
   state:
     description:
-      - V(absent) puts back everything that was recorded. V(confirmed) keeps what the run before has changed, and does nothing
-        else. V(disabled) puts back all rules of ours, and stops the firewall's service and SELinux's enforcement.
+      - >-
+          V(absent) restores everything that was recorded. V(confirmed) keeps what the previous run changed, and does nothing else. V(disabled)
+          removes the rules of this module, and stops the firewall's service and SELinux's enforcement.
     type: str
     choices: [present, absent, confirmed, disabled]
     default: present
   owner:
-    description: Whose the node's rules are, with O(state=present).
+    description: Tool that manages the node's rules, with O(state=present).
     type: str
     choices: [nftables, firewalld, ufw]
   files:
@@ -72,11 +75,11 @@ options:
         type: str
         required: true
   rollback_seconds:
-    description: Time in which a change has to be confirmed; V(0) keeps it without a word.
+    description: Seconds within which a change has to be confirmed. V(0) needs no confirmation.
     type: int
     default: 0
   rollback_program:
-    description: Files of the program that goes back, with C(path) and C(content).
+    description: Files of the program that rolls back, with C(path) and C(content).
     type: list
     elements: dict
     default: []

@@ -12,7 +12,7 @@ module: firewall_facts
 short_description: Measure which connections a node's firewall accepts
 version_added: 0.1.0
 description:
-  - Returns whose the node's rules are, what of ours is loaded, chains of others that refuse by default, interfaces with their
+  - Returns the tool that manages the node's rules, which rules of this collection are loaded, other chains that reject by default, interfaces with their
     addresses, and the ports that SSH is served on. Never changes the node.
 author: "The allreduce.gpu authors (@allreduce)"
 attributes:

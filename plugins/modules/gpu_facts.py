@@ -14,7 +14,7 @@ version_added: 0.1.0
 description:
   - Reads PCI devices from sysfs and the driver's state from procfs first, and NVML second, and reports where they differ.
   - Works without a driver, in containers, where a device cgroup hides GPUs, and on hosts without any GPU.
-  - Starts no program. Absent knowledge is null, never a guess.
+  - Starts no program. Unknown values are null, never a guess.
   - Can be used in C(facts_modules).
 author: "The allreduce.gpu authors (@allreduce)"
 extends_documentation_fragment: [allreduce.gpu.measured_machine]
@@ -28,7 +28,7 @@ attributes:
 options:
   pci_databases:
     description:
-      - Copies of the public PCI ID database on the node. The first that is there says what the GPUs are called
+      - Copies of the public PCI ID database on the node. The first that exists gives the names of GPUs
         (C(pci_name)) before any driver does.
     type: list
     elements: path
@@ -41,7 +41,7 @@ options:
     type: path
   seconds:
     description:
-      - After how many seconds a driver that has not answered is one that does not. The machine is then measured without NVML, which
+      - Seconds after which a driver that has not answered counts as hanging. The machine is then measured without NVML, which
         C(driver.nvml_state) and C(problems) say, and a process that hangs in the kernel stays behind on the node. Not while recording.
     type: int
     default: 60

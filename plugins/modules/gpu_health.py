@@ -26,8 +26,7 @@ attributes:
 options:
   skip_checks:
     description:
-      - Checks that are not judged, by their codes. They are named in RV(skipped_checks), so that a skipped check is never taken for one
-        that passed.
+      - Codes of checks to skip. RV(skipped_checks) lists them, so that a skipped check is never taken for one that passed.
     type: list
     elements: str
     default: []
@@ -83,108 +82,107 @@ options:
       - nic_firmware
       - other_problems
   gpu_count:
-    description: How many GPUs the node must have. Not set, their number is not judged.
+    description: Number of GPUs that the node must have. By default it is not checked.
     type: int
   max_uncorrected_errors:
-    description: How many uncorrected memory errors since the driver was loaded are tolerable.
+    description: Maximum number of uncorrected memory errors of a GPU since the driver was loaded.
     type: int
     default: 0
   max_remapped_rows:
     description:
-      - How many memory rows may have been remapped for uncorrectable errors. Not set, their number is not judged.
+      - Maximum number of memory rows remapped for uncorrectable errors. By default it is not checked.
       - Remapping that failed or waits for a reset is always a finding.
     type: int
   max_aggregate_errors:
-    description: How many uncorrected memory errors a GPU may have had in its life. Not set, their number is not judged.
+    description: Maximum number of uncorrected memory errors in the lifetime of a GPU. By default it is not checked.
     type: int
   max_exhausted_banks:
-    description: How many banks of a GPU's memory may be without a spare row.
+    description: Maximum number of memory banks of a GPU without a spare row.
     type: int
     default: 0
   max_nvlink_replays:
-    description: How many replays the NVLinks of a GPU may have counted since they started.
+    description: Maximum number of replays that the NVLinks of a GPU have counted since they started.
     type: int
     default: 0
   max_nvlink_recoveries:
-    description: How many recoveries the NVLinks of a GPU may have counted since they started.
+    description: Maximum number of recoveries that the NVLinks of a GPU have counted since they started.
     type: int
     default: 0
   max_nvlink_crc_errors:
     description:
-      - How many CRC errors the NVLinks of a GPU may have counted since they started. Not set, their number is not judged,
-        since links correct them, and what a healthy one has is not known.
+      - >-
+          Maximum number of CRC errors that the NVLinks of a GPU have counted since they started. By default it is not checked, since links correct
+          them, and the rate of a healthy link is not known.
     type: int
   max_pcie_replays:
     description:
-      - How many replays a GPU's PCIe link may have counted. Not set, as many as a bit error rate of 10^-12 allows for the
-        link at its best in the time since boot.
+      - >-
+          Maximum number of replays that a GPU's PCIe link has counted. By default, the number that a bit error rate of 10^-12 allows for the link at
+          full speed in the time since boot.
     type: int
   temperature_margin:
     description:
-      - At how many degrees Celsius below the GPU's own limit it counts as too hot. The limit is that at which its hardware
-        slows down.
+      - Degrees Celsius below its limit from which a GPU counts as too hot. The limit is the temperature at which its hardware slows down.
     type: int
     default: 2
   memory_mib:
     description:
-      - How many MiB of memory the node must have, as C(MemTotal) of C(/proc/meminfo) counts them. Not set, they are not
-        judged.
+      - Memory in MiB that the node must have, as C(MemTotal) of C(/proc/meminfo) counts it. By default it is not checked.
     type: int
   cpu_count:
-    description: How many logical processors of the node must be online. Not set, their number is not judged.
+    description: Number of logical processors that must be online. By default it is not checked.
     type: int
   max_corrected_memory_errors:
     description:
-      - How many corrected errors the node's memory may have counted since the driver of its controller was loaded. Not set,
-        their number is not judged.
+      - Maximum number of corrected errors of the node's memory since the driver of its controller was loaded. By default it is not checked.
     type: int
   oom_minutes:
-    description: For how many minutes the end of a process for lack of the node's memory is a finding. V(0) leaves it out.
+    description: Minutes for which a process killed for lack of memory is a finding. V(0) disables the check.
     type: int
     default: 60
   max_aer_fatal:
-    description: How many fatal errors the two ends of a GPU's PCIe link may have reported to the kernel since boot.
+    description: Maximum number of fatal errors that the two ends of a GPU's PCIe link have reported to the kernel since boot.
     type: int
     default: 0
   max_aer_nonfatal:
-    description: How many uncorrectable errors that are not fatal they may have reported. Not set, their number is not judged.
+    description: Maximum number of uncorrectable errors that are not fatal, likewise. By default it is not checked.
     type: int
   max_clock_offset_ms:
     description:
-      - By how many milliseconds the kernel may still have to correct the clock. Where nothing keeps it in time, that is not known.
+      - Maximum offset in milliseconds that the kernel still has to correct in the clock. It is unknown where nothing synchronises the clock.
     type: int
     default: 50
   nvme_used_percent:
     description:
-      - At which part of the writes that it is made for an NVMe drive counts as worn, in per cent as the drive itself tells.
+      - Percentage of its rated endurance from which an NVMe drive counts as worn, as the drive itself reports.
     type: int
     default: 100
   max_nvme_media_errors:
-    description: How often an NVMe drive may have failed, in its life, to read what was written to it.
+    description: Maximum number of media errors in the lifetime of an NVMe drive.
     type: int
     default: 0
   nic_ports:
-    description: How many ports of adapters must be up, with at least O(nic_rate_gbps) where that is set. Not set, they are not counted.
+    description: Number of adapter ports that must be up, with at least O(nic_rate_gbps) where that is set. By default it is not checked.
     type: int
   nic_rate_gbps:
     description:
-      - The rate in Gbit/s that these ports must have or, without O(nic_ports), every port of the training network. Not set, rates are
-        only compared with each other.
+      - >-
+          Rate in Gbit/s that these ports must have or, without O(nic_ports), every port of the training network. By default, rates are only compared
+          with each other.
     type: int
   ignored_xids:
     description:
-      - Xid events in the kernel log that are no finding. Not set, those of class V(application), which restarting the application
-        cures.
-      - Only events count that came after the driver's last load, and after it took its last demand for a recovery of the GPU back.
+      - Xid events in the kernel log to ignore. By default, those of class V(application), which restarting the application resolves.
+      - Only events after the last load of the driver count, and only those after it last withdrew its demand for a recovery of the GPU.
     type: list
     elements: int
   persistence:
-    description: Whether persistence mode that is off is a finding.
+    description: Report disabled persistence mode as a finding.
     type: bool
     default: true
   kernel_log:
     description:
-      - Where the kernel log is. Where the default has lost its beginning, the messages of this boot are taken from the journal.
+      - Path of the kernel log. Where the default no longer has its beginning, the messages of this boot are taken from the journal.
     type: path
     default: /dev/kmsg
   root:
@@ -193,7 +191,7 @@ options:
     default: /
   seconds:
     description:
-      - After how many seconds a driver that has not answered is one that does not. RV(verdict) is then V(unknown) by check C(nvml),
+      - Seconds after which a driver that has not answered counts as hanging. RV(verdict) is then V(unknown) by check C(nvml),
         whatever O(skip_checks) says, and a process that hangs in the kernel stays behind on the node.
     type: int
     default: 60

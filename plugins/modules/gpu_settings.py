@@ -29,25 +29,25 @@ attributes:
 options:
   gpus: &gpus
     description:
-      - GPUs that are meant, by NVML's index, UUID, PCI address, or words of the model's name (V(A100), V(RTX 3090)).
-      - All GPUs of the node when not given. Models that the node does not have are only warned about.
+      - GPUs to which the settings apply, by NVML's index, UUID, PCI address, or words of the model's name (V(A100), V(RTX 3090)).
+      - Defaults to all GPUs of the node. For models that the node does not have, there is a warning only.
     type: list
     elements: str
   persistence_mode: &persistence_mode
-    description: Whether the driver keeps the GPU initialised while nothing uses it.
+    description: Keep the GPU initialised while nothing uses it.
     type: bool
   power_limit_watts: &power_limit_watts
     description: Power limit in watts, or V(default) for the GPU's own.
     type: raw
   compute_mode: &compute_mode
-    description: Which programs may use the GPU at the same time.
+    description: Processes that may use the GPU at the same time, any number, one, or none.
     type: str
     choices: [default, exclusive_process, prohibited]
   ecc: &ecc
-    description: Whether memory errors are corrected. Takes effect with a reset of the GPU or a reboot.
+    description: Enable correction of memory errors. Takes effect with a reset of the GPU or a reboot.
     type: bool
   mig_mode: &mig_mode
-    description: Whether the GPU can be partitioned. Takes effect at once only where nothing uses the GPU.
+    description: Enable partitioning of the GPU. Takes effect at once only where nothing uses the GPU.
     type: bool
   application_clocks: &application_clocks
     description: Clocks in MHz that programs run at, C({memory, graphics}), or V(default) for the GPU's own.
@@ -56,12 +56,13 @@ options:
     description:
       - Clocks in MHz that the GPU is held at, C(graphics) and C(memory), one or both, each a number or C({min, max});
         or V(default) to release them.
-      - NVML does not tell what clocks are locked to, so the module remembers what it set until the driver is loaded anew,
-        and does not see what other programs lock.
+      - >-
+          NVML does not report to what clocks are locked, so the module records what it set until the driver is reloaded, and does not see what other
+          programs lock.
     type: raw
   declaration:
     description:
-      - Several declarations in one step, instead of the options above. One has precedence over those before it.
+      - Several declarations in one step, instead of the options above. Later ones take precedence.
     type: list
     elements: dict
     suboptions:
@@ -78,7 +79,7 @@ options:
     type: str
     default: libnvidia-ml.so.1
   locked_clocks_path:
-    description: Where to remember locked clocks; a place that is empty after a boot.
+    description: File that records locked clocks. It must be on a file system that is empty after a boot.
     type: path
     default: /run/allreduce/locked_clocks.json
 """

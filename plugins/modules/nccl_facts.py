@@ -15,7 +15,7 @@ description:
   - Reads C(/etc/nccl.conf) and finds what else sets NCCL's variables for all users, for services or for one user.
   - Looks into C(/etc/environment), C(/etc/environment.d), C(/etc/profile), C(/etc/profile.d), C(/etc/security), C(/etc/default),
     C(/etc/sysconfig), configuration, services and drop-ins of systemd below C(/etc/systemd), and C(~/.nccl.conf).
-  - Tells the file, the line and the variable; never what else is in the file. Never changes the node.
+  - Returns the file, the line and the variable, and nothing else of the file. Never changes the node.
 author: "The allreduce.gpu authors (@allreduce)"
 attributes:
   check_mode:
@@ -26,7 +26,7 @@ attributes:
     support: full
 options:
   user:
-    description: Whose C(~/.nccl.conf) counts. Nobody's where the node does not have the user.
+    description: User whose C(~/.nccl.conf) is read. None is read where the node does not have the user.
     type: str
     default: ''
   root:

@@ -42,11 +42,11 @@ options:
     type: int
     default: 5201
   seconds:
-    description: How long each direction is measured.
+    description: Seconds for which each direction is measured.
     type: int
     default: 3
   linger:
-    description: Seconds after which a server that nobody has used ends.
+    description: Seconds after which an unused server ends.
     type: int
     default: 60
   rails:

@@ -22,11 +22,11 @@ attributes:
     support: full
 options:
   nvidia_smi:
-    description: Whether to run C(nvidia-smi).
+    description: Run C(nvidia-smi).
     type: bool
     default: true
   environments:
-    description: For each environment below C(/opt/allreduce/envs) the modules to import.
+    description: Modules to import, by environment below C(/opt/allreduce/envs).
     type: dict
     default: {}
   user:
@@ -34,11 +34,11 @@ options:
     type: str
     default: trainer
   peers:
-    description: The other nodes, name to cluster address. All are tried at the same time.
+    description: Cluster addresses of the other nodes, by name. All are tested at the same time.
     type: dict
     default: {}
   network:
-    description: How to examine the network; nothing of it is where this is not set.
+    description: Parameters of the network tests. By default the network is not tested.
     type: dict
     suboptions:
       name:

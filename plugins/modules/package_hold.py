@@ -15,8 +15,8 @@ description:
   - One declaration for what otherwise is dpkg's selections (C(apt-mark hold)), apt preferences, the blacklist of
     unattended-upgrades, needrestart, dnf's plugin versionlock and the enabled stream of a dnf module.
   - The state is read from files; on RPM systems C(rpm) is asked once. Nothing else runs unless something changes.
-  - What is held are the versions installed now. A package that is not installed is not held.
-  - The declaration is recorded below C(/var/lib/allreduce/holds), so that M(allreduce.gpu.node_state) tells whether it is kept.
+  - Packages are held at the versions installed now. A package that is not installed is not held.
+  - The declaration is recorded below C(/var/lib/allreduce/holds), so that M(allreduce.gpu.node_state) can report whether it is in effect.
 author: "The allreduce.gpu authors (@allreduce)"
 attributes:
   check_mode:
@@ -53,13 +53,13 @@ options:
         until somebody changes it. Ignored where apt is in use.
     type: str
   kernel:
-    description: Hold the kernel, its headers and what brings new ones too.
+    description: Hold the kernel, its headers and the metapackages that bring new ones, too.
     type: bool
     default: false
   state:
     description:
       - V(held) keeps the packages where they are.
-      - V(released) lets go of everything that O(packages) names, also where somebody else held it, so that it can be upgraded.
+      - V(released) releases everything that O(packages) names, also where somebody else held it, so that it can be upgraded.
     type: str
     choices: [held, released]
     default: held

@@ -15,9 +15,10 @@ description:
     result with M(allreduce.gpu.package_hold), and measures the node again with M(allreduce.gpu.node_state).
   - The hold is set also after a failure, so that what is installed stays together. Unwanted packages go after the
     installation, so that one that fails leaves the node as it was.
-  - What has to be done is decided by comparing the plan with the fact C(gpu_node_state). Where nothing has to be done,
-    the only thing that runs on the node is the module that keeps the hold; without a hold, nothing does.
-  - A failure is told in one sentence that says what to change.
+  - >-
+      Changes are found by comparing the plan with the fact C(gpu_node_state). Where there are none, only the module that keeps the hold runs on the
+      node; without a hold, nothing does.
+  - A failure is reported in one sentence that says what to change.
 options:
   name:
     description:
@@ -87,7 +88,7 @@ options:
   state:
     description:
       - V(absent) removes the packages, and everything that their hold names.
-      - V(repaired) finishes what the package manager was interrupted in, and does nothing else.
+      - V(repaired) completes an interrupted transaction of the package manager, and does nothing else.
     type: str
     choices: [present, absent, repaired]
     default: present

@@ -13,9 +13,9 @@ short_description: Shape the traffic of a node's interfaces, and restore the pre
 version_added: 0.1.0
 description:
   - Loads a table of nftables that chooses the class of a packet, gives interfaces their HTB classes, and writes what does so
-    again at boot. The queueing discipline that was there before the first change is recorded in C(/var/lib/allreduce/qos.json).
-    What is declared no more, or all of it with O(state=absent), is put back.
-  - A program that fails leaves the node as it was before.
+    again at boot. The queueing discipline before the first change is recorded in C(/var/lib/allreduce/qos.json). What is no longer declared, or
+    everything with O(state=absent), is restored.
+  - If a program fails, the node is restored to its previous state.
   - Which classes a node gets is decided by role P(allreduce.gpu.qos#role); this module carries it out.
 author: "The allreduce.gpu authors (@allreduce)"
 attributes:
@@ -27,7 +27,7 @@ attributes:
     support: full
 options:
   state:
-    description: V(absent) puts back everything that was recorded.
+    description: V(absent) restores everything that was recorded.
     type: str
     choices: [present, absent]
     default: present
@@ -85,11 +85,11 @@ options:
     type: str
     default: ''
   digest:
-    description: What tells O(table) from others; it has it as a comment.
+    description: Digest of O(table), which has it as a comment.
     type: str
     default: ''
   files:
-    description: Files and links that do the same at boot.
+    description: Files and links that load the same at boot.
     type: list
     elements: dict
     default: []

@@ -12,7 +12,7 @@ module: qos_facts
 short_description: Measure how a node's traffic is shaped
 version_added: 0.1.0
 description:
-  - Returns interfaces with their addresses, speeds, queueing disciplines and HTB classes, and which table of ours is loaded.
+  - Returns interfaces with their addresses, speeds, queueing disciplines and HTB classes, and which table of this collection is loaded.
     Never changes the node.
 author: "The allreduce.gpu authors (@allreduce)"
 attributes:
@@ -30,8 +30,7 @@ options:
     default: []
   probe:
     description:
-      - Whether to try what the kernel can do, in a network namespace that ends with the attempt. The kernel loads its modules for
-        that.
+      - Test the kernel's features in a temporary network namespace. The kernel loads the modules that this needs.
     type: bool
     default: false
 """

@@ -13,8 +13,9 @@ short_description: Configure the ports of RDMA adapters, and restore the previou
 version_added: 0.1.0
 description:
   - Brings files, kernel modules, values below C(/sys) and data centre bridging of ports to what is declared, in one step.
-  - What was there before the first change is recorded in C(/var/lib/allreduce/rdma.json). What is declared no more, or all
-    of it with O(state=absent), is put back.
+  - >-
+      The state before the first change is recorded in C(/var/lib/allreduce/rdma.json). What is no longer declared, or everything with
+      O(state=absent), is restored.
   - What belongs on which node is decided by role P(allreduce.gpu.rdma#role); this module carries it out.
 author: "The allreduce.gpu authors (@allreduce)"
 attributes:
@@ -26,7 +27,7 @@ attributes:
     support: full
 options:
   state:
-    description: V(absent) puts back everything that was recorded, whatever else is given.
+    description: V(absent) restores everything that was recorded, whatever the other options are.
     type: str
     choices: [present, absent]
     default: present
@@ -51,7 +52,7 @@ options:
         description: What a link points to, in place of a file.
         type: str
   values:
-    description: Values of files below C(/sys). Those that the node does not have are left out.
+    description: Values of files below C(/sys). Those that the node does not have are ignored.
     type: list
     elements: dict
     default: []

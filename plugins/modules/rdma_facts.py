@@ -13,7 +13,7 @@ short_description: Measure RDMA adapters and whether they can reach GPU memory
 version_added: 0.1.0
 description:
   - Reads host channel adapters, IP over InfiniBand and data centre bridging of a node, and what GPUDirect RDMA depends on.
-  - Never changes the node. What is not there is null or left out, never a guess.
+  - Never changes the node. Unknown values are null or omitted, never a guess.
 author: "The allreduce.gpu authors (@allreduce)"
 attributes:
   check_mode:
@@ -25,8 +25,8 @@ attributes:
 options:
   probe:
     description:
-      - Whether to ask libibverbs of each adapter and libcuda of each GPU if they share memory through DMA buffers.
-      - Each library is asked in a process of its own that has 20 seconds; one that crashes or hangs is part of the answer.
+      - Test with libibverbs for each adapter, and with libcuda for each GPU, whether they share memory through DMA buffers.
+      - Each library is called in a process of its own with a limit of 20 seconds. A crash or a timeout is returned as a result.
     type: bool
     default: false
   root:

@@ -10,7 +10,7 @@ short_description: Write the acceptance report of a GPU cluster
 version_added: 0.1.0
 author: The allreduce.gpu authors (@allreduce)
 description:
-  - Reads what verification and training left in a directory on the controller and writes three files beside it.
+  - Reads what verification and training left in a directory on the controller and writes three files next to it.
   - "C(report.html): one page that needs no other file, no script and no network. It shows what each node is, what was
     planned and what is installed, a picture of its GPUs, switches, adapters and their links with the health of each
     GPU, every check with what was expected and measured, and training throughput over cluster sizes."

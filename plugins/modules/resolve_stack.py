@@ -35,7 +35,7 @@ options:
   gpu_models:
     description:
       - Model for each PCI device id that the tables do not know, or that they take for another GPU, such as
-        C(2909) and C(B200). It goes before the tables for GPUs that were measured.
+        C(2909) and C(B200). It takes precedence over the tables for GPUs that were measured.
     type: dict
     default: {}
   take_charge:
@@ -56,7 +56,7 @@ options:
     type: str
   profile:
     description:
-      - Name of a request that comes with the collection, such as V(pytorch-stable); O(request) is laid over it.
+      - Name of a request that comes with the collection, such as V(pytorch-stable); O(request) overrides it.
       - C(data/stack/profiles.yml) lists them.
     type: str
   request:
@@ -81,8 +81,7 @@ options:
     choices: [one, split]
   packages:
     description:
-      - Requirements of packages that every environment gets beside the frameworks, such as V(catboost) or V(mpi4py>=4.1). The resolver
-        does not look at them.
+      - Requirements of packages that every environment gets in addition to the frameworks, such as V(catboost) or V(mpi4py>=4.1). The resolver ignores them.
     type: list
     elements: str
     default: []
@@ -97,7 +96,7 @@ options:
     elements: str
   nvswitches:
     description:
-      - How many NVSwitches the host has on PCI; more than none makes the fabric manager part of the stack.
+      - Number of NVSwitches on the PCI bus of the host. With any, the fabric manager is part of the stack.
       - Defaults to C(ansible_facts.gpu_node.nvswitches), else full boards of GPUs that have them are taken to have them.
         NVSwitches of NVLink 5 are not on PCI, so there the GPUs alone decide.
     type: int
@@ -114,7 +113,7 @@ options:
         choose, and a host it does not fit is refused with what changed.
     type: path
   renew:
-    description: Whether to ignore the lock and resolve anew.
+    description: Ignore the lock and resolve again.
     type: bool
     default: false
   index:
@@ -142,7 +141,7 @@ options:
     choices: [driver, horovod, tensorflow, pytorch, vllm, lightning, deepspeed, triton, flash_attn, transformer_engine, cupy, jax, python, cuda, cudnn, nccl]
     # components: end
   publish:
-    description: Whether to set the fact C(ansible_facts.gpu_stack).
+    description: Set the fact C(ansible_facts.gpu_stack).
     type: bool
     default: false
 """

@@ -12,11 +12,11 @@ module: scratch
 short_description: Create a cache for training data on blank disks, or remove it
 version_added: 0.1.0
 description:
-  - Takes whole blank disks, makes an XFS of one or of a RAID0 of several, and mounts it by UUID.
-  - A disk with a partition, a signature, a holder, a mount or anything else on it is never taken, and nothing of it is wiped;
-    what was seen on each disk is told.
-  - What was made is recorded in C(/var/lib/allreduce/scratch.json) before it is made. It is made again on other disks only when
-    they are as many, of the same sizes and models, and all blank, as after a cloud has stopped and started an instance.
+  - Creates an XFS file system on one whole blank disk, or on a RAID0 of several, and mounts it by UUID.
+  - A disk with a partition, a signature, a holder, a mount or anything else on it is never used or wiped. What was found on each disk is reported.
+  - >-
+      What is created is first recorded in C(/var/lib/allreduce/scratch.json). It is recreated on other disks only when they are as many, of the same
+      sizes and models, and all blank, as after a cloud has stopped and started an instance.
 author: "The allreduce.gpu authors (@allreduce)"
 attributes:
   check_mode:
@@ -28,22 +28,23 @@ attributes:
 options:
   state:
     description:
-      - V(absent) unmounts the scratch, refused while it is in use, stops its array and takes its lines out of the node's files.
-        The data stays on the disks, and V(present) brings it back.
+      - >-
+          V(absent) unmounts the file system, which is refused while it is in use, stops its array and removes its lines from the node's files. The
+          data stays on the disks, and V(present) mounts it again.
     type: str
     choices: [present, absent]
     default: present
   disks:
-    description: Paths of whole disks, all of which have to be blank. None takes every blank local NVMe disk.
+    description: Paths of whole disks, all of them blank. An empty list selects every blank local NVMe disk.
     type: list
     elements: str
     default: []
   count:
-    description: How many disks it has to be. V(0) takes any number, and leaves a node without one alone.
+    description: Required number of disks. V(0) accepts any number, and skips a node without a blank disk.
     type: int
     default: 0
   minimum_gb:
-    description: Size in GB (1000³ bytes) that the disks must have together.
+    description: Required total size of the disks in GB (1000³ bytes).
     type: int
     default: 0
   name:
@@ -51,32 +52,32 @@ options:
     type: str
     default: scratch
   mount_point:
-    description: Absolute path.
+    description: Absolute path of the mount point.
     type: str
     default: /scratch
   options:
-    description: Options of the mount. V(nofail) is always one of them.
+    description: Mount options. V(nofail) is always added.
     type: list
     elements: str
     default: [noatime, nofail]
   chunk_kib:
-    description: Chunk of the array in KiB.
+    description: Chunk size of the array in KiB.
     type: int
     default: 512
   owner:
-    description: User that the file system belongs to.
+    description: User who owns the top directory of the file system.
     type: str
     default: root
   group:
-    description: Its group. Empty takes the user's.
+    description: Group of the top directory. Empty selects that of the user.
     type: str
     default: ''
   mode:
-    description: Permissions of its top directory as four octal digits in quotes.
+    description: Permissions of the top directory, four octal digits in quotes.
     type: str
     default: '0755'
   trim:
-    description: Enable C(fstrim.timer), which tells the disks every week what is free.
+    description: Enable C(fstrim.timer), which discards unused blocks every week.
     type: bool
     default: true
   destroy_data:

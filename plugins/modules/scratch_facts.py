@@ -12,7 +12,7 @@ module: scratch_facts
 short_description: Measure disks and the cache for training data on them
 version_added: 0.1.0
 description:
-  - Tells of every whole disk what was seen on it that speaks against taking it, and of the scratch what there is.
+  - Returns, for every whole disk, what was found on it that rules out using it, and the state of the scratch file system.
   - Never changes the node.
 author: "The allreduce.gpu authors (@allreduce)"
 attributes:

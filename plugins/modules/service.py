@@ -13,7 +13,7 @@ author:
 description:
   - Runs M(ansible.builtin.systemd_service) where the fact C(gpu_node_state) shows another state, and measures the node
     again. Where the state is as wanted, nothing runs on the node.
-  - A service that shall run is restarted where its unit has changed since systemd read it.
+  - A service that is to run is restarted where its unit has changed since systemd read it.
   - A service that is not there counts as disabled and stopped, so check mode works before its package is installed.
 options:
   name:
@@ -21,15 +21,15 @@ options:
     type: str
     required: true
   enabled:
-    description: Whether it starts at boot. Without it, that stays as it is.
+    description: Start the service at boot. By default this is not changed.
     type: bool
   state:
-    description: Whether it runs. Without it, that stays as it is.
+    description: State of the service. By default it is not changed.
     type: str
     choices: [started, stopped]
   daemon_reload:
     description:
-      - Have systemd read its units again before, also where the state is as wanted, and restart a service that shall run.
+      - Reload systemd's units first, also where the state is as wanted, and restart a service that is to run.
       - Set it where a task has changed the unit after the node was measured.
     type: bool
     default: false

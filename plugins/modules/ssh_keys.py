@@ -12,7 +12,7 @@ module: ssh_keys
 short_description: Manage a user's SSH key pair, and rotate it
 version_added: 0.1.0
 description:
-  - Makes the key pair of a user where there is none, and on request a next pair that takes the place of the first.
+  - Creates the key pair of a user where there is none, and on request a next pair that replaces the first.
   - Works with the rights of that user alone, so that links of theirs lead to nothing they could not reach themselves. A
     private key is neither returned nor read, but by C(ssh-keygen) after an interruption.
 author: "The allreduce.gpu authors (@allreduce)"
@@ -30,7 +30,7 @@ options:
     type: path
     required: true
   kind:
-    description: Kind of the keys.
+    description: Type of the keys.
     type: str
     choices: [ed25519, ecdsa, rsa]
     default: ed25519
@@ -45,7 +45,7 @@ options:
   state:
     description:
       - V(present) keeps the pair that is there.
-      - V(next) makes, beside a pair that is not of O(rotation), the one that is to replace it.
+      - V(next) creates the pair that is to replace one that is not of O(rotation).
       - V(rotated) replaces the pair with that next one.
       - V(absent) removes the pairs that have O(comment), of every kind and rotation.
     type: str
@@ -53,8 +53,9 @@ options:
     default: present
   account:
     description:
-      - What the user's account is to be. Of one that is missing or different nothing is read or changed, so that it is set up before
-        its keys are.
+      - >-
+          Expected properties of the user's account. Where it is missing or different, nothing is read or changed, since the account must be set up
+          before its keys.
     type: dict
     suboptions:
       uid:
@@ -73,7 +74,7 @@ options:
         type: path
         required: true
   record:
-    description: A file of root's that is returned, what a role recorded of other nodes.
+    description: File of root to return, in which a role recorded other nodes.
     type: path
 """
 

@@ -13,8 +13,9 @@ short_description: Copy a data set to a node and verify it
 version_added: 0.1.0
 description:
   - Copies the files of a data set and compares each with its SHA-256 in the data set's manifest.
-  - They are put together in a hidden directory beside their place, and take it with one rename when all of them are right.
-    What an interrupted run copied is kept and verified by the next one.
+  - >-
+      Files are collected in a hidden directory next to their place and moved there with one rename when all of them are verified. What an interrupted
+      run copied is kept and verified by the next one.
   - Everything is done with the rights of O(user) alone.
 author: "The allreduce.gpu authors (@allreduce)"
 attributes:
@@ -26,22 +27,22 @@ attributes:
     support: full
 options:
   state:
-    description: V(absent) removes the data set, and what an interrupted run left of it.
+    description: V(absent) removes the data set and the leftovers of interrupted runs.
     type: str
     choices: [present, absent]
     default: present
   source:
     description:
-      - Absolute path of a directory that the node sees, such as one of a shared file system, or an C(http(s)) address of one.
+      - Absolute path of a directory that the node can read, such as one of a shared file system, or the C(http(s)) URL of a directory.
       - Required with O(state=present).
     type: str
     default: ''
   directory:
-    description: Where data sets are kept; it must exist.
+    description: Directory of data sets on the node. It must exist.
     type: path
     required: true
   name:
-    description: Name of the data set, of its directory in O(directory).
+    description: Name of the data set, which is that of its directory in O(directory).
     type: str
     required: true
   manifest:
@@ -51,12 +52,13 @@ options:
     default: SHA256SUMS
   checksum:
     description:
-      - V(sha256:) and the 64 digits of the manifest. Required for an address. With it, a node that has the data set does not
-        ask the source.
+      - >-
+          Checksum of the manifest, V(sha256:) and 64 hexadecimal digits. Required where O(source) is a URL. With it, a node that has the data set
+          does not contact the source.
     type: str
     default: ''
   user:
-    description: User who copies the files, and who they belong to.
+    description: User who copies and owns the files.
     type: str
     required: true
   needs_mount:
@@ -64,15 +66,15 @@ options:
     type: bool
     default: true
   verify:
-    description: Compare files that are there with the manifest again, not only their names.
+    description: Verify the content of files that are there already, not only their names.
     type: bool
     default: false
   jobs:
-    description: How many files are copied at a time.
+    description: Number of files to copy in parallel.
     type: int
     default: 4
   timeout:
-    description: Seconds after which the run ends; the next one continues.
+    description: Seconds after which copying stops. The next run continues.
     type: int
     default: 86400
 """

@@ -19,11 +19,11 @@ description:
     task timeout it is stopped at once.
   - The task must run on all nodes of the run at the same time, that is with the C(linear) strategy, without
     C(serial), C(throttle) or a loop, and with at least as many forks as nodes.
-  - The script finds these variables beside those of torchrun itself. E(ALLREDUCE_METRICS) names a file into which
+  - The script finds these variables in addition to those of torchrun itself. E(ALLREDUCE_METRICS) names a file into which
     rank 0 may write a JSON object; it comes back as RV(training.metrics). E(ALLREDUCE_RUN_DIR) is the script's working
     directory, which outlives the run. E(ALLREDUCE_RUN_ID) is O(run_id).
   - E(OMP_NUM_THREADS) is set to the processor's share of each rank, E(GLOO_SOCKET_IFNAME) and E(NCCL_SOCKET_IFNAME)
-    to the interface which carries the cluster address. O(variables) has the last word.
+    to the interface which carries the cluster address. O(variables) takes precedence.
 options:
   script:
     description:
@@ -32,11 +32,11 @@ options:
     type: path
     required: true
   args:
-    description: Arguments of the script, a list, or one text that is split as a shell does.
+    description: Arguments of the script, as a list or as one string that is split like a shell command.
     type: raw
     default: []
   files:
-    description: Files and directories on the controller to put beside the script, for example modules it imports.
+    description: Files and directories on the controller to copy next to the script, for example modules it imports.
     type: list
     elements: path
     default: []
@@ -53,7 +53,7 @@ options:
   nodes:
     description:
       - Inventory names of the nodes that train; the first one is the rendezvous. Other hosts of the play skip the task.
-      - By default all hosts of the play that have not failed.
+      - Defaults to all hosts of the play that have not failed.
     type: list
     elements: str
   environment:
@@ -71,8 +71,8 @@ options:
     default: {}
   launcher:
     description:
-      - What starts the ranks. All but V(elastic) need all nodes to the end.
-      - With V(elastic), torchrun goes on without nodes that were lost, as long as O(min_nodes) are left. When the first node is lost,
+      - Launcher that starts the ranks. All but V(elastic) need all nodes for the whole run.
+      - With V(elastic), torchrun continues without lost nodes, as long as O(min_nodes) are left. When the first node is lost,
         which holds the rendezvous, all others start again, in the same directory, with the rendezvous on the next one.
       - With V(mpirun), the node's Open MPI runs on the first node and reaches the others by SSH as O(user). Its daemons run in each
         node's unit. The script finds the variables of torchrun; every node has as many ranks as the first.
@@ -81,7 +81,7 @@ options:
     choices: [torchrun, elastic, mpirun, horovodrun]
     default: torchrun
   min_nodes:
-    description: With O(launcher=elastic), the run has failed when fewer nodes are left. V(0) stands for all of O(nodes).
+    description: With O(launcher=elastic), minimum number of nodes; with fewer the run fails. V(0) requires all of O(nodes).
     type: int
     default: 0
   nproc_per_node:
@@ -91,7 +91,7 @@ options:
     default: auto
   max_restarts:
     description:
-      - How often torchrun starts all ranks again after a failure before it gives up. With O(launcher=elastic), once at least.
+      - Number of times that torchrun restarts all ranks after a failure. With O(launcher=elastic), at least 1.
     type: int
     default: 0
   port:
@@ -99,7 +99,7 @@ options:
     type: int
     default: 29500
   timeout:
-    description: Seconds after which the run is stopped and counts as failed; V(0) is no limit.
+    description: Seconds after which the run is stopped and counts as failed. V(0) sets no limit.
     type: int
     default: 0
   start_timeout:
@@ -109,17 +109,18 @@ options:
     type: int
     default: 120
   lease:
-    description: Seconds after which a node ends its part of the run when no controller asks for it any more.
+    description: Seconds after which a node ends its part of the run without a heartbeat from the controller.
     type: int
     default: 60
   watch_interval:
     description:
-      - Seconds between two looks at the GPUs of each node, through NVML; doubled after every 500. What is seen lies in
-        C(logs/<node>/gpus.jsonl), and playbook report draws it. V(0) for none.
+      - >-
+          Seconds between two samples of the GPUs of each node, through NVML; doubled after every 500. Samples are written to
+          C(logs/<node>/gpus.jsonl), and playbook report draws them. V(0) disables sampling.
     type: float
     default: 2.0
   tail_lines:
-    description: How many of the failing rank's last lines the result shows.
+    description: Number of last lines of the failing rank that the result shows.
     type: int
     default: 20
   keep:

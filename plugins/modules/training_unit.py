@@ -24,7 +24,7 @@ options:
     description:
       - V(started) creates the run's directory and starts the service. A run is started once; a directory that exists
         is an error.
-      - V(polled) renews the lease and says how the run stands.
+      - V(polled) renews the lease and returns the state of the run.
       - V(stopped) ends the service with all its processes, if it still runs, and returns the outcome and the logs.
     type: str
     choices: [started, polled, stopped]

@@ -13,8 +13,9 @@ short_description: Tune a node's kernel, and restore the previous state
 version_added: 0.1.0
 description:
   - Brings files, values below C(/proc) and C(/sys), the kernel's arguments and tuned's profile to what is declared, in one step.
-  - What was there before the first change is recorded in C(/var/lib/allreduce). What is declared no more, or all of it with
-    O(state=absent), is put back, every byte and every value.
+  - >-
+      The state before the first change is recorded in C(/var/lib/allreduce). What is no longer declared, or everything with O(state=absent), is
+      restored, every byte and every value.
   - What belongs on which node is decided by role P(allreduce.gpu.tuning#role); this module carries it out.
 author: "The allreduce.gpu authors (@allreduce)"
 attributes:
@@ -26,7 +27,7 @@ attributes:
     support: full
 options:
   state:
-    description: V(absent) puts back everything that was recorded, whatever else is given.
+    description: V(absent) restores everything that was recorded, whatever the other options are.
     type: str
     choices: [present, absent]
     default: present
@@ -51,7 +52,7 @@ options:
         description: What a link points to, in place of a file.
         type: str
   values:
-    description: Values of files below C(/proc) and C(/sys), and of registers. Those that the node does not have are left out.
+    description: Values of files below C(/proc) and C(/sys), and of registers. Those that the node does not have are ignored.
     type: list
     elements: dict
     default: []
@@ -68,12 +69,12 @@ options:
         type: str
         required: true
   interfaces:
-    description: Network interfaces whose interrupts are brought to the NUMA node of their device.
+    description: Network interfaces whose interrupts are bound to the NUMA node of their device.
     type: list
     elements: str
     default: []
   arguments:
-    description: Arguments of the kernel, which the distribution's own tool sets for the next boot.
+    description: Kernel arguments, which the distribution's own tool sets for the next boot.
     type: list
     elements: str
     default: []
@@ -83,7 +84,7 @@ options:
     default: ''
   record:
     description:
-      - Whose change this is. Each has a record of its own, so that one is put back without the others.
+      - Name of the record of this change. Each name has a record of its own, so that one is restored without the others.
     type: str
     choices: [tuning, nccl_conf, pcie]
     default: tuning

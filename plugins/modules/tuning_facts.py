@@ -12,8 +12,8 @@ module: tuning_facts
 short_description: Measure kernel parameters, processors, interrupts and limits of a node
 version_added: 0.1.0
 description:
-  - Reads what runs and what the next boot sets, and what was there before M(allreduce.gpu.tuning) changed anything.
-  - Never changes the node. What is not there is null or left out, never a guess.
+  - Reads running and boot-time values, and those before M(allreduce.gpu.tuning) changed anything.
+  - Never changes the node. Unknown values are null or omitted, never a guess.
 author: "The allreduce.gpu authors (@allreduce)"
 attributes:
   check_mode:
@@ -40,11 +40,11 @@ options:
     default: []
   probe:
     description:
-      - Whether to start a login and a service to see the limits that they get, and to ask tuned to verify its profile.
+      - Start a login and a service to measure the limits that they get, and let tuned verify its profile.
     type: bool
     default: false
   user:
-    description: Whose login is tried; V(root) where the node does not have the user.
+    description: User whose login is tested; V(root) where the node does not have the user.
     type: str
     default: root
   root:

@@ -230,7 +230,7 @@ def _ssh_key():
 
 
 def ensure_ssh_key():
-    """The lab's own key pair, made once."""
+    """Return the lab's own key pair, made once."""
     paths.LAB.mkdir(parents=True, exist_ok=True)
     if not paths.SSH_KEY.exists():
         argv = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "allreduce lab", "-f", str(paths.SSH_KEY)]

@@ -93,7 +93,7 @@ chroot "$root/" sh -c 'DEBIAN_FRONTEND=noninteractive {install} /tmp/lab/*' && r
 
 
 def _prepare(distribution):
-    """The files of the build machine for customize: its glibc, and packages of the distribution; their directory."""
+    """Return the files of the build machine for customize: its glibc, and packages of the distribution; their directory."""
     place = paths.LAB / "aside"
     elf.copy_glibc(place / "glibc")
     system.write(distribution, place / "packages")

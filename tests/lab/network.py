@@ -18,7 +18,7 @@ FIRST_HOST = 11  # .1 is the gateway, .2 the services
 
 
 def ensure():
-    """The subnet (ipaddress.IPv4Network); the network is created when it is missing.
+    """Return the subnet (ipaddress.IPv4Network); the network is created when it is missing.
 
     The file is written by hand because podman 4.3 cannot be told the bridge's name, and two
     checkouts would both take `podman1`.
@@ -44,7 +44,7 @@ def ensure():
 
 
 def name():
-    """The network's name, as podman knows it."""
+    """Return the network's name, as podman knows it."""
     ensure()
     return _file().stem
 
@@ -79,7 +79,7 @@ def _free_subnet():
 
 
 def bridge_exists():
-    """Whether the kernel has the bridge, whoever made it."""
+    """Return whether the kernel has the bridge, whoever made it."""
     return subprocess.run(["ip", "link", "show", BRIDGE], capture_output=True, check=False).returncode == 0
 
 

@@ -37,7 +37,7 @@ def _is_mounted(path):
 
 
 def namespace_alive():
-    """Whether the mount namespace of prepare() can be entered."""
+    """Return whether the mount namespace of prepare() can be entered."""
     return paths.NAMESPACE.exists() and _sh_ok(["nsenter", f"--mount={paths.NAMESPACE}", "true"])
 
 
@@ -69,12 +69,12 @@ def prepare():
 
 
 def entering():
-    """What stands before a command that deals with the lab's containers."""
+    """Return the prefix of commands for the lab's containers."""
     return [] if unified_cgroups() else ["nsenter", f"--mount={paths.NAMESPACE}"]
 
 
 def command(*args):
-    """The argv that runs `podman ARGS` with the lab's storage."""
+    """Return the argv that runs `podman ARGS` with the lab's storage."""
     return [
         *entering(),
         "env",

@@ -55,12 +55,12 @@ class Reference:
 
     @property
     def request(self) -> dict[str, str]:
-        """What is laid over the profile."""
+        """Return what is laid over the profile."""
         return {**REQUEST, **REQUESTS.get(self.name, {})}
 
     @property
     def remark(self) -> str:
-        """What differs from the inventory."""
+        """Return what differs from the inventory."""
         laid = ", ".join(f"{name}: {value}" for name, value in self.request.items())
         return (
             f"{self.name} as its inventory asks for it, but with {laid}: PyTorch's own index is out of the lab's reach; "
@@ -119,19 +119,19 @@ class Reference:
 
     @property
     def horovod(self) -> str:
-        """The Horovod that is asked for."""
+        """Return the Horovod that is asked for."""
         profiles = yaml.safe_load(PROFILES.read_text(encoding="utf-8"))["profiles"]
         asked = profiles[self.content["gpu_nodes"]["vars"]["gpu_stack_profile"]]["request"]
         return {**asked, **self.request}.get("horovod", "none")
 
     @property
     def gpus(self) -> int:
-        """How many the first host has; the others have as many."""
+        """Return how many the first host has; the others have as many."""
         return len(machines.named(self.machines[0]).gpus)
 
     @property
     def ranks(self) -> int:
-        """How many a host trains with, and checks collectives with: a host alone as many as it has GPUs."""
+        """Return how many a host trains with, and checks collectives with: a host alone as many as it has GPUs."""
         return 1 if len(self.hosts) > 1 else self.gpus
 
 

@@ -43,7 +43,7 @@ class Wheels:
 
     @property
     def wanted(self) -> str:
-        """What the stamp of a complete set says."""
+        """Return what the stamp of a complete set says."""
         return "\n".join([self.python, *self.requirements, *self.sources])
 
 
@@ -125,6 +125,6 @@ def _pip(wheels: Wheels, *args: str) -> subprocess.CompletedProcess[str]:
 
 
 def local_directory() -> Path:
-    """The directory that is served (created when missing)."""
+    """Return the directory that is served (created when missing)."""
     paths.WHEELS.mkdir(parents=True, exist_ok=True)
     return paths.WHEELS

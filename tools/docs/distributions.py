@@ -28,7 +28,7 @@ def pages(tables: Tables, known: Mapping[str, Scenario]) -> dict[str, str]:
 
 
 def stacks(tables: Tables, row: Mapping) -> list[dict]:
-    """The stack of every long-lived branch the distribution can have, newest first, from every source."""
+    """Return the stack of every long-lived branch the distribution can have, newest first, from every source."""
     found, os = [], f"{row['id']} {row['version']}"
     for branch in reversed(tables.rows("drivers")):
         if branch["branch"] < FIRST_BRANCH or branch["type"] not in LONG_LIVED:
@@ -165,7 +165,7 @@ def _toolkits(tables: Tables, row: Mapping) -> str:
 
 
 def _builds(tables: Tables, row: Mapping, component: str, cuda: Mapping) -> str:
-    """The newest build for a toolkit, or for its major."""
+    """Return the newest build for a toolkit, or for its major."""
     fitting = [
         one
         for one in tables.rows(component)

@@ -19,7 +19,7 @@ from .picture import picture
 
 
 def generated(checkout: Path) -> dict[Path, str]:
-    """What README.md, docs/ (stack, compatibility, tuning, health, runbooks, distributions), requests' and the roles' metadata should hold."""
+    """Return the generated content of README.md, docs/, the documentation of requests and the roles' metadata, by path."""
     rows, known = load(), scenarios(checkout)
     parts = {
         checkout / "README.md": readme.supported(rows, checkout),

@@ -11,13 +11,13 @@ from collections.abc import Iterable
 
 
 def table(columns: tuple[str, ...], rows: Iterable[tuple]) -> str:
-    """A table, one line for a row."""
+    """Return a table, one line for a row."""
     lines = [columns, ("---",) * len(columns), *rows]
     return "\n".join("| " + " | ".join(str(cell) for cell in line) + " |" for line in lines)
 
 
 def code(text: str) -> str:
-    """A value as it is written in a file."""
+    """Return a value as it is written in a file."""
     return f"`{text}`"
 
 

@@ -75,13 +75,13 @@ def read_ring(path):
 
 
 def is_whole(text):
-    """Tell whether records of the ring buffer go back to boot, or to the load of the driver: what is older does not count."""
+    """Return whether records of the ring buffer go back to boot, or to the load of the driver: what is older does not count."""
     first = SEQUENCE.match(text)
     return first is None or int(first.group(1)) == 0 or any(found.group("load") for found in EVENT.finditer(text))
 
 
 def is_record(line):
-    """Tell whether a line is a record of the ring buffer, which says which one it is."""
+    """Return whether a line is a record of the ring buffer, which says which one it is."""
     return SEQUENCE.match(line) is not None
 
 
@@ -131,6 +131,6 @@ def parse(found):
 
 
 def is_fatal(rest):
-    """Tell whether an event of NVLink 5 needs a reset, from what stands behind its number."""
+    """Return whether an event of NVLink 5 needs a reset, from what stands behind its number."""
     down = re.search(LINK_DOWN, rest)
     return bool(re.search(FATAL, rest)) and not (down and int(down.group(1), 16) >> 20 & 0x3F in LINK_DOWN_IGNORED)

@@ -55,13 +55,13 @@ def without_function(address):
 
 
 def is_alone(event, events):
-    """Tell whether the GPU has told no other Xid."""
+    """Return whether the GPU has told no other Xid."""
     same = [one for one in events if one["kind"] == "xid" and one["address"] == event["address"]]
     return {one["number"] for one in same} == {event["number"]}
 
 
 def is_ignored(event, name, ignored):
-    """Tell whether an event is no finding: an Xid that the user named or, where none are named, one of the application."""
+    """Return whether an event is no finding: an Xid that the user named or, where none are named, one of the application."""
     if event["kind"] != "xid":
         return event["kind"] == "recovery" and RECOVERY_CHANGED in (ignored or ())
     if ignored is None:

@@ -96,7 +96,7 @@ def class_of(xid, fatal=None, gpu=None, around=None):
 
 
 def holds(condition, gpu, around):
-    """Tell whether a context is given; what is not known is not."""
+    """Return whether a context is given; what is not known is not."""
     facts = dict(around, mig=bool((gpu.get("mig") or {}).get("current")))
     named = re.search(condition.get("gpu", ""), gpu.get("name") or "")
     return bool(named) and all(facts.get(key) is wanted for key, wanted in condition.items() if key != "gpu")

@@ -139,7 +139,7 @@ def decoded(value):
 
 
 def is_ours(known, uid):
-    """Tell whether a record is of the training user, or names a program or file of the collection.
+    """Return whether a record is of the training user, or names a program or file of the collection.
 
     Others are denied GPUs, too, such as monitors and desktops (performancecopilot/pcp#2209): that is no matter of training.
     """

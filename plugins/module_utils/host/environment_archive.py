@@ -123,7 +123,7 @@ def remove(place):
 
 
 def is_there(place):
-    """Tell whether there is an archive, or what an interrupted run left of one."""
+    """Return whether there is an archive, or what an interrupted run left of one."""
     return os.path.lexists(place.archive) or os.path.lexists(place.part)
 
 

@@ -109,7 +109,7 @@ def count_filters(text):
 
 
 def is_default(qdisc):
-    """Tell whether the kernel made it by itself, and so does again."""
+    """Return whether the kernel made it by itself, and so does again."""
     return qdisc is None or qdisc["handle"] == DEFAULT
 
 
@@ -118,7 +118,7 @@ def is_ours(qdisc):
 
 
 def is_restorable(entry):
-    """Tell whether the root of an interface can be made again as it is. entry: of parse_qdiscs()."""
+    """Return whether the root of an interface can be made again as it is. entry: of parse_qdiscs()."""
     root = entry["root"]
     return is_default(root) or (restoring(root) is not None and all(is_default(one) for one in entry["children"]))
 

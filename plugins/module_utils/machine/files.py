@@ -63,7 +63,7 @@ class FileTree:
         return os.path.lexists(self.path(path))
 
     def is_directory(self, path):
-        """Tell whether the path, symbolic links followed below the root, is a directory."""
+        """Return whether the path, symbolic links followed below the root, is a directory."""
         return os.path.isdir(self.path(self.resolve(path)))
 
     def link(self, path):

@@ -61,7 +61,7 @@ def model_of(name):
 
 
 def is_part_of_a_board(gpus, switches):
-    """Tell whether a virtual machine has some GPUs and NVSwitches of a board: then nobody knows how many links they should have."""
+    """Return whether a virtual machine has some GPUs and NVSwitches of a board: then nobody knows how many links they should have."""
     return 0 < switches < SWITCHES_OF_A_BOARD and len(gpus) <= GPUS_OF_A_PART
 
 

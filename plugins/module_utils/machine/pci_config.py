@@ -136,7 +136,7 @@ def acs_names(control):
 
 
 def is_register(path):
-    """Tell whether a path names a register in place of a file."""
+    """Return whether a path names a register in place of a file."""
     return re.match(REGISTER, path) is not None
 
 

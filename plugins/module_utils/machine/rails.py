@@ -60,7 +60,7 @@ def rail_ports(gpus, nics, topology):
 
 
 def is_of(port, wanted):
-    """Tell whether a port may be one of a class, (link layer, rate)."""
+    """Return whether a port may be one of a class, (link layer, rate)."""
     return port["link_layer"] == wanted[0] and port["rate_gbps"] in (wanted[1], None)
 
 
@@ -101,7 +101,7 @@ def _may_be_judged(kind, well, bad):
 
 
 def _is_down(nic, port, dummy_rail):
-    """Tell whether a port is known not to be up, on a card of which no other port is."""
+    """Return whether a port is known not to be up, on a card of which no other port is."""
     return port["state"] not in (None, "ACTIVE") and not active_ports(nic)
 
 

@@ -50,7 +50,7 @@ def read(tree, run, named, mount_point, is_free=disks.is_free):
 
 
 def has_program(tree, name):
-    """Tell whether a program of the system is installed."""
+    """Return whether a program of the system is installed."""
     return any(tree.exists("%s/%s" % (place, name)) for place in PROGRAM_DIRECTORIES)
 
 

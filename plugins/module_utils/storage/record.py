@@ -53,6 +53,6 @@ def entry(disk):
 
 
 def fits(record, disks):
-    """Tell whether the disks are what the record's were: as many, of the same sizes and models; serial numbers may be new."""
+    """Return whether the disks are what the record's were: as many, of the same sizes and models; serial numbers may be new."""
     kinds = [sorted((one["size"], one["model"] or "") for one in group) for group in (record["disks"], disks)]
     return kinds[0] == kinds[1]

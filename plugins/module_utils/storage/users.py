@@ -29,7 +29,7 @@ def users(tree, point, number):
 
 
 def is_inside(tree, pid, point):
-    """Tell whether a process has a file, its directory, its program or a mapped file there."""
+    """Return whether a process has a file, its directory, its program or a mapped file there."""
     place = "/proc/" + pid
     links = [place + "/" + name for name in ("cwd", "root", "exe")]
     links += [

@@ -182,7 +182,7 @@ def _endpoint(rendezvous):
 
 
 def _is_full(path):
-    """Tell whether the training user can hardly write any more, which logs cannot say since they cannot be written."""
+    """Return whether the training user can hardly write any more, which logs cannot say since they cannot be written."""
     disk = os.statvfs(path)
     return disk.f_bavail * disk.f_frsize < _FULL_BELOW or (disk.f_files > 0 and disk.f_favail == 0)
 

@@ -16,7 +16,7 @@ _NO_NAME = ("localhost", "(none)", "")
 
 
 def is_own_name(name: str) -> bool:
-    """Tell whether a host name is of one host, and not of every host's loopback interface."""
+    """Return whether a host name is of one host, and not of every host's loopback interface."""
     return name.split(".")[0].lower() not in _NO_NAME
 
 

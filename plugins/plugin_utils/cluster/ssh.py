@@ -87,7 +87,7 @@ def describe_node(
 
 
 def _is_public_key(text: str) -> bool:
-    """Tell whether these are a kind of key and a blob that begins with the same kind, as RFC 4253, section 6.6, lays it out."""
+    """Return whether these are a kind of key and a blob that begins with the same kind, as RFC 4253, section 6.6, lays it out."""
     kind, blob = [*text.split(), "", ""][:2]
     try:
         content = base64.b64decode(blob, validate=True)

@@ -80,5 +80,5 @@ class Comparison:
 
     @property
     def differs(self) -> bool:
-        """Tell whether this is a difference; what is unknown is one, since it is no proof."""
+        """Return whether this is a difference; what is unknown is one, since it is no proof."""
         return self.status is not Status.AS_PLANNED

@@ -95,7 +95,7 @@ def _kernel(observed: Observed) -> list[Comparison]:
 
 
 def _can_start(observed: Observed) -> bool:
-    """Tell whether the driver of the fabric manager's own version is loaded; until a reboot does that, it is only enabled."""
+    """Return whether the driver of the fabric manager's own version is loaded; until a reboot does that, it is only enabled."""
     driver = observed.driver
     return driver is not None and driver.loaded is not None and driver.loaded == driver.installed
 

@@ -164,7 +164,7 @@ def _is_address(value: object, networks: bool) -> bool:
 
 
 def _is_interface(name: str) -> bool:
-    """Tell whether the kernel takes the name; quotes would end a rule's text."""
+    """Return whether the kernel takes the name; quotes would end a rule's text."""
     return 0 < len(name) < 16 and name not in (".", "..") and not set(name) & set('/:"\\ \t\n*')
 
 

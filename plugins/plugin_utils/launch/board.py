@@ -43,12 +43,12 @@ class Board:
         outcome: Mapping | None = None,
         patience: float = PATIENCE,
     ) -> None:
-        """Say how the own node stands, and for how long that may be believed."""
+        """Publish the state of the own node, and how long it is valid."""
         state = {"phase": phase, "rendezvous_error": rendezvous_error, "outcome": outcome}
         write_json(self._directory / f"{self._node}.json", {**state, "until": self._clock() + patience})
 
     def tell(self, ahead: tuple[float, float], versions: Mapping[str, str]) -> None:
-        """Say how many seconds, at least and at most, the own node's clock is ahead of the controller's, and what its environment has."""
+        """Publish by how many seconds, at least and at most, the own node's clock is ahead, and the versions of its environment."""
         write_json(self._seen / f"{self._node}.json", {"ahead": ahead, "versions": versions})
 
     def told(self, node: str) -> dict | None:
@@ -87,7 +87,7 @@ class Board:
         return [*(outcome["node"] for outcome in self.outcomes() if outcome["status"] == "failed"), *self.lost()]
 
     def all_started(self) -> bool:
-        """Tell whether the unit of every node that is still there has been started."""
+        """Return whether the unit of every node that is still there has been started."""
         failed = self.failed()
         states = {node: state for node, state in self.read().items() if node not in failed}
         return all(state and state["phase"] != "starting" for state in states.values())

@@ -182,11 +182,11 @@ class Follower:
         return len(self._left()) < self._least()
 
     def _headless(self) -> bool:
-        """Tell whether the node that held the rendezvous is lost, and enough others are left."""
+        """Return whether the node that held the rendezvous is lost, and enough others are left."""
         return self._place.nodes[0] not in self._left() and not self._too_few()
 
     def _only_lost_peer(self, outcome: Mapping) -> bool:
-        """Tell whether this node failed for nothing but the loss of another, in a run that may lose some."""
+        """Return whether this node failed for nothing but the loss of another, in a run that may lose some."""
         may_lose = (self._limits.min_nodes or len(self._nodes)) < len(self._place.nodes)
         if self._place.is_first or not may_lose:
             return False

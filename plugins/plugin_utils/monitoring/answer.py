@@ -19,12 +19,12 @@ from .request import CONTROLLERS, NODES, problems
 
 
 def is_watched(name: str, groups: Groups) -> bool:
-    """Tell whether the role is about a host at all."""
+    """Return whether the role is about a host at all."""
     return any(name in groups.get(group, ()) for group in (NODES, CONTROLLERS))
 
 
 def is_recorded(name: str, hostvars: Variables, facts: Mapping[str, Any]) -> bool:
-    """Tell whether there is anything of the role's to take back on a host.
+    """Return whether there is anything of the role's to take back on a host.
 
     A host that nobody has measured, such as a controller, is looked at where another host of the groups has a record; so hosts
     that never had any of it are not even contacted.

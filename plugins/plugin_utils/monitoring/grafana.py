@@ -23,7 +23,7 @@ OURS = Path(__file__).resolve().parents[3] / "roles" / "monitoring" / "files" / 
 
 
 def is_installed(facts: Mapping[str, Any]) -> bool:
-    """Tell whether a host has Grafana."""
+    """Return whether a host has Grafana."""
     packages = (facts.get("gpu_node_state") or {}).get("packages") or {}
     return any(name in packages for name in PACKAGES)
 

@@ -81,7 +81,7 @@ class Request:
 
     @property
     def tls(self) -> bool:
-        """Tell whether certificates are declared."""
+        """Return whether certificates are declared."""
         return bool(self.certificate)
 
 

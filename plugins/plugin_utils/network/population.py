@@ -56,7 +56,7 @@ def population(values: Sequence[float]) -> Population:
 
 
 def differs(value: float, among: Population, higher_is_better: bool) -> bool:
-    """Tell whether a value is worse than a population by more than its scatter."""
+    """Return whether a value is worse than a population by more than its scatter."""
     distance = (among.median - value) if higher_is_better else (value - among.median)
     return distance > LEAST * among.median and CONSISTENCY * distance > SCORE * among.deviation
 

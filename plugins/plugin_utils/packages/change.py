@@ -60,7 +60,7 @@ def predicted(todo: Steps, observed: Observed) -> Change:
 
 
 def is_held(plan: PackagePlan, observed: Observed) -> bool:
-    """Tell whether the plan's hold was measured as in effect, so that the node need not be asked."""
+    """Return whether the plan's hold was measured as in effect, so that the node need not be asked."""
     wanted = Hold(tuple(plan.held or ()), plan.excluded, plan.services, plan.module_stream, plan.hold_kernel, kept=True)
     return observed.package_holds.get(plan.name) == wanted
 

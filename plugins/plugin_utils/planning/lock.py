@@ -128,7 +128,7 @@ def locked_stack(entry: Mapping, new: Mapping | None) -> dict:
 
 
 def changed_inputs(entries: Sequence[Mapping], inputs: Mapping) -> str:
-    """Say what is different from the entry that comes nearest."""
+    """Return what is different from the entry that comes nearest."""
     return "; ".join(changes(nearest_entry(entries, inputs), inputs)) if entries else "it has no entries"
 
 
@@ -166,7 +166,7 @@ def differences(entry: Mapping, new: Mapping) -> list[str]:
 
 
 def follows(path: Keys) -> bool:
-    """Tell whether a part of a stack follows from the rest."""
+    """Return whether a part of a stack follows from the rest."""
     return _under(path, FOLLOWS)
 
 
@@ -178,7 +178,7 @@ def _under(path: Keys, rules: Iterable[Keys]) -> bool:
 
 
 def _unheard_of(path: Keys, before: Mapping[Keys, str]) -> bool:
-    """Tell whether the lock is of a collection that did not plan this part yet, for an environment it has."""
+    """Return whether the lock is of a collection that did not plan this part yet, for an environment it has."""
     if not _under(path, ADDED) or path[:2] not in {one[:2] for one in before}:
         return False
     return not any(one[:3] == path[:3] for one in before)

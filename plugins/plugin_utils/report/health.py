@@ -95,7 +95,7 @@ def _short(finding: Finding) -> str:
 
 
 def sentence(finding: Finding) -> str:
-    """Say what was found, what was expected, and what to do."""
+    """Return what was found, what was expected, and what to do."""
     measured = "not known" if finding.measured is None else finding.measured
     action = f"{finding.action[:1].upper()}{finding.action[1:]}"
     return f"{_name(finding)}: {measured}, expected: {finding.expected}. {action}."

@@ -85,7 +85,7 @@ class Machine:
 
     @property
     def words(self) -> str:
-        """Say what the picture shows, for who cannot see it."""
+        """Return a description of the picture, for readers who cannot see it."""
         found = [f"{group.label}: {', '.join(device.name for device in devices(group))}." for group in self.groups]
         if self.fabric:
             joined = sorted({one.links for group in self.groups for one in devices(group) if one.links})

@@ -108,7 +108,7 @@ class Component:
 
     @property
     def framework(self) -> bool:
-        """Tell whether it is planned in the environments that ask for it."""
+        """Return whether it is planned in the environments that ask for it."""
         return self.place == "framework"
 
     @property

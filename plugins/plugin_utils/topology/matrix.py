@@ -130,7 +130,7 @@ def _row(number: int, line: str, matrix: Matrix, last: bool) -> Row:
 
 
 def _refuse_short(row: Row, line: str, devices: list[str]) -> NoReturn:
-    """Say which cell of a row is torn."""
+    """Refuse a row with missing, empty or merged cells."""
     cells = [cell.strip() for cell in line.split("\t")[1 : len(devices) + 1]]
     if "" in cells:
         refuse(row.number, f"the cell of {row.device} and {devices[cells.index('')]} is empty", EXPECTED)

@@ -38,7 +38,7 @@ systemctl enable -q --now lab-machine.service lab-machine-library.path
 
 
 def names():
-    """The machines a host can be."""
+    """Return the machines a host can be."""
     return [machine().name for machine in machines.MACHINES]
 
 

@@ -44,14 +44,14 @@ class Archive:
 
 
 def _installed(version: str) -> Path | None:
-    """Where this machine has a Python, the newest of its minor version."""
+    """Return where this machine has a Python, the newest of its minor version."""
     versions = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
     found = [path for path in versions.glob(f"{version}.*") if path.name.rpartition(".")[2].isdigit()]
     return max(found, key=lambda path: int(path.name.rpartition(".")[2]), default=None)
 
 
 def recipe(version: str) -> str:
-    """What the archive of a version depends on, as a short digest."""
+    """Return what the archive of a version depends on, as a short digest."""
     state = hashlib.sha256(f"{version} {_installed(version) or 'uv'} {elf.glibc_version()}".encode())
     for source in sorted(Path(__file__).parent.glob("*.py")):
         state.update(source.read_bytes())
@@ -59,7 +59,7 @@ def recipe(version: str) -> str:
 
 
 def ensure(version: str) -> Archive:
-    """The archive of a version (`3.10`), made when it is missing."""
+    """Return the archive of a version (`3.10`); make it when it is missing."""
     if version not in VERSIONS:
         raise LabError(f"the lab has no Python {version}: use one of {', '.join(VERSIONS)}")
     mark = recipe(version)
@@ -89,7 +89,7 @@ def _pack(version: str, mark: str) -> Path:
 
 
 def _download(version: str, work: Path) -> Path:
-    """A standalone build, through uv."""
+    """Download a standalone build with uv."""
     beside = Path(sys.executable).with_name("uv")
     argv = [beside if beside.exists() else "uv", "python", "install", "--quiet", "--no-bin", "--no-config"]
     done = subprocess.run(
@@ -104,7 +104,7 @@ def _download(version: str, work: Path) -> Path:
 
 
 def write_archive(root: Path, target: Path) -> None:
-    """A .tar.gz of a directory, the same for the same content."""
+    """Write a .tar.gz of a directory, the same for the same content."""
 
     def plain(info: tarfile.TarInfo) -> tarfile.TarInfo:
         info.uid = info.gid = info.mtime = 0
@@ -137,7 +137,7 @@ def files(version: str) -> dict[str, tuple[bytes | str, int]]:
 
 
 def download_list(archives: list[Archive], url: str) -> dict[str, dict]:
-    """The list in the format of UV_PYTHON_DOWNLOADS_JSON_URL; URL is the directory of the archives."""
+    """Return the list in the format of UV_PYTHON_DOWNLOADS_JSON_URL; URL is the directory of the archives."""
     rows = {}
     for archive in archives:
         major, minor, patch = map(int, archive.full.split("."))

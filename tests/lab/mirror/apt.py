@@ -55,7 +55,7 @@ def _date(moment: datetime) -> str:
 
 
 def build_nvidia(slug: str, packages: list[Package], builder: Builder, place: Path, key_place: Path) -> None:
-    """One of NVIDIA's repositories with the indexes for its bad days."""
+    """Build one of NVIDIA's repositories, with the indexes of its faults."""
     row, now = repositories()[slug], datetime.now(UTC)
     entries = write_packages(packages, builder, place, ".")
     fields = {**table("repositories")["release"], "Date": _date(now)}
@@ -76,7 +76,7 @@ def build_nvidia(slug: str, packages: list[Package], builder: Builder, place: Pa
 
 
 def _lagging(entries: Entries) -> Entries:
-    """What goes with a driver comes later than the driver: the newest fabric manager of each branch is missing."""
+    """Return packages of which the newest fabric manager of each branch is missing, as in the days after a driver's release."""
     newest = {}
     for package, _dummy in entries:
         if "fabricmanager" in package.name:
@@ -92,7 +92,7 @@ UBUNTU = {"focal": "20.04", "jammy": "22.04", "noble": "24.04"}
 
 
 def build_archive(suite: str, packages: list[Package], builder: Builder, place: Path, key_place: Path) -> None:
-    """What stands in for Ubuntu's archive: the suite's -updates with component restricted."""
+    """Build the stand-in for Ubuntu's archive: the suite's -updates with component restricted."""
     entries = write_packages(packages, builder, place, f"pool/restricted/{suite}")
     fields = {
         "Origin": "Ubuntu",

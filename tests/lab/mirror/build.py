@@ -139,7 +139,7 @@ def _build(name: str, tree: Path) -> None:
 
 
 def _libraries(work: Path) -> dict[str, bytes]:
-    """The simulated NVML, and a library with nothing in it."""
+    """Build the simulated NVML, and an empty library."""
     empty = work / "empty.so"
     subprocess.run(["gcc", "-shared", "-nostdlib", "-x", "c", "-o", str(empty), "/dev/null"], check=True)
     return {"nvml": recording.build_library(work / "nvml.so").read_bytes(), "empty": empty.read_bytes()}

@@ -15,7 +15,7 @@ def repositories() -> dict[str, dict]:
 
 
 def packages(slug: str) -> list[Package]:
-    """All of one of NVIDIA's repositories; a name and version that several rows bring (config-common) counts once."""
+    """Return all of one of NVIDIA's repositories; a name and version that several rows bring (config-common) counts once."""
     row = repositories()[slug]
     of_driver = {"ubuntu": drivers.ubuntu_driver, "debian": drivers.debian_driver, "el": drivers.el_driver}[
         row["drivers"]
@@ -35,7 +35,7 @@ def packages(slug: str) -> list[Package]:
 
 
 def archive(suite: str) -> list[Package]:
-    """What the lab's stand-in for Ubuntu's archive has."""
+    """Return what the lab's stand-in for Ubuntu's archive has."""
     data, found = table("driver_ubuntu"), []
     kernels = [row for row in data["archive"]["kernels"] if row["suite"] == suite]
     for row in data["archive"]["rows"]:
@@ -55,7 +55,7 @@ def archive(suite: str) -> list[Package]:
 
 
 def _ubuntu_kernel(row: dict) -> list[Package]:
-    """A kernel, and the metapackages that follow its series; what Ubuntu calls hwe has metapackages of its own."""
+    """Return a kernel, and the metapackages that follow its series; what Ubuntu calls hwe has metapackages of its own."""
     kernel, meta = row["kernel"], row.get("meta", "generic")
     abi = kernel.removesuffix("-generic")
     version = f"{abi}.{abi.rpartition('-')[2]}" + ("~22.04.1" if meta != "generic" else "")
@@ -74,7 +74,7 @@ def _ubuntu_kernel(row: dict) -> list[Package]:
 
 
 def distribution(dist: str) -> list[Package]:
-    """What the lab's stand-in for an Enterprise Linux and EPEL has."""
+    """Return what the lab's stand-in for an Enterprise Linux and EPEL has."""
     data, found = table("distribution_el"), []
     for entry in _of(dist, data["packages"]):
         epoch, dummy, version = str(entry.get(dist, entry["version"])).rpartition(":")

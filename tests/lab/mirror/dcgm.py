@@ -17,7 +17,7 @@ PROGRAM = Path(__file__).with_name("files") / "dcgm-exporter"
 
 
 def packages(slug: str, manager: str) -> Iterator[Package]:
-    """What one of NVIDIA's repositories has of them."""
+    """Return what one of NVIDIA's repositories has of them."""
     data, dnf = table("dcgm"), manager == "dnf"
     if slug not in data["repositories"]:
         return

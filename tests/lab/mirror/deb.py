@@ -17,7 +17,7 @@ FIELDS = (("Depends", "depends"), ("Provides", "provides"), ("Conflicts", "confl
 
 
 def control(package: Package) -> str:
-    """The control file."""
+    """Return the control file."""
     lines = [
         f"Package: {package.name}",
         f"Version: {package.epoch}:{package.version}" if package.epoch else f"Version: {package.version}",
@@ -33,7 +33,7 @@ def control(package: Package) -> str:
 
 
 def write(package: Package, payload: Payload) -> bytes:
-    """The package as a file's content; the same every time."""
+    """Return the package as a file's content; the same every time."""
     members: dict[str, tuple[bytes | str, int]] = {"./control": (control(package).encode(), 0o644)}
     configuration = [path for path in payload.files if path.startswith("/etc/")]
     if configuration:
@@ -91,7 +91,7 @@ def _directories(members: dict) -> list[str]:
 
 
 def index_entry(package: Package, filename: str, content: bytes) -> str:
-    """The paragraph of the Packages file."""
+    """Return the paragraph of the Packages file."""
     sums = "".join(
         f"{title}: {hashlib.new(kind, content).hexdigest()}\n"
         for title, kind in (("MD5sum", "md5"), ("SHA1", "sha1"), ("SHA256", "sha256"))

@@ -26,7 +26,7 @@ MODULE_VERSION = 20260901000000
 
 
 def build_nvidia(slug: str, packages: list[Package], builder: Builder, place: Path, key_place: Path) -> None:
-    """One of NVIDIA's repositories: packages, their signatures, metadata, streams, the key."""
+    """Build one of NVIDIA's repositories: packages, their signatures, metadata, streams, the key."""
     row = repositories()[slug]
     build_packages(packages, builder, place)
     with keys.signer(key_place, "lab") as signature:
@@ -44,7 +44,7 @@ def build_nvidia(slug: str, packages: list[Package], builder: Builder, place: Pa
 
 
 def build_distribution(dist: str, packages: list[Package], builder: Builder, place: Path, key_place: Path) -> None:
-    """What stands in for the distribution and EPEL."""
+    """Build the stand-in for the distribution and EPEL."""
     build_packages(packages, builder, place)
     with keys.signer(key_place, "archive") as signature:
         _sign_packages(place, signature)
@@ -148,7 +148,7 @@ def _stream(packages: list[Package], name: str, branch: int, kind: str, dist: st
 
 
 def python_modules(dist: str) -> list[dict]:
-    """The streams of Python, each the default of its module, as the distribution has them."""
+    """Return the streams of Python, each the default of its module, as the distribution has them."""
     documents = []
     for name, stream, packages in pythons.streams(dist):
         summary = f"Python programming language, version {stream}"

@@ -28,7 +28,7 @@ def ubuntu_values(upstream: str, suffix: str, version: str, meta: str) -> dict:
 
 
 def ubuntu_set(values: dict, changed: int) -> Iterator[Package]:
-    """The packages of one driver; ``changed`` is the branch whose changes of packaging count (Ubuntu has none: 0)."""
+    """Return the packages of one driver; ``changed`` is the branch whose changes of packaging count (Ubuntu has none: 0)."""
     for entry in table("driver_ubuntu")["packages"]:
         for flavour in _flavours(entry, values["b"]) if happened(entry, changed) else ():
             yield expand(entry, {**values, "f": flavour}, values["v"], "apt")

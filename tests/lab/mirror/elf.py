@@ -13,7 +13,7 @@ _NAMES = b"\0.modinfo\0.shstrtab\0.symtab\0.strtab\0"
 
 
 def kernel_module(name: str, version: str, licence: str) -> bytes:
-    """An x86-64 relocatable object whose .modinfo names the module's version."""
+    """Return an x86-64 relocatable object whose .modinfo names the module's version."""
     facts = (f"version={version}", f"license={licence}", f"name={name}", "depends=", "vermagic=lab SMP mod_unload ")
     modinfo = b"\0" + b"".join(fact.encode() + b"\0" for fact in facts)
     symbols = bytes(24)  # the null symbol

@@ -53,7 +53,7 @@ def fingerprint(place: Path, name: str = "lab") -> str:
 
 @contextmanager
 def signer(place: Path, name: str) -> Iterator[Signer]:
-    """A Signer with one secret key."""
+    """Return a Signer with one secret key."""
     with _home() as gpg:
         gpg("--import", str(place / f"{name}.sec"))
         yield Signer(gpg)
@@ -65,11 +65,11 @@ class Signer:
         self.home = gpg.home
 
     def inline(self, text: str) -> str:
-        """An InRelease."""
+        """Return an InRelease."""
         return self.gpg("--armor", "--digest-algo", "SHA512", "--clearsign", input=text)
 
     def detached(self, text: str) -> str:
-        """A Release.gpg or repomd.xml.asc."""
+        """Return a Release.gpg or repomd.xml.asc."""
         return self.gpg("--armor", "--digest-algo", "SHA512", "--detach-sign", input=text)
 
 
@@ -96,7 +96,7 @@ class _Gpg:
 
 @contextmanager
 def _home() -> Iterator[_Gpg]:
-    """A key ring of its own, with a short path: gpg-agent's socket has room for a hundred characters."""
+    """Return a key ring of its own, with a short path: gpg-agent's socket has room for a hundred characters."""
     with tempfile.TemporaryDirectory(prefix="lab", ignore_cleanup_errors=True) as home:
         try:
             yield _Gpg(home)

@@ -50,7 +50,7 @@ def version_of(row: dict) -> str:
 
 
 def happened(entry: dict, branch: int) -> bool:
-    """Whether a package exists in a branch: ``when`` (with "!": not yet) and ``unless`` name a change of drivers.yml."""
+    """Return whether a package exists in a branch: ``when`` (with "!": not yet) and ``unless`` name a change of drivers.yml."""
     changes = table("drivers")["changes"]
     when, unless = entry.get("when", ""), entry.get("unless")
     if when and (branch >= changes[when.lstrip("!")]) == when.startswith("!"):
@@ -59,7 +59,7 @@ def happened(entry: dict, branch: int) -> bool:
 
 
 def expand(entry: dict, values: dict, version: str, manager: str) -> Package:
-    """A row with its placeholders filled; ``owns`` is a virtual name that only one package may have."""
+    """Return a row with its placeholders filled; ``owns`` is a virtual name that only one package may have."""
 
     def filled(key: str) -> list[str]:
         return [text.format(**values) for text in entry.get(key, ())]

@@ -85,7 +85,7 @@ def _write_files(payload: Payload, root: Path) -> None:
 
 
 def section(package: Package, payload: Payload) -> str:
-    """One %package of a spec file."""
+    """Return one %package of a spec file."""
     name = package.name
     version, dummy, release = package.version.rpartition("-")
     if not version:

@@ -41,13 +41,13 @@ VARIANTS = ("unknown-key", "expired", "lagging", "sha1-key")
 
 
 def matches(rule, path):
-    """Whether a rule is about a path."""
+    """Return whether a rule is about a path."""
     patterns = rule.get("match") or FAULTS[rule["fault"]][0]
     return any(fnmatch.fnmatch(path, pattern) for pattern in patterns.split())
 
 
 def variant_of(root, path, name):
-    """The file to show instead: .lab/NAME of the directory that has one, else the file itself."""
+    """Return the file to show instead: .lab/NAME of the directory that has one, else the file itself."""
     parts = path.strip("/").split("/")
     for depth in range(len(parts) - 1, 0, -1):
         candidate = root.joinpath(*parts[:depth], ".lab", name, *parts[depth:])
@@ -139,7 +139,7 @@ class Handler(Counted, http.server.BaseHTTPRequestHandler):
 
 
 def serve(root, faults, port, address="", log=None):
-    """An HTTP server that is not started yet."""
+    """Return an HTTP server that is not started yet."""
     if faults:
         handler = type("MirrorHandler", (Handler,), {"root": Path(root), "faults": Path(faults), "log": log})
     else:

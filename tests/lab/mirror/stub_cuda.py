@@ -29,7 +29,7 @@ def _cudart(maker: Maker, package: Package, payload: Payload) -> None:
 
 
 def _cuda_config(maker: Maker, package: Package, payload: Payload) -> None:
-    """The package behind the `cuda` alternative: a newer toolkit takes /usr/local/cuda over in automatic mode."""
+    """Return the package behind the `cuda` alternative: a newer toolkit takes /usr/local/cuda over in automatic mode."""
     release = _toolkit(package)
     major, minor = release.split(".")
     place = f"/usr/local/cuda-{release}"

@@ -50,7 +50,7 @@ def _kernel_modules(maker: Maker, package: Package, payload: Payload) -> None:
 
 
 def _kernel_build(_maker: Maker, package: Package, payload: Payload) -> None:
-    """The directory that modules are compiled in: a link to what kernel-devel brings."""
+    """Return the directory that modules are compiled in: a link to what kernel-devel brings."""
     release = _kernel_release(package)
     payload.files[f"/usr/lib/modules/{release}/build"] = f"/usr/src/kernels/{release}"
     payload.files[f"/usr/lib/modules/{release}/modules.order"] = b""

@@ -41,13 +41,13 @@ int main(int argc, char **argv)
 
 
 def library_directory(manager: str, python: str) -> str:
-    """The directory under /usr that has the standard library."""
+    """Return the directory under /usr that has the standard library."""
     return "lib64" if manager == "dnf" and numbers(python) >= [3, 9] else "lib"
 
 
 @cache
 def launcher(python: str) -> bytes:
-    """A program that starts Python with its library in lib64."""
+    """Return a program that starts Python with its library in lib64."""
     name = f"python{python}"
     with tempfile.TemporaryDirectory() as work:
         for path, (content, _mode) in interpreters.files(python).items():

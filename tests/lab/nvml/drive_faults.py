@@ -27,14 +27,14 @@ NUMBERS = (
 
 
 def smart_log(warning=0, spare=100, threshold=10, used=3, kelvin=311, **numbers) -> str:
-    """A drive's log in hexadecimal digits."""
+    """Return a drive's log in hexadecimal digits."""
     values = {"hours": 12000, "cycles": 90, "shutdowns": 4, "log_entries": 211, **numbers}
     counts = [values.get(name, 0).to_bytes(16, "little") for name in NUMBERS]
     return PAGE.pack(warning, kelvin, spare, threshold, used, 0, *counts, *[0] * 14).hex()
 
 
 def drives(**pages: "str | tuple[str]") -> "dict[str, str]":
-    """The files of a recorded machine with NVMe drives: the page of each, or (why it gave none,)."""
+    """Return the files of a recorded machine with NVMe drives: the page of each, or (why it gave none,)."""
     files = {f"sys/class/nvme/{name}/state": "live\n" for name in pages}
     answers = {
         name: {"page": None, "refused": page[0]} if isinstance(page, tuple) else {"page": page, "refused": None}

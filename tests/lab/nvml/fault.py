@@ -18,7 +18,7 @@ class Fault:
 
 
 def said(machine: Machine, number: int, *settings: "tuple[str, str]") -> Machine:
-    """The machine with a GPU of whose NVML profile some lines are others."""
+    """Return the machine with a GPU of whose NVML profile some lines are others."""
     return machine.change(number, settings=(*settings, *machine.gpus[number].settings))
 
 
@@ -29,7 +29,7 @@ def all_said(machine: Machine, *settings: "tuple[str, str]") -> Machine:
 
 
 def cut(machine: Machine, links: int, *numbers: int) -> Machine:
-    """The machine with GPUs that have only the first links."""
+    """Return the machine with GPUs that have only the first links."""
     for number in numbers or range(len(machine.gpus)):
         machine = machine.change(number, links=machine.gpus[number].links[:links])
     return machine

@@ -20,7 +20,7 @@ def link(place: Path, target: Path) -> None:
 
 
 def write_device(sys: Path, path: "tuple[str, ...]", files: "dict[str, str]") -> None:
-    """A PCI device at its place below /sys/devices, with its link in /sys/bus/pci/devices."""
+    """Write a PCI device to its place below /sys/devices, with its link in /sys/bus/pci/devices."""
     home = sys / "devices" / Path(*path)
     write(home, {name: f"{text}\n" for name, text in files.items()})
     link(sys / "bus" / "pci" / "devices" / path[-1], home)

@@ -8,7 +8,7 @@ from .fault import Fault, said
 
 
 def process(pid: int, cgroup: str, state: str = "S (sleeping)", comm: str = "python3") -> "dict[str, str]":
-    """The files of a process below /proc."""
+    """Return the files of a process below /proc."""
     files = {"status": f"Name:\t{comm}\nState:\t{state}\n", "cgroup": f"0::{cgroup}\n", "comm": f"{comm}\n",
              f"task/{pid}/status": f"State:\t{state}\n"}  # fmt: skip
     return {f"proc/{pid}/{name}": text for name, text in files.items()}
@@ -42,7 +42,7 @@ SYNCHRONISED, NANOSECONDS, UNSYNCHRONISED = 0x0001, 0x2000, 0x0040  # STA_* of l
 
 
 def clock(offset: int, status: int = SYNCHRONISED, state: int = 0) -> "dict[str, str]":
-    """What adjtimex says on the recorded machine."""
+    """Return what adjtimex says on the recorded machine."""
     return {"proc/adjtimex.json": f'{{"state": {state}, "status": {status}, "offset": {offset}}}\n'}
 
 
@@ -50,7 +50,7 @@ EDAC = "sys/devices/system/edac/mc/"
 
 
 def oom(seconds: "int | None", process: str = "python3") -> str:
-    """The line of the kernel's log for a process that it killed; seconds: since boot."""
+    """Return the line of the kernel's log for a process that it killed; seconds: since boot."""
     prefix = "" if seconds is None else f"3,0,{seconds}000000,-;"
     return f"{prefix}Out of memory: Killed process 4711 ({process}) total-vm:5424564kB, anon-rss:255676kB\n"
 
@@ -122,7 +122,7 @@ def working() -> "list[Fault]":
 
 
 def well_around() -> "list[Fault]":
-    """What the machine around the GPUs says that is no fault of it."""
+    """Return what the machine around the GPUs says that is no fault of it."""
     a40 = machines.a40_pcie()
     lines = {
         "a job beyond its own memory": oom(a40.uptime - 60).replace("Out", "Memory cgroup out"),

@@ -54,13 +54,13 @@ def fabric() -> "list[Fault]":
 
 
 def ports(machine: Machine, changes: "dict[int, dict]") -> Machine:
-    """The machine with adapters of which something is different: {number: {state, rate_gbps …}}."""
+    """Return the machine with adapters of which something is different: {number: {state, rate_gbps …}}."""
     nics = [replace(nic, **changes.get(number, {})) for number, nic in enumerate(machine.nics)]
     return replace(machine, nics=tuple(nics))
 
 
 def aer(machine: Machine, number: int, end: int, kind: str, count: int) -> Machine:
-    """The machine with a GPU's link of which one end has reported errors; end: 0 for the GPU, 1 for the port above it."""
+    """Return the machine with a GPU's link of which one end has reported errors; end: 0 for the GPU, 1 for the port above it."""
     path = machine.gpus[number].path
     place = "/".join(("sys/devices", *path[: len(path) - end]))
     total = {"correctable": "COR", "fatal": "FATAL", "nonfatal": "NONFATAL"}[kind]
@@ -69,7 +69,7 @@ def aer(machine: Machine, number: int, end: int, kind: str, count: int) -> Machi
 
 
 def declared_ports() -> "list[Fault]":
-    """What is less than declared; equals that are alike tell nothing."""
+    """Return what is less than declared; equals that are alike tell nothing."""
     hgx, dgx = machines.hgx_h100(), machines.dgx_a100()
     rate = hgx.nics[0].rate_gbps
     few = ports(hgx, {number: {"state": "DOWN"} for number in range(len(hgx.nics))})
@@ -145,7 +145,7 @@ def access() -> "list[Fault]":
 
 
 def well_reached() -> "list[Fault]":
-    """What a pair may be without and be well."""
+    """Return what a pair may be without and be well."""
     a40, hgx = machines.a40_pcie(), machines.hgx_h100()
     across = (("p2p.2", "1"), ("p2p.3", "1"))  # the other socket
     return [

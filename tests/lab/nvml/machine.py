@@ -101,11 +101,11 @@ class Machine:
         return replace(self, library=version)
 
     def with_files(self, files: "dict[str, str]") -> "Machine":
-        """The same machine with more or other files: sys/…, proc/… of the kernel's trees, root/… of all else."""
+        """Return the same machine with more or other files: sys/…, proc/… of the kernel's trees, root/… of all else."""
         return replace(self, files=(*self.files, *files.items()))
 
     def change(self, number: int, **what) -> "Machine":
-        """The same machine with one GPU changed (``lost``, ``hidden``, ``width``, ``links`` …)."""
+        """Return the same machine with one GPU changed (``lost``, ``hidden``, ``width``, ``links`` …)."""
         gpus = list(self.gpus)
         gpus[number] = replace(gpus[number], **what)
         return replace(self, gpus=tuple(gpus))

@@ -39,7 +39,7 @@ def below_root(host_bridge: str, root_port: str, device: str) -> "tuple[str, ...
 
 
 def below_switch(host: int, root_port: str, upstream: int, slot: int, bus: int) -> "tuple[str, ...]":
-    """A device below one port of a PCIe switch; the same ``upstream`` is the same switch."""
+    """Return a device below one port of a PCIe switch; the same ``upstream`` is the same switch."""
     return (
         f"pci0000:{host:02x}",
         root_port,
@@ -158,7 +158,7 @@ def a100_nvlink() -> Machine:
 
 
 def a100_80_nvlink() -> Machine:
-    """The same with 80 GB each."""
+    """Return the same with 80 GB each."""
     return _four_a100("a100-80-nvlink", A100_80)
 
 
@@ -172,17 +172,17 @@ def _workstation(name: str, models: "tuple[Model, Model]", links: int) -> Machin
 
 
 def rtx_3090() -> Machine:
-    """A workstation: 2×RTX 3090 with an NVLink bridge, one socket."""
+    """Return a workstation: 2×RTX 3090 with an NVLink bridge, one socket."""
     return _workstation("rtx-3090", (RTX_3090, RTX_3090), 4)
 
 
 def rtx_3090_3080() -> Machine:
-    """A workstation with two GPUs that have nothing but PCIe in common."""
+    """Return a workstation with two GPUs that have nothing but PCIe in common."""
     return _workstation("rtx-3090-3080", (RTX_3090, RTX_3080), 0)
 
 
 def v100_pcie() -> Machine:
-    """A server with 2×V100 in the PCIe form, which has no NVLink."""
+    """Return a server with 2×V100 in the PCIe form, which has no NVLink."""
     return _workstation("v100-pcie", (V100_PCIE, V100_PCIE), 0)
 
 
@@ -253,7 +253,7 @@ def gb200_tray() -> Machine:
 
 
 def gh200() -> Machine:
-    """One Grace Hopper superchip: the GPU in a PCI domain of its own, beside one HCA."""
+    """Return one Grace Hopper superchip: the GPU in a PCI domain of its own, beside one HCA."""
     gpu = Gpu(GH200, below_root("pci0009:00", "0009:00:00.0", "0009:01:00.0"))
     nic = Nic("mlx5_0", below_root("pci0002:00", "0002:00:00.0", "0002:01:00.0"), rate_gbps=400)
     more = {"driver": "580.105.08", "library": "580.105.08", "kernel_modules": "open", "cuda": 13000}
@@ -261,7 +261,7 @@ def gh200() -> Machine:
 
 
 def a100_mig() -> Machine:
-    """One A100 cut into two instances."""
+    """Return one A100 cut into two instances."""
     parts = (Mig("NVIDIA A100-SXM4-40GB MIG 3g.20gb", 1, 19968), Mig("NVIDIA A100-SXM4-40GB MIG 3g.20gb", 2, 19968))
     return Machine("a100-mig", (Gpu(A100_40, below_root("pci0000:00", "0000:00:01.1", "0000:07:00.0"), mig=parts),))
 

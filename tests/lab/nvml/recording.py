@@ -38,7 +38,7 @@ def gpu_files(machine: Machine, gpu: Gpu) -> "dict[str, str]":
 
 
 def configuration(gpu: Gpu) -> bytes:
-    """The configuration space of a GPU as root reads it: a power management capability, and a vendor's own one.
+    """Return the configuration space of a GPU as root reads it: a power management capability, and a vendor's own one.
 
     That of a vGPU begins with the signature VF (NVIDIA/k8s-device-plugin internal/vgpu).
     """
@@ -192,7 +192,7 @@ def gpu_profile(gpu: Gpu, switched: bool) -> "Iterator[str]":
 
 
 def condition(model: Model) -> "Iterator[str]":
-    """What a GPU says of its own parts. Made up, and the same for all models of a generation; which there are follows nvml.h."""
+    """Return what a GPU says of its own parts. Made up, and the same for all models of a generation; which there are follows nvml.h."""
     ampere, ada = model.architecture >= 7, model.architecture >= 8
     yield from ("temperature 34", "processes ", "field.94 0", "field.75 0")
     yield from ("power_usage 61250", "clocks 345 345 2619", "memory_used_mib 1 512")

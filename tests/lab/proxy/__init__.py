@@ -91,7 +91,7 @@ rm -f /etc/apt/apt.conf.d/01lab-cache
 
 
 def url():
-    """The proxy's address with user and password, as an inventory has it."""
+    """Return the proxy's address with user and password, as an inventory has it."""
     return f"http://{USER}:{urllib.parse.quote(PASSWORD, safe='')}@{network.services_address()}:{PORT}"
 
 
@@ -137,7 +137,7 @@ def confinement():
 
 
 def variables(view):
-    """What the inventory of hosts behind the proxy says about it."""
+    """Return what the inventory of hosts behind the proxy says about it."""
     return {
         "base_http_proxy": url(),
         "base_https_proxy": url(),

@@ -40,13 +40,13 @@ class Distribution:
 
     @property
     def image(self) -> str | None:
-        """The distribution's own image to start from: below LAB_REGISTRY, or the one that LAB_IMAGE names."""
+        """Return the distribution's own image to start from: below LAB_REGISTRY, or the one that LAB_IMAGE names."""
         registry = os.environ.get("LAB_REGISTRY")
         return os.environ.get("LAB_IMAGE") or (f"{registry}/{self.published}" if registry else None)
 
     @property
     def packages(self) -> list[str]:
-        """What the image has beyond Debian's own list."""
+        """Return what the image has beyond Debian's own list."""
         if not self.is_replica:
             return []
         return el.PACKAGES if self.family == "el" else ubuntu.PACKAGES.get(self.suite, [])

@@ -74,7 +74,7 @@ def pipes(process: subprocess.Popen) -> tuple[IO[bytes], ...]:
 
 
 def is_own(address: str) -> bool:
-    """Tell whether an address is one of this machine."""
+    """Return whether an address is one of this machine."""
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     with socket.socket(family, socket.SOCK_DGRAM) as probe:
         try:
