@@ -18,7 +18,7 @@ description:
   - Shows nothing where the output is not a terminal, or E(TERM) is V(dumb).
   - It only listens. If it cannot write to the terminal it stops, and the run continues.
 requirements:
-  - It is named in C(callbacks_enabled) of C(ansible.cfg), or in E(ANSIBLE_CALLBACKS_ENABLED).
+  - It is named in C(callbacks_enabled) of C(ansible.cfg), or in C(ANSIBLE_CALLBACKS_ENABLED).
 options:
   threshold:
     description: Seconds that a task has run before it is shown.

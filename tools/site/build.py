@@ -25,7 +25,10 @@ LINK = re.compile(r"\]\(([^)#\s:]+)(?:#[^)]*)?\)")
 # The navigation: (caption, patterns of pages in their order).
 CONTENTS = (
     ("Operate", ("docs/day-2.md", "docs/troubleshooting.md", "docs/health.md", "docs/runbooks/README.md")),
-    ("Use", ("docs/stack.md", "docs/training.md", "docs/benchmark.md", "docs/distributions/*.md")),
+    (
+        "Use",
+        ("docs/stack.md", "docs/compatibility.md", "docs/training.md", "docs/benchmark.md", "docs/distributions/*.md"),
+    ),
     ("Settings", ("docs/tuning.md", "docs/rdma.md", "docs/selinux.md", "docs/fapolicyd.md")),
     ("Roles", ("roles/*/README.md",)),
     ("Reference", ("collections/index.rst", "docs/glossary.md")),
