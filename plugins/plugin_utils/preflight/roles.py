@@ -17,6 +17,7 @@ from ..pcie import request as pcie
 from ..qos import request as qos
 from ..rdma import request as rdma
 from ..scratch import request as scratch
+from ..stack.components import COMPONENTS
 from ..stack.interpreters import CONDA, INTERPRETER, MANAGER, interpreter_problem, variables_problem
 from ..tuning import request as tuning
 from ..tuning.tables import load
@@ -29,10 +30,10 @@ NCCL = ("nccl_conf_variables", "nccl_conf_elsewhere")
 
 
 def role_problems(world: World, resolve: Resolve) -> list[Problem]:
-    """Return what the roles refuse, in the order of their names."""
+    """Return what the roles refuse, in the order of their names, then what playbook plan refuses."""
     judges = (
         firewall_problems, monitoring_problems, nccl_problems, pcie_problems, interpreter_problems, package_problems, qos_problems,
-        rdma_problems, scratch_problems, tuning_problems,
+        rdma_problems, scratch_problems, tuning_problems, explain_problems,
     )  # fmt: skip
     return [problem for judge in judges for problem in judge(world, resolve)]
 
@@ -74,6 +75,17 @@ def package_problems(world: World, resolve: Resolve) -> list[Problem]:
                 Problem(one.code, one.subject, {**one.detail, "scope": scope}) for one in extras.problems(resolved)
             ]
     return found
+
+
+def explain_problems(world: World, resolve: Resolve) -> list[Problem]:
+    """Return a component that playbook plan is to explain and that no stack has."""
+    known = [one.name for one in COMPONENTS]
+    asked = [resolve(None, value) for name, value in world.command_line.items() if name == "explain"]
+    return [
+        Problem("wrong_word", "explain", {"value": one, "choices": known})
+        for one in asked
+        if one not in ("", UNRESOLVED, *known)
+    ]
 
 
 def tuning_problems(world: World, resolve: Resolve) -> list[Problem]:

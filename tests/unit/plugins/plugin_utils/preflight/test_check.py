@@ -69,6 +69,13 @@ def test_what_is_right_passes():
 
 
 @pytest.mark.parametrize(
+    ("component", "problems"), [("pytorch", []), ("", []), ("{{ later }}", []), ("torch", [("wrong_word", "explain")])]
+)
+def test_a_component_to_explain_is_refused_before_nodes_are_measured(component, problems):
+    assert found({"gpu-1": {}}, command_line={"explain": component}) == (problems, [])
+
+
+@pytest.mark.parametrize(
     "value", ["auto", "distribution", "standalone", "/usr/bin/python3.10", "", None, "{{ later }}"]
 )
 def test_a_place_of_the_interpreter_passes(value):
