@@ -33,11 +33,6 @@ def at_least(text: str, floor: str) -> bool:
     return version(text) >= version(floor)
 
 
-def newest(texts: Iterable[str]) -> str:
-    """Return the newest of some versions."""
-    return max(texts, key=version)
-
-
 @cache
 def segments(text: str) -> tuple[str, ...]:
     """Return the dotted parts without leading zeros: '535.54.03' and '535.54.3' are one version."""

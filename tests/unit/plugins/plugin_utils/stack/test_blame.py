@@ -1,0 +1,50 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What can be part of a conflict, what is left without a part, and which conflicts are found."""
+
+from __future__ import annotations
+
+import pytest
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.blame import MOST, blamed, keep, parts_of
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.inputs import make_problem
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.judge import Session
+from ansible_collections.allreduce.gpu.tests.support.frozen_tables import TABLES
+
+FACTS = [("gpus", "A40"), ("kernels", "6.8.0-84-generic"), ("os", ""), ("arch", ""), ("ansible_core", "")]
+BOTH = {"pytorch": "2.15", "tensorflow": "2.20"}
+
+
+def problem(request, gpus=("A40",), kernels=("6.8.0-84-generic",), **question):
+    return make_problem(
+        TABLES, {"os": "ubuntu 22.04", "gpus": gpus, "kernels": kernels, "request": request, **question}
+    )
+
+
+@pytest.mark.parametrize(
+    ("request_", "environments", "shared"),
+    [(BOTH, "one", [("environments", "one")]), (BOTH, "split", []), ({"pytorch": "2.15"}, "one", [])],
+)
+def test_frameworks_share_an_environment_only_where_there_are_several(request_, environments, shared):
+    parts = parts_of(problem(request_, environments=environments))
+    assert parts == [*FACTS, *shared, *sorted(request_.items())]
+
+
+def test_what_is_not_kept_is_not_asked():
+    asked = problem(BOTH, environments="one")
+    without = keep(asked, [("gpus", "A40")])
+    assert (without.os, without.arch, without.kernels, without.wishes) == (None, None, (), {})
+    assert [gpu.model for gpu in without.gpus] == ["A40"]
+    assert without.environments == "split"
+    assert keep(asked, parts_of(asked)).environments == "one"
+
+
+def test_facts_that_clash_by_themselves_come_first():
+    found = blamed(Session(TABLES), problem({"driver": "470", "cuda": "13.0"}, gpus=["K80", "B200"], kernels=()))
+    assert [sorted(name for name, _value in parts) for parts in found[:1]] == [["gpus", "gpus"]]
+
+
+def test_each_conflict_is_found_once_and_five_at_most():
+    request = {"driver": "470", "kernel_modules": "open", "cuda": "13.0", "pytorch": "2.15", "tensorflow": "2.20"}
+    found = blamed(Session(TABLES), problem({**request, "python": "3.9", "cudnn": "8.9"}, kernels=()))
+    assert len({frozenset(parts) for parts in found}) == len(found) == MOST
