@@ -132,7 +132,7 @@ SENTENCES = {
     ),
     "retired_key": (
         "{subject} is {value}, a key that NVIDIA's repository is not signed with since April 2022: a mirror that is signed with it "
-        "only has nothing newer; copy the repository anew and take its key {today}."
+        "only has nothing newer; copy the repository again and take its key {today}."
     ),
     "no_guest_driver": (
         "{subject} is a vGPU, and no driver is installed or loaded; install the guest driver of NVIDIA's vGPU software that fits the "
@@ -150,10 +150,10 @@ SENTENCES = {
     "unknown_version": "{subject} {value} is not known; the nearest known ones are {nearest}.",
     "index_not_asked": "The package index was not asked for it (stack_read_index, python_env_no_index); a newer collection may have it.",
     "index_silent": (
-        "The package index did not tell of it ({cause}). Plan where it answers and keep the lock, or take a newer collection, or a "
+        "The package index did not tell of it ({cause}); plan where it answers and keep the lock, or take a newer collection, or a "
         "checkout of it in which 'make tables' has added the release."
     ),
-    "index_lacks": "Nor has the package index a stable release {value} with wheels.",
+    "index_lacks": "The package index has no stable release {value} with wheels, either; request one that it has.",
     "index_untold": (
         "The package index has it, but its metadata does not tell what a plan needs; a newer collection may have it, whose tables are also "
         "read from documentation."
