@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import pytest
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.releases.cupy import numpy_floor
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.releases.index import NoAnswer
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.releases.jax import new_row, read
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.releases.tensorflow import pins
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.releases.wheels import pinned, release_of
 
@@ -27,6 +28,8 @@ READERS = 6
 ROW = ("released", "python", "glibc", "platforms")
 BUILD = ("cuda", "cudnn", "nccl")
 COMPANIONS = ("torchvision", "torchaudio")
+JAX = ("released", "python", "glibc", "arch", "numpy", "ml_dtypes")
+JAX_PACKAGES = ("jax", "jaxlib", "jax-cuda12-plugin", "jax-cuda13-plugin")
 
 
 class Fact(NamedTuple):
@@ -84,6 +87,30 @@ def of_cupy() -> Iterator[Fact]:
                     )
 
 
+def of_jax() -> Iterator[Fact]:
+    for row in rows_of("jax"):
+        ask = partial(jax_row, row["version"])
+        for name, value in verified(row, JAX):
+            yield Fact(f"JAX {row['version']} {name}", value, partial(column, ask, name))
+        for cuda, libraries in row["plugins"].items():
+            yield Fact(f"JAX {row['version']} CUDA {cuda}", libraries, partial(plugin, ask, cuda))
+
+
+def column(ask: Callable[[], Mapping], name: str) -> Any:
+    return ask()[name]
+
+
+def plugin(ask: Callable[[], Mapping], cuda: str) -> Any:
+    return ask()["plugins"][cuda]
+
+
+@cache
+def jax_row(version: str) -> Mapping:
+    """The row that `make tables` would write."""
+    known = {name: published(name) for name in JAX_PACKAGES}
+    return new_row(read(INDEX, version, known), "") or {}
+
+
 @cache
 def release(name: str, version: str, python: str) -> Any:
     return release_of(INDEX, version, [python], name)
@@ -128,10 +155,11 @@ def test_a_hundred_random_facts_are_those_of_the_index():
         published("cupy-cuda12x")
     except NoAnswer as problem:
         pytest.skip(f"the package index does not answer: {problem}")
-    facts = [*of_pytorch(), *of_tensorflow(), *of_cupy()]
+    facts = [*of_pytorch(), *of_tensorflow(), *of_cupy(), *of_jax()]
     seed = int(os.environ.get("FACTS_SEED") or random.randrange(10**6))
-    print(f"{NUMBER} of {len(facts)} facts, FACTS_SEED={seed}")
     chosen = random.Random(seed).sample(facts, NUMBER)
+    jax = sum(one.where.startswith("JAX") for one in chosen)
+    print(f"{NUMBER} of {len(facts)} facts, {jax} of JAX, FACTS_SEED={seed}")
     with ThreadPoolExecutor(READERS) as side:
         answers = list(side.map(answer, chosen))
 

@@ -8,7 +8,7 @@ from ansible_collections.allreduce.gpu.plugins.plugin_utils.releases.cupy import
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.releases.extensions import PACKAGES
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.releases.index import NoAnswer
 
-from tools.tables import cupy, document, extensions, jax, tensorflow, torch
+from tools.tables import cupy, document, extensions, horovod, jax, nvidia, tensorflow, torch
 from tools.tables.__main__ import INDEX, TABLE, TABLES, pythons
 
 
@@ -54,3 +54,19 @@ def test_every_release_of_what_stands_on_pytorch_has_a_row(package):
     rows = document.read(TABLES / f"{package.table}.yml")["rows"]
     asked = published(package.name, document.read(TABLE)["rows"])
     assert extensions.missing(rows, asked, package) == [], "run: make tables"
+
+
+def test_every_wheel_of_cudnn_and_nccl_is_listed():
+    rows = document.read(TABLES / "nvidia_wheels.yml")["rows"]
+    try:
+        found = {name: INDEX.releases(name, nvidia.PYTHONS) for name in nvidia.PACKAGES}
+    except NoAnswer as problem:
+        pytest.skip(f"the package index does not answer: {problem}")
+    assert nvidia.missing(rows, found) == [], "run: make tables"
+
+
+def test_the_newest_release_of_horovod_has_a_row():
+    rows = document.read(TABLES / "horovod.yml")["rows"]
+    assert horovod.missing(rows, published("horovod", document.read(TABLE)["rows"])) == [], (
+        "compile it, and write its row"
+    )

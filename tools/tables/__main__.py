@@ -24,7 +24,7 @@ from ansible_collections.allreduce.gpu.plugins.plugin_utils.releases.torch impor
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.releases.wheels import Release, pinned, release_of
 from packaging.version import Version
 
-from . import cupy, document, extensions, jax, tensorflow, torch
+from . import cupy, document, extensions, horovod, jax, nvidia, tensorflow, torch
 
 TABLES = Path(__file__).resolve().parents[2] / "data" / "stack"
 TABLE = TABLES / "torch.yml"
@@ -155,11 +155,35 @@ def extension_lines(package: Package, side: Executor, today: str) -> list[str]:
     return [f"{package.title} {line}" for line in said]
 
 
+def nvidia_lines(side: Executor, today: str) -> list[str]:
+    """Bring nvidia_wheels.yml up to date; return what changed."""
+    path = TABLES / "nvidia_wheels.yml"
+    table = document.read(path)
+    published = dict(
+        zip(nvidia.PACKAGES, side.map(INDEX.releases, nvidia.PACKAGES, repeat(nvidia.PYTHONS)), strict=True)
+    )
+    asked = nvidia.missing(table["rows"], published)
+    found = dict(zip(asked, side.map(lambda one: nvidia.read(INDEX, *one), asked), strict=True))
+    said = nvidia.update(table["rows"], published, lambda *one: found[one], today)
+    document.write(path, table)
+    return said
+
+
+def horovod_lines(side: Executor, today: str) -> list[str]:
+    """Return the releases of Horovod that somebody has to compile before they get a row."""
+    rows = document.read(TABLES / "horovod.yml")["rows"]
+    asked = pythons(document.read(TABLE)["rows"])
+    found = horovod.missing(rows, INDEX.releases("horovod", asked))
+    return [f"Horovod {release}: no row, as nobody has compiled it" for release in found]
+
+
 WRITERS = {
     "torch": pytorch_lines,
     "tensorflow": tensorflow_lines,
     "cupy": cupy_lines,
     "jax": jax_lines,
+    "nvidia": nvidia_lines,
+    "horovod": horovod_lines,
     **{package.table: partial(extension_lines, package) for package in PACKAGES},
 }
 

@@ -15,13 +15,17 @@ from ..stack.libraries import Requirement, SpecifierSet, Version, parse_wheel_fi
 from .index import Index
 from .wheels import ARCHITECTURES, LINUX, glibc, oldest_lock
 
+# How packages and extras are named that are for one major of CUDA.
+CUDA = re.compile(r"(?:^|-)cu(1[1-9])$")
+
 
 @dataclass(frozen=True)
 class Package:
     """A framework: its package, its table, the oldest release that gets a row, and the source that rows name.
 
     title: what it is called; pinned: whether it is PyTorch that requires it, one release each; torch: the range that
-    every release takes, kept by hand, of a package that the index has as source only
+    every release takes, kept by hand, of a package that the index has as source only; compiled: whether its own code is
+    compiled for one major of CUDA
     """
 
     name: str
@@ -31,10 +35,11 @@ class Package:
     source: str
     pinned: bool = False
     torch: str = ""
+    compiled: bool = False
 
 
 PACKAGES = (
-    Package("vllm", "vllm", "vLLM", "0.9.0", "V2"),
+    Package("vllm", "vllm", "vLLM", "0.9.0", "V2", compiled=True),
     Package("lightning", "lightning", "Lightning", "2.0.0", "L1"),
     Package("triton", "triton", "Triton", "2.0.0", "T2", pinned=True),
     Package("deepspeed", "deepspeed", "DeepSpeed", "0.18.0", "Q1", torch=">=2.0.0"),
@@ -73,10 +78,10 @@ def files(lock: str) -> tuple[tuple[str, ...], str]:
     found = [*package.get("wheels", ()), *([package["sdist"]] if "sdist" in package else [])]
     names = (unquote(one["url"].rpartition("/")[2]) for one in package.get("wheels", ()))
     day = min(one["upload-time"].date() for one in found).isoformat()
-    return tuple(name for name in names if _platforms(name)), day
+    return tuple(name for name in names if platforms(name)), day
 
 
-def _platforms(name: str) -> list[tuple[str | None, str]]:
+def platforms(name: str) -> list[tuple[str | None, str]]:
     """Return (platform tag, architecture) for which a wheel is: (None, each) of one that has no compiled code."""
     found: list[tuple[str | None, str]] = []
     for tag in parse_wheel_filename(name)[3]:
@@ -113,11 +118,11 @@ def new_row(found: Found, package: Package, today: str) -> dict[str, Any] | None
     if package.torch:
         return _source_row(found, package, today)
     pythons = [one for one in found.pythons if any(takes(name, one) for name in found.wheels)]
-    places = {arch: tag for name in found.wheels for tag, arch in _platforms(name)}
+    places = {arch: tag for name in found.wheels for tag, arch in platforms(name)}
     torch = required(found.requires, "torch", pythons[-1]) if pythons else None
     if "x86_64" not in places or torch is None:
         return None
-    tag = places["x86_64"]
+    tag, cuda = places["x86_64"], cuda_of(found.requires) if package.compiled else None
     return {
         "version": found.version,
         "released": found.released,
@@ -125,6 +130,7 @@ def new_row(found: Found, package: Package, today: str) -> dict[str, Any] | None
         **({"glibc": glibc(tag)} if tag else {}),
         "arch": [arch for arch in ARCHITECTURES if arch in places],
         "torch": torch,
+        **({"cuda": cuda} if cuda else {}),
         "read": today,
         "sources": [package.source],
     }
@@ -151,6 +157,14 @@ def required(requires: Iterable[str], name: str, python: str) -> str | None:
         if one.name == name and (one.marker is None or one.marker.evaluate(here)):
             return ",".join(sorted(str(one.specifier).split(","), reverse=True)) or ">=0"
     return None
+
+
+def cuda_of(requires: Iterable[str]) -> str | None:
+    """Return the one major of CUDA that what a package always requires is named for, as in nvidia-cutlass-dsl[cu13]; None without."""
+    always = [one for one in map(Requirement, requires) if one.marker is None]
+    named = [CUDA.search(name) for one in always for name in (one.name, *one.extras)]
+    found = {match[1] for match in named if match}
+    return found.pop() if len(found) == 1 else None
 
 
 def pinning(pins: Mapping[str, str | None], version: str) -> str | None:

@@ -25,7 +25,7 @@ COLUMNS = ("release", "released", "Python", "PyTorch")
 
 class ExtensionRow(TypedDict):
     """arch: those that wheels are for; torch: the range of PyTorch that it requires; glibc: None where it is not known, absent where
-    nothing is compiled."""
+    nothing is compiled; cuda: the major that it is compiled for, where its metadata tells."""
 
     version: str
     released: str
@@ -33,6 +33,7 @@ class ExtensionRow(TypedDict):
     glibc: NotRequired[str | None]
     arch: list[Arch]
     torch: str
+    cuda: NotRequired[str]
     read: str
     sources: list[str]
 

@@ -11,6 +11,7 @@ from ..extensions import Extension, ExtensionRow
 from ..keys import Key
 from ..rule import Context, Rules
 from ..tables import Subject
+from ..versions import major
 from .pytorch.beside import Made, gpu_rule, on_pytorch, python_rule, pytorch_rule, wheel_rules
 from .pytorch.row import Torch
 
@@ -29,12 +30,14 @@ pytorch_rule(rule, MADE)
 gpu_rule(rule, MADE, "V3")
 
 
-@rule("vllm-pytorch-build", "vllm", "pytorch", sources=("V3",))
+@rule("vllm-pytorch-build", "vllm", "pytorch", sources=("V2", "V3"))
 def vllm_pytorch_build(context: Context, vllm: Extension, torch: Torch) -> str | None:
-    """Refuse every build of PyTorch but that of the general package index, which vLLM's wheels are compiled for."""
-    if torch.row.get("default"):
+    """Refuse every build of PyTorch but that of the general package index, which vLLM's wheels are compiled for, and its CUDA."""
+    cuda = vllm.row.get("cuda")
+    if torch.row.get("default") and cuda in (None, major(torch.row["cuda"])):
         return None
-    return f"vLLM {vllm.version} is compiled for the PyTorch of the general package index, not for PyTorch {torch.version}+{torch.variant}"
+    theirs = f"CUDA {cuda} and " if cuda else ""
+    return f"vLLM {vllm.version} is compiled for {theirs}the PyTorch of the general package index, not for PyTorch {torch.version}+{torch.variant}"
 
 
 VLLM = on_pytorch(

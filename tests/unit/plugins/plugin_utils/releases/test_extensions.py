@@ -9,6 +9,7 @@ import pytest
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.releases.extensions import (
     Found,
     Package,
+    cuda_of,
     files,
     new_row,
     pinning,
@@ -139,3 +140,20 @@ def test_what_is_required_on_a_server(requires, torch):
 )
 def test_the_releases_that_pin_a_release(pins, requirement):
     assert pinning(pins, "3.1.0") == requirement
+
+
+@pytest.mark.parametrize(
+    ("requires", "cuda"),
+    [
+        (["nvidia-cutlass-dsl[cu13]==4.8.0", "humming-kernels[cu13]==0.1.19", "torch==2.14.0"], "13"),
+        (["nvidia-cudnn-cu12==9.10.2.21"], "12"),
+        (["nvidia-cutlass-dsl[cu13]==4.8.0", "nvidia-nccl-cu12==2.27.7"], None),
+        (['nvidia-deepstream-videodecode-cu13>=9.0.2; extra == "deepstream"', "torch==2.8.0"], None),
+    ],
+    ids=["by an extra", "by a name", "two of them", "only with an extra of its own"],
+)
+def test_the_cuda_that_requirements_are_named_for(requires, cuda):
+    assert cuda_of(requires) == cuda
+    package = Package("vllm", "vllm", "vLLM", "0.9.0", "V2", compiled=True)
+    row = new_row(found(requires=("torch==2.14.0", *requires)), package, "2026-11-24")
+    assert row.get("cuda") == cuda

@@ -100,6 +100,28 @@ def test_library_builds_rise(subject):
     assert keys == sorted(set(keys))
 
 
+def test_wheels_of_libraries_are_those_that_pytorch_pins():
+    """Of the builds whose pins were verified, those that bring the libraries as wheels."""
+    listed = {(row["package"], release) for row in rows("nvidia_wheels") for release in row["releases"]}
+    pinned = {
+        (f"nvidia-{library}-cu{build['cuda'].partition('.')[0]}", build[library])
+        for row in rows("torch")
+        for build in row["builds"]
+        for library in ("cudnn", "nccl")
+        if build.get(library) and library not in build.get("unverified", ()) and "read" in row and build.get("default")
+    }
+    assert len(pinned) >= 20
+    assert pinned <= listed
+
+
+def test_releases_of_wheels_stand_once_and_rise():
+    for package in {row["package"] for row in rows("nvidia_wheels")}:
+        found = [list(row["releases"]) for row in rows("nvidia_wheels") if row["package"] == package]
+        releases = [release for row in found for release in row]
+        assert len(releases) == len(set(releases))
+        assert all(row == sorted(row, key=Version) for row in found)
+
+
 def test_driver_branches_rise():
     branches = [row["branch"] for row in rows("drivers")]
     assert branches == sorted(set(branches))

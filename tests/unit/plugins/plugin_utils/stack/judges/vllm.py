@@ -61,6 +61,9 @@ def check(stack, environment, cuda_majors):
     wrong = check_extension(stack, environment, ROWS[release], f"vllm=={release}")
     if "pytorch" in environment["frameworks"] and not is_default_build(environment):
         wrong.append("vLLM is compiled for another build of PyTorch")
+    cuda = ROWS[release].get("cuda")
+    if cuda and checker.tag_of(environment)[2:4] != cuda:
+        wrong.append("vLLM is compiled for another CUDA")
     if any(checker.n(gpu["compute_capability"]) < checker.n(TABLE["min_cc"]) for gpu in stack["gpus"]):
         wrong.append("vLLM does not support this GPU")
     return wrong
