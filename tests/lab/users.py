@@ -145,8 +145,9 @@ def shortcoming(output: str, ranks: int) -> str | None:
 
 
 def prefix(name: str, activate: str = ACTIVATE) -> str:
-    """Return the prefix of the Python that an activated shell finds."""
-    done = typed(name, "python -c 'import sys; print(sys.prefix)'", activate)
+    """Return the prefix of the Python that an activated shell finds: ENVIRONMENT for the directory that this link leads to."""
+    found = f'print("{ENVIRONMENT}" if os.path.samefile(sys.prefix, "{ENVIRONMENT}") else sys.prefix)'
+    done = typed(name, f"python -c 'import os, sys; {found}'", activate)
     if done.returncode or not done.stdout.strip():
         raise LabError(f"`{activate}` ended with {done.returncode} on {name}:\n{done.stdout[-3000:]}")
     return done.stdout.splitlines()[-1]
