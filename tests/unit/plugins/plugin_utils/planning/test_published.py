@@ -160,3 +160,9 @@ def test_a_renewed_plan_reads_again_and_keeps_what_it_has_without_an_answer(olde
 )
 def test_which_index_may_be_asked(variables, expected):
     assert index_of(variables) == expected
+
+
+def test_a_host_without_gpus_takes_the_build_that_the_index_has(older, index):
+    asked = {**question(index=index.url, pytorch_index="pypi"), "gpus": []}
+    environment = decide(asked, tables=tables_for(asked, tables=older))["stack"]["environments"][0]
+    assert (environment["requirements"], environment["index"]) == (["torch==2.15.0", "numpy"], None)
