@@ -19,6 +19,7 @@ from ansible_collections.allreduce.gpu.plugins.plugin_utils.preflight.text impor
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.resolve import resolve
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.tables import load
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.why import explanation
+from ansible_collections.allreduce.gpu.tests.support.frozen_tables import TABLES
 
 from tests.support.package_index import OWN_CLIENTS, serving
 
@@ -36,10 +37,9 @@ TAGS = [
 @pytest.fixture(scope="module")
 def older():
     """The tables as they were before PyTorch 2.15.0."""
-    tables = load()
-    torch = tables.subjects["torch"]
+    torch = TABLES.subjects["torch"]
     rows = [row for row in torch["rows"] if row["version"] != "2.15.0"]
-    return replace(tables, subjects={**tables.subjects, "torch": {**torch, "rows": rows}})
+    return replace(TABLES, subjects={**TABLES.subjects, "torch": {**torch, "rows": rows}})
 
 
 @pytest.fixture(scope="module", autouse=True)
