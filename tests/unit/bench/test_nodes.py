@@ -72,5 +72,5 @@ def test_what_runs_once_is_counted_by_the_names_of_its_tasks():
 
 def test_its_tags_are_roles_of_site():
     plays = yaml.safe_load((paths.CHECKOUT / "playbooks" / "site.yml").read_text(encoding="utf-8"))
-    tags = [tag for play in plays for role in play.get("roles", []) for tag in role["tags"]]
+    tags = [tag for play in plays for task in play.get("tasks", []) for tag in task["tags"]]
     assert [tag for tag in tags if tag in nodes.TAGS.split(",")] == nodes.TAGS.split(",")

@@ -20,6 +20,7 @@ SAID = {
     ("gpus", "min_driver"): "the driver component warns before known_driver",
     ("jax", "tensorflow.ml_dtypes"): "none: TensorFlow requires nothing",
     ("jax", "tensorflow.nvcc"): "none: TensorFlow requires nothing",
+    ("mig", "profiles"): "the plan says that a profile that is asked for was not verified",
     ("repositories", "key_fingerprint"): "role cuda_repository asks for it",
     ("tensorflow", "ptx"): "the component warns on hosts with GPUs",
     ("tensorflow", "sass"): "the component warns on hosts with GPUs",
@@ -27,7 +28,6 @@ SAID = {
     ("torch", "nccl"): "TensorFlow's component warns where it limits it",
     ("torch", "ptx"): "taken as none",
     ("torch", "sass"): "not planned unasked for GPUs that came later",
-    ("vllm", "glibc"): "the limit of the PyTorch that it pins holds",
 }
 
 

@@ -76,7 +76,7 @@ VENDOR = {"driver_owner": {"code": "dgx_os", "name": "DGX OS"}, "installed_drive
 def test_what_is_returned_is_documented(question, optional):
     found = resolve({**question, "ansible_core": "2.16"})
     assert found["stack"], found["conflicts"]
-    assert set(shape(RETURN, found, "")) <= {*optional, ".stack.update", ".explanation"}
+    assert set(shape(RETURN, found, "")) <= {*optional, ".stack.published", ".stack.update", ".explanation"}
 
 
 def test_a_refusal_is_documented():
