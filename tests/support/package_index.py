@@ -36,7 +36,9 @@ class PackageIndex:
 
     def _page(self, name):
         releases = self.packages[name]
-        files = [self._file(f"{name}-{version}-{tag}.whl") for version, (tags, _) in releases.items() for tag in tags]
+        files = [
+            self._file(f"{name}-{version}-{tag}.whl") for version, (tags, _told) in releases.items() for tag in tags
+        ]
         return {"meta": {"api-version": "1.1"}, "name": name, "versions": list(releases), "files": files}
 
     def _file(self, wheel):

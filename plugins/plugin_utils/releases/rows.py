@@ -25,7 +25,8 @@ Row = dict[str, Any]
 # The release that a wish takes, and its rows; none where the metadata does not tell what a row has.
 Found = tuple[str, list[Row]]
 SOURCE = "package index"
-OLDEST_FIRST = sorted(PYTHONS, key=version)
+# By the minor release: nothing needs packaging where the file is only imported.
+OLDEST_FIRST = sorted(PYTHONS, key=lambda one: int(one.partition(".")[2]))
 
 
 class NoRelease(LookupError):

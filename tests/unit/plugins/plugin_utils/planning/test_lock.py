@@ -19,8 +19,11 @@ from ansible_collections.allreduce.gpu.tests.support.newer_tables import NEWER, 
 
 QUESTION = {"os": "debian 12", "request": {"driver": "535"}}
 OTHER = {"os": "ubuntu 22.04", "gpus": ["A40"], "request": {"driver": "580"}}
-decide = partial(decide_module.decide, tables=TABLES)
 newer_tables = partial(with_newer_pytorch, TABLES)
+
+
+def decide(question, tables=TABLES, **options):
+    return decide_module.decide(question, tables=tables, **options)
 
 
 def write(path, *questions):

@@ -16,8 +16,12 @@ VERSION = "2.18.0"
 HOST = {"os": "ubuntu 22.04", "gpus": ["A40"] * 4}
 REQUEST = {"driver": "580"}
 LEFT = {"driver_owner": {"name": "DGX OS 7.2.1"}, "installed_driver": {"version": "580.95.05"}}
-check_lock, lines = partial(lock_check.check_lock, tables=TABLES), lock_check.lines
+lines = lock_check.lines
 newer_tables = partial(with_newer_pytorch, TABLES)
+
+
+def check_lock(hosts, version, path, renew=False, tables=TABLES):
+    return lock_check.check_lock(hosts, version, path, renew, tables)
 
 
 def described(request, host=None):
