@@ -17,6 +17,7 @@ from importlib.util import find_spec
 from typing import Any
 from urllib.parse import urlsplit
 
+from ...module_utils.host.download import without_password
 from ..stack.libraries import Version, tomllib
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
@@ -123,4 +124,5 @@ def _refuse_plain(address: str) -> None:
 
 
 def _last_line(text: str) -> str:
-    return (text.strip().splitlines() or ["the index gave no answer"])[-1]
+    """Return what a client said last, as it may be shown: the address of an index may hold a password."""
+    return without_password((text.strip().splitlines() or ["the index gave no answer"])[-1])

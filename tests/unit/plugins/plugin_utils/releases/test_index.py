@@ -48,3 +48,20 @@ def test_wheels_that_are_not_served_over_tls_are_not_believed(monkeypatch):
     monkeypatch.setattr(Index, "_run", lambda index, *arguments, text: CompletedProcess(arguments, 0, wheels, ""))
     with pytest.raises(NoAnswer, match=r"elsewhere\.example"):
         Index().lock("torch", "2.8.0", "3.12")
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda index: index.releases("torch", ["3.12"]),
+        lambda index: index.lock("torch", "2.8.0", "3.12"),
+        lambda index: index.requirements("torch", "2.8.0", "3.12"),
+    ],
+    ids=["releases", "lock", "requirements"],
+)
+def test_no_password_stands_in_what_a_client_said_last(monkeypatch, ask):
+    said = "error: https://site:secret@index.example/simple/torch/ timed out"
+    monkeypatch.setattr(Index, "_run", lambda index, *arguments, text=None: CompletedProcess(arguments, 1, "", said))
+    with pytest.raises(NoAnswer) as problem:
+        ask(Index())
+    assert str(problem.value) == "error: https://index.example/simple/torch/ timed out"
