@@ -57,8 +57,8 @@ def plan(
             "measured": measured,
             "wishes": wishes_of(question),
             "stack": answer["stack"],
+            "explanation": explanation(tables, question, explain) if explain else None,
         }
-        asked_for["explanation"] = explanation(tables, question, explain) if explain else None
         found["stacks"].append(asked_for)
         found["shortages"] += [f"{name}: {text}" for name in names for text in _shortage(hosts[name], answer["stack"])]
         found["obstacles"] += [
