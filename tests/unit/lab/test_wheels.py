@@ -9,6 +9,7 @@ import subprocess
 import sys
 
 import pytest
+import yaml
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.resolve import resolve
 
 from tests.lab import paths, reference, wheels
@@ -98,3 +99,14 @@ def test_reference_systems_get_builds_of_the_plain_index_for_their_python(name):
     wanted = wheels.get(name)
     assert (wanted.view, wanted.python) == ("plain", environment["python"])
     assert set(environment["requirements"]) & set(wanted.requirements)
+
+
+@pytest.mark.parametrize(
+    "named",
+    [wheels.get("horovod").requirements, (paths.CHECKOUT / "requirements-horovod.in").read_text("utf-8").splitlines()],
+    ids=["lab", "examples"],
+)
+def test_horovod_is_built_with_the_tools_of_its_table(named):
+    table = yaml.safe_load((paths.CHECKOUT / "data" / "stack" / "horovod.yml").read_text(encoding="utf-8"))
+    tools = {line.split()[0] for line in table["tools"]}
+    assert tools and tools <= set(named)
