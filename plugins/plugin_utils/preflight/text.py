@@ -131,7 +131,7 @@ SENTENCES = {
         "gpu_stack_take_charge to true, so that this collection installs it."
     ),
     "retired_key": (
-        "{subject} is {value}, a key that NVIDIA's repository is not signed with since April 2022: a mirror that is signed with it "
+        "{subject} is {value}, a key that NVIDIA's repository has not been signed with since April 2022: a mirror that is signed with it "
         "only has nothing newer; copy the repository again and take its key {today}."
     ),
     "no_guest_driver": (
@@ -150,7 +150,7 @@ SENTENCES = {
     "unknown_version": "{subject} {value} is not known; the nearest known ones are {nearest}.",
     "index_not_asked": "The package index was not asked for it (stack_read_index, python_env_no_index); a newer collection may have it.",
     "index_silent": (
-        "The package index did not tell of it ({cause}); plan where it answers and keep the lock, or take a newer collection, or a "
+        "The package index could not be read ({cause}); plan where it answers and keep the lock, or take a newer collection, or a "
         "checkout of it in which 'make tables' has added the release."
     ),
     "index_lacks": "The package index has no stable release {value} with wheels, either; request one that it has.",

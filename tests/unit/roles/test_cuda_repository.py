@@ -60,7 +60,7 @@ CASES = {
         "weak",
         "good",
         False,
-    ): "NVIDIA signs with it no more since April 2022, so that this copy of the repository is older",
+    ): "which NVIDIA has not signed with since April 2022, so this copy of the repository is out of date",
     ("both", "good", False): "set cuda_repository_key to the right file",
     ("page", "good", False): "The repository's key file cannot be used: it holds no ASCII-armored public key",
     (

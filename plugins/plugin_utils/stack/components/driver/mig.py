@@ -39,7 +39,7 @@ KEY = Key(
         "Role allreduce.gpu.gpu_settings switches the mode with C(mig_mode); no role makes the instances.",
     ),
     sample="1g.10gb",
-    comment="that the GPUs have to have; role gpu_settings switches the mode, no role makes instances",
+    comment="GPUs must support it; role gpu_settings switches the mode, no role creates the instances",
     free=True,
     order=None,
     declares=True,
