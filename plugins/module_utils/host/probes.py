@@ -11,10 +11,13 @@ import json
 import os
 import pwd
 import re
+import signal
 import socket
 import subprocess
 import time
 from concurrent.futures import ThreadPoolExecutor
+
+from .child import GRACE
 
 # Of nvmlReturn_t (nvml.h), which are the exit codes of nvidia-smi.
 NVML_NOT_FOUND, NVML_DRIVER_NOT_LOADED, NVML_VERSION_MISMATCH = 6, 9, 18
@@ -100,16 +103,25 @@ def run(arguments, timeout=60, user=None):
             stderr=subprocess.STDOUT,
             env=environment,
             cwd="/",
+            start_new_session=True,
         )
     except OSError as error:
         return None, ["%s does not start: %s" % (arguments[0], error.strerror)]
     try:
         output = process.communicate(timeout=timeout)[0]
     except subprocess.TimeoutExpired:
-        process.kill()
-        process.communicate()
+        kill(process)
         return None, ["%s took longer than %d seconds" % (arguments[0], timeout)]
     return process.returncode, [line for line in output.decode("utf-8", "replace").splitlines() if line.strip()]
+
+
+def kill(process):
+    """Kill a program and its children; those that the kernel does not let go, or that left its session, are left behind."""
+    os.killpg(process.pid, signal.SIGKILL)
+    try:
+        process.communicate(timeout=GRACE)
+    except subprocess.TimeoutExpired:
+        process.stdout.close()
 
 
 def as_user(arguments, user):

@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 import sys
+import time
 
 import pytest
 from ansible_collections.allreduce.gpu.plugins.module_utils.host import probes
@@ -15,6 +16,20 @@ def test_a_program_that_is_missing():
 
 def test_a_program_that_takes_too_long():
     assert probes.run([sys.executable, "-c", "import time; time.sleep(30)"], timeout=0.2)[0] is None
+
+
+@pytest.mark.parametrize("own", ["", "setsid "])
+def test_children_of_a_program_that_takes_too_long_are_not_waited_for(own):
+    """runuser waits for a child, which keeps the output open; one in a session of its own is out of reach."""
+    before = time.monotonic()
+    assert probes.run(["sh", "-c", own + "sleep 20; true"], timeout=0.2)[0] is None
+    assert time.monotonic() - before < 10
+
+
+def test_children_of_a_program_that_takes_too_long_end_with_it(tmp_path):
+    probes.run(["sh", "-c", f"(sleep 1; touch {tmp_path}/there) & wait"], timeout=0.2)
+    time.sleep(1.5)
+    assert not list(tmp_path.iterdir())
 
 
 def test_lines_of_both_outputs_without_empty_ones():
