@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect
 from collections.abc import Iterable
 from functools import cache
 from os.path import commonprefix
@@ -41,10 +42,9 @@ def segments(text: str) -> tuple[str, ...]:
 
 def neighbours(text: str, known: Iterable[str], count: int = 3) -> list[str]:
     """Return the known versions next to one that is not among them: those that share most of its parts, then the closest."""
-    here, ordered = version(text), sorted(set(known), key=version)
-    below = [one for one in reversed(ordered) if version(one) <= here]
-    above = [one for one in ordered if version(one) > here]
-    steps = {one: step for side in (below, above) for step, one in enumerate(side)}
+    ordered = sorted(set(known), key=version)
+    here = bisect(ordered, version(text), key=version)
+    steps = {one: step for side in (ordered[:here][::-1], ordered[here:]) for step, one in enumerate(side)}
     return sorted(steps, key=lambda one: (-_shared(one, text), steps[one]))[:count]
 
 
@@ -55,7 +55,7 @@ def _shared(one: str, other: str) -> int:
 
 def major(text: str) -> str:
     """Return the major: '12' of '12.8.1'."""
-    return str(text).split(".", maxsplit=1)[0]
+    return str(text).partition(".")[0]
 
 
 def minor(text: str) -> str:

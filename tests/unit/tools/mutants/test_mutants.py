@@ -15,7 +15,7 @@ def test_code_and_tests_of_a_subject_are_there(subject):
     assert list((CHECKOUT / subject.tests).glob("test_*.py"))
     for pattern in subject.only or ("*.py",):
         assert list((CHECKOUT / subject.code).glob(pattern)), pattern
-    for name in subject.ignored:
+    for name in (*subject.by, *subject.ignored):
         assert (CHECKOUT / subject.tests / name).is_file(), name
 
 
@@ -33,6 +33,13 @@ def test_what_mutmut_reads():
     assert read["only_mutate"] == [f"{root}/plugins/plugin_utils/drift/kernels.py"]
     assert read["pytest_add_cli_args_test_selection"] == [f"{root}/tests/unit/plugins/plugin_utils/drift"]
     assert f"--ignore={root}/tests/unit/plugins/plugin_utils/drift/test_properties.py" in read["pytest_add_cli_args"]
+
+
+def test_named_tests_are_all_that_run():
+    read = tomllib.loads(configuration(SUBJECTS["stack"]))["tool"]["mutmut"]
+    tests = "ansible_collections/allreduce/gpu/tests/unit/plugins/plugin_utils/stack"
+    names = ("test_blame.py", "test_clauses.py", "test_search.py", "test_versions.py")
+    assert read["pytest_add_cli_args_test_selection"] == [f"{tests}/{name}" for name in names]
 
 
 @pytest.mark.parametrize(

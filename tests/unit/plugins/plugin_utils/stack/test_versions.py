@@ -10,6 +10,7 @@ from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.versions impor
     SpecError,
     at_least,
     check_spec,
+    major,
     matches,
     meet,
     minor,
@@ -62,8 +63,12 @@ def test_what_is_no_wish(text):
         check_spec(text)
 
 
-def test_minor():
-    assert minor("12.8.1") == "12.8"
+@pytest.mark.parametrize(
+    ("text", "first", "both"),
+    [("12.8.1", "12", "12.8"), ("13.0", "13", "13.0"), ("13", "13", "13"), (12.8, "12", "12.8")],
+)
+def test_major_and_minor(text, first, both):
+    assert (major(text), minor(text)) == (first, both)
 
 
 @pytest.mark.parametrize(
