@@ -39,6 +39,54 @@ def test_what_is_not_kept_is_not_asked():
     assert keep(asked, parts_of(asked)).environments == "one"
 
 
+@pytest.mark.parametrize(
+    ("parts", "kept"),
+    [
+        ([("os", "")], {"os"}),
+        ([("arch", "")], {"arch", "wheels"}),
+        ([("kernels", "6.8.0-84-generic")], {"kernels"}),
+        ([("gpus", "A40")], {"gpus"}),
+        ([("ansible_core", "")], {"ansible_core"}),
+        ([("os", ""), ("ansible_core", "")], {"os", "ansible_core"}),
+    ],
+)
+def test_facts_are_kept_as_they_are(parts, kept):
+    asked = problem(BOTH, ansible_core="2.19", arch="aarch64")
+    left = keep(asked, parts)
+    for name, nothing in (
+        ("os", None), ("arch", None), ("wheels", None), ("kernels", ()), ("gpus", ()), ("ansible_core", None)
+    ):  # fmt: skip
+        assert getattr(asked, name)
+        assert getattr(left, name) == (getattr(asked, name) if name in kept else nothing), name
+
+
+@pytest.mark.parametrize(
+    ("request_", "kept", "frameworks"),
+    [
+        (BOTH, ["pytorch"], ("pytorch",)),
+        (BOTH, ["tensorflow"], ("tensorflow",)),
+        ({}, [], ("pytorch",)),  # planned unasked
+        ({"cuda": "12"}, ["cuda"], ("pytorch",)),
+        ({"cupy": "13"}, [], ()),  # CuPy stands alone: nobody asked for PyTorch
+        ({"pytorch": "2.15", "triton": "3"}, ["triton"], ("pytorch", "triton")),  # it is made for PyTorch
+        ({"pytorch": "2.15", "tensorflow": "2.20", "triton": "3"}, ["triton"], ("pytorch", "triton")),
+        ({"pytorch": "2.15", "cuda": "12"}, ["cuda"], ()),
+    ],
+)
+def test_frameworks_go_with_their_constraints(request_, kept, frameworks):
+    asked = problem(request_)
+    assert keep(asked, [(name, asked.wishes[name]) for name in kept]).frameworks == frameworks
+
+
+@pytest.mark.parametrize(
+    ("request_", "bare"),
+    [({"python": "3.10"}, True), ({"cuda": "12"}, False)],
+)
+def test_a_python_that_is_asked_for_has_an_environment(request_, bare):
+    asked = problem({**request_, "pytorch": "none"})
+    assert keep(asked, list(asked.wishes.items())).bare_environment is bare
+
+
 def test_facts_that_clash_by_themselves_come_first():
     found = blamed(Session(TABLES), problem({"driver": "470", "cuda": "13.0"}, gpus=["K80", "B200"], kernels=()))
     assert [sorted(name for name, _value in parts) for parts in found[:1]] == [["gpus", "gpus"]]

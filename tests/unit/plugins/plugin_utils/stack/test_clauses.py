@@ -69,3 +69,25 @@ def test_candidates_that_came_later_are_judged_too():
 def test_reasons_do_not_depend_on_the_order_of_the_candidates():
     one = clause({(HERE[0], THERE[0])}, Counter())
     assert one.reason(HERE[0], THERE[0]) == one.reason(THERE[0], HERE[0]) == "they clash"
+
+
+def test_a_clause_asks_its_rule_once_for_each_pair():
+    asked = Counter()
+    one = clause({(HERE[0], THERE[1])}, asked)
+    for mine, others, passing in ((0, 0b0011, 0b0001), (0, 0b0110, 0b0100), (1, 0b0110, 0b0110), (0, 0b0111, 0b0101)):
+        assert one.passing(HERE[mine], others, THERE) == passing
+    assert set(asked.values()) == {1}
+    assert len(asked) == 5
+
+
+def test_a_relation_asks_its_clauses_once_for_each_pair():
+    class Counting(Clause):
+        def passing(self, mine, asked, others):
+            counts.update((mine, number) for number in bits(asked))
+            return asked
+
+    counts = Counter()
+    relation = Relation([Counting(Context(None), Rule("example", ("nccl", "cuda"), None, ()), ())], HERE, THERE)
+    for here, there in ((0b01, 0b0011), (0b01, 0b0110), (0b10, 0b0110), (0b11, 0b0111)):
+        assert relation.supported(here, there) == there
+    assert set(counts.values()) == {1}
