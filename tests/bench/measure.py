@@ -45,8 +45,11 @@ class Cost:
         return max((sum(roles.values()) for roles in self.executions.values()), default=0)
 
 
-def playbook(name, inventory, *options, record=False):
-    """Cost of `ansible-playbook playbooks/NAME.yml`; RuntimeError when it fails. ``record``: actions say what modules were told."""
+def playbook(name, inventory, *options, record=False, variables=None):
+    """Cost of `ansible-playbook playbooks/NAME.yml`; RuntimeError when it fails.
+
+    ``record``: actions say what modules were told. ``variables``: more for its environment.
+    """
     with tempfile.NamedTemporaryFile("r", suffix=".jsonl") as log:
         environment = {
             **os.environ,
@@ -56,6 +59,7 @@ def playbook(name, inventory, *options, record=False):
             "ALLREDUCE_EXECUTIONS": log.name,
             "ANSIBLE_NOCOLOR": "1",
             **({"ALLREDUCE_RECORD": "1"} if record else {}),
+            **(variables or {}),
         }
         argv = ["ansible-playbook", str(CHECKOUT / "playbooks" / f"{name}.yml"), "-i", str(inventory), *options]
         done, wall, cpu = timed(argv, env=environment, cwd=CHECKOUT)

@@ -5,9 +5,10 @@
 
 Tasks are the wrong thing to count: a template that changes nothing executes two modules, a skipped
 task none. So the one function every action plugin sends modules through is wrapped, before Ansible
-forks its workers; these inherit the wrapper and append to the file. Hosts with connection local are
-the controller; $ALLREDUCE_COUNT_LOCAL counts them too. $ALLREDUCE_RECORD adds what each module was
-told, and what came of it: enough to do the same by hand.
+forks its workers; these inherit the wrapper and append to the file. Under a strategy of Mitogen, which
+has a function of its own for that, both are wrapped: `by` says which of them sent the module. Hosts with
+connection local are the controller; $ALLREDUCE_COUNT_LOCAL counts them too. $ALLREDUCE_RECORD adds what
+each module was told, and what came of it: enough to do the same by hand.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import json
 import os
 import time
 
+from ansible import constants
 from ansible.plugins.action import ActionBase
 from ansible.plugins.callback import CallbackBase
 
@@ -24,12 +26,12 @@ DOCUMENTATION = """
 name: executions
 type: aggregate
 short_description: Count remote module executions
-description: Appends C({host, module, task, role}) as one JSON line for each module executed on a host.
+description: Appends C({host, module, task, role, by}) as one JSON line for each module executed on a host.
 requirements: [the environment variable ALLREDUCE_EXECUTIONS]
 """
 
 
-def _wrap(execute, path):
+def _wrap(execute, path, sender):
     @functools.wraps(execute)
     def counted(self, *args, **kwargs):
         connection = self._connection.transport
@@ -41,6 +43,7 @@ def _wrap(execute, path):
             "module": kwargs.get("module_name") or (args[0] if args else None) or self._task.action,
             "task": self._task.get_name(),
             "role": role,
+            "by": sender,
         }
         if not os.environ.get("ALLREDUCE_RECORD"):
             _append(path, line)
@@ -71,8 +74,17 @@ def _host(action, kwargs):
     return task_vars.get("inventory_hostname") or action._connection.get_option("host")
 
 
+def _senders():
+    """Yield the classes that send modules to hosts, and their names."""
+    yield ActionBase, "ansible"
+    if constants.DEFAULT_STRATEGY.startswith("mitogen"):
+        from ansible_mitogen.mixins import ActionModuleMixin
+
+        yield ActionModuleMixin, "mitogen"
+
+
 class CallbackModule(CallbackBase):
-    """Nothing but the wrapper."""
+    """Nothing but the wrappers."""
 
     CALLBACK_VERSION = 2.0
     CALLBACK_TYPE = "aggregate"
@@ -82,5 +94,5 @@ class CallbackModule(CallbackBase):
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
         path = os.environ.get("ALLREDUCE_EXECUTIONS")
-        if path:
-            ActionBase._execute_module = _wrap(ActionBase._execute_module, path)
+        for owner, name in _senders() if path else ():
+            owner._execute_module = _wrap(owner._execute_module, path, name)

@@ -50,7 +50,7 @@ def test_arguments_environment_and_outcome(recording, tmp_path):
     rows = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
     assert {row["host"] for row in rows} == {"node"}
     if not recording:
-        assert all(set(row) == {"host", "module", "task", "role"} for row in rows)
+        assert all(set(row) == {"host", "module", "task", "role", "by"} for row in rows)
         return
     assert all(row["seconds"] > 0 for row in rows)
     assert [row["changed"] for row in rows if row["module"].endswith("ping")] == [False]
