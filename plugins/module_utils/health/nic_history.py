@@ -88,7 +88,7 @@ def rises(before, counters):
 
 def rising(before, port, risen, clock, limits):
     """Return the codes of the faults that rising counters give now."""
-    found = ["fatal" for name in FATAL[1:] if risen.get(name)][:1]
+    found = ["fatal"] if any(risen.get(name) for name in FATAL[1:]) else []
     seconds = clock["uptime"] - before["uptime"] if before["uptime"] is not None else 0
     symbols = (port or {}).get("counters", {}).get("symbol_error")
     hour = [number for at, number in before["readings"] if clock["uptime"] - at <= HOUR]

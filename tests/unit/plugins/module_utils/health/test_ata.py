@@ -108,6 +108,36 @@ def test_without_smartctl_nothing_is_known(disks):
     assert after["at"] == CLOCK["uptime"]
 
 
+def test_one_drive_is_asked_for_its_health_and_attributes(disks):
+    disks.install(said(False, failing=(5,), _197=2))
+    drive = ata_log.ask(str(disks.place / "root" / "usr" / "sbin" / "smartctl"), "sda")
+    assert drive == {"passed": False, "failing": ["Reallocated_Sector_Ct"], "sectors": 2, "refused": None}
+    assert disks.asked == ["--json=c --health --attributes /dev/sda"]
+
+
+@pytest.mark.parametrize(("text", "expected"), [
+    ("{", {"passed": None, "failing": [], "sectors": 0, "refused": "no JSON"}),
+    ('{"smart_status": {"passed": true}}', {"passed": True, "failing": [], "sectors": 0, "refused": None}),
+    ('{"smart_status": {"passed": true}, "ata_smart_attributes": {"table": [{"id": 197}, {"id": 198, "raw": {"value": 1}}]}}',
+     {"passed": True, "failing": [], "sectors": 1, "refused": None}),
+])  # fmt: skip
+def test_what_a_drive_says(text, expected):
+    assert ata_log.parse(text) == expected
+
+
+def test_what_is_judged(disks):
+    reading = {"tool": True, "drives": {"sdb": ata_log.parse(said(False)), "sda": ata_log.parse(said(False, _197=4))}}
+    (entry,), after = ata.follow({}, reading, CLOCK, {"max_bad_sectors": 3})
+    assert (entry["check"], entry["expected"], entry["measured"]) == ("ata_health", "well", "2 well")
+    told = [(one["subject"], one["check"], one["expected"], one["fault"]) for one in entry["findings"]]
+    assert told == [
+        ("sda", "ata_health", "well", "failing"),
+        ("sda", "ata_health", "at most 3 sectors", "sectors"),
+        ("sdb", "ata_health", "well", "failing"),
+    ]
+    assert after == {**reading, "at": CLOCK["uptime"]}
+
+
 def test_a_drive_that_hangs_is_not_waited_for(disks, monkeypatch):
     monkeypatch.setattr(ata_log, "SECONDS", 0.5)
     disks.install(said(), "case $4 in *sdb) sleep 2;; esac")

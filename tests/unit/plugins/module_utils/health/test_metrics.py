@@ -8,7 +8,7 @@ import re
 import pytest
 from ansible_collections.allreduce.gpu.plugins.module_utils.health.findings import finding
 from ansible_collections.allreduce.gpu.plugins.module_utils.health.metric_table import METRICS
-from ansible_collections.allreduce.gpu.plugins.module_utils.health.metrics import VERDICTS, render
+from ansible_collections.allreduce.gpu.plugins.module_utils.health.metrics import VERDICTS, number_text, render
 
 GPU = {
     "index": 3,
@@ -80,3 +80,36 @@ def test_a_table_of_metrics_is_whole():
     assert len({metric.name for metric in METRICS}) == len(METRICS)
     assert {metric.kind for metric in METRICS} == {"gauge", "counter"}
     assert all(metric.meaning and metric.source for metric in METRICS)
+
+
+def test_the_first_lines_of_a_metric_say_what_it_is():
+    lines = written()
+    place = lines.index("# TYPE allreduce_health_gpus_expected gauge")
+    assert lines[place - 1] == "# HELP allreduce_health_gpus_expected GPUs that are declared, or that are on the bus."
+    assert lines[place + 1] == "allreduce_health_gpus_expected 8"
+    assert render(DOCUMENT).endswith("\n") and not render(DOCUMENT).endswith("\n\n")
+
+
+@pytest.mark.parametrize(("number", "text"), [
+    (True, "1"), (False, "0"), (34, "34"), (34.0, "34"), (61.25, "61.25"), (1 / 3, "0.333333333"), (-1e-7, "-1e-07"), (1700000000.25, "1700000000.25"),
+])  # fmt: skip
+def test_numbers(number, text):
+    assert number_text(number) == text
+
+
+def test_findings_have_labels_where_nothing_is_known():
+    (line,) = [one for one in written(findings=[found(subject=None, action_class=None)]) if "_finding{" in one]
+    assert line == 'allreduce_health_finding{code="xid",subject="node",severity="failed",action="monitor"} 1'
+
+
+@pytest.mark.parametrize(("changes", "labels"), [
+    ({"uuid": None, "name": None}, 'gpu="3",UUID="",device="nvidia3",modelName="",Hostname="gpu-1"'),
+    ({"name": "a\nb"}, 'gpu="3",UUID="GPU-1",device="nvidia3",modelName="a\\nb",Hostname="gpu-1"'),
+    ({"index": 0, "name": "A40"}, 'gpu="0",UUID="GPU-1",device="nvidia0",modelName="A40",Hostname="gpu-1"'),
+])  # fmt: skip
+def test_labels_of_a_gpu(changes, labels):
+    assert f"DCGM_FI_DEV_GPU_TEMP{{{labels}}} 34" in written(gpus=[{**GPU, **changes}])
+
+
+def test_a_gpu_without_a_number_has_no_samples():
+    assert not [line for line in written(gpus=[{**GPU, "index": None}]) if "DCGM" in line]

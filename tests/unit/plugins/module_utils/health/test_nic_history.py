@@ -98,3 +98,116 @@ def test_a_clock_that_was_set_back_holds_nothing_for_longer():
     known = {PORT: dict(nic_history.NEW, was_up=True, held={"fatal": 2e9})}
     _entries, after = nic_history.follow(known, {PORT: port()}, [], {"now": 1e9, "uptime": 1.0}, LIMITS)
     assert after[PORT]["held"] == {"fatal": 1e9}
+
+
+def follow(seen, minutes=0, **known):
+    """The entries of one run over a port of which this is known, at 1e9 seconds, and what is known after it."""
+    clock = {"now": 1e9, "uptime": 50000.0}
+    before = {PORT: dict(nic_history.NEW, was_up=True, uptime=clock["uptime"] - 60.0 * minutes, **known)}
+    entries, after = nic_history.follow(before, {PORT: seen} if seen else {}, [], clock, LIMITS)
+    return entries, after[PORT]
+
+
+@pytest.mark.parametrize(("seen", "known", "fault", "expected", "measured"), [
+    (port(up=False), {}, "down", "up", "down"),
+    (None, {"missing": 2}, "gone", "up", "not there in 3 runs"),
+    (None, {"missing": 7}, "gone", "up", "not there in 8 runs"),
+    (port(), {"drops": [1e9 - 30]}, "dropped", "up for 10 minutes", "up again, 0 minutes after it dropped"),
+    (port(), {"drops": [1e9 - 7000, 1e9 - 599]}, "dropped", "up for 10 minutes", "up again, 9 minutes after it dropped"),
+    (port(), {"drops": [1e9 - 540]}, "dropped", "up for 10 minutes", "up again, 9 minutes after it dropped"),
+    (port(), {"drops": [1e9 + 90]}, "dropped", "up for 10 minutes", "up again, 0 minutes after it dropped"),  # clock set back
+    (port(), {"flapping": 1e9 - 60}, "flapping", "up", "dropped 3 times in 12 hours"),
+    (port(), {"flapping": 1e9, "drops": [1e9 - 900] * 4}, "flapping", "up", "dropped 4 times in 12 hours"),
+    (port(), {"held": {"fatal": 1e9 - 599}}, "fatal", "at rest", "rising 9 minutes ago"),
+    (port(), {"held": {"fatal": 1e9 - 540}}, "fatal", "at rest", "rising 9 minutes ago"),
+    (port(), {"held": {"fatal": 1e9}}, "fatal", "at rest", "rising 0 minutes ago"),
+])  # fmt: skip
+def test_what_a_finding_tells(seen, known, fault, expected, measured):
+    (links, counters), _after = follow(seen, **known)
+    (one,) = links["findings"] + counters["findings"]
+    assert (one["fault"], one["expected"], one["measured"], one["subject"]) == (fault, expected, measured, PORT)
+    assert one["check"] == ("nic_counters" if fault == "fatal" else "nic_links")
+
+
+def test_both_checks_are_told_of_all_ports():
+    entries, _after = follow(port())
+    assert [(one["check"], one["expected"], one["measured"]) for one in entries] == [
+        ("nic_links", "up", "1 ports"),
+        ("nic_counters", "at rest", "1 ports"),
+    ]
+
+
+def test_a_node_without_ports_of_training_is_not_judged():
+    clock = {"now": 1e9, "uptime": 5000.0}
+    assert nic_history.follow({}, {PORT: port()}, [], clock, LIMITS) == ([], {})
+
+
+@pytest.mark.parametrize(("seen", "known", "after"), [
+    (port(), {"missing": 2}, {"missing": 0, "was_up": True, "drops": []}),
+    (None, {"missing": 2, "counters": {"link_downed": 4}}, {"missing": 3, "was_up": True, "drops": [], "counters": {"link_downed": 4}}),
+    (port(up=None), {}, {"was_up": True, "drops": []}),  # the kernel does not say
+    (port(up=False), {}, {"was_up": False, "drops": [1e9]}),
+    (port(), {"drops": [1e9 - 43200, 1e9 - 43199]}, {"drops": [1e9 - 43199]}),
+    (port(up=False), {"drops": [1e9 - 2, 1e9 - 1]}, {"flapping": None}),  # told when it is up again
+    (None, {"drops": [1e9 - 2, 1e9 - 1, 1e9]}, {"flapping": None}),
+    (port(), {"drops": [1e9 - 2, 1e9 - 1, 1e9]}, {"flapping": 1e9}),
+    (port(), {"flapping": 5.0}, {"flapping": 5.0}),
+    (port(), {"held": {"fatal": 1e9 - 600, "recoveries": 1e9 - 599}}, {"held": {"recoveries": 1e9 - 599}}),
+    (port(symbol_error=7), {"readings": [[46399.0, 1], [46400.0, 2]]}, {"readings": [[46400.0, 2], [50000.0, 7]]}),
+    ({"up": True, "counters": {}}, {"readings": [[46400.0, 2]]}, {"readings": [[46400.0, 2]], "uptime": 50000.0}),
+])  # fmt: skip
+def test_what_is_known_after_a_run(seen, known, after):
+    _entries, found = follow(seen, **known)
+    assert {name: found[name] for name in after} == after
+
+
+@pytest.mark.parametrize(("counter", "minutes", "well"), [
+    ("link_error_recovery", 0.5, 5), ("link_error_recovery", 10, 50),
+    ("roce_slow_restart", 0, 10), ("roce_slow_restart", 2, 1200),
+])  # fmt: skip
+def test_what_may_rise_in_the_time_between_two_runs(counter, minutes, well):
+    for number, held in ((well, 0), (well + 1, 1)):
+        _entries, after = follow(port(**{counter: number}), minutes, counters=port()["counters"])
+        assert len(after["held"]) == held
+
+
+@pytest.mark.parametrize(("number", "held"), [(121, {}), (122, {"symbol_errors": 1e9})])
+def test_symbol_errors_count_from_the_first_reading_of_an_hour(number, held):
+    readings = [[46399.0, 0], [46400.0, 1], [49000.0, 100]]
+    assert follow(port(symbol_error=number), readings=readings)[1]["held"] == held
+
+
+@pytest.mark.parametrize(("number", "held"), [(5, {}), (6, {"recoveries": 1e9})])
+def test_a_counter_that_was_reset_counts_from_zero(number, held):
+    before = port(link_error_recovery=9)["counters"]
+    assert follow(port(link_error_recovery=number), counters=before)[1]["held"] == held
+
+
+def test_counters_that_a_port_does_not_have_do_not_rise():
+    clock, seen = {"now": 1e9, "uptime": 5000.0}, {"up": True, "counters": {"link_downed": 0}}
+    known = {PORT: dict(nic_history.NEW, was_up=True, counters={"link_downed": 0})}
+    assert nic_history.follow(known, {PORT: seen}, [], clock, dict.fromkeys(LIMITS, 0))[1][PORT]["held"] == {}
+
+
+def test_every_port_tells_its_own_findings():
+    bad = dict(nic_history.NEW, was_up=True, held={"fatal": 1e9})
+    down, clock = {"a": port(up=False), "b": port(up=False)}, {"now": 1e9, "uptime": 5000.0}
+    entries, _after = nic_history.follow({"a": bad, "b": bad}, down, [], clock, LIMITS)
+    assert [[one["subject"] for one in entry["findings"]] for entry in entries] == [["a", "b"], ["a", "b"]]
+
+
+def test_another_port_becomes_a_rail_while_all_rails_are_up():
+    clock = {"now": 1e9, "uptime": 5000.0}
+    known = {PORT: dict(nic_history.NEW, was_up=True)}
+    _entries, after = nic_history.follow(known, {PORT: port(), "b": port()}, ["b"], clock, LIMITS)
+    assert sorted(after) == ["b", PORT]
+
+
+def test_a_link_that_has_been_up_for_ten_minutes_is_trusted():
+    (links, _counters), _after = follow(port(), drops=[1e9 - 600])
+    assert links["findings"] == []
+
+
+def test_clearing_a_port_leaves_the_others():
+    known = {name: dict(nic_history.NEW, flapping=1.0, drops=[1.0], held={"fatal": 1.0}, was_up=True) for name in "ab"}
+    assert nic_history.cleared(known, "a") == {"a": dict(nic_history.NEW, was_up=True), "b": known["b"]}
