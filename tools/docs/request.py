@@ -49,4 +49,5 @@ def item() -> str:
 
 def components() -> str:
     """Return the components that can be explained, for the module's documentation."""
-    return f"choices: [{', '.join(one.name for one in COMPONENTS)}]"
+    names = textwrap.wrap(", ".join(one.name for one in COMPONENTS), 120)
+    return f"choices: [{f'{chr(10)}      '.join(names)}]"

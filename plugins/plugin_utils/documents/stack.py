@@ -176,6 +176,7 @@ class Stack:
     cuda: Toolkit | None = None
     cudnn: Component | None = None
     nccl: Component | None = None
+    dcgm: Component | None = None
     python: str | None = None
     environments: tuple[Environment, ...] = ()
     reasons: tuple[Reason, ...] = ()

@@ -132,5 +132,6 @@ def component(wanted: Desired, name: str) -> Component | None:
         "cuda": stack.cuda,
         "cudnn": stack.cudnn,
         "nccl": stack.nccl,
+        "dcgm": stack.dcgm,
     }
     return packaged[name]

@@ -15,6 +15,13 @@ DRIVER_EXCLUDED = ("*fabricmanager*", "*fabric-manager*", "libnvidia-nscq*", "nv
 FABRIC_MANAGER_HELD = (*DRIVER_EXCLUDED, "nvlsm", "nvlink5*")
 CUDNN_PACKAGES = ("libcudnn*", "cudnn*")
 NCCL_PACKAGES = ("libnccl*",)
+# DCGM 3 is one package; of DCGM 4, the core and the plugins for each CUDA, which want a core of their own version.
+DCGM_PACKAGES = (
+    "datacenter-gpu-manager", "datacenter-gpu-manager-[0-9]-core", "datacenter-gpu-manager-[0-9]-cuda[0-9]*",
+    "datacenter-gpu-manager-[0-9]-proprietary*",
+)  # fmt: skip
+# Not the exporter, whose versions are its own.
+DCGM_HELD = ("datacenter-gpu-manager", "datacenter-gpu-manager-[0-9]-*")
 # What everybody names like a driver's package, to remove one that no plan describes.
 DRIVER_PACKAGES = (
     "cuda-drivers*", "kmod-nvidia*", "nvidia-driver*", "nvidia-headless*", "nvidia-kernel*", "nvidia-dkms*",

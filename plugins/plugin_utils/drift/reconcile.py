@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from ..documents.comparison import Comparison
 from ..documents.observed import Observed
-from ..documents.stack import Stack
+from ..documents.stack import Component, Stack
 from .comparison import Difference
 from .desired import Desired
 from .driver import compare_absent, compare_driver
 from .environments import compare_environments
-from .names import CUDNN_PACKAGES
+from .names import CUDNN_PACKAGES, DCGM_PACKAGES
 from .packages import compare_packages, compare_unwanted, named, others
 from .services import compare_fabric_manager, compare_imex, compare_node
 
@@ -29,6 +29,7 @@ def compare(desired: Desired, observed: Observed) -> list[Comparison]:
         *(compare_packages("cuda", stack.cuda.packages, observed) if stack.cuda else []),
         *_cudnn(desired, observed),
         *(compare_packages("nccl", stack.nccl.packages, observed) if stack.nccl else []),
+        *(_dcgm(stack.dcgm, observed) if stack.dcgm else []),
         *compare_environments(stack.environments, stack.os, observed),
     ]
 
@@ -52,3 +53,9 @@ def _cudnn(desired: Desired, observed: Observed) -> list[Comparison]:
         ]
     absent = named(CUDNN_PACKAGES, observed.packages or {}) if "cudnn" in desired.absent else []
     return compare_unwanted("cudnn", absent, observed)
+
+
+def _dcgm(planned: Component, observed: Observed) -> list[Comparison]:
+    """Another DCGM, and plugins for the CUDA of another driver, want a core of another version."""
+    unwanted = others(planned, DCGM_PACKAGES, observed)
+    return [*compare_packages("dcgm", planned.packages, observed), *compare_unwanted("dcgm", unwanted, observed)]

@@ -15,6 +15,7 @@ from ..preflight.text import describe
 from . import configuration, content, grafana, units
 from .host import Groups, Host, Variables, host_of, refused
 from .password import is_possible, password_hash
+from .programs import planned_dcgm
 from .request import CONTROLLERS, NODES, problems
 
 
@@ -43,8 +44,11 @@ def to_monitor(hostvars: Variables, groups: Groups, state: str) -> list[str]:
     known = {name: hostvars[name] for name in names if name in hostvars}
 
     def has_work(name: str) -> bool:
-        asked = {state, str(known[name].get("monitoring_state") or state)}
-        return asked != {"absent"} or is_recorded(name, known, known[name].get("ansible_facts") or {})
+        asked, facts = (
+            {state, str(known[name].get("monitoring_state") or state)},
+            known[name].get("ansible_facts") or {},
+        )
+        return asked != {"absent"} or bool(planned_dcgm(facts)) or is_recorded(name, known, facts)
 
     return [name for name in known if has_work(name)]
 

@@ -12,7 +12,7 @@ from typing import Any
 from ..preflight.problem import Problem
 from .grafana import is_installed
 from .peers import Peers, peers
-from .programs import USER, Program, Source, dcgm, has_dcgm_packages, source_of, system_of
+from .programs import USER, Program, Source, dcgm, has_dcgm_packages, planned_dcgm, source_of, system_of
 from .request import CONTROLLERS, NODES, Request, lacking, request
 
 Variables = Mapping[str, Mapping[str, Any]]
@@ -99,6 +99,9 @@ def no_dcgm(facts: Mapping[str, Any]) -> str | None:
         return "its plan has no repository of NVIDIA's"
     if not has_dcgm_packages(system):
         return f"NVIDIA's repository has none for {system['id']} {system['version']}"
+    planned = planned_dcgm(facts)
+    if planned and planned.startswith("3."):
+        return f"its package takes the library of DCGM 4, and the plan has DCGM {planned}"
     return None
 
 

@@ -78,6 +78,12 @@ def has_dcgm_packages(system: Mapping[str, str]) -> bool:
     return any(all(system[key] == wanted for key, wanted in row.items()) for row in _table()["dcgm_systems"])
 
 
+def planned_dcgm(facts: Mapping[str, Any]) -> str | None:
+    """Return the version of DCGM that a host's plan has; None where it has none."""
+    planned = (facts.get("gpu_stack") or {}).get("dcgm") or {}
+    return str(planned["version"]) if planned else None
+
+
 def system_of(facts: Mapping[str, Any]) -> dict[str, str]:
     """Return {family, id, version} of a host: of its plan, else of the facts that Ansible gathers."""
     planned = (facts.get("gpu_stack") or {}).get("os") or {}

@@ -16,7 +16,14 @@ from ..documents.observed import Observed
 from ..documents.stack import Package
 from ..drift.builds import is_built
 from ..drift.desired import Desired, component
-from ..drift.names import CUDNN_PACKAGES, DRIVER_EXCLUDED, FABRIC_MANAGER_HELD, NCCL_PACKAGES
+from ..drift.names import (
+    CUDNN_PACKAGES,
+    DCGM_HELD,
+    DCGM_PACKAGES,
+    DRIVER_EXCLUDED,
+    FABRIC_MANAGER_HELD,
+    NCCL_PACKAGES,
+)
 from ..drift.packages import changes, compare_packages, compare_unwanted, named
 from ..drift.reconcile import compare
 from .kernel_headers import header_packages
@@ -29,15 +36,17 @@ COMPONENTS = {
     "cuda-toolkit": "cuda",
     "cudnn": "cudnn",
     "nccl": "nccl",
+    "dcgm": "dcgm",
 }
 _HELD = {
     "fabric-manager": FABRIC_MANAGER_HELD,
     "imex": FABRIC_MANAGER_HELD,
     "cudnn": CUDNN_PACKAGES,
     "nccl": NCCL_PACKAGES,
+    "dcgm": DCGM_HELD,
 }
 _SERVICES = {"fabric-manager": (FABRIC_MANAGER,), "imex": (IMEX,)}
-_UNPINNING = ("nvidia-driver-pinning*",)
+_UNPINNING = {"driver": ("nvidia-driver-pinning*",), "dcgm": DCGM_PACKAGES}
 
 
 @dataclass(frozen=True)
@@ -118,12 +127,19 @@ def component_plan(name: str, desired: Desired, hold_kernel: bool = False) -> Pa
     driver = desired.stack.driver if name == "driver" else None
     if driver is None:
         held = _HELD.get(name, found.held)
-        return PackagePlan(name, found.packages, held=held, services=_SERVICES.get(name, ()), desired=desired)
+        return PackagePlan(
+            name,
+            found.packages,
+            unpinning=_UNPINNING.get(name, ()),
+            held=held,
+            services=_SERVICES.get(name, ()),
+            desired=desired,
+        )
     return PackagePlan(
         name,
         driver.packages,
         first=driver.pinning_packages,
-        unpinning=_UNPINNING,
+        unpinning=_UNPINNING[name],
         held=driver.held,
         excluded=DRIVER_EXCLUDED,
         version=f"{driver.version}-*" if driver.source == "nvidia" else None,

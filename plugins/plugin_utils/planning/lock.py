@@ -31,7 +31,7 @@ FOLLOWS = (
     ("driver", "packages"), ("driver", "pinning_packages"), ("driver", "components"), ("driver", "module_stream"),
     ("driver", "held"), ("driver", "conflicting"), ("driver", "precompiled"), ("driver", "dkms_module"),
     ("driver", "installer_options"), ("fabric_manager", "packages"), ("imex", "packages"), ("repository",), ("cuda", "packages"),
-    ("cuda", "home"), ("cuda", "held"), ("cudnn", "packages"), ("nccl", "packages"),
+    ("cuda", "home"), ("cuda", "held"), ("cudnn", "packages"), ("nccl", "packages"), ("dcgm", "packages"),
     ("environments", "*", "requirements"), ("environments", "*", "index", "url"), ("environments", "*", "conda"),
     ("environments", "*", "build"), ("environments", "*", "libraries"), ("environments", "*", "interpreter", "path"),
     ("environments", "*", "interpreter", "packages"),

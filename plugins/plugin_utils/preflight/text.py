@@ -113,7 +113,7 @@ SENTENCES = {
     "unknown_request_key": "The request has no key '{subject}'; did you mean {nearest}?",
     "wrong_kernel": "kernel is '{subject}'; write a release as uname -r prints it, such as 6.8.0-84-generic, or how it begins, such as 6.8.",
     "wrong_mig": "mig is '{subject}'; write enabled, or the profile of instances, such as 1g.10gb.",
-    "mig_without_gpu": "The request has {subject}, and the host has no GPU; leave {subject} out, or set gpu_stack_host if it has.",
+    "key_without_gpu": "The request has {subject}, and the host has no GPU; leave {subject} out, or set gpu_stack_host if it has.",
     "wrong_compiler": "gcc is '{subject}'; write the version of the host's g++ in digits, such as '12'.",
     "no_gpu": "{subject} computes on GPUs only, and the host has none; leave {subject} out, or set gpu_stack_host if it has.",
     "no_wheels": (

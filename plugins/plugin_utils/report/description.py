@@ -107,7 +107,7 @@ def _summary(stack: DesiredStack) -> Iterator[str]:
         version = driver.version or driver.branch
         yield f"driver {version} ({shown})" if shown else f"driver {version}"
     packaged = {
-        "fabric manager": stack.fabric_manager, "IMEX": stack.imex, "CUDA": stack.cuda, "cuDNN": stack.cudnn, "NCCL": stack.nccl,
+        "fabric manager": stack.fabric_manager, "IMEX": stack.imex, "CUDA": stack.cuda, "cuDNN": stack.cudnn, "NCCL": stack.nccl, "DCGM": stack.dcgm,
     }  # fmt: skip
     for label, component in packaged.items():
         if component:

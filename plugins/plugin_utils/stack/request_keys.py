@@ -25,7 +25,6 @@ KEYS: dict[str, Key] = {
 } | {ENVIRONMENTS.name: ENVIRONMENTS}
 # What is asked for beside a stack and no role installs in a version of the plan: where it comes from.
 ELSEWHERE = {
-    "dcgm": "role monitoring brings dcgm-exporter with the DCGM that NVIDIA's repository has",
     "container_toolkit": "the NVIDIA Container Toolkit is installed with the container engine, which no role sets up",
     "nvshmem": "its wheel comes with PyTorch, which pins it",
     "aws_ofi_nccl": "the AWS OFI plugin of NCCL is released as source (aws/aws-ofi-nccl), to be compiled for the libfabric of the hosts",

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from .model import Package, numbers, table
@@ -13,6 +14,7 @@ from .stub import Maker, Payload
 
 # ansible-test lets no file here begin with one.
 SHEBANG = "#!/usr/bin/python3\n"
+MANAGER = "datacenter-gpu-manager-4"
 PROGRAM = Path(__file__).with_name("files") / "dcgm-exporter"
 
 
@@ -21,14 +23,29 @@ def packages(slug: str, manager: str) -> Iterator[Package]:
     data, dnf = table("dcgm"), manager == "dnf"
     if slug not in data["repositories"]:
         return
-    architecture, core = ("x86_64" if dnf else "amd64"), "datacenter-gpu-manager-4-core"
+    architecture = "x86_64" if dnf else "amd64"
     for version in data["core"]:
-        yield Package(core, f"{version}-1", architecture, epoch=1, files=("dcgm",))
-    needs = f"{core} >= 1:4" if dnf else f"{core} (>= 1:4)"
+        yield from _release(version, architecture, dnf)
+    needs = f"{MANAGER}-core >= 1:4" if dnf else f"{MANAGER}-core (>= 1:4)"
     for version in data["exporter"]:
         yield Package(
             "datacenter-gpu-manager-exporter", f"{version}-1", architecture, depends=(needs,), files=("dcgm_exporter",)
         )
+
+
+def _release(version: str, architecture: str, dnf: bool) -> Iterator[Package]:
+    """Return the packages of one release of DCGM 4, less what is for developers and several nodes."""
+    data, full, exact = table("dcgm"), f"{version}-1", "{} = 1:{}" if dnf else "{} (= 1:{})"
+    core = Package(
+        f"{MANAGER}-core", full, architecture, epoch=1, conflicts=("datacenter-gpu-manager",), files=("dcgm",)
+    )
+    yield replace(core, depends=() if dnf else tuple(data["depends"]))
+    needs, plain = (exact.format(f"{MANAGER}-core", full),), Package(MANAGER, full, architecture, epoch=1)
+    for cuda in data["cuda"]:
+        provides = (exact.format(MANAGER, full),)
+        yield replace(plain, name=f"{MANAGER}-cuda{cuda}", depends=needs, provides=provides)
+        yield replace(plain, name=f"{MANAGER}-proprietary-cuda{cuda}")
+    yield replace(plain, name=f"{MANAGER}-proprietary")
 
 
 def known_fields(version: str) -> list[str]:

@@ -21,10 +21,16 @@ DEBIAN = {"id": "debian", "version": "12", "family": "debian", "arch": "x86_64"}
 ROCKY = {"id": "rocky", "version": "9", "family": "el", "arch": "x86_64"}
 
 
-def play(place, *options, groups=BOTH, recorded=False, system=None, services=None, **variables):
+DCGM = {
+    "version": "4.6.1",
+    "packages": [{"name": f"datacenter-gpu-manager-4-{name}", "version": "1:4.6.1-1"} for name in ("core", "cuda13")],
+}
+
+
+def play(place, *options, groups=BOTH, recorded=False, system=None, services=None, planned=None, **variables):
     system = system or DEBIAN
     facts = {
-        "gpu_stack": {"os": system, "gpus": [], "repository": None},
+        "gpu_stack": {"os": system, "gpus": [], "repository": None, **(planned or {})},
         "gpu_node": {"gpus": [], "nics": []},
         "gpu_node_state": {
             "package_manager": "apt", "packages": {}, "leftover_packages": {}, "services": services or {},
@@ -49,6 +55,24 @@ def test_off_costs_nothing(tmp_path, groups, recorded, variables):
     run = play(tmp_path, groups=groups, recorded=recorded, **variables)
     assert run.status == 0, run.output
     assert modules(run) == []
+
+
+@pytest.mark.parametrize("variables", [{}, PRESENT])
+def test_the_planned_dcgm_comes_whether_or_not_the_host_is_watched(tmp_path, variables):
+    run = play(tmp_path, planned={"dcgm": DCGM}, **variables)
+    assert run.status == 0, run.output
+    assert "datacenter-gpu-manager-4-cuda13" in run.output
+    assert ("+++ after: packages of dcgm" in run.output, "packages of monitoring" in run.output) == (
+        True,
+        bool(variables),
+    )
+
+
+@pytest.mark.parametrize("planned", [{}, {"dcgm": None}])
+def test_no_dcgm_comes_that_nobody_planned(tmp_path, planned):
+    run = play(tmp_path, planned=planned, **PRESENT)
+    assert run.status == 0, run.output
+    assert "packages of dcgm" not in run.output
 
 
 def test_what_is_there_goes(tmp_path):

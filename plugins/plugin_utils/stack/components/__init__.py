@@ -13,6 +13,7 @@ from ..rule import Rule
 from .cuda import CUDA
 from .cudnn import CUDNN
 from .cupy import CUPY
+from .dcgm import DCGM
 from .deepspeed import DEEPSPEED
 from .driver import DRIVER
 from .flash_attn import FLASH_ATTN
@@ -29,7 +30,7 @@ from .vllm import VLLM
 
 COMPONENTS: tuple[Component, ...] = (
     DRIVER, HOROVOD, TENSORFLOW, PYTORCH, VLLM, LIGHTNING, DEEPSPEED, TRITON, FLASH_ATTN,
-    TRANSFORMER_ENGINE, CUPY, JAX, PYTHON, CUDA, CUDNN, NCCL,
+    TRANSFORMER_ENGINE, CUPY, JAX, PYTHON, CUDA, CUDNN, NCCL, DCGM,
 )  # fmt: skip
 _BY_NAME = {component.name: component for component in COMPONENTS}
 _BY_WISH = {key.name: (component, key) for component in COMPONENTS for key in component.keys}

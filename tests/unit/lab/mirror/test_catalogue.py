@@ -21,7 +21,7 @@ from tests.lab.mirror import catalogue, deb
 BOARD = ["A100 SXM4 80GB"] * 8  # a board with a fabric manager
 BRANCHES = ("470", "535", "550", "570", "580", "590", "595")
 # What the distribution has and the lab does not imitate; Ubuntu's replicas take it from Debian.
-DISTRIBUTION = {"dkms", "adduser"}
+DISTRIBUTION = {"dkms", "adduser", "libc6", "lshw"}
 
 # Nobody has seen these there, and the tables of plans do not say where they begin.
 UNSEEN = {("debian12", "470", "nvidia"), ("ubuntu2404", "470", "nvidia")}

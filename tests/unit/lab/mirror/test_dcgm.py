@@ -9,6 +9,7 @@ import sys
 import pytest
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.monitoring.counters import counters
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.monitoring.programs import has_dcgm_packages
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.resolve import resolve
 from ansible_collections.allreduce.gpu.tests.lab.mirror import catalogue
 from ansible_collections.allreduce.gpu.tests.lab.mirror.model import table
 from ansible_collections.allreduce.gpu.tests.lab.mirror.payload import Builder
@@ -82,3 +83,22 @@ def test_it_is_where_the_role_says_that_it_is(slug):
     names = {one.name for one in catalogue.packages(slug)}
     family, name, version = SYSTEMS[slug]
     assert (EXPORTER in names) == has_dcgm_packages({"family": family, "id": name, "version": version})
+
+
+# EL 10 begins with branch 580.
+PLANS = [(slug, driver) for slug in table("dcgm")["repositories"] for driver in ("550", "580")]
+PLANS.remove(("rhel10", "550"))
+
+
+@pytest.mark.parametrize(("slug", "driver"), PLANS)
+def test_every_package_of_a_planned_dcgm_is_there(slug, driver):
+    family, name, version = SYSTEMS[slug]
+    request = {"dcgm": "latest", "driver": driver, "pytorch": "none"}
+    stack = resolve({"os": f"{name} {version}", "gpus": ["A40"], "request": request})["stack"]
+    epoch = "1:" if family == "debian" else ""
+    there = {(one.name, f"{epoch}{one.version}"): one for one in catalogue.packages(slug)}
+    wanted = [there[one["name"], one["version"]] for one in stack["dcgm"]["packages"]]
+    assert {one.epoch for one in wanted} == {1}
+    core = next(one for one in wanted if one.name.endswith("-core"))
+    (plugins,) = (one for one in wanted if "-4-cuda" in one.name)
+    assert f"1:{core.version}" in plugins.depends[0]

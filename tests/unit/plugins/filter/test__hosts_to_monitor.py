@@ -23,6 +23,8 @@ def measured(recorded):
         ({"a": {"monitoring_state": "present"}}, "absent", ["a"]),
         ({"x": {"monitoring_state": "present"}}, "absent", NOBODY),
         ({}, "present", ["a", "b", "c"]),
+        ({"a": {"ansible_facts": {"gpu_stack": {"dcgm": {"version": "4.6.1"}}}}}, "absent", ["a"]),
+        ({"a": {"ansible_facts": {"gpu_stack": {"dcgm": None}}}}, "absent", NOBODY),
         ({"a": {"monitoring_state": "absent"}}, "present", ["a", "b", "c"]),  # the role decides
     ],
 )

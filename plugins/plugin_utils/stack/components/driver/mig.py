@@ -51,7 +51,7 @@ def mig_mistake(problem: Problem) -> InputError | None:
     wish = problem.wishes.get(KEY.name)
     if wish and wish != ENABLED and not PROFILE.fullmatch(wish):
         return InputError("wrong_mig", wish)
-    return InputError("mig_without_gpu", KEY.name) if wish and problem.accelerator == "cpu" else None
+    return InputError("key_without_gpu", KEY.name) if wish and problem.accelerator == "cpu" else None
 
 
 def mig_reason(tables: Tables, gpu: GpuModel, wish: str) -> str | None:

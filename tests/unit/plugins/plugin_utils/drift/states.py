@@ -39,7 +39,9 @@ QUESTIONS = [
         {"cuda": "latest", "cudnn": "latest", "nccl": "latest"},
         {"tensorflow": "latest"},
         {"driver": "550", "pytorch": "none"},
+        {"driver": "535", "dcgm": "latest", "pytorch": "none"},
     )
+    if gpus or "dcgm" not in request
 ]
 # Kernels by release, oldest first; the middle one runs.
 OLD, RUNNING, NEWEST = KERNELS = ("6.1.0-37-amd64", "6.1.0-39-amd64", "6.1.0-40-amd64")
@@ -48,7 +50,7 @@ BYSTANDERS = {"nvidia-container-toolkit": "1.19.0-1", "libnvidia-container1": "1
 TRANSITIVE = {"filelock": "3.20.0", "typing-extensions": "4.15.0"}
 ARCHIVE = {"uri": "http://archive.example.org/debian", "suite": "stable", "signed_by": None}
 ON, OFF, UNKNOWN = ({"enabled": value, "active": value} for value in (True, False, None))
-COMPONENTS = ("driver", "fabric_manager", "imex", "cuda", "cudnn", "nccl")
+COMPONENTS = ("driver", "fabric_manager", "imex", "cuda", "cudnn", "nccl", "dcgm")
 
 
 @functools.cache

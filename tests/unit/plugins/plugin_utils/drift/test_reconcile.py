@@ -78,6 +78,7 @@ EVERYTHING = Stack(
     cuda=Toolkit(packages=(Package("cuda-toolkit"),)),
     cudnn=Component(packages=(Package("libcudnn9"),)),
     nccl=Component(packages=(Package("libnccl2"),)),
+    dcgm=Component(packages=(Package("datacenter-gpu-manager-4-core"),)),
     environments=(Environment("main", "3.11"), Environment("other", "3.12")),
 )
 
@@ -95,6 +96,7 @@ def test_comparisons_are_in_the_order_in_which_roles_work():
         "cuda",
         "cudnn",
         "nccl",
+        "dcgm",
         "environment main",
         "environment other",
     ]

@@ -107,6 +107,14 @@ def test_nvidia_s_exporter_needs_nvidia_s_repository_in_the_plan():
         assert answer(name, asked, GROUPS, facts(stack))["problems"] == []
 
 
+@pytest.mark.parametrize(("version", "has"), [("3.3.9", False), ("4.6.1", True)])
+def test_nvidia_s_exporter_takes_dcgm_4(version, has):
+    stack = {**NVIDIA, "dcgm": {"version": version}}
+    assert ("datacenter-gpu-manager-exporter" in answer("gpu-1", inventory(), GROUPS, facts(stack))["packages"]) is has
+    found = answer("gpu-1", inventory(monitoring_dcgm_exporter=True), GROUPS, facts(stack))["problems"]
+    assert [("the plan has DCGM 3.3.9" in one) for one in found] == ([] if has else [True])
+
+
 @pytest.mark.parametrize(
     ("key", "value"),
     [("url", "repo.example.org"), ("key", "key.asc"), ("fingerprint", "ABCD"), ("fingerprint", 41 * "A")],

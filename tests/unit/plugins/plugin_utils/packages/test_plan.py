@@ -3,6 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 from __future__ import annotations
 
+from fnmatch import fnmatchcase
+
 import pytest
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.observed import Observed
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.stack import Package
@@ -19,7 +21,7 @@ from ansible_collections.allreduce.gpu.plugins.plugin_utils.packages.plan import
 )
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.resolve import resolve
 
-REQUEST = {"driver": "570", "cuda": "12.8", "cudnn": "9", "nccl": "2"}
+REQUEST = {"driver": "570", "cuda": "12.8", "cudnn": "9", "nccl": "2", "dcgm": "4"}
 HOSTS = {
     "ubuntu 22.04": {"os": "ubuntu 22.04", "gpus": ["NVIDIA A100-SXM4-80GB"] * 8},
     "rocky 9.6": {"os": "rocky 9.6", "gpus": ["NVIDIA A100-SXM4-80GB"] * 8},
@@ -151,3 +153,27 @@ def test_packages_of_ones_own_that_shall_go():
 def test_what_is_no_package_is_refused(wrong):
     with pytest.raises(ValueError, match="is no package"):
         own_plan("own", {"packages": [wrong]})
+
+
+@pytest.mark.parametrize(
+    ("there", "first"),
+    [
+        ({"datacenter-gpu-manager": "1:3.3.9"}, ("datacenter-gpu-manager",)),
+        (
+            {"datacenter-gpu-manager-4-core": "1:4.5.3-1", "datacenter-gpu-manager-4-cuda11": "1:4.5.3-1"},
+            ("datacenter-gpu-manager-4-cuda11",),
+        ),
+        ({"datacenter-gpu-manager-exporter": "4.8.2-1", "datacenter-gpu-manager-4-multinode": "1:4.6.1-1"}, ()),
+    ],
+)
+def test_what_wants_another_core_of_dcgm_goes_before_the_planned_one_comes(stack, there, first):
+    wanted = desired(stack, {})
+    todo = steps(component_plan("dcgm", wanted), Observed(packages=there))
+    assert (todo.unpin, todo.remove) == (first, ())
+    assert todo.install == wanted.stack.dcgm.packages
+
+
+def test_the_exporter_is_not_held_with_dcgm(stack):
+    held = component_plan("dcgm", desired(stack, {})).held
+    names = ("datacenter-gpu-manager", "datacenter-gpu-manager-4-multinode", "datacenter-gpu-manager-exporter")
+    assert [any(fnmatchcase(name, pattern) for pattern in held) for name in names] == [True, True, False]

@@ -241,7 +241,7 @@ def test_a_part_that_is_added_is_told_by_what_it_has():
 
 QUESTIONS = (
     {"os": "ubuntu 22.04", "gpus": ["A100"] * 8, "nvswitches": 6,
-     "request": {"pytorch": "auto", "cudnn": "auto", "nccl": "auto", "cuda": "auto", "horovod": "latest"}},
+     "request": {"pytorch": "auto", "cudnn": "auto", "nccl": "auto", "cuda": "auto", "horovod": "latest", "dcgm": "latest"}},
     {"os": "rocky 9", "gpus": ["H100"] * 8, "nvswitches": 4, "request": {"driver_source": "nvidia"}},
     {"os": "ubuntu 24.04", "gpus": ["A100"], "request": {"driver_source": "distribution"}},
     {"os": "debian 12", "gpus": ["A40"], "request": {"driver_source": "runfile"}},

@@ -116,6 +116,7 @@ def check(stack, kernels=()):
             if not has_parts(gpu["model"], asked(stack, "mig"))
         ),
         *check_libraries(stack),
+        *(text for name, judge in judges().items() if stack.get(name) for text in judge.check_host(stack)),
         *(text for one in stack["environments"] for text in check_interpreter(stack["os"], one)),
         *(text for one in stack["environments"] for text in check_environment(stack, one)),
         *(text for one in stack["environments"] for text in check_aarch64(stack, one)),
