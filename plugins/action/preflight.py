@@ -26,7 +26,9 @@ from ..plugin_utils.preflight.problem import Problem
 from ..plugin_utils.preflight.text import describe, describe_all
 from ..plugin_utils.preflight.variables import declared_options
 from ..plugin_utils.preflight.world import UNRESOLVED, Resolve, World
+from ..plugin_utils.workers import prepare
 
+prepare()  # every playbook begins with this action
 COLLECTION = Path(__file__).absolute().parents[2]
 # What a template may be in. Other values are encrypted, or objects of Ansible's own.
 PLAIN = (str, int, float, list, tuple, dict)

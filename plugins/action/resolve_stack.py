@@ -20,8 +20,10 @@ from ..plugin_utils.stack.components import COMPONENTS
 from ..plugin_utils.stack.explain import conflict_message
 from ..plugin_utils.stack.tables import load
 from ..plugin_utils.stack.why import explanation
+from ..plugin_utils.workers import prepare
 
 load()  # here, so that the tables are read once before forks, not once in every fork
+prepare()
 
 
 class ActionModule(ActionBase):
