@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Rows of cuDNN's and NCCL's wheels: the releases of one package that are for the same machines and require the same."""
+"""Rows of the wheels of cuDNN, NCCL and NVSHMEM: the releases of one package that are for the same machines and require the same."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from packaging.version import Version
 from .document import styled
 
 SOURCE = "N1"
-PACKAGES = tuple(f"nvidia-{library}-cu{major}" for library in ("cudnn", "nccl") for major in (11, 12, 13))
+PACKAGES = tuple(f"nvidia-{library}-cu{major}" for library in ("cudnn", "nccl", "nvshmem") for major in (11, 12, 13))
 # The wheels are for any Python 3, so that one of them is enough to be asked with.
 PYTHONS = ("3.12",)
 

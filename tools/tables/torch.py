@@ -8,7 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.releases.torch import COLUMNS, SOURCE, build_facts, facts
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.releases.torch import (
+    BUILD_COLUMNS,
+    COLUMNS,
+    SOURCE,
+    build_facts,
+    facts,
+)
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.releases.wheels import Release
 from packaging.version import Version
 from ruamel.yaml.comments import CommentedMap
@@ -60,7 +66,8 @@ def _put(row: CommentedMap, name: str, value: Any) -> None:
     if name in row:
         row[name] = styled(value)
     else:
-        place = sum(1 for one in row if COLUMNS.index(one) < COLUMNS.index(name))
+        order = BUILD_COLUMNS if name in BUILD_COLUMNS else COLUMNS
+        place = sum(1 for one in row if order.index(one) < order.index(name))
         row.insert(place, name, styled(value))
 
 

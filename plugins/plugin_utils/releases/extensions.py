@@ -84,7 +84,7 @@ def files(lock: str) -> tuple[tuple[str, ...], str]:
 def platforms(name: str) -> list[tuple[str | None, str]]:
     """Return (platform tag, architecture) for which a wheel is: (None, each) of one that has no compiled code."""
     found: list[tuple[str | None, str]] = []
-    for tag in parse_wheel_filename(name)[3]:
+    for tag in sorted(parse_wheel_filename(name)[3], key=str):
         linux = LINUX.fullmatch(tag.platform)
         if linux:
             found.append((linux[1], linux[2]))

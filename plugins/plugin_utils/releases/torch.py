@@ -13,6 +13,7 @@ SOURCE = "P3"
 COLUMNS = (
     "version", "released", "python", "glibc", "platforms", "torchvision", "torchaudio", "builds", "read", "unverified", "note", "sources",
 )  # fmt: skip
+BUILD_COLUMNS = ("tag", "cuda", "cudnn", "nccl", "nvshmem", "sass", "ptx", "default", "unverified")
 
 
 def new_row(release: Release, today: str) -> dict[str, Any] | None:
@@ -42,4 +43,5 @@ def build_facts(release: Release) -> dict[str, Any]:
     """Return the columns of its build in the general index."""
     cuda = release.cuda
     tag = "cu" + "".join(cuda.split(".")[:2]) if cuda else None
-    return {"tag": tag, "cuda": cuda, "cudnn": release.cudnn, "nccl": release.nccl}
+    found = {"tag": tag, "cuda": cuda, "cudnn": release.cudnn, "nccl": release.nccl}
+    return found | ({"nvshmem": release.nvshmem} if release.nvshmem else {})

@@ -77,6 +77,11 @@ class Release:
         """Return the NCCL that the wheel pins."""
         return self._pinned(r"nvidia-nccl-cu\d+")
 
+    @property
+    def nvshmem(self) -> str | None:
+        """Return the NVSHMEM that the wheel pins; None of releases that do not require it."""
+        return self._pinned(r"nvidia-nvshmem-cu\d+")
+
     def _pinned(self, pattern: str) -> str | None:
         return pinned(self.requires, pattern, self.pythons[-1])
 

@@ -27,6 +27,7 @@ SAID = {
     ("tensorflow", "sass"): "the component warns on hosts with GPUs",
     ("torch", "cudnn"): "TensorFlow's component warns where it limits it",
     ("torch", "nccl"): "TensorFlow's component warns where it limits it",
+    ("torch", "nvshmem"): "the component takes what the release's other builds pin, and warns",
     ("torch", "ptx"): "taken as none",
     ("torch", "sass"): "not planned unasked for GPUs that came later",
 }

@@ -21,6 +21,7 @@ from .horovod import HOROVOD
 from .jax import JAX
 from .lightning import LIGHTNING
 from .nccl import NCCL
+from .nvshmem import NVSHMEM
 from .python import PYTHON
 from .pytorch import PYTORCH
 from .tensorflow import TENSORFLOW
@@ -30,7 +31,7 @@ from .vllm import VLLM
 
 COMPONENTS: tuple[Component, ...] = (
     DRIVER, HOROVOD, TENSORFLOW, PYTORCH, VLLM, LIGHTNING, DEEPSPEED, TRITON, FLASH_ATTN,
-    TRANSFORMER_ENGINE, CUPY, JAX, PYTHON, CUDA, CUDNN, NCCL, DCGM,
+    TRANSFORMER_ENGINE, CUPY, JAX, NVSHMEM, PYTHON, CUDA, CUDNN, NCCL, DCGM,
 )  # fmt: skip
 _BY_NAME = {component.name: component for component in COMPONENTS}
 _BY_WISH = {key.name: (component, key) for component in COMPONENTS for key in component.keys}

@@ -33,6 +33,13 @@ def test_an_update_fills_and_verifies(row, release):
     assert (row["read"], row["sources"], row["torchvision"]) == (DAY, ["S13", "P3"], "0.21.0")
 
 
+def test_a_pin_that_a_build_lacks_gets_its_place(row, release):
+    requires = (*release.requires, "nvidia-nvshmem-cu12==3.3.20; platform_system == 'Linux'")
+    said = update(row, replace(release, requires=requires), DAY)
+    assert "nvshmem None -> 3.3.20" in said
+    assert list(row["builds"][0])[3:6] == ["nccl", "nvshmem", "sass"]
+
+
 def test_what_the_index_does_not_tell_stays(row, release):
     update(row, release, DAY)
     assert (row["glibc"], row["unverified"], row["note"]) == ("2.17", ["glibc"], "by hand")

@@ -17,12 +17,16 @@ if TYPE_CHECKING:
 
 
 class TorchBuild(TypedDict):
-    """A wheel of a PyTorch release; the one for CPUs has its tag only."""
+    """A wheel of a PyTorch release; the one for CPUs has its tag only.
+
+    nvshmem: None where it is not known, absent where PyTorch does not require it.
+    """
 
     tag: str
     cuda: NotRequired[str]
     cudnn: NotRequired[str | None]
     nccl: NotRequired[str | None]
+    nvshmem: NotRequired[str | None]
     sass: NotRequired[list[str] | None]
     ptx: NotRequired[str | None]
     default: NotRequired[bool]

@@ -35,14 +35,14 @@ def test_the_oldest_glibc_of_several_tags_counts(lock):
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
-        ("torch-1.13.0", ("11.7", "8.5.0.96", None)),
-        ("torch-2.6.0", ("12.4", "9.1.0.70", "2.21.5")),
-        ("torch-2.15.0", ("13.2.2", "9.26.0.51", "2.30.7")),
+        ("torch-1.13.0", ("11.7", "8.5.0.96", None, None)),
+        ("torch-2.6.0", ("12.4", "9.1.0.70", "2.21.5", None)),
+        ("torch-2.15.0", ("13.2.2", "9.26.0.51", "2.30.7", "3.7.2")),
     ],
 )
 def test_pinned_libraries(lock, requires, name, expected):
     found = Release(name, wheels(lock), tuple(requires[name]))
-    assert (found.cuda, found.cudnn, found.nccl) == expected
+    assert (found.cuda, found.cudnn, found.nccl, found.nvshmem) == expected
 
 
 @pytest.mark.parametrize(

@@ -78,7 +78,7 @@ def faults(value, kind, place=""):
 
 def test_every_file_has_a_type():
     files = {path.stem for path in DIRECTORY.glob("*.yml")}
-    assert files == {*SUBJECTS, "sources", "version", "profiles", "nvidia_wheels"}  # the last is read by tests alone
+    assert files == {*SUBJECTS, "sources", "version", "profiles"}
 
 
 @pytest.mark.parametrize("subject", SUBJECTS)

@@ -107,7 +107,7 @@ def test_wheels_of_libraries_are_those_that_pytorch_pins():
         (f"nvidia-{library}-cu{build['cuda'].partition('.')[0]}", build[library])
         for row in rows("torch")
         for build in row["builds"]
-        for library in ("cudnn", "nccl")
+        for library in ("cudnn", "nccl", "nvshmem")
         if build.get(library) and library not in build.get("unverified", ()) and "read" in row and build.get("default")
     }
     assert len(pinned) >= 20
