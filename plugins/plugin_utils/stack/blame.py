@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from .components import DEFAULT, FRAMEWORKS, component, is_brought
+from .components import DEFAULT, FRAMEWORKS, component, is_brought, key_of
 from .interpreters import INTERPRETER
 from .judge import Session
 from .model import Problem
@@ -55,6 +55,11 @@ def keep(problem: Problem, parts: Iterable[Part]) -> Problem:
     )
 
 
+def _can_change(problem: Problem, name: str) -> bool:
+    """Return whether this is a wish that could have another value; some say what the host has."""
+    return name in problem.wishes and not key_of(name)[1].declares
+
+
 def smallest_conflict(session: Session, problem: Problem, parts: Sequence[Part]) -> list[Part]:
     """Return a set of parts that clashes while every smaller one works: take away whatever is not needed for the clash."""
     kept, before = list(parts), 0
@@ -74,7 +79,7 @@ def blamed(session: Session, problem: Problem) -> list[list[Part]]:
     """
     found: list[list[Part]] = []
     parts = parts_of(problem)
-    facts = [(name, value) for name, value in parts if name not in {*problem.wishes, "environments"}]
+    facts = [one for one in parts if one[0] != "environments" and not _can_change(problem, one[0])]
     open_questions = [facts, parts]
     seen: set[frozenset[Part]] = set()
     while open_questions and len(found) < MOST and len(seen) < 40:

@@ -92,6 +92,14 @@ def test_facts_that_clash_by_themselves_come_first():
     assert [sorted(name for name, _value in parts) for parts in found[:1]] == [["gpus", "gpus"]]
 
 
+def test_what_a_host_is_declared_to_have_is_one_of_its_facts():
+    request = {"mig": "1g.10gb", "driver": "470", "kernel_modules": "open", "cuda": "13.0", "pytorch": "2.15"}
+    found = blamed(
+        Session(TABLES), problem({**request, "tensorflow": "2.20", "python": "3.9", "cudnn": "8.9"}, kernels=())
+    )
+    assert found[0] == [("gpus", "A40"), ("mig", "1g.10gb")] and len(found) == MOST
+
+
 def test_each_conflict_is_found_once_and_five_at_most():
     request = {"driver": "470", "kernel_modules": "open", "cuda": "13.0", "pytorch": "2.15", "tensorflow": "2.20"}
     found = blamed(Session(TABLES), problem({**request, "python": "3.9", "cudnn": "8.9"}, kernels=()))
