@@ -91,6 +91,7 @@ ansible_facts:
         fapolicyd: {active: true, permissive: false, rules: equal, loaded: true, others: false}
         selinux: {mode: enforcing, configured: enforcing, booleans: {deny_execmem: {active: false, pending: false}}}
         services: {chrony: {enabled: true, active: true, outdated: false}}
+        cdi: {/etc/cdi/nvidia.yaml: 535.261.03}
         kernel_modules: {ib_umad: {loaded: false, at_boot: false}}
         disk_free_mib: {/: 20480}
         cuda_alternative: {manual: true, target: /usr/local/cuda-12.4}

@@ -23,8 +23,8 @@ options:
   name:
     description:
       - Name of the packages; the files of their hold bear it.
-      - Without O(plan), one of V(driver), V(fabric-manager), V(cuda-toolkit), V(cudnn), V(nccl) and V(dcgm), whose packages are
-        those of the fact C(gpu_stack). Where the stack has none, the task is skipped.
+      - Without O(plan), one of V(driver), V(fabric-manager), V(cuda-toolkit), V(cudnn), V(nccl), V(dcgm) and
+        V(container-toolkit), whose packages are those of the fact C(gpu_stack). Where the stack has none, the task is skipped.
     type: str
     required: true
   plan:

@@ -27,7 +27,8 @@ PLUGINS = {
     "lookup": {"node_program", "pynvml"},
 }  # fmt: skip
 ROLES = {
-    "base", "benchmark", "cluster_ssh", "cuda_repository", "cuda_toolkit", "cudnn", "fabric_manager", "firewall", "frameworks", "gpu_local_fact",
+    "base", "benchmark", "cluster_ssh", "container_toolkit", "cuda_repository", "cuda_toolkit", "cudnn", "fabric_manager", "firewall",
+    "frameworks", "gpu_local_fact",
     "gpu_settings", "health", "horovod", "monitoring", "nccl", "nvidia_driver", "pcie", "python_env", "qos",
     "rdma", "report", "scratch", "stack", "stage", "train", "tuning", "verify",
 }  # fmt: skip

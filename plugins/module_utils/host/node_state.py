@@ -12,7 +12,18 @@ from ..packages import hold as package_hold
 from ..packages import hold_dnf, repositories
 from ..packages import installed as installed_packages
 from ..packages import locks as package_locks
-from . import alternatives, driver_owner, environments, fapolicyd, kernels, nvml_binding, secure_boot, selinux, services
+from . import (
+    alternatives,
+    cdi,
+    driver_owner,
+    environments,
+    fapolicyd,
+    kernels,
+    nvml_binding,
+    secure_boot,
+    selinux,
+    services,
+)
 
 RPM_QUERY = hold_dnf.QUERY
 # What was there before the first change of a role is kept in a file of this name, to be put back.
@@ -40,6 +51,7 @@ def read_node_state(tree, run, package_patterns, service_names, paths):
         "selinux": selinux.read_selinux(tree),
         "fapolicyd": fapolicyd.read_fapolicyd(tree),
         "services": services.parse_show(shown, service_names) if shown else services.unknown_services(service_names),
+        "cdi": cdi.read_specifications(tree),
         "kernel_modules": kernels.read_modules(tree),
         "disk_free_mib": services.disk_free_mib(tree, paths),
         "cuda_alternative": alternatives.read_alternative(tree, "cuda"),

@@ -17,6 +17,7 @@ ADVICE = {
     Remedy.INSTALL: "run site again",
     Remedy.REMOVE: "run site again",
     Remedy.BUILD: "install the kernel's headers where they are missing, and run site again",
+    Remedy.GENERATE: "run site again",
     Remedy.SERVICE: "start the service, or run site again",
     Remedy.ENROL: "run site again with nvidia_driver_signing_key_password, and confirm the key at the console",
     Remedy.CONFIRM: "reboot the node and choose Enroll MOK at its console",

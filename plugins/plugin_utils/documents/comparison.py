@@ -34,6 +34,7 @@ class Remedy(str, Enum):
     INSTALL = "install"  # the component's role
     REMOVE = "remove"
     BUILD = "build"  # nvidia_driver: build the kernel module
+    GENERATE = "generate"  # container_toolkit: write the CDI specification
     SERVICE = "service"  # the role of the service
     ENROL = "enrol"  # nvidia_driver: ask the firmware to trust the key that signs the kernel module
     CONFIRM = "confirm"  # a person at the console, at the next boot

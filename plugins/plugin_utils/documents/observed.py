@@ -221,6 +221,7 @@ class Observed:
     selinux: Selinux | None = None  # Debian and Ubuntu have none
     fapolicyd: Fapolicyd | None = None  # where it is installed
     services: dict[str, Service] = field(default_factory=dict)
+    cdi: dict[str, str | None] = field(default_factory=dict)  # specification: version of the driver that it is for
     kernel_modules: dict[str, KernelModule] | None = None  # those that a service of ours may need
     disk_free_mib: dict[str, int] = field(default_factory=dict)
     environments: dict[str, Environment] | None = None

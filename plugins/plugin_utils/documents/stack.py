@@ -96,6 +96,14 @@ class Toolkit(Component):
 
 
 @dataclass(frozen=True)
+class ContainerToolkit(Component):
+    """The NVIDIA Container Toolkit; cdi: the CDI specification; cdi_refresh: whether a service of its own writes it."""
+
+    cdi: str = ""
+    cdi_refresh: bool = False
+
+
+@dataclass(frozen=True)
 class Index:
     """A wheel index of a framework's own."""
 
@@ -177,6 +185,7 @@ class Stack:
     cudnn: Component | None = None
     nccl: Component | None = None
     dcgm: Component | None = None
+    container_toolkit: ContainerToolkit | None = None
     python: str | None = None
     environments: tuple[Environment, ...] = ()
     reasons: tuple[Reason, ...] = ()

@@ -23,6 +23,7 @@ DEFAULTS: dict[str, Any] = {
     "cuda_toolkit_also": [],
     "cudnn_state": "present",
     "cudnn_archive": "",
+    "container_toolkit_state": "present",
 }
 NOT_ENFORCED = SecureBoot()
 _TRUE = ("true", "yes", "on", "1", "y", "t", "1.0")
@@ -47,7 +48,7 @@ def desired(
     """
     plan = stack if isinstance(stack, Stack) else parse(Stack, stack, "gpu_stack")
     options = {name: _given(variables, name) for name in DEFAULTS}
-    absent = {name for name in ("driver", "cudnn") if options[f"{_ROLE[name]}_state"] == "absent"}
+    absent = {name for name in _ROLE if options[f"{_ROLE[name]}_state"] == "absent"}
     if plan.driver and plan.driver.is_left:
         absent -= {"driver"}
     return Desired(
@@ -56,6 +57,7 @@ def desired(
             driver=_driver(plan, options, secure_boot),
             cuda=_toolkit(plan.cuda, options["cuda_toolkit_also"]),
             cudnn=None if "cudnn" in absent or options["cudnn_archive"] else plan.cudnn,
+            container_toolkit=None if "container_toolkit" in absent else plan.container_toolkit,
         ),
         frozenset(absent),
         _patterns(plan.driver),
@@ -69,7 +71,7 @@ def desired_driver(stack: Mapping[str, Any], variables: Mapping[str, Any]) -> Dr
     return desired(stack, {key: variables[key] for key in DEFAULTS if key in variables}).stack.driver
 
 
-_ROLE = {"driver": "nvidia_driver", "cudnn": "cudnn"}
+_ROLE = {"driver": "nvidia_driver", "cudnn": "cudnn", "container_toolkit": "container_toolkit"}
 
 
 def _given(variables: Mapping[str, Any], name: str) -> Any:
@@ -133,5 +135,6 @@ def component(wanted: Desired, name: str) -> Component | None:
         "cudnn": stack.cudnn,
         "nccl": stack.nccl,
         "dcgm": stack.dcgm,
+        "container_toolkit": stack.container_toolkit,
     }
     return packaged[name]

@@ -9,6 +9,7 @@ from ..documents.comparison import Comparison
 from ..documents.observed import Observed
 from ..documents.stack import Component, Stack
 from .comparison import Difference
+from .container_toolkit import compare_container_toolkit
 from .desired import Desired
 from .driver import compare_absent, compare_driver
 from .environments import compare_environments
@@ -26,6 +27,7 @@ def compare(desired: Desired, observed: Observed) -> list[Comparison]:
         *(compare_driver(stack.driver, observed, bool(stack.gpus), fabric) if stack.driver else []),
         *(compare_absent(desired.driver_patterns, observed) if "driver" in desired.absent else []),
         *(_fabric(stack, observed) if not (stack.driver and stack.driver.is_left) else []),
+        *compare_container_toolkit(stack.container_toolkit, "container_toolkit" in desired.absent, observed),
         *(compare_packages("cuda", stack.cuda.packages, observed) if stack.cuda else []),
         *_cudnn(desired, observed),
         *(compare_packages("nccl", stack.nccl.packages, observed) if stack.nccl else []),

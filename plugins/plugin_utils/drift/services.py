@@ -48,7 +48,7 @@ def _compare_service(
     return [
         *compare_packages(component, planned.packages, observed),
         *compare_unwanted(component, others(planned, patterns, observed), observed),
-        _service(component, name, service, must_run=_can_start(observed)),
+        compare_running(component, name, service, must_run=runs_installed_driver(observed)),
     ]
 
 
@@ -75,7 +75,7 @@ def compare_node(observed: Observed) -> list[Comparison]:
             None if interrupted is None else "interrupted" if interrupted else "consistent",
             None if interrupted is None else not interrupted, Remedy.REPAIR, "state",
         ),
-        _service(NODE, "time service", service, must_run=True),
+        compare_running(NODE, "time service", service, must_run=True),
         compared(
             NODE, "reboot", "none", reboot, (pending is None or not pending.by_role) if observed.measured else None,
             Remedy.REBOOT, "state",
@@ -94,13 +94,14 @@ def _kernel(observed: Observed) -> list[Comparison]:
     return [compared(NODE, "kernel", f"{release} with its modules", state, whole, Remedy.KERNEL, "state")]
 
 
-def _can_start(observed: Observed) -> bool:
-    """Return whether the driver of the fabric manager's own version is loaded; until a reboot does that, it is only enabled."""
+def runs_installed_driver(observed: Observed) -> bool:
+    """Return whether the driver that is installed is the one that is loaded; until a reboot does that, what needs it is only enabled."""
     driver = observed.driver
     return driver is not None and driver.loaded is not None and driver.loaded == driver.installed
 
 
-def _service(component: str, name: str, service: Service, must_run: bool) -> Comparison:
+def compare_running(component: str, name: str, service: Service, must_run: bool) -> Comparison:
+    """Compare a service, which is to be enabled, and active where it must run."""
     known = None not in (service.enabled, service.active)
     desired = "enabled and active" if must_run else "enabled"
     agrees = bool(service.enabled and (service.active or not must_run)) if known else None

@@ -17,6 +17,7 @@ from ..documents.stack import Package
 from ..drift.builds import is_built
 from ..drift.desired import Desired, component
 from ..drift.names import (
+    CONTAINER_TOOLKIT_PACKAGES,
     CUDNN_PACKAGES,
     DCGM_HELD,
     DCGM_PACKAGES,
@@ -37,6 +38,7 @@ COMPONENTS = {
     "cudnn": "cudnn",
     "nccl": "nccl",
     "dcgm": "dcgm",
+    "container-toolkit": "container_toolkit",
 }
 _HELD = {
     "fabric-manager": FABRIC_MANAGER_HELD,
@@ -44,6 +46,7 @@ _HELD = {
     "cudnn": CUDNN_PACKAGES,
     "nccl": NCCL_PACKAGES,
     "dcgm": DCGM_HELD,
+    "container-toolkit": CONTAINER_TOOLKIT_PACKAGES,
 }
 _SERVICES = {"fabric-manager": (FABRIC_MANAGER,), "imex": (IMEX,)}
 _UNPINNING = {"driver": ("nvidia-driver-pinning*",), "dcgm": DCGM_PACKAGES}

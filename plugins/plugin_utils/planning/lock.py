@@ -32,6 +32,7 @@ FOLLOWS = (
     ("driver", "held"), ("driver", "conflicting"), ("driver", "precompiled"), ("driver", "dkms_module"),
     ("driver", "installer_options"), ("fabric_manager", "packages"), ("imex", "packages"), ("repository",), ("cuda", "packages"),
     ("cuda", "home"), ("cuda", "held"), ("cudnn", "packages"), ("nccl", "packages"), ("dcgm", "packages"),
+    ("container_toolkit", "packages"), ("container_toolkit", "cdi"), ("container_toolkit", "cdi_refresh"),
     ("environments", "*", "requirements"), ("environments", "*", "index", "url"), ("environments", "*", "conda"),
     ("environments", "*", "build"), ("environments", "*", "libraries"), ("environments", "*", "interpreter", "path"),
     ("environments", "*", "interpreter", "packages"),

@@ -53,7 +53,7 @@ def _rows(stack: Mapping) -> Iterable[tuple[str, str]]:
     yield "system", f"{os['id']} {os['version']} ({os['arch']})"
     yield "GPUs", ", ".join(f"{gpu['count']} x {gpu['model']}" for gpu in gpus) or "none"
     yield "driver", _driver(stack["driver"])
-    for name in ("fabric_manager", "imex", "cuda", "cudnn", "nccl", "dcgm"):
+    for name in ("fabric_manager", "imex", "cuda", "cudnn", "nccl", "dcgm", "container_toolkit"):
         if stack.get(name):
             yield name.replace("_", " "), stack[name]["version"]
     for one in stack["environments"]:

@@ -108,6 +108,7 @@ def _summary(stack: DesiredStack) -> Iterator[str]:
         yield f"driver {version} ({shown})" if shown else f"driver {version}"
     packaged = {
         "fabric manager": stack.fabric_manager, "IMEX": stack.imex, "CUDA": stack.cuda, "cuDNN": stack.cudnn, "NCCL": stack.nccl, "DCGM": stack.dcgm,
+        "container toolkit": stack.container_toolkit,
     }  # fmt: skip
     for label, component in packaged.items():
         if component:

@@ -20,7 +20,7 @@ from ..documents.stack import Component, Environment, Package, Stack
 PACKAGE_MANAGERS = {"debian": "deb", "el": "rpm"}
 # Debian's names of architectures; RPM's are the kernel's.
 DEBIAN = {"x86_64": "amd64", "aarch64": "arm64"}
-COMPONENTS = ("driver", "fabric_manager", "imex", "cuda", "cudnn", "nccl", "dcgm")
+COMPONENTS = ("driver", "fabric_manager", "imex", "cuda", "cudnn", "nccl", "dcgm", "container_toolkit")
 
 
 @dataclass(frozen=True)

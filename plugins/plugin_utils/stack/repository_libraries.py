@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What cuDNN and NCCL have in common: builds of a library that stand in the CUDA repository."""
+"""What cuDNN, NCCL and the Container Toolkit have in common: they stand in the CUDA repository."""
 
 from __future__ import annotations
 
@@ -14,15 +14,22 @@ from .tables import Tables
 from .versions import matches, version
 
 
-class LibraryRow(TypedDict):
-    """A build of a library that stands in the CUDA repository: of NCCL, and with min_cc of cuDNN."""
+class PackagedRow(TypedDict):
+    """A release that stands in the CUDA repository; repositories: where it was seen."""
 
     version: str
-    cuda: str
     repositories: list[str]
 
 
+class LibraryRow(PackagedRow):
+    """A build of a library that stands in the CUDA repository: of NCCL, and with min_cc of cuDNN."""
+
+    cuda: str
+
+
+Packaged = Candidate[PackagedRow]
 Library = Candidate[LibraryRow]
+PackagedT = TypeVar("PackagedT", bound=PackagedRow)
 RowT = TypeVar("RowT", bound=LibraryRow)
 
 
@@ -43,18 +50,16 @@ def packaged(name: str, rows: Sequence[RowT], problem: Problem) -> list[Candidat
     ]
 
 
-def repository_warnings(tables: Tables, problem: Problem, one: Library) -> list[str]:
-    """Return that a library was not seen in the host's repository."""
+def repository_warnings(tables: Tables, problem: Problem, one: Packaged) -> list[str]:
+    """Return that a release was not seen in the host's repository."""
     slug = problem.system["repository"]
     if slug in one.row["repositories"]:
         return []
-    return [
-        f"{one.component} {one.version} ({one.variant}) was not seen in the repository {slug}, only in {', '.join(one.row['repositories']) or 'others'}"
-    ]
+    return [f"{one} was not seen in the repository {slug}, only in {', '.join(one.row['repositories']) or 'others'}"]
 
 
-def is_in_repository(rows: Sequence[LibraryRow], problem: Problem, one: Library) -> bool:
-    """Return whether a library was seen in the host's repository, unless nobody looked there."""
+def is_in_repository(rows: Sequence[PackagedT], problem: Problem, one: Packaged) -> bool:
+    """Return whether a release was seen in the host's repository, unless nobody looked there."""
     if not problem.os:
         return True
     slug = problem.os["repository"]

@@ -25,6 +25,5 @@ KEYS: dict[str, Key] = {
 } | {ENVIRONMENTS.name: ENVIRONMENTS}
 # What is asked for beside a stack and no role installs in a version of the plan: where it comes from.
 ELSEWHERE = {
-    "container_toolkit": "the NVIDIA Container Toolkit is installed with the container engine, which no role sets up",
     "aws_ofi_nccl": "the AWS OFI plugin of NCCL is released as source (aws/aws-ofi-nccl), to be compiled for the libfabric of the hosts",
 }

@@ -18,7 +18,7 @@ from pathlib import Path
 from .. import interpreters, paths
 from ..nvml import recording
 from ..progress import LabError, say
-from . import apt, catalogue, dcgm, dnf, keys, stub_driver
+from . import apt, catalogue, container_toolkit, dcgm, dnf, keys, stub_driver
 from .model import Package
 from .payload import Builder
 
@@ -98,6 +98,7 @@ def _digest(name: str) -> str:
         *recording.SOURCES,
         stub_driver.DAEMON,
         dcgm.PROGRAM,
+        container_toolkit.PROGRAM,
     ]
     state = hashlib.sha256(name.encode() + fingerprint().encode())
     for version in sorted({package.python for package in _others(name)} - {""}):

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from . import dcgm, drivers, pythons, toolkits
+from . import container_toolkit, dcgm, drivers, pythons, toolkits
 from .model import Package, expand, numbers, table, version_of
 
 
@@ -27,6 +27,7 @@ def packages(slug: str) -> list[Package]:
         for package in of_driver(driver, row)
     ]
     found += [*toolkits.cuda(row), *toolkits.libraries(row), *dcgm.packages(slug, row["manager"])]
+    found += container_toolkit.packages(slug, row["manager"])
     if row["manager"] == "dnf":
         found += [
             expand(other, {}, other["version"] + "." + row["dist"], "dnf") for other in table("driver_el")["others"]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from . import dcgm, stub_cuda, stub_driver, stub_kernel, stub_python
+from . import container_toolkit, dcgm, stub_cuda, stub_driver, stub_kernel, stub_python
 from .model import Package
 from .stub import Maker, Payload
 
@@ -17,6 +17,7 @@ KINDS: dict[str, Callable[[Maker, Package, Payload], None]] = {
     **stub_cuda.KINDS,
     **stub_python.KINDS,
     **dcgm.KINDS,
+    **container_toolkit.KINDS,
 }
 
 

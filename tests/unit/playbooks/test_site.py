@@ -18,7 +18,7 @@ from tests.support.command import CHECKOUT, play, write_inventory
 
 # What has nothing to do where no part of a stack is planned.
 IDLE = [
-    "cuda_repository", "rdma", "nvidia_driver", "fabric_manager", "gpu_settings", "gpu_local_fact", "cuda_toolkit", "cudnn", "nccl",
+    "cuda_repository", "rdma", "nvidia_driver", "fabric_manager", "gpu_settings", "container_toolkit", "gpu_local_fact", "cuda_toolkit", "cudnn", "nccl",
     "python_env", "frameworks", "tuning", "pcie", "firewall", "qos", "scratch", "health",
 ]  # fmt: skip
 SITE = "allreduce.gpu.site"

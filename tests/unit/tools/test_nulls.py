@@ -10,6 +10,7 @@ from tools import nulls
 # Who says that a cell is not known, or what holds without it.
 SAID = {
     ("dcgm", "released"): "documentation shows ?",
+    ("container_toolkit", "min_driver"): "the component warns, and takes the floor of older releases",
     ("distros", "cuda_first"): "unknowns.py warns where a toolkit is planned",
     ("distros", "scenario"): "none: a rebuild would inherit what is left out",
     ("driver_packages", "ubuntu_revisions.addon"): "a pattern is pinned instead of a version",

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from ..component import Component
 from ..keys import Key
 from ..rule import Rule
+from .container_toolkit import CONTAINER_TOOLKIT
 from .cuda import CUDA
 from .cudnn import CUDNN
 from .cupy import CUPY
@@ -31,7 +32,7 @@ from .vllm import VLLM
 
 COMPONENTS: tuple[Component, ...] = (
     DRIVER, HOROVOD, TENSORFLOW, PYTORCH, VLLM, LIGHTNING, DEEPSPEED, TRITON, FLASH_ATTN,
-    TRANSFORMER_ENGINE, CUPY, JAX, NVSHMEM, PYTHON, CUDA, CUDNN, NCCL, DCGM,
+    TRANSFORMER_ENGINE, CUPY, JAX, NVSHMEM, PYTHON, CUDA, CUDNN, NCCL, DCGM, CONTAINER_TOOLKIT,
 )  # fmt: skip
 _BY_NAME = {component.name: component for component in COMPONENTS}
 _BY_WISH = {key.name: (component, key) for component in COMPONENTS for key in component.keys}

@@ -40,8 +40,10 @@ QUESTIONS = [
         {"tensorflow": "latest"},
         {"driver": "550", "pytorch": "none"},
         {"driver": "535", "dcgm": "latest", "pytorch": "none"},
+        {"container_toolkit": "1.19", "pytorch": "none"},
+        {"container_toolkit": "1.17", "pytorch": "none"},
     )
-    if gpus or "dcgm" not in request
+    if gpus or not {"dcgm", "container_toolkit"} & set(request)
 ]
 # Kernels by release, oldest first; the middle one runs.
 OLD, RUNNING, NEWEST = KERNELS = ("6.1.0-37-amd64", "6.1.0-39-amd64", "6.1.0-40-amd64")
@@ -50,7 +52,7 @@ BYSTANDERS = {"nvidia-container-toolkit": "1.19.0-1", "libnvidia-container1": "1
 TRANSITIVE = {"filelock": "3.20.0", "typing-extensions": "4.15.0"}
 ARCHIVE = {"uri": "http://archive.example.org/debian", "suite": "stable", "signed_by": None}
 ON, OFF, UNKNOWN = ({"enabled": value, "active": value} for value in (True, False, None))
-COMPONENTS = ("driver", "fabric_manager", "imex", "cuda", "cudnn", "nccl", "dcgm")
+COMPONENTS = ("driver", "fabric_manager", "imex", "cuda", "cudnn", "nccl", "dcgm", "container_toolkit")
 
 
 @functools.cache
@@ -75,7 +77,8 @@ def as_planned(stack: dict[str, Any]) -> State:
     plan = planned(stack)
     driver, version = plan.driver, _driver_version(plan)
     has_driver = driver is not None
-    apt = plan.os.family == "debian"
+    apt, toolkit = plan.os.family == "debian", plan.container_toolkit
+    refresh = toolkit is not None and toolkit.cdi_refresh
     return {
         "kernel": {
             "running": RUNNING, "installed": list(KERNELS), "headers": list(KERNELS), "newest": NEWEST,
@@ -95,8 +98,10 @@ def as_planned(stack: dict[str, Any]) -> State:
         "services": {
             "chrony": ON if apt else OFF, "chronyd": ON, "nvidia-persistenced": ON if has_driver else OFF,
             "nvidia-fabricmanager": ON if plan.fabric_manager else OFF, "nvidia-imex": ON if plan.imex else OFF,
+            "nvidia-cdi-refresh.path": ON if refresh else OFF, "nvidia-cdi-refresh.service": ON if refresh else OFF,
             "allreduce-gpu-settings": OFF, "allreduce-health.timer": OFF,
         },
+        "cdi": {toolkit.cdi: version} if toolkit else {},
         "kernel_modules": {"ib_umad": {"loaded": True, "at_boot": True}},
         "disk_free_mib": {"/": 20480, "/opt": 20480, "/var": 20480},
         "environments": {environment.name: _environment(environment, plan) for environment in plan.environments},

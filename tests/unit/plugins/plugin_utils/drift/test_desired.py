@@ -40,7 +40,7 @@ CUDNN = Component(packages=(Package("libcudnn9"),))
 STACK = Stack(gpus=GPUS, driver=DRIVER, cuda=CUDA, cudnn=CUDNN, python="3.11")
 
 
-@pytest.mark.parametrize("role", ["nvidia_driver", "cuda_toolkit", "cudnn"])
+@pytest.mark.parametrize("role", ["nvidia_driver", "cuda_toolkit", "cudnn", "container_toolkit"])
 def test_the_defaults_are_those_of_the_roles(role):
     text = (ROLES / role / "defaults" / "main.yml").read_text(encoding="utf-8")
     ours = {name: value for name, value in DEFAULTS.items() if name.startswith(f"{role}_")}
@@ -49,7 +49,9 @@ def test_the_defaults_are_those_of_the_roles(role):
 
 
 def test_every_default_is_that_of_a_role():
-    assert all(name.startswith(("nvidia_driver_", "cuda_toolkit_", "cudnn_")) for name in DEFAULTS)
+    assert all(
+        name.startswith(("nvidia_driver_", "cuda_toolkit_", "cudnn_", "container_toolkit_")) for name in DEFAULTS
+    )
 
 
 def test_without_variables_only_the_prebuilt_modules_are_left_out():

@@ -17,6 +17,7 @@ from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.observed i
 )
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.stack import (
     Component,
+    ContainerToolkit,
     Driver,
     Environment,
     FabricManager,
@@ -75,6 +76,7 @@ EVERYTHING = Stack(
     driver=NVIDIA,
     fabric_manager=FabricManager(packages=(Package("nvidia-fabricmanager"),)),
     imex=Component(packages=(Package("nvidia-imex"),)),
+    container_toolkit=ContainerToolkit(packages=(Package("nvidia-container-toolkit"),)),
     cuda=Toolkit(packages=(Package("cuda-toolkit"),)),
     cudnn=Component(packages=(Package("libcudnn9"),)),
     nccl=Component(packages=(Package("libnccl2"),)),
@@ -93,6 +95,7 @@ def test_comparisons_are_in_the_order_in_which_roles_work():
         "driver",
         "fabric_manager",
         "imex",
+        "container_toolkit",
         "cuda",
         "cudnn",
         "nccl",

@@ -21,7 +21,7 @@ from ansible_collections.allreduce.gpu.plugins.plugin_utils.packages.plan import
 )
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.resolve import resolve
 
-REQUEST = {"driver": "570", "cuda": "12.8", "cudnn": "9", "nccl": "2", "dcgm": "4"}
+REQUEST = {"driver": "570", "cuda": "12.8", "cudnn": "9", "nccl": "2", "dcgm": "4", "container_toolkit": "1.17"}
 HOSTS = {
     "ubuntu 22.04": {"os": "ubuntu 22.04", "gpus": ["NVIDIA A100-SXM4-80GB"] * 8},
     "rocky 9.6": {"os": "rocky 9.6", "gpus": ["NVIDIA A100-SXM4-80GB"] * 8},
@@ -84,7 +84,9 @@ def test_dependencies_take_the_drivers_version_where_nvidia_has_several(stack):
 
 @pytest.mark.parametrize("name", COMPONENTS)
 def test_what_is_absent_is_removed_and_no_longer_held(stack, name):
-    wanted = desired(stack, {"nvidia_driver_state": "absent", "cudnn_state": "absent"})
+    wanted = desired(
+        stack, {"nvidia_driver_state": "absent", "cudnn_state": "absent", "container_toolkit_state": "absent"}
+    )
     whole = component_plan(name, desired(stack, {}))
     installed = {package.name: "1" for package in whole.packages if package.name not in ("dkms", "infiniband-diags")}
     plan = absent_plan(name, wanted)

@@ -244,7 +244,7 @@ QUESTIONS = (
      "request": {"pytorch": "auto", "cudnn": "auto", "nccl": "auto", "cuda": "auto", "horovod": "latest", "dcgm": "latest"}},
     {"os": "rocky 9", "gpus": ["H100"] * 8, "nvswitches": 4, "request": {"driver_source": "nvidia"}},
     {"os": "ubuntu 24.04", "gpus": ["A100"], "request": {"driver_source": "distribution"}},
-    {"os": "debian 12", "gpus": ["A40"], "request": {"driver_source": "runfile"}},
+    {"os": "debian 12", "gpus": ["A40"], "request": {"driver_source": "runfile", "container_toolkit": "1.17"}},
     {"os": "ubuntu 24.04", "arch": "aarch64", "gpus": ["GB200"] * 4},
 )  # fmt: skip
 STACKS = [resolve(question)["stack"] for question in QUESTIONS]
