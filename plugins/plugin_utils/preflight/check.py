@@ -10,6 +10,7 @@ from typing import Any
 
 from ..benchmark.plan import plan as plan_benchmark
 from ..launch.request import SHORTEST_LEASE, check_numbers, least_nodes, plan_request
+from ..stack.request_keys import ELSEWHERE
 from .inventory import group_problems, known_address_problems
 from .options import value_problems
 from .problem import Problem, ProblemError
@@ -81,9 +82,16 @@ def type_problems(world: World, options: Mapping[str, Mapping[str, Any]], resolv
             scope = world.scope(name, hosts)
             problems += [
                 Problem(one.code, one.subject, {**one.detail, "scope": scope})
-                for one in value_problems(name, resolved, options[name])
+                for one in map(_of_others, value_problems(name, resolved, options[name]))
             ]
     return problems
+
+
+def _of_others(problem: Problem) -> Problem:
+    """Return the problem; about a key of the request that somebody else installs, it says where that comes from."""
+    variable, _dot, key = problem.subject.partition(".")
+    others = variable == "gpu_stack_request" and key in ELSEWHERE
+    return Problem("key_of_others", key, {"reason": ELSEWHERE[key]}) if others else problem
 
 
 def measured_problems(

@@ -40,6 +40,7 @@ ROLES = {
     },
     "nvidia_driver": {"nvidia_driver_state": {"type": "str", "choices": ["present", "absent"]}},
     "stack": {
+        "gpu_stack_request": {"type": "dict", "options": {"driver": {"type": "str"}}},
         "gpu_stack_host": {"type": "dict", "options": {"os": {"type": "str"}, "nvswitches": {"type": "int"}}},
         "plan_measure": {"type": "bool", "default": False},
     },
@@ -80,6 +81,23 @@ def test_a_component_to_explain_is_refused_before_nodes_are_measured(component, 
 )
 def test_a_place_of_the_interpreter_passes(value):
     assert found({"gpu-1": {"python_env_python": value}}) == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("key", "code", "words"),
+    [
+        (
+            "aws_ofi_nccl",
+            "key_of_others",
+            "which the plan has no version of; leave it out: the AWS OFI plugin of NCCL is released",
+        ),
+        ("drivr", "misspelt_key", "is not a known key; did you mean driver?"),
+        ("slurm", "unknown_key", "is not a known key; choose from driver."),
+    ],
+)
+def test_a_key_that_the_request_does_not_have(key, code, words):
+    (problem,), _warnings = all_problems(world({"gpu-1": {"gpu_stack_request": {key: "1"}}}), ROLES, as_written)
+    assert problem.code == code and key in describe(problem) and words in describe(problem)
 
 
 def test_a_wrong_place_of_the_interpreter_names_where_it_is_set():
