@@ -60,17 +60,19 @@ def shape(documented, found, path):
 
 
 OWNER, IMEX, STREAM = ".stack.driver.owner", ".stack.imex", ".stack.driver.module_stream"
+ASKED = {".stack.dcgm", ".stack.container_toolkit"}
+EVERYTHING = {"dcgm": "latest", "container_toolkit": "latest"}
 VENDOR = {"driver_owner": {"code": "dgx_os", "name": "DGX OS"}, "installed_driver": {"version": "580.95.05"}}
 
 
 @pytest.mark.parametrize(
     ("question", "optional"),
     [
-        ({"os": "rocky 8", "gpus": ["A100 SXM4 80GB"] * 8, "request": {"horovod": "0.28.1"}}, {OWNER, IMEX}),
-        ({"os": "ubuntu 22.04", "gpus": ["A40"]}, {STREAM, OWNER, IMEX}),
-        ({"os": "debian 12", "request": {"driver": "535"}}, {STREAM, OWNER, IMEX}),
-        ({"os": "ubuntu 24.04", "arch": "aarch64", "gpus": ["GB200"] * 4}, {STREAM, OWNER}),
-        ({"os": "ubuntu 24.04", "gpus": ["A40"], **VENDOR}, {STREAM, IMEX}),
+        ({"os": "rocky 8", "gpus": ["A100 SXM4 80GB"] * 8, "request": {"horovod": "0.28.1"}}, {OWNER, IMEX, *ASKED}),
+        ({"os": "ubuntu 22.04", "gpus": ["A40"], "request": EVERYTHING}, {STREAM, OWNER, IMEX}),
+        ({"os": "debian 12", "request": {"driver": "535"}}, {STREAM, OWNER, IMEX, *ASKED}),
+        ({"os": "ubuntu 24.04", "arch": "aarch64", "gpus": ["GB200"] * 4}, {STREAM, OWNER, *ASKED}),
+        ({"os": "ubuntu 24.04", "gpus": ["A40"], **VENDOR}, {STREAM, IMEX, *ASKED}),
     ],
 )
 def test_what_is_returned_is_documented(question, optional):

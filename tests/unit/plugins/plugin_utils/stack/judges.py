@@ -7,7 +7,7 @@ A judge has CASES (as cases.yml has), FUTURES (of rules that no product in today
 have to say, and what is asked then), LOOSE (ranges and prefixes that can be wished for), GPUS_ONLY, NEEDS (what is asked
 for with it), published(), every version of its table, and check(stack, environment, cuda_majors), which is independent of
 the resolver: it returns what is wrong as sentences and adds the CUDA majors that the framework brings. That of a part of the host
-has check_host(stack) instead.
+has check_host(stack) instead. rows_of(subjects) is for one whose rows (ROWS) have no version of their own.
 """
 
 from __future__ import annotations
@@ -25,6 +25,12 @@ HERE = Path(__file__).resolve().parent
 def judges():
     """Component -> its judge."""
     return {path.stem: _load(path) for path in sorted((HERE / "judges").glob("*.py"))}
+
+
+def rows_of(name, subjects):
+    """What a judge reads of these tables: version -> row, unless it says otherwise."""
+    own = getattr(judges()[name], "rows_of", None)
+    return own(subjects) if own else {row["version"]: row for row in subjects[name]["rows"]}
 
 
 def _load(path):

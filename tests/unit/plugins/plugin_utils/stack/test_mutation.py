@@ -21,7 +21,7 @@ from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.tables import 
 sys.path.insert(0, str(Path(__file__).parent))
 
 import checker  # noqa: E402 (a neighbour, found through the line above)
-from judges import cases, futures, judges  # noqa: E402
+from judges import cases, futures, judges, rows_of  # noqa: E402
 
 CASES = cases()
 EXPECTATIONS = ("gets", "refused", "error", "name", "rule", "warns")
@@ -111,7 +111,7 @@ def future(monkeypatch):
         systems = {(row["id"], row["version"]): row for row in subjects["distros"]["rows"]}
         monkeypatch.setattr(checker, "DISTROS", systems)
         for name, judge in judges().items():
-            monkeypatch.setattr(judge, "ROWS", {row["version"]: row for row in subjects[name]["rows"]})
+            monkeypatch.setattr(judge, "ROWS", rows_of(name, subjects))
         return Session(Tables("future", subjects))
 
     return make

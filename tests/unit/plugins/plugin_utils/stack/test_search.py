@@ -93,8 +93,10 @@ class Small:
         return solve(self.session, self.asked, self.rules, **given)
 
     def places_of(self, found):
-        """The places of what was found in the order of preference."""
-        return {kind: self.pools[kind].index(found[slot]) for kind, slot in self.places.items()}
+        """The places of what was found in the order of preference, where there is a choice."""
+        return {
+            kind: self.pools[kind].index(found[slot]) for kind, slot in self.places.items() if len(self.pools[kind]) > 1
+        }
 
 
 @pytest.fixture

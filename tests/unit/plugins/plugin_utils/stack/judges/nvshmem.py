@@ -9,12 +9,15 @@ import checker
 from packaging.specifiers import SpecifierSet
 
 TABLE = checker.table("nvidia_wheels")
-ROWS = {
-    f"{row['package']}=={release}": row
-    for row in TABLE["rows"]
-    if "nvshmem" in row["package"]
-    for release in row["releases"]
-}
+
+
+def rows_of(subjects):
+    """Requirement -> the row of its wheels."""
+    rows = [row for row in subjects["nvidia_wheels"]["rows"] if "nvshmem" in row["package"]]
+    return {f"{row['package']}=={release}": row for row in rows for release in row["releases"]}
+
+
+ROWS = rows_of({"nvidia_wheels": TABLE})
 LOOSE = ["latest", "3.4", ">=3.5", "<3.4"]
 CASES = """
 - {name: the NVSHMEM that PyTorch pins, rule: nvshmem-pytorch-pin, request: {nvshmem: latest, pytorch: "2.14.1", pytorch_index: cu130},
