@@ -37,7 +37,8 @@ options:
     type: list
     elements: str
     default: [chrony, chronyd, nvidia-persistenced, nvidia-fabricmanager, nvidia-imex, allreduce-gpu-settings, allreduce-health.timer,
-              prometheus, prometheus-alertmanager, alertmanager, prometheus-node-exporter, node_exporter, nvidia-dcgm-exporter]
+              prometheus, prometheus-alertmanager, alertmanager, prometheus-node-exporter, node_exporter, nvidia-dcgm-exporter,
+              nvidia-cdi-refresh.path, nvidia-cdi-refresh.service]
   paths:
     description: Directories whose free space is reported.
     type: list
