@@ -18,6 +18,7 @@ from ansible_collections.allreduce.gpu.plugins.plugin_utils.releases.index impor
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.releases.jax import new_row, read
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.releases.tensorflow import pins
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.releases.wheels import pinned, release_of
+from packaging.version import Version
 
 from tools.tables import document
 from tools.tables.__main__ import INDEX, TABLES, pythons
@@ -27,6 +28,8 @@ READERS = 6
 # What a person verified elsewhere and the index does not tell is no fact of the index.
 ROW = ("released", "python", "glibc", "platforms")
 BUILD = ("cuda", "cudnn", "nccl")
+# The first release that requires NVIDIA's wheels; earlier ones have CUDA inside, and the index does not tell which.
+FIRST_WITH_PINS = Version("1.13")
 COMPANIONS = ("torchvision", "torchaudio")
 JAX = ("released", "python", "glibc", "arch", "numpy", "ml_dtypes")
 JAX_PACKAGES = ("jax", "jaxlib", "jax-cuda12-plugin", "jax-cuda13-plugin")
@@ -54,7 +57,8 @@ def of_pytorch() -> Iterator[Fact]:
     for row in rows_of("torch"):
         release = row["version"]
         build = [one for one in row["builds"] if one.get("default")][0]
-        for name, value in [*verified(row, ROW), *verified(build, BUILD)]:
+        pinned_ones = BUILD if Version(release) >= FIRST_WITH_PINS else ()
+        for name, value in [*verified(row, ROW), *verified(build, pinned_ones)]:
             yield Fact(f"PyTorch {release} {name}", value, partial(cell, "torch", release, row["python"][0], name))
         for name, value in verified(row, COMPANIONS):
             yield Fact(f"PyTorch {release} {name} {value}", release, partial(taken, name, str(value), row["python"][0]))
