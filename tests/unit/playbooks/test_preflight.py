@@ -92,7 +92,7 @@ def test_every_problem_at_once_with_a_limit(tmp_path, playbook):
         ("benchmark", {}, ["-e", "benchmark_epochs=1"], "role benchmark has no such option."),
         ("train", {}, ["-f", "1"], "Training on 2 nodes needs as many forks, but Ansible runs with 1; add '-f 2'"),
         ("train", {}, ["-e", "train_script=no/such.py"], "train_script names no/such.py, which does not exist in"),
-        ("site", {}, ["--tags", "nccl,ncll"], "No task has the tag ncll; choose from base, cluster_ssh, cuda_repository,"),
+        ("site", {}, ["--tags", "nccl,ncll"], "No task has the tag ncll; choose from base, cluster_ssh, container_toolkit,"),
     ],
 )  # fmt: skip
 def test_one_problem_is_one_sentence(tmp_path, playbook, variables, options, sentence):
