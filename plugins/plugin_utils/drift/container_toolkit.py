@@ -14,7 +14,7 @@ from ..documents.stack import ContainerToolkit
 from .comparison import compared
 from .names import CONTAINER_TOOLKIT_PACKAGES
 from .packages import compare_packages, compare_unwanted, named
-from .services import compare_running, runs_installed_driver
+from .services import compare_running
 
 COMPONENT = "container_toolkit"
 
@@ -37,9 +37,13 @@ def _services(observed: Observed) -> Iterator[Comparison]:
 
 
 def _specification(planned: ContainerToolkit, observed: Observed) -> Iterator[Comparison]:
-    """Compare the driver that the specification is for; until the installed one is loaded, nobody can write it."""
-    if not runs_installed_driver(observed) or observed.driver is None:
+    """Compare the driver that the specification is for; until the installed one is loaded, nobody can write it.
+
+    Where no module is found on disk, the one that is loaded counts.
+    """
+    driver = observed.driver
+    if driver is None or driver.loaded is None or driver.installed not in (None, driver.loaded):
         return
-    wanted, found = observed.driver.loaded, observed.cdi.get(planned.cdi)
+    wanted, found = driver.loaded, observed.cdi.get(planned.cdi)
     shown = f"for driver {found or '?'}" if planned.cdi in observed.cdi else None
     yield compared(COMPONENT, planned.cdi, f"for driver {wanted}", shown, found == wanted, Remedy.GENERATE, "cdi")

@@ -48,7 +48,7 @@ def _compare_service(
     return [
         *compare_packages(component, planned.packages, observed),
         *compare_unwanted(component, others(planned, patterns, observed), observed),
-        compare_running(component, name, service, must_run=runs_installed_driver(observed)),
+        compare_running(component, name, service, must_run=_runs_installed_driver(observed)),
     ]
 
 
@@ -94,7 +94,7 @@ def _kernel(observed: Observed) -> list[Comparison]:
     return [compared(NODE, "kernel", f"{release} with its modules", state, whole, Remedy.KERNEL, "state")]
 
 
-def runs_installed_driver(observed: Observed) -> bool:
+def _runs_installed_driver(observed: Observed) -> bool:
     """Return whether the driver that is installed is the one that is loaded; until a reboot does that, what needs it is only enabled."""
     driver = observed.driver
     return driver is not None and driver.loaded is not None and driver.loaded == driver.installed

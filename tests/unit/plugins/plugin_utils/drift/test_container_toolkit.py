@@ -39,6 +39,7 @@ def test_the_places_of_specifications_are_those_that_a_node_tells():
         (OLD, CURRENT, {REFRESHED: LOADED}, Status.MISSING, Remedy.GENERATE),
         (NEW, CURRENT, {REFRESHED: LOADED}, Status.AS_PLANNED, Remedy.NONE),
         (NEW, CURRENT, {}, Status.MISSING, Remedy.GENERATE),
+        (OLD, InstalledDriver(loaded=LOADED, installed=None), {}, Status.MISSING, Remedy.GENERATE),
     ],
 )
 def test_a_specification_is_for_the_loaded_driver(planned, driver, cdi, status, remedy):
