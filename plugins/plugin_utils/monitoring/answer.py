@@ -44,10 +44,8 @@ def to_monitor(hostvars: Variables, groups: Groups, state: str) -> list[str]:
     known = {name: hostvars[name] for name in names if name in hostvars}
 
     def has_work(name: str) -> bool:
-        asked, facts = (
-            {state, str(known[name].get("monitoring_state") or state)},
-            known[name].get("ansible_facts") or {},
-        )
+        asked = {state, str(known[name].get("monitoring_state") or state)}
+        facts = known[name].get("ansible_facts") or {}
         return asked != {"absent"} or bool(planned_dcgm(facts)) or is_recorded(name, known, facts)
 
     return [name for name in known if has_work(name)]

@@ -51,10 +51,9 @@ def plan(
                 _refused(names, question, [conflict_line(one) for one in answer["conflicts"]], instead)
             )
             continue
-        measured = [name for name in names if _is_measured(hosts[name])]
         asked_for: dict[str, Any] = {
             "hosts": names,
-            "measured": measured,
+            "measured": [name for name in names if _is_measured(hosts[name])],
             "wishes": wishes_of(question),
             "stack": answer["stack"],
             "explanation": explanation(tables, question, explain) if explain else None,
