@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """`make bench`: the cost of a no-change `site` run, on the demo's hosts, for each of them, and on one that takes everything; of
-growth; of each further node; of module gpu_health; of a plan for thousands of nodes; and of a question to the resolver.
+growth; of each further node; of modules gpu_health and gpu_facts; of a plan for thousands of nodes; and of a question to the resolver.
 """
 
 import argparse

@@ -5,7 +5,6 @@
 
 import json
 import os
-import resource
 import shutil
 import subprocess
 import sys
@@ -170,22 +169,3 @@ def test_it_starts_no_program(library, tmp_path):
         program(tmp_path, library, prelude=NO_PROGRAMS, module="starting")
     node = json.loads(program(tmp_path, library, prelude=NO_PROGRAMS))["ansible_facts"]["gpu_node"]
     assert len(node["gpus"]) == 8
-
-
-def seconds(*arguments, **more) -> float:
-    """CPU time of the cheapest of three runs, children's included."""
-    spent = []
-    for _run in range(3):
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        program(*arguments, **more)
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        spent.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
-    return min(spent)
-
-
-def test_eight_gpus_cost_little_beyond_an_empty_module(library, tmp_path):
-    recording.record(machines.dgx_a100(), tmp_path)
-    (tmp_path / "empty.py").write_text(
-        "from ansible.module_utils.basic import AnsibleModule\nAnsibleModule(argument_spec={}).exit_json(changed=False)\n"
-    )
-    assert seconds(tmp_path, library) - seconds(tmp_path, library, module="empty") < 0.25

@@ -3,7 +3,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Everything a user wrote, in one pass over the hosts."""
 
-import time
 from pathlib import Path
 
 import pytest
@@ -257,7 +256,7 @@ def test_what_rdma_refuses_is_told_before_a_node_is_contacted(name, value, codes
     assert [one.code for one in problems] == codes
 
 
-def test_a_thousand_hosts_take_no_noticeable_time():
+def test_equal_values_of_a_thousand_hosts_are_looked_at_once():
     request = {"os": "debian 12", "nvswitches": 6}
     names = {f"site_variable_{number}": number for number in range(50)}
     hosts = {
@@ -274,9 +273,7 @@ def test_a_thousand_hosts_take_no_noticeable_time():
         resolved.append(host)
         return value
 
-    started = time.process_time()
     assert all_problems(world(hosts), ROLES, count)[0] == []
-    assert time.process_time() - started < 2
     assert len(resolved) == 1001, "an address for each host, and one of the equal values"
 
 
