@@ -5,17 +5,33 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 
-from ansible.plugins.loader import filter_loader, test_loader
+from ansible.plugins.loader import action_loader, connection_loader, filter_loader, lookup_loader, test_loader
+
+# Jinja's own "length" and "mapping" are looked for in a package that Ansible makes when it is first asked for.
+JINJA = ((filter_loader, ("bool", "length")), (test_loader, ("defined", "mapping")))
+CLASSES = (
+    (action_loader, ("ansible.legacy.normal",)),
+    (connection_loader, ("ssh",)),
+    (lookup_loader, ("ansible.builtin.file", "ansible.builtin.template", "ansible.builtin.vars",
+                     "allreduce.gpu._os_variables", "allreduce.gpu._template", "allreduce.gpu.pynvml")),
+)  # fmt: skip
 
 
 def prepare() -> None:
-    """Load Ansible's own filters and tests, and freeze what is in memory. For the import of an action, which precedes the forks.
+    """Load what most tasks use, and freeze what is in memory. For the import of an action, which precedes the forks.
 
-    Ansible loads all of them when a template asks for the first, as a rule in a worker. Memory that a garbage collection in a
-    worker visits is copied for that worker; objects that are frozen are not visited.
+    Ansible loads all of its filters and tests when a template asks for the first, and a plugin when a task asks for it, as a rule
+    in a worker. Memory that a garbage collection in a worker visits is copied for that worker; objects that are frozen are not
+    visited.
     """
-    for loader, name in ((filter_loader, "bool"), (test_loader, "defined")):
-        loader.get(name)
+    for loader, names in JINJA:
+        for name in names:
+            with contextlib.suppress(KeyError):  # what Jinja has itself
+                loader.get(name)
+    for loader, names in CLASSES:
+        for name in names:
+            loader.get(name, class_only=True)
     gc.freeze()

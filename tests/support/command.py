@@ -17,10 +17,10 @@ CHECKOUT = Path(__file__).resolve().parents[2]
 
 
 class Played:
-    """One run: its status, what it printed, the lock it left, and whether it tried to reach a host."""
+    """One run: its directory and status, what it printed, the lock it left, and whether it tried to reach a host."""
 
     def __init__(self, directory, status, output):
-        self.status, self.output = status, output
+        self.directory, self.status, self.output = directory, status, output
         self.words = re.sub(r"\s+", " ", output)
         path = directory / "inventory" / "stack.lock.yml"
         self.lock = path.read_text(encoding="utf-8") if path.exists() else None

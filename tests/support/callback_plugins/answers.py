@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Let no module reach a host: each is answered from the file $ALLREDUCE_ANSWERS, and changes nothing.
 
-The file has {module: result}; an answer of a module that the file lacks is empty. Modules whose connection is local run.
+The file has {module: result}, and for a node whose answers differ {node: {module: result}}; an answer of a module that the file
+lacks is empty. Modules whose connection is local run.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ def _answered(execute, answers):
     def answer(self, module_name=None, *args, **kwargs):
         if self._connection.transport == "local":
             return execute(self, module_name, *args, **kwargs)
-        return {**UNCHANGED, **answers.get((module_name or self._task.action).rpartition(".")[2], {})}
+        own = {**answers, **answers.get(self._play_context.remote_addr, {})}
+        return {**UNCHANGED, **own.get((module_name or self._task.action).rpartition(".")[2], {})}
 
     return answer
 

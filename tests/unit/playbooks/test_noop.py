@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Playbook site on a node that is as planned: how many tasks begin. `make bench` measures the same on hosts."""
+"""Playbook site on nodes that are as planned: how many tasks begin, and whose variables they read. `make bench` measures on hosts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.bench.measure import started
 from tests.support.command import CHECKOUT, play, write_inventory
 from tests.unit.plugins.plugin_utils.drift import states
 
-MOST = 71
+MOST = 70
 REQUEST = {"driver": "535", "driver_source": "distribution", "pytorch": "2.13.0", "pytorch_index": "cpu"}
 BASE = (
     "build-essential",
@@ -43,6 +43,11 @@ FACTS = {
     "nodename": "gpu-1",
     "default_ipv4": {"address": "10.0.0.1"},
     "ssh_host_key_ed25519_public": base64.b64encode(b"\0\0\0\x0bssh-ed25519\0\0\0 " + b"h" * 32).decode(),
+}
+OTHER = {
+    "nodename": "gpu-2",
+    "default_ipv4": {"address": "10.0.0.2"},
+    "ssh_host_key_ed25519_public": base64.b64encode(b"\0\0\0\x0bssh-ed25519\0\0\0 " + b"o" * 32).decode(),
 }
 # The roles that are off cost one task each, to decide so.
 OFF = (
@@ -80,15 +85,15 @@ def converged():
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    """One run of site on it."""
+    """One run of site on two of them."""
     place = tmp_path_factory.mktemp("noop")
     state, lock = converged()
-    write_inventory(
-        place, {"gpu_nodes": {"hosts": {"gpu-1": {}}, "vars": {"gpu_stack_request": REQUEST, "stack_lock": ""}}}
-    )
+    nodes = {"hosts": {"gpu-1": {}, "gpu-2": {}}, "vars": {"gpu_stack_request": REQUEST, "stack_lock": ""}}
+    write_inventory(place, {"gpu_nodes": nodes})
     key = base64.b64encode(b"\0\0\0\x0bssh-ed25519\0\0\0 " + b"k" * 32).decode()
     answers = {
         "setup": {"ansible_facts": FACTS},
+        "gpu-2": {"setup": {"ansible_facts": {**FACTS, **OTHER}}},
         "gpu_facts": {"ansible_facts": {"gpu_node": {"gpus": [], "nics": []}}},
         "node_state": {"ansible_facts": {"gpu_node_state": state}},
         "config_files": {"changed_paths": []},
@@ -101,8 +106,9 @@ def run(tmp_path_factory):
         place,
         "site",
         ANSIBLE_CALLBACK_PLUGINS=str(CHECKOUT / "tests" / "support" / "callback_plugins"),
-        ANSIBLE_CALLBACKS_ENABLED="answers",
+        ANSIBLE_CALLBACKS_ENABLED="answers,others",
         ALLREDUCE_ANSWERS=str(place / "answers.json"),
+        ALLREDUCE_OTHERS=str(place / "others"),
     )
 
 
@@ -114,7 +120,8 @@ def uv_version():
 
 def test_nothing_changes(run):
     assert run.status == 0, run.output
-    assert re.search(r"gpu-1 : ok=\d+ changed=0 ", run.words), run.output
+    for name in ("gpu-1", "gpu-2"):
+        assert re.search(rf"{name} : ok=\d+ changed=0 ", run.words), run.output
 
 
 def test_few_tasks_begin(run):
@@ -128,3 +135,9 @@ def test_a_role_that_is_off_begins_one_task(run, role):
 
 def test_monitoring_that_nobody_asked_for_begins_none(run):
     assert "allreduce.gpu.monitoring" not in run.output
+
+
+def test_only_a_task_that_runs_once_reads_the_variables_of_other_nodes(run):
+    """Else a cluster of n nodes costs n * n."""
+    path = run.directory / "others"
+    assert {json.loads(line)["task"] for line in path.read_text(encoding="utf-8").splitlines()} == set()

@@ -19,19 +19,22 @@ init_plugin_loader([sys.argv[1]])
 before = gc.get_freeze_count()
 importlib.import_module("ansible_collections.allreduce.gpu.plugins.action." + sys.argv[2])
 wrappers = [bool(one._cached_non_collection_wrappers) for one in (loader.filter_loader, loader.test_loader)]
-print(json.dumps([before, gc.get_freeze_count(), wrappers]))
+print(json.dumps([before, gc.get_freeze_count(), wrappers, sorted(sys.modules)]))
 """
 
 
 @pytest.mark.parametrize("action", ["preflight", "resolve_stack"])
-def test_workers_inherit_filters_tests_and_frozen_memory(action):
+def test_workers_inherit_plugins_and_frozen_memory(action):
     done = subprocess.run(
         [sys.executable, "-c", REPORT, str(CHECKOUT / ".collections"), action],
         capture_output=True,
         text=True,
         check=True,
     )
-    before, after, wrappers = json.loads(done.stdout)
+    before, after, wrappers, modules = json.loads(done.stdout)
     assert before == 0
     assert after > 10_000
     assert wrappers == [True, True]
+    collection = "ansible_collections.allreduce.gpu.plugins.lookup"
+    plugins = {"ansible.plugins.action.normal", "ansible.plugins.connection.ssh", f"{collection}._template"}
+    assert plugins | {f"{collection}._os_variables", f"{collection}.pynvml"} <= set(modules)
