@@ -11,7 +11,7 @@ author: The allreduce.gpu authors (@allreduce)
 description:
   - Derives the options of M(allreduce.gpu.node_probe) and M(allreduce.gpu.gpu_health) from a node's stack and facts,
     and the other nodes' addresses.
-positional: node, peers, hostvars, playing, nproc_per_node, network_rounds
+positional: node, variables, cluster, peers, nproc_per_node, network_rounds
 options:
   _input:
     description: The planned stack, C(ansible_facts.gpu_stack).
@@ -21,20 +21,19 @@ options:
     description: Name of the node.
     type: str
     required: true
-  peers:
-    description: Names of the nodes which must reach each other; the node itself is left out.
-    type: list
-    elements: str
-    required: true
-  hostvars:
-    description: The variables of all hosts.
+  variables:
+    description: The node's variables.
     type: dict
     required: true
-  playing:
-    description: Names of the nodes that run collectives together.
+  cluster:
+    description: What P(allreduce.gpu._verification_cluster#filter) returns.
+    type: dict
+    required: true
+  peers:
+    description: Names of the nodes which must reach each other, of those in O(cluster); the node itself is left out.
     type: list
     elements: str
-    default: []
+    required: true
   nproc_per_node:
     description: Ranks per node of the collectives, a number or V(auto).
     type: str
@@ -49,7 +48,8 @@ EXAMPLES = """
 - name: Show what will be tried out
   ansible.builtin.debug:
     msg: "{{ ansible_facts.gpu_stack
-      | allreduce.gpu._verification_plan(inventory_hostname, groups['gpu_nodes'], hostvars) }}"
+      | allreduce.gpu._verification_plan(inventory_hostname, hostvars[inventory_hostname],
+                                         groups['gpu_nodes'] | allreduce.gpu._verification_cluster(hostvars), groups['gpu_nodes']) }}"
 """
 
 RETURN = """

@@ -11,12 +11,12 @@ import gc
 from ansible.plugins.loader import action_loader, connection_loader, filter_loader, lookup_loader, test_loader
 
 # Jinja's own "length" and "mapping" are looked for in a package that Ansible makes when it is first asked for.
-JINJA = ((filter_loader, ("bool", "length")), (test_loader, ("defined", "mapping")))
+JINJA = ((filter_loader, ["bool", "length"]), (test_loader, ["defined", "mapping"]))
 CLASSES = (
-    (action_loader, ("ansible.legacy.normal",)),
-    (connection_loader, ("ssh",)),
-    (lookup_loader, ("ansible.builtin.file", "ansible.builtin.template", "ansible.builtin.vars",
-                     "allreduce.gpu._os_variables", "allreduce.gpu._template", "allreduce.gpu.pynvml")),
+    (action_loader, ["ansible.legacy.normal"]),
+    (connection_loader, ["ssh"]),
+    (lookup_loader, ["ansible.builtin.file", "ansible.builtin.template", "ansible.builtin.vars",
+                     "allreduce.gpu._os_variables", "allreduce.gpu._template", "allreduce.gpu.pynvml"]),
 )  # fmt: skip
 
 

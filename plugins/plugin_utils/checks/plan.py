@@ -33,14 +33,25 @@ def runs_without_gpus(variables: Mapping) -> bool:
     return is_for_cuda(torch_environment(stack) or {}) and not gpu_compute(variables)
 
 
-def collectives(
-    stack: Mapping, playing: Iterable[str], hostvars: Mapping[str, Mapping], nproc_per_node: str
-) -> dict[str, str]:
+def verification_cluster(playing: Iterable[str], hostvars: Mapping[str, Mapping]) -> dict[str, Any]:
+    """Return what the plan of each node has to know of the others: {addresses: {node: address}, without_gpus: whether a node
+    runs collectives without GPUs}.
+
+    Once for all nodes: each would otherwise read the variables of all others.
+    """
+    there = {name: hostvars[name] for name in playing}
+    return {
+        "addresses": {name: cluster_address(variables) for name, variables in there.items()},
+        "without_gpus": any(runs_without_gpus(variables) for variables in there.values()),
+    }
+
+
+def collectives(stack: Mapping, without_gpus: bool, nproc_per_node: str) -> dict[str, str]:
     """Return {device, nproc_per_node} of a node's ranks: the GPUs that it is planned for, and nothing else in their place,
     unless a node of the run is said to have none that compute; then all ranks use their processors.
     """
     planned = is_for_cuda(torch_environment(stack) or {})
-    if planned and not any(runs_without_gpus(hostvars[name]) for name in playing):
+    if planned and not without_gpus:
         return {"device": "cuda", "nproc_per_node": nproc_per_node}
     return {"device": "cpu", "nproc_per_node": "1" if nproc_per_node == "auto" else nproc_per_node}
 
@@ -48,36 +59,40 @@ def collectives(
 def verification_plan(
     stack: Mapping,
     node: str,
+    variables: Mapping,
+    cluster: Mapping,
     peers: Iterable[str],
-    hostvars: Mapping[str, Mapping],
-    playing: Iterable[str] = (),
     nproc_per_node: str = "auto",
     network_rounds: int = 0,
 ) -> dict[str, Any]:
-    """Return what is to be verified on a node, and how; network_rounds: 0 leaves the network alone.
+    """Return what is to be verified on a node, and how.
+
+    variables: the node's; cluster: of verification_cluster; peers: the nodes to reach, of those with an address in it;
+    network_rounds: 0 leaves the network alone
 
     {``nvidia_smi``, ``environments``: {name: modules}, ``peers``: {name: address}} are for module node_probe,
     ``gpu_health``, whether module gpu_health has anything to judge, ``gpu_count`` for it, ``torch_environment``, the
     name of the one in which collectives can run, or None, and ``collectives``, where and with how many ranks they do.
     ``network`` is for module node_probe, None where there is nothing to examine.
     """
-    peers = list(peers)
-    facts = hostvars[node].get("ansible_facts") or {}
+    addresses = cluster["addresses"]
+    peers = [peer for peer in peers if peer in addresses]
+    facts = variables.get("ansible_facts") or {}
     environments = stack.get("environments") or []
     frameworks = {planned["name"]: planned.get("frameworks") or {} for planned in environments}
     packages = {planned["name"]: extras.modules(planned.get("requirements") or []) for planned in environments}
     return {
         "gpu_health": is_wanted(stack, facts.get("gpu_node") or {}),
         "gpu_count": planned_gpus(stack),
-        "nvidia_smi": desired_driver(stack, hostvars[node]) is not None,
+        "nvidia_smi": desired_driver(stack, variables) is not None,
         "environments": {
             name: [*(MODULES[framework] for framework in wanted if framework in MODULES), *packages[name]]
             for name, wanted in frameworks.items()
         },
-        "peers": {peer: cluster_address(hostvars[peer]) for peer in peers if peer != node},
+        "peers": {peer: addresses[peer] for peer in peers if peer != node},
         "torch_environment": (torch_environment(stack) or {}).get("name"),
-        "collectives": collectives(stack, playing, hostvars, nproc_per_node),
-        "network": network(node, peers, cluster_address(hostvars[node]), network_rounds),
+        "collectives": collectives(stack, cluster["without_gpus"], nproc_per_node),
+        "network": network(node, peers, cluster_address(variables), network_rounds),
     }
 
 

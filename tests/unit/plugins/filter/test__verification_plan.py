@@ -8,6 +8,10 @@ from ansible_collections.allreduce.gpu.plugins.filter._verification_plan import 
 def test_a_node_reaches_the_others_and_not_itself():
     hosts = {name: {"gpu_cluster_address": address} for name, address in (("gpu-1", "10.0.0.1"), ("gpu-2", "10.0.0.2"))}
     found = FilterModule().filters()["_verification_plan"](
-        {"driver": None, "gpus": [], "environments": []}, "gpu-1", list(hosts), hosts
+        {"driver": None, "gpus": [], "environments": []},
+        "gpu-1",
+        hosts["gpu-1"],
+        {"addresses": {"gpu-1": "10.0.0.1", "gpu-2": "10.0.0.2"}, "without_gpus": False},
+        list(hosts),
     )
     assert (found["peers"], found["gpu_health"], found["torch_environment"]) == ({"gpu-2": "10.0.0.2"}, False, None)

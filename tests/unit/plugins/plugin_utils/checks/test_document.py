@@ -5,7 +5,7 @@ import pytest
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks import health
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks.document import summary, verdict, verification
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks.node import collective_checks
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks.plan import verification_plan
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks.plan import verification_cluster, verification_plan
 
 METRICS = {
     "world_size": 2,
@@ -151,8 +151,14 @@ def test_collectives_that_were_not_asked_for_are_skipped():
     assert [c["status"] for c in collective_checks({"skipped": True})] == ["skipped"]
 
 
+def planned(stack, node, peers, hosts, nproc="auto", network_rounds=0):
+    """The plan of a node among all of these hosts."""
+    cluster = verification_cluster(list(hosts), hosts)
+    return verification_plan(stack, node, hosts[node], cluster, peers, nproc, network_rounds)
+
+
 def test_the_plan_names_modules_peers_and_the_environment_of_pytorch():
-    assert verification_plan(STACK, "gpu-1", ["gpu-1", "gpu-2"], hostvars()) == {
+    assert planned(STACK, "gpu-1", ["gpu-1", "gpu-2"], hostvars()) == {
         "gpu_health": False,
         "gpu_count": 0,
         "nvidia_smi": False,
@@ -188,7 +194,7 @@ def computing(accelerator, said):
 def test_collectives_run_on_gpus_unless_a_node_is_said_to_have_none_that_compute(nodes, nproc, device, ranks):
     hosts = {f"gpu-{number}": computing(*node) for number, node in enumerate(nodes)}
     stack = hosts["gpu-0"]["ansible_facts"]["gpu_stack"]
-    plan = verification_plan(stack, "gpu-0", [], hosts, list(hosts), nproc)
+    plan = planned(stack, "gpu-0", [], hosts, nproc)
     assert plan["collectives"] == {"device": device, "nproc_per_node": ranks}
 
 
@@ -234,21 +240,22 @@ def test_collectives_that_did_not_run_are_not_skipped_a_second_time():
     ],
 )
 def test_health_is_judged_where_there_is_a_gpu_or_a_driver(stack, facts, wanted, count):
-    plan = verification_plan(stack, "gpu-1", [], {"gpu-1": {"ansible_facts": facts}})
+    plan = planned(stack, "gpu-1", [], {"gpu-1": {"ansible_facts": facts}})
     assert (plan["gpu_health"], plan["gpu_count"]) == (wanted, count)
 
 
 def test_the_plan_has_whom_to_send_packets_of_full_size():
-    plan = verification_plan(STACK, "gpu-1", ["gpu-1", "gpu-2"], hostvars(), network_rounds=16)
+    plan = planned(STACK, "gpu-1", ["gpu-1", "gpu-2"], hostvars(), network_rounds=16)
     assert plan["network"] == {"name": "gpu-1", "address": "10.0.0.1", "peers": ["gpu-2"]}
-    assert verification_plan(STACK, "gpu-1", ["gpu-1"], hostvars(), network_rounds=16)["network"] is None
+    assert planned(STACK, "gpu-1", ["gpu-1"], hostvars(), network_rounds=16)["network"] is None
 
 
 def test_a_thousand_nodes_are_tried_with_sixteen_others_each():
     names = [f"gpu-{number}" for number in range(1000)]
     variables = {name: {"gpu_cluster_address": f"10.0.{i // 250}.{i % 250 + 1}"} for i, name in enumerate(names)}
+    cluster = verification_cluster(names, variables)
     met = {
-        name: set(verification_plan(STACK, name, names, variables, network_rounds=16)["network"]["peers"])
+        name: set(verification_plan(STACK, name, variables[name], cluster, names, "auto", 16)["network"]["peers"])
         for name in names[:40]
     }
     assert {len(others) for others in met.values()} == {16}
@@ -291,7 +298,7 @@ def test_nvidia_smi_is_asked_on_nodes_that_get_the_driver(gpus, variables, asked
     there = hostvars()
     there["gpu-1"].update(variables)
     there["gpu-1"]["ansible_facts"]["gpu_stack"] = stack
-    assert verification_plan(stack, "gpu-1", ["gpu-1"], there)["nvidia_smi"] is asked
+    assert planned(stack, "gpu-1", ["gpu-1"], there)["nvidia_smi"] is asked
     checks = verification(["gpu-1"], ["gpu-1"], there, SUCCEEDED, "")["nodes"]["gpu-1"]["checks"]
     assert ("nvidia_smi" in {check["name"] for check in checks}) is asked
 
