@@ -128,6 +128,8 @@ def test_an_error_of_a_switch_is_no_error_of_a_gpu():
     machine = {**node(), "nvswitches": {"count": 1, "pci_bus_ids": [SWITCH]}}
     actions = [one["action"] for one in judge_log(machine, xid(74) + fatal, LIMITS)["findings"]]
     assert len(set(actions)) == 1, "Xid 74 beside an SXid leads to the switch"
+    actions = [one["action"] for one in judge_log(machine, xid(79) + fatal, LIMITS)["findings"]]
+    assert len(set(actions)) == 2, "another Xid keeps its own action"
 
 
 def test_a_gpu_that_is_gone_without_an_xid():
@@ -147,6 +149,11 @@ def test_a_failed_initialisation_counts_less_on_a_gpu_that_answers():
 )  # fmt: skip
 def test_what_the_user_ignores(ignored, numbers):
     assert [one[1] for one in told(xid(31) + xid(48), ignored)] == [f"Xid {number}" for number in numbers]
+
+
+def test_what_has_no_number_is_not_ignored_with_the_recovery_actions():
+    line = "NVRM: GPU 0000:07:00.0: RmInitAdapter failed! (0x62:0x40:2192)"
+    assert told(line, ignored=[xid_table.RECOVERY_CHANGED]) == told(line) != []
 
 
 def test_a_log_that_cannot_be_read_is_unknown():
@@ -182,6 +189,7 @@ FABRIC = [{"code": "fabric_unhealthy", "subject": None, "detail": {}}]
     (xid(45), FABRIC, [("Xid 45", "configure", "degraded")]),
     (xid(45) + xid(45, "pid=2"), FABRIC, [("Xid 45", "configure", "degraded")]),
     (xid(45) + xid(13), FABRIC, []),
+    (xid(45) + xid(13, address="0000:99:00"), FABRIC, [("Xid 45", "configure", "degraded")]),  # of another GPU
     (xid(45) + xid(48), FABRIC, [("Xid 48", "reset", "failed")]),
     (xid(45), [{"code": "acs_redirect", "subject": None, "detail": {}}], []),
 ])  # fmt: skip
