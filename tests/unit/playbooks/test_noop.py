@@ -83,10 +83,8 @@ def converged():
     return state, lock
 
 
-@pytest.fixture(scope="module")
-def run(tmp_path_factory):
-    """One run of site on two of them."""
-    place = tmp_path_factory.mktemp("noop")
+def played(place, playbook, *options):
+    """Return one run of a playbook on two of them."""
     state, lock = converged()
     nodes = {"hosts": {"gpu-1": {}, "gpu-2": {}}, "vars": {"gpu_stack_request": REQUEST, "stack_lock": ""}}
     write_inventory(place, {"gpu_nodes": nodes})
@@ -104,12 +102,18 @@ def run(tmp_path_factory):
     (place / "answers.json").write_text(json.dumps(answers), encoding="utf-8")
     return play(
         place,
-        "site",
+        playbook,
+        *options,
         ANSIBLE_CALLBACK_PLUGINS=str(CHECKOUT / "tests" / "support" / "callback_plugins"),
         ANSIBLE_CALLBACKS_ENABLED="answers,others",
         ALLREDUCE_ANSWERS=str(place / "answers.json"),
         ALLREDUCE_OTHERS=str(place / "others"),
     )
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    return played(tmp_path_factory.mktemp("noop"), "site")
 
 
 def uv_version():
@@ -137,7 +141,18 @@ def test_monitoring_that_nobody_asked_for_begins_none(run):
     assert "allreduce.gpu.monitoring" not in run.output
 
 
-def test_only_a_task_that_runs_once_reads_the_variables_of_other_nodes(run):
-    """Else a cluster of n nodes costs n * n."""
-    path = run.directory / "others"
-    assert {json.loads(line)["task"] for line in path.read_text(encoding="utf-8").splitlines()} == set()
+def readers(run):
+    """Return the tasks that each node runs and that read another node's variables: with them, n nodes cost n * n."""
+    lines = (run.directory / "others").read_text(encoding="utf-8").splitlines()
+    return {json.loads(line)["task"] for line in lines}
+
+
+def test_no_task_of_each_node_reads_the_variables_of_others(run):
+    assert readers(run) == set()
+
+
+def test_nor_does_one_of_verify(tmp_path):
+    """The probes have no answers here, so that it fails at its end."""
+    run = played(tmp_path, "verify", "-e", "verify_collectives=false")
+    assert "checks could not be decided" in run.words, run.output
+    assert readers(run) == set()
