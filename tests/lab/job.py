@@ -131,10 +131,10 @@ class Job:
         return [*report["verdict"]["sentences"], f"Report: {self.reports / 'report.html'}"]
 
 
-def steps(nodes: int, *train: str) -> Iterator[Step]:
-    """Yield the full run's steps on a number of hosts; train: options of each training."""
+def steps(nodes: int, *train: str, first: str = "takes minutes") -> Iterator[Step]:
+    """Yield the full run's steps on a number of hosts; train: options of each training; first: what to expect of a first site."""
     yield Step("plan", "which stack these hosts would get, and why")
-    yield Step("site", "bring them to it (the first run compiles the driver: a few minutes)")
+    yield Step("site", f"bring them to it (the first run {first})")
     yield Step("verify", "measure, and compare with the plan")
     yield Step("train", "on one host", ("-e", "train_nodes=1", *train))
     if nodes > 1:
