@@ -15,6 +15,7 @@ from pathlib import Path
 from . import paths, users
 from .progress import LabError, say
 
+SHARED = "The hosts share the cores of this machine: their scaling efficiency says nothing about GPUs or a network."
 RECAP = re.compile(r"^(\S+)\s+: .*\bchanged=(\d+)", re.MULTILINE)
 
 
@@ -128,7 +129,8 @@ class Job:
 
     def achieved(self, report: Mapping) -> list[str]:
         """Return the last lines, from report.json."""
-        return [*report["verdict"]["sentences"], f"Report: {self.reports / 'report.html'}"]
+        compared = any(len(series["sizes"]) > 1 for series in report["scaling"])
+        return [*report["verdict"]["sentences"], *([SHARED] * compared), f"Report: {self.reports / 'report.html'}"]
 
 
 def steps(nodes: int, *train: str, first: str = "takes minutes") -> Iterator[Step]:
