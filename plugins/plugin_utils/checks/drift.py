@@ -55,10 +55,16 @@ _NODE_STATES = {"package manager": "package_manager", "reboot": "reboot", "kerne
 def checks(comparisons: Iterable[Comparison]) -> Iterator[Check]:
     """Yield the checks, in the order of their first comparisons."""
     groups: dict[str, list[Comparison]] = {}
-    for comparison in comparisons:
+    for comparison in _without_repetition(list(comparisons)):
         groups.setdefault(name(comparison), []).append(comparison)
     for label, found in groups.items():
         yield _check(label, found)
+
+
+def _without_repetition(found: list[Comparison]) -> Iterator[Comparison]:
+    """Leave out what the lock says of a package about which the request says it already."""
+    said = {(one.component, one.subject) for one in found if one.kind == "requirement" and one.differs}
+    return (one for one in found if one.kind != "locked" or (one.component, one.subject) not in said)
 
 
 def name(comparison: Comparison) -> str:

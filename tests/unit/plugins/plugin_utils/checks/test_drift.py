@@ -125,6 +125,20 @@ def test_an_environment_that_is_not_that_of_its_lock(lock, reason):
     assert (found["main_lock"]["status"], found["main_lock"]["reason"]) == ("failed", reason)
 
 
+@pytest.mark.parametrize(
+    ("packages", "reason"),
+    [
+        ({"numpy": "2.4.6"}, None),
+        ({"torch": "2.12.0", "numpy": "2.4.6"}, None),
+        ({"torch": "2.12.0", "numpy": "2.4.5"}, "numpy is 2.4.5 instead of 2.4.6; run site again"),
+    ],
+)
+def test_a_package_that_the_request_already_names_is_not_named_for_the_lock_again(packages, reason):
+    found = checks(environments={"main": {**STATE["environments"]["main"], "packages": packages}})
+    assert found["main_packages"]["status"] == "failed"
+    assert found.get("main_lock", {}).get("reason") == reason
+
+
 def test_a_driver_that_shall_be_absent_is_in_the_way():
     check = checks(variables={"nvidia_driver_state": "absent"})["driver_packages"]
     assert (check["status"], check["expected"]) == ("failed", "not installed")
