@@ -117,7 +117,7 @@ def _preferred(problem: Problem, one: AnyCandidate, solution: Solution, other: S
     """Return why a candidate that fits was not taken; other: what would be planned with it."""
     wishes = [f"{name} {problem.wishes[name]}" for name in _asks(one) if name in problem.wishes]
     if wishes:
-        return f"it fits, and {listed(wishes)} was asked for"
+        return f"it fits, and {listed(wishes)} {'was' if len(wishes) == 1 else 'were'} asked for"
     if not component(one.component).verified(one):
         return "it fits as far as is known, and nobody has verified its wheels"
     changed = [(solution[slot], other[slot]) for slot in solution if str(solution[slot]) != str(other[slot])]

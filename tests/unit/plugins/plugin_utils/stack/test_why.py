@@ -31,6 +31,13 @@ OLD = {"os": "ubuntu 20.04", "gpus": ["A40"]}
         ),
         ({**V100, "request": {"pytorch": "<2.5"}}, "pytorch", "2.5.0 (cu124)", [], "pytorch <2.5 was asked for"),
         ({"os": "ubuntu 22.04", "gpus": ["A40"]}, "pytorch", "2.15.0 (cu132)", [], "nobody has verified its wheels"),
+        (
+            {**V100, "request": {"pytorch": "<2.5", "pytorch_index": "cu118"}},
+            "pytorch",
+            "2.5.0 (cu118)",
+            [],
+            "pytorch <2.5 and pytorch_index cu118 were asked for",
+        ),
     ],
 )
 def test_why_not_the_next(question, component, version, rules, says):
