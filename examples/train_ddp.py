@@ -532,7 +532,9 @@ def write_metrics(trainer: Trainer, resumed: str | None, seconds: float, accurac
     }  # fmt: skip
     if trainer.losses:
         metrics.update(loss_first=first, loss_last=last)
-    say(f"loss {first:.4f} -> {last:.4f}, accuracy {accuracy:.3f}, {trainer.clock}, {dist.get_world_size()} ranks")
+    size = dist.get_world_size()
+    ranks = f"{size} rank{'s' * (size != 1)}"
+    say(f"loss {first:.4f} -> {last:.4f}, accuracy {accuracy:.3f}, {trainer.clock}, {ranks}")
     if dist.get_rank() == 0 and os.environ.get("ALLREDUCE_METRICS"):
         Path(os.environ["ALLREDUCE_METRICS"]).write_text(json.dumps(metrics, indent=1) + "\n", encoding="utf-8")
 

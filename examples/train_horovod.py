@@ -142,7 +142,8 @@ def main() -> None:
         trainer.resume()
     hvd.broadcast_parameters(trainer.model.state_dict(), root_rank=0)
     operation = "NCCL" if gpu else "Gloo"
-    say(f"{hvd.size()} ranks on {device.type} with {operation}, PyTorch {torch.__version__}")
+    ranks = f"{hvd.size()} rank{'s' * (hvd.size() != 1)}"
+    say(f"{ranks} on {device.type} with {operation}, PyTorch {torch.__version__}")
     losses, began = [], time.perf_counter()
     while trainer.epoch < args.epochs:
         losses.append(trainer.train_epoch())
@@ -158,7 +159,7 @@ def main() -> None:
     }
     if losses:
         metrics.update(loss_first=losses[0], loss_last=losses[-1])
-        say(f"loss {losses[0]:.4f} -> {losses[-1]:.4f}, {samples / seconds:.0f} samples/s, {hvd.size()} ranks")
+        say(f"loss {losses[0]:.4f} -> {losses[-1]:.4f}, {samples / seconds:.0f} samples/s, {ranks}")
     if hvd.rank() == 0 and os.environ.get("ALLREDUCE_METRICS"):
         Path(os.environ["ALLREDUCE_METRICS"]).write_text(json.dumps(metrics) + "\n", encoding="utf-8")
     hvd.shutdown()

@@ -122,7 +122,8 @@ def test_the_models_have_the_published_numbers_of_parameters(folder):
 
 # Less than for 1000 classes: 990 rows of the last layer, and of ViT 192 of 197 positions.
 def test_resnet_trains_where_the_collection_is(train):
-    _said, metrics = train("--model", "resnet50", *LARGE)
+    said, metrics = train("--model", "resnet50", *LARGE)
+    assert re.search(r"(?m)^1 rank on cpu", said) and re.search(r"(?m), 1 rank$", said)
     assert (metrics["model"], metrics["parameters"]) == ("resnet50", 25_557_032 - 990 * 2049)
     assert (metrics["steps"], metrics["loss_first"] > 0) == (2, True)
 
