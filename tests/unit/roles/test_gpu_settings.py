@@ -113,3 +113,31 @@ def test_what_applies_it_at_boot_is_shown(run, path):
 
 def test_the_gpus_difference_is_shown(run):
     assert re.search(r"(?m)^-power_limit_watts: 300\n\+persistence_mode: true\n\+power_limit_watts: 250", run)
+
+
+def test_a_removal_that_a_later_failure_ends_leaves_no_directory(tmp_path):
+    """Handlers do not run then, and the next run finds no unit to remove."""
+    program, record, unit = tmp_path / "lib" / "gpu_settings", tmp_path / "record.json", tmp_path / "a.service"
+    (program / "allreduce").mkdir(parents=True)
+    for file in (record, unit):
+        file.touch()
+    (tmp_path / "play.yml").write_text(
+        json.dumps([{**PLAY[0], "tasks": [*PLAY[0]["tasks"][:2], {"ansible.builtin.fail": {}}]}])
+    )
+    given = {
+        "ansible_connection": "local", "ansible_python_interpreter": sys.executable, "place": "", "measured_gpus": GPU, "measured_services": {},
+        "gpu_settings_state": "absent", "__gpu_settings_directory": str(program), "__gpu_settings_record": str(record),
+        "__gpu_settings_unit": str(unit), "__gpu_settings_removed": [{"path": str(unit)}, {"path": str(record)}],
+    }  # fmt: skip
+    (tmp_path / "given.json").write_text(json.dumps(given))
+    process = subprocess.run(
+        [sys.executable, "-m", "ansible", "playbook", "-i", "one,", "-e", "@given.json", "play.yml"],
+        cwd=tmp_path,
+        env={**os.environ, "ANSIBLE_COLLECTIONS_PATH": str(COLLECTIONS), "ANSIBLE_NOCOLOR": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "Failed as requested" in process.stdout + process.stderr
+    assert not record.exists()
+    assert not program.exists()
