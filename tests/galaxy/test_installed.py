@@ -14,8 +14,8 @@ from .conftest import run
 
 # Directories of programs; without nox it is the ansible-core of this environment.
 CORES = os.environ.get("CORES", str(Path(sys.executable).parent)).split(os.pathsep)
-# Three lines, and what is known about the nodes, so that playbook plan contacts none.
-INVENTORY = "[gpu_nodes]\ngpu-1 ansible_host=192.0.2.11\ngpu-2 ansible_host=192.0.2.12\n"
+# One group, and what is known about its nodes, so that playbook plan contacts none.
+INVENTORY = {"gpu_nodes": {"hosts": {f"gpu-{number}": {"ansible_host": f"192.0.2.1{number}"} for number in (1, 2)}}}
 NODES = {"os": "ubuntu 22.04", "gpus": ["NVIDIA A100-SXM4-80GB"] * 4}
 
 
@@ -29,14 +29,14 @@ def project(request, released, tmp_path_factory):
     def call(*command):
         return run(*command, cwd=place, env=env)
 
-    (place / "hosts.ini").write_text(INVENTORY, encoding="utf-8")
+    (place / "hosts.yml").write_text(yaml.safe_dump(INVENTORY), encoding="utf-8")
     call("ansible-galaxy", "collection", "install", released.files["allreduce-gpu-0.1.0.tar.gz"])
     return call, place
 
 
 def test_site_is_found_with_all_its_roles(project):
     call, _place = project
-    said = call("ansible-playbook", "--syntax-check", "-i", "hosts.ini", "allreduce.gpu.site")
+    said = call("ansible-playbook", "--syntax-check", "-i", "hosts.yml", "allreduce.gpu.site")
     assert said.stdout.rstrip().endswith("ansible_collections/allreduce/gpu/playbooks/site.yml")
 
 
@@ -57,7 +57,7 @@ def test_a_plan_of_described_nodes(project):
     call, place = project
     (place / "group_vars").mkdir(exist_ok=True)
     (place / "group_vars" / "gpu_nodes.yml").write_text(yaml.safe_dump({"gpu_stack_host": NODES}), encoding="utf-8")
-    said = call("ansible-playbook", "-i", "hosts.ini", "allreduce.gpu.plan")
+    said = call("ansible-playbook", "-i", "hosts.yml", "allreduce.gpu.plan")
     assert "WARNING" not in said.stdout + said.stderr
     assert "DEPRECATION" not in said.stdout + said.stderr
     assert yaml.safe_load((place / "stack.lock.yml").read_text(encoding="utf-8"))
