@@ -32,6 +32,14 @@ def test_a_page_fits_a_phone(phone, name):
     assert phone.ask("return document.documentElement.scrollWidth") <= phone.width
 
 
+@pytest.mark.parametrize("name", ["README.html", "docs/health.html", "docs/tuning.html"])
+def test_a_name_in_a_table_stays_in_one_piece(phone, name):
+    phone.show(SITE / name)
+    names = "[...document.querySelectorAll('table code')].filter(one => /^\\w+$/.test(one.textContent))"
+    assert phone.ask(f"return {names}.length")
+    assert phone.ask(f"return {names}.filter(one => one.getClientRects().length > 1).map(one => one.textContent)") == []
+
+
 def test_the_front_page_leads_to_every_kind_of_page(phone):
     phone.show(SITE / "README.html")
     links = phone.ask("return [...document.querySelectorAll('nav a')].map(one => one.getAttribute('href'))")

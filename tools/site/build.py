@@ -19,7 +19,10 @@ from pathlib import Path
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 COLLECTION = "allreduce.gpu"
-INDEX = '<!doctype html><title>allreduce.gpu</title><meta http-equiv="refresh" content="0; url=README.html">\n'
+INDEX = (
+    '<!doctype html><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
+    '<title>allreduce.gpu</title><meta http-equiv="refresh" content="0; url=README.html">\n'
+)
 # A link to something that is no page, such as a playbook.
 LINK = re.compile(r"\]\(([^)#\s:]+)(?:#[^)]*)?\)")
 # The navigation: (caption, patterns of pages in their order).

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from tools.site.build import CHECKOUT, CONTENTS, navigation, pages
+from tools.site.build import CHECKOUT, CONTENTS, INDEX, navigation, pages
 
 
 def test_every_page_is_in_the_navigation():
@@ -19,3 +19,7 @@ def test_the_navigation_names_pages_that_exist():
     names = [line for line in navigation(CHECKOUT).splitlines() if line.endswith(".md")]
     assert "docs/compatibility.md" in names
     assert [name for name in names if not (CHECKOUT / name).is_file()] == []
+
+
+def test_the_address_of_the_site_is_as_wide_as_a_phone():
+    assert '<meta name="viewport" content="width=device-width' in INDEX
