@@ -108,6 +108,8 @@ def _frameworks(wishes: Iterable[str], excluded: Container[str]) -> tuple[str, .
 
 
 def _wish(name: str, value: Any) -> str:
+    if isinstance(value, float):  # 2.10 without quotes is the number 2.1 before anybody here sees it
+        raise InputError("version_without_quotes", name, value=value)
     if KEYS[name].choices:
         return _word(name, value)
     if KEYS[name].free:
