@@ -21,7 +21,7 @@ def question_from_facts(options: Mapping, facts: Mapping, ansible_version: str) 
     return {
         "os": options.get("os") or _os(facts),
         "arch": options.get("arch") or facts.get("architecture"),
-        "gpus": options["gpus"] if options.get("gpus") is not None else list(node.get("gpus") or []),
+        "gpus": _gpus(options["gpus"]) if options.get("gpus") is not None else list(node.get("gpus") or []),
         "gpu_models": options.get("gpu_models") or {},
         "python": options.get("python"),
         # The role's default is no wish: what a plan without roles shows is then what a role asks for.
@@ -45,6 +45,11 @@ def _os(facts: Mapping) -> str | None:
         return None
     name = str(facts["distribution"]).lower().replace(" ", "")
     return f"{DISTRIBUTIONS.get(name, name)} {facts.get('distribution_version', '')}"
+
+
+def _gpus(given: list | str) -> list:
+    """Return the GPUs of an option; Ansible takes text with commas for a list, so this does."""
+    return [one.strip() for one in given.split(",")] if isinstance(given, str) else given
 
 
 def _installed_driver(facts: Mapping) -> dict | None:

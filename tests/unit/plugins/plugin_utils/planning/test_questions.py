@@ -105,3 +105,10 @@ def test_kernels_that_the_module_is_built_for(kernel, expected):
 
 def test_a_host_that_was_not_measured_has_no_kernels():
     assert ask()["kernels"] == []
+
+
+@pytest.mark.parametrize(
+    ("given", "gpus"), [("A100 SXM4 80GB", ["A100 SXM4 80GB"]), ("A40, A40", ["A40", "A40"]), (["A40"], ["A40"])]
+)
+def test_gpus_as_text_are_a_list_with_commas(given, gpus):
+    assert ask({"gpus": given})["gpus"] == gpus
