@@ -21,6 +21,8 @@ from ...module_utils.host.download import without_password
 from ..stack.libraries import Version, tomllib
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
+# Exit status of pip for a command line that it does not know; `pip index versions` has --json from 25.1 on.
+USAGE_ERROR = 2
 # Seconds to wait for an answer, and how often to try once more: a person waits for the plan.
 PATIENCE = {"PIP_DEFAULT_TIMEOUT": "15", "PIP_RETRIES": "1", "UV_HTTP_TIMEOUT": "15", "UV_HTTP_RETRIES": "1"}
 
@@ -55,6 +57,8 @@ class Index:
             )
         # pip fails where an index has no wheel for a Python, and where it does not answer: none at all is the latter.
         for python, done in zip(asked, answers, strict=True):
+            if done.returncode == USAGE_ERROR:
+                raise NoAnswer("pip on the controller is older than 25.1")
             said = done.stderr or said
             for release in json.loads(done.stdout)["versions"] if done.returncode == 0 else ():
                 found.setdefault(release, []).append(python)

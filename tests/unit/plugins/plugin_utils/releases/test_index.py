@@ -35,6 +35,13 @@ def test_an_index_that_is_silent_is_no_index_without_releases(pip):
         Index().releases("torch", ["3.15"])
 
 
+def test_a_pip_without_json_is_no_silent_index(monkeypatch):
+    said = "Usage: pip index versions <package>\n\nno such option: --json"
+    monkeypatch.setattr(Index, "_run", lambda index, *arguments, text=None: CompletedProcess(arguments, 2, "", said))
+    with pytest.raises(NoAnswer, match=r"pip on the controller is older than 25\.1"):
+        Index().releases("torch", ["3.12"])
+
+
 @pytest.mark.parametrize("url", ["http://index.example/simple", "ftp://index.example/simple"])
 def test_an_index_without_tls_is_not_asked(url):
     with pytest.raises(NoAnswer, match=r"index\.example is not read over TLS"):
