@@ -3,6 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What is true on a converged Debian 12 host."""
 
+import json
+
 import pytest
 
 DRIVER = (
@@ -60,6 +62,14 @@ def test_gpus_have_the_declared_settings(host, gpu_node):
     # As at the next boot, within its sandbox.
     host.check_output("systemctl restart allreduce-gpu-settings")
     assert host.check_output("systemctl show -P ConditionResult allreduce-gpu-settings") == "yes"
+
+
+def test_the_timer_finds_the_node_well(host):
+    """Within its sandbox; the timer runs the same unit."""
+    assert host.service("allreduce-health.timer").is_running
+    host.check_output("systemctl start allreduce-health")
+    found = json.loads(host.file("/var/lib/allreduce/health/health.json").content_string)
+    assert (found["verdict"], found["findings"]) == ("ok", [])
 
 
 def test_pin_wins_over_a_newer_branch(host):

@@ -26,10 +26,10 @@ INSTALL = f"""
 set -eu
 install -m 755 {MOUNT}/files/modprobe /usr/local/sbin/modprobe
 install -m 755 {MOUNT}/files/nvidia-smi /usr/local/bin/nvidia-smi
-install -d /etc/systemd/system/nvidia-persistenced.service.d /etc/systemd/system/allreduce-gpu-settings.service.d
-install -m 644 {MOUNT}/files/gpu-settings.conf /etc/systemd/system/allreduce-gpu-settings.service.d/lab.conf
 ln -sfn {MOUNT} /etc/simulated-nvml
-install -m 644 {MOUNT}/files/persistenced.conf /etc/systemd/system/nvidia-persistenced.service.d/lab.conf
+for unit in nvidia-persistenced allreduce-gpu-settings allreduce-health; do
+  install -D -m 644 {MOUNT}/files/$unit.conf /etc/systemd/system/$unit.service.d/lab.conf
+done
 install -m 644 -t /etc/systemd/system {MOUNT}/files/lab-machine*.service {MOUNT}/files/lab-machine*.path
 systemctl mask -q systemd-modules-load  # a container loads no modules
 systemctl daemon-reload
