@@ -64,7 +64,7 @@ def plan(
             f"{name}: {text}" for name in names for text in _obstacles(name, hosts[name], answer["stack"])
         ]
         found["warnings"] += [f"{name}: {text}" for name in names for text in _warnings(hosts[name], answer["stack"])]
-    return {**found, "stacks": _by_kind(found["stacks"])}
+    return {**found, "stacks": _by_kind(found["stacks"]), "refused": _refused_alike(found["refused"])}
 
 
 def questions_of(hosts: Mapping[str, Mapping], version: str) -> list[tuple[dict, list[str]]]:
@@ -136,6 +136,15 @@ def _refused(hosts: list[str], question: Mapping, reasons: list[str], instead: s
     gpus = [_gpu(one) if isinstance(one, Mapping) else str(one) for one in question["gpus"]]
     shown = {"system": question["os"] or "unknown", "gpus": gpus}
     return {"hosts": hosts, **shown, "reasons": reasons, "instead": instead}
+
+
+def _refused_alike(refused: Iterable[dict]) -> list[dict]:
+    """Questions that differ may be refused for the same reasons."""
+    alike: dict[str, dict] = {}
+    for one in refused:
+        first = alike.setdefault(_key({**one, "hosts": []}), {**one, "hosts": []})
+        first["hosts"] = sorted([*first["hosts"], *one["hosts"]])
+    return list(alike.values())
 
 
 def _gpu(gpu: Mapping) -> str:

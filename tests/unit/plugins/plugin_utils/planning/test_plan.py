@@ -84,6 +84,12 @@ def test_what_is_refused_stops_nobody_else(variables, says, instead):
     assert bool(refused["instead"]) == instead
 
 
+def test_hosts_that_ask_differently_and_are_refused_alike_come_together():
+    wish = {"gpu_stack_request": {"driver": "999"}}
+    found = planned(a={**DESCRIBED, **wish}, b={**DESCRIBED, **wish, "gpu_stack_take_charge": True}, c=MEASURED)
+    assert [one["hosts"] for one in found["refused"]] == [["a", "b"]]
+
+
 def test_a_request_that_is_no_dictionary():
     with pytest.raises(InputError, match="wrong_request") as error:
         planned(a={**DESCRIBED, "gpu_stack_request": "latest"})
