@@ -96,7 +96,7 @@ def up(
         keys = dict(zip(wanted, pool.map(lambda host: _provision(host, setup), wanted), strict=True))
     for host in wanted:  # also where an earlier `up` was cut off
         if machines[host]:
-            hardware.install(host)
+            hardware.install(name, host)
     for host in wanted:
         _wait_for_ssh(host, addresses[host])
     path = inventory or paths.LAB / name / "hosts.yml"

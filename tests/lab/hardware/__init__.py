@@ -56,7 +56,7 @@ def record(lab, host, name):
     recording.record(found[0], root / "loaded", around=False)
     (root / "proc" / "driver").mkdir(parents=True, exist_ok=True)
     (root / "sys" / "class").mkdir(exist_ok=True)
-    shutil.copytree(FILES, root / "files")
+    _bring_files(root)
     (root / "branches").write_text("".join(_branches()), encoding="utf-8")
     _template(root / "loaded" / DRIVER_PROC / "version")
     (root / "loaded" / "profile").rename(root / "profile.loaded")
@@ -64,9 +64,14 @@ def record(lab, host, name):
     return ["--volume", f"{root}:{MOUNT}", "--label", f"allreduce.machine={name}"]
 
 
-def install(host):
-    """Let a running host see its machine, at once and after every boot."""
+def install(lab, host):
+    """Let a running host see its machine, at once and after every boot. A host of an older checkout gets this one's files."""
+    _bring_files(paths.LAB / lab / host)
     podman("exec", "--interactive", host, "sh", input_text=INSTALL)
+
+
+def _bring_files(root):
+    shutil.copytree(FILES, root / "files", dirs_exist_ok=True)
 
 
 def _branches():

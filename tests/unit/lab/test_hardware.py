@@ -31,6 +31,15 @@ def test_an_unknown_machine_is_refused_with_the_known_ones():
         hardware.record("lab", "lab-1", "cray")
 
 
+def test_a_running_host_gets_the_files_of_this_checkout(recorded, monkeypatch):
+    said = []
+    monkeypatch.setattr(hardware, "podman", lambda *words, input_text: said.append((words[2], input_text)))
+    (recorded / "files/allreduce-health.conf").unlink()
+    hardware.install("lab", "lab-1")
+    assert (recorded / "files/allreduce-health.conf").exists()
+    assert said == [("lab-1", hardware.INSTALL)]
+
+
 def test_at_first_there_are_devices_and_no_driver(recorded):
     assert len(list((recorded / "sys/bus/pci/devices").iterdir())) >= 6
     assert not (recorded / "proc/driver/nvidia").exists()
