@@ -21,6 +21,11 @@ def test_the_repositories_of_a_distribution_exist(name):
     assert bool(distribution.disguise()) == distribution.is_replica
 
 
+@pytest.mark.parametrize("name", [name for name in replicas.names() if replicas.get(name).release])
+def test_an_enterprise_linux_replica_has_the_repository_files_of_its_distribution(name):
+    assert "/etc/yum.repos.d/" in replicas.sources(replicas.get(name), "http://mirror.lab", "key")
+
+
 def test_an_enterprise_linux_replica_says_so_everywhere():
     shell = replicas.get("rocky8").disguise()
     assert 'PLATFORM_ID="platform:el8"' in shell  # dnf reads it with these quotes only
