@@ -74,6 +74,12 @@ def test_what_is_refused_before_anything_is_looked_at(tmp_path, variables, words
     assert modules(run) == []
 
 
+def test_nodes_that_cannot_be_connected_are_refused_with_the_reason(tmp_path):
+    run = play(tmp_path, gpu_cluster_address="not an address")
+    assert run.status != 0
+    assert "gpu_cluster_address of node is 'not an address'; set it to an IP address." in run.output
+
+
 @pytest.mark.parametrize("user", [False, True])
 def test_taken_back(tmp_path, user):
     run = play(tmp_path, cluster_ssh_state="absent", cluster_ssh_remove_user=user)
