@@ -21,8 +21,8 @@ from ...module_utils.host.download import without_password
 from ..stack.libraries import Version, tomllib
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
-# Exit status of pip for a command line that it does not know; `pip index versions` has --json from 25.1 on.
-USAGE_ERROR = 2
+# The first pip whose `index versions` has --json.
+OLDEST_PIP = Version("25.1")
 # Seconds to wait for an answer, and how often to try once more: a person waits for the plan.
 PATIENCE = {"PIP_DEFAULT_TIMEOUT": "15", "PIP_RETRIES": "1", "UV_HTTP_TIMEOUT": "15", "UV_HTTP_RETRIES": "1"}
 
@@ -57,15 +57,22 @@ class Index:
             )
         # pip fails where an index has no wheel for a Python, and where it does not answer: none at all is the latter.
         for python, done in zip(asked, answers, strict=True):
-            if done.returncode == USAGE_ERROR:
-                raise NoAnswer("pip on the controller is older than 25.1")
             said = done.stderr or said
             for release in json.loads(done.stdout)["versions"] if done.returncode == 0 else ():
                 found.setdefault(release, []).append(python)
         if not found:
-            raise NoAnswer(_last_line(said))
+            raise NoAnswer(self._old_pip() or _last_line(said))
         # Builds with a local version, such as 2.13.0+cpu, are no releases of the index but of a directory beside it.
         return {one: found[one] for one in sorted(found, key=Version) if Version(one).local is None}
+
+    def _old_pip(self) -> str:
+        """Return what keeps pip from listing releases, which its exit status does not tell from a crash; nothing where it can."""
+        version = self._output("pip", "--version").split()[1]
+        return (
+            f"pip on the controller is {version}, and {OLDEST_PIP} or newer is needed"
+            if Version(version) < OLDEST_PIP
+            else ""
+        )
 
     def lock(self, name: str, release: str, python: str) -> str:
         """Return a pylock.toml (PEP 751) that names every wheel of a release for a Python or a newer one."""

@@ -17,6 +17,8 @@ def pip(monkeypatch):
     """Answer as pip does, which fails for a Python without a release."""
 
     def run(index, *arguments, text=None):
+        if arguments == ("pip", "--version"):
+            return CompletedProcess(arguments, 0, "pip 26.3 from /usr/lib (python 3.11)\n", "")
         found = OFFERED[arguments[-1]]
         return CompletedProcess(
             arguments, not found, json.dumps({"versions": found}), "ERROR: no matching distribution"
@@ -35,10 +37,23 @@ def test_an_index_that_is_silent_is_no_index_without_releases(pip):
         Index().releases("torch", ["3.15"])
 
 
-def test_a_pip_without_json_is_no_silent_index(monkeypatch):
-    said = "Usage: pip index versions <package>\n\nno such option: --json"
-    monkeypatch.setattr(Index, "_run", lambda index, *arguments, text=None: CompletedProcess(arguments, 2, "", said))
-    with pytest.raises(NoAnswer, match=r"pip on the controller is older than 25\.1"):
+@pytest.mark.parametrize(
+    ("version", "said"),
+    [
+        ("25.0.1", r"pip on the controller is 25\.0\.1, and 25\.1 or newer is needed"),
+        ("25.1", "RuntimeError: it crashed"),
+    ],
+)
+def test_a_pip_without_json_is_no_silent_index_and_no_pip_that_crashed(monkeypatch, version, said):
+    """Both end with status 2."""
+
+    def run(index, *arguments, text=None):
+        if arguments == ("pip", "--version"):
+            return CompletedProcess(arguments, 0, f"pip {version} from /usr/lib (python 3.11)\n", "")
+        return CompletedProcess(arguments, 2, "", "no such option: --json\nRuntimeError: it crashed\n")
+
+    monkeypatch.setattr(Index, "_run", run)
+    with pytest.raises(NoAnswer, match=said):
         Index().releases("torch", ["3.12"])
 
 
