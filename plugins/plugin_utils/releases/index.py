@@ -22,7 +22,7 @@ from ..stack.libraries import Version, tomllib
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 # The first pip whose `index versions` has --json.
-OLDEST_PIP = Version("25.1")
+OLDEST_PIP = "25.1"
 # Seconds to wait for an answer, and how often to try once more: a person waits for the plan.
 PATIENCE = {"PIP_DEFAULT_TIMEOUT": "15", "PIP_RETRIES": "1", "UV_HTTP_TIMEOUT": "15", "UV_HTTP_RETRIES": "1"}
 
@@ -70,7 +70,7 @@ class Index:
         version = self._output("pip", "--version").split()[1]
         return (
             f"pip on the controller is {version}, and {OLDEST_PIP} or newer is needed"
-            if Version(version) < OLDEST_PIP
+            if Version(version) < Version(OLDEST_PIP)
             else ""
         )
 
