@@ -7,15 +7,16 @@ from __future__ import annotations
 
 DOCUMENTATION = """
 name: _imex_nodes
-short_description: List the cluster addresses of nodes in the same part of a rack's NVLink fabric
+short_description: List the cluster addresses of the nodes in each part of a rack's NVLink fabric
 version_added: 0.1.0
 author: The allreduce.gpu authors (@allreduce)
 description:
   - Nodes belong together whose measured C(gpu_node.fabric.domain) is equal.
-positional: hostvars, node
+  - Reads the variables of all nodes, once for all of them.
+positional: hostvars
 options:
   _input:
-    description: Names of the nodes to choose from.
+    description: Names of the nodes.
     type: list
     elements: str
     required: true
@@ -23,33 +24,32 @@ options:
     description: Variables of the hosts.
     type: dict
     required: true
-  node:
-    description: The node whose peers are wanted; it is one of them.
-    type: str
-    required: true
 """
 
 EXAMPLES = """
 - name: Show which nodes share memory
   ansible.builtin.debug:
-    msg: "{{ groups['gpu_nodes'] | allreduce.gpu._imex_nodes(hostvars, inventory_hostname) }}"
+    msg: "{{ groups['gpu_nodes'] | allreduce.gpu._imex_nodes(hostvars) }}"
+  run_once: true
 """
 
 RETURN = """
 _value:
-  description: Addresses in the order of the nodes; empty where the fabric of the node is not known or ends in it.
-  type: list
-  elements: str
+  description: By the fabric's domain, addresses in the order of the nodes; without the nodes whose fabric is not known or ends in them.
+  type: dict
 """
 
 from ..plugin_utils.cluster.address import cluster_address  # noqa: E402 (sanity wants the documentation first)
 
 
-def imex_nodes(names, hostvars, node):
-    """Return the addresses of the nodes in the fabric of this one."""
-    own = _domain(hostvars[node])
-    peers = [name for name in names if own is not None and _domain(hostvars[name]) == own]
-    return [address for address in (cluster_address(hostvars[name]) for name in peers) if address]
+def imex_nodes(names, hostvars):
+    """Return {domain: addresses of the nodes in it}."""
+    found = {}
+    for variables in (hostvars[name] for name in names):
+        domain, address = _domain(variables), cluster_address(variables)
+        if domain is not None and address:
+            found.setdefault(domain, []).append(address)
+    return found
 
 
 def _domain(variables):

@@ -14,10 +14,14 @@ description:
   - Lays the user's variables of all nodes over the fact C(gpu_firewall) of the task's node.
 options:
   _terms:
-    description: Name of the node.
+    description: V(others) for what the answer needs of the other nodes, V(answer) for the options of M(allreduce.gpu.firewall).
     type: list
     elements: str
     required: true
+  others:
+    description: What V(others) returned, for an answer. One task gathers it for all nodes.
+    type: dict
+    default: {}
   boot:
     description: Files that load the rules at boot, for module firewall.
     type: list
@@ -28,12 +32,12 @@ options:
 EXAMPLES = """
 - name: Show why a node's firewall cannot be changed
   ansible.builtin.debug:
-    msg: "{{ lookup('allreduce.gpu._firewall', inventory_hostname).problems }}"
+    msg: "{{ lookup('allreduce.gpu._firewall', 'answer', others=lookup('allreduce.gpu._firewall', 'others')).problems }}"
 """
 
 RETURN = """
 _raw:
-  description: C(plan) with the options of M(allreduce.gpu.firewall), and C(problems) as sentences.
+  description: Of an answer, C(plan) with the options of M(allreduce.gpu.firewall), and C(problems) as sentences.
   type: list
   elements: dict
 """
@@ -44,9 +48,11 @@ from collections import ChainMap
 from ansible.errors import AnsibleLookupError
 from ansible.plugins.lookup import LookupBase
 
+from ..plugin_utils.cluster.others import of_others
 from ..plugin_utils.documents.parsing import DocumentError
 from ..plugin_utils.firewall.answer import answer
-from ..plugin_utils.firewall.request import DEFAULTS
+from ..plugin_utils.firewall.request import DEFAULTS, READS_OF_OTHERS
+from ..plugin_utils.monitoring.request import hosts_of
 
 
 class LookupModule(LookupBase):
@@ -54,20 +60,20 @@ class LookupModule(LookupBase):
 
     def run(self, terms, variables=None, **kwargs):
         self.set_options(var_options=variables, direct=kwargs)
-        variables = variables or {}
-        own = {name: self._templar.template(variables[name]) for name in DEFAULTS if name in variables}
-        everyone, groups = variables["hostvars"], variables.get("groups") or {}
+        groups = variables.get("groups") or {}
+        answers = {
+            "others": lambda: of_others(variables["hostvars"], hosts_of(groups), READS_OF_OTHERS),
+            "answer": lambda: self._answer(variables, groups),
+        }
         try:
-            return [self._answer(name, own, everyone, groups) for name in terms]
+            return [answers[term]() for term in terms]
         except DocumentError as error:
             raise AnsibleLookupError(str(error)) from error
 
-    def _answer(self, name, own, everyone, groups):
-        """Answer for one node: what the role's own play or arguments set counts for its node, and for the other nodes what the inventory has."""
-        hostvars = {
-            node: everyone[node] for node in {name, *groups.get("gpu_nodes", ()), *groups.get("controllers", ())}
-        }
-        facts = everyone[name].get("ansible_facts") or {}
+    def _answer(self, variables, groups):
+        """Answer with what the role's own play or arguments set for the task's node, and the inventory for the other nodes."""
+        name, facts = variables["inventory_hostname"], variables.get("ansible_facts") or {}
+        own = {key: self._templar.template(variables[key]) for key in DEFAULTS if key in variables}
         # A copy would template every variable of the host, whoever's it is.
-        hostvars[name] = ChainMap(own, everyone[name])
+        hostvars = {**self.get_option("others"), name: ChainMap(own, variables["hostvars"][name])}
         return answer(name, hostvars, groups, facts, self.get_option("boot"))

@@ -14,21 +14,26 @@ description:
   - Lays the user's variables over the defaults of role monitoring, and finds who watches and who is watched in the inventory.
 options:
   _terms:
-    description: V(answer), V(files), V(removed), V(watched) or V(recorded).
+    description: V(others), V(answer), V(files), V(removed), V(watched) or V(recorded).
     type: list
     elements: str
     required: true
+  others:
+    description: What V(others) returned, for V(answer), V(files) and V(recorded). One task gathers it for all hosts.
+    type: dict
+    default: {}
 """
 
 EXAMPLES = """
 - name: Show what is refused
   ansible.builtin.debug:
-    msg: "{{ lookup('allreduce.gpu._monitoring', 'answer').problems }}"
+    msg: "{{ lookup('allreduce.gpu._monitoring', 'answer', others=lookup('allreduce.gpu._monitoring', 'others')).problems }}"
 """
 
 RETURN = """
 _raw:
   description:
+    - Of V(others), what the others need of the hosts of the cluster.
     - Of V(answer), C(problems) as sentences, and without any the units, packages and services.
     - Of V(files), the C(files) of module M(allreduce.gpu.config_files), and C(secrets), words in them that are not for logs.
     - Of V(removed), the services and files that go with the role.
@@ -43,24 +48,28 @@ from collections import ChainMap
 from ansible.errors import AnsibleLookupError
 from ansible.plugins.lookup import LookupBase
 
+from ..plugin_utils.cluster.others import of_others
 from ..plugin_utils.documents.parsing import DocumentError
 from ..plugin_utils.monitoring.answer import answer, files, is_recorded, is_watched
 from ..plugin_utils.monitoring.content import removed
-from ..plugin_utils.monitoring.request import CONTROLLERS, DEFAULTS, NODES
+from ..plugin_utils.monitoring.request import DEFAULTS, READS_OF_OTHERS, hosts_of
 
 
 class LookupModule(LookupBase):
     """Adapter for Ansible."""
 
     def run(self, terms, variables=None, **kwargs):
+        self.set_options(var_options=variables, direct=kwargs)
         name, groups, everyone = variables["inventory_hostname"], variables.get("groups") or {}, variables["hostvars"]
         # What the role's own play or arguments set counts for its host, and for the others what the inventory has.
-        own = {key: self._templar.template(variables[key]) for key in DEFAULTS if key in variables}
-        hostvars = {one: everyone[one] for group in (NODES, CONTROLLERS) for one in groups.get(group, ())}
+        given = {key: self._templar.template(variables[key]) for key in DEFAULTS if key in variables}
+        # A default of the role is nothing that anybody asked for.
+        own = {key: value for key, value in given.items() if value != DEFAULTS[key] or key in everyone[name]}
         # A copy would template every variable of the host, whoever's it is.
-        hostvars[name] = ChainMap(own, everyone[name])
+        hostvars = {**self.get_option("others"), name: ChainMap(own, everyone[name])}
         facts = variables.get("ansible_facts") or {}
         answers = {
+            "others": lambda: of_others(everyone, hosts_of(groups), READS_OF_OTHERS),
             "answer": lambda: answer(name, hostvars, groups, facts),
             "files": lambda: files(name, hostvars, groups, facts),
             "removed": lambda: removed(facts),

@@ -14,10 +14,16 @@ description:
   - Lays the user's variables of all nodes over the fact C(gpu_qos) of the task's node.
 options:
   _terms:
-    description: V(questions) for the options of M(allreduce.gpu.qos_facts), V(answer) for those of M(allreduce.gpu.qos).
+    description:
+      - V(questions) for the options of M(allreduce.gpu.qos_facts), V(answer) for those of M(allreduce.gpu.qos), and V(others) for what
+        the answer needs of the other nodes.
     type: list
     elements: str
     required: true
+  others:
+    description: What V(others) returned, for an answer. One task gathers it for all nodes.
+    type: dict
+    default: {}
   boot:
     description: Files that shape the interfaces again at boot, for module qos.
     type: list
@@ -28,7 +34,7 @@ options:
 EXAMPLES = """
 - name: Show why a node's traffic cannot be shaped
   ansible.builtin.debug:
-    msg: "{{ lookup('allreduce.gpu._qos', 'answer').problems }}"
+    msg: "{{ lookup('allreduce.gpu._qos', 'answer', others=lookup('allreduce.gpu._qos', 'others')).problems }}"
 """
 
 RETURN = """
@@ -42,9 +48,10 @@ _raw:
 from ansible.errors import AnsibleLookupError
 from ansible.plugins.lookup import LookupBase
 
+from ..plugin_utils.cluster.others import of_others
 from ..plugin_utils.documents.parsing import DocumentError
 from ..plugin_utils.qos.answer import answer, questions
-from ..plugin_utils.qos.request import DEFAULTS
+from ..plugin_utils.qos.request import DEFAULTS, GROUP, READS_OF_OTHERS
 
 
 class LookupModule(LookupBase):
@@ -52,18 +59,24 @@ class LookupModule(LookupBase):
 
     def run(self, terms, variables=None, **kwargs):
         self.set_options(var_options=variables, direct=kwargs)
-        variables = variables or {}
+        groups = variables.get("groups") or {}
         own = {name: self._templar.template(variables[name]) for name in DEFAULTS if name in variables}
+        answers = {
+            "questions": lambda: questions(own),
+            "others": lambda: of_others(variables["hostvars"], groups.get(GROUP, ()), READS_OF_OTHERS),
+            "answer": lambda: self._answer(own, variables, groups),
+        }
         try:
-            return [questions(own) if term == "questions" else self._answer(own, variables) for term in terms]
+            return [answers[term]() for term in terms]
         except DocumentError as error:
             raise AnsibleLookupError(str(error)) from error
 
-    def _answer(self, own, variables):
+    def _answer(self, own, variables, groups):
         """Answer with what the role's own play or arguments set for the task's node, and the inventory for the other nodes."""
-        name, groups = variables["inventory_hostname"], variables.get("groups") or {}
-        hostvars = {node: variables["hostvars"][node] for node in {name, *groups.get("gpu_nodes", ())}}
-        facts = variables.get("ansible_facts") or {}
-        address = hostvars[name].get("gpu_cluster_address")
-        hostvars[name] = {**own, "gpu_cluster_address": address, "ansible_facts": facts}
+        name, facts = variables["inventory_hostname"], variables.get("ansible_facts") or {}
+        address = variables["hostvars"][name].get("gpu_cluster_address")
+        hostvars = {
+            **self.get_option("others"),
+            name: {**own, "gpu_cluster_address": address, "ansible_facts": facts},
+        }
         return answer(name, hostvars, groups, facts, self.get_option("boot"))

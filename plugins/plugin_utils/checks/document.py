@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from ..cluster.others import of_others
 from ..documents.check import CLUSTER, STATUSES
 from ..documents.check import verdict as verdict_of
 from ..documents.comparison import Comparison
@@ -16,15 +17,19 @@ from ..documents.network import Network
 from ..drift.desired import DEFAULTS, desired_driver
 from ..drift.record import node_comparisons, record
 from ..drift.ssh import compare_ssh
+from ..firewall import request as firewall
 from ..firewall.answer import comparisons as firewall_comparisons
 from ..health.request import comparisons as health_comparisons
+from ..monitoring import request as monitoring
 from ..monitoring.answer import comparisons as monitoring_comparisons
+from ..monitoring.request import hosts_of
 from ..nccl.answer import comparisons as nccl_comparisons
 from ..network.record import asked, probe_of
 from ..network.record import network as cluster_network_of
 from ..network.record import record as network_record
 from ..pcie.answer import comparisons as pcie_comparisons
 from ..pcie.answer import pairs as pcie_pairs
+from ..qos import request as qos
 from ..qos.answer import comparisons as qos_comparisons
 from ..rdma.answer import adapters as rdma_adapters
 from ..rdma.answer import comparisons as rdma_comparisons
@@ -36,6 +41,8 @@ from .node import collective_checks, lost_node_checks, node_checks
 from .plan import cluster_address, gpu_compute, runs_without_gpus
 
 FACTS = ("distribution", "distribution_version", "kernel", "architecture", "processor_vcpus", "memtotal_mb")
+# Of the other nodes, when one of them is compared with what is asked for.
+READS_OF_OTHERS = (*firewall.READS_OF_OTHERS, *qos.READS_OF_OTHERS, *monitoring.READS_OF_OTHERS)
 HEALTH = ("verdict", "findings", "judged", "skipped_checks", "counters")
 
 
@@ -43,8 +50,9 @@ def verification(
     hosts: Iterable[str], present: Iterable[str], hostvars: Mapping[str, Mapping], collectives: Mapping, finished: str
 ) -> dict[str, Any]:
     """Return the document. hosts: all that were to be verified; present: those that were still there at the end."""
-    present = set(present)
-    nodes = {name: describe(name, hostvars, name in present) for name in hosts}
+    present, hosts = set(present), list(hosts)
+    others = of_others(hostvars, _cluster(hosts, hostvars), READS_OF_OTHERS)
+    nodes = {name: describe(name, {**others, name: hostvars[name]}, name in present) for name in hosts}
     there = [name for name in nodes if name in present]
     without = [name for name in there if runs_without_gpus(hostvars[name])]
     network = cluster_network_of(there, hostvars)
@@ -57,6 +65,10 @@ def verification(
         + network_checks(network, there, hostvars)
         + coherence_checks({name: nodes[name]["gpu_node"] for name in there}, hostvars),
     }
+
+
+def _cluster(hosts: list[str], hostvars: Mapping[str, Mapping]) -> list[str]:
+    return hosts_of(hostvars[hosts[0]].get("groups") or {}) if hosts else []
 
 
 def coherence_checks(nodes: Mapping[str, Mapping], hostvars: Mapping[str, Mapping]) -> list[Check]:
@@ -75,7 +87,7 @@ def network_checks(network: Network, nodes: list[str], hostvars: Mapping[str, Ma
 
 
 def describe(name: str, hostvars: Mapping[str, Mapping], present: bool) -> dict[str, Any]:
-    """Return one node of the document."""
+    """Return one node of the document. hostvars: its variables, and of the other nodes READS_OF_OTHERS."""
     variables = hostvars[name]
     facts = variables.get("ansible_facts") or {}
     health = variables.get("__verify_health") or {}

@@ -11,6 +11,9 @@ from typing import Any
 
 from ..preflight.problem import Problem
 
+# The variables that tell a node's address.
+READS = ("gpu_cluster_address", "ansible_facts.default_ipv4.address")
+
 
 def cluster_address(variables: Mapping[str, Any]) -> str | None:
     """Return gpu_cluster_address of a node, else the measured address of its default route, else None.

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from ...module_utils.host.firewalld import POLICY, POLICY_FILE, SET, SET_FILE
+from ..cluster.networks import of_version
 from .decide import Rules
 from .ports import Ranges, words
-from .request import of_version
 
 XML = '<?xml version="1.0" encoding="utf-8"?>\n'
 NOTE = "Written by role allreduce.gpu.firewall; changes made here are lost."

@@ -9,9 +9,9 @@ import hashlib
 from collections.abc import Iterable, Iterator
 
 from ...module_utils.host.nft import COMMENT, FAMILY, MARK, TABLE
+from ..cluster.networks import of_version
 from .decide import Rules
 from .ports import words
-from .request import of_version
 
 HEADER = "# Written by role allreduce.gpu.firewall; changes made here are lost.\n"
 # After connections are tracked (-200) and before filters of others (0).

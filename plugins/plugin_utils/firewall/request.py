@@ -10,7 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..cluster.address import cluster_address
+from ..cluster.address import READS, cluster_address
+from ..cluster.networks import outermost, text
 from ..monitoring.programs import PORTS
 from ..monitoring.request import CONTROLLERS
 from ..preflight.problem import Problem
@@ -30,6 +31,17 @@ DEFAULTS: dict[str, Any] = {
     "firewall_rollback_seconds": 180,
 }
 GROUP = "gpu_nodes"
+# What is read of the other nodes, and of the controllers, which ask the exporters: addresses, and values that may be wrong.
+READS_OF_OTHERS = (
+    *READS,
+    "ansible_host",
+    "firewall_addresses",
+    "firewall_extra_sources",
+    "firewall_interfaces",
+    "firewall_open_ports",
+    "firewall_port_range",
+    "firewall_ports",
+)
 # Fewer ephemeral ports than this, and connections of a node that has nothing to do with training run out of them.
 LEAST_RANGE = 256
 _TRUE = ("true", "yes", "on", "1", "y", "t", "1.0")
@@ -118,17 +130,7 @@ def _inventory_address(name: str, variables: Mapping[str, Any]) -> str | None:
 
 def distinct(addresses: Iterable[str]) -> tuple[str, ...]:
     """Return addresses and networks in order, in the kernel's spelling, without those that another one contains."""
-    networks = sorted({ipaddress.ip_network(one, strict=False) for one in addresses}, key=_order)
-    kept: list[ipaddress.IPv4Network | ipaddress.IPv6Network] = []
-    for one in networks:
-        if not any(other.version == one.version and one.subnet_of(other) for other in kept):  # type: ignore[arg-type]
-            kept.append(one)
-    return tuple(_text(one) for one in kept)
-
-
-def of_version(addresses: Iterable[str], version: int) -> list[str]:
-    """Return those of IP version 4 or 6."""
-    return [one for one in addresses if ipaddress.ip_network(one, strict=False).version == version]
+    return tuple(text(one) for one in sorted(outermost(addresses), key=lambda one: (one.version, one.prefixlen)))
 
 
 def problems(variables: Mapping[str, Any]) -> Iterator[Problem]:
@@ -176,12 +178,3 @@ def _addresses(variables: Mapping[str, Any]) -> list[str]:
 
 def _ranges(values: Iterable[object]) -> Ranges:
     return union(one for one in map(parse_range, values) if one)
-
-
-def _order(network: ipaddress.IPv4Network | ipaddress.IPv6Network) -> tuple[int, int, int]:
-    """Return a key to sort by: large networks come before what they contain, so that one pass is enough."""
-    return network.version, network.prefixlen, int(network.network_address)
-
-
-def _text(network: ipaddress.IPv4Network | ipaddress.IPv6Network) -> str:
-    return str(network.network_address) if network.prefixlen == network.max_prefixlen else str(network)

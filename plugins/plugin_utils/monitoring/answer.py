@@ -16,12 +16,12 @@ from . import configuration, content, grafana, units
 from .host import Groups, Host, Variables, host_of, refused
 from .password import is_possible, password_hash
 from .programs import planned_dcgm
-from .request import CONTROLLERS, NODES, problems
+from .request import hosts_of, problems
 
 
 def is_watched(name: str, groups: Groups) -> bool:
     """Return whether the role is about a host at all."""
-    return any(name in groups.get(group, ()) for group in (NODES, CONTROLLERS))
+    return name in hosts_of(groups)
 
 
 def is_recorded(name: str, hostvars: Variables, facts: Mapping[str, Any]) -> bool:
@@ -40,8 +40,7 @@ def is_recorded(name: str, hostvars: Variables, facts: Mapping[str, Any]) -> boo
 
 def to_monitor(hostvars: Variables, groups: Groups, state: str) -> list[str]:
     """Return the hosts of the groups on which role monitoring has anything to do. state: that of the play, where a host has none."""
-    names = dict.fromkeys(name for group in (NODES, CONTROLLERS) for name in groups.get(group, ()))
-    known = {name: hostvars[name] for name in names if name in hostvars}
+    known = {name: hostvars[name] for name in dict.fromkeys(hosts_of(groups)) if name in hostvars}
 
     def has_work(name: str) -> bool:
         asked = {state, str(known[name].get("monitoring_state") or state)}

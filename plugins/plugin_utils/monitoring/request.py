@@ -6,10 +6,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..cluster.address import READS
 from ..preflight.problem import Problem
 from .alerts import RUNBOOKS, load
 
@@ -33,6 +34,14 @@ DEFAULTS: dict[str, Any] = {
     "monitoring_grafana": False,
 }
 CONTROLLERS, NODES = "controllers", "gpu_nodes"
+# What is read of the other hosts: where they answer, what is asked for there, and whether NVIDIA's exporter can be had.
+READS_OF_OTHERS = (
+    *READS,
+    "monitoring_state",
+    "monitoring_dcgm_exporter",
+    *(f"ansible_facts.gpu_stack.{name}" for name in ("dcgm", "gpus", "os", "repository")),
+    "ansible_facts.gpu_node_state.monitoring_recorded",
+)
 TLS = ("monitoring_tls_certificate", "monitoring_tls_key", "monitoring_tls_authority")
 REPOSITORY = ("url", "key", "fingerprint")
 # Of the repository's values: ansible.builtin.rpm_key compares the whole fingerprint.
@@ -56,6 +65,11 @@ _FORMS = {
     **dict.fromkeys(TLS, (f"({_PATH})?", "/etc/ssl/monitoring.pem")),
     "monitoring_runbooks": (r"https?://\S+", RUNBOOKS),
 }
+
+
+def hosts_of(groups: Mapping[str, Iterable[str]]) -> list[str]:
+    """Return the hosts that watch or are watched."""
+    return [*groups.get(NODES, ()), *groups.get(CONTROLLERS, ())]
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from ...module_utils.host.tc import MAJOR
-from .request import Request, of_version
+from ..cluster.networks import of_version
+from .request import Request
 
 # They are tried one after another, for every packet.
 MOST_FILTERS = 256

@@ -10,8 +10,9 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from ...module_utils.host.qos_facts import COMMENT, FAMILY, TABLE
 from ...module_utils.host.tc import MAJOR
+from ..cluster.networks import of_version
 from .decide import TRAINING
-from .request import Request, of_version
+from .request import Request
 
 HEADER = "# Written by role allreduce.gpu.qos; changes made here are lost.\n"
 # With the rules of others that change packets (mangle).

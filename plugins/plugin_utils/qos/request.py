@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..cluster.address import cluster_address
+from ..cluster.address import READS, cluster_address
+from ..cluster.networks import outermost, text
 from ..preflight.problem import Problem
 from .rates import Share, parse_rate, parse_share, rate_text
 
@@ -30,6 +31,8 @@ DEFAULTS: dict[str, Any] = {
     "qos_ingress": False,
 }
 GROUP = "gpu_nodes"
+# What is read of the other nodes.
+READS_OF_OTHERS = READS
 # All packets of an interface pass one lock of HTB; from here on that costs more than shares are worth.
 FASTEST = 25 * 10**9
 SHARES = ("qos_guarantee", "qos_ceiling", "qos_default_ceiling")
@@ -105,25 +108,7 @@ def parse_ports(value: object) -> tuple[int, int] | None:
 
 def distinct(addresses: Iterable[str]) -> tuple[str, ...]:
     """Return addresses and networks in order, without those that another one contains."""
-    networks = {ipaddress.ip_network(one, strict=False) for one in addresses}
-    four = [one for one in networks if isinstance(one, ipaddress.IPv4Network)]
-    six = [one for one in networks if isinstance(one, ipaddress.IPv6Network)]
-    kept = [*_without_parts(four), *_without_parts(six)]
-    return tuple(one.removesuffix("/32" if ":" not in one else "/128") for one in kept)
-
-
-def _without_parts(networks: list[Any]) -> Iterator[str]:
-    """Yield networks that no other one contains; all of one version."""
-    last = None
-    for one in sorted(networks, key=lambda found: (int(found.network_address), found.prefixlen)):
-        if last is None or not one.subnet_of(last):
-            last = one
-            yield str(one)
-
-
-def of_version(addresses: Iterable[str], version: int) -> list[str]:
-    """Return those of IP version 4 or 6."""
-    return [one for one in addresses if (":" in one) == (version == 6)]
+    return tuple(text(one) for one in outermost(addresses))
 
 
 def problems(variables: Mapping[str, Any]) -> Iterator[Problem]:

@@ -83,13 +83,15 @@ def converged():
     return state, lock
 
 
-def played(place, playbook, *options):
-    """Return one run of a playbook on two of them."""
+def played(place, playbook, *options, variables=None, answers=None, packages=()):
+    """Return one run of a playbook on two of them. variables: of the nodes; answers: of more modules; packages: more of them."""
     state, lock = converged()
-    nodes = {"hosts": {"gpu-1": {}, "gpu-2": {}}, "vars": {"gpu_stack_request": REQUEST, "stack_lock": ""}}
-    write_inventory(place, {"gpu_nodes": nodes})
+    state["packages"].update(dict.fromkeys(packages, "1.0-1"))
+    given = {"gpu_stack_request": REQUEST, "stack_lock": "", **(variables or {})}
+    nodes = {"hosts": {"gpu-1": {}, "gpu-2": {}}, "vars": given}
+    write_inventory(place, {"gpu_nodes": nodes, "controllers": {"hosts": {"gpu-1": {}}}})
     key = base64.b64encode(b"\0\0\0\x0bssh-ed25519\0\0\0 " + b"k" * 32).decode()
-    answers = {
+    modules = {
         "setup": {"ansible_facts": FACTS},
         "gpu-2": {"setup": {"ansible_facts": {**FACTS, **OTHER}}},
         "gpu_facts": {"ansible_facts": {"gpu_node": {"gpus": [], "nics": []}}},
@@ -98,8 +100,9 @@ def played(place, playbook, *options):
         "ssh_keys": {"public_key": f"ssh-ed25519 {key} trainer", "next_public_key": None, "account": True, "rotated": True, "record": None},
         "slurp": {"content": base64.b64encode(lock.encode()).decode(), "encoding": "base64"},
         "command": {"stdout": f"uv {uv_version()} (x)"},
+        **(answers or {}),
     }  # fmt: skip
-    (place / "answers.json").write_text(json.dumps(answers), encoding="utf-8")
+    (place / "answers.json").write_text(json.dumps(modules), encoding="utf-8")
     return play(
         place,
         playbook,
@@ -141,6 +144,24 @@ def test_monitoring_that_nobody_asked_for_begins_none(run):
     assert "allreduce.gpu.monitoring" not in run.output
 
 
+# Roles whose decisions for a node depend on the other nodes.
+TOGETHER = {
+    "firewall_state": "present",
+    "qos_state": "present",
+    "monitoring_state": "present",
+    "monitoring_password": "correct horse battery",
+}
+WATCHING = ("prometheus", "prometheus-alertmanager", "prometheus-node-exporter")
+BOTH = ["10.0.0.1", "10.0.0.2"]  # each node's own is one of them
+FIREWALL = {"interfaces": {"eth0": BOTH}, "ssh_ports": [22], "nft": {"installed": True}}
+ETH0 = {"addresses": BOTH, "speed": 10000, "shaped": {"root": None}}
+QOS = {"tc": True, "nft": True, "kernel": {"htb": True}, "interfaces": {"eth0": ETH0}}
+MEASURED = {
+    "firewall_facts": {"ansible_facts": {"gpu_firewall": FIREWALL}},
+    "qos_facts": {"ansible_facts": {"gpu_qos": QOS}},
+}
+
+
 def readers(run):
     """Return the tasks that each node runs and that read another node's variables: with them, n nodes cost n * n."""
     lines = (run.directory / "others").read_text(encoding="utf-8").splitlines()
@@ -156,3 +177,14 @@ def test_nor_does_one_of_verify(tmp_path):
     run = played(tmp_path, "verify", "-e", "verify_collectives=false")
     assert "checks could not be decided" in run.words, run.output
     assert readers(run) == set()
+
+
+@pytest.mark.parametrize("playbook", ["site", "verify"])
+def test_nor_does_one_of_a_role_about_the_whole_cluster(tmp_path, playbook):
+    """What modules say of the node is invented, so verify fails at its end."""
+    options = ("-e", "verify_collectives=false") if playbook == "verify" else ()
+    run = played(tmp_path, playbook, *options, variables=TOGETHER, answers=MEASURED, packages=WATCHING)
+    assert readers(run) == set(), run.output
+    reached = "Write configuration, rules and targets" if playbook == "site" else "Write the results"
+    assert f": {reached}]" in run.output
+    assert run.status == 0 or playbook == "verify", run.output

@@ -116,6 +116,15 @@ def test_refused_before_anything_changes(tmp_path, variables, words):
     assert words in re.sub(r"\s+", " ", run.output), run.output
 
 
+@pytest.mark.parametrize(("asked", "refused"), [({}, False), ({"monitoring_dcgm_exporter": True}, True)])
+def test_the_role_s_default_asks_for_no_exporter_that_cannot_be_had(tmp_path, asked, refused):
+    """NVIDIA's repository has none for Debian 13."""
+    planned = {"gpus": [{"model": "H100"}], "repository": {"slug": "debian13"}}
+    run = play(tmp_path, system={**DEBIAN, "version": "13"}, planned=planned, **PRESENT, **asked)
+    assert ("There is no dcgm-exporter for node" in re.sub(r"\s+", " ", run.output)) is refused, run.output
+    assert (run.status != 0) is refused
+
+
 def test_the_defaults_are_those_of_the_role():
     defaults = yaml.safe_load((CHECKOUT / "roles/monitoring/defaults/main.yml").read_text(encoding="utf-8"))
     assert defaults == DEFAULTS

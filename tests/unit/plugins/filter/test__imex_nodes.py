@@ -25,8 +25,13 @@ HOSTVARS = {
 
 
 @pytest.mark.parametrize(
-    ("own", "addresses"),
-    [("a", ["10.0.0.1", "192.168.0.2"]), ("b", ["10.0.0.1", "192.168.0.2"]), ("c", ["10.0.0.3"]), ("d", []), ("e", [])],
+    ("names", "addresses"),
+    [
+        ("abcdef", {"rack.1": ["10.0.0.1", "192.168.0.2"], "rack.2": ["10.0.0.3"]}),
+        ("ba", {"rack.1": ["192.168.0.2", "10.0.0.1"]}),
+        ("def", {}),
+        ("", {}),
+    ],
 )
-def test_nodes_of_one_fabric(own, addresses):
-    assert imex_nodes(list("abcdef"), HOSTVARS, own) == addresses
+def test_nodes_of_each_fabric(names, addresses):
+    assert imex_nodes(list(names), HOSTVARS) == addresses

@@ -4,9 +4,11 @@
 """From variables and facts to the options of module firewall, and to sentences."""
 
 import pytest
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.cluster.others import of_others
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.parsing import DocumentError
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.firewall.answer import answer, comparisons
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.firewall.plan import SYSCTL, parse_reserved
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.firewall.request import READS_OF_OTHERS
 
 GROUPS = {"gpu_nodes": ["gpu-1", "gpu-2"]}
 BOOT = [{"path": "/etc/systemd/system/allreduce-firewall.service", "content": "[Unit]\n"}]
@@ -117,6 +119,43 @@ def test_what_is_judged():
 
 
 WATCHED = {"monitoring_state": "present"}
+WRONG = {
+    "firewall_addresses": ["x"],
+    "firewall_extra_sources": ["x"],
+    "firewall_interfaces": ["a/b"],
+    "firewall_open_ports": ["x"],
+    "firewall_port_range": "x",
+    "firewall_ports": ["x"],
+}
+# Which other host has what, so that the answer for gpu-1 is another one without it.
+OTHERS = [
+    ("gpu-2", {}, "gpu_cluster_address"),
+    ("gpu-2", {"gpu_cluster_address": "", "ansible_facts": {"default_ipv4": {"address": "10.0.0.7"}}}, "ansible_facts.default_ipv4.address"),
+    ("ctl", {"gpu_cluster_address": "", "ansible_host": "10.9.0.1"}, "ansible_host"),
+    *(("gpu-2", {name: value}, name) for name, value in WRONG.items()),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("other", "variables", "path"), OTHERS)
+def test_what_is_read_of_other_hosts_is_what_the_answer_needs(other, variables, path):
+    groups = {**GROUPS, "controllers": ["ctl"]}
+    hostvars = {
+        name: {"gpu_cluster_address": f"10.0.0.{place}"} for place, name in enumerate(("gpu-1", "gpu-2", "ctl"), 1)
+    }
+    hostvars["gpu-1"] |= WATCHED
+    hostvars[other] |= variables
+
+    def answered(paths):
+        known = {**of_others(hostvars, hostvars, paths), "gpu-1": hostvars["gpu-1"]}
+        return answer("gpu-1", known, groups, {"gpu_firewall": FACT}, BOOT)
+
+    whole = answer("gpu-1", hostvars, groups, {"gpu_firewall": FACT}, BOOT)
+    assert answered(READS_OF_OTHERS) == whole
+    assert answered([one for one in READS_OF_OTHERS if one != path]) != whole
+
+
+def test_each_of_them_has_a_case():
+    assert {path for _other, _variables, path in OTHERS} == set(READS_OF_OTHERS)
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from pathlib import Path
 import bcrypt
 import pytest
 import yaml
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.cluster.others import of_others
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.comparison import Status
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.monitoring.answer import (
     answer,
@@ -24,6 +25,7 @@ from ansible_collections.allreduce.gpu.plugins.plugin_utils.monitoring.answer im
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.monitoring.configuration import DIRECTORY, secrets
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.monitoring.content import removed
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.monitoring.password import password_hash
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.monitoring.request import READS_OF_OTHERS
 
 from tests.support.prometheus import program, promtool
 
@@ -284,6 +286,41 @@ def test_the_real_exporter_asks_for_the_password(tmp_path):
 )
 def test_what_may_have_to_go(known, others, expected):
     assert is_recorded("ctl", {"ctl": {}, "gpu-1": {"ansible_facts": others}}, known) is expected
+
+
+# What gpu-2 has, so that what is written or taken back on the controller is something else without it.
+OTHERS = [
+    ({}, "gpu_cluster_address"),
+    ({"gpu_cluster_address": "", "ansible_facts": {"default_ipv4": {"address": "10.0.0.7"}}}, "ansible_facts.default_ipv4.address"),
+    ({"monitoring_state": "absent"}, "monitoring_state"),
+    ({"monitoring_dcgm_exporter": False, "ansible_facts": {"gpu_stack": NVIDIA}}, "monitoring_dcgm_exporter"),
+    *(({"ansible_facts": {"gpu_stack": NVIDIA}}, f"ansible_facts.gpu_stack.{name}") for name in ("gpus", "os", "repository")),
+    ({"ansible_facts": {"gpu_stack": {**NVIDIA, "dcgm": {"version": "3.3.9"}}}}, "ansible_facts.gpu_stack.dcgm"),
+    ({"ansible_facts": {"gpu_node_state": {"monitoring_recorded": True}}}, "ansible_facts.gpu_node_state.monitoring_recorded"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("variables", "path"), OTHERS)
+def test_what_is_read_of_other_hosts_is_what_the_controller_needs(variables, path):
+    hostvars = inventory()
+    hostvars["gpu-2"] |= variables
+
+    def decided(known):
+        return (
+            answer("ctl", known, GROUPS, facts()),
+            files("ctl", known, GROUPS, facts()),
+            is_recorded("ctl", known, {}),
+        )
+
+    def without(paths):
+        return decided({**of_others(hostvars, hostvars, paths), "ctl": hostvars["ctl"]})
+
+    assert without(READS_OF_OTHERS) == decided(hostvars)
+    assert without([one for one in READS_OF_OTHERS if one != path]) != decided(hostvars)
+
+
+def test_each_of_them_has_a_case():
+    assert {path for _variables, path in OTHERS} == set(READS_OF_OTHERS)
 
 
 RUNS = {"prometheus-node-exporter": {"enabled": True, "active": True}}

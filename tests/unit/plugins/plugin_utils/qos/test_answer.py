@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 import yaml
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.cluster.others import of_others
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.comparison import Status
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.parsing import DocumentError
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.qos.answer import answer, comparisons, questions
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.qos.request import READS_OF_OTHERS
 
 FACT = {
     "tc": True, "nft": True, "table": None, "kernel": {"htb": True},
@@ -79,3 +81,15 @@ def test_comparisons(variables, facts, statuses):
 def test_a_fact_of_the_wrong_shape_is_refused():
     with pytest.raises(DocumentError, match=r"gpu_qos\.interfaces"):
         answer("a", HOSTS, GROUPS, {"gpu_qos": {"interfaces": []}})
+
+
+@pytest.mark.parametrize(
+    "other",
+    [{"gpu_cluster_address": "10.0.0.2"}, {"ansible_facts": {"default_ipv4": {"address": "10.0.0.3"}}}],
+)
+def test_what_is_read_of_other_nodes_is_what_the_answer_needs(other):
+    hosts = {**HOSTS, "b": {**other, "qos_rate": "much"}}
+    known = {**of_others(hosts, hosts, READS_OF_OTHERS), "a": hosts["a"]}
+    found = answer("a", known, GROUPS, {"gpu_qos": FACT})
+    assert found == answer("a", hosts, GROUPS, {"gpu_qos": FACT}) and found["plan"]
+    assert answer("a", {**known, "b": {}}, GROUPS, {"gpu_qos": FACT}) != found
