@@ -285,7 +285,7 @@ class Trainer:
         self.loader = DataLoader(training, sampler=self.sampler, drop_last=True, **options)
         if len(self.loader) == 0:
             sys.exit(
-                f"{self.samples} samples on {dist.get_world_size()} ranks do not fill a batch of {args.batch_size}; "
+                f"{self.samples} samples do not fill a batch of {args.batch_size * dist.get_world_size()}; "
                 f"{'' if args.data else 'raise --samples or '}lower --batch-size."
             )
         # No padding with repeated samples here, so that accuracy counts each image once.

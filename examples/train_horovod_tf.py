@@ -85,7 +85,7 @@ class Trainer:
         self.steps = args.samples // (args.batch_size * hvd.size())
         if not self.steps:
             sys.exit(
-                f"{args.samples} samples on {hvd.size()} ranks do not fill a batch of {args.batch_size}; "
+                f"{args.samples} samples do not fill a batch of {args.batch_size * hvd.size()}; "
                 "raise --samples or lower --batch-size."
             )
         self.step = tf.function(self._step)

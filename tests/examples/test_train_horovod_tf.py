@@ -59,4 +59,4 @@ def test_a_run_that_was_divided_ends_with_the_same_loss(horovodrun, tmp_path):
 def test_too_few_samples(horovodrun):
     status, said, metrics = horovodrun("--samples", 100)
     assert (status != 0, metrics) == (True, None)
-    assert re.search(r"100 samples on 2 ranks do not fill a batch of 64; raise --samples or lower --batch-size", said)
+    assert re.search(r"100 samples do not fill a batch of 128; raise --samples or lower --batch-size", said)

@@ -68,13 +68,19 @@ def _requirement(label: str, line: str, found: Found | None, known: bool) -> Com
 
 
 def _lock(label: str, planned: Environment, system: System, found: Found) -> list[Comparison]:
-    """Return only differences: what answers the request exactly has dozens of packages nobody asked for by name."""
+    """Return the differences, and what is compiled: the lock has dozens of packages that nobody asked for by name."""
     lock = found.lock
     if lock is None or lock.request != request_digest(planned, system):
         status, observed = (Status.DIFFERS, "solved for another") if lock else (Status.MISSING, "")
         return [Comparison(label, "lock", "solved for this request", observed, status, Remedy.ENVIRONMENT, "lock")]
-    locked = {**lock.packages, **compiled_packages(planned)}
-    return compare_with_lock(label, locked, beside_conda(planned, locked, found.packages))
+    compiled = compiled_packages(planned)
+    locked = {**lock.packages, **compiled}
+    different = compare_with_lock(label, locked, beside_conda(planned, locked, found.packages))
+    right = {name: version for name, version in compiled.items() if name not in {one.subject for one in different}}
+    return [
+        *different,
+        *(compared(label, name, version, version, True, Remedy.NONE, "locked") for name, version in right.items()),
+    ]
 
 
 def by_conda(planned: Environment) -> bool:

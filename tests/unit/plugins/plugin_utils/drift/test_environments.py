@@ -120,6 +120,13 @@ def test_horovod_is_compiled_and_in_no_lock(version, difference):
     assert differences(found, replace(MAIN, build=Build("0.28.1"))) == difference
 
 
+def test_a_horovod_that_is_as_planned_is_one_comparison():
+    planned = replace(MAIN, build=Build("0.28.1"))
+    seen = Observed(environments={"main": replace(AS_PLANNED, packages={**PACKAGES, "horovod": "0.28.1"})})
+    rows = [one for one in compare_environments((planned,), SYSTEM, seen) if one.subject == "horovod"]
+    assert [(one.desired, one.observed, one.status) for one in rows] == [("0.28.1", "0.28.1", Status.AS_PLANNED)]
+
+
 STANDALONE = "/opt/allreduce/python/cpython-3.11-linux-x86_64-gnu/bin"
 DISTRIBUTION, ANYWHERE = Interpreter(path="/usr/bin/python3.11"), Interpreter()
 MANAGED, NAMED = Interpreter("standalone"), Interpreter("path", "/srv/venv/bin/python")
