@@ -9,6 +9,8 @@ import argparse
 import sys
 from pathlib import Path
 
+import yaml
+
 from tests.lab import demo, hosts
 from tests.lab.progress import LabError, say
 
@@ -16,7 +18,7 @@ from . import growth, health, mitogen, plan, questions, scale
 from . import nodes as further
 from .measure import floor, gathering, inventory_of, playbook
 
-FULL = Path(__file__).with_name("full_host.yml")
+FULL, EVERY_ROLE = (Path(__file__).with_name(f"{name}.yml") for name in ("full_host", "every_role"))
 
 
 def main():
@@ -39,8 +41,14 @@ def _steady(nodes):
 
 
 def _everything(_nodes):
+    what = "a host with 8 simulated A100, driver, fabric manager, CUDA, cuDNN, NCCL, PyTorch"
     try:
-        return _measure("a host with 8 simulated A100, driver, fabric manager, CUDA, cuDNN, NCCL, PyTorch", *_full())
+        full = _full()
+        good = [
+            _measure(what, *full),
+            _measure(f"{what}, and the roles of {EVERY_ROLE.name}", *full, "-e", f"@{EVERY_ROLE}"),
+        ]
+        return all(good)
     finally:
         hosts.down("bench")
 
@@ -88,7 +96,11 @@ def _demo(nodes):
 
 def _full():
     inventory = inventory_of("bench")
-    hosts.up("bench", 1, inventory / "hosts.yml", "dgx-a100", use_mirror=True)
+    path = inventory / "hosts.yml"
+    hosts.up("bench", 1, path, "dgx-a100", use_mirror=True)
+    # The host watches itself.
+    content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    path.write_text(yaml.safe_dump({**content, "controllers": content["gpu_nodes"]}), encoding="utf-8")
     return inventory, "-e", f"@{FULL}"
 
 
