@@ -106,6 +106,13 @@ options:
     type: list
     elements: str
     default: []
+  noted:
+    description:
+      - Paths of O(files) to note until the next boot, so that M(allreduce.gpu.node_state) tells what is there.
+      - The controller side of this module sets it. Where the fact then shows that all files are as declared, nothing runs on the node.
+    type: list
+    elements: path
+    default: []
 """
 
 EXAMPLES = r"""
@@ -142,12 +149,18 @@ changed_paths:
   type: list
   elements: str
   sample: [/etc/modprobe.d/allreduce-nouveau.conf]
+seen:
+  description: What is at the paths of O(noted), as in fact C(gpu_node_state.files).
+  returned: when the module ran and not in check mode
+  type: dict
+  sample: {/etc/modprobe.d/allreduce-old.conf: absent}
 """
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.host import config_files
+from ..module_utils.host import config_files, seen_files
 from ..module_utils.host.ansible_module import replace_file
+from ..module_utils.machine.files import FileTree
 
 SPEC = {
     "path": {"type": "path", "required": True},
@@ -195,7 +208,9 @@ def main():
         "mutually_exclusive": [["content", "settings", "block"]],
     }
     secrets = {"type": "list", "elements": "str", "default": [], "no_log": True}
-    module = AnsibleModule(argument_spec={"files": files, "secrets": secrets}, supports_check_mode=True)
+    noted = {"type": "list", "elements": "path", "default": []}
+    spec = {"files": files, "secrets": secrets, "noted": noted}
+    module = AnsibleModule(argument_spec=spec, supports_check_mode=True)
 
     try:
         pairs = [(wanted, config_files.found(wanted)) for wanted in module.params["files"]]
@@ -207,10 +222,12 @@ def main():
     except (EnvironmentError, KeyError, ValueError) as error:
         module.fail_json(msg="Cannot keep the files as declared: %s." % error)
     changes = [plan for plan in plans if plan[2]]
+    seen = {} if module.check_mode else {"seen": seen_files.note(FileTree(), module.params["noted"])}
     module.exit_json(
         changed=bool(changes),
         changed_paths=[wanted["path"] for wanted, _found, _steps in changes],
         diff=[config_files.diff(*change) for change in changes],
+        **seen,
     )
 
 

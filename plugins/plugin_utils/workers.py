@@ -13,7 +13,7 @@ from ansible.plugins.loader import action_loader, connection_loader, filter_load
 # Jinja's own "length" and "mapping" are looked for in a package that Ansible makes when it is first asked for.
 JINJA = ((filter_loader, ["bool", "length"]), (test_loader, ["defined", "mapping"]))
 CLASSES = (
-    (action_loader, ["ansible.legacy.normal"]),
+    (action_loader, ["allreduce.gpu.config_files", "ansible.legacy.normal"]),
     (connection_loader, ["ssh"]),
     (lookup_loader, ["ansible.builtin.file", "ansible.builtin.template", "ansible.builtin.vars",
                      "allreduce.gpu._os_variables", "allreduce.gpu._template", "allreduce.gpu.pynvml"]),

@@ -21,6 +21,7 @@ from . import (
     kernels,
     nvml_binding,
     secure_boot,
+    seen_files,
     selinux,
     services,
 )
@@ -58,6 +59,7 @@ def read_node_state(tree, run, package_patterns, service_names, paths):
         "nvml_binding": nvml_binding.read_binding(tree),
         "environments": environments.read_environments(tree),
         "environments_kept": environments.read_kept(tree),
+        "files": seen_files.read_seen(tree),
         "health": read_installed(tree),
         "horovod_builds": environments.read_builds(tree),
         "reboot_pending": services.read_reboot_pending(tree),

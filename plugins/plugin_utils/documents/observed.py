@@ -225,6 +225,7 @@ class Observed:
     kernel_modules: dict[str, KernelModule] | None = None  # those that a service of ours may need
     disk_free_mib: dict[str, int] = field(default_factory=dict)
     environments: dict[str, Environment] | None = None
+    files: dict[str, str] = field(default_factory=dict)  # those that config_files kept since the node booted
     environments_kept: tuple[Kept, ...] = ()  # those that were in use last first
     horovod_builds: dict[str, Wheel] = field(default_factory=dict)  # by the digest of their build
     reboot_pending: Reboot | None = None

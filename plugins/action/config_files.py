@@ -1,0 +1,42 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Controller side of allreduce.gpu.config_files: ask the node only where the measured state does not tell that all is as declared."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..module_utils.host.seen_files import expected
+from ..plugin_utils.node.action import NodeAction
+
+MODULE = "allreduce.gpu.config_files"
+
+
+class ActionModule(NodeAction):
+    """Runs the module, and adds what it saw to fact gpu_node_state, unless the fact shows all files as declared."""
+
+    def act(self) -> dict[str, Any]:
+        given = dict(self._task.args)
+        wanted = self._expected(given)
+        state = (self._vars.get("ansible_facts") or {}).get("gpu_node_state") or {}
+        known = state.get("files") or {}
+        if wanted and all(words is not None and known.get(path) == words for path, words in wanted.items()):
+            return {"changed_paths": []}
+        noted = [path for path, words in wanted.items() if words is not None]
+        answer = self.execute(MODULE, {**given, "noted": noted} if noted else given)
+        if state and answer.get("seen"):
+            self._facts["gpu_node_state"] = {**state, "files": {**known, **answer["seen"]}}
+        return {"changed_paths": answer.get("changed_paths", [])}
+
+    def _expected(self, given: Mapping[str, Any]) -> dict[str, str | None]:
+        """Return {path: what is to be there}; nothing where files have secrets, whose digests are for no fact, or are on another host."""
+        files = given.get("files")
+        only = set(given) <= {"files", "secrets"} and not given.get("secrets") and not self._task.delegate_to
+        if not only or not isinstance(files, list) or not all(isinstance(one, Mapping) for one in files):
+            return {}
+        return {str(one.get("path")): expected(one) for one in files}
+
+    def _explained(self, failed: Mapping[str, Any]) -> dict[str, Any]:
+        return dict(failed)
