@@ -31,10 +31,11 @@ class ActionModule(NodeAction):
         return {"changed_paths": answer.get("changed_paths", [])}
 
     def _expected(self, given: Mapping[str, Any]) -> dict[str, str | None]:
-        """Return {path: what is to be there}; nothing where files have secrets, whose digests are for no fact, or are on another host."""
+        """Return {path: what is to be there}; nothing for files with secrets, whose digests are for no fact, and for those of another host."""
         files = given.get("files")
-        only = set(given) <= {"files", "secrets"} and not given.get("secrets") and not self._task.delegate_to
-        if not only or not isinstance(files, list) or not all(isinstance(one, Mapping) for one in files):
+        only = set(given) <= {"files", "secrets"} and not self._task.delegate_to
+        hidden = given.get("secrets") or self._task.no_log
+        if not only or hidden or not isinstance(files, list) or not all(isinstance(one, Mapping) for one in files):
             return {}
         return {str(one.get("path")): expected(one) for one in files}
 

@@ -314,7 +314,7 @@ class FakeNode:
         return {"changed": changed}
 
 
-def act(plugin, node, facts=None, check=False, variables=None, delegate_to=None, **arguments):
+def act(plugin, node, facts=None, check=False, variables=None, delegate_to=None, no_log=False, **arguments):
     """Result of an action of the collection on the node; facts default to what the node is."""
     from ansible.parsing.dataloader import DataLoader
     from ansible.template import Templar
@@ -322,7 +322,7 @@ def act(plugin, node, facts=None, check=False, variables=None, delegate_to=None,
     name = "allreduce.gpu." + plugin.__name__.rpartition(".")[2]
     task = SimpleNamespace(
         args=arguments, check_mode=check, async_val=0, diff=True, action=name, module_defaults=[],
-        delegate_to=delegate_to,
+        delegate_to=delegate_to, no_log=no_log,
     )  # fmt: skip
     connection = SimpleNamespace(_shell=SimpleNamespace(tmpdir="unused"))
     action = plugin.ActionModule(task, connection, None, DataLoader(), Templar(loader=DataLoader()), None)

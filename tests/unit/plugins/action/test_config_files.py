@@ -61,6 +61,7 @@ def test_files_that_are_as_declared_cost_no_execution(check):
         ([BLOCK], AS_DECLARED, {}),
         ([{**ENTRY, "as_owner": True}], AS_DECLARED, {}),
         ([ENTRY], AS_DECLARED, {"secrets": ["a"]}),
+        ([ENTRY], AS_DECLARED, {"no_log": True}),
         ([ENTRY], AS_DECLARED, {"delegate_to": "gpu-2"}),
         ([ENTRY], AS_DECLARED, {"unknown": True}),
         ([], AS_DECLARED, {}),
@@ -79,6 +80,7 @@ def test_otherwise_the_node_is_asked(files, known, more):
         ([ENTRY, GONE, BLOCK], {}, [ENTRY["path"], GONE["path"]]),
         ([BLOCK], {}, None),
         ([ENTRY], {"secrets": ["a"]}, None),
+        ([ENTRY], {"no_log": True}, None),
         ([ENTRY], {"delegate_to": "gpu-2"}, None),
     ],
 )
