@@ -10,6 +10,7 @@ import os
 import pytest
 from ansible_collections.allreduce.gpu.plugins.module_utils.host import config_files, seen_files
 from ansible_collections.allreduce.gpu.plugins.module_utils.machine.files import FileTree
+from ansible_collections.allreduce.gpu.plugins.modules.config_files import SPEC
 
 MINE = {"owner": getpass.getuser(), "group": grp.getgrgid(os.getgid()).gr_name}
 OWNER = "{owner}:{group}".format(**MINE)
@@ -19,6 +20,11 @@ SHA = "2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae"  # of "
 @pytest.fixture
 def tree(tmp_path):
     return FileTree(str(tmp_path))
+
+
+def test_the_defaults_are_the_module_s():
+    assert {key: SPEC[key]["default"] for key in seen_files.DEFAULTS} == seen_files.DEFAULTS
+    assert set(SPEC) >= seen_files.PLAIN
 
 
 @pytest.mark.parametrize(

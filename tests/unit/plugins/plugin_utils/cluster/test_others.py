@@ -28,7 +28,7 @@ def test_values_keep_their_place(paths, expected):
     assert of_others({"gpu-1": variables}, ["gpu-1"], paths) == {"gpu-1": expected}
 
 
-def test_what_is_returned_shares_no_dictionary_that_was_made():
+def test_the_variables_stay_as_they_were():
     variables = {"ansible_facts": {"x": {"y": 1, "z": 2}}}
     of_others({"gpu-1": variables}, ["gpu-1"], ["ansible_facts.x.y"])
     assert variables == {"ansible_facts": {"x": {"y": 1, "z": 2}}}

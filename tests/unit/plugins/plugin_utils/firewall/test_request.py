@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.cluster.networks import of_version
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.firewall.request import (
     DEFAULTS,
     distinct,
@@ -116,3 +117,4 @@ def test_what_is_distinct_covers_the_same_and_does_not_overlap(addresses):
     assert hosts(found) == hosts(addresses)
     assert sum(ipaddress.ip_network(one).num_addresses for one in found) == len(hosts(found))
     assert distinct(reversed(addresses)) == found
+    assert sorted(of_version(found, 4) + of_version(found, 6)) == sorted(found)
