@@ -37,7 +37,9 @@ EXAMPLES = """
 
 RETURN = """
 _raw:
-  description: Of an answer, C(plan) with the options of M(allreduce.gpu.firewall), and C(problems) as sentences.
+  description:
+    - Of V(others), the few variables that an answer reads of the other nodes and of the controllers.
+    - Of V(answer), C(plan) with the options of M(allreduce.gpu.firewall), and C(problems) as sentences.
   type: list
   elements: dict
 """

@@ -33,7 +33,7 @@ EXAMPLES = """
 RETURN = """
 _raw:
   description:
-    - Of V(others), what the others need of the hosts of the cluster.
+    - Of V(others), the few variables that V(answer), V(files) and V(recorded) read of the hosts of the cluster.
     - Of V(answer), C(problems) as sentences, and without any the units, packages and services.
     - Of V(files), the C(files) of module M(allreduce.gpu.config_files), and C(secrets), words in them that are not for logs.
     - Of V(removed), the services and files that go with the role.
