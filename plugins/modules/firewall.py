@@ -102,6 +102,12 @@ options:
       - With any other value than V(/) no program is run.
     type: path
     default: /
+  applied:
+    description:
+      - RV(allreduce.gpu.firewall_facts#module:applied), measured just before. Where it is the digest of these options, the node has what they
+        declare, and nothing runs on it.
+      - The controller side of this module passes the digest of the options on, and the module notes it until the next boot.
+    type: str
 """
 
 EXAMPLES = r"""
@@ -131,6 +137,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.host.ansible_module import program_runner, replace_file
 from ..module_utils.machine.files import FileTree
+from ..module_utils.settings import applied
 from ..module_utils.settings.firewall import Machine, confirm, settle
 from ..module_utils.settings.firewall_describe import describe
 from ..module_utils.settings.firewall_plan import NOTHING
@@ -147,6 +154,7 @@ SPEC = {
     "rollback_seconds": {"type": "int", "default": 0},
     "rollback_program": {"type": "list", "elements": "dict", "default": [], "options": TEXT},
     "rollback_python": {"type": "path", "default": "/usr/bin/python3"},
+    "applied": {"type": "str"},
     "root": {"type": "path", "default": "/"},
 }
 
@@ -176,6 +184,8 @@ def main():
     answer["findings"] = answer.pop("problems")
     if answer["findings"]:
         module.fail_json(msg=" ".join(describe(one) for one in answer["findings"]), **answer)
+    if not module.check_mode and given["state"] != "confirmed":
+        applied.note(machine.tree, "firewall", given["applied"] if given["state"] == "present" else None, wanted)
     module.exit_json(**answer)
 
 

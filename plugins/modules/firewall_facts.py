@@ -45,20 +45,30 @@ ansible_facts:
       interfaces: {eth0: [10.0.0.11]}
       ssh_ports: [22]
       selinux: enforcing
+applied:
+  description: Digest of the options of M(allreduce.gpu.firewall) that were last applied since the node booted, where they still hold.
+  returned: success
+  type: str
+  sample: 5f70bf18a086007016e948b04aed3b82103a36bea41755b6cddfaf10ace3c6ef
 """
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.host.ansible_module import program_output
+from ..module_utils.host.ansible_module import program_output, program_runner
 from ..module_utils.host.firewall_facts import read_firewall
 from ..module_utils.machine.files import FileTree
+from ..module_utils.settings import applied
+from ..module_utils.settings.firewall import Machine, settle
 
 
 def main():
     """Measure; nothing is ever changed."""
     module = AnsibleModule(argument_spec={}, supports_check_mode=True)
-    found = read_firewall(FileTree(), program_output(module, "/"))
-    module.exit_json(changed=False, ansible_facts={"gpu_firewall": found})
+    tree = FileTree()
+    found = read_firewall(tree, program_output(module, "/"))
+    machine = Machine(tree, None, program_runner(module))
+    holding = applied.holding(tree, "firewall", lambda wanted: settle(machine, wanted, check=True))
+    module.exit_json(changed=False, ansible_facts={"gpu_firewall": found}, applied=holding)
 
 
 if __name__ == "__main__":

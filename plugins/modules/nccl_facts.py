@@ -59,12 +59,18 @@ ansible_facts:
         variables: {NCCL_IB_HCA: '=mlx5_0,mlx5_1'}
         foreign: [{file: /etc/profile.d/nccl.sh, line: 2, name: NCCL_P2P_DISABLE}]
         interfaces: [{name: eth0, subnet: 10.0.0.0/24}]
+applied:
+  description: Digest of the options of M(allreduce.gpu.tuning) that were last applied since the node booted, where they still hold.
+  returned: success
+  type: str
+  sample: 5f70bf18a086007016e948b04aed3b82103a36bea41755b6cddfaf10ace3c6ef
 """
 
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.host.nccl import read_nccl
 from ..module_utils.machine.files import FileTree
+from ..module_utils.settings.tuning import holding
 
 
 def main():
@@ -73,11 +79,12 @@ def main():
         argument_spec={"user": {"type": "str", "default": ""}, "root": {"type": "path", "default": "/"}},
         supports_check_mode=True,
     )
+    tree = FileTree(module.params["root"])
     try:
-        fact = read_nccl(FileTree(module.params["root"]), module.params["user"])
+        fact = read_nccl(tree, module.params["user"])
     except ValueError as error:
         module.fail_json(msg="What NCCL is told cannot be read: %s." % error)
-    module.exit_json(changed=False, ansible_facts={"gpu_nccl": fact})
+    module.exit_json(changed=False, ansible_facts={"gpu_nccl": fact}, applied=holding(tree, "nccl_conf"))
 
 
 if __name__ == "__main__":

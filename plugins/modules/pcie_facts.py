@@ -60,22 +60,29 @@ ansible_facts:
         iommu: {units: [dmar0], arguments: [iommu=pt]}
         guests: {devices: [], mediated: []}
         virtual: false
+applied:
+  description: Digest of the options of M(allreduce.gpu.tuning) that were last applied since the node booted, where they still hold.
+  returned: success
+  type: str
+  sample: 5f70bf18a086007016e948b04aed3b82103a36bea41755b6cddfaf10ace3c6ef
 """
 
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.machine.files import FileTree
 from ..module_utils.machine.pcie import read_pcie
+from ..module_utils.settings.tuning import holding
 
 
 def main():
     """Read the option, measure, answer."""
     module = AnsibleModule(argument_spec={"root": {"type": "path", "default": "/"}}, supports_check_mode=True)
+    tree = FileTree(module.params["root"])
     try:
-        fact = read_pcie(FileTree(module.params["root"]))
+        fact = read_pcie(tree)
     except ValueError as error:
         module.fail_json(msg="PCIe cannot be measured: %s." % error)
-    module.exit_json(changed=False, ansible_facts={"gpu_pcie": fact})
+    module.exit_json(changed=False, ansible_facts={"gpu_pcie": fact}, applied=holding(tree, "pcie"))
 
 
 if __name__ == "__main__":

@@ -114,6 +114,12 @@ options:
       - With any other value than V(/) no program is run.
     type: path
     default: /
+  applied:
+    description:
+      - RV(allreduce.gpu.qos_facts#module:applied), measured just before. Where it is the digest of these options, the node has what they
+        declare, and nothing runs on it.
+      - The controller side of this module passes the digest of the options on, and the module notes it until the next boot.
+    type: str
 """
 
 EXAMPLES = r"""
@@ -143,6 +149,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.host.ansible_module import program_runner, replace_file
 from ..module_utils.machine.files import FileTree
+from ..module_utils.settings import applied
 from ..module_utils.settings.qos import NOTHING, Machine, settle
 from ..module_utils.settings.qos_describe import describe
 
@@ -165,6 +172,7 @@ SPEC = {
     "table": TEXT,
     "digest": TEXT,
     "files": dict({"type": "list", "elements": "dict", "default": [], "options": FILE}, **ONE_OF),
+    "applied": {"type": "str"},
     "root": {"type": "path", "default": "/"},
 }
 
@@ -188,6 +196,8 @@ def main():
     if answer["findings"]:
         sentences = [describe(one) for one in answer["findings"]]
         module.fail_json(msg=" ".join(sentences + ["What was there before was put back."]), **answer)
+    if not module.check_mode:
+        applied.note(machine.tree, "qos", given["applied"] if given["state"] == "present" else None, wanted)
     module.exit_json(**answer)
 
 

@@ -68,13 +68,20 @@ ansible_facts:
       table: 0c2b7bd0a4a2b1f5
       cgroups: []
       kernel: {htb: true, fq_codel: true, ifb: true}
+applied:
+  description: Digest of the options of M(allreduce.gpu.qos) that were last applied since the node booted, where they still hold.
+  returned: success
+  type: str
+  sample: 5f70bf18a086007016e948b04aed3b82103a36bea41755b6cddfaf10ace3c6ef
 """
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.host.ansible_module import program_output
+from ..module_utils.host.ansible_module import program_output, program_runner
 from ..module_utils.host.qos_facts import read_qos
 from ..module_utils.machine.files import FileTree
+from ..module_utils.settings import applied
+from ..module_utils.settings.qos import Machine, settle
 
 
 def main():
@@ -86,8 +93,11 @@ def main():
         },
         supports_check_mode=True,
     )
-    found = read_qos(FileTree(), program_output(module, "/"), module.params["cgroups"], module.params["probe"])
-    module.exit_json(changed=False, ansible_facts={"gpu_qos": found})
+    tree = FileTree()
+    found = read_qos(tree, program_output(module, "/"), module.params["cgroups"], module.params["probe"])
+    machine = Machine(tree, None, program_runner(module))
+    holding = applied.holding(tree, "qos", lambda wanted: settle(machine, wanted, check=True))
+    module.exit_json(changed=False, ansible_facts={"gpu_qos": found}, applied=holding)
 
 
 if __name__ == "__main__":

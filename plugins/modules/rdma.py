@@ -115,6 +115,12 @@ options:
       - With any other value than V(/) no program is run, and O(ports) are left alone.
     type: path
     default: /
+  applied:
+    description:
+      - RV(allreduce.gpu.rdma_facts#module:applied), measured just before. Where it is the digest of these options, the node has what they
+        declare, and nothing runs on it.
+      - The controller side of this module passes the digest of the options on, and the module notes it until the next boot.
+    type: str
 """
 
 EXAMPLES = r"""
@@ -152,6 +158,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ..module_utils.host.ansible_module import replace_file
 from ..module_utils.host.kept_files import readable
 from ..module_utils.machine.files import FileTree
+from ..module_utils.settings import applied
 from ..module_utils.settings.rdma import settle
 from ..module_utils.settings.rdma_describe import describe
 from ..module_utils.settings.rdma_plan import NOTHING
@@ -185,6 +192,7 @@ def main():
             "values": dict(many, options=VALUE),
             "modules": {"type": "list", "elements": "str", "default": []},
             "ports": dict(many, options=PORT),
+            "applied": {"type": "str"},
             "root": {"type": "path", "default": "/"},
         },
         supports_check_mode=True,
@@ -210,6 +218,8 @@ def main():
     answer["findings"] = answer.pop("problems")
     if answer["findings"]:
         module.fail_json(msg=" ".join(describe(one) for one in answer["findings"]), **answer)
+    if not module.check_mode:
+        applied.note(machine.tree, "rdma", given["applied"] if given["state"] == "present" else None, wanted)
     module.exit_json(**answer)
 
 

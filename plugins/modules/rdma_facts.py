@@ -92,16 +92,24 @@ ansible_facts:
           verbs: {code: ok, adapters: {mlx5_0: {code: supported, errno: 9}}}
           cuda: {code: ok, status: null, version: 12040, gpus: {'0000:07:00.0': true}}
           peermem: {module: null, clients: {}, registered: false, offered: false}
+applied:
+  description: Digest of the options of M(allreduce.gpu.rdma) that were last applied since the node booted, where they still hold.
+  returned: success
+  type: str
+  sample: 5f70bf18a086007016e948b04aed3b82103a36bea41755b6cddfaf10ace3c6ef
 """
 
 import os.path
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.host.ansible_module import program_output
+from ..module_utils.host.ansible_module import program_output, program_runner
 from ..module_utils.host.gpudirect import probes
 from ..module_utils.host.rdma_facts import read_rdma
 from ..module_utils.machine.files import FileTree
+from ..module_utils.settings import applied
+from ..module_utils.settings.rdma import settle
+from ..module_utils.settings.tuning import Machine
 
 
 def main():
@@ -115,7 +123,9 @@ def main():
     is_real = root == "/"
     asked = probes() if is_real and module.params["probe"] else None
     fact = read_rdma(tree, sys_tree, program_output(module, root) if is_real else None, asked)
-    module.exit_json(changed=False, ansible_facts={"gpu_rdma": fact})
+    machine = Machine(tree, None, program_runner(module) if is_real else None)
+    holding = applied.holding(tree, "rdma", lambda wanted: settle(machine, wanted, check=True))
+    module.exit_json(changed=False, ansible_facts={"gpu_rdma": fact}, applied=holding)
 
 
 if __name__ == "__main__":

@@ -94,6 +94,12 @@ options:
       - With any other value than V(/) no program is run.
     type: path
     default: /
+  applied:
+    description:
+      - RV(allreduce.gpu.tuning_facts#module:applied), measured just before; of the other records, what M(allreduce.gpu.nccl_facts) or
+        M(allreduce.gpu.pcie_facts) returns. Where it is the digest of these options, the node has what they declare, and nothing runs on it.
+      - The controller side of this module passes the digest of the options on, and the module notes it until the next boot.
+    type: str
 """
 
 EXAMPLES = r"""
@@ -138,6 +144,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ..module_utils.host.ansible_module import replace_file
 from ..module_utils.host.kept_files import readable
 from ..module_utils.machine.files import FileTree
+from ..module_utils.settings import applied
 from ..module_utils.settings.tuning import Machine, settle
 from ..module_utils.settings.tuning_describe import describe
 from ..module_utils.settings.tuning_plan import NOTHING
@@ -163,6 +170,7 @@ def main():
             "arguments": strings,
             "profile": {"type": "str", "default": ""},
             "record": {"type": "str", "choices": ["tuning", "nccl_conf", "pcie"], "default": "tuning"},
+            "applied": {"type": "str"},
             "root": {"type": "path", "default": "/"},
         },
         supports_check_mode=True,
@@ -189,6 +197,8 @@ def main():
     answer["findings"] = answer.pop("problems")
     if answer["findings"]:
         module.fail_json(msg=" ".join(describe(one) for one in answer["findings"]), **answer)
+    if not module.check_mode:
+        applied.note(machine.tree, given["record"], given["applied"] if given["state"] == "present" else None, wanted)
     module.exit_json(**answer)
 
 

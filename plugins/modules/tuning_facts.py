@@ -92,6 +92,11 @@ ansible_facts:
         neighbours: 12
         memory_kib: 1056000000
         huge_page_kib: 2048
+applied:
+  description: Digest of the options of M(allreduce.gpu.tuning) that were last applied since the node booted, where they still hold.
+  returned: success
+  type: str
+  sample: 5f70bf18a086007016e948b04aed3b82103a36bea41755b6cddfaf10ace3c6ef
 """
 
 from ansible.module_utils.basic import AnsibleModule
@@ -100,6 +105,7 @@ from ..module_utils.host.ansible_module import program_output
 from ..module_utils.host.probes import known_user
 from ..module_utils.host.tuning_facts import read_tuning
 from ..module_utils.machine.files import FileTree
+from ..module_utils.settings.tuning import holding
 
 
 def main():
@@ -125,7 +131,7 @@ def main():
         fact = read_tuning(tree, given["sysctl"], given["services"], given["interfaces"], run, user, ask)
     except ValueError as error:
         module.fail_json(msg="What the node is tuned to cannot be read: %s." % error)
-    module.exit_json(changed=False, ansible_facts={"gpu_tuning": fact})
+    module.exit_json(changed=False, ansible_facts={"gpu_tuning": fact}, applied=holding(tree, "tuning"))
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Lab hosts, and the commands a user types against them."""
 
+import json
 import os
 import re
 import shutil
@@ -90,6 +91,14 @@ class Cluster:
         process = self.start(playbook, *options, **where)
         output = process.communicate()[0]
         return Run(process.returncode, output)
+
+    def measured(self, host, module):
+        """What a measuring module of the collection answers on a host."""
+        argv = ["ansible", host, "-i", str(self.inventory), "--become", "--one-line", "-m", f"allreduce.gpu.{module}"]
+        env = environment(CHECKOUT / "ansible.cfg", self.programs)
+        done = subprocess.run(argv, cwd=CHECKOUT, env=env, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return json.loads(done.stdout[done.stdout.index("{") :])
 
     def fingerprint(self, host):
         """What a run that must touch nothing leaves alone: files of the system, packages, users, units."""

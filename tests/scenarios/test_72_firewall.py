@@ -164,6 +164,8 @@ def test_peers_get_in_and_nobody_else(three, before):
     assert three.other_than(before) == []
     assert all(three.present().values())
     assert three.present() == dict.fromkeys(three.nodes, 0)
+    # With this the run above sent no module that applies.
+    assert three.cluster.measured(first, "firewall_facts")["applied"]
     for one, other in ((first, second), (second, first)):
         assert three.seen(one, other, 22, 5432, 41000) == {22: "open", 5432: "open", 41000: "open"}
         outside = three.seen(three.outsider, other, 22, 1023, 5432, 41000, 29500, 65535)

@@ -94,6 +94,8 @@ def test_apply_and_again(two, before):
     assert two.shape()[1]
     assert two.shape()[1] == 0
     assert two.shape("--check", "--diff")[1] == 0
+    # With this the runs above sent no module that applies.
+    assert two.cluster.measured(two.first, "qos_facts")["applied"]
 
 
 def test_training_alone_has_the_link(two):

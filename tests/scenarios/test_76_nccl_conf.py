@@ -62,6 +62,7 @@ def test_there_and_back(host):
     assert changes == 1 and "has NCCL_DEBUG, NCCL_P2P_DISABLE, for which no measurement gives a reason" in output
     assert host.ask("cat /etc/nccl.conf").splitlines()[1:] == ["# Declared in the inventory.", "NCCL_IB_TC=106"]
     assert host.play(**WANTED)[1] == 0
+    assert host.cluster.measured(host.name, "nccl_facts")["applied"]
     assert host.play()[1] == 1
     assert host.ask(FILES) == before
     assert host.play()[1] == 0

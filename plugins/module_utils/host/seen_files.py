@@ -11,14 +11,10 @@ from __future__ import absolute_import, division, print_function
 __metaclass__ = type
 
 import hashlib
-import json
-import os
-import tempfile
 
-from ..machine.files import make_directories
-from . import config_files
+from . import boot_notes, config_files
 
-NOTES = "/run/allreduce/files.json"
+NOTES = "files"
 # The entry of a file of which all is told by its path, state, content, mode, owner and group; its checker sees only a new content.
 PLAIN = frozenset(["path", "state", "content", "mode", "owner", "group", "validate"])
 DEFAULTS = {"state": "file", "mode": "0644", "owner": "root", "group": "root"}
@@ -59,25 +55,12 @@ def note(tree, paths):
     noted = _noted(tree)
     if set(paths) - set(noted):
         try:
-            _write(tree.path(NOTES), sorted(set(noted) | set(paths)))
+            boot_notes.write(tree, NOTES, sorted(set(noted) | set(paths)))
         except EnvironmentError:
             return {}
     return {path: found for path, found in read_seen(tree).items() if path in paths}
 
 
 def _noted(tree):
-    try:
-        found = json.loads(tree.content(NOTES) or "[]")
-    except ValueError:
-        return []
+    found = boot_notes.read(tree, NOTES)
     return [path for path in found if isinstance(path, type(""))] if isinstance(found, list) else []
-
-
-def _write(path, paths):
-    directory = os.path.dirname(path)
-    if not os.path.isdir(directory):
-        make_directories(directory)
-    handle, new = tempfile.mkstemp(dir=directory)
-    with os.fdopen(handle, "w") as stream:
-        json.dump(paths, stream)
-    os.rename(new, path)

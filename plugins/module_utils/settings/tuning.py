@@ -10,7 +10,7 @@ __metaclass__ = type
 from ..host import interrupts, kept_files, kernel_arguments, services, sysctl, tuned
 from ..machine import pci_config
 from ..machine.problems import problem
-from . import tuning_plan, tuning_record
+from . import applied, tuning_plan, tuning_record
 
 
 class Machine:
@@ -48,6 +48,12 @@ def settle(machine, wanted, check=False):
         "diff": tuning_plan.diffs(steps),
         "reboot": any(one["kind"] == "argument" or one["subject"] == kernel_arguments.DROP_IN for one in steps),
     }
+
+
+def holding(tree, name):
+    """Return the digest of what was last applied and recorded by this name, where it still holds."""
+    machine = Machine(tree, None, record=tuning_record.path_of(name))
+    return applied.holding(tree, name, lambda wanted: settle(machine, wanted, check=True))
 
 
 def resolved(tree, wanted, tool=None):

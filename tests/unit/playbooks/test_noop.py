@@ -157,8 +157,8 @@ FIREWALL = {"interfaces": {"eth0": BOTH}, "ssh_ports": [22], "nft": {"installed"
 ETH0 = {"addresses": BOTH, "speed": 10000, "shaped": {"root": None}}
 QOS = {"tc": True, "nft": True, "kernel": {"htb": True}, "interfaces": {"eth0": ETH0}}
 MEASURED = {
-    "firewall_facts": {"ansible_facts": {"gpu_firewall": FIREWALL}},
-    "qos_facts": {"ansible_facts": {"gpu_qos": QOS}},
+    "firewall_facts": {"ansible_facts": {"gpu_firewall": FIREWALL}, "applied": None},
+    "qos_facts": {"ansible_facts": {"gpu_qos": QOS}, "applied": None},
 }
 
 

@@ -130,3 +130,16 @@ def test_a_file_is_text_or_a_link(root, wrong):
 
 def test_whose_the_rules_are_has_to_be_said(root):
     assert "owner" in run(root)["msg"]
+
+
+def test_what_was_applied_is_noted_until_it_is_put_back(root):
+    """Module firewall_facts reads this machine only: tests/scenarios/test_72_firewall.py sees that it tells."""
+    note = root / "run/allreduce/applied/firewall.json"
+    run(root, check=True, applied="d1", **WANTED)
+    assert not note.exists()
+    run(root, applied="d1", **WANTED)
+    assert json.loads(note.read_text())["digest"] == "d1"
+    run(root, state="confirmed")
+    assert note.exists()
+    run(root, state="absent", applied="d2")
+    assert not note.exists()

@@ -83,3 +83,14 @@ def test_the_class_table_is_shown(space):
     fact = run("qos_facts", before=inside, probe=True)["ansible_facts"]["gpu_qos"]
     assert fact["tc"] is True and fact["kernel"]["htb"] is True
     assert fact["interfaces"]["train0"]["shaped"]["root"]["kind"] == "noqueue"
+
+
+def test_what_was_applied_is_noted_until_it_is_put_back(tmp_path):
+    """Module qos_facts reads this machine only: tests/scenarios/test_73_qos.py sees that it tells."""
+    note = tmp_path / "run/allreduce/applied/qos.json"
+    run("qos", root=str(tmp_path), check=True, applied="d1", **WANTED)
+    assert not note.exists()
+    run("qos", root=str(tmp_path), applied="d1", **WANTED)
+    assert json.loads(note.read_text())["digest"] == "d1"
+    run("qos", root=str(tmp_path), state="absent", applied="d2")
+    assert not note.exists()

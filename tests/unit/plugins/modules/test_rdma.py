@@ -32,10 +32,10 @@ WANTED = {
 }
 
 
-def run(root, check=False, **options):
+def run(root, check=False, name="rdma", **options):
     arguments = {"root": str(root), "_ansible_check_mode": check, "_ansible_diff": True, **options}
     done = subprocess.run(
-        [sys.executable, "-m", "ansible_collections.allreduce.gpu.plugins.modules.rdma"],
+        [sys.executable, "-m", f"ansible_collections.allreduce.gpu.plugins.modules.{name}"],
         input=json.dumps({"ANSIBLE_MODULE_ARGS": arguments}),
         capture_output=True,
         text=True,
@@ -91,3 +91,14 @@ def test_a_record_that_is_not_understood_changes_nothing(root):
     result = run(root, **WANTED)
     assert result["failed"] and "has format 7; this release reads 1" in result["msg"]
     assert snapshot(root) == before
+
+
+def test_what_was_applied_is_measured_until_it_is_put_back(root):
+    run(root, applied="d1", **WANTED)
+    assert run(root, name="rdma_facts")["applied"] == "d1"
+    (root / "sys/class/net/ib0/mtu").write_text("2044")
+    assert run(root, name="rdma_facts")["applied"] is None
+    run(root, applied="d1", **WANTED)
+    run(root, state="absent", applied="d2")
+    assert run(root, name="rdma_facts")["applied"] is None
+    assert list((root / "run/allreduce/applied").iterdir()) == []

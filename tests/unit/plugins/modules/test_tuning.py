@@ -115,3 +115,21 @@ def test_the_fact(root):
     assert fact["sysctl"] == {"vm.swappiness": {"running": "10", "original": "60"}}
     assert fact["recorded"] is True and fact["limits"]["fresh"] is None
     assert [one["value"] for one in fact["sysctl_lines"]] == ["10"]
+
+
+@pytest.mark.parametrize(
+    ("record", "facts"), [("tuning", "tuning_facts"), ("nccl_conf", "nccl_facts"), ("pcie", "pcie_facts")]
+)
+def test_what_was_applied_is_measured_until_it_is_put_back(root, record, facts):
+    wanted = {"files": WANTED["files"], "values": WANTED["values"][:1], "record": record}
+    assert run(facts, root)["applied"] is None
+    run("tuning", root, check=True, applied="d1", **wanted)
+    assert run(facts, root)["applied"] is None
+    run("tuning", root, applied="d1", **wanted)
+    assert run(facts, root)["applied"] == "d1"
+    (root / "proc/sys/vm/swappiness").write_text("60")
+    assert run(facts, root)["applied"] is None
+    run("tuning", root, applied="d1", **wanted)
+    run("tuning", root, state="absent", applied="d2", record=record)
+    assert run(facts, root)["applied"] is None
+    assert list((root / "run/allreduce/applied").iterdir()) == []

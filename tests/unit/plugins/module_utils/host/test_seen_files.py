@@ -105,7 +105,7 @@ def test_paths_are_added_to_those_noted_before(tree):
 @pytest.mark.parametrize("notes", [None, "", "{", '{"a": 1}', "[1]"])
 def test_without_notes_nothing_is_looked_at(tree, tmp_path, notes):
     if notes is not None:
-        path = tmp_path / seen_files.NOTES.lstrip("/")
+        path = tmp_path / "run/allreduce/files.json"
         path.parent.mkdir(parents=True)
         path.write_text(notes)
     assert seen_files.read_seen(tree) == {}
