@@ -6,11 +6,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from ansible import context
+from ansible.errors import AnsibleParserError
 from ansible.plugins.action import ActionBase
 from ansible.utils.vars import load_extra_vars
 
@@ -24,6 +25,7 @@ from ..plugin_utils.preflight.inventory import SPECIAL_TAGS, tag_problems
 from ..plugin_utils.preflight.playbook import tags_of
 from ..plugin_utils.preflight.problem import Problem
 from ..plugin_utils.preflight.text import describe, describe_all
+from ..plugin_utils.preflight.unreadable import unreadable
 from ..plugin_utils.preflight.variables import declared_options
 from ..plugin_utils.preflight.world import UNRESOLVED, Resolve, World
 from ..plugin_utils.workers import prepare
@@ -55,7 +57,13 @@ class ActionModule(ActionBase):
             }
         )
         variables = task_vars or {}
-        world = _world(variables, load_extra_vars(self._loader))
+        try:
+            world = _world(variables, load_extra_vars(self._loader))
+        except AnsibleParserError as error:
+            problem = unreadable(error)
+            if problem is None:
+                raise
+            return {**_refused([problem]), "checked": 0, "warnings": []}
         roles = declared_options(self._specs())
         resolve = self._resolver(world, variables)
         if arguments["measured"]:
@@ -69,13 +77,8 @@ class ActionModule(ActionBase):
             problems += training_problems(world, roles["train"], resolve, places, variables["ansible_forks"])
         if arguments["benchmark"] and not problems:
             problems += benchmark_problems(world, roles["benchmark"], resolve, variables["ansible_forks"])
-        result: dict[str, Any] = {
-            "changed": False,
-            "problems": [{"code": one.code, "subject": one.subject} for one in problems],
-            "checked": len(world.names()),
-            "warnings": [describe(one) for one in warnings],
-        }
-        return {**result, "failed": True, "msg": describe_all(problems)} if problems else result
+        known = {"checked": len(world.names()), "warnings": [describe(one) for one in warnings]}
+        return {**(_refused(problems) if problems else {"changed": False, "problems": []}), **known}
 
     def _specs(self) -> dict[str, Any]:
         paths = sorted((COLLECTION / "roles").glob("*/meta/argument_specs.yml"))
@@ -99,6 +102,11 @@ class ActionModule(ActionBase):
             return _resolved(self._templar.copy_with_new_env(available_variables=known), value)
 
         return resolve
+
+
+def _refused(problems: Sequence[Problem]) -> dict[str, Any]:
+    shown = [{"code": one.code, "subject": one.subject} for one in problems]
+    return {"changed": False, "failed": True, "problems": shown, "msg": describe_all(problems)}
 
 
 def _resolved(templar: Any, value: Any) -> Any:

@@ -22,6 +22,7 @@ SHOWN = 8
 LONGEST = 80
 
 SENTENCES = {
+    "unreadable_file": "{subject} cannot be read at line {line}, column {column} ({error}); correct the file.",
     "no_gpu_nodes": "The inventory ({sources}) has no hosts in the group gpu_nodes; list the hosts with GPUs there.",
     "limit_without_gpu_nodes": "The limit {subject} leaves no host of the group gpu_nodes; choose from {nodes}.",
     "unknown_tag": "No task has the tag {subject}; choose from {tags}.",

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 import yaml
@@ -43,6 +44,25 @@ def test_a_wrong_group(tmp_path, playbook, options):
         play(tmp_path, playbook, *options),
         f"The inventory ({source}) has no hosts in the group gpu_nodes; list the hosts with GPUs there.",
     )
+
+
+@pytest.mark.parametrize(
+    ("place", "options"),
+    [
+        ("group_vars/gpu_nodes.yml", []),
+        ("host_vars/gpu-2.yml", []),
+        ("host_vars/gpu-2.yml", ["--limit", "gpu-1"]),  # those of gpu-1 Ansible would read before the first task
+    ],
+)
+def test_variables_that_are_no_yaml(tmp_path, place, options):
+    """ansible-core 2.16 names file and line by itself, in other words."""
+    write_inventory(tmp_path, cluster())
+    file = tmp_path / "inventory" / place
+    file.parent.mkdir()
+    file.write_text("train_launcher: torchrun\n train_user: mia\n", encoding="utf-8")
+    run = play(tmp_path, "site", *options)
+    refused(run, str(file))
+    assert re.search(r"at line 2, column \d+ \(.+\); correct the file\.|: line 2, column", run.words), run.output
 
 
 @each_playbook
