@@ -137,9 +137,9 @@ def test_what_was_applied_is_noted_until_it_is_put_back(root):
     note = root / "run/allreduce/applied/firewall.json"
     run(root, check=True, applied="d1", **WANTED)
     assert not note.exists()
-    run(root, applied="d1", **WANTED)
+    run(root, applied="d1", **WANTED, **ROLLBACK)
     assert json.loads(note.read_text())["digest"] == "d1"
-    run(root, state="confirmed")
-    assert note.exists()
+    assert run(root, state="confirmed", applied="d2")["changed"]
+    assert json.loads(note.read_text())["digest"] == "d1"
     run(root, state="absent", applied="d2")
     assert not note.exists()

@@ -121,15 +121,16 @@ def test_the_fact(root):
     ("record", "facts"), [("tuning", "tuning_facts"), ("nccl_conf", "nccl_facts"), ("pcie", "pcie_facts")]
 )
 def test_what_was_applied_is_measured_until_it_is_put_back(root, record, facts):
+    other = {"files": [{"path": "/etc/y.conf", "content": ""}], "record": "pcie" if record == "tuning" else "tuning"}
+    run("tuning", root, **other)  # records are kept apart
     wanted = {"files": WANTED["files"], "values": WANTED["values"][:1], "record": record}
-    assert run(facts, root)["applied"] is None
+    note, value = root / f"run/allreduce/applied/{record}.json", root / "proc/sys/vm/swappiness"
     run("tuning", root, check=True, applied="d1", **wanted)
-    assert run(facts, root)["applied"] is None
+    assert run(facts, root)["applied"] is None and not note.exists()
     run("tuning", root, applied="d1", **wanted)
     assert run(facts, root)["applied"] == "d1"
-    (root / "proc/sys/vm/swappiness").write_text("60")
-    assert run(facts, root)["applied"] is None
+    value.write_text("60")
+    assert run(facts, root)["applied"] is None and value.read_text() == "60"
     run("tuning", root, applied="d1", **wanted)
     run("tuning", root, state="absent", applied="d2", record=record)
-    assert run(facts, root)["applied"] is None
-    assert list((root / "run/allreduce/applied").iterdir()) == []
+    assert run(facts, root)["applied"] is None and not note.exists()
