@@ -106,6 +106,7 @@ ansible_facts:
         environments_kept: [{directory: .main-0123456789ab, name: main, request: 0123456789abcdef}]
         health: null
         horovod_builds: {}
+        uv: 0.13.9
         reboot_pending: null
         reboot_recorded: false
         tuning_recorded: false

@@ -20,6 +20,8 @@ LOCKS = "/etc/allreduce/locks"
 LOCK, CONDA_LOCK = "allreduce-lock.txt", "allreduce-conda-lock.txt"
 # Wheels that were compiled, a directory for each build, by its digest.
 BUILDS = "/opt/allreduce/cache/horovod"
+# Where role python_env installs it.
+UV = "/opt/allreduce/uv/bin/uv"
 
 
 def normalise(name):
@@ -124,6 +126,13 @@ def read_builds(tree, directory=BUILDS):
         if found and tree.exists("%s/%s/%s" % (directory, digest, found.group(2))):
             builds[digest] = {"file": found.group(2), "sha256": found.group(1)}
     return builds
+
+
+def read_uv(tree, run):
+    """Return the version of uv; None without it, and where its installation was cut off: then it does not answer."""
+    answer = (run([UV, "--version"]) if tree.exists(UV) else None) or ""
+    found = re.match(r"uv (\S+)", answer)
+    return found.group(1) if found else None
 
 
 def parse_lock(text):

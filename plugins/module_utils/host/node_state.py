@@ -62,6 +62,7 @@ def read_node_state(tree, run, package_patterns, service_names, paths):
         "files": seen_files.read_seen(tree),
         "health": read_installed(tree),
         "horovod_builds": environments.read_builds(tree),
+        "uv": environments.read_uv(tree, run),
         "reboot_pending": services.read_reboot_pending(tree),
         "reboot_recorded": tree.exists("/var/lib/allreduce/reboot-pending"),
     }

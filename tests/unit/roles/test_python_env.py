@@ -16,6 +16,7 @@ from tests.support.local_play import run_roles
 
 ROLE = Path(__file__).resolve().parents[3] / "roles" / "python_env"
 ENVIRONMENT = {"name": "main", "python": "3.9", "accelerator": "cpu", "requirements": ["torch==2.8.0"], "index": None}
+UV = yaml.safe_load((ROLE / "defaults" / "main.yml").read_text(encoding="utf-8"))["python_env_uv_version"]
 OWN = f"{sys.version_info.major}.{sys.version_info.minor}"
 
 
@@ -108,6 +109,16 @@ def test_only_the_interpreter_that_was_named_is_used(path, python, said, tmp_pat
     assert sentence in flat(run.output)
 
 
+@pytest.mark.parametrize(("uv", "installs"), [(UV, False), ("0.0.1", True), (None, True)])
+def test_uv_is_installed_where_its_version_is_another(uv, installs, tmp_path):
+    given = facts([{**ENVIRONMENT, "interpreter": interpreter("distribution", "/usr/bin/python3.9", ["python3"])}])
+    given["gpu_node_state"]["uv"] = uv
+    run = run_roles(tmp_path, ["python_env", "python_env"], given, "--check")
+    assert run.status == 0, run.output
+    assert run.output.count(f"Install uv {UV}]") == int(installs)
+    assert not [row for row in run.executions if str(row["module"]).endswith("command") and not installs]
+
+
 def test_an_environment_as_planned_is_left_alone(tmp_path):
     given = facts([{**ENVIRONMENT, "interpreter": interpreter("distribution", "/usr/bin/python3.9", ["python3"])}])
     given["gpu_node_state"]["packages"] = {"python3": "3.9.18-1.el9", "ca-certificates": "2024-1.el9"}
@@ -151,6 +162,7 @@ def test_a_list_of_interpreters_is_refused_with_one_sentence(build, said, tmp_pa
     if not uv.exists():
         pytest.skip("uv is not installed beside this Python")
     given = facts([{**ENVIRONMENT, "interpreter": interpreter("standalone")}])
+    given["gpu_node_state"]["uv"] = UV
     entry = {
         "name": "cpython", "arch": {"family": "x86_64", "variant": None}, "os": "linux", "libc": "gnu", "major": 3, "minor": 9,
         "patch": 18, "prerelease": "", "variant": None, "build": "1", "url": "file:///nowhere/cpython.tar.gz",

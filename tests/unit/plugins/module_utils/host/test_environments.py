@@ -10,6 +10,7 @@ from ansible_collections.allreduce.gpu.plugins.module_utils.host.environments im
     read_builds,
     read_environments,
     read_kept,
+    read_uv,
 )
 from ansible_collections.allreduce.gpu.tests.unit.plugins.module_utils.files_helper import tree
 
@@ -93,6 +94,28 @@ def test_wheels_that_were_compiled(tmp_path):
         f"{cache}/{cut}/horovod-0.28.1-cp311-cp311-linux_x86_64.whl": "",
     })  # fmt: skip
     assert read_builds(files) == {whole: {"file": "horovod-0.28.1-cp311-cp311-linux_x86_64.whl", "sha256": "a" * 64}}
+
+
+@pytest.mark.parametrize(
+    ("answer", "version"),
+    [
+        ("uv 0.13.9\n", "0.13.9"),
+        ("uv 0.13.9 (0a1b2c3d4 2026-06-01)", "0.13.9"),
+        (None, None),
+        ("", None),
+        ("what?", None),
+    ],
+)
+def test_uv_answers_only_when_it_is_complete(tmp_path, answer, version):
+    asked = []
+
+    def run(arguments):
+        asked.append(arguments)
+        return answer
+
+    assert read_uv(tree(tmp_path, {}), run) is None and asked == []
+    assert read_uv(tree(tmp_path, {"/opt/allreduce/uv/bin/uv": ""}), run) == version
+    assert asked == [["/opt/allreduce/uv/bin/uv", "--version"]]
 
 
 def test_the_environment_in_use_and_those_that_are_kept(tmp_path):

@@ -13,6 +13,7 @@ KEYS = {
     "disk_free_mib", "environments", "environments_kept", "files", "reboot_pending", "reboot_recorded", "firewall_recorded",
     "nccl_conf_recorded", "pcie_recorded",
     "tuning_recorded", "qos_recorded", "rdma_recorded", "scratch_recorded", "health", "monitoring_recorded", "horovod_builds",
+    "uv",
 }  # fmt: skip
 
 
