@@ -19,7 +19,7 @@ init_plugin_loader([sys.argv[1]])
 before = gc.get_freeze_count()
 importlib.import_module("ansible_collections.allreduce.gpu.plugins.action." + sys.argv[2])
 wrappers = [bool(one._cached_non_collection_wrappers) for one in (loader.filter_loader, loader.test_loader)]
-print(json.dumps([before, gc.get_freeze_count(), wrappers, sorted(sys.modules)]))
+print(json.dumps([before, gc.get_freeze_count(), gc.get_threshold()[0], wrappers, sorted(sys.modules)]))
 """
 
 
@@ -31,9 +31,10 @@ def test_workers_inherit_plugins_and_frozen_memory(action):
         text=True,
         check=True,
     )
-    before, after, wrappers, modules = json.loads(done.stdout)
+    before, after, threshold, wrappers, modules = json.loads(done.stdout)
     assert before == 0
     assert after > 10_000
+    assert threshold == 200_000
     assert wrappers == [True, True]
     collection = "ansible_collections.allreduce.gpu.plugins.lookup"
     plugins = {"ansible.plugins.action.normal", "ansible.plugins.connection.ssh", f"{collection}._template"}
