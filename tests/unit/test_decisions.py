@@ -71,7 +71,6 @@ ALLOWED = {
     "roles/cuda_toolkit/vars/main.yml": "output of update-alternatives",
     "roles/frameworks/tasks/install.yml": "uv marks what it changes with a sign",
     "roles/horovod/vars/main.yml": "the address of the package index, as uv prints it",
-    "roles/python_env/vars/main.yml": "output of uv --version",
 }
 
 
