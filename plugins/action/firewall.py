@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Controller side of allreduce.gpu.firewall: nothing runs on the node where the node's firewall is as declared."""
+"""Controller side of allreduce.gpu.firewall: send the module only where the firewall is not as declared."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ from ..plugin_utils.node.settings import SettingsAction
 
 
 class ActionModule(SettingsAction):
-    """Runs the module where it may have something to do."""
+    """Sends the module, unless the last measurement says that it has nothing to do."""
 
     MODULE = "allreduce.gpu.firewall"

@@ -63,7 +63,7 @@ class ActionModule(ActionBase):
             problem = unreadable(error)
             if problem is None:
                 raise
-            return {**_refused([problem]), "checked": 0, "warnings": []}
+            return _result([problem])
         roles = declared_options(self._specs())
         resolve = self._resolver(world, variables)
         if arguments["measured"]:
@@ -77,8 +77,7 @@ class ActionModule(ActionBase):
             problems += training_problems(world, roles["train"], resolve, places, variables["ansible_forks"])
         if arguments["benchmark"] and not problems:
             problems += benchmark_problems(world, roles["benchmark"], resolve, variables["ansible_forks"])
-        known = {"checked": len(world.names()), "warnings": [describe(one) for one in warnings]}
-        return {**(_refused(problems) if problems else {"changed": False, "problems": []}), **known}
+        return _result(problems, warnings, len(world.names()))
 
     def _specs(self) -> dict[str, Any]:
         paths = sorted((COLLECTION / "roles").glob("*/meta/argument_specs.yml"))
@@ -104,9 +103,14 @@ class ActionModule(ActionBase):
         return resolve
 
 
-def _refused(problems: Sequence[Problem]) -> dict[str, Any]:
-    shown = [{"code": one.code, "subject": one.subject} for one in problems]
-    return {"changed": False, "failed": True, "problems": shown, "msg": describe_all(problems)}
+def _result(problems: Sequence[Problem], warnings: Sequence[Problem] = (), checked: int = 0) -> dict[str, Any]:
+    result: dict[str, Any] = {
+        "changed": False,
+        "problems": [{"code": one.code, "subject": one.subject} for one in problems],
+        "checked": checked,
+        "warnings": [describe(one) for one in warnings],
+    }
+    return {**result, "failed": True, "msg": describe_all(problems)} if problems else result
 
 
 def _resolved(templar: Any, value: Any) -> Any:

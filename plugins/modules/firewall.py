@@ -20,6 +20,7 @@ description:
       is restored.
   - What belongs on which node is decided by role P(allreduce.gpu.firewall#role); this module carries it out.
 author: "The allreduce.gpu authors (@allreduce)"
+extends_documentation_fragment: [allreduce.gpu.applied]
 attributes:
   check_mode:
     description: Predicts changes without making them.
@@ -102,12 +103,6 @@ options:
       - With any other value than V(/) no program is run.
     type: path
     default: /
-  applied:
-    description:
-      - RV(allreduce.gpu.firewall_facts#module:applied), measured just before. Where it is the digest of these options, the node has what they
-        declare, and nothing runs on it.
-      - The controller side of this module passes the digest of the options on, and the module notes it until the next boot.
-    type: str
 """
 
 EXAMPLES = r"""
@@ -185,7 +180,7 @@ def main():
     if answer["findings"]:
         module.fail_json(msg=" ".join(describe(one) for one in answer["findings"]), **answer)
     if not module.check_mode and given["state"] != "confirmed":
-        applied.note(machine.tree, "firewall", given["applied"] if given["state"] == "present" else None, wanted)
+        applied.note(machine.tree, "firewall", given, wanted)
     module.exit_json(**answer)
 
 

@@ -18,6 +18,7 @@ description:
   - If a program fails, the node is restored to its previous state.
   - Which classes a node gets is decided by role P(allreduce.gpu.qos#role); this module carries it out.
 author: "The allreduce.gpu authors (@allreduce)"
+extends_documentation_fragment: [allreduce.gpu.applied]
 attributes:
   check_mode:
     description: Predicts changes without making them.
@@ -114,12 +115,6 @@ options:
       - With any other value than V(/) no program is run.
     type: path
     default: /
-  applied:
-    description:
-      - RV(allreduce.gpu.qos_facts#module:applied), measured just before. Where it is the digest of these options, the node has what they
-        declare, and nothing runs on it.
-      - The controller side of this module passes the digest of the options on, and the module notes it until the next boot.
-    type: str
 """
 
 EXAMPLES = r"""
@@ -197,7 +192,7 @@ def main():
         sentences = [describe(one) for one in answer["findings"]]
         module.fail_json(msg=" ".join(sentences + ["What was there before was put back."]), **answer)
     if not module.check_mode:
-        applied.note(machine.tree, "qos", given["applied"] if given["state"] == "present" else None, wanted)
+        applied.note(machine.tree, "qos", given, wanted)
     module.exit_json(**answer)
 
 

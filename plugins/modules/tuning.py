@@ -18,6 +18,7 @@ description:
       restored, every byte and every value.
   - What belongs on which node is decided by role P(allreduce.gpu.tuning#role); this module carries it out.
 author: "The allreduce.gpu authors (@allreduce)"
+extends_documentation_fragment: [allreduce.gpu.applied]
 attributes:
   check_mode:
     description: Predicts changes without making them.
@@ -94,12 +95,6 @@ options:
       - With any other value than V(/) no program is run.
     type: path
     default: /
-  applied:
-    description:
-      - RV(allreduce.gpu.tuning_facts#module:applied), measured just before; of the other records, what M(allreduce.gpu.nccl_facts) or
-        M(allreduce.gpu.pcie_facts) returns. Where it is the digest of these options, the node has what they declare, and nothing runs on it.
-      - The controller side of this module passes the digest of the options on, and the module notes it until the next boot.
-    type: str
 """
 
 EXAMPLES = r"""
@@ -198,7 +193,7 @@ def main():
     if answer["findings"]:
         module.fail_json(msg=" ".join(describe(one) for one in answer["findings"]), **answer)
     if not module.check_mode:
-        applied.note(machine.tree, given["record"], given["applied"] if given["state"] == "present" else None, wanted)
+        applied.note(machine.tree, given["record"], given, wanted)
     module.exit_json(**answer)
 
 

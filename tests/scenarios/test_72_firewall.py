@@ -164,7 +164,7 @@ def test_peers_get_in_and_nobody_else(three, before):
     assert three.other_than(before) == []
     assert all(three.present().values())
     assert three.present() == dict.fromkeys(three.nodes, 0)
-    # With this the run above sent no module that applies.
+    # The next run does not send the module that applies.
     assert three.cluster.measured(first, "firewall_facts")["applied"]
     for one, other in ((first, second), (second, first)):
         assert three.seen(one, other, 22, 5432, 41000) == {22: "open", 5432: "open", 41000: "open"}

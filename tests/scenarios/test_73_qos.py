@@ -94,7 +94,7 @@ def test_apply_and_again(two, before):
     assert two.shape()[1]
     assert two.shape()[1] == 0
     assert two.shape("--check", "--diff")[1] == 0
-    # With this the runs above sent no module that applies.
+    # The next run does not send the module that applies.
     assert two.cluster.measured(two.first, "qos_facts")["applied"]
 
 

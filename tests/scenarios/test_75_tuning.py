@@ -138,7 +138,7 @@ def test_apply(host, before):
 def test_the_second_run_changes_nothing(host):
     assert host.tune()[1] == 0
     assert host.tune("--check", "--diff")[1] == 0
-    # With this the runs above sent no module that applies.
+    # The next run does not send the module that applies.
     assert host.cluster.measured(host.name, "tuning_facts")["applied"]
 
 

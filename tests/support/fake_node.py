@@ -22,7 +22,13 @@ def documented_options(module):
     """Names of the options that a module documents."""
     namespace, _dot, name = module.rpartition(".")
     package = {"ansible.builtin": "ansible.modules", "allreduce.gpu": COLLECTION}[namespace]
-    return set(yaml.safe_load(importlib.import_module(f"{package}.{name}").DOCUMENTATION)["options"])
+    known = yaml.safe_load(importlib.import_module(f"{package}.{name}").DOCUMENTATION)
+    options = set(known["options"])
+    for fragment in known.get("extends_documentation_fragment", ()):
+        if fragment.startswith("allreduce.gpu."):
+            place = f"{COLLECTION.rpartition('.')[0]}.doc_fragments.{fragment.rpartition('.')[2]}"
+            options |= set(yaml.safe_load(importlib.import_module(place).ModuleDocFragment.DOCUMENTATION)["options"])
+    return options
 
 
 def template(text):

@@ -14,11 +14,14 @@ __metaclass__ = type
 from ..host import boot_notes
 
 
-def note(tree, name, digest, wanted):
-    """Note a declaration by the name of its record; without a digest, what was noted is forgotten. Where that fails nothing is lost."""
+def note(tree, name, options, wanted):
+    """Note a declaration by the name of its record, or forget it; where that fails nothing is lost.
+
+    options: of the module. Its ``applied`` is the digest to note; without one, or where nothing shall be present, none is kept.
+    """
     try:
-        if digest:
-            boot_notes.write(tree, _note(name), {"digest": digest, "wanted": wanted})
+        if options["state"] == "present" and options["applied"]:
+            boot_notes.write(tree, _note(name), {"digest": options["applied"], "wanted": wanted})
         else:
             boot_notes.remove(tree, _note(name))
     except EnvironmentError:

@@ -8,12 +8,18 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import os
 import re
 from collections import Counter
 
 import pytest
 from ansible.release import __version__
 from ansible_collections.allreduce.gpu.plugins.lookup.pynvml import pynvml_file
+from ansible_collections.allreduce.gpu.plugins.module_utils.host.nccl import read_nccl
+from ansible_collections.allreduce.gpu.plugins.module_utils.host.rdma_facts import read_rdma
+from ansible_collections.allreduce.gpu.plugins.module_utils.host.tuning_facts import read_tuning
+from ansible_collections.allreduce.gpu.plugins.module_utils.machine.files import FileTree
+from ansible_collections.allreduce.gpu.plugins.module_utils.machine.pcie import read_pcie
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.requests import request_digest
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.environments.places import environment_directory
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.planning.decide import decide
@@ -84,17 +90,20 @@ def converged():
     return state, lock
 
 
-def played(place, playbook, *options, variables=None, answers=None, packages=()):
-    """Return one run of a playbook on two of them. variables: of the nodes; answers: of more modules; packages: more of them."""
+def played(place, playbook, *options, variables=None, answers=None, packages=(), **measured):
+    """Return one run of a playbook on two of them.
+
+    variables: of the nodes; answers: of more modules, or {node: those}; packages: more of them; measured: more of the nodes' state.
+    """
     state, lock = converged()
     state["packages"].update(dict.fromkeys(packages, "1.0-1"))
+    state.update(measured)
     given = {"gpu_stack_request": REQUEST, "stack_lock": "", **(variables or {})}
     nodes = {"hosts": {"gpu-1": {}, "gpu-2": {}}, "vars": given}
     write_inventory(place, {"gpu_nodes": nodes, "controllers": {"hosts": {"gpu-1": {}}}})
     key = base64.b64encode(b"\0\0\0\x0bssh-ed25519\0\0\0 " + b"k" * 32).decode()
     modules = {
         "setup": {"ansible_facts": FACTS},
-        "gpu-2": {"setup": {"ansible_facts": {**FACTS, **OTHER}}},
         "gpu_facts": {"ansible_facts": {"gpu_node": {"gpus": [], "nics": []}}},
         "node_state": {"ansible_facts": {"gpu_node_state": state}},
         "config_files": {"changed_paths": []},
@@ -102,14 +111,19 @@ def played(place, playbook, *options, variables=None, answers=None, packages=())
         "slurp": {"content": base64.b64encode(lock.encode()).decode(), "encoding": "base64"},
         **(answers or {}),
     }  # fmt: skip
+    modules["gpu-2"] = {"setup": {"ansible_facts": {**FACTS, **OTHER}}, **modules.get("gpu-2", {})}
     (place / "answers.json").write_text(json.dumps(modules), encoding="utf-8")
     return play(
         place,
         playbook,
         *options,
-        ANSIBLE_CALLBACK_PLUGINS=str(CHECKOUT / "tests" / "support" / "callback_plugins"),
-        ANSIBLE_CALLBACKS_ENABLED="answers,others",
+        ANSIBLE_CALLBACK_PLUGINS=os.pathsep.join(
+            str(CHECKOUT / "tests" / one / "callback_plugins") for one in ("support", "bench")
+        ),
+        ANSIBLE_CALLBACKS_ENABLED="answers,executions,others",
         ALLREDUCE_ANSWERS=str(place / "answers.json"),
+        ALLREDUCE_EXECUTIONS=str(place / "executions"),
+        ALLREDUCE_RECORD="1",
         ALLREDUCE_OTHERS=str(place / "others"),
     )
 
@@ -188,3 +202,42 @@ def test_nor_does_one_of_a_role_about_the_whole_cluster(tmp_path, playbook):
     reached = "Write configuration, rules and targets" if playbook == "site" else "Write the results"
     assert f": {reached}]" in run.output
     assert run.status == 0 or playbook == "verify", run.output
+
+
+# Role: the module that measures for it, and its fact on a node that has nothing of what the role sets up.
+SETTINGS = {
+    "firewall": ("firewall_facts", lambda tree: {"gpu_firewall": FIREWALL}),
+    "qos": ("qos_facts", lambda tree: {"gpu_qos": QOS}),
+    "nccl": ("nccl_facts", lambda tree: {"gpu_nccl": read_nccl(tree)}),
+    "pcie": ("pcie_facts", lambda tree: {"gpu_pcie": read_pcie(tree)}),
+    "rdma": ("rdma_facts", lambda tree: {"gpu_rdma": read_rdma(tree, tree)}),
+    "tuning": ("tuning_facts", lambda tree: {"gpu_tuning": read_tuning(tree, [])}),
+}
+
+
+def test_what_was_applied_and_holds_is_not_applied_again(tmp_path):
+    """Each node measures the digest that the module was given on it, as the modules that measure do (test_applied.py)."""
+    facts = {name: {"ansible_facts": fact(FileTree(str(tmp_path)))} for name, fact in SETTINGS.values()}
+    variables = {f"{'nccl_conf' if role == 'nccl' else role}_state": "present" for role in SETTINGS}
+    variables["pcie_max_read_request"] = 4096
+
+    def applied(name, answers):
+        """Return {role: {node: digest}} of the modules that were sent to apply settings."""
+        (tmp_path / name).mkdir()
+        run = played(tmp_path / name, "site", variables=variables, answers=answers, rdma_recorded=True)
+        assert run.status == 0, run.output
+        found = {}
+        for line in (run.directory / "executions").read_text(encoding="utf-8").splitlines():
+            row = json.loads(line)
+            if row["module"].rpartition(".")[2] in ("firewall", "qos", "rdma", "tuning"):
+                found.setdefault(row["role"].rpartition(".")[2], {})[row["host"]] = row["arguments"]["applied"]
+        return found
+
+    none = {name: {**fact, "applied": None} for name, fact in facts.items()}
+    first = applied("first", none)
+    assert {role: sorted(nodes) for role, nodes in first.items()} == dict.fromkeys(SETTINGS, ["gpu-1", "gpu-2"])
+    own = {
+        node: {name: {**facts[name], "applied": first[role][node]} for role, (name, _fact) in SETTINGS.items()}
+        for node in ("gpu-1", "gpu-2")
+    }
+    assert applied("second", own) == {}

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from ansible_collections.allreduce.gpu.plugins.module_utils.host import environments
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.interpreters import STANDALONE
 
 from tests.support.local_play import run_roles
@@ -179,6 +180,15 @@ def test_a_list_of_interpreters_is_refused_with_one_sentence(build, said, tmp_pa
     assert "Cannot install Python 3.9" in flat(run.output)
     assert said in flat(run.output)
     assert not list((tmp_path / "python").glob("cpython*"))
+
+
+def test_what_is_measured_has_the_place_that_the_role_gives_it():
+    variables = yaml.safe_load((ROLE / "vars" / "main.yml").read_text(encoding="utf-8"))
+    assert (
+        variables["__python_env_uv"].replace("{{ __python_env_uv_root }}", variables["__python_env_uv_root"])
+        == environments.UV
+    )
+    assert variables["__python_env_root"] == environments.ENVIRONMENTS
 
 
 def test_standalone_interpreters_have_one_place():

@@ -24,6 +24,11 @@ MODULES = {
 HAS_VALUES = [name for name in MODULES if name != "qos"]
 
 
+def declared(digest):
+    """Return the options of a module that is given this digest."""
+    return {"state": "present", "applied": digest}
+
+
 class Node:
     """A recorded tree to which one of the modules applies files and values."""
 
@@ -41,7 +46,7 @@ class Node:
     def apply(self, digest="d1"):
         answer = self.settle(self.wanted, check=False)
         assert answer["changed"] and not answer["problems"]
-        applied.note(self.tree, self.name, digest, self.wanted)
+        applied.note(self.tree, self.name, declared(digest), self.wanted)
 
     def holding(self):
         return applied.holding(self.tree, self.name, self.settle)
@@ -80,16 +85,17 @@ def test_what_is_noted_is_only_looked_at(node):
     assert path.read_text() == "a = 2\n"
 
 
-def test_what_is_forgotten_does_not_hold(node):
+@pytest.mark.parametrize("options", [{"state": "present", "applied": None}, {"state": "absent", "applied": "d1"}])
+def test_what_is_forgotten_does_not_hold(node, options):
     node.apply()
-    applied.note(node.tree, node.name, None, node.wanted)
+    applied.note(node.tree, node.name, options, node.wanted)
     assert node.holding() is None
-    applied.note(node.tree, node.name, None, node.wanted)
+    applied.note(node.tree, node.name, options, node.wanted)
 
 
 def test_the_last_word_counts(node):
     node.apply()
-    applied.note(node.tree, node.name, "d2", node.wanted)
+    applied.note(node.tree, node.name, declared("d2"), node.wanted)
     assert node.holding() == "d2"
 
 
@@ -108,4 +114,4 @@ def test_a_problem_holds_nothing(tmp_path):
 
 def test_where_nothing_can_be_noted_nothing_is_lost(tmp_path):
     (tmp_path / "run").write_text("a file")
-    applied.note(FileTree(str(tmp_path)), "tuning", "d1", NOTHING)
+    applied.note(FileTree(str(tmp_path)), "tuning", declared("d1"), NOTHING)
