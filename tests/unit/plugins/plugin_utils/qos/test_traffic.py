@@ -38,6 +38,13 @@ def put(path, content):
         stream.write(content)
 
 
+def listening(space, name, port):
+    until = time.monotonic() + 30
+    while f":{port} " not in space.on(name, "ss", "-Hltn"):
+        assert time.monotonic() < until, f"iperf3 does not listen on {port}"
+        time.sleep(0.1)
+
+
 @pytest.fixture
 def space():
     made, servers = Space(), []
@@ -45,7 +52,7 @@ def space():
         for port in (TRAINING, BULK):
             command = ["ip", "netns", "exec", name, "iperf3", "-s", "-p", str(port)]
             servers.append(subprocess.Popen(command, stdout=subprocess.DEVNULL))
-    time.sleep(2)
+            listening(made, name, port)
     yield made
     for one in servers:
         one.kill()
@@ -75,6 +82,16 @@ def send(space, sender, port):
     return json.loads(done.stdout)["end"]["sum_received"]["bits_per_second"]
 
 
+def best(measure, floor):
+    """The first measurement that reaches the floor, or the best of five: a busy machine slows iperf3, never the reverse."""
+    found = 0.0
+    for _ in range(5):
+        found = max(found, measure())
+        if found >= floor:
+            break
+    return found
+
+
 def beside_bulk(space, sender):
     bulk = subprocess.Popen(client(space, sender, BULK, 10, "-P", "4"), stdout=subprocess.DEVNULL)
     time.sleep(1)
@@ -101,8 +118,9 @@ def test_training_keeps_its_share(space, tmp_path, ingress):
     shape(space, machine, qos_ingress=ingress)
     # The other namespace has no classes: what it sends is held back on arrival alone.
     sender = int(ingress)
+    alone, guaranteed = 0.95 * LINK * PAYLOAD, 0.95 * GUARANTEE * PAYLOAD
     for port in (TRAINING, BULK):
-        assert send(space, sender, port) >= 0.95 * LINK * PAYLOAD
-    assert 0.95 * GUARANTEE * PAYLOAD <= beside_bulk(space, sender) <= 0.95 * LINK * PAYLOAD
+        assert best(lambda port=port: send(space, sender, port), alone) >= alone
+    assert guaranteed <= best(lambda: beside_bulk(space, sender), guaranteed) <= alone
     assert qos.settle(machine, dict(qos.NOTHING))["problems"] == []
     assert space.state() == before
