@@ -146,7 +146,7 @@ def examples_horovod(session):
 @nox.session(tags=["all"], venv_backend="uv")
 def unit_216(session):
     """The same on ansible-core 2.16, the last one that manages EL8."""
-    session.install("--require-hashes", "-r", "requirements-216.txt")
+    session.install("--compile-bytecode", "--require-hashes", "-r", "requirements-216.txt")
     session.install(
         *_pinned(
             "distlib",
@@ -277,7 +277,9 @@ def _environment(session, name, python, stamp, *packages):
     file = place / "stamp"
     if not file.exists() or file.read_text(encoding="utf-8") != stamp:
         session.run("uv", "venv", "-q", "--clear", "--python", python, str(place))
-        session.run("uv", "pip", "install", "-q", "--python", str(place / "bin" / "python"), *packages)
+        # Compiled, as pip does: each run of Ansible would begin with it where Python may not write bytecode.
+        python = str(place / "bin" / "python")
+        session.run("uv", "pip", "install", "-q", "--compile-bytecode", "--python", python, *packages)
         file.write_text(stamp, encoding="utf-8")
     return place / "bin"
 
