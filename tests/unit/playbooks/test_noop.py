@@ -29,7 +29,7 @@ from tests.bench.measure import started
 from tests.support.command import CHECKOUT, play, write_inventory
 from tests.unit.plugins.plugin_utils.drift import states
 
-MOST = 69
+MOST = 61
 REQUEST = {"driver": "535", "driver_source": "distribution", "pytorch": "2.13.0", "pytorch_index": "cpu"}
 BASE = (
     "build-essential",
