@@ -11,6 +11,7 @@ from typing import Any
 
 from ..environments import extras
 from ..firewall import request as firewall
+from ..gpu_settings.request import refusal
 from ..monitoring import request as monitoring
 from ..nccl import request as nccl
 from ..pcie import request as pcie
@@ -32,8 +33,8 @@ NCCL = ("nccl_conf_variables", "nccl_conf_elsewhere")
 def role_problems(world: World, resolve: Resolve) -> list[Problem]:
     """Return what the roles refuse, in the order of their names, then what playbook plan refuses."""
     judges = (
-        firewall_problems, monitoring_problems, nccl_problems, pcie_problems, interpreter_problems, package_problems, qos_problems,
-        rdma_problems, scratch_problems, tuning_problems, explain_problems,
+        firewall_problems, gpu_settings_problems, monitoring_problems, nccl_problems, pcie_problems, interpreter_problems, package_problems,
+        qos_problems, rdma_problems, scratch_problems, tuning_problems, explain_problems,
     )  # fmt: skip
     return [problem for judge in judges for problem in judge(world, resolve)]
 
@@ -91,6 +92,18 @@ def explain_problems(world: World, resolve: Resolve) -> list[Problem]:
 def tuning_problems(world: World, resolve: Resolve) -> list[Problem]:
     """Return what role tuning refuses by name."""
     return refused(world, resolve, TUNING, lambda given: tuning.problems(tuning.request(given), load()))
+
+
+def gpu_settings_problems(world: World, resolve: Resolve) -> list[Problem]:
+    """Return declarations of GPU settings that cannot be meant; what a GPU takes is known on its node alone."""
+    problems: list[Problem] = []
+    for name, value, hosts in settings(world, ["gpu_settings_declaration"]):
+        resolved = resolve(hosts[0] if hosts else None, value)
+        reason = refusal(resolved) if resolved is not UNRESOLVED else ""
+        if reason:
+            detail = {"scope": world.scope(name, hosts), "reason": reason}
+            problems.append(Problem("gpu_settings_declaration", name, detail))
+    return problems
 
 
 def monitoring_problems(world: World, resolve: Resolve) -> list[Problem]:

@@ -284,6 +284,9 @@ SENTENCES = {
         "bytes without space at its ends, or null to leave the variable to NCCL."
     ),
     "nccl_refused": "nccl_conf_variables has {subject}, which is refused: {reason} ({source}); take it out.",
+    "gpu_settings_declaration": (
+        "{subject} ({scope}) cannot be applied: {reason}; 'ansible-doc allreduce.gpu.gpu_settings' lists the settings."
+    ),
     "pcie_no_size": "pcie_max_read_request is {subject}; choose from {sizes}.",
     "scratch_no_path": (
         "scratch_disks has {subject}, which names no disk; give its path below /dev, without a pattern, best from /dev/disk/by-id."

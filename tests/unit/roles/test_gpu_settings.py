@@ -25,6 +25,16 @@ HOSTS = {
     "declared": ({"gpu_settings_declaration": DECLARED}, {"gpus": GPU}, 3),
     "several": ({"gpu_settings_declaration": [DECLARED, {"gpus": [1], "ecc": True}]}, {"gpus": GPU}, 3),
     "not_loaded": ({"gpu_settings_declaration": DECLARED, "profile": "not_loaded"}, {"gpus": GPU}, 2),
+    "unloaded": (
+        {"gpu_settings_declaration": DECLARED},
+        {"gpus": GPU, "driver": {"installed": "535.1", "loaded": None}},
+        2,
+    ),
+    "loaded": (
+        {"gpu_settings_declaration": DECLARED},
+        {"gpus": GPU, "driver": {"installed": "535.1", "loaded": "535.1"}},
+        3,
+    ),
     "without_gpu": ({"gpu_settings_declaration": DECLARED}, {"gpus": []}, 0),
     "fact": ({"gpu_local_fact_state": "present"}, {"gpus": GPU}, 1),
     "no_fact": ({"gpu_local_fact_state": "absent"}, {"gpus": GPU}, 0),
@@ -40,7 +50,7 @@ PLAY = [
                     "cacheable": True,
                     "gpu_stack": {},
                     "gpu_node": {"gpus": "{{ measured_gpus }}"},
-                    "gpu_node_state": {"services": "{{ measured_services }}"},
+                    "gpu_node_state": {"services": "{{ measured_services }}", "driver": "{{ measured_driver }}"},
                 }
             },
             {"ansible.builtin.include_role": {"name": "allreduce.gpu.gpu_settings"}},
@@ -61,7 +71,13 @@ def run(tmp_path_factory):
     (place / "not_loaded").write_text("system init !9\n")
     common = {"place": str(place), "ansible_connection": "local", "ansible_python_interpreter": sys.executable}
     hosts = {
-        name: {**common, "measured_gpus": measured["gpus"], "measured_services": {}, **given}
+        name: {
+            **common,
+            "measured_gpus": measured["gpus"],
+            "measured_services": {},
+            "measured_driver": measured.get("driver"),
+            **given,
+        }
         for name, (given, measured, _changed) in HOSTS.items()
     }
     (place / "hosts.json").write_text(json.dumps({"all": {"hosts": hosts}}))
@@ -104,6 +120,18 @@ def test_settings_wait_for_a_driver_that_is_not_loaded(run):
     assert "They are set at the next boot, or when this role runs again." in run
 
 
+def test_no_gpu_is_asked_where_the_measured_driver_is_not_loaded(run):
+    (answers,) = re.findall(
+        r"(?ms)^TASK \[allreduce.gpu.gpu_settings : Apply the GPU settings\][^\n]*\n(.*?)(?=^TASK)", run
+    )
+    assert "skipping: [unloaded]" in answers
+    assert "changed: [loaded]" in answers
+    assert (
+        "The GPUs cannot be set: the installed driver 535.1 is not loaded. They are set at the next boot"
+        in " ".join(run.split())
+    )
+
+
 @pytest.mark.parametrize(
     "path", ["/etc/allreduce/gpu_settings.json", "/etc/systemd/system/allreduce-gpu-settings.service"]
 )
@@ -125,7 +153,8 @@ def test_a_removal_that_a_later_failure_ends_leaves_no_directory(tmp_path):
         json.dumps([{**PLAY[0], "tasks": [*PLAY[0]["tasks"][:2], {"ansible.builtin.fail": {}}]}])
     )
     given = {
-        "ansible_connection": "local", "ansible_python_interpreter": sys.executable, "place": "", "measured_gpus": GPU, "measured_services": {},
+        "ansible_connection": "local", "ansible_python_interpreter": sys.executable, "place": "", "measured_gpus": GPU,
+        "measured_services": {}, "measured_driver": None,
         "gpu_settings_state": "absent", "__gpu_settings_directory": str(program), "__gpu_settings_record": str(record),
         "__gpu_settings_unit": str(unit), "__gpu_settings_removed": [{"path": str(unit)}, {"path": str(record)}],
     }  # fmt: skip

@@ -37,6 +37,7 @@ ROLES = {
         "python_env_manager": {"type": "str", "choices": ["uv", "conda"], "default": "uv"},
         "python_env_packages": {"type": "list", "elements": "str", "default": []},
     },
+    "gpu_settings": {"gpu_settings_declaration": {"type": "raw", "default": []}},
     "nvidia_driver": {"nvidia_driver_state": {"type": "str", "choices": ["present", "absent"]}},
     "stack": {
         "gpu_stack_request": {"type": "dict", "options": {"driver": {"type": "str"}}},
@@ -105,6 +106,30 @@ def test_a_wrong_place_of_the_interpreter_names_where_it_is_set():
     assert describe(problem).startswith(
         "python_env_python (set for host gpu-1) is conda; set python_env_manager to conda instead"
     )
+
+
+@pytest.mark.parametrize(
+    ("declaration", "words"),
+    [
+        ({"power_limit_watts": "lots"}, "power_limit_watts is 'lots'; give a number of watts, or default; "),
+        ([{"ecc": True}, {"mig": True}], "There is no setting mig; there are ecc, mig_mode,"),
+        (
+            {"application_clocks": {"memory": 1215}},
+            "application_clocks is {'memory': 1215}; give {memory: MHz, graphics: MHz}",
+        ),
+        ("everything", "The declaration is 'everything'; give a list of dictionaries; "),
+    ],
+)
+def test_gpu_settings_that_cannot_be_meant_are_refused_before_a_node_is_touched(declaration, words):
+    (problem,), _warnings = all_problems(world({"gpu-1": {"gpu_settings_declaration": declaration}}), ROLES, as_written)
+    assert describe(problem).startswith(f"gpu_settings_declaration (set for host gpu-1) cannot be applied: {words}")
+
+
+@pytest.mark.parametrize(
+    "declaration", [{}, [], None, "", "{{ later }}", {"ecc": True}, [{"gpus": [0], "power_limit_watts": "default"}]]
+)
+def test_gpu_settings_that_can_be_meant_pass(declaration):
+    assert found({"gpu-1": {"gpu_settings_declaration": declaration}}) == ([], [])
 
 
 @pytest.mark.parametrize(
