@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..module_utils.host.seen_files import expected
+from ..module_utils.host.seen_files import expected, name
 from ..plugin_utils.node.action import NodeAction
 
 MODULE = "allreduce.gpu.config_files"
@@ -22,22 +22,24 @@ class ActionModule(NodeAction):
         wanted = self._expected(given)
         state = (self._vars.get("ansible_facts") or {}).get("gpu_node_state") or {}
         known = state.get("files") or {}
-        if wanted and all(words is not None and known.get(path) == words for path, words in wanted.items()):
+        if wanted and all(known.get(one) == words for one, words in wanted.items()):
             return {"changed_paths": []}
-        noted = [path for path, words in wanted.items() if words is not None]
-        answer = self.execute(MODULE, {**given, "noted": noted} if noted else given)
+        answer = self.execute(MODULE, {**given, "noted": wanted} if wanted else given)
         if state and answer.get("seen"):
             self._facts["gpu_node_state"] = {**state, "files": {**known, **answer["seen"]}}
         return {"changed_paths": answer.get("changed_paths", [])}
 
-    def _expected(self, given: Mapping[str, Any]) -> dict[str, str | None]:
-        """Return {path: what is to be there}; nothing for files with secrets, whose digests are for no fact, and for those of another host."""
+    def _expected(self, given: Mapping[str, Any]) -> dict[str, str]:
+        """Return {name: what is to be there}; nothing for files with secrets, whose digests are for no fact, and for those of another host."""
         files = given.get("files")
         only = set(given) <= {"files", "secrets"} and not self._task.delegate_to
         hidden = given.get("secrets") or self._task.no_log
-        if not only or hidden or not isinstance(files, list) or not all(isinstance(one, Mapping) for one in files):
+        if not only or hidden or not isinstance(files, list):
             return {}
-        return {str(one.get("path")): expected(one) for one in files}
+        if not all(isinstance(one, Mapping) and isinstance(one.get("path"), str) for one in files):
+            return {}
+        found = {name(one): expected(one) for one in files}
+        return found if len(found) == len(files) else {}
 
     def _explained(self, failed: Mapping[str, Any]) -> dict[str, Any]:
         return dict(failed)

@@ -108,11 +108,11 @@ options:
     default: []
   noted:
     description:
-      - Paths of O(files) to note until the next boot, so that M(allreduce.gpu.node_state) tells what is there.
+      - Entries of O(files) to note until the next boot, so that M(allreduce.gpu.node_state) tells what is there, with the words that it
+        has where they are as declared.
       - The controller side of this module sets it. Where the fact then shows that all files are as declared, nothing runs on the node.
-    type: list
-    elements: path
-    default: []
+    type: dict
+    default: {}
 """
 
 EXAMPLES = r"""
@@ -150,7 +150,7 @@ changed_paths:
   elements: str
   sample: [/etc/modprobe.d/allreduce-nouveau.conf]
 seen:
-  description: What is at the paths of O(noted), as in fact C(gpu_node_state.files).
+  description: What is there of O(noted), as in fact C(gpu_node_state.files).
   returned: when the module ran and not in check mode
   type: dict
   sample: {/etc/modprobe.d/allreduce-old.conf: absent}
@@ -208,7 +208,7 @@ def main():
         "mutually_exclusive": [["content", "settings", "block"]],
     }
     secrets = {"type": "list", "elements": "str", "default": [], "no_log": True}
-    noted = {"type": "list", "elements": "path", "default": []}
+    noted = {"type": "dict", "default": {}}
     spec = {"files": files, "secrets": secrets, "noted": noted}
     module = AnsibleModule(argument_spec=spec, supports_check_mode=True)
 
@@ -222,7 +222,11 @@ def main():
     except (EnvironmentError, KeyError, ValueError) as error:
         module.fail_json(msg="Cannot keep the files as declared: %s." % error)
     changes = [plan for plan in plans if plan[2]]
-    seen = {} if module.check_mode else {"seen": seen_files.note(FileTree(), module.params["noted"])}
+    seen = (
+        {}
+        if module.check_mode
+        else {"seen": seen_files.note(FileTree(), module.params["noted"], module.params["files"])}
+    )
     module.exit_json(
         changed=bool(changes),
         changed_paths=[wanted["path"] for wanted, _found, _steps in changes],

@@ -3,7 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What is at the paths that module config_files kept since the node booted, so that nobody has to look at them again.
 
-The paths are noted below /run, which is empty after a boot: without them, files are compared on the node as ever.
+They are noted below /run, which is empty after a boot: without notes, files are compared on the node as ever. Of a plain file or a
+directory the path is noted. Of what only a plan can compare, such as a block, its declaration is: where planning it again needs no step,
+what is there has the words of that declaration.
 """
 
 from __future__ import absolute_import, division, print_function
@@ -11,6 +13,7 @@ from __future__ import absolute_import, division, print_function
 __metaclass__ = type
 
 import hashlib
+import json
 
 from . import boot_notes, config_files
 
@@ -18,6 +21,9 @@ NOTES = "files"
 # The entry of a file of which all is told by its path, state, content, mode, owner and group; its checker sees only a new content.
 PLAIN = frozenset(["path", "state", "content", "mode", "owner", "group", "validate"])
 DEFAULTS = {"state": "file", "mode": "0644", "owner": "root", "group": "root"}
+# Of a file, several parts can be declared.
+PARTS = (("block", "block_name", "allreduce.gpu"), ("settings", "section", "main"))
+DECLARED = "declared "
 
 
 def words(entry):
@@ -30,37 +36,71 @@ def words(entry):
     return "%s %s" % (found, hashlib.sha256(config_files.as_bytes(entry["content"])).hexdigest())
 
 
+def name(entry):
+    """Return the path of a declared entry, with the part of the file where it is one: ``/etc/hosts [allreduce.gpu cluster]``."""
+    parts = [entry.get(part) or default for option, part, default in PARTS if entry.get(option) is not None]
+    return " ".join([entry["path"]] + ["[%s]" % part for part in parts])
+
+
 def expected(entry):
-    """Return the words for what a declared entry asks for; None where the node has to be asked what that is."""
+    """Return the words for what a declared entry asks for: those of its state, or of the declaration where only a plan can compare them."""
     given = {key: value for key, value in entry.items() if value is not None}
     entry = dict(DEFAULTS, **given)
     whole = entry["state"] != "file" or "content" in entry
     texts = all(isinstance(entry[key], type("")) for key in entry if key != "validate")
-    return words(entry) if whole and texts and set(given) <= PLAIN else None
+    if whole and texts and set(given) <= PLAIN:
+        return words(entry)
+    return DECLARED + hashlib.sha256(json.dumps(given, sort_keys=True, default=str).encode("ascii")).hexdigest()
 
 
 def read_seen(tree):
-    """Return {path: words} of what is now at the noted paths; what cannot be read is left out."""
-    found = {}
-    for path in _noted(tree):
+    """Return {name: words} of what is now at the noted paths; what cannot be read is left out."""
+    return _seen(tree, _noted(tree))
+
+
+def note(tree, noted, entries):
+    """Add {name: words that are asked for} to the notes, and return what is there. Where they cannot be written nothing is lost.
+
+    entries: as module config_files has them, with all of their options
+    """
+    declared = {name(entry): entry for entry in entries}
+    new = {
+        one: {"words": asked, "entry": declared[one]} if asked.startswith(DECLARED) else None
+        for one, asked in noted.items()
+        if one in declared
+    }
+    known = _noted(tree)
+    if any(one not in known or known[one] != new[one] for one in new):
         try:
-            found[path] = words(config_files.read(tree.path(path)))
-        except (EnvironmentError, KeyError):
+            boot_notes.write(tree, NOTES, dict(known, **new))
+        except EnvironmentError:
+            return {}
+    return _seen(tree, new)
+
+
+def _seen(tree, notes):
+    found = {}
+    for one, declared in notes.items():
+        try:
+            found[one] = _planned(tree, declared) if declared else words(config_files.read(tree.path(one)))
+        except (
+            EnvironmentError,
+            KeyError,
+            TypeError,
+            ValueError,
+        ):  # also what another release of this collection noted
             continue
     return found
 
 
-def note(tree, paths):
-    """Add paths to the notes, and return what is there. Where they cannot be written nothing is lost."""
-    noted = _noted(tree)
-    if set(paths) - set(noted):
-        try:
-            boot_notes.write(tree, NOTES, sorted(set(noted) | set(paths)))
-        except EnvironmentError:
-            return {}
-    return {path: found for path, found in read_seen(tree).items() if path in paths}
+def _planned(tree, declared):
+    """Return the words of a declaration that holds, else ``differs``."""
+    entry = dict(declared["entry"], path=tree.path(declared["entry"]["path"]))
+    there = config_files.found(entry)
+    steps = config_files.plan(config_files.completed(entry, there), there)
+    return "differs" if steps else declared["words"]
 
 
 def _noted(tree):
     found = boot_notes.read(tree, NOTES)
-    return [path for path in found if isinstance(path, type(""))] if isinstance(found, list) else []
+    return found if isinstance(found, dict) else {}

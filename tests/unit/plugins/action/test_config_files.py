@@ -12,13 +12,15 @@ import os
 import pytest
 from ansible_collections.allreduce.gpu.plugins.action import config_files
 from ansible_collections.allreduce.gpu.plugins.module_utils.host.config_files import read
-from ansible_collections.allreduce.gpu.plugins.module_utils.host.seen_files import expected, words
+from ansible_collections.allreduce.gpu.plugins.module_utils.host.seen_files import expected, name, words
 from ansible_collections.allreduce.gpu.tests.support.fake_node import act
 
 ENTRY = {"path": "/etc/x.conf", "content": "a = 1\n"}
 GONE = {"path": "/etc/old.conf", "state": "absent"}
 BLOCK = {"path": "/etc/hosts", "block": "10.0.0.1 gpu-1"}
-AS_DECLARED = {one["path"]: expected(one) for one in (ENTRY, GONE)}
+OWNED = {**ENTRY, "path": "/home/trainer/.ssh/config", "as_owner": True}
+ALL = (ENTRY, GONE, BLOCK, OWNED)
+AS_DECLARED = {name(one): expected(one) for one in ALL}
 
 
 class Node:
@@ -45,7 +47,7 @@ def keep(files, known=None, answer=None, **more):
 
 @pytest.mark.parametrize("check", [False, True])
 def test_files_that_are_as_declared_cost_no_execution(check):
-    result, calls = keep([ENTRY, GONE], AS_DECLARED, check=check)
+    result, calls = keep(list(ALL), AS_DECLARED, check=check)
     assert (result["changed"], result["changed_paths"], result["diff"], calls) == (False, [], [], [])
 
 
@@ -57,9 +59,13 @@ def test_files_that_are_as_declared_cost_no_execution(check):
         ([ENTRY, GONE], {GONE["path"]: "absent"}, {}),
         ([{**ENTRY, "content": "a = 2\n"}], AS_DECLARED, {}),
         ([{**ENTRY, "mode": "0600"}], AS_DECLARED, {}),
-        ([ENTRY, BLOCK], AS_DECLARED, {}),
-        ([BLOCK], AS_DECLARED, {}),
+        ([ENTRY, {**BLOCK, "block": "10.0.0.2 gpu-2"}], AS_DECLARED, {}),
+        ([{**BLOCK, "block_name": "other"}], AS_DECLARED, {}),
         ([{**ENTRY, "as_owner": True}], AS_DECLARED, {}),
+        # Who declares the same twice is answered by the module.
+        ([ENTRY, ENTRY], AS_DECLARED, {}),
+        ([{"content": "a"}], AS_DECLARED, {}),
+        ([{**ENTRY, "path": 1}], AS_DECLARED, {}),
         ([ENTRY], AS_DECLARED, {"secrets": ["a"]}),
         ([ENTRY], AS_DECLARED, {"no_log": True}),
         ([ENTRY], AS_DECLARED, {"delegate_to": "gpu-2"}),
@@ -77,8 +83,8 @@ def test_otherwise_the_node_is_asked(files, known, more):
 @pytest.mark.parametrize(
     ("files", "more", "noted"),
     [
-        ([ENTRY, GONE, BLOCK], {}, [ENTRY["path"], GONE["path"]]),
-        ([BLOCK], {}, None),
+        (list(ALL), {}, AS_DECLARED),
+        ([BLOCK], {}, {"/etc/hosts [allreduce.gpu]": expected(BLOCK)}),
         ([ENTRY], {"secrets": ["a"]}, None),
         ([ENTRY], {"no_log": True}, None),
         ([ENTRY], {"delegate_to": "gpu-2"}, None),
