@@ -48,9 +48,13 @@ options:
   root:
     description:
       - Directory to read in place of the root directory, to examine a recorded machine.
-      - With any other value than V(/) no program is run, and the state of services is null.
+      - With any other value than V(/) no program is run, and the state of services is null. NVML is looked for right in the directory.
     type: path
     default: /
+  gpus:
+    description: Also return fact C(gpu_node), as M(allreduce.gpu.gpu_facts) does, which saves sending a second module.
+    type: bool
+    default: false
 """
 
 EXAMPLES = r"""
@@ -64,7 +68,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 ansible_facts:
-  description: The fact.
+  description: The fact, and with O(gpus) C(gpu_node) of M(allreduce.gpu.gpu_facts).
   returned: success
   type: dict
   contains:
@@ -119,12 +123,16 @@ ansible_facts:
         scratch_recorded: false
 """
 
+import os
+
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.host.ansible_module import program_output
 from ..module_utils.host.node_state import read_node_state
 from ..module_utils.host.services import WATCHED
+from ..module_utils.machine.deadline import SECONDS, measure_within
 from ..module_utils.machine.files import FileTree
+from ..module_utils.machine.nvml import DEFAULT_LIBRARY
 
 
 def main():
@@ -136,13 +144,20 @@ def main():
             "services": dict(strings, default=list(WATCHED)),
             "paths": {"type": "list", "elements": "path", "default": ["/", "/opt", "/var"]},
             "root": {"type": "path", "default": "/"},
+            "gpus": {"type": "bool", "default": False},
         },
         supports_check_mode=True,
     )
 
     tree, run = FileTree(module.params["root"]), program_output(module, module.params["root"])
     state = read_node_state(tree, run, module.params["packages"], module.params["services"], module.params["paths"])
-    module.exit_json(changed=False, ansible_facts={"gpu_node_state": state})
+    facts = {"gpu_node_state": state}
+    if module.params["gpus"]:
+        root = module.params["root"]
+        library = DEFAULT_LIBRARY if root == "/" else os.path.join(root, DEFAULT_LIBRARY)
+        trees = [FileTree(os.path.join(root, name)) for name in ("sys", "proc")]
+        facts["gpu_node"] = measure_within(SECONDS, trees[0], trees[1], library)
+    module.exit_json(changed=False, ansible_facts=facts)
 
 
 if __name__ == "__main__":

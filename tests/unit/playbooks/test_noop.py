@@ -29,7 +29,7 @@ from tests.bench.measure import started
 from tests.support.command import CHECKOUT, play, write_inventory
 from tests.unit.plugins.plugin_utils.drift import states
 
-MOST = 61
+MOST = 62
 REQUEST = {"driver": "535", "driver_source": "distribution", "pytorch": "2.13.0", "pytorch_index": "cpu"}
 BASE = (
     "build-essential",
@@ -104,8 +104,7 @@ def played(place, playbook, *options, variables=None, answers=None, packages=(),
     key = base64.b64encode(b"\0\0\0\x0bssh-ed25519\0\0\0 " + b"k" * 32).decode()
     modules = {
         "setup": {"ansible_facts": FACTS},
-        "gpu_facts": {"ansible_facts": {"gpu_node": {"gpus": [], "nics": []}}},
-        "node_state": {"ansible_facts": {"gpu_node_state": state}},
+        "node_state": {"ansible_facts": {"gpu_node": {"gpus": [], "nics": []}, "gpu_node_state": state}},
         "config_files": {"changed_paths": []},
         "ssh_keys": {"public_key": f"ssh-ed25519 {key} trainer", "next_public_key": None, "account": True, "rotated": True, "record": None},
         "slurp": {"content": base64.b64encode(lock.encode()).decode(), "encoding": "base64"},

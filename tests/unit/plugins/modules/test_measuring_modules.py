@@ -87,6 +87,14 @@ def test_node_state_of_another_root_runs_no_program(machine, tmp_path, check):
     assert state["services"] == {"chrony": {"enabled": None, "active": None, "outdated": None}}
 
 
+def test_node_state_with_the_gpus_has_the_fact_of_gpu_facts(machine):
+    alone = run("gpu_facts", machine, **doors(machine))["ansible_facts"]
+    both = run("node_state", machine, root=str(machine), gpus=True)["ansible_facts"]
+    assert set(both) == {"gpu_node", "gpu_node_state"}
+    assert both["gpu_node"] == alone["gpu_node"]
+    assert set(run("node_state", machine, root=str(machine))["ansible_facts"]) == {"gpu_node_state"}
+
+
 @pytest.mark.parametrize("check", [False, True])
 def test_node_probe(machine, check):
     answer = run(
