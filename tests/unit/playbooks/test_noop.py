@@ -144,6 +144,29 @@ def test_nothing_changes(run):
         assert re.search(rf"{name} : ok=\d+ changed=0 ", run.words), run.output
 
 
+def sent(run):
+    """Return the rows of the modules that were sent to nodes: {host, module, arguments, …}."""
+    lines = (run.directory / "executions").read_text(encoding="utf-8").splitlines()
+    return [row for row in map(json.loads, lines) if row["host"] != "localhost"]
+
+
+def test_only_what_measures_is_sent(run, tmp_path):
+    """The first run notes its files, and is told of them as measured; the one after it measures, and keeps the pair of keys."""
+    state, _lock = converged()
+    noted = {"gpu-1": {}, "gpu-2": {}}
+    for row in sent(run):
+        if row["module"].endswith("config_files"):
+            noted[row["host"]].update(row["arguments"]["noted"])
+    answers = {
+        name: {"node_state": {"ansible_facts": {"gpu_node": {"gpus": []}, "gpu_node_state": {**state, "files": files}}}}
+        for name, files in noted.items()
+    }
+    second = played(tmp_path, "site", answers=answers)
+    assert second.status == 0, second.output
+    names = Counter((row["host"], row["module"].rpartition(".")[2]) for row in sent(second))
+    assert names == Counter((node, one) for node in noted for one in ("setup", "node_state", "ssh_keys"))
+
+
 def test_few_tasks_begin(run):
     assert started(run.output) <= MOST, Counter(re.findall(r"TASK \[allreduce\.gpu\.(\w+) :", run.output))
 
