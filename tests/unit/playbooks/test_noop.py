@@ -74,7 +74,7 @@ OFF = (
 
 
 def converged():
-    """Return the fact gpu_node_state and the lock's text of a node that is as planned."""
+    """Return the fact gpu_node_state of a node that is as planned."""
     question = question_from_facts({"request": REQUEST}, {**FACTS, "gpu_node": {"gpus": []}}, __version__)
     stack = decide(question)["stack"]
     state, plan = states.as_planned(stack), states.planned(stack)
@@ -87,7 +87,7 @@ def converged():
     lock = "\n".join([f"# request: {request_digest(environment, plan.os)}", *lines]) + "\n"
     place = environment_directory(stack["environments"][0], stack["os"], lock)
     state["environments"][environment.name]["target"] = place
-    return state, lock
+    return state
 
 
 def played(place, playbook, *options, variables=None, answers=None, packages=(), **measured):
@@ -95,7 +95,7 @@ def played(place, playbook, *options, variables=None, answers=None, packages=(),
 
     variables: of the nodes; answers: of more modules, or {node: those}; packages: more of them; measured: more of the nodes' state.
     """
-    state, lock = converged()
+    state = converged()
     state["packages"].update(dict.fromkeys(packages, "1.0-1"))
     state.update(measured)
     given = {"gpu_stack_request": REQUEST, "stack_lock": "", **(variables or {})}
@@ -107,7 +107,6 @@ def played(place, playbook, *options, variables=None, answers=None, packages=(),
         "node_state": {"ansible_facts": {"gpu_node": {"gpus": [], "nics": []}, "gpu_node_state": state}},
         "config_files": {"changed_paths": []},
         "ssh_keys": {"public_key": f"ssh-ed25519 {key} trainer", "next_public_key": None, "account": True, "rotated": True, "record": None},
-        "slurp": {"content": base64.b64encode(lock.encode()).decode(), "encoding": "base64"},
         **(answers or {}),
     }  # fmt: skip
     modules["gpu-2"] = {"setup": {"ansible_facts": {**FACTS, **OTHER}}, **modules.get("gpu-2", {})}
@@ -152,7 +151,7 @@ def sent(run):
 
 def test_only_what_measures_is_sent(run, tmp_path):
     """The first run notes its files, and is told of them as measured; the one after it measures, and keeps the pair of keys."""
-    state, _lock = converged()
+    state = converged()
     noted = {"gpu-1": {}, "gpu-2": {}}
     for row in sent(run):
         if row["module"].endswith("config_files"):
