@@ -29,7 +29,7 @@ def are_settled(nodes: Iterable[tuple[Mapping[str, Any] | None, Mapping[str, Any
     made: dict[object, object] = {}
     built, kept = set[str](), set[str]()
     for stack, state in nodes:
-        if not stack:
+        if not stack or not state:
             return False
         system, observed = parse(System, stack["os"]), observe(state)
         planned = tuple(parse(Environment, one) for one in stack["environments"])

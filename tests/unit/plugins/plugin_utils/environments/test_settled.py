@@ -82,6 +82,7 @@ def test_settled(nodes):
     [
         (None, PLANNED[1]),
         (PLANNED[0], None),
+        ({"os": PLATFORM, "environments": []}, None),
         (PLANNED[0], {"environments": {}}),
         (PLANNED[0], {"environments": None}),
         node(python="3.10.1"),
