@@ -38,8 +38,9 @@ def text(environment, lock, hashed="aa"):
     return f"# request: {digest}\n{pins}\n"
 
 
-def node(environment=MAIN, locked=LOCK, hashed="aa", wheel=True, **found):
+def node(environment=None, locked=None, hashed="aa", wheel=True, **found):
     """The facts of a node that is as planned, but for what is given of its environment."""
+    environment, locked = environment or MAIN, locked or LOCK
     planned, system = parse(Environment, environment), parse(System, PLATFORM)
     build = build_digest(planned, system, locked) if planned.build else None
     compiled = {"horovod": planned.build.version} if planned.build else {}

@@ -85,7 +85,7 @@ def send(space, sender, port):
 def best(measure, floor):
     """The first measurement that reaches the floor, or the best of five: a busy machine slows iperf3, never the reverse."""
     found = 0.0
-    for _ in range(5):
+    for _attempt in range(5):
         found = max(found, measure())
         if found >= floor:
             break
