@@ -152,24 +152,24 @@ FILE = {
 VALUE = {"path": {"type": "str", "required": True}, "value": {"type": "str", "required": True}}
 
 
+ONE_OF = {"required_one_of": [["content", "link"]], "mutually_exclusive": [["content", "link"]]}
+STRINGS = {"type": "list", "elements": "str", "default": []}
+SPEC = {
+    "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
+    "files": dict({"type": "list", "elements": "dict", "default": [], "options": FILE}, **ONE_OF),
+    "values": {"type": "list", "elements": "dict", "default": [], "options": VALUE},
+    "interfaces": STRINGS,
+    "arguments": STRINGS,
+    "profile": {"type": "str", "default": ""},
+    "record": {"type": "str", "choices": ["tuning", "nccl_conf", "pcie"], "default": "tuning"},
+    "applied": {"type": "str"},
+    "root": {"type": "path", "default": "/"},
+}
+
+
 def main():
     """Read, plan and apply; settle decides what of it is done in check mode."""
-    one_of = {"required_one_of": [["content", "link"]], "mutually_exclusive": [["content", "link"]]}
-    strings = {"type": "list", "elements": "str", "default": []}
-    module = AnsibleModule(
-        argument_spec={
-            "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
-            "files": dict({"type": "list", "elements": "dict", "default": [], "options": FILE}, **one_of),
-            "values": {"type": "list", "elements": "dict", "default": [], "options": VALUE},
-            "interfaces": strings,
-            "arguments": strings,
-            "profile": {"type": "str", "default": ""},
-            "record": {"type": "str", "choices": ["tuning", "nccl_conf", "pcie"], "default": "tuning"},
-            "applied": {"type": "str"},
-            "root": {"type": "path", "default": "/"},
-        },
-        supports_check_mode=True,
-    )
+    module = AnsibleModule(argument_spec=SPEC, supports_check_mode=True)
     given = module.params
 
     def run(arguments):
