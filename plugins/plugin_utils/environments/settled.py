@@ -9,7 +9,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import Any
 
-from ..documents.observed import Environment as Found
 from ..documents.parsing import parse
 from ..documents.stack import Environment, System
 from ..drift.environments import by_conda, compare_environments
@@ -20,8 +19,8 @@ __all__ = ["are_settled"]
 
 
 def are_settled(nodes: Iterable[tuple[Mapping[str, Any] | None, Mapping[str, Any] | None]]) -> bool:
-    """Return whether every planned environment is in use, has no drift, and was made from the lock that the others have, and whether
-    some node keeps the wheel of each Horovod.
+    """Return whether every planned environment is in use, has no drift, and was made from the same lock as the others, and whether some
+    node keeps the wheel of each Horovod.
 
     nodes: (gpu_stack, gpu_node_state) of each node. False says only that the locks have to be read: also where a fact is missing,
     or where conda makes an environment, of which module conda_env tells what is to be done.
@@ -38,23 +37,22 @@ def are_settled(nodes: Iterable[tuple[Mapping[str, Any] | None, Mapping[str, Any
         kept.update(observed.horovod_builds)
         for one in planned:
             found = (observed.environments or {}).get(one.name)
-            content = _content(found, one, system)
-            if found is None or found.lock is None or not content:
+            if found is None or found.lock is None or by_conda(one):
+                return False
+            build = build_digest(one, system, found.lock.packages) if one.build else None
+            content = _content(found.target or "", one.name)
+            if not content or build not in (None, found.horovod):
                 return False
             # What is asked for has one lock; what is more than that the same has one content, whose digest names the directory.
             whole = repr({**asdict(one), "name": None, "platform": asdict(system)})
             answers = {request_digest(one, system): found.lock.packages, whole: content}
             if any(made.setdefault(asked, answer) != answer for asked, answer in answers.items()):
                 return False
-            built.update([found.horovod] if one.build and found.horovod else [])
+            built.update([build] if build else [])
     return built <= kept
 
 
-def _content(found: Found | None, planned: Environment, system: System) -> str:
-    """Return the digest in the name of the directory that is in use; empty where it is not one of role frameworks with this build."""
-    if found is None or found.lock is None or by_conda(planned):
-        return ""
-    if planned.build and found.horovod != build_digest(planned, system, found.lock.packages):
-        return ""
-    start, target = f".{planned.name}-", found.target or ""
+def _content(target: str, name: str) -> str:
+    """Return the digest in the name of the directory that an environment's link leads to; empty where role frameworks did not name it."""
+    start = f".{name}-"
     return target.removeprefix(start) if target.startswith(start) and "/" not in target else ""
