@@ -277,7 +277,7 @@ def _environment(session, name, python, stamp, *packages):
     file = place / "stamp"
     if not file.exists() or file.read_text(encoding="utf-8") != stamp:
         session.run("uv", "venv", "-q", "--clear", "--python", python, str(place))
-        # Compiled, as pip does: each run of Ansible would begin with it where Python may not write bytecode.
+        # As in .ci/bootstrap: each run would compile Ansible again.
         python = str(place / "bin" / "python")
         session.run("uv", "pip", "install", "-q", "--compile-bytecode", "--python", python, *packages)
         file.write_text(stamp, encoding="utf-8")
