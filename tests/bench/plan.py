@@ -37,9 +37,9 @@ KINDS = {
 def inventory(count):
     """COUNT hosts, in a group of its own for every kind."""
     children = {}
-    for number, (name, (host, wishes)) in enumerate(KINDS.items()):
+    for number, (name, (host, constraints)) in enumerate(KINDS.items()):
         hosts = [f"{name}-{one:04}" for one in range(number, count, len(KINDS))]
-        children[name] = {"hosts": dict.fromkeys(hosts), "vars": {"gpu_stack_host": host, **wishes}}
+        children[name] = {"hosts": dict.fromkeys(hosts), "vars": {"gpu_stack_host": host, **constraints}}
     return {"gpu_nodes": {"children": children}}
 
 
@@ -65,8 +65,12 @@ def resolves():
     from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.resolve import resolve
 
     found = {}
-    for name, (host, wishes) in KINDS.items():
-        question = {**host, "profile": wishes.get("gpu_stack_profile"), "request": wishes.get("gpu_stack_request")}
+    for name, (host, constraints) in KINDS.items():
+        question = {
+            **host,
+            "profile": constraints.get("gpu_stack_profile"),
+            "request": constraints.get("gpu_stack_request"),
+        }
         times = []
         for _attempt in range(7):
             session_for.cache_clear()

@@ -15,7 +15,7 @@ from ..preflight.problem import ProblemError
 from ..preflight.text import describe, describe_all
 from ..stack.explain import conflict_line
 from ..stack.input_error import InputError
-from ..stack.interpreters import INTERPRETER, MANAGER, wish_of
+from ..stack.interpreters import INTERPRETER, MANAGER, constraint_of
 from ..stack.why import explanation
 from .decide import decide
 from .disk import disk_shortage
@@ -33,7 +33,7 @@ def plan(
     hosts: variables by name; version: the running ansible-core; explain: a component to explain, or nothing
 
     stacks: [{hosts, stack, answers, explanation}], one for each kind of host, with the answers that came to the same:
-    [{hosts, measured, wishes, stack, explanation}]; refused: [{hosts, system, gpus, reasons: [text], instead: text or None}];
+    [{hosts, measured, asked, stack, explanation}]; refused: [{hosts, system, gpus, reasons: [text], instead: text or None}];
     shortages, obstacles: [text], of what is too small and of what keeps a stack from working; warnings: [text], of what else is
     to be said of single hosts
     """
@@ -54,7 +54,7 @@ def plan(
         asked_for: dict[str, Any] = {
             "hosts": names,
             "measured": [name for name in names if _is_measured(hosts[name])],
-            "wishes": wishes_of(question),
+            "asked": asked_of(question),
             "stack": answer["stack"],
             "explanation": explanation(tables, question, explain) if explain else None,
         }
@@ -79,26 +79,26 @@ def host_question(variables: Mapping, version: str) -> dict:
     """Return the question that a host poses: as measured, else as the inventory describes it."""
     facts = variables.get("ansible_facts") or {}
     declared = {} if _is_measured(variables) else variables.get("gpu_stack_host") or {}
-    wishes = {
+    asked = {
         "profile": variables.get("gpu_stack_profile") or None,
-        "interpreter": wish_of(variables.get(MANAGER), variables.get(INTERPRETER)),
+        "interpreter": constraint_of(variables.get(MANAGER), variables.get(INTERPRETER)),
         "request": variables.get("gpu_stack_request") or {},
         "gpu_models": variables.get("gpu_stack_gpu_models") or {},
         "take_charge": str(variables.get("gpu_stack_take_charge")).lower() in ("true", "yes", "1"),
         "index": index_of(variables),
     }
-    if not isinstance(wishes["request"], Mapping):
-        raise InputError("wrong_request", "gpu_stack_request", value=wishes["request"])
-    return question_from_facts({**declared, **wishes}, facts, version)
+    if not isinstance(asked["request"], Mapping):
+        raise InputError("wrong_request", "gpu_stack_request", value=asked["request"])
+    return question_from_facts({**declared, **asked}, facts, version)
 
 
-def question_of(entry: Mapping, wishes: Mapping) -> dict:
-    """Return the question with these wishes about a host of the kind that an entry of a lock was planned for."""
+def question_of(entry: Mapping, asked: Mapping) -> dict:
+    """Return the question that asks for this about a host of the kind that an entry of a lock was planned for."""
     inputs, driver = entry["inputs"], entry["stack"].get("driver") or {}
     counted = [one.partition(" x ") for one in inputs["gpus"]]
     left = driver if inputs.get("driver_left") else {}
     return {
-        **wishes,
+        **asked,
         "os": inputs["os"],
         "arch": inputs["arch"],
         "gpus": [model for number, _x, model in counted for _one in range(int(number))],
@@ -111,8 +111,8 @@ def _is_measured(variables: Mapping) -> bool:
     return bool((variables.get("ansible_facts") or {}).get("distribution"))
 
 
-def wishes_of(question: Mapping) -> dict:
-    """Return what of a question is the user's wish, as plain values."""
+def asked_of(question: Mapping) -> dict:
+    """Return what of a question the user asks for, as plain values."""
     names = ("profile", "request", "environments", "interpreter", "gpu_models", "take_charge")
     return plain({name: question.get(name) for name in names})
 
@@ -123,8 +123,8 @@ def planned_stack(found: Mapping, host: str, question: Mapping) -> dict | None:
     found: what plan returned, also by way of Ansible's variables
     """
     answers = (answer for kind in found.get("stacks") or () for answer in kind["answers"])
-    wishes = wishes_of(question)
-    wanted = (answer for answer in answers if host in answer["measured"] and plain(answer["wishes"]) == wishes)
+    asked = asked_of(question)
+    wanted = (answer for answer in answers if host in answer["measured"] and plain(answer["asked"]) == asked)
     return next((plain(answer["stack"]) for answer in wanted), None)
 
 

@@ -17,7 +17,7 @@ from ..preflight.problem import Problem, ProblemError
 from ..releases.index import Index, NoAnswer
 from ..releases.rows import READERS, NoRelease, published_rows
 from ..stack.input_error import InputError
-from ..stack.inputs import make_problem
+from ..stack.inputs import read_question
 from ..stack.published import with_rows
 from ..stack.rows import PublishedRow
 from ..stack.tables import Tables, load
@@ -38,7 +38,7 @@ def tables_for(
 ) -> Tables:
     """Return the tables with what a question needs beside them; raise ProblemError for a release that nobody tells of.
 
-    question: as for stack.inputs.make_problem, and its index (see index_of); lock: the path of a lock file, whose rows are
+    question: as for stack.inputs.read_question, and its index (see index_of); lock: the path of a lock file, whose rows are
     taken where the index is not asked: first, or with renew where it has none
     """
     tables = tables or load()
@@ -68,7 +68,7 @@ def _rows(entries: Iterable[Mapping[str, Any]]) -> list[PublishedRow]:
 def _unknown(tables: Tables, question: Mapping[str, Any]) -> Problem | None:
     """Return that the tables lack a release that the index can be asked for."""
     try:
-        make_problem(tables, question)
+        read_question(tables, question)
     except InputError as error:
         problem = error.problems[0]
         return problem if problem.code == "unknown_version" and problem.subject in READERS else None
@@ -76,18 +76,18 @@ def _unknown(tables: Tables, question: Mapping[str, Any]) -> Problem | None:
 
 
 @lru_cache(maxsize=64)
-def _read(tables: Tables, name: str, wish: str, url: str | None) -> tuple[Rows, Problem | None]:
+def _read(tables: Tables, name: str, constraint: str, url: str | None) -> tuple[Rows, Problem | None]:
     """Return the rows of a release, or why there are none; once, for all hosts that ask for it."""
     if url is None:
         return (), Problem("index_not_asked", name)
     today = datetime.datetime.now(tz=datetime.timezone.utc).date().isoformat()
     try:
-        rows = published_rows(Index(url), tables, name, wish, today)
+        rows = published_rows(Index(url), tables, name, constraint, today)
     except NoAnswer as error:
         return (), Problem("index_silent", name, {"cause": str(error)})
     except NoRelease:
-        return (), Problem("index_lacks", name, {"value": wish})
-    return tuple(rows), None if rows else Problem("index_untold", name, {"value": wish})
+        return (), Problem("index_lacks", name, {"value": constraint})
+    return tuple(rows), None if rows else Problem("index_untold", name, {"value": constraint})
 
 
 def _is_true(value: object) -> bool:

@@ -24,7 +24,7 @@ def question_from_facts(options: Mapping, facts: Mapping, ansible_version: str) 
         "gpus": _gpus(options["gpus"]) if options.get("gpus") is not None else list(node.get("gpus") or []),
         "gpu_models": options.get("gpu_models") or {},
         "python": options.get("python"),
-        # The role's default is no wish: what a plan without roles shows is then what a role asks for.
+        # The role's default asks for nothing: what a plan without roles shows is then what a role asks for.
         "interpreter": options.get("interpreter") if options.get("interpreter") != AUTO else None,
         "profile": options.get("profile"),
         "request": options.get("request") or {},

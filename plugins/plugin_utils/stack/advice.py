@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from .component import Component
 from .components import COMPONENTS, component
-from .model import AnyCandidate, Problem, Solution
+from .model import AnyCandidate, Question, Solution
 from .published import published_warnings
 from .tables import Tables
 from .unknowns import unknowns
@@ -15,51 +15,51 @@ from .unknowns import unknowns
 Reason = dict[str, str]
 
 
-def reasons(tables: Tables, problem: Problem, chosen: Solution) -> list[Reason]:
+def reasons(tables: Tables, question: Question, chosen: Solution) -> list[Reason]:
     """Return one sentence per component, in the order they are decided."""
     found: list[Reason] = []
     for slot, one in chosen.items():
-        text = "" if one.absent else _reason(component(slot.component), tables, problem, one)
+        text = "" if one.absent else _reason(component(slot.component), tables, question, one)
         if text:
             found.append({"component": slot.component, "text": text})
-    if not problem.has_driver:
+    if not question.has_driver:
         found.insert(0, {"component": "driver", "text": "no driver: the host has no GPU and the request names none"})
     return found
 
 
-def _reason(made: Component, tables: Tables, problem: Problem, one: AnyCandidate) -> str:
+def _reason(made: Component, tables: Tables, question: Question, one: AnyCandidate) -> str:
     if made.reason:
-        return made.reason(tables, problem, one)
+        return made.reason(tables, question, one)
     users = [user.name for user in COMPONENTS if made.name in user.uses]
-    needing = [name for name in users if name in problem.frameworks or name in problem.wishes]
-    return problem.asked(made.name) or f"needed by {' and '.join(needing)}"
+    needing = [name for name in users if name in question.frameworks or name in question.constraints]
+    return question.asked(made.name) or f"needed by {' and '.join(needing)}"
 
 
-def warnings(tables: Tables, problem: Problem, chosen: Solution) -> list[str]:
+def warnings(tables: Tables, question: Question, chosen: Solution) -> list[str]:
     """Return what to keep an eye on."""
-    found = [*_os_warnings(problem), *_gpu_warnings(problem), *published_warnings(tables, chosen)]
+    found = [*_os_warnings(question), *_gpu_warnings(question), *published_warnings(tables, chosen)]
     for slot, one in chosen.items():
-        found += [] if one.absent else component(slot.component).warnings(tables, problem, one)
-    return found + unknowns(problem, chosen)
+        found += [] if one.absent else component(slot.component).warnings(tables, question, one)
+    return found + unknowns(question, chosen)
 
 
-def _os_warnings(problem: Problem) -> list[str]:
-    row = problem.system
+def _os_warnings(question: Question) -> list[str]:
+    row = question.system
     if row["status"] == "eol":
         advice = f"; {row['advice']}" if row.get("advice") else ""
         return [f"{row['id']} {row['version']} has reached its end of life{advice}"]
     return []
 
 
-def _gpu_warnings(problem: Problem) -> list[str]:
+def _gpu_warnings(question: Question) -> list[str]:
     found = [
         f"'{gpu.model}' can be {' or '.join(gpu.row['ambiguous'])}; the strictest of them was assumed"
-        for gpu in problem.gpus
+        for gpu in question.gpus
         if gpu.row.get("ambiguous")
     ]
     return found + [
         f"{gpu.model} has no row of its own in the tables; it was planned for as {gpu.row['architecture']} (chip "
         f"{gpu.row['chip']}, compute capability {gpu.row['compute_capability']})"
-        for gpu in problem.gpus
+        for gpu in question.gpus
         if gpu.row.get("chip")
     ]

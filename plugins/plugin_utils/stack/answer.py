@@ -12,11 +12,11 @@ from .model import Part
 
 
 class Conflict(TypedDict):
-    """A smallest set of wishes and facts that clash."""
+    """A smallest set of constraints and facts that clash."""
 
     rule: str
     rules: list[str]
-    between: list[str]  # names of the wishes and facts
+    between: list[str]  # names of the constraints and facts
     values: dict[str, str]
     reasons: list[str]  # one sentence for each rule
     reason: str

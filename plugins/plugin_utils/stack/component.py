@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 
 from .input_error import InputError
 from .keys import Key
-from .model import AnyCandidate, Part, Problem
+from .model import AnyCandidate, Part, Question
 from .rows import Accelerator
 from .rule import Rules
 from .tables import Subject, Tables
@@ -53,8 +53,8 @@ def first_to_last(versions: Sequence[str]) -> str:
 class Component:
     """One part of a stack that is chosen; compared by identity.
 
-    name: its slot, and the wish for its version. keys: what can be wished for, its version first. place: where it goes.
-    form: the type of its candidates, which rules name. candidates: what its slot could hold as far as the wishes allow, the
+    name: its slot, and the constraint on its version. keys: what can be asked for, its version first. place: where it goes.
+    form: the type of its candidates, which rules name. candidates: what its slot could hold as far as the constraints allow, the
     preferred first. tables: its own. rules: those that it owns; a rule about two components belongs to the one that depends on the other.
 
     default: whether it is planned where no framework is asked for. beside: the frameworks it is made for, one of
@@ -70,8 +70,8 @@ class Component:
     it does; module: what is imported. size: MiB that it takes once installed, by accelerator, rounded up.
     overview: what documentation shows of its tables.
 
-    published: whether all its versions are in the tables, so that a wish that none fits is a mistake. mistake: what else
-    of the wishes is one. missing: why nothing fits the wishes. installable: whether a candidate was seen where the host
+    published: whether all its versions are in the tables, so that a constraint that none fits is a mistake. mistake: what else
+    of the constraints is one. missing: why nothing fits the constraints. installable: whether a candidate was seen where the host
     would get it from. verified: whether it may be chosen unasked. identity: what tells candidates of one version and
     variant apart.
     """
@@ -80,29 +80,29 @@ class Component:
     form: Any
     keys: tuple[Key, ...]
     place: Place
-    candidates: Callable[[Tables, Problem], list[AnyCandidate]]
+    candidates: Callable[[Tables, Question], list[AnyCandidate]]
     rules: Rules
     tables: tuple[Subject[Any, Any], ...] = ()
     default: bool = False
     beside: tuple[str, ...] = ()
     required: bool = False
     uses: tuple[str, ...] = ()
-    reason: Callable[[Tables, Problem, AnyCandidate], str] | None = None
-    warnings: Callable[[Tables, Problem, AnyCandidate], list[str]] = lambda tables, problem, one: []
-    unknowns: Callable[[Problem, AnyCandidate, Beside], Iterable[str]] = lambda problem, one, beside: ()
+    reason: Callable[[Tables, Question, AnyCandidate], str] | None = None
+    warnings: Callable[[Tables, Question, AnyCandidate], list[str]] = lambda tables, question, one: []
+    unknowns: Callable[[Question, AnyCandidate, Beside], Iterable[str]] = lambda question, one, beside: ()
     system: tuple[str, ...] = ()
-    result: Callable[[Tables, Problem, Beside], Part] = lambda tables, problem, host: {}
-    repository: Callable[[Problem, AnyCandidate], bool] = lambda problem, one: True
-    requirements: Callable[[Tables, Problem, AnyCandidate], list[str]] = lambda tables, problem, one: []
-    details: Callable[[Tables, Problem, Beside, Site], Part] = lambda tables, problem, beside, site: {}
-    conda: Callable[[Tables, Problem, AnyCandidate], Conda | None] = lambda tables, problem, one: None
+    result: Callable[[Tables, Question, Beside], Part] = lambda tables, question, host: {}
+    repository: Callable[[Question, AnyCandidate], bool] = lambda question, one: True
+    requirements: Callable[[Tables, Question, AnyCandidate], list[str]] = lambda tables, question, one: []
+    details: Callable[[Tables, Question, Beside, Site], Part] = lambda tables, question, beside, site: {}
+    conda: Callable[[Tables, Question, AnyCandidate], Conda | None] = lambda tables, question, one: None
     module: str = ""
     size: Mapping[Accelerator, int] | None = None
     overview: Overview | None = None
     published: bool = True
-    mistake: Callable[[Tables, Problem], InputError | None] = lambda tables, problem: None
-    missing: Callable[[Tables, Problem], str | None] = lambda tables, problem: None
-    installable: Callable[[Tables, Problem, AnyCandidate], bool] = lambda tables, problem, one: True
+    mistake: Callable[[Tables, Question], InputError | None] = lambda tables, question: None
+    missing: Callable[[Tables, Question], str | None] = lambda tables, question: None
+    installable: Callable[[Tables, Question, AnyCandidate], bool] = lambda tables, question, one: True
     verified: Callable[[AnyCandidate], bool] = lambda one: True
     identity: Callable[[AnyCandidate], tuple[object, ...]] = lambda one: ()
 
@@ -118,5 +118,5 @@ class Component:
 
     @property
     def reads(self) -> tuple[str, ...]:
-        """The wishes that its candidates depend on."""
+        """The constraints that its candidates depend on."""
         return tuple(key.name for key in self.keys)

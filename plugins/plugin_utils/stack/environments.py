@@ -8,47 +8,47 @@ from __future__ import annotations
 from .component import Beside, Site
 from .components import FRAMEWORKS, component
 from .interpreters import interpreter
-from .model import Part, Problem, Solution
+from .model import Part, Question, Solution
 from .solution import inside
 from .tables import Tables
 
 
-def environment(tables: Tables, problem: Problem, chosen: Solution, name: str, cuda_home: str | None) -> Part:
+def environment(tables: Tables, question: Question, chosen: Solution, name: str, cuda_home: str | None) -> Part:
     """Return one environment; cuda_home: where the host's toolkit lies, if it has one."""
     parts = inside(chosen, name)
     frameworks = [one for one in FRAMEWORKS if one in parts]
     python = parts["python"]
-    origin = interpreter(problem.system, python.version, python.row)
+    origin = interpreter(question.system, python.version, python.row)
     found = {
         "name": name,
         "python": python.version,
         "interpreter": origin,
-        "accelerator": problem.accelerator,
-        "requirements": [*_requirements(tables, problem, parts, frameworks), "numpy"],
+        "accelerator": question.accelerator,
+        "requirements": [*_requirements(tables, question, parts, frameworks), "numpy"],
         "index": None,
         "libraries": None,
-        "conda": _conda(tables, problem, parts, frameworks),
+        "conda": _conda(tables, question, parts, frameworks),
         "frameworks": {one: parts[one].version for one in sorted(frameworks)},
         "build": None,
     }
     site = Site(origin["packages"], cuda_home)
     for one in frameworks:
-        found.update(component(one).details(tables, problem, parts, site))
+        found.update(component(one).details(tables, question, parts, site))
     return found
 
 
-def _requirements(tables: Tables, problem: Problem, parts: Beside, names: list[str]) -> list[str]:
-    return [line for name in names for line in component(name).requirements(tables, problem, parts[name])]
+def _requirements(tables: Tables, question: Question, parts: Beside, names: list[str]) -> list[str]:
+    return [line for name in names for line in component(name).requirements(tables, question, parts[name])]
 
 
-def _conda(tables: Tables, problem: Problem, parts: Beside, frameworks: list[str]) -> Part:
+def _conda(tables: Tables, question: Question, parts: Beside, frameworks: list[str]) -> Part:
     """Return the same environment for conda: its channels and specs, and the wheels that go on top (the index is the same)."""
     channels, specs = [tables.subjects["conda"]["base_channel"]], [f"python={parts['python'].version}"]
     wheels = []
     for name in frameworks:
-        found = component(name).conda(tables, problem, parts[name])
+        found = component(name).conda(tables, question, parts[name])
         channels = found.channels if found else channels
         specs += found.specs if found else []
         wheels += [] if found else [name]
-    lines = _requirements(tables, problem, parts, wheels)
+    lines = _requirements(tables, question, parts, wheels)
     return {"channels": channels, "specs": [*specs, "numpy", "pip"], "wheels": lines}

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Why there is no stack: the smallest sets of wishes and facts that clash, and the rules that make them clash."""
+"""Why there is no stack: the smallest sets of constraints and facts that clash, and the rules that make them clash."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .blame import Part, keep
 from .components import RULES, component
 from .hosts import other_hosts
 from .judge import Session
-from .model import Problem, Slot, Solution
+from .model import Question, Slot, Solution
 from .nearest import Relaxed, relax
 from .rule import Rule
 from .search import solve
@@ -23,30 +23,30 @@ from .wording import advice_text, sentences
 
 
 def conflicts(
-    session: Session, problem: Problem, found: Sequence[Sequence[Part]], joint: Relaxed | None
+    session: Session, question: Question, found: Sequence[Sequence[Part]], joint: Relaxed | None
 ) -> list[Conflict]:
     """Return conflicts in the shape users get them; joint: what is proposed for all of them together."""
     proposed: dict[str, Relaxed | None] = {}
     for name in dict.fromkeys(name for parts in found for name, _value in parts):
-        if problem.wishes.get(name, "latest") != "latest":
-            proposed[name] = relax(session, problem, [name])
-    return [describe(session, problem, parts, proposed, joint) for parts in found]
+        if question.constraints.get(name, "latest") != "latest":
+            proposed[name] = relax(session, question, [name])
+    return [describe(session, question, parts, proposed, joint) for parts in found]
 
 
 def describe(
     session: Session,
-    problem: Problem,
+    question: Question,
     parts: Sequence[Part],
     proposed: Mapping[str, Relaxed | None],
     joint: Relaxed | None,
 ) -> Conflict:
     """Return one conflict: its rules with a sentence each, and what to set instead."""
-    rules, reasons = refusal(session, problem, parts)
-    values = _values(problem, parts)
+    rules, reasons = refusal(session, question, parts)
+    values = _values(question, parts)
     instead = alternatives(sorted(values), proposed, joint)
     hints = [rule.hint for rule in rules if rule.hint]
     if not any(value for changes in instead for value in changes.values()):  # nothing keeps what was asked for
-        hints += other_hosts(session, problem, parts)
+        hints += other_hosts(session, question, parts)
     return {
         "rule": rules[0].name if rules else "no-such-build",
         "rules": [rule.name for rule in rules],
@@ -60,20 +60,20 @@ def describe(
     }
 
 
-def refusal(session: Session, problem: Problem, parts: Sequence[Part]) -> tuple[list[Rule], list[str]]:
+def refusal(session: Session, question: Question, parts: Sequence[Part]) -> tuple[list[Rule], list[str]]:
     """Return the rules that make these parts clash, and a sentence for each; without a rule, why nothing is there."""
-    left = keep(problem, parts)
+    left = keep(question, parts)
     rules = smallest_rules(session, left)
     return rules, [reason_of(session, left, rule, rules) for rule in rules] or [unfillable(session, left)]
 
 
-def _values(problem: Problem, parts: Sequence[Part]) -> dict[str, str]:
-    """Return what was asked for or found, by the name of the wish or fact."""
+def _values(question: Question, parts: Sequence[Part]) -> dict[str, str]:
+    """Return what was asked for or found, by the name of the constraint or fact."""
     values: dict[str, str] = {}
     for name, value in parts:
         if name == "os":
-            value = f"{problem.system['id']} {problem.system['version']}"
-        value = value or str(getattr(problem, name))
+            value = f"{question.system['id']} {question.system['version']}"
+        value = value or str(getattr(question, name))
         values[name] = f"{values[name]}, {value}" if name in values else value
     return values
 
@@ -81,24 +81,24 @@ def _values(problem: Problem, parts: Sequence[Part]) -> dict[str, str]:
 def alternatives(
     names: Sequence[str], proposed: Mapping[str, Relaxed | None], joint: Relaxed | None
 ) -> list[Mapping[str, str | None]]:
-    """Return what to change, each enough for the whole request: one wish of the conflict, else all that takes changes."""
+    """Return what to change, each enough for the whole request: one constraint of the conflict, else all that takes changes."""
     found = [one.changes for name in names if (one := proposed.get(name))]
     if not found and joint and set(joint.changes) & set(names):
         return [joint.changes]
     return list(found)
 
 
-def smallest_rules(session: Session, problem: Problem) -> list[Rule]:
-    """Return the fewest rules that still make the problem unsolvable; none when a slot has no candidate to begin with."""
-    planned = {slot.component for slot in slots(problem)}
+def smallest_rules(session: Session, question: Question) -> list[Rule]:
+    """Return the fewest rules that still leave the question without a stack; none when a slot has no candidate to begin with."""
+    planned = {slot.component for slot in slots(question)}
     rules = [rule for rule in RULES if planned.issuperset(rule.choices)]  # others judge nothing here
-    if solve(session, problem, []) is None:
+    if solve(session, question, []) is None:
         return []
     step = len(rules) // 2
     while step:
         for start in range(0, len(rules), step):
             fewer = rules[:start] + rules[start + step :]
-            if len(fewer) < len(rules) and solve(session, problem, fewer) is None:
+            if len(fewer) < len(rules) and solve(session, question, fewer) is None:
                 rules = fewer
                 break
         else:
@@ -106,38 +106,38 @@ def smallest_rules(session: Session, problem: Problem) -> list[Rule]:
     return rules
 
 
-def unfillable(session: Session, problem: Problem) -> str:
+def unfillable(session: Session, question: Question) -> str:
     """Return why a slot has no candidate at all, whatever the rules say."""
-    for slot in slots(problem):
-        if not session.candidates(problem, slot):
-            return _no_candidate(session, problem, slot)
+    for slot in slots(question):
+        if not session.candidates(question, slot):
+            return _no_candidate(session, question, slot)
     return "nothing fits"
 
 
-def _no_candidate(session: Session, problem: Problem, slot: Slot) -> str:
-    wishes = ", ".join(f"{name} {wish}" for name, wish in sorted(problem.wishes.items()))
-    host = f" for {problem.os['id']} {problem.os['version']}" if problem.os else ""
-    told = component(slot.component).missing(session.tables, problem)
-    return told or f"there is no {slot.component}{host} with {wishes}"
+def _no_candidate(session: Session, question: Question, slot: Slot) -> str:
+    constraints = ", ".join(f"{name} {constraint}" for name, constraint in sorted(question.constraints.items()))
+    host = f" for {question.os['id']} {question.os['version']}" if question.os else ""
+    told = component(slot.component).missing(session.tables, question)
+    return told or f"there is no {slot.component}{host} with {constraints}"
 
 
-def reason_of(session: Session, problem: Problem, rule: Rule, rules: Sequence[Rule]) -> str:
+def reason_of(session: Session, question: Question, rule: Rule, rules: Sequence[Rule]) -> str:
     """Return what a rule says about the stack one would get if only this rule were not, in one sentence for all kinds of GPUs."""
-    judge = session.judge(problem, [rule])
+    judge = session.judge(question, [rule])
     said: list[str] = []
-    for solution in _solutions_without(session, problem, rule, rules):
+    for solution in _solutions_without(session, question, rule, rules):
         pools = [[one for slot, one in solution.items() if slot.component == kind] for kind in rule.choices]
         said += [reason for chosen in product(*pools) for reason in judge.reasons(*chosen)][:1]
     return ", and ".join(dict.fromkeys(said)) or f"rule {rule.name} objects"
 
 
-def _solutions_without(session: Session, problem: Problem, rule: Rule, rules: Sequence[Rule]) -> Iterable[Solution]:
+def _solutions_without(session: Session, question: Question, rule: Rule, rules: Sequence[Rule]) -> Iterable[Solution]:
     """Return the stack without a rule; where kinds of GPUs clash, the stack of each kind without the others."""
-    if len(problem.gpus) > 1:
-        alone = (solve(session, replace(problem, gpus=(gpu,)), rules) for gpu in problem.gpus)
+    if len(question.gpus) > 1:
+        alone = (solve(session, replace(question, gpus=(gpu,)), rules) for gpu in question.gpus)
         return [solution for solution in alone if solution]
     others = [one for one in RULES if one is not rule], [one for one in rules if one is not rule]
-    return [next(filter(None, (solve(session, problem, one) for one in others)), {})]
+    return [next(filter(None, (solve(session, question, one) for one in others)), {})]
 
 
 def conflict_line(conflict: Conflict) -> str:

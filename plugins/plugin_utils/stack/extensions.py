@@ -12,7 +12,7 @@ from .component import first_to_last
 from .facts import Machine
 from .input_error import InputError
 from .libraries import SpecifierSet
-from .model import AnyCandidate, Candidate, Problem
+from .model import AnyCandidate, Candidate, Question
 from .rows import Arch
 from .tables import Subject, Tables
 from .versions import matches
@@ -41,10 +41,12 @@ class ExtensionRow(TypedDict):
 Extension = Candidate[ExtensionRow]
 
 
-def releases(name: str, rows: Iterable[ExtensionRow], problem: Problem) -> list[Extension]:
-    """Return the releases that the wish allows, the newest first."""
-    wish = problem.wish(name)
-    found: list[Extension] = [Candidate(name, row["version"], row=row) for row in rows if matches(row["version"], wish)]
+def releases(name: str, rows: Iterable[ExtensionRow], question: Question) -> list[Extension]:
+    """Return the releases that the constraint allows, the newest first."""
+    constraint = question.constraint(name)
+    found: list[Extension] = [
+        Candidate(name, row["version"], row=row) for row in rows if matches(row["version"], constraint)
+    ]
     return found[::-1]
 
 
@@ -69,15 +71,15 @@ def torch_reason(name: str, one: Extension, torch: AnyCandidate) -> str | None:
     return f"{name} {one.version} requires PyTorch {wanted.removeprefix('==')}, not {torch.version}"
 
 
-def gpu_mistake(name: str, problem: Problem) -> InputError | None:
+def gpu_mistake(name: str, question: Question) -> InputError | None:
     """Return that what computes on GPUs only is asked for on a host without."""
-    return InputError("no_gpu", name) if name in problem.frameworks and problem.accelerator == "cpu" else None
+    return InputError("no_gpu", name) if name in question.frameworks and question.accelerator == "cpu" else None
 
 
-def wheels_mistake(name: str, problem: Problem) -> InputError | None:
+def wheels_mistake(name: str, question: Question) -> InputError | None:
     """Return that what the package index has as source only is asked for where nothing says that the site has a wheel."""
-    has = problem.wishes.get("wheels") == "site"
-    return InputError("no_wheels", name) if name in problem.frameworks and not has else None
+    has = question.constraints.get("wheels") == "site"
+    return InputError("no_wheels", name) if name in question.frameworks and not has else None
 
 
 def unknowns(name: str, one: Extension) -> Iterator[str]:

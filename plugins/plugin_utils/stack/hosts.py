@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from .blame import Part, keep
 from .judge import Session
-from .model import Gpu, Problem
+from .model import Gpu, Question
 from .rows import DistroRow, GpuRow
 from .search import solve
 from .versions import version
@@ -19,20 +19,20 @@ from .wording import listed
 MOST = 3
 
 
-def other_hosts(session: Session, problem: Problem, parts: Sequence[Part]) -> list[str]:
-    """Return what would end a conflict beside the wishes, each found by planning for it."""
-    left = keep(problem, parts)
+def other_hosts(session: Session, question: Question, parts: Sequence[Part]) -> list[str]:
+    """Return what would end a conflict beside the constraints, each found by planning for it."""
+    left = keep(question, parts)
     names = {name for name, _value in parts}
     found: list[str] = []
-    if problem.owner and solve(session, replace(left, owner=None)):
+    if question.owner and solve(session, replace(left, owner=None)):
         found.append("set gpu_stack_take_charge to true, so that a driver that fits is planned")
     for fact, ways in (("os", _systems), ("arch", _architectures), ("gpus", _gpus)):
         if fact in names:
-            found += [*ways(session, problem)] or [*ways(session, left)]  # what ends every conflict, or else this one
+            found += [*ways(session, question)] or [*ways(session, left)]  # what ends every conflict, or else this one
     return found
 
 
-def _systems(session: Session, left: Problem) -> Iterator[str]:
+def _systems(session: Session, left: Question) -> Iterator[str]:
     """Yield the distributions that would do: releases of the same first, then the others."""
     rows = [row for row in session.tables.rows("distros") if row["status"] == "supported" and row != left.os]
     rows.sort(key=lambda row: (row["id"] != left.system["id"], -float(row["version"])))
@@ -45,12 +45,12 @@ def _name(row: DistroRow) -> str:
     return f"{row['id']} {row['version']}"
 
 
-def _architectures(session: Session, left: Problem) -> Iterator[str]:
+def _architectures(session: Session, left: Question) -> Iterator[str]:
     if left.arch == "aarch64" and solve(session, replace(left, arch="x86_64", wheels="x86_64")):
         yield "take an x86_64 host"
 
 
-def _gpus(session: Session, left: Problem) -> Iterator[str]:
+def _gpus(session: Session, left: Question) -> Iterator[str]:
     """Yield that kinds of GPUs go into hosts of their own, or the nearest generation that would do."""
     alone = [gpu for gpu in left.gpus if solve(session, replace(left, gpus=(gpu,)))]
     if len(left.gpus) > 1:
@@ -72,14 +72,14 @@ def _gpus(session: Session, left: Problem) -> Iterator[str]:
         yield f"take a GPU such as {listed([_described(row) for row in fitting], 'or')}"
 
 
-def _first(session: Session, left: Problem, rows: Iterable[GpuRow]) -> list[GpuRow]:
+def _first(session: Session, left: Question, rows: Iterable[GpuRow]) -> list[GpuRow]:
     """Return the first GPU that would do, judged by one of each generation."""
     generations = {row["compute_capability"]: row for row in rows}
     fitting = (row for row in generations.values() if solve(session, _with(left, row)))
     return [row for row in [next(fitting, None)] if row]
 
 
-def _with(left: Problem, row: GpuRow) -> Problem:
+def _with(left: Question, row: GpuRow) -> Question:
     return replace(left, gpus=(Gpu(row, row["model"], 1),), forward_compat=bool(row["forward_compat"]))
 
 

@@ -8,15 +8,14 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
-from ..preflight.problem import Problem as InputProblem
-from ..preflight.problem import ProblemError
+from ..preflight.problem import Problem, ProblemError
 
 
 class InputError(ProblemError):
     """Input nobody can work with."""
 
     def __init__(self, code: str, subject: object = "", **detail: object):
-        super().__init__(InputProblem(code, str(subject), detail))
+        super().__init__(Problem(code, str(subject), detail))
 
 
 def nearest(value: object, known: Iterable[object], count: int = 3) -> str:

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""From what a user wrote to a Problem: names looked up in the tables, mistakes named with the nearest known value."""
+"""Read what a user asks for: names looked up in the tables, mistakes named with the nearest known value."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from .components.driver.owner import VENDOR, find_owner
 from .gpu_names import find_gpu
 from .input_error import InputError, nearest
 from .interpreters import AUTO, CONDA, INTERPRETER, interpreter_problem, version_of
-from .model import Environments, Gpu, Problem
+from .model import Environments, Gpu, Question
 from .pci_ids import pci_id
 from .request_keys import ELSEWHERE, KEYS
 from .rows import Arch, DistroRow, GpuRow
 from .tables import Tables
-from .versions import SpecError, check_spec, neighbours, starts_with
+from .versions import ConstraintError, check_constraint, neighbours, starts_with
 from .wording import listed
 
 ARCHITECTURES: dict[str, Arch] = {
@@ -37,48 +37,50 @@ ARCHITECTURES: dict[str, Arch] = {
 OS_NAMES = {"redhat": "rhel", "alma": "almalinux", "rockylinux": "rocky", "oracle": "oraclelinux", "ol": "oraclelinux"}
 
 
-def make_problem(tables: Tables, question: Mapping[str, Any]) -> Problem:
-    """Return the problem that a question poses; raise InputError for one nobody can work with.
+def read_question(tables: Tables, given: Mapping[str, Any]) -> Question:
+    """Return a question, its values looked up; raise InputError for one nobody can work with.
 
-    question: os, arch, gpus, gpu_models, python, interpreter, profile, request, environments, ansible_core, suites,
+    given: os, arch, gpus, gpu_models, python, interpreter, profile, request, environments, ansible_core, suites,
     nvswitches, kernels, driver_owner, installed_driver, take_charge; all may be absent.
     """
-    request = _request(tables, question)
-    environments = _word("environments", request.pop("environments", None) or question.get("environments") or "one")
+    request = _request(tables, given)
+    environments = _word("environments", request.pop("environments", None) or given.get("environments") or "one")
     excluded = {name for name in FRAMEWORKS if str(request.get(name, "")).lower() in ("none", "false")}
     request = {name: value for name, value in request.items() if name not in excluded}
-    if question.get("python") and "python" not in request:
-        request["python"] = question["python"]
-    wishes = {name: wish for name, value in request.items() if (wish := _wish(name, value)) != "auto"}
-    wishes.update(_interpreter(question.get("interpreter") or AUTO, wishes.get("python", "")))
-    gpus = _gpus(tables, question.get("gpus") or [], _gpu_models(question.get("gpu_models") or {}))
-    owner = find_owner(question, gpus, wishes.get("driver_source") == VENDOR)
-    problem = Problem(
-        os=find_os(tables, question.get("os")),
-        arch=_arch(question.get("arch")),
+    if given.get("python") and "python" not in request:
+        request["python"] = given["python"]
+    constraints = {
+        name: constraint for name, value in request.items() if (constraint := _constraint(name, value)) != "auto"
+    }
+    constraints.update(_interpreter(given.get("interpreter") or AUTO, constraints.get("python", "")))
+    gpus = _gpus(tables, given.get("gpus") or [], _gpu_models(given.get("gpu_models") or {}))
+    owner = find_owner(given, gpus, constraints.get("driver_source") == VENDOR)
+    question = Question(
+        os=find_os(tables, given.get("os")),
+        arch=_arch(given.get("arch")),
         gpus=gpus,
-        wishes=wishes,
-        frameworks=_frameworks(wishes, excluded),
+        constraints=constraints,
+        frameworks=_frameworks(constraints, excluded),
         environments=cast(Environments, environments),
         accelerator="cuda" if gpus else "cpu",
-        wheels=_arch(question.get("arch")),
-        permitted_build=permitted_build(wishes),
+        wheels=_arch(given.get("arch")),
+        permitted_build=permitted_build(constraints),
         forward_compat=bool(gpus) and all(gpu.row["forward_compat"] for gpu in gpus),
-        has_driver=bool(gpus) or bool({"driver", "driver_source", "kernel_modules"} & set(wishes)),
-        ansible_core=question.get("ansible_core"),
-        suites=tuple(question["suites"]) if question.get("suites") else None,
-        fabric=frozenset() if owner else fabric_services(tables, gpus, question.get("nvswitches")),
+        has_driver=bool(gpus) or bool({"driver", "driver_source", "kernel_modules"} & set(constraints)),
+        ansible_core=given.get("ansible_core"),
+        suites=tuple(given["suites"]) if given.get("suites") else None,
+        fabric=frozenset() if owner else fabric_services(tables, gpus, given.get("nvswitches")),
         owner=owner,
-        own_compiler="gcc" not in wishes,
-        kernels=tuple(release for release in question.get("kernels") or () if is_limited(tables, release)),
+        own_compiler="gcc" not in constraints,
+        kernels=tuple(release for release in given.get("kernels") or () if is_limited(tables, release)),
     )
-    _check_known(tables, problem)
-    return problem
+    _check_known(tables, question)
+    return question
 
 
-def _request(tables: Tables, question: Mapping[str, Any]) -> dict[str, Any]:
+def _request(tables: Tables, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the profile and the user ask for, the user's word first; raise InputError for a key nobody knows."""
-    request = {**_profile(tables, question.get("profile")), **(question.get("request") or {})}
+    request = {**_profile(tables, given.get("profile")), **(given.get("request") or {})}
     request = {name: value for name, value in request.items() if value is not None}
     unknown = sorted(set(request) - set(KEYS))
     if unknown and unknown[0] in ELSEWHERE:
@@ -96,10 +98,10 @@ def _profile(tables: Tables, name: str | None) -> Mapping[str, Any]:
     return profiles[name]["request"] if name else {}
 
 
-def _frameworks(wishes: Iterable[str], excluded: Container[str]) -> tuple[str, ...]:
-    """Return the frameworks to install: those wished for, and PyTorch where nothing else is, or where one lives beside it."""
-    wishes = set(wishes)
-    named = {name for name in FRAMEWORKS if wishes & set(component(name).reads)}
+def _frameworks(constraints: Iterable[str], excluded: Container[str]) -> tuple[str, ...]:
+    """Return the frameworks to install: those asked for, and PyTorch where nothing else is, or where one lives beside it."""
+    constraints = set(constraints)
+    named = {name for name in FRAMEWORKS if constraints & set(component(name).reads)}
     if DEFAULT not in excluded and (not named & set(ALONE) or homeless(named)):
         named.add(DEFAULT)
     for name in homeless(named):
@@ -107,7 +109,7 @@ def _frameworks(wishes: Iterable[str], excluded: Container[str]) -> tuple[str, .
     return tuple(name for name in FRAMEWORKS if name in named)
 
 
-def _wish(name: str, value: Any) -> str:
+def _constraint(name: str, value: Any) -> str:
     if isinstance(value, float):  # 2.10 without quotes is the number 2.1 before anybody here sees it
         raise InputError("version_without_quotes", name, value=value)
     if KEYS[name].choices:
@@ -115,10 +117,10 @@ def _wish(name: str, value: Any) -> str:
     if KEYS[name].free:
         return str(value).strip()
     try:
-        wish = check_spec(value)
-    except SpecError as error:
+        constraint = check_constraint(value)
+    except ConstraintError as error:
         raise InputError("wrong_version", name, value=str(value)) from error
-    return wish
+    return constraint
 
 
 def _word(name: str, value: str) -> str:
@@ -128,7 +130,7 @@ def _word(name: str, value: str) -> str:
 
 
 def _interpreter(value: object, python: str) -> Mapping[str, str]:
-    """Return the wish that python_env_python is, or python_env_manager; python: the version wished for."""
+    """Return the constraint that python_env_python is, or python_env_manager; python: the version asked for."""
     if value == CONDA:
         return {INTERPRETER: CONDA}
     problem = interpreter_problem(value)
@@ -192,29 +194,31 @@ def _gpu(tables: Tables, value: object, models: Mapping[str, str]) -> GpuRow:
     raise InputError("unknown_gpu", shown, nearest=nearest(shown, [one["model"] for one in tables.rows("gpus")]))
 
 
-def _check_known(tables: Tables, problem: Problem) -> None:
+def _check_known(tables: Tables, question: Question) -> None:
     """Refuse a version that nobody published, and a driver that is not there: mistakes in writing, not conflicts."""
-    if problem.owner and problem.has_driver and problem.owner.version is None:
-        vgpu = next((gpu.model for gpu in problem.gpus if gpu.row.get("vgpu")), None)
-        raise InputError("no_guest_driver", vgpu) if vgpu else InputError("no_driver_left", problem.owner.name)
+    if question.owner and question.has_driver and question.owner.version is None:
+        vgpu = next((gpu.model for gpu in question.gpus if gpu.row.get("vgpu")), None)
+        raise InputError("no_guest_driver", vgpu) if vgpu else InputError("no_driver_left", question.owner.name)
     for one in COMPONENTS:
-        wish = problem.wishes.get(one.name)
-        mistake = (_unknown_version(tables, problem, one, wish) if wish else None) or one.mistake(tables, problem)
+        constraint = question.constraints.get(one.name)
+        mistake = (_unknown_version(tables, question, one, constraint) if constraint else None) or one.mistake(
+            tables, question
+        )
         if mistake:
             raise mistake
 
 
-def _unknown_version(tables: Tables, problem: Problem, made: Component, wish: str) -> InputError | None:
-    """Return that no version of the tables fits a wish, with those next to it."""
-    free = replace(problem.without_wishes(*problem.wishes), owner=None)
-    asked = replace(free, wishes={made.name: wish}, accelerator="cuda")
+def _unknown_version(tables: Tables, question: Question, made: Component, constraint: str) -> InputError | None:
+    """Return that no version of the tables fits a constraint, with those next to it."""
+    free = replace(question.without_constraints(*question.constraints), owner=None)
+    asked = replace(free, constraints={made.name: constraint}, accelerator="cuda")
     if not made.published or made.candidates(tables, asked):
         return None
     known = dict.fromkeys(one.version for one in made.candidates(tables, free) if not one.absent)
-    return InputError("unknown_version", made.name, value=wish, nearest=_nearest_versions(wish, known))
+    return InputError("unknown_version", made.name, value=constraint, nearest=_nearest_versions(constraint, known))
 
 
-def _nearest_versions(wish: str, known: Iterable[str]) -> str:
-    """Return the known versions next to the one that a wish, maybe a range, names first."""
-    named = re.search(r"\d+(\.\d+)*", wish)
-    return ", ".join(neighbours(named[0], known)) if named else nearest(wish, known)
+def _nearest_versions(constraint: str, known: Iterable[str]) -> str:
+    """Return the known versions next to the one that a constraint, maybe a range, names first."""
+    named = re.search(r"\d+(\.\d+)*", constraint)
+    return ", ".join(neighbours(named[0], known)) if named else nearest(constraint, known)

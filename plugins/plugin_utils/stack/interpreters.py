@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Literal, TypedDict, cast, get_args
 
-from ..preflight.problem import Problem as InputProblem
+from ..preflight.problem import Problem
 from .model import Part
 from .rows import DistroRow
 
@@ -30,26 +30,26 @@ class PythonChoice(TypedDict):
     path: str | None
 
 
-def wish_of(manager: object, python: object) -> object:
+def constraint_of(manager: object, python: object) -> object:
     """Return what python_env_manager and python_env_python ask for together; conda brings its own interpreters."""
     return CONDA if manager == CONDA else python or None
 
 
-def variables_problem(manager: object, python: object) -> InputProblem | None:
+def variables_problem(manager: object, python: object) -> Problem | None:
     """Return what is wrong with the values of python_env_manager and python_env_python."""
     if python in (AUTO, None, ""):
         return None
     if manager == CONDA:
-        return InputProblem("manager_interpreter", INTERPRETER, {"value": python})
+        return Problem("manager_interpreter", INTERPRETER, {"value": python})
     return interpreter_problem(python)
 
 
-def interpreter_problem(value: object) -> InputProblem | None:
+def interpreter_problem(value: object) -> Problem | None:
     """Return what is wrong with a value of python_env_python."""
     if value in CHOICES or (isinstance(value, str) and value.startswith("/") and not value.endswith("/")):
         return None
     code = "interpreter_relative" if "/" in str(value) else "interpreter_unknown"
-    return InputProblem("interpreter_conda" if value == "conda" else code, INTERPRETER, {"value": value})
+    return Problem("interpreter_conda" if value == "conda" else code, INTERPRETER, {"value": value})
 
 
 def version_of(path: str) -> str | None:
@@ -58,21 +58,21 @@ def version_of(path: str) -> str | None:
     return found.group(1) if found else None
 
 
-def choices(os: DistroRow | None, wish: str) -> list[tuple[str, PythonChoice]]:
-    """Return the Pythons of the origins that a wish allows, the preferred first; a rule says what a distribution lacks.
+def choices(os: DistroRow | None, constraint: str) -> list[tuple[str, PythonChoice]]:
+    """Return the Pythons of the origins that a constraint allows, the preferred first; a rule says what a distribution lacks.
 
-    The system's own goes first, then what else the distribution has, then standalone builds. conda's only where they are wished for.
+    The system's own goes first, then what else the distribution has, then standalone builds. conda's only where they are asked for.
     """
-    if wish.startswith("/"):
-        named = version_of(wish)
-        return [(number, {"source": "path", "path": wish}) for number in PYTHONS if named in (None, number)]
+    if constraint.startswith("/"):
+        named = version_of(constraint)
+        return [(number, {"source": "path", "path": constraint}) for number in PYTHONS if named in (None, number)]
     own = [os["python"]] if os and os["python"] in os["pythons"] else []
     numbers: dict[Origin, dict[str, None]] = {
         "distribution": dict.fromkeys([*own, *PYTHONS]),
         "standalone": dict.fromkeys(PYTHONS),
         "conda": dict.fromkeys(PYTHONS),
     }
-    allowed = cast(tuple[Origin, ...], (wish,) if wish in ORIGINS else ("distribution", "standalone"))
+    allowed = cast(tuple[Origin, ...], (constraint,) if constraint in ORIGINS else ("distribution", "standalone"))
     return [(number, {"source": origin, "path": None}) for origin in allowed for number in numbers.get(origin, ())]
 
 

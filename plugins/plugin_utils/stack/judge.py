@@ -11,12 +11,12 @@ from itertools import product
 
 from .clauses import Candidates, Clause, Relation
 from .components import RULES, component
-from .model import FACTS, AnyCandidate, Kind, Problem, Slot
+from .model import FACTS, AnyCandidate, Kind, Question, Slot
 from .rule import Context, Rule
 from .tables import Tables
 
 Facts = tuple[tuple[AnyCandidate, ...], ...]
-# Problems whose rules are remembered: what one refusal asks about, and the hosts of a cluster.
+# Questions whose rules are remembered: what one refusal asks about, and the hosts of a cluster.
 MOST_JUDGES = 512
 
 
@@ -40,25 +40,25 @@ class Session:
         self._clauses: dict[Context, dict[tuple[object, ...], Clause]] = {}
         self._judge = lru_cache(maxsize=MOST_JUDGES)(self._make_judge)
 
-    def candidates(self, problem: Problem, slot: Slot) -> Candidates:
-        """Return the candidates for a slot; the same ones for problems that do not differ in what makes them."""
-        return self.pool(problem, slot).candidates
+    def candidates(self, question: Question, slot: Slot) -> Candidates:
+        """Return the candidates for a slot; the same ones for questions that do not differ in what makes them."""
+        return self.pool(question, slot).candidates
 
-    def pool(self, problem: Problem, slot: Slot) -> Pool:
+    def pool(self, question: Question, slot: Slot) -> Pool:
         """Return the candidates for a slot with their numbers."""
         made = component(slot.component)
-        wishes = tuple(problem.wishes.get(name) for name in made.reads)
+        constraints = tuple(question.constraints.get(name) for name in made.reads)
         key = (
             slot.component,
-            wishes,
-            id(problem.os),
-            problem.accelerator,
-            problem.suites,
-            problem.permitted_build,
-            problem.owner,
+            constraints,
+            id(question.os),
+            question.accelerator,
+            question.suites,
+            question.permitted_build,
+            question.owner,
         )
         if key not in self._pools:
-            found = [self._interned(one) for one in made.candidates(self.tables, problem)]
+            found = [self._interned(one) for one in made.candidates(self.tables, question)]
             self._pools[key] = Pool(found, [self._number(one) for one in found])
         return self._pools[key]
 
@@ -77,14 +77,14 @@ class Session:
             self.all(one.component).append(one)
         return self._numbers[one]
 
-    def judge(self, problem: Problem, rules: Iterable[Rule] | None = None) -> Judge:
-        """Return the rules of a problem, all of them by default."""
+    def judge(self, question: Question, rules: Iterable[Rule] | None = None) -> Judge:
+        """Return the rules of a question, all of them by default."""
         chosen = RULES if rules is None else tuple(rules)
-        return self._judge(self._context(problem), self._facts(problem), problem.frameworks, chosen)
+        return self._judge(self._context(question), self._facts(question), question.frameworks, chosen)
 
-    def _facts(self, problem: Problem) -> Facts:
-        """Return the facts of a problem by kind; equal facts of other problems are the same candidates."""
-        facts = problem.facts()
+    def _facts(self, question: Question) -> Facts:
+        """Return the facts of a question by kind; equal facts of other questions are the same candidates."""
+        facts = question.facts()
         return tuple(
             tuple(
                 self._same.setdefault((kind, one.version, one.variant, _generation(one)), one)
@@ -93,10 +93,12 @@ class Session:
             for kind in FACTS
         )
 
-    def _context(self, problem: Problem) -> Context:
+    def _context(self, question: Question) -> Context:
         """Return what rules may look at beside candidates."""
-        asked = frozenset(problem.wishes) & {"cuda"}
-        return Context(self.tables, problem.accelerator, problem.wheels, asked, problem.forward_compat, problem.fabric)
+        asked = frozenset(question.constraints) & {"cuda"}
+        return Context(
+            self.tables, question.accelerator, question.wheels, asked, question.forward_compat, question.fabric
+        )
 
     def _make_judge(
         self, context: Context, facts: Facts, frameworks: tuple[str, ...], rules: tuple[Rule, ...]
@@ -120,7 +122,7 @@ def _generation(one: AnyCandidate) -> str:
 
 
 class Judge:
-    """The rules of one problem, by the kinds of candidates that they judge."""
+    """The rules of one question, by the kinds of candidates that they judge."""
 
     def __init__(self, session: Session, clauses: dict[tuple[Kind, ...], list[Clause]]) -> None:
         self._session, self._clauses = session, clauses

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a user can wish for of a component, and how that is documented."""
+"""What a user can ask for of a component, and how that is documented."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ def by_version(one: AnyCandidate) -> tuple[Any, ...]:
 
 @dataclass(frozen=True)
 class Key:
-    """A wish about a component.
+    """A constraint about a component.
 
     docs: what it means, one item for each paragraph, in the markup of Ansible's documentation. sample, comment: a line of
     the example in docs/stack.md. choices: the words it can be, where it is not a version; free: any text at all.
     request: whether it is a key of gpu_stack_request, or a variable of its own.
 
     shown: how a candidate is asked for by it. order: where a candidate stands among others, None where none is nearer
-    than another. exact: whether naming one release takes this wish beside the version. permits: whether naming a build takes
+    than another. exact: whether naming one release takes this constraint beside the version. permits: whether naming a build takes
     it although nothing would choose it unasked. declares: whether it says what the host has, so that nothing can be proposed
     in its place.
     """

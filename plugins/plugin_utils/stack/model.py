@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the resolver works on: a problem (facts and wishes), slots to fill, and candidates for them."""
+"""What the resolver works on: a question (facts and constraints), slots to fill, and candidates for them."""
 
 from __future__ import annotations
 
@@ -79,8 +79,8 @@ class Owner(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Problem:
-    """Facts of a host and the wishes of its user; explain.py takes parts of both away.
+class Question:
+    """Facts of a host and the constraints of its user; explain.py takes parts of both away.
 
     Six things are decided once from the whole question, so that taking a fact away while looking for the smallest
     conflict leaves the rest of the question as it was: accelerator, has_driver, own_compiler (whether what is compiled is
@@ -95,7 +95,7 @@ class Problem:
     os: DistroRow | None
     arch: Arch | None
     gpus: tuple[Gpu, ...]
-    wishes: Mapping[str, str]
+    constraints: Mapping[str, str]
     frameworks: tuple[str, ...]
     environments: Environments
     accelerator: Accelerator
@@ -111,30 +111,30 @@ class Problem:
     own_compiler: bool = True
     kernels: tuple[str, ...] = ()  # that the module is built for, as far as some driver does not build on them
 
-    def wish(self, name: str) -> str:
-        """Return what is wished for; latest where nothing is."""
-        return self.wishes.get(name, "latest")
+    def constraint(self, name: str) -> str:
+        """Return what is asked for; latest where nothing is."""
+        return self.constraints.get(name, "latest")
 
     def asked(self, name: str) -> str:
         """Return what was asked for as words; nothing where it was not."""
-        return f"asked for as {self.wishes[name]}" if name in self.wishes else ""
+        return f"asked for as {self.constraints[name]}" if name in self.constraints else ""
 
-    def without_wishes(self, *names: str) -> Problem:
-        """Return the problem without some of its wishes."""
-        return replace(self, wishes={k: v for k, v in self.wishes.items() if k not in names})
+    def without_constraints(self, *names: str) -> Question:
+        """Return the question without some of its constraints."""
+        return replace(self, constraints={k: v for k, v in self.constraints.items() if k not in names})
 
     @property
     def system(self) -> DistroRow:
-        """The operating system of a problem that is a user's own, not a part of one."""
+        """The operating system of a question that is a user's own, not a part of one."""
         if self.os is None:
-            raise ValueError("the operating system has been taken away from this problem")
+            raise ValueError("the operating system has been taken away from this question")
         return self.os
 
     @property
     def machine(self) -> Arch:
-        """Return the architecture of a problem that is a user's own, not a part of one."""
+        """Return the architecture of a question that is a user's own, not a part of one."""
         if self.arch is None:
-            raise ValueError("the architecture has been taken away from this problem")
+            raise ValueError("the architecture has been taken away from this question")
         return self.arch
 
     def facts(self) -> dict[Kind, list[AnyCandidate]]:
@@ -147,17 +147,17 @@ class Problem:
             facts["arch"] = [Candidate("arch", self.arch)]
         if self.ansible_core:
             facts["ansible_core"] = [Candidate("ansible_core", self.ansible_core)]
-        declared = [self.wishes["kernel"]] if "kernel" in self.wishes else []
+        declared = [self.constraints["kernel"]] if "kernel" in self.constraints else []
         facts["kernels"] = [Candidate("kernels", release) for release in dict.fromkeys((*self.kernels, *declared))]
-        facts["mig"] = [Candidate("mig", self.wishes["mig"])] if "mig" in self.wishes else []
+        facts["mig"] = [Candidate("mig", self.constraints["mig"])] if "mig" in self.constraints else []
         facts["compiler"] = [self.compiler] if self.compiler else []
         return facts
 
     @property
     def compiler(self) -> AnyCandidate | None:
         """The g++ that the host compiles with: what is declared, else the distribution's, which its variant names."""
-        if "gcc" in self.wishes:
-            return Candidate("compiler", major(self.wishes["gcc"]))
+        if "gcc" in self.constraints:
+            return Candidate("compiler", major(self.constraints["gcc"]))
         if not self.own_compiler or self.os is None or self.os["gcc"] is None:
             return None
         return Candidate("compiler", self.os["gcc"], f"{self.os['id']} {self.os['version']}")

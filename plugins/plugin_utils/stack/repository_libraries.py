@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypedDict, TypeVar
 
-from .model import NONE, Candidate, Part, Problem
+from .model import NONE, Candidate, Part, Question
 from .package import Package
 from .tables import Tables
 from .versions import matches, version
@@ -33,11 +33,11 @@ PackagedT = TypeVar("PackagedT", bound=PackagedRow)
 RowT = TypeVar("RowT", bound=LibraryRow)
 
 
-def packaged(name: str, rows: Sequence[RowT], problem: Problem) -> list[Candidate[RowT]]:
+def packaged(name: str, rows: Sequence[RowT], question: Question) -> list[Candidate[RowT]]:
     """Candidates of a library that stands in the CUDA repository, what was seen in the host's own before the rest."""
-    wish = problem.wishes.get(name)
-    found: list[Candidate[RowT]] = [] if wish else [Candidate(name, NONE)]
-    slug = problem.os["repository"] if problem.os else None
+    constraint = question.constraints.get(name)
+    found: list[Candidate[RowT]] = [] if constraint else [Candidate(name, NONE)]
+    slug = question.os["repository"] if question.os else None
     ordered = sorted(
         rows,
         key=lambda row: (slug in row["repositories"], version(row["version"]), version(row["cuda"])),
@@ -46,30 +46,30 @@ def packaged(name: str, rows: Sequence[RowT], problem: Problem) -> list[Candidat
     return found + [
         Candidate(name, row["version"], f"CUDA {row['cuda']}", row)
         for row in ordered
-        if matches(row["version"], wish or "latest")
+        if matches(row["version"], constraint or "latest")
     ]
 
 
-def repository_warnings(tables: Tables, problem: Problem, one: Packaged) -> list[str]:
+def repository_warnings(tables: Tables, question: Question, one: Packaged) -> list[str]:
     """Return that a release was not seen in the host's repository."""
-    slug = problem.system["repository"]
+    slug = question.system["repository"]
     if slug in one.row["repositories"]:
         return []
     return [f"{one} was not seen in the repository {slug}, only in {', '.join(one.row['repositories']) or 'others'}"]
 
 
-def is_in_repository(rows: Sequence[PackagedT], problem: Problem, one: Packaged) -> bool:
+def is_in_repository(rows: Sequence[PackagedT], question: Question, one: Packaged) -> bool:
     """Return whether a release was seen in the host's repository, unless nobody looked there."""
-    if not problem.os:
+    if not question.os:
         return True
-    slug = problem.os["repository"]
+    slug = question.os["repository"]
     return slug in one.row["repositories"] or not any(slug in row["repositories"] for row in rows)
 
 
 def library_result(
-    problem: Problem, chosen: Candidate[RowT] | None, packages: Callable[[Problem, Candidate[RowT]], list[Package]]
+    question: Question, chosen: Candidate[RowT] | None, packages: Callable[[Question, Candidate[RowT]], list[Package]]
 ) -> Part | None:
     """Return a library as a part of the stack."""
     if chosen is None:
         return None
-    return {"version": chosen.version, "cuda": chosen.row["cuda"], "packages": packages(problem, chosen)}
+    return {"version": chosen.version, "cuda": chosen.row["cuda"], "packages": packages(question, chosen)}

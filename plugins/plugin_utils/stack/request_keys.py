@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The keys of a request: the wishes about every component, and how environments are shared."""
+"""The keys of a request: the constraints about every component, and how environments are shared."""
 
 from __future__ import annotations
 

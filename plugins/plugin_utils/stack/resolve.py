@@ -11,7 +11,7 @@ from typing import Any
 from .answer import Answer
 from .blame import blamed
 from .explain import conflicts
-from .inputs import make_problem
+from .inputs import read_question
 from .judge import session_for
 from .model import Part
 from .result import build_stack, inputs_of
@@ -20,29 +20,29 @@ from .suggest import nearest, suggestion
 from .tables import Tables, load
 
 
-def resolve(question: Mapping[str, Any], tables: Tables | None = None) -> Answer:
-    """Resolve a question (see inputs.make_problem); raise InputError for input nobody can work with.
+def resolve(given: Mapping[str, Any], tables: Tables | None = None) -> Answer:
+    """Resolve a question (see inputs.read_question); raise InputError for input nobody can work with.
 
     Return stack (or None), conflicts and suggestion (None when there is a stack) and warnings.
     """
     tables = tables or load()
-    stack = choose(question, tables)[0]
+    stack = choose(given, tables)[0]
     if stack is not None:
         return {"stack": stack, "conflicts": [], "suggestion": None, "warnings": stack["warnings"]}
-    return refuse(question, tables)
+    return refuse(given, tables)
 
 
-def choose(question: Mapping[str, Any], tables: Tables) -> tuple[Part | None, Part]:
+def choose(given: Mapping[str, Any], tables: Tables) -> tuple[Part | None, Part]:
     """Return the stack, or None where there is none, and the inputs it depends on; cheaper than explaining a refusal."""
-    problem = make_problem(tables, question)
-    chosen = solve(session_for(tables), problem)
-    return build_stack(tables, problem, chosen) if chosen else None, inputs_of(problem)
+    question = read_question(tables, given)
+    chosen = solve(session_for(tables), question)
+    return build_stack(tables, question, chosen) if chosen else None, inputs_of(question)
 
 
-def refuse(question: Mapping[str, Any], tables: Tables) -> Answer:
+def refuse(given: Mapping[str, Any], tables: Tables) -> Answer:
     """Return what resolve returns for a question without a stack: the minimal conflicts and what would resolve them."""
-    problem, session = make_problem(tables, question), session_for(tables)
-    found = blamed(session, problem)
-    joint = nearest(session, problem, found)
-    told = conflicts(session, problem, found, joint)
-    return {"stack": None, "conflicts": told, "suggestion": suggestion(problem, joint), "warnings": []}
+    question, session = read_question(tables, given), session_for(tables)
+    found = blamed(session, question)
+    joint = nearest(session, question, found)
+    told = conflicts(session, question, found, joint)
+    return {"stack": None, "conflicts": told, "suggestion": suggestion(question, joint), "warnings": []}

@@ -14,7 +14,7 @@ from .advice import reasons, warnings
 from .component import Component
 from .components import COMPONENTS, component
 from .environments import environment
-from .model import Part, Problem, Solution
+from .model import Part, Question, Solution
 from .published import planned_rows
 from .rows import Accelerator
 from .slots import environment_names
@@ -22,30 +22,30 @@ from .solution import on_host
 from .tables import Tables
 
 
-def build_stack(tables: Tables, problem: Problem, chosen: Solution) -> Part:
+def build_stack(tables: Tables, question: Question, chosen: Solution) -> Part:
     """Return the stack that a solution stands for."""
     host = on_host(chosen)
     stack: Part = {
         "table_version": tables.version,
-        "os": _os(problem),
+        "os": _os(question),
         "gpus": [
             {"model": gpu.model, "compute_capability": gpu.row["compute_capability"], "count": gpu.count}
-            for gpu in problem.gpus
+            for gpu in question.gpus
         ],
         "repository": None,
     }
     for one in COMPONENTS:
-        stack.update(one.result(tables, problem, host))
+        stack.update(one.result(tables, question, host))
     home = stack["cuda"]["home"] if stack["cuda"] else None
-    environments = [environment(tables, problem, chosen, name, home) for name in environment_names(problem)]
+    environments = [environment(tables, question, chosen, name, home) for name in environment_names(question)]
     stack["python"] = environments[0]["python"] if environments else None
     stack["environments"] = environments
-    if any(component(name).repository(problem, one) for name, one in host.items()):
-        stack["repository"] = repository_result(tables, problem)
-    stack["inputs"] = inputs_of(problem)
+    if any(component(name).repository(question, one) for name, one in host.items()):
+        stack["repository"] = repository_result(tables, question)
+    stack["inputs"] = inputs_of(question)
     stack["disk_mib"] = _disk(stack)
-    stack["reasons"] = reasons(tables, problem, chosen)
-    stack["warnings"] = warnings(tables, problem, chosen)
+    stack["reasons"] = reasons(tables, question, chosen)
+    stack["warnings"] = warnings(tables, question, chosen)
     stack["kind"] = kind(stack)
     published = planned_rows(tables, chosen)
     return {**stack, "published": published} if published else stack
@@ -61,29 +61,29 @@ def kind(stack: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:8]
 
 
-def inputs_of(problem: Problem) -> Part:
+def inputs_of(question: Question) -> Part:
     """Return what the stack was resolved from, as far as a user would call it the host or the request."""
     return {
-        "os": f"{problem.system['id']} {problem.system['version']}",
-        "arch": problem.arch,
-        "gpus": [f"{gpu.count} x {gpu.model}" for gpu in problem.gpus],
-        "request": dict(sorted(problem.wishes.items())),
-        "frameworks": list(problem.frameworks),
-        "environments": problem.environments,
-        **({"driver_left": True} if problem.owner else {}),
+        "os": f"{question.system['id']} {question.system['version']}",
+        "arch": question.arch,
+        "gpus": [f"{gpu.count} x {gpu.model}" for gpu in question.gpus],
+        "request": dict(sorted(question.constraints.items())),
+        "frameworks": list(question.frameworks),
+        "environments": question.environments,
+        **({"driver_left": True} if question.owner else {}),
     }
 
 
-def _os(problem: Problem) -> Part:
-    row = problem.system
-    return {"id": row["id"], "version": row["version"], "arch": problem.arch, "family": row["family"]}
+def _os(question: Question) -> Part:
+    row = question.system
+    return {"id": row["id"], "version": row["version"], "arch": question.arch, "family": row["family"]}
 
 
-def repository_result(tables: Tables, problem: Problem) -> Part:
+def repository_result(tables: Tables, question: Question) -> Part:
     """Return NVIDIA's repository for the host: where it is and which key signs it."""
-    subject, slug = tables.subjects["repositories"], problem.system["repository"]
+    subject, slug = tables.subjects["repositories"], question.system["repository"]
     row = tables.known("repositories", slug=slug)
-    directory = subject["arch_directories"][problem.machine]
+    directory = subject["arch_directories"][question.machine]
     url = f"{subject['base_url']}{slug}/{directory}/"
     return {
         "slug": slug,

@@ -14,7 +14,7 @@ from typing import Any
 
 from .clauses import Relation
 from .judge import Session
-from .model import AnyCandidate, Problem, Slot
+from .model import AnyCandidate, Question, Slot
 from .rule import Rule
 from .slots import slots
 
@@ -24,12 +24,12 @@ Alive = list[int]
 
 
 class Network:
-    """The slots of a problem, what may fill them, and what goes together."""
+    """The slots of a question, what may fill them, and what goes together."""
 
-    def __init__(self, session: Session, problem: Problem, rules: Iterable[Rule] | None = None) -> None:
-        judge = session.judge(problem, rules)
-        self.slots = slots(problem)
-        self.pools = [session.pool(problem, slot) for slot in self.slots]
+    def __init__(self, session: Session, question: Question, rules: Iterable[Rule] | None = None) -> None:
+        judge = session.judge(question, rules)
+        self.slots = slots(question)
+        self.pools = [session.pool(question, slot) for slot in self.slots]
         self.alive: Alive = [
             judge.alone(slot.component, pool.mask) for slot, pool in zip(self.slots, self.pools, strict=True)
         ]
@@ -96,10 +96,10 @@ class Network:
 
 
 def solve(
-    session: Session, problem: Problem, rules: Iterable[Rule] | None = None, wanted: Wanted = ()
+    session: Session, question: Question, rules: Iterable[Rule] | None = None, wanted: Wanted = ()
 ) -> dict[Slot, AnyCandidate] | None:
     """Return the preferred way to fill every slot, or None when there is none."""
-    network = Network(session, problem, rules)
+    network = Network(session, question, rules)
     order = network.preferences(wanted)
     alive = network.narrowed(network.permitted(order))
     found = network.fill(alive, order) if alive else None

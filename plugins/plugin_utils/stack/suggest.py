@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The nearest request that works: near versions before wishes given up, as few changes as possible, the nearest ones."""
+"""The nearest request that works: near versions before constraints given up, as few changes as possible, the nearest ones."""
 
 from __future__ import annotations
 
@@ -16,37 +16,37 @@ from .components.driver.owner import VENDOR
 from .interpreters import INTERPRETER
 from .judge import Session
 from .libraries import Version
-from .model import Problem, Solution
-from .nearest import Relaxed, needs_no_default, other_wishes, relax
+from .model import Question, Solution
+from .nearest import Relaxed, needs_no_default, other_constraints, relax
 from .search import solve
 from .versions import version
 
-# A wish that gets another value, or a component that is left out.
+# A constraint that gets another value, or a component that is left out.
 Option = tuple[str, bool]
 # Changes at a time, and questions to the search, before all that can be given up is given up.
 MOST_CHANGES, MOST_QUESTIONS = 4, 160
 
 
-def nearest(session: Session, problem: Problem, found: Sequence[Sequence[Part]]) -> Relaxed | None:
+def nearest(session: Session, question: Question, found: Sequence[Sequence[Part]]) -> Relaxed | None:
     """Return what works with the fewest components left out, then the fewest and the nearest changes; None when nothing works."""
     conflicts = [{name for name, _value in parts} for parts in found]
-    if not _can_work(session, problem):
+    if not _can_work(session, question):
         return None
     asked = 0
-    for dropped, count in _sizes(len(problem.wishes) + 1):
+    for dropped, count in _sizes(len(question.constraints) + 1):
         answers: list[Relaxed] = []
-        for options in _options(problem, conflicts, dropped, count):
+        for options in _options(question, conflicts, dropped, count):
             asked += 1
             changed, left_out = ([name for name, gone in options if gone is which] for which in (False, True))
-            answer = relax(session, problem, changed, left_out)
+            answer = relax(session, question, changed, left_out)
             answers += [answer] if answer else []
         if answers:
             return min(answers, key=_cost)
         if asked > MOST_QUESTIONS:
             break
-    loose = _loose(problem)
+    loose = _loose(question)
     gone = [name for name, left_out in loose if left_out]
-    return relax(session, problem, [name for name, _left_out in loose if name not in gone], gone, every=False)
+    return relax(session, question, [name for name, _left_out in loose if name not in gone], gone, every=False)
 
 
 def _sizes(most: int) -> Iterator[tuple[int, int]]:
@@ -56,32 +56,38 @@ def _sizes(most: int) -> Iterator[tuple[int, int]]:
             yield dropped, count
 
 
-def _can_work(session: Session, problem: Problem) -> bool:
+def _can_work(session: Session, question: Question) -> bool:
     """Return whether anything works on this host when all that can be given up is."""
-    gone = {name for name, _gone in _loose(problem)}
-    asked = {*problem.wishes, *([DEFAULT] if DEFAULT in gone or is_brought(problem.wishes) else [])}
-    kept = tuple(name for name in problem.frameworks if name not in asked)
-    return solve(session, replace(problem.without_wishes(*gone), environments="split", frameworks=kept)) is not None
+    gone = {name for name, _gone in _loose(question)}
+    asked = {*question.constraints, *([DEFAULT] if DEFAULT in gone or is_brought(question.constraints) else [])}
+    kept = tuple(name for name in question.frameworks if name not in asked)
+    return (
+        solve(session, replace(question.without_constraints(*gone), environments="split", frameworks=kept)) is not None
+    )
 
 
-def _loose(problem: Problem) -> list[Option]:
+def _loose(question: Question) -> list[Option]:
     """Return everything that can be changed or left out; what was left open cannot have another value."""
-    wishes = [name for name in sorted(problem.wishes) if not key_of(name)[1].declares]
-    wishes = [name for name in wishes if name != "driver_source" or problem.wishes[name] != VENDOR]
-    found = [(name, False) for name in wishes if problem.wishes[name] != "latest"]
-    if problem.environments == "one" and len(problem.frameworks) > 1:
+    constraints = [name for name in sorted(question.constraints) if not key_of(name)[1].declares]
+    constraints = [name for name in constraints if name != "driver_source" or question.constraints[name] != VENDOR]
+    found = [(name, False) for name in constraints if question.constraints[name] != "latest"]
+    if question.environments == "one" and len(question.frameworks) > 1:
         found.append(("environments", False))
-    wishes += [name for name in FRAMEWORKS if name not in wishes and set(other_wishes([name])) & set(wishes)]
-    return found + [(name, True) for name in wishes if name in OPTIONAL]
+    constraints += [
+        name for name in FRAMEWORKS if name not in constraints and set(other_constraints([name])) & set(constraints)
+    ]
+    return found + [(name, True) for name in constraints if name in OPTIONAL]
 
 
-def _options(problem: Problem, conflicts: Iterable[set[str]], dropped: int, count: int) -> Iterable[tuple[Option, ...]]:
+def _options(
+    question: Question, conflicts: Iterable[set[str]], dropped: int, count: int
+) -> Iterable[tuple[Option, ...]]:
     """Yield what to change: every conflict must lose a part."""
-    for options in combinations(_loose(problem), count):
+    for options in combinations(_loose(question), count):
         names = {name for name, _gone in options}
         if len(names) < count or sum(gone for _name, gone in options) != dropped:
             continue
-        beside = set(other_wishes(name for name, gone in options if gone))
+        beside = set(other_constraints(name for name, gone in options if gone))
         if beside & {name for name, gone in options if not gone}:
             continue
         names |= beside
@@ -102,13 +108,13 @@ def _age(solution: Solution) -> tuple[float, ...]:
     return tuple(-float(number) for release in parts for number in (*release, 0, 0, 0)[:3])
 
 
-def suggestion(problem: Problem, answer: Relaxed | None) -> Suggestion | None:
+def suggestion(question: Question, answer: Relaxed | None) -> Suggestion | None:
     """Return the request to make instead, what changes, and in one sentence what would work."""
     if answer is None:
         return None
-    left = answer.problem
-    request: dict[str, str] = {name: value for name, value in left.wishes.items() if name != INTERPRETER}
-    if left.environments != problem.environments:
+    left = answer.question
+    request: dict[str, str] = {name: value for name, value in left.constraints.items() if name != INTERPRETER}
+    if left.environments != question.environments:
         request["environments"] = left.environments
     if needs_no_default(left):
         request[DEFAULT] = "none"

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from .components import FRAMEWORKS, component
-from .model import Problem, Solution
+from .model import Question, Solution
 from .slots import environment_names
 from .solution import inside, on_host
 from .wording import listed
@@ -17,23 +17,23 @@ from .wording import listed
 SYSTEM = {"glibc": "its glibc", "gcc": "its g++", "cuda_first": "the first CUDA published for it"}
 
 
-def unknowns(problem: Problem, chosen: Solution) -> list[str]:
+def unknowns(question: Question, chosen: Solution) -> list[str]:
     """Return a sentence for every limit that could not be checked."""
-    found = [*_of_the_system(problem, chosen)]
+    found = [*_of_the_system(question, chosen)]
     host = on_host(chosen)
     for name, one in host.items():
-        found += component(name).unknowns(problem, one, host)
-    for environment in environment_names(problem):
+        found += component(name).unknowns(question, one, host)
+    for environment in environment_names(question):
         parts = inside(chosen, environment)
         for name in FRAMEWORKS:
-            found += component(name).unknowns(problem, parts[name], parts) if name in parts else []
+            found += component(name).unknowns(question, parts[name], parts) if name in parts else []
     return [f"not verified: {text}" for text in found]
 
 
-def _of_the_system(problem: Problem, chosen: Solution) -> Iterator[str]:
+def _of_the_system(question: Question, chosen: Solution) -> Iterator[str]:
     """Yield what is not known of the distribution and matters to this plan."""
     planned = [component(slot.component) for slot, one in chosen.items() if not one.absent]
-    columns = {column for one in planned for column in one.system if column not in problem.wishes}
-    texts = [text for column, text in SYSTEM.items() if column in columns and problem.system.get(column) is None]
+    columns = {column for one in planned for column in one.system if column not in question.constraints}
+    texts = [text for column, text in SYSTEM.items() if column in columns and question.system.get(column) is None]
     if texts:
-        yield f"{listed(texts)}, of {problem.system['id']} {problem.system['version']}"
+        yield f"{listed(texts)}, of {question.system['id']} {question.system['version']}"

@@ -15,17 +15,17 @@ from .libraries import InvalidSpecifier, InvalidVersion, SpecifierSet, Version
 LATEST = ("latest", "auto", "any", "")
 
 
-class SpecError(ValueError):
-    """A wish that is no version, no range and not latest."""
+class ConstraintError(ValueError):
+    """A constraint that is no version, no range and not latest."""
 
 
 @cache
 def version(text: str) -> Version:
-    """Return the comparable form of a version; raise SpecError when it is none."""
+    """Return the comparable form of a version; raise ConstraintError when it is none."""
     try:
         return Version(str(text))
     except InvalidVersion as error:
-        raise SpecError(f"'{text}' is not a version") from error
+        raise ConstraintError(f"'{text}' is not a version") from error
 
 
 @cache
@@ -71,8 +71,8 @@ def starts_with(text: str, prefix: str) -> bool:
 
 
 @cache
-def check_spec(text: str) -> str:
-    """Return the wish in its plain form; raise SpecError when nobody could tell what it means."""
+def check_constraint(text: str) -> str:
+    """Return the constraint in its plain form; raise ConstraintError when nobody could tell what it means."""
     text = str(text).strip()
     if text.lower() in LATEST:
         return "latest"
@@ -80,7 +80,7 @@ def check_spec(text: str) -> str:
         try:
             return str(SpecifierSet(text))
         except InvalidSpecifier as error:
-            raise SpecError(f"'{text}' is not a version range") from error
+            raise ConstraintError(f"'{text}' is not a version range") from error
     plain = text[:-2] if text.endswith((".*", ".x")) else text
     version(plain)
     return plain
@@ -88,7 +88,7 @@ def check_spec(text: str) -> str:
 
 @cache
 def matches(text: str, spec: str) -> bool:
-    """Return whether a version is one the wish (as check_spec returns it) allows."""
+    """Return whether a version is one the constraint (as check_constraint returns it) allows."""
     if spec == "latest":
         return True
     if spec[0] in "<>=!~":

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Why a stack has this version of a component, and why not the next: each tried against the whole problem."""
+"""Why a stack has this version of a component, and why not the next: each tried against the whole question."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from .blame import blamed, keep
 from .components import COMPONENTS, component
 from .explain import refusal
 from .input_error import InputError
-from .inputs import make_problem
+from .inputs import read_question
 from .judge import Session, session_for
 from .libraries import Version
-from .model import AnyCandidate, Problem, Slot, Solution
+from .model import AnyCandidate, Question, Slot, Solution
 from .search import solve
 from .tables import Tables
 from .versions import version
@@ -44,7 +44,7 @@ class Explanation(TypedDict):
     rejected: list[Rejected]
 
 
-def explanation(tables: Tables, question: Mapping[str, Any], name: str) -> Explanation | None:
+def explanation(tables: Tables, given: Mapping[str, Any], name: str) -> Explanation | None:
     """Return why a question gets its version of a component; None where it gets no stack.
 
     Raise InputError for a component that no stack has.
@@ -52,12 +52,12 @@ def explanation(tables: Tables, question: Mapping[str, Any], name: str) -> Expla
     known = [one.name for one in COMPONENTS]
     if name not in known:
         raise InputError("wrong_word", "explain", value=name, choices=known)
-    session, problem = session_for(tables), make_problem(tables, question)
-    solution = solve(session, problem)
+    session, question = session_for(tables), read_question(tables, given)
+    solution = solve(session, question)
     if solution is None:
         return None
     slot = next((slot for slot, one in solution.items() if slot.component == name and not one.absent), None)
-    texts = {one["component"]: one["text"] for one in reasons(tables, problem, solution)}
+    texts = {one["component"]: one["text"] for one in reasons(tables, question, solution)}
     if slot is None:
         return {"component": name, "version": None, "because": "nothing asks for it", "rejected": []}
     chosen = solution[slot]
@@ -65,13 +65,13 @@ def explanation(tables: Tables, question: Mapping[str, Any], name: str) -> Expla
         "component": name,
         "version": str(chosen).partition(" ")[2],
         "because": texts.get(name, ""),
-        "rejected": [_rejected(session, problem, one, solution) for one in _next(session, problem, slot, chosen)],
+        "rejected": [_rejected(session, question, one, solution) for one in _next(session, question, slot, chosen)],
     }
 
 
-def _next(session: Session, problem: Problem, slot: Slot, chosen: AnyCandidate) -> list[AnyCandidate]:
+def _next(session: Session, question: Question, slot: Slot, chosen: AnyCandidate) -> list[AnyCandidate]:
     """Return what is preferred to the chosen one, the nearest first, then what is newer and not preferred."""
-    free = session.candidates(problem.without_wishes(slot.component, *_asks(chosen)), slot)
+    free = session.candidates(question.without_constraints(slot.component, *_asks(chosen)), slot)
     place = next((place for place, one in enumerate(free) if _label(one) == _label(chosen)), 0)
     newer = [one for one in reversed(free[place:]) if version(one.version if not one.absent else "0") > _age(chosen)]
     found = {_label(one): one for one in [*reversed(free[:place]), *newer] if not one.absent}
@@ -83,7 +83,7 @@ def _age(one: AnyCandidate) -> Version:
 
 
 def _asks(one: AnyCandidate) -> dict[str, str]:
-    """Return the wishes that ask for a candidate."""
+    """Return the constraints that ask for a candidate."""
     keys = component(one.component).keys
     return {key.name: key.shown(one) for key in keys if key.name == one.component or key.exact}
 
@@ -94,30 +94,30 @@ def _label(one: AnyCandidate) -> str:
     return f"{name} ({', '.join(more)})" if more else name
 
 
-def _rejected(session: Session, problem: Problem, one: AnyCandidate, solution: Solution) -> Rejected:
+def _rejected(session: Session, question: Question, one: AnyCandidate, solution: Solution) -> Rejected:
     """Return what would have come of asking for a candidate."""
     asks = _asks(one)
-    asked = replace(problem, wishes={**problem.wishes, **asks})
+    asked = replace(question, constraints={**question.constraints, **asks})
     other = solve(session, asked)
     if other is not None:
-        reason = _preferred(problem, one, solution, other)
+        reason = _preferred(question, one, solution, other)
         return {"version": _label(one), "rules": [], "between": [], "reasons": [reason]}
     found = blamed(session, asked)
     parts = next((parts for parts in found if set(asks) & set(dict(parts))), found[0])
     whole = [
         *parts,
-        *(wish for wish in asks.items() if wish not in parts),
+        *(constraint for constraint in asks.items() if constraint not in parts),
     ]  # so that the reasons speak of this candidate
     rules, texts = refusal(session, asked, whole if solve(session, keep(asked, whole)) is None else parts)
     between = sorted({part for part, _value in parts} - set(asks))
     return {"version": _label(one), "rules": [rule.name for rule in rules], "between": between, "reasons": texts}
 
 
-def _preferred(problem: Problem, one: AnyCandidate, solution: Solution, other: Solution) -> str:
+def _preferred(question: Question, one: AnyCandidate, solution: Solution, other: Solution) -> str:
     """Return why a candidate that fits was not taken; other: what would be planned with it."""
-    wishes = [f"{name} {problem.wishes[name]}" for name in _asks(one) if name in problem.wishes]
-    if wishes:
-        return f"it fits, and {listed(wishes)} {'was' if len(wishes) == 1 else 'were'} asked for"
+    constraints = [f"{name} {question.constraints[name]}" for name in _asks(one) if name in question.constraints]
+    if constraints:
+        return f"it fits, and {listed(constraints)} {'was' if len(constraints) == 1 else 'were'} asked for"
     if not component(one.component).verified(one):
         return "it fits as far as is known, and nobody has verified its wheels"
     changed = [(solution[slot], other[slot]) for slot in solution if str(solution[slot]) != str(other[slot])]

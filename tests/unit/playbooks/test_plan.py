@@ -76,8 +76,8 @@ def test_it_says_what_and_why(reference, name, sentences):
 
 def test_s0_as_written_is_refused_with_reasons_and_what_works(tmp_path):
     shutil.copytree(CHECKOUT / "inventories" / "a40-ubuntu2004", tmp_path / "inventory")
-    wishes = {"gpu_stack_profile": "", "gpu_stack_request": S0_AS_WRITTEN}
-    planned = run(tmp_path, "-e", json.dumps(wishes))
+    constraints = {"gpu_stack_profile": "", "gpu_stack_request": S0_AS_WRITTEN}
+    planned = run(tmp_path, "-e", json.dumps(constraints))
     assert planned.status != 0
     assert not planned.contacted
     assert "1 host, refused: a40-1" in planned.words

@@ -35,7 +35,7 @@ COMPONENTS: tuple[Component, ...] = (
     TRANSFORMER_ENGINE, CUPY, JAX, NVSHMEM, PYTHON, CUDA, CUDNN, NCCL, DCGM, CONTAINER_TOOLKIT,
 )  # fmt: skip
 _BY_NAME = {component.name: component for component in COMPONENTS}
-_BY_WISH = {key.name: (component, key) for component in COMPONENTS for key in component.keys}
+_BY_KEY = {key.name: (component, key) for component in COMPONENTS for key in component.keys}
 # The same, in the order they are told to people.
 TOLD = sorted(COMPONENTS, key=lambda component: component.rank)
 RULES: tuple[Rule, ...] = tuple(rule for component in TOLD for rule in component.rules)
@@ -52,9 +52,9 @@ def component(name: str) -> Component:
     return _BY_NAME[name]
 
 
-def key_of(wish: str) -> tuple[Component, Key]:
-    """Return the component that a wish is about, and the wish; raise KeyError where there is none."""
-    return _BY_WISH[wish]
+def key_of(name: str) -> tuple[Component, Key]:
+    """Return the component and the key of a constraint, by its name; raise KeyError where there is none."""
+    return _BY_KEY[name]
 
 
 def homeless(frameworks: Iterable[str]) -> list[str]:
@@ -65,14 +65,16 @@ def homeless(frameworks: Iterable[str]) -> list[str]:
     ]
 
 
-def is_brought(wishes: Iterable[str]) -> bool:
-    """Return whether these wishes have the default framework planned only where another one lives beside it."""
-    return set(component(DEFAULT).reads).isdisjoint(wishes) and not set(ALONE).isdisjoint(wishes)
+def is_brought(constraints: Iterable[str]) -> bool:
+    """Return whether these constraints have the default framework planned only where another one lives beside it."""
+    return set(component(DEFAULT).reads).isdisjoint(constraints) and not set(ALONE).isdisjoint(constraints)
 
 
-def permitted_build(wishes: Mapping[str, str]) -> str | None:
-    """Return the build that these wishes name, which may be one that would not be taken unasked; None where they name none."""
-    return next((wishes[name] for name, (_component, key) in _BY_WISH.items() if key.permits and name in wishes), None)
+def permitted_build(constraints: Mapping[str, str]) -> str | None:
+    """Return the build that these constraints name, which may be one that would not be taken unasked; None where they name none."""
+    return next(
+        (constraints[name] for name, (_component, key) in _BY_KEY.items() if key.permits and name in constraints), None
+    )
 
 
 def place(name: str) -> int:

@@ -12,7 +12,7 @@ from ..component import Beside, Component, Overview
 from ..facts import System
 from ..input_error import InputError
 from ..keys import Key
-from ..model import NONE, Candidate, Part, Problem
+from ..model import NONE, Candidate, Part, Question
 from ..package import Package
 from ..repository_libraries import PackagedRow, is_in_repository, repository_warnings
 from ..rule import Context, Rules
@@ -52,14 +52,14 @@ ROWS = Subject("container_toolkit", ToolkitRow, ToolkitTable)
 rule = Rules()
 
 
-def _candidates(tables: Tables, problem: Problem) -> list[ContainerToolkit]:
+def _candidates(tables: Tables, question: Question) -> list[ContainerToolkit]:
     """Return nothing unless it is asked for; what was seen in the host's repository comes first, then what was seen in any."""
-    wish = problem.wishes.get("container_toolkit")
-    if wish is None:
+    constraint = question.constraints.get("container_toolkit")
+    if constraint is None:
         return [Candidate("container_toolkit", NONE)]
-    slug = problem.os["repository"] if problem.os else None
+    slug = question.os["repository"] if question.os else None
     rows = sorted(
-        (row for row in tables.rows(ROWS) if matches(row["version"], wish)),
+        (row for row in tables.rows(ROWS) if matches(row["version"], constraint)),
         key=lambda row: (slug in row["repositories"], bool(row["repositories"]), version(row["version"])),
         reverse=True,
     )
@@ -99,20 +99,20 @@ KEY = Key(
 )
 
 
-def _mistake(tables: Tables, problem: Problem) -> InputError | None:
+def _mistake(tables: Tables, question: Question) -> InputError | None:
     """Return that containers are to have GPUs of a host that has none."""
-    asked = KEY.name in problem.wishes and problem.accelerator == "cpu"
+    asked = KEY.name in question.constraints and question.accelerator == "cpu"
     return InputError("key_without_gpu", KEY.name) if asked else None
 
 
-def _unknowns(problem: Problem, one: ContainerToolkit, beside: Beside) -> Iterable[str]:
+def _unknowns(question: Question, one: ContainerToolkit, beside: Beside) -> Iterable[str]:
     if one.row["min_driver"] is None:
         yield f"the oldest driver that {TITLE} {one.version} takes"
-    if problem.arch == "aarch64":
-        yield f"whether the repository {problem.system['repository']} has {TITLE} {one.version} for aarch64"
+    if question.arch == "aarch64":
+        yield f"whether the repository {question.system['repository']} has {TITLE} {one.version} for aarch64"
 
 
-def _result(tables: Tables, problem: Problem, host: Beside) -> Part:
+def _result(tables: Tables, question: Question, host: Beside) -> Part:
     """Return its packages, and who writes which file for container engines; nothing where it is not planned."""
     one = host.get("container_toolkit")
     if one is None:
@@ -147,5 +147,5 @@ CONTAINER_TOOLKIT = Component(
     result=_result,
     overview=Overview(TITLE, ("release", "published", "driver from", "CDI specification by"), _lines),
     mistake=_mistake,
-    installable=lambda tables, problem, one: is_in_repository(tables.rows(ROWS), problem, one),
+    installable=lambda tables, question, one: is_in_repository(tables.rows(ROWS), question, one),
 )

@@ -9,7 +9,7 @@ from ..component import Beside, Component
 from ..facts import Compiler, GpuModel, System, has_compiler
 from ..input_error import InputError
 from ..keys import Key
-from ..model import NONE, Candidate, Part, Problem
+from ..model import NONE, Candidate, Part, Question
 from ..package import Package
 from ..rows import CudaRow
 from ..rule import Context, Rules
@@ -21,13 +21,13 @@ Toolkit = Candidate[CudaRow]
 rule = Rules()
 
 
-def _cuda(tables: Tables, problem: Problem) -> list[Toolkit]:
+def _cuda(tables: Tables, question: Question) -> list[Toolkit]:
     """Toolkits at their newest update, older updates only when asked for; no toolkit at all when nobody asks."""
-    wish = problem.wishes.get("cuda")
-    found: list[Toolkit] = [] if wish else [Candidate("cuda", NONE)]
+    constraint = question.constraints.get("cuda")
+    found: list[Toolkit] = [] if constraint else [Candidate("cuda", NONE)]
     for row in reversed(tables.rows("cuda")):
         updates = list(row["updates"]) or [row["version"] + ".0"]
-        allowed = [update for update in reversed(updates) if matches(update, wish or "latest")]
+        allowed = [update for update in reversed(updates) if matches(update, constraint or "latest")]
         found += [Candidate("cuda", update, row=row) for update in allowed[:1]]
     return found
 
@@ -90,14 +90,14 @@ def cuda_compiler(context: Context, cuda: Toolkit, compiler: Compiler) -> str | 
     return None if cuda.absent or compiler.variant else compiler_reason(cuda, compiler)
 
 
-def _warnings(tables: Tables, problem: Problem, cuda: Toolkit) -> list[str]:
-    reason = compiler_reason(cuda, problem.compiler) if problem.compiler else None
+def _warnings(tables: Tables, question: Question, cuda: Toolkit) -> list[str]:
+    reason = compiler_reason(cuda, question.compiler) if question.compiler else None
     return [f"{reason}: give it an older one with -ccbin"] if reason else []
 
 
-def _mistake(tables: Tables, problem: Problem) -> InputError | None:
+def _mistake(tables: Tables, question: Question) -> InputError | None:
     """Return that the compiler is no version of one."""
-    compiler = problem.wishes.get("gcc")
+    compiler = question.constraints.get("gcc")
     return InputError("wrong_compiler", compiler) if compiler and not compiler.replace(".", "").isdigit() else None
 
 
@@ -123,7 +123,7 @@ KEYS = (
 )
 
 
-def _result(tables: Tables, problem: Problem, host: Beside) -> Part:
+def _result(tables: Tables, question: Question, host: Beside) -> Part:
     if "cuda" not in host:
         return {"cuda": None}
     cuda, number = host["cuda"], minor(host["cuda"].version)

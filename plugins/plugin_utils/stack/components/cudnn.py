@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypedDict
 from ..component import Beside, Component
 from ..facts import GpuModel
 from ..keys import Key
-from ..model import Candidate, Part, Problem
+from ..model import Candidate, Part, Question
 from ..package import Package
 from ..repository_libraries import Library, LibraryRow, is_in_repository, library_result, packaged, repository_warnings
 from ..rule import Context, Rules
@@ -46,15 +46,15 @@ def dropped_with(tables: Tables, cuda: str, capability: str) -> str | None:
     return next((first for first, floor in steps.items() if not at_least(capability, floor)), None)
 
 
-def wheel_limits(tables: Tables, problem: Problem, cuda: str) -> list[str]:
+def wheel_limits(tables: Tables, question: Question, cuda: str) -> list[str]:
     """Return what keeps cuDNN's wheel for a CUDA major at a version that has code for every GPU of the host."""
-    found = (dropped_with(tables, cuda, gpu.row["compute_capability"]) for gpu in problem.gpus)
+    found = (dropped_with(tables, cuda, gpu.row["compute_capability"]) for gpu in question.gpus)
     return sorted({f"nvidia-cudnn-cu{cuda}<{first}" for first in found if first})
 
 
-def _cudnn(tables: Tables, problem: Problem) -> list[Library]:
+def _cudnn(tables: Tables, question: Question) -> list[Library]:
     rows = tables.rows(CUDNN_ROWS)
-    return packaged("cudnn", rows, problem)
+    return packaged("cudnn", rows, question)
 
 
 @rule("cudnn-cuda", "cudnn", "cuda", sources=("S20", "K1"))
@@ -87,8 +87,8 @@ KEY = Key(
 )
 
 
-def _packages(problem: Problem, cudnn: Library) -> list[Package]:
-    dnf, build = problem.system["package_manager"] == "dnf", cudnn.row["cuda"]
+def _packages(question: Question, cudnn: Library) -> list[Package]:
+    dnf, build = question.system["package_manager"] == "dnf", cudnn.row["cuda"]
     if major(cudnn.version) == "8":
         version = f"{cudnn.version}-1{'.' if dnf else '+'}cuda{build}"
         names = ("libcudnn8", "libcudnn8-devel" if dnf else "libcudnn8-dev")
@@ -98,13 +98,13 @@ def _packages(problem: Problem, cudnn: Library) -> list[Package]:
     return [{"name": name, "version": version} for name in names]
 
 
-def _result(tables: Tables, problem: Problem, host: Beside) -> Part:
-    return {"cudnn": library_result(problem, host.get("cudnn"), _packages)}
+def _result(tables: Tables, question: Question, host: Beside) -> Part:
+    return {"cudnn": library_result(question, host.get("cudnn"), _packages)}
 
 
-def _installable(tables: Tables, problem: Problem, one: Library) -> bool:
+def _installable(tables: Tables, question: Question, one: Library) -> bool:
     rows = tables.rows(CUDNN_ROWS)
-    return is_in_repository(rows, problem, one)
+    return is_in_repository(rows, question, one)
 
 
 CUDNN = Component(

@@ -12,7 +12,7 @@ from ..component import Beside, Component, Overview, first_to_last
 from ..facts import GpuModel, Machine
 from ..keys import Key
 from ..libraries import SpecifierSet
-from ..model import Candidate, Problem
+from ..model import Candidate, Question
 from ..rule import Context, Rules
 from ..tables import Nothing, Subject, Tables
 from ..versions import at_least, major, matches, minor, version
@@ -49,14 +49,14 @@ class CupyChoice(CupyRow):
 Cupy = Candidate[CupyChoice]
 
 
-def _cupy(tables: Tables, problem: Problem) -> list[Cupy]:
-    wish = problem.wish("cupy")
+def _cupy(tables: Tables, question: Question) -> list[Cupy]:
+    constraint = question.constraint("cupy")
     found: list[Cupy] = [
         Candidate("cupy", release, package, {**row, "cuda": package[len("cupy-cuda") : -1]})
         for row in tables.rows(CUPY_ROWS)
         for package, releases in row["wheels"].items()
         for release in releases
-        if matches(release, wish)
+        if matches(release, constraint)
     ]
     return sorted(found, key=lambda one: (version(one.version), one.variant), reverse=True)
 
@@ -117,11 +117,11 @@ def cupy_driver_floor(context: Context, cupy: Cupy, driver: Driver) -> str | Non
     return None
 
 
-def _unknowns(problem: Problem, cupy: Cupy, beside: Beside) -> Iterator[str]:
+def _unknowns(question: Question, cupy: Cupy, beside: Beside) -> Iterator[str]:
     """Yield which end of the GPUs that CuPy supports is not known."""
     ends = {"oldest": cupy.row["min_cc"], "newest": cupy.row.get("max_cc", "none")}
     texts = [end for end, value in ends.items() if value is None]
-    if problem.gpus and texts:
+    if question.gpus and texts:
         yield f"the {listed(texts)} GPU generation that CuPy {cupy.version} supports"
 
 
@@ -143,7 +143,7 @@ CUPY = Component(
     rules=rule,
     tables=(CUPY_ROWS,),
     unknowns=_unknowns,
-    requirements=lambda tables, problem, one: [f"{one.variant}=={one.version}"],
+    requirements=lambda tables, question, one: [f"{one.variant}=={one.version}"],
     module="cupy",
     size={"cuda": 500, "cpu": 500},
     overview=Overview("CuPy", ("series", "Python", "wheels"), _lines),

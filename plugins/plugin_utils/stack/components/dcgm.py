@@ -12,7 +12,7 @@ from ..component import Beside, Component, Overview, first_to_last
 from ..facts import System
 from ..input_error import InputError
 from ..keys import Key
-from ..model import NONE, Candidate, Part, Problem
+from ..model import NONE, Candidate, Part, Question
 from ..package import Package
 from ..rule import Context, Rules
 from ..tables import Nothing, Subject, Tables
@@ -44,14 +44,14 @@ DCGM_ROWS = Subject("dcgm", DcgmRow, Nothing)
 rule = Rules()
 
 
-def _dcgm(tables: Tables, problem: Problem) -> list[Dcgm]:
+def _dcgm(tables: Tables, question: Question) -> list[Dcgm]:
     """Return no DCGM where nobody asks, else releases: the newest major first, and of a major what was seen in the host's repository."""
-    wish = problem.wishes.get("dcgm")
-    if not wish:
+    constraint = question.constraints.get("dcgm")
+    if not constraint:
         return [Candidate("dcgm", NONE)]
-    slug = problem.os["repository"] if problem.os else None
+    slug = question.os["repository"] if question.os else None
     rows = sorted(
-        (row for row in tables.rows(DCGM_ROWS) if matches(row["version"], wish)),
+        (row for row in tables.rows(DCGM_ROWS) if matches(row["version"], constraint)),
         key=lambda row: (int(major(row["version"])), slug in row["repositories"], version(row["version"])),
         reverse=True,
     )
@@ -88,20 +88,20 @@ def driver_cuda(driver: Driver) -> str:
     return major(driver.row["branch"]["cuda"])
 
 
-def plugin_majors(tables: Tables, problem: Problem, driver: Driver) -> list[str]:
+def plugin_majors(tables: Tables, question: Question, driver: Driver) -> list[str]:
     """Return the CUDA majors whose plugins a host needs: the driver's, and the last that has code for each of its GPUs (D5, D9)."""
     floors = {major(row["version"]): row["min_cc"] for row in tables.rows("cuda")}
     own = driver_cuda(driver)
     last = {
         max((one for one, floor in floors.items() if at_least(gpu.row["compute_capability"], floor)), key=int)
-        for gpu in problem.gpus
+        for gpu in question.gpus
     }
     return sorted({own, *(one for one in last if int(one) < int(own))}, key=int, reverse=True)
 
 
-def _packages(problem: Problem, dcgm: Dcgm, majors: list[str]) -> list[Package]:
+def _packages(question: Question, dcgm: Dcgm, majors: list[str]) -> list[Package]:
     """Return DCGM 3 in its one package; DCGM 4 with all that its guide installs, of which some packages only recommend others."""
-    release = dcgm.row["rpm" if problem.system["package_manager"] == "dnf" else "deb"]
+    release = dcgm.row["rpm" if question.system["package_manager"] == "dnf" else "deb"]
     names = ["datacenter-gpu-manager"]
     if major(dcgm.version) != "3":
         ending = [f"{kind}{one}" for one in majors for kind in ("cuda", "proprietary-cuda")]
@@ -109,35 +109,35 @@ def _packages(problem: Problem, dcgm: Dcgm, majors: list[str]) -> list[Package]:
     return [{"name": name, "version": release} for name in names]
 
 
-def _result(tables: Tables, problem: Problem, host: Beside) -> Part:
+def _result(tables: Tables, question: Question, host: Beside) -> Part:
     dcgm, driver = host.get("dcgm"), host.get("driver")
     if dcgm is None or driver is None:
         return {}
-    majors = plugin_majors(tables, problem, driver)
-    return {"dcgm": {"version": dcgm.version, "cuda": majors, "packages": _packages(problem, dcgm, majors)}}
+    majors = plugin_majors(tables, question, driver)
+    return {"dcgm": {"version": dcgm.version, "cuda": majors, "packages": _packages(question, dcgm, majors)}}
 
 
-def _warnings(tables: Tables, problem: Problem, dcgm: Dcgm) -> list[str]:
+def _warnings(tables: Tables, question: Question, dcgm: Dcgm) -> list[str]:
     """Return that nobody saw the release in the host's repository, or not for its architecture."""
-    slug, row = problem.system["repository"], dcgm.row
+    slug, row = question.system["repository"], dcgm.row
     if slug not in row["repositories"]:
         return [
             f"DCGM {dcgm.version} was not seen in the repository {slug}, for which NVIDIA documents it; only in "
             f"{', '.join(row['repositories'])}"
         ]
-    if problem.arch == "aarch64" and slug not in row["aarch64"]:
+    if question.arch == "aarch64" and slug not in row["aarch64"]:
         return [f"DCGM {dcgm.version} was seen in the repository {slug}, but not for aarch64"]
     return []
 
 
-def _unknowns(problem: Problem, dcgm: Dcgm, beside: Beside) -> Iterator[str]:
+def _unknowns(question: Question, dcgm: Dcgm, beside: Beside) -> Iterator[str]:
     if "min_driver" in dcgm.row.get("unverified", ()):
         yield f"the first driver for DCGM {dcgm.version}; that of DCGM 3.1 was taken"
 
 
-def _mistake(tables: Tables, problem: Problem) -> InputError | None:
+def _mistake(tables: Tables, question: Question) -> InputError | None:
     """Return that DCGM is asked for on a host without GPUs."""
-    return InputError("key_without_gpu", "dcgm") if "dcgm" in problem.wishes and not problem.gpus else None
+    return InputError("key_without_gpu", "dcgm") if "dcgm" in question.constraints and not question.gpus else None
 
 
 def _lines(tables: Tables) -> Iterator[tuple[object, ...]]:

@@ -9,7 +9,7 @@ from typing import TypedDict
 
 from ..extensions import Extension, ExtensionRow
 from ..keys import Key
-from ..model import Problem
+from ..model import Question
 from ..rule import Context, Rules
 from ..tables import Subject, Tables
 from ..versions import major, minor
@@ -44,8 +44,8 @@ def deepspeed_cuda(context: Context, cuda: Toolkit, torch: Torch) -> str | None:
     return f"DeepSpeed does not compile with CUDA {ours} for PyTorch {torch.version}+{torch.variant}, which runs on {theirs}"
 
 
-def _warnings(tables: Tables, problem: Problem, one: Extension) -> list[str]:
-    if "cuda" in problem.wishes or problem.accelerator == "cpu":
+def _warnings(tables: Tables, question: Question, one: Extension) -> list[str]:
+    if "cuda" in question.constraints or question.accelerator == "cpu":
         return []
     return [
         f"DeepSpeed {one.version} compiles its operators when they are first used, for which the host has no CUDA toolkit: ask for "

@@ -12,7 +12,7 @@ from ..component import Component, Overview, first_to_last
 from ..facts import GpuModel, Machine, System
 from ..keys import Key
 from ..libraries import SpecifierSet
-from ..model import Candidate, Problem
+from ..model import Candidate, Question
 from ..rows import Arch
 from ..rule import Context, Rules
 from ..tables import Subject, Tables
@@ -62,13 +62,13 @@ JAX_ROWS = Subject("jax", JaxRow, JaxTable)
 rule = Rules()
 
 
-def _candidates(tables: Tables, problem: Problem) -> list[Jax]:
+def _candidates(tables: Tables, question: Question) -> list[Jax]:
     """Releases, the newest first, each with the plugin for the newest CUDA first."""
-    wish = problem.wish("jax")
+    constraint = question.constraint("jax")
     found: list[Jax] = []
     for row in reversed(tables.rows(JAX_ROWS)):
-        majors = sorted(row["plugins"], key=int, reverse=True) if problem.accelerator == "cuda" else [""]
-        if matches(row["version"], wish):
+        majors = sorted(row["plugins"], key=int, reverse=True) if question.accelerator == "cuda" else [""]
+        if matches(row["version"], constraint):
             found += [
                 Candidate("jax", row["version"], f"cuda{one}" if one else CPU, {"release": row, "cuda": one})
                 for one in majors
@@ -210,31 +210,31 @@ def jax_cupy_cuda_major(context: Context, jax: Jax, cupy: Cupy) -> str | None:
     return None
 
 
-def _reason(tables: Tables, problem: Problem, one: Jax) -> str:
+def _reason(tables: Tables, question: Question, one: Jax) -> str:
     cuda = one.row["cuda"]
     floor = tables.major_driver_floor(cuda) if cuda else ""
-    return f"{problem.asked('jax')}; " + (
+    return f"{question.asked('jax')}; " + (
         f"plugin for CUDA {cuda} runs from driver {floor} on" if cuda else "on the CPU"
     )
 
 
-def _warnings(tables: Tables, problem: Problem, one: Jax) -> list[str]:
+def _warnings(tables: Tables, question: Question, one: Jax) -> list[str]:
     """Return that a GPU came after the CUDA that the plugin is built with."""
     steps = tables.beside(JAX_ROWS)["built"].get(one.row["cuda"], {})
     built = [cuda for first, cuda in steps.items() if at_least(one.version, first)]
     late = [
         gpu.model
-        for gpu in problem.gpus
+        for gpu in question.gpus
         if built and not at_least(built[-1], tables.first_cuda(gpu.row["compute_capability"]))
     ]
     return [f"{_name(one)} is built with CUDA {built[-1]}, before the generation of {name}" for name in late]
 
 
-def _requirements(tables: Tables, problem: Problem, one: Jax) -> list[str]:
+def _requirements(tables: Tables, question: Question, one: Jax) -> list[str]:
     cuda = one.row["cuda"]
     if not cuda:
         return [f"jax=={one.version}"]
-    return [f"jax[{one.variant}]=={one.version}", *wheel_limits(tables, problem, cuda)]
+    return [f"jax[{one.variant}]=={one.version}", *wheel_limits(tables, question, cuda)]
 
 
 def _lines(tables: Tables) -> Iterator[tuple[object, ...]]:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from ..component import Beside, Component
 from ..keys import Key
-from ..model import Candidate, Part, Problem
+from ..model import Candidate, Part, Question
 from ..package import Package
 from ..repository_libraries import LibraryRow, is_in_repository, library_result, packaged, repository_warnings
 from ..rule import Context, Rules
@@ -30,16 +30,16 @@ NCCL_ROWS = Subject("nccl", LibraryRow, Nothing)
 rule = Rules()
 
 
-def _nccl(tables: Tables, problem: Problem) -> list[Nccl]:
+def _nccl(tables: Tables, question: Question) -> list[Nccl]:
     rows = tables.rows(NCCL_ROWS)
-    return packaged("nccl", [_beside(row, rows, problem) for row in rows], problem)
+    return packaged("nccl", [_beside(row, rows, question) for row in rows], question)
 
 
-def _beside(row: LibraryRow, rows: Sequence[LibraryRow], problem: Problem) -> NcclRow:
+def _beside(row: LibraryRow, rows: Sequence[LibraryRow], question: Question) -> NcclRow:
     """Return a build with those of its version, where one was asked for, else with all: of the host's repository, where it has any."""
-    named = problem.wish("nccl") != "latest"
+    named = question.constraint("nccl") != "latest"
     others = [one for one in rows if not named or one["version"] == row["version"]]
-    seen = [one for one in others if problem.os and problem.os["repository"] in one["repositories"]]
+    seen = [one for one in others if question.os and question.os["repository"] in one["repositories"]]
     return {**row, "instead": tuple(one["cuda"] for one in seen or others)}
 
 
@@ -73,13 +73,13 @@ KEY = Key(
 )
 
 
-def _packages(problem: Problem, nccl: Nccl) -> list[Package]:
-    names = ("libnccl", "libnccl-devel") if problem.system["package_manager"] == "dnf" else ("libnccl2", "libnccl-dev")
+def _packages(question: Question, nccl: Nccl) -> list[Package]:
+    names = ("libnccl", "libnccl-devel") if question.system["package_manager"] == "dnf" else ("libnccl2", "libnccl-dev")
     return [{"name": name, "version": f"{nccl.version}-1+cuda{nccl.row['cuda']}"} for name in names]
 
 
-def _result(tables: Tables, problem: Problem, host: Beside) -> Part:
-    return {"nccl": library_result(problem, host.get("nccl"), _packages)}
+def _result(tables: Tables, question: Question, host: Beside) -> Part:
+    return {"nccl": library_result(question, host.get("nccl"), _packages)}
 
 
 NCCL = Component(
@@ -92,6 +92,6 @@ NCCL = Component(
     tables=(NCCL_ROWS,),
     warnings=repository_warnings,
     result=_result,
-    installable=lambda tables, problem, one: is_in_repository(tables.rows(NCCL_ROWS), problem, one),
+    installable=lambda tables, question, one: is_in_repository(tables.rows(NCCL_ROWS), question, one),
     identity=lambda one: one.row["instead"] if one.row else (),
 )

@@ -18,7 +18,7 @@ from ..extensions import gpu_mistake
 from ..facts import GpuModel, Machine, System
 from ..keys import Key
 from ..libraries import SpecifierSet
-from ..model import Candidate, Problem
+from ..model import Candidate, Question
 from ..rows import Arch
 from ..rule import Context, Rules
 from ..tables import Subject, Tables
@@ -63,14 +63,14 @@ def _rows(tables: Tables) -> Iterator[WheelRow]:
     return (row for row in tables.rows(WHEELS) if row["package"].startswith(PACKAGE))
 
 
-def _candidates(tables: Tables, problem: Problem) -> list[Nvshmem]:
+def _candidates(tables: Tables, question: Question) -> list[Nvshmem]:
     """Return the newest release first, each for the newest CUDA first."""
-    wish = problem.wish("nvshmem")
+    constraint = question.constraint("nvshmem")
     found: list[Nvshmem] = [
         Candidate("nvshmem", release, row["package"], {**row, "cuda": row["package"][len(PACKAGE) :]})
         for row in _rows(tables)
         for release in row["releases"]
-        if matches(release, wish)
+        if matches(release, constraint)
     ]
     return sorted(found, key=lambda one: (version(one.version), one.row["cuda"]), reverse=True)
 
@@ -152,7 +152,7 @@ def nvshmem_cupy_cuda_major(context: Context, nvshmem: Nvshmem, cupy: Cupy) -> s
     return f"{_name(nvshmem)} does not fit {cupy.variant}"
 
 
-def _unknowns(problem: Problem, one: Nvshmem, beside: Beside) -> Iterator[str]:
+def _unknowns(question: Question, one: Nvshmem, beside: Beside) -> Iterator[str]:
     """Yield what is not known of the PyTorch that it lives beside."""
     torch = beside.get("pytorch")
     if torch and torch.variant != "cpu" and torch.row.get("nvshmem", "") is None:
@@ -186,9 +186,9 @@ NVSHMEM = Component(
     beside=("pytorch", "jax", "cupy"),
     unknowns=_unknowns,
     system=("glibc",),
-    requirements=lambda tables, problem, one: [f"{one.variant}=={one.version}"],
+    requirements=lambda tables, question, one: [f"{one.variant}=={one.version}"],
     module="nvidia.nvshmem",
     size={"cuda": 500, "cpu": 500},  # 3.8.0: 401 MiB for CUDA 12, 257 MiB for CUDA 13, and the headers of CCCL
     overview=Overview("NVSHMEM", ("release", "released", "CUDA"), _lines),
-    mistake=lambda tables, problem: gpu_mistake("nvshmem", problem),
+    mistake=lambda tables, question: gpu_mistake("nvshmem", question),
 )

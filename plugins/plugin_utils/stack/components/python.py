@@ -9,7 +9,7 @@ from ..component import Component
 from ..facts import AnsibleCore, System
 from ..interpreters import INTERPRETER, PYTHONS, PythonChoice, choices, offered
 from ..keys import Key, variant_of
-from ..model import Candidate, Problem
+from ..model import Candidate, Question
 from ..rule import Context, Rules
 from ..tables import Tables
 from ..versions import at_least, matches, minor, version
@@ -18,11 +18,11 @@ Python = Candidate[PythonChoice]
 rule = Rules()
 
 
-def _pythons(tables: Tables, problem: Problem) -> list[Python]:
-    wish = problem.wish("python")
-    wish = minor(wish) if wish[0].isdigit() else wish
-    found = choices(problem.os, problem.wish(INTERPRETER))
-    return [Candidate("python", number, row["source"], row) for number, row in found if matches(number, wish)]
+def _pythons(tables: Tables, question: Question) -> list[Python]:
+    constraint = question.constraint("python")
+    constraint = minor(constraint) if constraint[0].isdigit() else constraint
+    found = choices(question.os, question.constraint(INTERPRETER))
+    return [Candidate("python", number, row["source"], row) for number, row in found if matches(number, constraint)]
 
 
 @rule("python-os", "python", "os", sources=("S30", "E1", "U3", "D1"))
@@ -48,16 +48,16 @@ def ansible_core_python(context: Context, ansible_core: AnsibleCore, os: System)
     )
 
 
-def _reason(tables: Tables, problem: Problem, one: Python) -> str:
-    os, origin = problem.system, one.row["source"]
+def _reason(tables: Tables, question: Question, one: Python) -> str:
+    os, origin = question.system, one.row["source"]
     where = {
         "distribution": "from the distribution",
         "standalone": "a standalone build, installed by uv",
         "conda": "a package of conda, as python_env_manager says",
         "path": f"the interpreter {one.row['path']}",
     }[origin]
-    if problem.asked("python"):
-        return f"{problem.asked('python')}; {where}"
+    if question.asked("python"):
+        return f"{question.asked('python')}; {where}"
     if origin == "distribution":
         own = os["python"] == one.version
         return "the system's own interpreter" if own else f"no wheels for the system's Python {os['python']}; {where}"
@@ -83,12 +83,16 @@ KEYS = (
 )
 
 
-def _missing(tables: Tables, problem: Problem) -> str | None:
-    wish, path = problem.wishes.get("python"), problem.wishes.get(INTERPRETER, "")
+def _missing(tables: Tables, question: Question) -> str | None:
+    constraint, path = question.constraints.get("python"), question.constraints.get(INTERPRETER, "")
     if path.startswith("/"):
-        return f"{path} is not Python {wish}" if wish else f"{path} is no Python that environments are made with"
+        return (
+            f"{path} is not Python {constraint}"
+            if constraint
+            else f"{path} is no Python that environments are made with"
+        )
     have = sorted(PYTHONS, key=version)
-    return f"environments are made with Python {have[0]} to {have[-1]}, not with {wish}"
+    return f"environments are made with Python {have[0]} to {have[-1]}, not with {constraint}"
 
 
 PYTHON = Component(

@@ -12,7 +12,7 @@ from ..component import Beside, Component, Overview, first_to_last
 from ..facts import GpuModel, Machine, System
 from ..keys import Key
 from ..libraries import SpecifierSet
-from ..model import Candidate, Problem
+from ..model import Candidate, Question
 from ..rule import Context, Rules
 from ..tables import Nothing, Subject, Tables
 from ..versions import at_least, major, matches, minor
@@ -49,13 +49,13 @@ OLD_TYPING = ("2.13", "2.2")
 rule = Rules()
 
 
-def _tensorflow(tables: Tables, problem: Problem) -> list[Tensorflow]:
-    wish = problem.wish("tensorflow")
+def _tensorflow(tables: Tables, question: Question) -> list[Tensorflow]:
+    constraint = question.constraint("tensorflow")
     return [
         Candidate("tensorflow", release, row=row)
         for row in reversed(tables.rows(TENSORFLOW_ROWS))
         for release in reversed(row["releases"])
-        if matches(release, wish)
+        if matches(release, constraint)
     ]
 
 
@@ -193,19 +193,19 @@ def _ranges(pins: Mapping[str, str]) -> bool:
     return any(value[0] in "<>" for value in pins.values())
 
 
-def _reason(tables: Tables, problem: Problem, one: Tensorflow) -> str:
+def _reason(tables: Tables, question: Question, one: Tensorflow) -> str:
     libraries = (
         "brings its CUDA libraries as wheels" if one.row["and_cuda"] else f"uses the host's CUDA {one.row['cuda']}"
     )
-    return f"{problem.asked('tensorflow')}; {libraries if problem.accelerator == 'cuda' else 'on the CPU'}"
+    return f"{question.asked('tensorflow')}; {libraries if question.accelerator == 'cuda' else 'on the CPU'}"
 
 
-def _unknowns(problem: Problem, tensorflow: Tensorflow, beside: Beside) -> Iterator[str]:
+def _unknowns(question: Question, tensorflow: Tensorflow, beside: Beside) -> Iterator[str]:
     """Yield what is not known of the wheel, and of what it shares with PyTorch in one environment."""
     torch: Torch | None = beside.get("pytorch")
     if torch and torch.variant != "cpu" and tensorflow.row.get("pins"):
         yield from _unknown_libraries(torch, tensorflow)
-    if problem.accelerator == "cuda" and tensorflow.row["sass"] is None and tensorflow.row["ptx"] is None:
+    if question.accelerator == "cuda" and tensorflow.row["sass"] is None and tensorflow.row["ptx"] is None:
         yield f"the GPUs that TensorFlow {tensorflow.version} holds code for"
 
 
@@ -220,11 +220,11 @@ def _unknown_libraries(torch: Torch, tensorflow: Tensorflow) -> Iterator[str]:
 KEY = Key(name="tensorflow", docs=("TensorFlow.",), sample='"2.12.0"')
 
 
-def _requirements(tables: Tables, problem: Problem, one: Tensorflow) -> list[str]:
-    if not one.row["and_cuda"] or problem.accelerator != "cuda":
+def _requirements(tables: Tables, question: Question, one: Tensorflow) -> list[str]:
+    if not one.row["and_cuda"] or question.accelerator != "cuda":
         return [f"tensorflow=={one.version}"]
     pins, cuda = one.row["pins"], major(one.row["cuda"])
-    limits = wheel_limits(tables, problem, cuda) if pins and _ranges(pins) else []
+    limits = wheel_limits(tables, question, cuda) if pins and _ranges(pins) else []
     return [f"tensorflow[and-cuda]=={one.version}", *limits]
 
 

@@ -10,7 +10,7 @@ from typing import TypedDict
 from ..extensions import Extension, ExtensionRow, releases
 from ..facts import System
 from ..keys import Key
-from ..model import Candidate, Problem
+from ..model import Candidate, Question
 from ..rule import Context, Rules
 from ..tables import Subject, Tables
 from ..versions import at_least, major, minor
@@ -36,9 +36,9 @@ pytorch_rule(rule, MADE, "Y2")
 gpu_rule(rule, MADE, "Y2")
 
 
-def _releases(tables: Tables, problem: Problem) -> list[Extension]:
+def _releases(tables: Tables, question: Question) -> list[Extension]:
     """Return each release with each of its cores; the variant is that of its core: cu13."""
-    found = releases(MADE.name, tables.rows(TRANSFORMER_ENGINE_ROWS), problem)
+    found = releases(MADE.name, tables.rows(TRANSFORMER_ENGINE_ROWS), question)
     majors = tables.beside(TRANSFORMER_ENGINE_ROWS)["majors"]
     return [Candidate(MADE.name, one.version, f"cu{cuda}", one.row) for one in found for cuda in majors]
 
@@ -82,7 +82,7 @@ TRANSFORMER_ENGINE = on_pytorch(
     gpus=True,
     site=True,
     candidates=_releases,
-    requirements=lambda tables, problem, one: [
+    requirements=lambda tables, question, one: [
         f"transformer-engine{part}=={one.version}" for part in ("", f"-{one.variant}", "-torch")
     ],
     system=("glibc",),

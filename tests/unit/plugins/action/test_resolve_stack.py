@@ -104,7 +104,7 @@ def test_the_running_ansible_core_is_the_default(monkeypatch):
     assert resolve(os="rocky 8", ansible_core="2.16")["stack"]
 
 
-def test_a_profile_with_a_wish_laid_over_it():
+def test_a_profile_with_a_constraint_laid_over_it():
     result = resolve(os="ubuntu 20.04", gpus=["A40"], profile="a40-ubuntu2004", request={"cupy": "none"})
     assert result["stack"]["environments"][0]["frameworks"] == {
         "horovod": "0.28.1",

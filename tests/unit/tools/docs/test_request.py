@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 import yaml
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.inputs import make_problem
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.inputs import read_question
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.request_keys import KEYS
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.tables import load
 
@@ -34,7 +34,7 @@ def test_every_key_is_documented_three_times_in_one_order():
 @pytest.mark.parametrize("name", SAMPLE)
 def test_the_example_can_be_asked_for(name):
     asked = {name: SAMPLE[name], **COMPANIONS.get(name, {})}
-    assert make_problem(TABLES, {"os": "ubuntu 22.04", "gpus": ["A40"], "request": asked})
+    assert read_question(TABLES, {"os": "ubuntu 22.04", "gpus": ["A40"], "request": asked})
 
 
 def test_options_have_the_words_of_their_key():

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from ...component import Beside, Component, Overview
 from ...input_error import InputError
 from ...keys import Key
-from ...model import Part, Problem
+from ...model import Part, Question
 from ...rows import Source
 from ...tables import Tables
 from ...versions import at_least
@@ -24,7 +24,7 @@ from .row import ARCHIVES, KERNELS, PACKAGES, Driver
 from .rules import rule
 
 
-def _reason(tables: Tables, problem: Problem, one: Driver) -> str:
+def _reason(tables: Tables, question: Question, one: Driver) -> str:
     source: dict[Source, str] = {
         "vendor": "its vendor",
         "nvidia": "NVIDIA's repository",
@@ -32,18 +32,18 @@ def _reason(tables: Tables, problem: Problem, one: Driver) -> str:
         "runfile": "NVIDIA's installer",
     }
     branch = one.row["branch"]
-    if problem.owner:
-        return f"installed, and left to {problem.owner.name}; runs CUDA {branch['cuda']} and older"
-    why = problem.asked("driver") or f"newest {branch['status']} branch that fits"
+    if question.owner:
+        return f"installed, and left to {question.owner.name}; runs CUDA {branch['cuda']} and older"
+    why = question.asked("driver") or f"newest {branch['status']} branch that fits"
     return f"{why}; from {source[one.row['source']]}, runs CUDA {branch['cuda']} and older"
 
 
-def _warnings(tables: Tables, problem: Problem, one: Driver) -> list[str]:
-    branch, found = one.row["branch"], mig_warnings(tables, problem)
-    if problem.owner:
+def _warnings(tables: Tables, question: Question, one: Driver) -> list[str]:
+    branch, found = one.row["branch"], mig_warnings(tables, question)
+    if question.owner:
         return [
             *found,
-            f"the driver is left to {problem.owner.name}: neither it nor its repository, kernel modules and services "
+            f"the driver is left to {question.owner.name}: neither it nor its repository, kernel modules and services "
             f"are touched; gpu_stack_take_charge: true changes that",
         ]
     if branch["status"] == "eol":
@@ -56,9 +56,9 @@ def _warnings(tables: Tables, problem: Problem, one: Driver) -> list[str]:
         found.append(f"driver branch {branch['branch']} has reached its end of life at NVIDIA{when}{keeper}")
     if one.row["source"] == "distribution" and "advice" in one.row["archive"]:
         found.append(
-            f"driver {one.version} comes from the archive of {problem.system['id']} {problem.system['version']}: {one.row['archive']['advice']}"
+            f"driver {one.version} comes from the archive of {question.system['id']} {question.system['version']}: {one.row['archive']['advice']}"
         )
-    vgpus = [gpu.model for gpu in problem.gpus if gpu.row.get("vgpu")]
+    vgpus = [gpu.model for gpu in question.gpus if gpu.row.get("vgpu")]
     if vgpus:
         found.append(
             f"{listed(vgpus)}: nvidia_driver_runfile has to be the guest driver of NVIDIA's vGPU software, in version {one.version}, "
@@ -71,12 +71,12 @@ def _warnings(tables: Tables, problem: Problem, one: Driver) -> list[str]:
     return found
 
 
-def _unknowns(problem: Problem, driver: Driver, beside: Beside) -> Iterator[str]:
+def _unknowns(question: Question, driver: Driver, beside: Beside) -> Iterator[str]:
     branch = driver.row["branch"]
     if branch["status"] == "unknown":
         yield f"how long NVIDIA supports driver branch {branch['branch']}"
-    if problem.owner is None:
-        rows = [gpu.row for gpu in problem.gpus if gpu.row["min_driver"] is None and "chip" not in gpu.row]
+    if question.owner is None:
+        rows = [gpu.row for gpu in question.gpus if gpu.row["min_driver"] is None and "chip" not in gpu.row]
         early = [row["model"] for row in rows if not at_least(driver.version, row.get("known_driver", "9999"))]
         if early:
             yield f"whether driver {driver.version} is new enough for {listed(early)}"
@@ -129,20 +129,22 @@ KEYS = (
 )
 
 
-def _is_known(tables: Tables, problem: Problem, one: Driver) -> bool:
+def _is_known(tables: Tables, question: Question, one: Driver) -> bool:
     return one.row.get("known") is not False and "." in one.version
 
 
-def _mistake(tables: Tables, problem: Problem) -> InputError | None:
+def _mistake(tables: Tables, question: Question) -> InputError | None:
     """Return that the kernel is no release of one, or what is wrong with how the GPUs are to be partitioned."""
-    kernel = problem.wishes.get("kernel")
+    kernel = question.constraints.get("kernel")
     wrong = InputError("wrong_kernel", kernel) if kernel and not re.match(r"\d+\.\d", kernel) else None
-    return wrong or mig_mistake(problem)
+    return wrong or mig_mistake(question)
 
 
-def _missing(tables: Tables, problem: Problem) -> str | None:
+def _missing(tables: Tables, question: Question) -> str | None:
     return (
-        f"{problem.owner.name} is in charge of the driver, which is {problem.owner.version}" if problem.owner else None
+        f"{question.owner.name} is in charge of the driver, which is {question.owner.version}"
+        if question.owner
+        else None
     )
 
 
@@ -153,22 +155,22 @@ def _identity(one: Driver) -> tuple[object, ...]:
     return (row["archive"]["id"], row["archive"]["version"], row["suite"]["suite"], *told)
 
 
-def _result(tables: Tables, problem: Problem, host: Beside) -> Part:
+def _result(tables: Tables, question: Question, host: Beside) -> Part:
     """Return the driver and the services of GPUs behind NVSwitches, which are of its version."""
     one = host.get("driver")
     if one is None:
         return {"driver": None, "fabric_manager": None}
     found: Part = {
-        "driver": driver_result(tables, problem, one),
-        "fabric_manager": fabric_manager_result(tables, problem, one),
+        "driver": driver_result(tables, question, one),
+        "fabric_manager": fabric_manager_result(tables, question, one),
     }
-    return {**found, "imex": imex_result(tables, problem, one)} if "imex" in problem.fabric else found
+    return {**found, "imex": imex_result(tables, question, one)} if "imex" in question.fabric else found
 
 
-def _repository(problem: Problem, one: Driver) -> bool:
+def _repository(question: Question, one: Driver) -> bool:
     """Return whether something comes from NVIDIA's repository; its installer brings the driver alone."""
     source = one.row["source"]
-    return source == "nvidia" or (source == "runfile" and bool(problem.fabric))
+    return source == "nvidia" or (source == "runfile" and bool(question.fabric))
 
 
 def _lines(tables: Tables) -> Iterator[tuple[object, ...]]:

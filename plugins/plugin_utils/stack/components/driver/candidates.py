@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
-from ...model import Candidate, Problem
+from ...model import Candidate, Question
 from ...rows import BranchRow, DistroRow, Flavour, Source
 from ...tables import Tables
 from ...versions import major, matches, starts_with, version
@@ -23,16 +23,16 @@ LONG_LIVED = ("LTSB", "PB")
 SOURCES: tuple[Source, ...] = ("nvidia", "distribution")
 
 
-def drivers(tables: Tables, problem: Problem) -> list[Driver]:
-    """Return every driver that the wishes allow, the preferred first."""
-    wish, source = problem.wish("driver"), problem.wish("driver_source")
-    if problem.owner:
-        return left_drivers(tables, problem.owner, problem.wishes)
-    found = _distribution_drivers(tables, problem) + _branch_drivers(tables, problem)
-    found = [one for one in found if matches(one.version, wish) and source in ("latest", one.row["source"])]
-    flavour = problem.wish("kernel_modules")
+def drivers(tables: Tables, question: Question) -> list[Driver]:
+    """Return every driver that the constraints allow, the preferred first."""
+    constraint, source = question.constraint("driver"), question.constraint("driver_source")
+    if question.owner:
+        return left_drivers(tables, question.owner, question.constraints)
+    found = _distribution_drivers(tables, question) + _branch_drivers(tables, question)
+    found = [one for one in found if matches(one.version, constraint) and source in ("latest", one.row["source"])]
+    flavour = question.constraint("kernel_modules")
     found = [one for one in found if flavour in ("latest", one.row["kernel_modules"])]
-    order: list[Source] = [*(problem.os["drivers"] if problem.os else SOURCES), "distribution", "nvidia", "runfile"]
+    order: list[Source] = [*(question.os["drivers"] if question.os else SOURCES), "distribution", "nvidia", "runfile"]
     return sorted(found, key=lambda one: _driver_preference(one, order))
 
 
@@ -61,11 +61,11 @@ def _driver(branch: BranchRow, number: str, source: Source, flavour: Flavour, **
     return Candidate("driver", number, f"{source}, {flavour} modules", row)
 
 
-def _distribution_drivers(tables: Tables, problem: Problem) -> list[Driver]:
+def _distribution_drivers(tables: Tables, question: Question) -> list[Driver]:
     """Drivers in the archive of the host's distribution; where one is insisted on, in all of them: a rule says why not."""
-    os, insisted = problem.os, problem.wish("driver_source") == "distribution"
+    os, insisted = question.os, question.constraint("driver_source") == "distribution"
     rows = [row for row in tables.rows(ARCHIVES) if os is None or insisted or in_archive_of(row, os)]
-    return [one for row in rows for one in _archive_drivers(tables.branch(row["branch"]), row, problem)]
+    return [one for row in rows for one in _archive_drivers(tables.branch(row["branch"]), row, question)]
 
 
 def in_archive_of(row: ArchiveRow | Transition, os: DistroRow) -> bool:
@@ -73,10 +73,10 @@ def in_archive_of(row: ArchiveRow | Transition, os: DistroRow) -> bool:
     return (row["id"], row["version"]) == (os["id"], os["version"])
 
 
-def _archive_drivers(branch: BranchRow, row: ArchiveRow, problem: Problem) -> list[Driver]:
+def _archive_drivers(branch: BranchRow, row: ArchiveRow, question: Question) -> list[Driver]:
     """Return what one archive has in the suites the host has enabled."""
     # A host that follows the release under another name (stable, a mirror's own) tells nothing.
-    enabled = {suite["suite"] for suite in row["suites"]} & set(problem.suites or ())
+    enabled = {suite["suite"] for suite in row["suites"]} & set(question.suites or ())
     suites = [suite for suite in row["suites"] if not enabled or suite["suite"] in enabled]
     found = [
         # Only the newest version stays in an archive that is still updated: it is asked for by its branch.
@@ -84,33 +84,38 @@ def _archive_drivers(branch: BranchRow, row: ArchiveRow, problem: Problem) -> li
         for suite in suites
         for flavour in suite["kernel_modules"]
     ]
-    return found + _unseen(problem, row, branch, found)
+    return found + _unseen(question, row, branch, found)
 
 
-def _unseen(problem: Problem, row: ArchiveRow, branch: BranchRow, found: list[Driver]) -> list[Driver]:
+def _unseen(question: Question, row: ArchiveRow, branch: BranchRow, found: list[Driver]) -> list[Driver]:
     """A version of the archive's branch that the tables have not seen yet, when it is asked for by its full number."""
-    wish = problem.wish("driver")
-    if not wish[0].isdigit() or "." not in wish or not starts_with(wish, str(row["branch"])):
+    constraint = question.constraint("driver")
+    if not constraint[0].isdigit() or "." not in constraint or not starts_with(constraint, str(row["branch"])):
         return []
-    if any(starts_with(one.version, wish) for one in found):
+    if any(starts_with(one.version, constraint) for one in found):
         return []
-    suite: SuiteRow = {**row["suites"][-1], "version": wish, "revision": f"{wish}-*"}
+    suite: SuiteRow = {**row["suites"][-1], "version": constraint, "revision": f"{constraint}-*"}
     return [
-        _driver(branch, wish, "distribution", flavour, archive=row, suite=suite, known=False, moves=False)
+        _driver(branch, constraint, "distribution", flavour, archive=row, suite=suite, known=False, moves=False)
         for flavour in suite["kernel_modules"]
     ]
 
 
-def _branch_drivers(tables: Tables, problem: Problem) -> list[Driver]:
+def _branch_drivers(tables: Tables, question: Question) -> list[Driver]:
     """Every branch NVIDIA publishes: at its newest known version that is wanted, or at the very version asked for."""
-    wish = problem.wish("driver")
-    source: Source = "runfile" if problem.wish("driver_source") == "runfile" else "nvidia"
+    constraint = question.constraint("driver")
+    source: Source = "runfile" if question.constraint("driver_source") == "runfile" else "nvidia"
     found = []
     for branch in tables.rows("drivers"):
         seen = known_versions(tables, branch)
-        wanted = [number for number in seen if matches(number, wish)]
-        if not wanted and wish[0].isdigit() and "." in wish and starts_with(wish, str(branch["branch"])):
-            wanted = [wish]
+        wanted = [number for number in seen if matches(number, constraint)]
+        if (
+            not wanted
+            and constraint[0].isdigit()
+            and "." in constraint
+            and starts_with(constraint, str(branch["branch"]))
+        ):
+            wanted = [constraint]
         for number in wanted[-1:]:
             found += [
                 _driver(branch, number, source, flavour, known=number in seen) for flavour in branch["kernel_modules"]

@@ -12,7 +12,7 @@ from typing import TypedDict
 from ...facts import GpuModel
 from ...input_error import InputError
 from ...keys import Key
-from ...model import Problem
+from ...model import Question
 from ...rows import GpuRow
 from ...tables import Nothing, Subject, Tables
 from ...versions import at_least
@@ -46,15 +46,15 @@ KEY = Key(
 )
 
 
-def mig_mistake(problem: Problem) -> InputError | None:
-    """Return that the wish is no profile, or that the host has nothing to partition."""
-    wish = problem.wishes.get(KEY.name)
-    if wish and wish != ENABLED and not PROFILE.fullmatch(wish):
-        return InputError("wrong_mig", wish)
-    return InputError("key_without_gpu", KEY.name) if wish and problem.accelerator == "cpu" else None
+def mig_mistake(question: Question) -> InputError | None:
+    """Return that the constraint is no profile, or that the host has nothing to partition."""
+    constraint = question.constraints.get(KEY.name)
+    if constraint and constraint != ENABLED and not PROFILE.fullmatch(constraint):
+        return InputError("wrong_mig", constraint)
+    return InputError("key_without_gpu", KEY.name) if constraint and question.accelerator == "cpu" else None
 
 
-def mig_reason(tables: Tables, gpu: GpuModel, wish: str) -> str | None:
+def mig_reason(tables: Tables, gpu: GpuModel, constraint: str) -> str | None:
     """Return why a GPU cannot be partitioned, or not so; a name that stands for several models cannot what one of them cannot."""
     if gpu.row.get("vgpu"):
         return f"{gpu.version} is a part of a GPU, which the hypervisor partitions"
@@ -62,30 +62,30 @@ def mig_reason(tables: Tables, gpu: GpuModel, wish: str) -> str | None:
     known = [row["profiles"] for row in found if row and row["profiles"] is not None]
     if None in found and not _may(gpu.row):
         return f"{gpu.version} cannot be partitioned"
-    if wish == ENABLED or all(wish in profiles for profiles in known):
+    if constraint == ENABLED or all(constraint in profiles for profiles in known):
         return None
-    return f"{gpu.version} has no instances of {wish}, but of {', '.join(known[0])}"
+    return f"{gpu.version} has no instances of {constraint}, but of {', '.join(known[0])}"
 
 
-def mig_warnings(tables: Tables, problem: Problem) -> list[str]:
+def mig_warnings(tables: Tables, question: Question) -> list[str]:
     """Return what becomes of communication between instances, and which GPUs nobody has seen partitioned so."""
-    wish = problem.wishes.get(KEY.name)
-    if wish is None:
+    constraint = question.constraints.get(KEY.name)
+    if constraint is None:
         return []
     return [
         "instances of partitioned GPUs (MIG) reach each other neither over NVLink and NVSwitch nor by CUDA IPC: what trains on several goes "
         "through the host's memory; role gpu_settings switches the mode (mig_mode), and no role makes the instances",
-        *(f"not verified: {text}" for text in _unknowns(tables, problem, wish)),
+        *(f"not verified: {text}" for text in _unknowns(tables, question, constraint)),
     ]
 
 
-def _unknowns(tables: Tables, problem: Problem, wish: str) -> Iterator[str]:
-    for gpu in problem.gpus:
+def _unknowns(tables: Tables, question: Question, constraint: str) -> Iterator[str]:
+    for gpu in question.gpus:
         found = [_row(tables, model) for model in _models(gpu.row)]
         if None in found:
             yield f"whether {gpu.model} can be partitioned"
-        elif wish != ENABLED and any(row and row["profiles"] is None for row in found):
-            yield f"whether {gpu.model} has instances of {wish}"
+        elif constraint != ENABLED and any(row and row["profiles"] is None for row in found):
+            yield f"whether {gpu.model} has instances of {constraint}"
 
 
 def _models(row: GpuRow) -> list[str]:

@@ -17,33 +17,33 @@ from .row import Driver, DriverRow
 VENDOR = "vendor"
 
 
-def find_owner(question: Mapping[str, Any], gpus: Iterable[Gpu], asked: bool) -> Owner | None:
+def find_owner(given: Mapping[str, Any], gpus: Iterable[Gpu], asked: bool) -> Owner | None:
     """Return who is in charge of a host's driver; None where that is this collection.
 
     asked: whether the request leaves the driver to whoever installed it
     """
-    if question.get("take_charge"):
+    if given.get("take_charge"):
         return None
-    measured = question.get("driver_owner") or {}
+    measured = given.get("driver_owner") or {}
     name = measured.get("name")
     if not name and any(gpu.row.get("vgpu") for gpu in gpus):
         name = "the vGPU software of the hypervisor"
     if not name and asked:
         name = "whoever installed it"
-    installed = question.get("installed_driver") or {}
+    installed = given.get("installed_driver") or {}
     return Owner(name, installed.get("version"), installed.get("kernel_modules")) if name else None
 
 
-def left_drivers(tables: Tables, owner: Owner, wishes: Mapping[str, str]) -> list[Driver]:
-    """Return the driver that is installed, if the wishes allow it."""
+def left_drivers(tables: Tables, owner: Owner, constraints: Mapping[str, str]) -> list[Driver]:
+    """Return the driver that is installed, if the constraints allow it."""
     version = owner.version
     branch = _branch(tables, int(major(version))) if version else None
-    if version is None or branch is None or not matches(version, wishes.get("driver", "latest")):
+    if version is None or branch is None or not matches(version, constraints.get("driver", "latest")):
         return []
     flavour = next(
         (one for one in branch["kernel_modules"] if one == owner.kernel_modules), branch["kernel_modules"][0]
     )
-    if wishes.get("driver_source", VENDOR) != VENDOR or wishes.get("kernel_modules", flavour) != flavour:
+    if constraints.get("driver_source", VENDOR) != VENDOR or constraints.get("kernel_modules", flavour) != flavour:
         return []
     row: DriverRow = {"branch": branch, "source": "vendor", "kernel_modules": flavour}
     return [Candidate("driver", version, f"{owner.name}, {flavour} modules", row)]

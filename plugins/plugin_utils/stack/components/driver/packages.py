@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Literal
 
-from ...model import Part, Problem
+from ...model import Part, Question
 from ...package import Package
 from ...rows import Flavour, Naming, Source
 from ...tables import Tables
@@ -20,7 +20,7 @@ from .row import PACKAGES, ArchiveRow, Driver, DriverPackagesRow
 UNSEEN: dict[Literal["driver", "addon"], str] = {"driver": "[01]ubuntu1", "addon": "*"}
 
 
-def driver_result(tables: Tables, problem: Problem, driver: Driver) -> Part:
+def driver_result(tables: Tables, question: Question, driver: Driver) -> Part:
     """Return the driver part of the stack."""
     row = driver.row
     return {
@@ -28,9 +28,9 @@ def driver_result(tables: Tables, problem: Problem, driver: Driver) -> Part:
         "version": driver.version,
         "source": row["source"],
         "kernel_modules": row["kernel_modules"],
-        "package_manager": problem.system["package_manager"],
+        "package_manager": question.system["package_manager"],
         "installer_options": [],
-        **SOURCES[row["source"]](tables, problem, driver),
+        **SOURCES[row["source"]](tables, question, driver),
     }
 
 
@@ -39,19 +39,19 @@ def row_branch(driver: Driver) -> int:
     return driver.row["branch"]["branch"]
 
 
-def naming(problem: Problem) -> Naming:
+def naming(question: Question) -> Naming:
     """Return whose way of naming driver packages the host's distribution follows."""
-    if problem.system["family"] == "el":
+    if question.system["family"] == "el":
         return "el"
-    return "ubuntu" if problem.system["id"] == "ubuntu" else "debian"
+    return "ubuntu" if question.system["id"] == "ubuntu" else "debian"
 
 
-def package_row(tables: Tables, problem: Problem, branch: int) -> DriverPackagesRow:
+def package_row(tables: Tables, question: Question, branch: int) -> DriverPackagesRow:
     """Return how NVIDIA packages a branch for the host's distribution."""
     return next(
         row
         for row in tables.rows(PACKAGES)
-        if row["naming"] == naming(problem) and row["first"] <= branch and branch <= row.get("last", branch)
+        if row["naming"] == naming(question) and row["first"] <= branch and branch <= row.get("last", branch)
     )
 
 
@@ -63,11 +63,11 @@ def _other(flavour: Flavour) -> Flavour:
     return "proprietary" if flavour == "open" else "open"
 
 
-def _held(tables: Tables, problem: Problem) -> list[str]:
-    return list(tables.beside(PACKAGES)["held"][naming(problem)])
+def _held(tables: Tables, question: Question) -> list[str]:
+    return list(tables.beside(PACKAGES)["held"][naming(question)])
 
 
-def _distribution(tables: Tables, problem: Problem, driver: Driver) -> Part:
+def _distribution(tables: Tables, question: Question, driver: Driver) -> Part:
     archive, flavour = driver.row["archive"], driver.row["kernel_modules"]
     names = _filled(archive["packages"][flavour] + archive["packages"]["common"], driver)
     pattern = archive_version(driver)
@@ -76,7 +76,7 @@ def _distribution(tables: Tables, problem: Problem, driver: Driver) -> Part:
         "packages": _versioned(versions),
         "pinning_packages": [],
         "components": list(archive["components"]),
-        "held": _held(tables, problem),
+        "held": _held(tables, question),
         "conflicting": _filled([*archive["packages"][_other(flavour)], *archive["other_sources"]], driver),
         "dkms_module": archive["dkms_module"][flavour],
         "precompiled": _precompiled(archive, driver),
@@ -115,21 +115,23 @@ def _pinned(driver: Driver) -> dict[str, str]:
     return {name: f"{major(one)}.*" for name, one in pinned.items()} if driver.row["moves"] else dict(pinned)
 
 
-def _nvidia(tables: Tables, problem: Problem, driver: Driver) -> Part:
-    row, flavour = package_row(tables, problem, row_branch(driver)), driver.row["kernel_modules"]
+def _nvidia(tables: Tables, question: Question, driver: Driver) -> Part:
+    row, flavour = package_row(tables, question, row_branch(driver)), driver.row["kernel_modules"]
     names = _filled(row["packages"]["common"] + row["packages"][flavour], driver)
     others = _filled([*row["packages"][_other(flavour)], *row["other_sources"]], driver)
     found = {
-        "packages": _versioned(dict.fromkeys(names, nvidia_version(tables, problem, driver))),
+        "packages": _versioned(dict.fromkeys(names, nvidia_version(tables, question, driver))),
         "pinning_packages": [{"name": name, "version": None} for name in _filled(row["pinning"], driver)],
         "components": [],
-        "held": _held(tables, problem),
+        "held": _held(tables, question),
         "conflicting": others,
         "dkms_module": row["dkms_module"][flavour],
         "precompiled": None,
     }
     return (
-        {**found, **_streams(row, driver, bool(problem.system.get("modularity")))} if naming(problem) == "el" else found
+        {**found, **_streams(row, driver, bool(question.system.get("modularity")))}
+        if naming(question) == "el"
+        else found
     )
 
 
@@ -144,19 +146,19 @@ def _streams(row: DriverPackagesRow, driver: Driver, modular: bool) -> Part:
 
 
 def nvidia_version(
-    tables: Tables, problem: Problem, driver: Driver, kind: Literal["driver", "addon"] = "driver"
+    tables: Tables, question: Question, driver: Driver, kind: Literal["driver", "addon"] = "driver"
 ) -> str:
     """Return the version NVIDIA gives its packages of a driver; kind: driver, or addon for what is packaged apart from it."""
-    if naming(problem) == "el":
+    if naming(question) == "el":
         return f"{'3:' if kind == 'driver' else ''}{driver.version}-*"
-    if naming(problem) != "ubuntu":
+    if naming(question) != "ubuntu":
         return f"{driver.version}-*"
     steps = tables.beside(PACKAGES)["ubuntu_revisions"]
     step = [one for one in steps if at_least(driver.version, one["from"])][-1]
     return f"{driver.version}-{step[kind] or UNSEEN[kind]}"
 
 
-def _runfile(tables: Tables, problem: Problem, driver: Driver) -> Part:
+def _runfile(tables: Tables, question: Question, driver: Driver) -> Part:
     none: Part = {"pinning_packages": [], "components": [], "held": [], "precompiled": None}
     steps = tables.beside(PACKAGES)["installer_options"]
     step = [one for one in steps if one["first"] <= row_branch(driver)][-1]
@@ -164,20 +166,20 @@ def _runfile(tables: Tables, problem: Problem, driver: Driver) -> Part:
     return {
         **none,
         "packages": [{"name": "dkms", "version": None}],  # the installer's option --dkms wants it there
-        "conflicting": _held(tables, problem),
+        "conflicting": _held(tables, question),
         "dkms_module": "nvidia",
         "installer_options": options,
     }
 
 
-def _vendor(tables: Tables, problem: Problem, driver: Driver) -> Part:
+def _vendor(tables: Tables, question: Question, driver: Driver) -> Part:
     """Nothing to install, to remove or to hold; conflicting: what must not come from another repository; owner: who installs."""
     none: dict[str, list[str]] = {name: [] for name in ("packages", "pinning_packages", "components", "held")}
-    owner = problem.owner.name if problem.owner else None
-    return {**none, "conflicting": _held(tables, problem), "dkms_module": None, "precompiled": None, "owner": owner}
+    owner = question.owner.name if question.owner else None
+    return {**none, "conflicting": _held(tables, question), "dkms_module": None, "precompiled": None, "owner": owner}
 
 
-SOURCES: dict[Source, Callable[[Tables, Problem, Driver], Part]] = {
+SOURCES: dict[Source, Callable[[Tables, Question, Driver], Part]] = {
     "distribution": _distribution,
     "nvidia": _nvidia,
     "runfile": _runfile,
@@ -191,23 +193,23 @@ SUBNET_MANAGER: list[Package] = [{"name": "nvlsm", "version": None}, {"name": "i
 SUBNET_MODULES = ["ib_umad"]
 
 
-def fabric_manager_result(tables: Tables, problem: Problem, driver: Driver) -> Part | None:
+def fabric_manager_result(tables: Tables, question: Question, driver: Driver) -> Part | None:
     """Return the fabric manager, which must be of exactly the driver's version; with NVLink 5 also what manages its subnet."""
-    if "fabric_manager" not in problem.fabric:
+    if "fabric_manager" not in question.fabric:
         return None
     if driver.row["source"] == "distribution":
         name, version = driver.row["archive"].get("fabric_manager"), archive_version(driver)
     else:
-        name = package_row(tables, problem, row_branch(driver))["fabric_manager"]
-        version = nvidia_version(tables, problem, driver, "addon")
-    subnet = "subnet_manager" in problem.fabric
+        name = package_row(tables, question, row_branch(driver))["fabric_manager"]
+        version = nvidia_version(tables, question, driver, "addon")
+    subnet = "subnet_manager" in question.fabric
     packages: list[Package] = [{"name": _filled([name], driver)[0], "version": version}] if name else []
     found: Part = {"version": driver.version, "packages": packages}
     return {**found, "packages": packages + SUBNET_MANAGER, "kernel_modules": SUBNET_MODULES} if subnet else found
 
 
-def imex_result(tables: Tables, problem: Problem, driver: Driver) -> Part:
+def imex_result(tables: Tables, question: Question, driver: Driver) -> Part:
     """Return the service by which GPUs of a rack's nodes reach each other's memory, in exactly the driver's version."""
-    name = package_row(tables, problem, row_branch(driver))["imex"]
-    version = nvidia_version(tables, problem, driver, "addon")
+    name = package_row(tables, question, row_branch(driver))["imex"]
+    version = nvidia_version(tables, question, driver, "addon")
     return {"version": driver.version, "packages": [{"name": _filled([name], driver)[0], "version": version}]}

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ...component import Beside, Component, Site
 from ...keys import Key
-from ...model import Candidate, Part, Problem
+from ...model import Candidate, Part, Question
 from ...rows import Accelerator
 from ...tables import Tables
 from ...versions import matches
@@ -16,29 +16,29 @@ from .row import HOROVOD_ROWS, Horovod
 from .rules import rule
 
 
-def _horovod(tables: Tables, problem: Problem) -> list[Horovod]:
+def _horovod(tables: Tables, question: Question) -> list[Horovod]:
     """Compiled for what the host computes on, or for processors where the user has PyTorch's build for them."""
-    wish = problem.wish("horovod")
-    targets: tuple[Accelerator, ...] = ("cuda",) if problem.accelerator == "cuda" else ("cpu",)
-    targets = targets if problem.permitted_build != "cpu" else tuple(dict.fromkeys((*targets, "cpu")))
+    constraint = question.constraint("horovod")
+    targets: tuple[Accelerator, ...] = ("cuda",) if question.accelerator == "cuda" else ("cpu",)
+    targets = targets if question.permitted_build != "cpu" else tuple(dict.fromkeys((*targets, "cpu")))
     return [
         Candidate("horovod", row["version"], target, {**row, "target": target})
         for target in targets
         for row in tables.rows(HOROVOD_ROWS)
-        if matches(row["version"], wish)
+        if matches(row["version"], constraint)
     ]
 
 
 KEY = Key(name="horovod", docs=("Horovod.",), sample='"0.28.1"')
 
 
-def _requirements(tables: Tables, problem: Problem, one: Horovod) -> list[str]:
+def _requirements(tables: Tables, question: Question, one: Horovod) -> list[str]:
     """Return what it needs beside its frameworks; itself it has no wheels."""
     return list(tables.beside(HOROVOD_ROWS)["requirements"])
 
 
-def _details(tables: Tables, problem: Problem, beside: Beside, site: Site) -> Part:
-    return {"build": build(tables, problem, beside, site.interpreter, site.cuda_home)}
+def _details(tables: Tables, question: Question, beside: Beside, site: Site) -> Part:
+    return {"build": build(tables, question, beside, site.interpreter, site.cuda_home)}
 
 
 HOROVOD = Component(

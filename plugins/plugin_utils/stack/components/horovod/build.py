@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ...model import AnyCandidate, Part, Problem
+from ...model import AnyCandidate, Part, Question
 from ...tables import Tables
 from ...versions import at_least
 from .row import HOROVOD_ROWS, CxxStandard
@@ -19,7 +19,7 @@ def cxx_standard(tables: Tables, torch: str) -> CxxStandard:
 
 
 def build(
-    tables: Tables, problem: Problem, parts: Mapping[str, AnyCandidate], interpreter: list[str], cuda_home: str | None
+    tables: Tables, question: Question, parts: Mapping[str, AnyCandidate], interpreter: list[str], cuda_home: str | None
 ) -> Part:
     """Return the build of one environment; interpreter: its packages, if the distribution has it."""
     row, known = parts["horovod"].row, tables.beside(HOROVOD_ROWS)
@@ -32,28 +32,28 @@ def build(
         "controllers": known["controllers"],
         "operations": known["operations"][parts["horovod"].row["target"]],
         "frameworks": [name for name in ("pytorch", "tensorflow") if name in parts],
-        "environment": _flags(tables, problem, parts, cuda_home),
-        "packages": _packages(tables, problem, interpreter),
+        "environment": _flags(tables, question, parts, cuda_home),
+        "packages": _packages(tables, question, interpreter),
         "tools": known["tools"],
         "build_isolation": False,
     }
 
 
 def _flags(
-    tables: Tables, problem: Problem, parts: Mapping[str, AnyCandidate], cuda_home: str | None
+    tables: Tables, question: Question, parts: Mapping[str, AnyCandidate], cuda_home: str | None
 ) -> dict[str, str]:
     known = tables.beside(HOROVOD_ROWS)["build_environment"]
     flags = {**known["all"], **known[parts["horovod"].row["target"]]}
     for name in ("pytorch", "tensorflow"):
         flags[f"HOROVOD_{'WITH' if name in parts else 'WITHOUT'}_{name.upper()}"] = "1"
     if parts["horovod"].row["target"] == "cuda":
-        capabilities = sorted({gpu.row["compute_capability"] for gpu in problem.gpus}, key=float)
+        capabilities = sorted({gpu.row["compute_capability"] for gpu in question.gpus}, key=float)
         flags["HOROVOD_BUILD_CUDA_CC_LIST"] = ",".join(one.replace(".", "") for one in capabilities)
         flags.update({"HOROVOD_CUDA_HOME": cuda_home} if cuda_home else {})
     return dict(sorted(flags.items()))
 
 
-def _packages(tables: Tables, problem: Problem, interpreter: list[str]) -> list[str]:
+def _packages(tables: Tables, question: Question, interpreter: list[str]) -> list[str]:
     """Return the compilers and, of an interpreter of the distribution, its headers; others bring theirs."""
-    known = tables.beside(HOROVOD_ROWS)["packages"][problem.system["package_manager"]]
+    known = tables.beside(HOROVOD_ROWS)["packages"][question.system["package_manager"]]
     return known["names"] + [name + known["headers"] for name in interpreter[:1]]

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from ...component import Beside, Component, Conda, Overview, Site, first_to_last
 from ...input_error import InputError, nearest
 from ...keys import Key, variant_of
-from ...model import PLAIN, Candidate, Part, Problem
+from ...model import PLAIN, Candidate, Part, Question
 from ...tables import Tables
 from ...versions import at_least, matches, version
 from .row import TORCH, Torch, TorchChoice
@@ -20,14 +20,14 @@ from .rules import rule
 NEEDED = {"tag", "sass", "cuda"}
 
 
-def _torch(tables: Tables, problem: Problem) -> list[Torch]:
+def _torch(tables: Tables, question: Question) -> list[Torch]:
     """Builds for the host's accelerator; what the resolver may choose freely is best backed by verified values."""
-    wish, tag = problem.wish("pytorch"), problem.wish("pytorch_index")
+    constraint, tag = question.constraint("pytorch"), question.constraint("pytorch_index")
     found: list[Torch] = []
-    for row in [row for row in reversed(tables.rows(TORCH)) if matches(row["version"], wish)]:
+    for row in [row for row in reversed(tables.rows(TORCH)) if matches(row["version"], constraint)]:
         for build in row["builds"]:
             names = (build["tag"], PLAIN) if build.get("default") else (build["tag"],)
-            fits = (build["tag"] == "cpu") == (problem.accelerator == "cpu") or problem.permitted_build in names
+            fits = (build["tag"] == "cpu") == (question.accelerator == "cpu") or question.permitted_build in names
             if tag in names or (tag == "latest" and fits):
                 choice: TorchChoice = {**build, "release": row, "plain": tag == PLAIN}
                 found.append(Candidate("pytorch", row["version"], build["tag"], choice))
@@ -42,20 +42,20 @@ def _torch_preference(one: Torch) -> tuple[bool, tuple[int, ...], bool, tuple[in
     return (doubtful, release, not one.row.get("default", False), cuda)
 
 
-def _reason(tables: Tables, problem: Problem, one: Torch) -> str:
-    why = problem.asked("pytorch") or "newest release with verified wheels that fits"
+def _reason(tables: Tables, question: Question, one: Torch) -> str:
+    why = question.asked("pytorch") or "newest release with verified wheels that fits"
     if one.variant == "cpu":
-        return f"{why}; CPU build" + (", as the host has no GPU" if problem.accelerator == "cpu" else "")
+        return f"{why}; CPU build" + (", as the host has no GPU" if question.accelerator == "cpu" else "")
     build = f"build {one.variant}" + (", which the general package index has," if one.row["plain"] else "")
     return f"{why}; {build} runs from driver {tables.driver_floor(one.row['cuda'])} on"
 
 
-def _unknowns(problem: Problem, torch: Torch, beside: Beside) -> Iterator[str]:
+def _unknowns(question: Question, torch: Torch, beside: Beside) -> Iterator[str]:
     """Yield what is not known of PyTorch's wheel."""
     name = f"PyTorch {torch.version}+{torch.variant}"
     if torch.row["release"]["glibc"] is None:
         yield f"the glibc that {name} needs"
-    if torch.variant != "cpu" and problem.gpus and torch.row.get("sass") is None and torch.row.get("ptx") is None:
+    if torch.variant != "cpu" and question.gpus and torch.row.get("sass") is None and torch.row.get("ptx") is None:
         yield f"the GPUs that {name} holds code for"
 
 
@@ -87,28 +87,28 @@ def _is_verified(one: Torch) -> bool:
     return not NEEDED & set(one.row.get("unverified", ()))
 
 
-def _mistake(tables: Tables, problem: Problem) -> InputError | None:
+def _mistake(tables: Tables, question: Question) -> InputError | None:
     """Return that there is no such build."""
-    tag, never = problem.wishes.get("pytorch_index"), tables.beside(TORCH)["never_existing_tags"]
+    tag, never = question.constraints.get("pytorch_index"), tables.beside(TORCH)["never_existing_tags"]
     known = dict.fromkeys(build["tag"] for row in tables.rows(TORCH) for build in row["builds"])
     if tag and tag != PLAIN and tag not in known and tag not in never:
         return InputError("unknown_version", "pytorch_index", value=tag, nearest=nearest(tag, [*known, PLAIN]))
     return None
 
 
-def _missing(tables: Tables, problem: Problem) -> str | None:
+def _missing(tables: Tables, question: Question) -> str | None:
     """Return which builds there are instead."""
-    tag, never = problem.wishes.get("pytorch_index"), tables.beside(TORCH)["never_existing_tags"]
+    tag, never = question.constraints.get("pytorch_index"), tables.beside(TORCH)["never_existing_tags"]
     if not tag:
         return None
-    free = _torch(tables, problem.without_wishes("pytorch_index"))
+    free = _torch(tables, question.without_constraints("pytorch_index"))
     have = ", ".join(dict.fromkeys(one.variant for one in free)) or "none"
     if tag in never:
         return f"PyTorch never had an index {tag}; the builds are {have}"
-    return f"PyTorch {problem.wishes.get('pytorch', '')} has no build {tag}; its builds are {have}"
+    return f"PyTorch {question.constraints.get('pytorch', '')} has no build {tag}; its builds are {have}"
 
 
-def _details(tables: Tables, problem: Problem, beside: Beside, site: Site) -> Part:
+def _details(tables: Tables, question: Question, beside: Beside, site: Site) -> Part:
     torch = beside["pytorch"]
     computes = {"accelerator": "cpu"} if torch.variant == "cpu" else {}
     return {"index": _index(tables, torch), "libraries": _libraries(torch), **computes}
@@ -129,11 +129,11 @@ def _libraries(torch: Torch) -> Part | None:
     return {name: None if name in doubtful else value for name, value in known.items()}
 
 
-def _conda(tables: Tables, problem: Problem, torch: Torch) -> Conda | None:
+def _conda(tables: Tables, question: Question, torch: Torch) -> Conda | None:
     """Return how conda's channels carry a build; None where they do not."""
     for row in () if torch.row["plain"] else tables.rows("conda"):
         between = at_least(torch.version, row["first"]) and at_least(row["last"], torch.version)
-        if between and torch.variant in row["builds"] and problem.arch in row["arch"]:
+        if between and torch.variant in row["builds"] and question.arch in row["arch"]:
             return Conda(list(row["channels"]), [f"{row['package']}={torch.version}", row["builds"][torch.variant]])
     return None
 
@@ -157,7 +157,7 @@ PYTORCH = Component(
     reason=_reason,
     unknowns=_unknowns,
     system=("glibc",),
-    requirements=lambda tables, problem, one: [f"torch=={one.version}"],
+    requirements=lambda tables, question, one: [f"torch=={one.version}"],
     details=_details,
     conda=_conda,
     module="torch",
@@ -165,7 +165,7 @@ PYTORCH = Component(
     overview=Overview("PyTorch", ("release", "released", "Python", "builds", "torchvision", "torchaudio"), _lines),
     mistake=_mistake,
     missing=_missing,
-    installable=lambda tables, problem, one: _is_verified(one),
+    installable=lambda tables, question, one: _is_verified(one),
     verified=_is_verified,
     identity=lambda one: (one.row.get("plain"),),
 )

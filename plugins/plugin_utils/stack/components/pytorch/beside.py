@@ -24,7 +24,7 @@ from ...extensions import (
 from ...facts import GpuModel, Machine, System
 from ...input_error import InputError
 from ...keys import Key
-from ...model import Problem
+from ...model import Question
 from ...rows import Accelerator
 from ...rule import Context, Rules
 from ...tables import Subject
@@ -100,14 +100,14 @@ def on_pytorch(
     """Return the component. gpus: whether it computes on GPUs only; site: whether the index has it as source only; more: what differs."""
     package = made.dashed
 
-    def mistake(_tables: object, problem: Problem) -> InputError | None:
-        wrong = gpu_mistake(made.name, problem) if gpus else None
-        return wrong or (wheels_mistake(made.name, problem) if site else None)
+    def mistake(_tables: object, question: Question) -> InputError | None:
+        wrong = gpu_mistake(made.name, question) if gpus else None
+        return wrong or (wheels_mistake(made.name, question) if site else None)
 
     usual: dict[str, Any] = {
-        "candidates": lambda tables, problem: releases(made.name, tables.rows(made.rows), problem),
-        "requirements": lambda tables, problem, one: [f"{package}=={one.version}"],
-        "unknowns": lambda problem, one, beside: unknowns(made.title, one),
+        "candidates": lambda tables, question: releases(made.name, tables.rows(made.rows), question),
+        "requirements": lambda tables, question, one: [f"{package}=={one.version}"],
+        "unknowns": lambda question, one, beside: unknowns(made.title, one),
         "module": made.name,
     }
     return Component(

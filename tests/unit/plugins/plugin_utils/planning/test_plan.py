@@ -48,7 +48,7 @@ def test_what_was_measured_goes_before_what_is_described():
     assert found["stacks"][0]["stack"]["os"]["id"] == "debian"
 
 
-def test_a_profile_and_a_wish_over_it():
+def test_a_profile_and_a_constraint_over_it():
     host = {"gpu_stack_host": {"os": "ubuntu 22.04", "gpus": ["A40"]}, "gpu_stack_profile": "pytorch-lts-driver"}
     found = planned(a=host, b={**host, "gpu_stack_request": {"pytorch": "2.8"}})
     assert [one["stack"]["driver"]["branch"] for one in found["stacks"]] == ["580", "580"]
@@ -85,8 +85,10 @@ def test_what_is_refused_stops_nobody_else(variables, says, instead):
 
 
 def test_hosts_that_ask_differently_and_are_refused_alike_come_together():
-    wish = {"gpu_stack_request": {"driver": "999"}}
-    found = planned(a={**DESCRIBED, **wish}, b={**DESCRIBED, **wish, "gpu_stack_take_charge": True}, c=MEASURED)
+    constraint = {"gpu_stack_request": {"driver": "999"}}
+    found = planned(
+        a={**DESCRIBED, **constraint}, b={**DESCRIBED, **constraint, "gpu_stack_take_charge": True}, c=MEASURED
+    )
     assert [one["hosts"] for one in found["refused"]] == [["a", "b"]]
 
 

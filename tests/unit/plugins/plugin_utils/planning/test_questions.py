@@ -37,7 +37,7 @@ def test_facts_are_the_default():
 def test_options_win():
     question = ask({"os": "rocky 8", "gpus": [], "nvswitches": 6, "ansible_core": "2.16", "suites": ["x"]})
     assert ask({"interpreter": "standalone"})["interpreter"] == "standalone"
-    assert ask({"interpreter": "auto"})["interpreter"] is None, "a role's default is no wish"
+    assert ask({"interpreter": "auto"})["interpreter"] is None, "a role's default asks for nothing"
     assert (question["os"], question["gpus"], question["nvswitches"]) == ("rocky 8", [], 6)
     assert (question["ansible_core"], question["suites"]) == ("2.16", ["x"])
 

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which release a wish takes, and the rows that are made of its metadata; the index is one of this test's."""
+"""Which release a constraint takes, and the rows that are made of its metadata; the index is one of this test's."""
 
 from __future__ import annotations
 
@@ -55,21 +55,21 @@ class Index:
         return {"requires_dist": self.packages[name][release][1], "requires_python": ">=3.11"}
 
 
-def rows(name, wish, **packages):
-    found = published_rows(Index(**packages), load(), name, wish, DAY)
+def rows(name, constraint, **packages):
+    found = published_rows(Index(**packages), load(), name, constraint, DAY)
     assert {(one["component"], one["source"], one["read"]) for one in found} <= {(name, "package index", DAY)}
     return [(one["version"], one["row"]) for one in found]
 
 
 @pytest.mark.parametrize(
-    ("wish", "release"),
+    ("constraint", "release"),
     [("2.99", "2.99.1"), ("2.99.0", "2.99.0"), (">=2.99,<3", "2.99.1"), ("3", "3.0.0")],
     ids=["a prefix", "a release", "a range", "one for another Python than the first"],
 )
-def test_the_newest_release_that_a_wish_takes(wish, release):
+def test_the_newest_release_that_a_constraint_takes(constraint, release):
     cuda = ["nvidia-cuda-runtime-cu12==12.8.90"]
     torch = {"2.99.0": (["3.12"], cuda), "2.99.1": (["3.12", "3.13"], cuda), "3.0.0": (["3.14"], cuda)}
-    assert [version for version, _row in rows("pytorch", wish, torch=torch)] == [release]
+    assert [version for version, _row in rows("pytorch", constraint, torch=torch)] == [release]
 
 
 def test_no_release_is_another_thing_than_no_answer():

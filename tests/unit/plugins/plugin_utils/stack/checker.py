@@ -158,11 +158,11 @@ def is_vgpu(model):
     return model.endswith("(vGPU)") or re.search(r"-\d+[ABCQ](ME|NOME)?$", model) is not None
 
 
-def has_parts(model, wish):
+def has_parts(model, constraint):
     """Whether a model with a row can be partitioned as asked; of others nothing is claimed."""
-    if wish is None or model not in GPUS:
-        return not (wish and is_vgpu(model))
-    return model in MIG and (wish == "enabled" or MIG[model] is None or wish in MIG[model])
+    if constraint is None or model not in GPUS:
+        return not (constraint and is_vgpu(model))
+    return model in MIG and (constraint == "enabled" or MIG[model] is None or constraint in MIG[model])
 
 
 def check_kernel(driver, kernel):

@@ -4,7 +4,7 @@
 """What the tests know of single components: a file of judges/ for each that is not in checker.py and cases.yml.
 
 A judge has CASES (as cases.yml has), FUTURES (of rules that no product in today's tables can break, what a table would
-have to say, and what is asked then), LOOSE (ranges and prefixes that can be wished for), GPUS_ONLY, NEEDS (what is asked
+have to say, and what is asked then), LOOSE (ranges and prefixes that can be asked for), GPUS_ONLY, NEEDS (what is asked
 for with it), published(), every version of its table, and check(stack, environment, cuda_majors), which is independent of
 the resolver: it returns what is wrong as sentences and adds the CUDA majors that the framework brings. That of a part of the host
 has check_host(stack) instead. rows_of(subjects) is for one whose rows (ROWS) have no version of their own.

@@ -20,7 +20,7 @@ sys.path[:0] = [str(HERE.parents[5] / ".collections"), str(HERE.parent)]
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack import blame  # noqa: E402 (found through the line above)
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.components import FRAMEWORKS, component  # noqa: E402
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.input_error import InputError  # noqa: E402
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.inputs import make_problem  # noqa: E402
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.inputs import read_question  # noqa: E402
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.judge import session_for  # noqa: E402
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.resolve import resolve  # noqa: E402
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.search import solve  # noqa: E402
@@ -42,7 +42,7 @@ HOST = {"gpus", "os", "arch"}
 
 @cache
 def _published():
-    """Every version in the tables by the wish that may name it."""
+    """Every version in the tables by the constraint that may name it."""
     pythons = {python for row in TABLES.rows("torch") for python in row["python"]}
     return {
         "driver": [str(row["branch"]) for row in TABLES.rows("drivers")],
@@ -99,7 +99,7 @@ def _needs(names):
 
 
 def changed(question, changes):
-    """Return the question with other wishes; None gives one up, and a framework that is given up is not planned."""
+    """Return the question with other constraints; None gives one up, and a framework that is given up is not planned."""
     request = dict(question["request"])
     for name, value in changes.items():
         request.pop(name, None)
@@ -179,15 +179,17 @@ def possible(question, name):
 
     On hosts with GPUs a build for CPUs is not what was asked for. What is compiled beside a framework may have any of them.
     """
-    wishes, needs = [{name: version} for version in _published()[name]], {name, *component(name).beside}
+    constraints, needs = [{name: version} for version in _published()[name]], {name, *component(name).beside}
     if "pytorch" in needs:
         builds = [tag for tag in [*_published()["pytorch_index"], "pypi"] if tag != "cpu"]
-        wishes += [{**wish, "pytorch_index": tag} for wish in wishes for tag in builds]
+        constraints += [{**constraint, "pytorch_index": tag} for constraint in constraints for tag in builds]
     if "tensorflow" in needs - {name}:
-        wishes += [{name: "latest", "tensorflow": version, "pytorch": "none"} for version in _published()["tensorflow"]]
+        constraints += [
+            {name: "latest", "tensorflow": version, "pytorch": "none"} for version in _published()["tensorflow"]
+        ]
     free = {**question, "environments": "split", "interpreter": None}
     declared = {key: value for key, value in question["request"].items() if key in FACTS}
-    return any(resolves({**free, "request": {**declared, **wish}}) for wish in wishes)
+    return any(resolves({**free, "request": {**declared, **constraint}}) for constraint in constraints)
 
 
 def _single(question, answer):
@@ -205,12 +207,12 @@ def _single(question, answer):
 
 def _blame(question):
     """Judge every set of parts that is blamed: it clashes, and with any one part away it does not."""
-    problem, session = make_problem(TABLES, question), session_for(TABLES)
-    for parts in blame.blamed(session, problem):
+    parsed, session = read_question(TABLES, question), session_for(TABLES)
+    for parts in blame.blamed(session, parsed):
         yield "blame"
-        if solve(session, blame.keep(problem, parts)) is not None:
+        if solve(session, blame.keep(parsed, parts)) is not None:
             yield "blame is not sufficient"
-        if any(solve(session, blame.keep(problem, [one for one in parts if one != part])) is None for part in parts):
+        if any(solve(session, blame.keep(parsed, [one for one in parts if one != part])) is None for part in parts):
             yield "blame is not minimal"
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.blame import MOST, blamed, keep, parts_of
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.inputs import make_problem
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.inputs import read_question
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.judge import Session
 from ansible_collections.allreduce.gpu.tests.support.frozen_tables import TABLES
 
@@ -15,8 +15,8 @@ FACTS = [("gpus", "A40"), ("kernels", "6.8.0-84-generic"), ("os", ""), ("arch", 
 BOTH = {"pytorch": "2.15", "tensorflow": "2.20"}
 
 
-def problem(request, gpus=("A40",), kernels=("6.8.0-84-generic",), **question):
-    return make_problem(
+def question_of(request, gpus=("A40",), kernels=("6.8.0-84-generic",), **question):
+    return read_question(
         TABLES, {"os": "ubuntu 22.04", "gpus": gpus, "kernels": kernels, "request": request, **question}
     )
 
@@ -26,14 +26,14 @@ def problem(request, gpus=("A40",), kernels=("6.8.0-84-generic",), **question):
     [(BOTH, "one", [("environments", "one")]), (BOTH, "split", []), ({"pytorch": "2.15"}, "one", [])],
 )
 def test_frameworks_share_an_environment_only_where_there_are_several(request_, environments, shared):
-    parts = parts_of(problem(request_, environments=environments))
+    parts = parts_of(question_of(request_, environments=environments))
     assert parts == [*FACTS, *shared, *sorted(request_.items())]
 
 
 def test_what_is_not_kept_is_not_asked():
-    asked = problem(BOTH, environments="one")
+    asked = question_of(BOTH, environments="one")
     without = keep(asked, [("gpus", "A40")])
-    assert (without.os, without.arch, without.kernels, without.wishes) == (None, None, (), {})
+    assert (without.os, without.arch, without.kernels, without.constraints) == (None, None, (), {})
     assert [gpu.model for gpu in without.gpus] == ["A40"]
     assert without.environments == "split"
     assert keep(asked, parts_of(asked)).environments == "one"
@@ -51,7 +51,7 @@ def test_what_is_not_kept_is_not_asked():
     ],
 )
 def test_facts_are_kept_as_they_are(parts, kept):
-    asked = problem(BOTH, ansible_core="2.19", arch="aarch64")
+    asked = question_of(BOTH, ansible_core="2.19", arch="aarch64")
     left = keep(asked, parts)
     for name, nothing in (
         ("os", None), ("arch", None), ("wheels", None), ("kernels", ()), ("gpus", ()), ("ansible_core", None)
@@ -74,8 +74,8 @@ def test_facts_are_kept_as_they_are(parts, kept):
     ],
 )
 def test_frameworks_go_with_their_constraints(request_, kept, frameworks):
-    asked = problem(request_)
-    assert keep(asked, [(name, asked.wishes[name]) for name in kept]).frameworks == frameworks
+    asked = question_of(request_)
+    assert keep(asked, [(name, asked.constraints[name]) for name in kept]).frameworks == frameworks
 
 
 @pytest.mark.parametrize(
@@ -83,24 +83,24 @@ def test_frameworks_go_with_their_constraints(request_, kept, frameworks):
     [({"python": "3.10"}, True), ({"cuda": "12"}, False)],
 )
 def test_a_python_that_is_asked_for_has_an_environment(request_, bare):
-    asked = problem({**request_, "pytorch": "none"})
-    assert keep(asked, list(asked.wishes.items())).bare_environment is bare
+    asked = question_of({**request_, "pytorch": "none"})
+    assert keep(asked, list(asked.constraints.items())).bare_environment is bare
 
 
 def test_facts_that_clash_by_themselves_come_first():
-    found = blamed(Session(TABLES), problem({"driver": "470", "cuda": "13.0"}, gpus=["K80", "B200"], kernels=()))
+    found = blamed(Session(TABLES), question_of({"driver": "470", "cuda": "13.0"}, gpus=["K80", "B200"], kernels=()))
     assert [sorted(name for name, _value in parts) for parts in found[:1]] == [["gpus", "gpus"]]
 
 
 def test_what_a_host_is_declared_to_have_is_one_of_its_facts():
     request = {"mig": "1g.10gb", "driver": "470", "kernel_modules": "open", "cuda": "13.0", "pytorch": "2.15"}
     found = blamed(
-        Session(TABLES), problem({**request, "tensorflow": "2.20", "python": "3.9", "cudnn": "8.9"}, kernels=())
+        Session(TABLES), question_of({**request, "tensorflow": "2.20", "python": "3.9", "cudnn": "8.9"}, kernels=())
     )
     assert found[0] == [("gpus", "A40"), ("mig", "1g.10gb")] and len(found) == MOST
 
 
 def test_each_conflict_is_found_once_and_five_at_most():
     request = {"driver": "470", "kernel_modules": "open", "cuda": "13.0", "pytorch": "2.15", "tensorflow": "2.20"}
-    found = blamed(Session(TABLES), problem({**request, "python": "3.9", "cudnn": "8.9"}, kernels=()))
+    found = blamed(Session(TABLES), question_of({**request, "python": "3.9", "cudnn": "8.9"}, kernels=()))
     assert len({frozenset(parts) for parts in found}) == len(found) == MOST

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.boards import fabric_services
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.inputs import make_problem
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.inputs import read_question
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.tables import load
 
 TABLES = load()
@@ -15,8 +15,8 @@ FABRIC, SUBNET, IMEX, NONE = {"fabric_manager"}, {"fabric_manager", "subnet_mana
 
 
 def services(name, count, nvswitches):
-    problem = make_problem(TABLES, {"os": "ubuntu 24.04", "gpus": [name] * count})
-    return fabric_services(TABLES, problem.gpus, nvswitches)
+    asked = read_question(TABLES, {"os": "ubuntu 24.04", "gpus": [name] * count})
+    return fabric_services(TABLES, asked.gpus, nvswitches)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.components import RULES
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.input_error import InputError
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.inputs import make_problem
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.inputs import read_question
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.judge import Session
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.result import build_stack
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.search import solve
@@ -40,15 +40,15 @@ def question(case):
 def faults_without(rule, asked, session=SESSION):
     """What the checker says of the stack one would get if this rule were not."""
     try:
-        problem = make_problem(session.tables, asked)
+        parsed = read_question(session.tables, asked)
     except InputError:
         return []
-    solution = solve(session, problem, [one for one in RULES if one is not rule])
-    return faults(session.tables, problem, solution, asked) if solution else []
+    solution = solve(session, parsed, [one for one in RULES if one is not rule])
+    return faults(session.tables, parsed, solution, asked) if solution else []
 
 
-def faults(tables, problem, solution, asked):
-    return checker.check(build_stack(tables, problem, solution), asked.get("kernels") or ())
+def faults(tables, parsed, solution, asked):
+    return checker.check(build_stack(tables, parsed, solution), asked.get("kernels") or ())
 
 
 def by_kinship(rule):
@@ -131,7 +131,7 @@ def test_without_a_rule_for_products_to_come_a_wrong_stack_comes_out(name, futur
     rule = next(one for one in RULES if one.name == name)
     asked = {"os": "ubuntu 22.04", "gpus": ["A40"], **asked}
     assert faults_without(rule, asked, session)
-    assert solve(session, make_problem(session.tables, asked)) is None, "with the rule it is refused"
+    assert solve(session, read_question(session.tables, asked)) is None, "with the rule it is refused"
 
 
 def test_what_is_excepted_exists():
@@ -141,5 +141,5 @@ def test_what_is_excepted_exists():
 def test_the_checker_accepts_what_the_resolver_returns():
     for case in CASES:
         if "gets" in case:
-            problem = make_problem(TABLES, question(case))
-            assert faults(TABLES, problem, solve(SESSION, problem), case) == [], case["name"]
+            parsed = read_question(TABLES, question(case))
+            assert faults(TABLES, parsed, solve(SESSION, parsed), case) == [], case["name"]

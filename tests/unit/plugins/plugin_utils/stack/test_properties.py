@@ -11,7 +11,7 @@ from pathlib import Path
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack import blame
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.components import FRAMEWORKS
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.input_error import InputError
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.inputs import make_problem
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.inputs import read_question
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.judge import Session
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.resolve import resolve
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.search import solve
@@ -27,7 +27,7 @@ from judges import judges  # noqa: E402
 TABLES = load()
 OSES = [f"{row['id']} {row['version']}" for row in TABLES.rows("distros")]
 MODELS = [row["model"] for row in TABLES.rows("gpus")]
-WISHES = {
+CONSTRAINTS = {
     "driver": ["latest", "470", "525", "535", "550", "570", "580", "595", "615", ">=535", "<580"],
     "kernel_modules": ["auto", "open", "proprietary"],
     "cuda": ["latest", "11", "11.8", "12", "12.1", "12.4", "13", ">=12,<13"],
@@ -44,8 +44,10 @@ WISHES = {
 
 
 def requests(most=5):
-    keys = st.lists(st.sampled_from(sorted(WISHES)), unique=True, max_size=most)
-    return keys.flatmap(lambda names: st.fixed_dictionaries({name: st.sampled_from(WISHES[name]) for name in names}))
+    keys = st.lists(st.sampled_from(sorted(CONSTRAINTS)), unique=True, max_size=most)
+    return keys.flatmap(
+        lambda names: st.fixed_dictionaries({name: st.sampled_from(CONSTRAINTS[name]) for name in names})
+    )
 
 
 QUESTIONS = st.fixed_dictionaries(
@@ -83,16 +85,16 @@ def test_a_stack_satisfies_the_independent_checker(question):
         assert check(found["stack"]) == []
 
 
-@given(QUESTIONS, st.sampled_from(sorted(WISHES)), st.data())
-def test_another_wish_never_turns_a_refusal_into_a_stack(question, name, data):
+@given(QUESTIONS, st.sampled_from(sorted(CONSTRAINTS)), st.data())
+def test_another_constraint_never_turns_a_refusal_into_a_stack(question, name, data):
     """The frameworks stay the same: naming another one would be another question, not a narrower one."""
     if name in question["request"] or name in ("pytorch_index", *FRAMEWORKS):
         return
     found = answer(question)
     if found and found["stack"] is None:
-        more = {**question, "request": {**question["request"], name: data.draw(st.sampled_from(WISHES[name]))}}
+        more = {**question, "request": {**question["request"], name: data.draw(st.sampled_from(CONSTRAINTS[name]))}}
         again = answer(more)
-        # cuda-compat is the one thing a wish permits: it is never taken without asking for the toolkit.
+        # cuda-compat is the one thing a constraint permits: it is never taken without asking for the toolkit.
         permitted = name == "cuda" and question["gpus"]
         assert again is None or again["stack"] is None or permitted
 
@@ -119,18 +121,18 @@ def test_the_order_of_inputs_does_not_matter(question, random):
 def test_conflicts_are_smallest(question):
     """A conflict clashes, and taking any one part of it away ends the clash: no innocent is blamed."""
     try:
-        problem = make_problem(TABLES, question)
+        asked = read_question(TABLES, question)
     except InputError:
         return
     session = Session(TABLES)
-    if solve(session, problem) is not None:
+    if solve(session, asked) is not None:
         return
-    parts = blame.parts_of(problem)
-    conflict = blame.smallest_conflict(session, problem, parts)
-    assert solve(session, blame.keep(problem, conflict)) is None
+    parts = blame.parts_of(asked)
+    conflict = blame.smallest_conflict(session, asked, parts)
+    assert solve(session, blame.keep(asked, conflict)) is None
     for part in conflict:
         fewer = [one for one in conflict if one != part]
-        assert solve(session, blame.keep(problem, fewer)) is not None, (conflict, part)
+        assert solve(session, blame.keep(asked, fewer)) is not None, (conflict, part)
 
 
 @given(QUESTIONS)

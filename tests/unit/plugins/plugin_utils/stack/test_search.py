@@ -8,7 +8,7 @@ from __future__ import annotations
 from itertools import product
 
 import pytest
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.inputs import make_problem
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.inputs import read_question
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.judge import Session
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.rule import Rule
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.search import Network, solve
@@ -23,8 +23,8 @@ SMALL = [
 ]
 
 
-def problem(request, **question):
-    return make_problem(TABLES, {"os": "ubuntu 22.04", "gpus": ["A40"], "request": request, **question})
+def question_of(request, **question):
+    return read_question(TABLES, {"os": "ubuntu 22.04", "gpus": ["A40"], "request": request, **question})
 
 
 def by_trying(session, asked):
@@ -44,7 +44,7 @@ def by_trying(session, asked):
 @pytest.mark.parametrize("request_", SMALL, ids=str)
 def test_what_is_found_is_the_first_combination(request_):
     session = Session(TABLES)
-    asked = problem({**request_, "driver": "580", "nccl": "2.27"})
+    asked = question_of({**request_, "driver": "580", "nccl": "2.27"})
     expected = by_trying(session, asked)
     if expected:
         assert solve(session, asked) == expected
@@ -53,7 +53,7 @@ def test_what_is_found_is_the_first_combination(request_):
 
 
 def test_a_wanted_order_comes_before_the_slots_own():
-    session, asked = Session(TABLES), problem({"pytorch": "none", "cuda": "12"})
+    session, asked = Session(TABLES), question_of({"pytorch": "none", "cuda": "12"})
     cuda = next(slot for slot in slots(asked) if slot.component == "cuda")
     pool = session.candidates(asked, cuda)
     last = solve(session, asked, wanted=[(cuda, lambda one: -pool.index(one))])
@@ -64,7 +64,7 @@ def test_a_wanted_order_comes_before_the_slots_own():
 def test_what_is_not_wanted_is_never_tried(monkeypatch):
     """Forbidden candidates of a slot that is decided late are no reason to try all of those before it."""
     session, tried = Session(TABLES), []
-    asked = problem({"pytorch": "latest", "cupy": "latest", "jax": "latest"}, environments="split")
+    asked = question_of({"pytorch": "latest", "cupy": "latest", "jax": "latest"}, environments="split")
     places = {slot.component: slot for slot in slots(asked) if not slot.environment or slot.component != "python"}
     fill = Network.fill
     monkeypatch.setattr(Network, "fill", lambda self, alive, order: tried.append(1) or fill(self, alive, order))
@@ -77,7 +77,7 @@ class Small:
     """The slots of a request without a framework, under rules of a test's own, which know a component's preferred candidate."""
 
     def __init__(self):
-        self.session, self.asked, self.rules = Session(TABLES), problem({"pytorch": "none"}), []
+        self.session, self.asked, self.rules = Session(TABLES), question_of({"pytorch": "none"}), []
         self.places = {slot.component: slot for slot in slots(self.asked)}
         self.pools = {kind: self.session.candidates(self.asked, slot) for kind, slot in self.places.items()}
 
@@ -113,7 +113,7 @@ def different(one, other):
 
 
 def test_only_the_given_rules_hold():
-    session, asked = Session(TABLES), problem({"cuda": "11.8", "cudnn": "9", "nccl": "2.27", "pytorch": "none"})
+    session, asked = Session(TABLES), question_of({"cuda": "11.8", "cudnn": "9", "nccl": "2.27", "pytorch": "none"})
     assert solve(session, asked) is None
     free = solve(session, asked, rules=[])
     assert free == {slot: session.candidates(asked, slot)[0] for slot in slots(asked)}

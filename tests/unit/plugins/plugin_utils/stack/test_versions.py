@@ -1,15 +1,15 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Versions and wishes."""
+"""Versions and constraints."""
 
 from __future__ import annotations
 
 import pytest
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.versions import (
-    SpecError,
+    ConstraintError,
     at_least,
-    check_spec,
+    check_constraint,
     major,
     matches,
     meet,
@@ -40,7 +40,7 @@ def test_versions_are_no_strings():
 
 
 @pytest.mark.parametrize(
-    ("wish", "fits", "does_not"),
+    ("constraint", "fits", "does_not"),
     [
         ("latest", "1.0", None),
         ("12", "12.4.1", "13.0"),
@@ -51,16 +51,16 @@ def test_versions_are_no_strings():
         ("!=2.5.1", "2.5.0", "2.5.1"),
     ],
 )
-def test_wishes(wish, fits, does_not):
-    spec = check_spec(wish)
+def test_constraints(constraint, fits, does_not):
+    spec = check_constraint(constraint)
     assert matches(fits, spec)
     assert does_not is None or not matches(does_not, spec)
 
 
 @pytest.mark.parametrize("text", ["newest", ">=x", "1..2", "cu121"])
-def test_what_is_no_wish(text):
-    with pytest.raises(SpecError):
-        check_spec(text)
+def test_what_is_no_constraint(text):
+    with pytest.raises(ConstraintError):
+        check_constraint(text)
 
 
 @pytest.mark.parametrize(
