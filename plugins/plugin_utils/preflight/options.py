@@ -14,7 +14,7 @@ from ansible.module_utils.errors import ArgumentValueError
 
 from .problem import Problem
 
-# Ansible would turn a dictionary or a list into the text of its Python form.
+# Ansible would turn a dictionary or a list into the text of its Python form, and a number into a list of its text.
 TEXTS = ("str", "path")
 
 
@@ -26,8 +26,13 @@ def value_problems(path: str, value: Any, option: Mapping[str, Any]) -> Iterator
     if value is None and option.get("default") is None:
         return
     kind, choices = option.get("type", "str"), option.get("choices")
-    if kind in TEXTS and isinstance(value, (Mapping, list, tuple)):
+    if (kind in TEXTS and isinstance(value, (Mapping, list, tuple))) or (
+        kind == "list" and isinstance(value, (int, float))
+    ):
         yield Problem("wrong_type", path, {"type": kind, "value": value})
+        return
+    if kind == "str" and isinstance(value, float):
+        yield Problem("number_without_quotes", path, {"value": value})
         return
     # With a default, null is a value; without, it says that nothing is set.
     spec = {"type": kind, "default": option.get("default"), **({"choices": choices} if choices else {})}

@@ -32,6 +32,7 @@ SENTENCES = {
         "allreduce.gpu.{role}' lists them. Name it in preflight_ignore if it belongs to something else."
     ),
     "wrong_type": "{subject} ({scope}) is {value}; set it to {type}.",
+    "number_without_quotes": "{subject} ({scope}) is the number {value} to YAML, as {value}0 would be; write what you mean in quotes.",
     "wrong_choice": "{subject} ({scope}) is {value}; choose from {choices}.",
     "misspelt_key": "{subject} ({scope}) is not a known key; did you mean {nearest}?",
     "unknown_key": "{subject} ({scope}) is not a known key; choose from {keys}.",
@@ -112,10 +113,6 @@ SENTENCES = {
     "wrong_request": "gpu_stack_request is {value}; set it to a dictionary such as {{driver: '535'}}.",
     "key_of_others": "The request has {subject}, which the plan has no version of; leave it out: {reason}.",
     "unknown_request_key": "The request has no key '{subject}'; did you mean {nearest}?",
-    "version_without_quotes": (
-        "{subject} in gpu_stack_request is the number {value}, which YAML makes of {value}0, too; write the version in quotes, "
-        "such as {subject}: '{value}'."
-    ),
     "wrong_kernel": "kernel is '{subject}'; write a release as uname -r prints it, such as 6.8.0-84-generic, or how it begins, such as 6.8.",
     "wrong_mig": "mig is '{subject}'; write enabled, or the profile of instances, such as 1g.10gb.",
     "key_without_gpu": "The request has {subject}, and the host has no GPU; leave {subject} out, or set gpu_stack_host if it has.",

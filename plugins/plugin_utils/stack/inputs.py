@@ -111,7 +111,7 @@ def _frameworks(constraints: Iterable[str], excluded: Container[str]) -> tuple[s
 
 def _constraint(name: str, value: Any) -> str:
     if isinstance(value, float):  # 2.10 without quotes is the number 2.1 before anybody here sees it
-        raise InputError("version_without_quotes", name, value=value)
+        raise InputError("number_without_quotes", f"gpu_stack_request.{name}", value=value, scope=HERE)
     if KEYS[name].choices:
         return _word(name, value)
     if KEYS[name].free:

@@ -61,7 +61,7 @@ def test_a_profile_and_a_constraint_over_it():
         ({"gpu_stack_request": {"driver": "535", "pytorch": "2.15.0"}}, "needs driver 580.65.06 or newer", True),
         ({"gpu_stack_request": {"driver": "999"}}, "driver '999' is not known", False),
         ({"gpu_stack_host": {"os": "ubuntu 22.04", "gpus": ["A99"]}}, "GPU 'A99' is not known", False),
-        ({"gpu_stack_request": {"pytorch": 2.10}}, "write the version in quotes, such as pytorch: '2.1'", False),
+        ({"gpu_stack_request": {"pytorch": 2.10}}, "is the number 2.1 to YAML, as 2.10 would be", False),
         ({"gpu_stack_host": {}}, "No operating system is given", False),
         (
             {"python_env_python": "uv"},
