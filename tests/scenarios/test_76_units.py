@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Units of roles on Debian 12: how much of the host each can reach, and that it does its job within.
 
-Those of qos, gpu_settings and the persistence daemon are at work in other scenarios; that of firewall restores after a reboot in its own.
+Those of qos, gpu_settings, health and the persistence daemon are at work in other scenarios; that of firewall restores after a reboot in its own.
 """
 
 import json
