@@ -14,8 +14,9 @@ from ansible.module_utils.errors import ArgumentValueError
 
 from .problem import Problem
 
-# Ansible would turn a dictionary or a list into the text of its Python form, and a number into a list of its text.
-TEXTS = ("str", "path")
+# What Ansible would convert without a word: a dictionary or a list to the text of its Python form, a number to a list of its text.
+COLLECTIONS = (Mapping, list, tuple)
+NOT_CONVERTED: dict[str, tuple[type, ...]] = {"str": COLLECTIONS, "path": COLLECTIONS, "list": (int, float)}
 
 
 def value_problems(path: str, value: Any, option: Mapping[str, Any]) -> Iterator[Problem]:
@@ -26,9 +27,7 @@ def value_problems(path: str, value: Any, option: Mapping[str, Any]) -> Iterator
     if value is None and option.get("default") is None:
         return
     kind, choices = option.get("type", "str"), option.get("choices")
-    if (kind in TEXTS and isinstance(value, (Mapping, list, tuple))) or (
-        kind == "list" and isinstance(value, (int, float))
-    ):
+    if isinstance(value, NOT_CONVERTED.get(kind, ())):
         yield Problem("wrong_type", path, {"type": kind, "value": value})
         return
     if kind == "str" and isinstance(value, float):
