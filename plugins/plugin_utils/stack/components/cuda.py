@@ -9,7 +9,7 @@ from ..component import Beside, Component
 from ..facts import Compiler, GpuModel, System, has_compiler
 from ..input_error import InputError
 from ..keys import Key
-from ..model import NONE, Candidate, Part, Question
+from ..model import NONE, AnyCandidate, Candidate, Part, Question
 from ..package import Package
 from ..rows import CudaRow
 from ..rule import Context, Rules
@@ -35,12 +35,27 @@ def _cuda(tables: Tables, question: Question) -> list[Toolkit]:
 @rule("cuda-driver-floor", "cuda", "driver", sources=("S1", "S2"))
 def cuda_driver_floor(context: Context, cuda: Toolkit, driver: Driver) -> str | None:
     """Programs of a toolkit run from the driver floor of its major on; below it only with cuda-compat, where allowed."""
-    if cuda.absent or at_least(driver.version, context.tables.driver_floor(cuda.version)):
+    if not _below_floor(context.tables, cuda, driver):
         return None
     if context.forward_compat and "cuda" in context.asked and forward_branch(cuda, driver):
         return None
     floor = context.tables.driver_floor(cuda.version)
     return f"CUDA {minor(cuda.version)} needs driver {floor} or newer, not {driver.version}"
+
+
+def _below_floor(tables: Tables, cuda: AnyCandidate, driver: AnyCandidate) -> bool:
+    return not cuda.absent and not at_least(driver.version, tables.driver_floor(cuda.version))
+
+
+def compat_warnings(tables: Tables, host: Beside) -> list[str]:
+    """Return how programs of the toolkit find cuda-compat, where they need it: its package sets no search path (NVIDIA's CUDA Compatibility)."""
+    cuda, driver = host.get("cuda"), host.get("driver")
+    if cuda is None or driver is None or not _below_floor(tables, cuda, driver):
+        return []
+    return [
+        f"programs of CUDA {minor(cuda.version)} run on driver {driver.version} only with the libraries of cuda-compat, which is "
+        f"installed, too: start them with LD_LIBRARY_PATH=/usr/local/cuda-{minor(cuda.version)}/compat"
+    ]
 
 
 def forward_branch(cuda: Toolkit, driver: Driver) -> bool:
@@ -135,7 +150,7 @@ def _result(tables: Tables, question: Question, host: Beside) -> Part:
         common = (f"cuda-toolkit-{dashed}", f"cuda-toolkit-{major(number)}", "cuda-toolkit")
         packages += [{"name": f"{name}-config-common", "version": f"{cudart}-1"} for name in common]
     driver = host.get("driver")
-    if driver and not at_least(driver.version, tables.driver_floor(cuda.version)):
+    if driver and _below_floor(tables, cuda, driver):
         packages.append({"name": f"cuda-compat-{dashed}", "version": None})
     held = ["cuda-toolkit*-config-common", f"cuda-*-{dashed}", f"lib*-{dashed}"]
     home = f"/usr/local/cuda-{number}"
