@@ -190,14 +190,18 @@ class ActionModule(PackageAction):
                 shown = answer.get("diff") if call.module == HOLD else None
                 self.note_change(call.changes and bool(answer.get("changed")), shown)
 
-    def _hold(self, plan: PackagePlan, surely: bool = False) -> None:
-        if plan.held is not None and (surely or not is_held(plan, self.observed())):
-            self._verb = "held"
-            self._run([Call(HOLD, hold_arguments(plan, self._manager.lock_timeout))])
+    def _hold(self, plan: PackagePlan) -> None:
+        if plan.held is not None and not is_held(plan, self.observed()):
+            self._verb = "released" if plan.absent else "held"
+            arguments = release_arguments if plan.absent else hold_arguments
+            self._run([Call(HOLD, arguments(plan, self._manager.lock_timeout))])
 
     def _hold_anyway(self, plan: PackagePlan) -> None:
-        try:
-            self._hold(plan, surely=True)  # what was measured may have changed
+        if plan.held is None:
+            return
+        self._verb = "held"
+        try:  # whatever was measured: it may have changed
+            self._run([Call(HOLD, hold_arguments(plan, self._manager.lock_timeout))])
         except StepFailed as failure:
             self._warnings.append(f"What is installed could not be held, either: {failure}")
         self._verb = "changed"

@@ -87,7 +87,7 @@ options:
         type: bool
   state:
     description:
-      - V(absent) removes the packages, and everything that their hold names.
+      - V(absent) removes the packages, everything that their hold names, and the hold.
       - V(repaired) completes an interrupted transaction of the package manager, and does nothing else.
     type: str
     choices: [present, absent, repaired]

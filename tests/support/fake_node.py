@@ -130,12 +130,16 @@ class FakeNode:
         before = self.held.get(name, {})
         if state == "released":
             others = {
-                hold: {k: v for k, v in kept.items() if not _fits(k, packages)} for hold, kept in self.held.items()
+                hold: {k: v for k, v in kept.items() if not _fits(k, packages)}
+                for hold, kept in self.held.items()
+                if hold != name
             }
         else:
             others = {**self.held, name: wanted}
         if not check:
             self.held = others
+            if state == "released":
+                self.holds = {hold: told for hold, told in self.holds.items() if hold != name}
         lines = ["".join(f"{one} {version}\n" for one, version in kept.items()) for kept in (before, wanted)]
         path = f"/etc/apt/preferences.d/allreduce-{name}"
         diff = [{"before_header": path, "after_header": path, "before": lines[0], "after": lines[1]}]

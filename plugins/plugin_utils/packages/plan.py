@@ -56,8 +56,8 @@ _UNPINNING = {"driver": ("nvidia-driver-pinning*",), "dcgm": DCGM_PACKAGES}
 class PackagePlan:
     """Packages to install, remove and hold. Patterns are shell patterns.
 
-    ``held`` None: these packages are not held. ``desired``: the packages are a component of it, and drift says what has
-    to be done; else they are compared with what is installed.
+    ``held`` None: these packages are not held. ``absent``: they go, and their hold with them. ``desired``: the packages
+    are a component of it, and drift says what has to be done; else they are compared with what is installed.
     """
 
     name: str
@@ -73,6 +73,7 @@ class PackagePlan:
     services: tuple[str, ...] = ()
     module_stream: str | None = None
     hold_kernel: bool = False
+    absent: bool = False
     desired: Desired | None = None
 
 
@@ -158,7 +159,7 @@ def absent_plan(name: str, desired: Desired) -> PackagePlan:
     found = component(desired, COMPONENTS[name])
     patterns = desired.driver_patterns if name == "driver" else _HELD.get(name, found.held if found else ())
     judged = desired if COMPONENTS[name] in desired.absent else None
-    return PackagePlan(name, unwanted=patterns, held=patterns, desired=judged)
+    return PackagePlan(name, unwanted=patterns, held=patterns, absent=True, desired=judged)
 
 
 def with_headers(plan: PackagePlan, desired: Desired, observed: Observed) -> PackagePlan:
@@ -184,7 +185,7 @@ def own_plan(name: str, options: Mapping[str, Any], absent: bool = False) -> Pac
     held = None if options.get("held") is None else tuple(options["held"])
     if absent:
         names = tuple(package.name for package in (*packages, *first))
-        return PackagePlan(name, unwanted=(*names, *given["unwanted"], *(held or ())), held=held)
+        return PackagePlan(name, unwanted=(*names, *given["unwanted"], *(held or ())), held=held, absent=True)
     stream, version = options.get("module_stream") or None, options.get("version") or None
     return PackagePlan(
         name, packages, first, held=held, version=version, module_stream=stream,

@@ -312,8 +312,23 @@ def test_the_driver_is_removed_with_everything_its_patterns_name():
     )  # fmt: skip
 
     assert one.packages == {}
-    assert one.held == {"driver": {}}
+    assert one.held == {}
     assert result["removed"] == ["nvidia-driver-pinning-580", "nvidia-headless-open"]
+
+
+@pytest.mark.parametrize("check", [False, True])
+@pytest.mark.parametrize(("holds", "modules"), [({}, []), ({"cudnn": HELD}, ["package_hold released"])])
+def test_an_absent_component_leaves_no_hold(check, holds, modules):
+    one = node(packages={"bash": "5.2"}, holds=holds, held={name: {} for name in holds})
+    run(one, check, state="absent")
+    assert one.modules() == modules
+
+
+def test_a_removal_that_fails_leaves_the_hold():
+    one = node(holds={"cudnn": HELD}, interrupted=True)
+    assert run(one, state="absent")["failed"]
+    assert "package_hold" in one.modules()
+    assert one.held == {"cudnn": {"libcudnn9-cuda-12": OLD}}
 
 
 OWN = {"packages": ["git", {"name": "make", "version": "4.*"}], "optional": ["linux-headers-1", "linux-headers-2"]}
