@@ -127,12 +127,14 @@ def _resolved(templar: Any, value: Any) -> Any:
 def _world(variables: Mapping[str, Any], command_line: Mapping[str, Any]) -> World:
     hosts = {name: variables["hostvars"].raw_get(name) for name in variables["groups"]["all"]}
     elsewhere = set(command_line).union(*hosts.values())
+    sources = variables.get("ansible_inventory_sources") or []
     return World(
         hosts=hosts,
         groups=variables["groups"],
         playing=variables.get("ansible_play_hosts_all") or [],
         limit=variables.get("ansible_limit"),
-        sources=variables.get("ansible_inventory_sources") or [],
+        sources=sources,
+        missing_sources=[one for one in sources if os.path.isabs(one) and not os.path.exists(one)],
         command_line=command_line,
         play={name: value for name, value in variables.items() if name not in elsewhere},
     )

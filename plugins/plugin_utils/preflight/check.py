@@ -49,7 +49,10 @@ def inventory_problems(world: World, resolve: Resolve) -> list[Problem]:
         facts = variables.get("ansible_facts") or {}
         if address is not UNRESOLVED:
             nodes[name] = {"gpu_cluster_address": address, "ansible_facts": facts}
-    return group_problems(world.nodes, world.playing, world.limit, world.sources) + known_address_problems(nodes)
+    groups = group_problems(
+        world.nodes, world.playing, world.limit, world.sources, world.missing_sources, bool(world.hosts)
+    )
+    return groups + known_address_problems(nodes)
 
 
 def name_problems(

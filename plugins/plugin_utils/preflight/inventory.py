@@ -16,14 +16,23 @@ SPECIAL_TAGS = frozenset({"all", "always", "never", "tagged", "untagged"})
 
 
 def group_problems(
-    nodes: Collection[str], playing: Collection[str], limit: str | None, sources: Sequence[str]
+    nodes: Collection[str],
+    playing: Collection[str],
+    limit: str | None,
+    sources: Sequence[str],
+    missing: Sequence[str] = (),
+    any_host: bool = True,
 ) -> list[Problem]:
     """Return why no GPU node would be worked on.
 
-    nodes: members of group gpu_nodes; playing: hosts of the play; sources: paths of the inventory
+    nodes: members of group gpu_nodes; playing: hosts of the play; sources: paths of the inventory; missing: those that do not
+    exist; any_host: whether the inventory has one
     """
+    if not nodes and missing:
+        return [Problem("no_inventory", path) for path in missing]
     if not nodes:
-        return [Problem("no_gpu_nodes", "gpu_nodes", {"sources": list(sources)})]
+        code = "no_gpu_nodes" if any_host else "empty_inventory"
+        return [Problem(code, "gpu_nodes", {"sources": list(sources)})]
     if limit and not set(nodes) & set(playing):
         return [Problem("limit_without_gpu_nodes", limit, {"nodes": list(nodes)})]
     return []

@@ -24,6 +24,10 @@ LONGEST = 80
 SENTENCES = {
     "unreadable_file": "{subject} cannot be read at line {line}, column {column} ({error}); correct the file.",
     "no_gpu_nodes": "The inventory ({sources}) has no hosts in the group gpu_nodes; list the hosts with GPUs there.",
+    "no_inventory": "The inventory {subject} does not exist; name yours with -i.",
+    "empty_inventory": (
+        "Ansible read no hosts from the inventory ({sources}); its warnings above say why. Correct that, or name another inventory with -i."
+    ),
     "limit_without_gpu_nodes": "The limit {subject} leaves no host of the group gpu_nodes; choose from {nodes}.",
     "unknown_tag": "No task has the tag {subject}; choose from {tags}.",
     "misspelt_variable": "Unknown variable {subject} ({scope}); did you mean {nearest}?",

@@ -20,13 +20,14 @@ Resolve = Callable[[str | None, Any], Any]
 
 @dataclass(frozen=True)
 class World:
-    """A user's input. hosts: unresolved variables by host; command_line, play: those set there."""
+    """A user's input. hosts: unresolved variables by host; command_line, play: those set there; sources: of the inventory."""
 
     hosts: Mapping[str, Mapping[str, Any]]
     groups: Mapping[str, Sequence[str]]
     playing: Sequence[str]
     limit: str | None = None
     sources: Sequence[str] = ()
+    missing_sources: Sequence[str] = ()
     command_line: Mapping[str, Any] = field(default_factory=dict)
     play: Mapping[str, Any] = field(default_factory=dict)
 

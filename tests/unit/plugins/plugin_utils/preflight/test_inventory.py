@@ -27,6 +27,20 @@ def test_a_run_needs_a_gpu_node(nodes, playing, limit, problems):
     assert group_problems(nodes, playing, limit, ["hosts.yml"]) == problems
 
 
+@pytest.mark.parametrize(
+    ("nodes", "missing", "any_host", "codes"),
+    [
+        (["a"], ["/b.yml"], True, []),
+        ([], ["/b.yml", "/c.yml"], False, ["no_inventory", "no_inventory"]),
+        ([], ["/b.yml"], True, ["no_inventory"]),
+        ([], [], True, ["no_gpu_nodes"]),
+        ([], [], False, ["empty_inventory"]),
+    ],
+)
+def test_an_inventory_without_gpu_nodes_says_what_is_wrong_with_it(nodes, missing, any_host, codes):
+    assert [one.code for one in group_problems(nodes, nodes, None, ["/a.yml"], missing, any_host)] == codes
+
+
 MEASURED = {"interfaces": ["lo"], "default_ipv4": {}}
 
 
