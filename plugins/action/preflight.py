@@ -134,7 +134,7 @@ def _world(variables: Mapping[str, Any], command_line: Mapping[str, Any]) -> Wor
         playing=variables.get("ansible_play_hosts_all") or [],
         limit=variables.get("ansible_limit"),
         sources=sources,
-        missing_sources=[one for one in sources if os.path.isabs(one) and not os.path.exists(one)],
+        missing_sources=[one for one in sources if one.startswith("/") and not Path(one).exists()],
         command_line=command_line,
         play={name: value for name, value in variables.items() if name not in elsewhere},
     )
