@@ -20,6 +20,7 @@ from ..plugin_utils.preflight.check import (
     benchmark_problems,
     measured_problems,
     training_problems,
+    undefined_problems,
 )
 from ..plugin_utils.preflight.inventory import SPECIAL_TAGS, tag_problems
 from ..plugin_utils.preflight.playbook import tags_of
@@ -52,6 +53,7 @@ class ActionModule(ActionBase):
             {
                 "ignore": {"type": "list", "elements": "str", "default": []},
                 "measured": {"type": "bool", "default": False},
+                "planning": {"type": "bool", "default": False},
                 "training": {"type": "bool", "default": False},
                 "benchmark": {"type": "bool", "default": False},
             }
@@ -72,6 +74,8 @@ class ActionModule(ActionBase):
         else:
             problems, warnings = all_problems(world, roles, resolve, arguments["ignore"])
             problems += self._tag_problems(variables.get("ansible_run_tags") or [])
+        if arguments["planning"] and not problems:
+            problems += undefined_problems(world, roles, resolve)
         if arguments["training"] and not problems:
             places = [os.environ.get("PWD", "."), variables["playbook_dir"], str(COLLECTION)]
             problems += training_problems(world, roles["train"], resolve, places, variables["ansible_forks"])

@@ -38,6 +38,10 @@ options:
       - Playbook C(site) does so before it changes a node; its roles do not validate their arguments again.
     type: bool
     default: false
+  planning:
+    description: Whether the plan follows at once, so that templates in the variables of role stack may use only what is defined by now, and facts.
+    type: bool
+    default: false
   training:
     description: Whether the C(train_) variables must describe a training that can start, with enough forks for its nodes.
     type: bool

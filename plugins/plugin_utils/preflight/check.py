@@ -16,6 +16,7 @@ from .options import value_problems
 from .problem import Problem, ProblemError
 from .roles import role_problems
 from .scope import COMMAND_LINE
+from .undefined import undefined_names
 from .variables import find_unknown
 from .world import UNRESOLVED, Resolve, World, settings
 
@@ -88,6 +89,38 @@ def type_problems(world: World, options: Mapping[str, Mapping[str, Any]], resolv
                 for one in map(_of_others, value_problems(name, resolved, options[name]))
             ]
     return problems
+
+
+def undefined_problems(world: World, roles: Mapping[str, Mapping[str, Any]], resolve: Resolve) -> list[Problem]:
+    """Return templates in the variables of role stack that use what nothing defines for a GPU node; facts come later.
+
+    roles: role -> its options by name
+    """
+    declared = {name for role in roles.values() for name in role}
+    problems = []
+    for name, value, hosts in settings(world, roles["stack"]):
+        lacking: dict[tuple[str, ...], list[str]] = {}
+        for node in (one for one in world.nodes if not hosts or one in hosts):
+            known = {**dict.fromkeys(declared), **world.hosts[node], **world.play, **world.command_line}
+            undefined = undefined_names(value, known)
+            # The template may do without, as with default.
+            if undefined and not _is_whole(value, resolve, node):
+                lacking.setdefault(tuple(sorted(undefined)), []).append(node)
+        scope = world.scope(name, hosts)
+        problems += [
+            Problem("undefined_variable", name, {"scope": scope, "names": list(names), "nodes": nodes})
+            for names, nodes in lacking.items()
+        ]
+    return problems
+
+
+def _is_whole(value: Any, resolve: Resolve, host: str) -> bool:
+    """Return whether all the templates in a value can be resolved for a host."""
+    if isinstance(value, Mapping):
+        return all(_is_whole(one, resolve, host) for one in value.values())
+    if isinstance(value, (list, tuple)):
+        return all(_is_whole(one, resolve, host) for one in value)
+    return resolve(host, value) is not UNRESOLVED
 
 
 def _of_others(problem: Problem) -> Problem:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any
 
 from ..cluster.address import address_problems, cluster_address
@@ -55,8 +56,14 @@ def _is_measured(variables: Mapping[str, Any]) -> bool:
 def tag_problems(requested: Collection[str], available: Collection[str]) -> list[Problem]:
     """Return the requested tags that select nothing."""
     choices = sorted(set(available) - SPECIAL_TAGS)
-    return [
-        Problem("unknown_tag", tag, {"tags": choices})
-        for tag in requested
-        if tag not in SPECIAL_TAGS and tag not in choices
-    ]
+    unknown = [tag for tag in requested if tag not in SPECIAL_TAGS and tag not in choices]
+    return [_unknown_tag(tag, choices) for tag in unknown]
+
+
+def _unknown_tag(tag: str, choices: Sequence[str]) -> Problem:
+    nearest = get_close_matches(tag, choices, n=1)
+    return (
+        Problem("misspelt_tag", tag, {"nearest": nearest[0]})
+        if nearest
+        else Problem("unknown_tag", tag, {"tags": choices})
+    )

@@ -29,12 +29,14 @@ SENTENCES = {
         "Ansible read no hosts from the inventory ({sources}); its warnings above say why. Correct that, or name another inventory with -i."
     ),
     "limit_without_gpu_nodes": "The limit {subject} leaves no host of the group gpu_nodes; choose from {nodes}.",
+    "misspelt_tag": "No task has the tag {subject}; did you mean {nearest}?",
     "unknown_tag": "No task has the tag {subject}; choose from {tags}.",
     "misspelt_variable": "Unknown variable {subject} ({scope}); did you mean {nearest}?",
     "unknown_variable": (
         "Unknown variable {subject} ({scope}); role {role} has no such option. 'ansible-doc -t role "
         "allreduce.gpu.{role}' lists them. Name it in preflight_ignore if it belongs to something else."
     ),
+    "undefined_variable": "{subject} ({scope}) uses {names}, which nothing defines for {nodes}; define it, or correct the template.",
     "wrong_type": "{subject} ({scope}) is {value}; set it to {type}.",
     "number_without_quotes": "{subject} ({scope}) is the number {value} to YAML, as {value}0 would be; write what you mean in quotes.",
     "wrong_choice": "{subject} ({scope}) is {value}; choose from {choices}.",

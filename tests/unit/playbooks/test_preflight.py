@@ -47,6 +47,24 @@ def test_a_wrong_group(tmp_path, playbook, options):
 
 
 @pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        (None, "does not exist; name yours with -i."),
+        ("", "Ansible read no hosts from the inventory"),
+        ("[gpu_nodes\n", "Ansible read no hosts from the inventory"),
+    ],
+)
+def test_an_inventory_that_is_not_read(tmp_path, text, sentence):
+    write_inventory(tmp_path, cluster())
+    (hosts,) = (tmp_path / "inventory").glob("hosts*")
+    if text is None:
+        (tmp_path / "inventory").rename(tmp_path / "elsewhere")
+    else:
+        hosts.write_text(text, encoding="utf-8")
+    refused(play(tmp_path, "site"), sentence)
+
+
+@pytest.mark.parametrize(
     ("place", "options"),
     [
         ("group_vars/gpu_nodes.yml", []),
@@ -103,6 +121,9 @@ def test_every_problem_at_once_with_a_limit(tmp_path, playbook):
         ("site", {}, ["-e", "gpu_package_lock_timeout=soon"], "gpu_package_lock_timeout (set on the command line) is 'soon'"),
         ("plan", {}, ["-e", '{"gpu_stack_request": "latest"}'], "gpu_stack_request (set on the command line) is 'latest'; set it to a dictionary."),
         ("verify", {"gpu_cluster_address": "10.0.0.9"}, ["-e", "gpu_cluster_address=10.0.0.9"], "gpu-1, gpu-2 have the same cluster address 10.0.0.9"),
+        ("plan", {"gpu_stack_request": {"driver": "{{ no_such }}"}}, ["--limit", "gpu-1"], "uses no_such, which nothing defines for gpu-1, gpu-2;"),
+        ("site", {"gpu_stack_host": "{{ no_such }}"}, [], "gpu_stack_host (set for group gpu_nodes) uses no_such, which nothing"),
+        ("site", {}, ["--tags", "nvidia-driver"], "No task has the tag nvidia-driver; did you mean nvidia_driver?"),
         ("plan", {}, ["--limit", "login"], "The limit login leaves no host of the group gpu_nodes; choose from gpu-1, gpu-2."),
         ("train", {}, ["--limit", "gpu-1"], "gpu-2 should train but takes no part in this play"),
         ("benchmark", {}, ["--limit", "gpu-1"], "gpu-2 should train but takes no part in this play"),
@@ -112,7 +133,7 @@ def test_every_problem_at_once_with_a_limit(tmp_path, playbook):
         ("benchmark", {}, ["-e", "benchmark_epochs=1"], "role benchmark has no such option."),
         ("train", {}, ["-f", "1"], "Training on 2 nodes needs as many forks, but Ansible runs with 1; add '-f 2'"),
         ("train", {}, ["-e", "train_script=no/such.py"], "train_script names no/such.py, which does not exist in"),
-        ("site", {}, ["--tags", "nccl,ncll"], "No task has the tag ncll; choose from base, cluster_ssh, container_toolkit,"),
+        ("site", {}, ["--tags", "nccl,xyz"], "No task has the tag xyz; choose from base, cluster_ssh, container_toolkit,"),
     ],
 )  # fmt: skip
 def test_one_problem_is_one_sentence(tmp_path, playbook, variables, options, sentence):
@@ -120,11 +141,6 @@ def test_one_problem_is_one_sentence(tmp_path, playbook, variables, options, sen
     run = play(tmp_path, playbook, *options)
     refused(run, sentence)
     assert run.words.count("subject:") == 1, run.output
-
-
-def test_no_inventory_at_all(tmp_path):
-    (tmp_path / "inventory").write_text("", encoding="utf-8")
-    refused(play(tmp_path, "site"), "has no hosts in the group gpu_nodes")
 
 
 def test_what_cannot_be_resolved_yet_is_left_to_the_roles(tmp_path):
@@ -167,7 +183,7 @@ def test_tags_of_a_playbook_around_ours_are_known(tmp_path):
     run = play(tmp_path, path, "--tags", "app")
     assert run.status == 0, run.output
     assert "reached" in run.words
-    refused(play(tmp_path, path, "--tags", "ap"), "No task has the tag ap; choose from app.")
+    refused(play(tmp_path, path, "--tags", "ap"), "No task has the tag ap; did you mean app?")
 
 
 @each_playbook

@@ -11,6 +11,7 @@ from ansible_collections.allreduce.gpu.plugins.plugin_utils.preflight.check impo
     all_problems,
     measured_problems,
     training_problems,
+    undefined_problems,
 )
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.preflight.scope import COMMAND_LINE, PLAY, Scope
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.preflight.text import describe
@@ -404,6 +405,36 @@ def measured(hosts, **more):
     there = world(hosts, **more)
     problems = measured_problems(there, ROLES, resolve, lambda value: str(value).startswith("{{"))
     return [(one.code, one.subject, one.detail["scope"]) for one in problems]
+
+
+@pytest.mark.parametrize(
+    ("request_", "more", "sentences"),
+    [
+        ({"driver": "580"}, {}, []),
+        ({"driver": "{{ no_such }}"}, {}, ["gpu_stack_request (set for group gpu_nodes) uses no_such, which nothing defines for gpu-1, gpu-2; "]),
+        ({"driver": "{{ no_such }}"}, {"command_line": {"no_such": "580"}}, []),
+        ({"driver": "{{ no_such }}"}, {"play": {"no_such": "580"}}, []),
+        ({"driver": "{{ mine }}"}, {}, ["gpu_stack_request (set for group gpu_nodes) uses mine, which nothing defines for gpu-2; "]),
+        ({"driver": "{{ train_port }}"}, {}, []),
+        ({"driver": "{{ ansible_facts.driver }}"}, {}, []),
+        ({"driver": "{{ no_such | default('580') }}"}, {}, []),
+    ],
+)  # fmt: skip
+def test_a_template_of_the_request_uses_what_is_defined(request_, more, sentences):
+    def resolve(_host, value):
+        return UNRESOLVED if str(value).startswith("{{") and "default" not in value else value
+
+    group = {"gpu_stack_request": request_}
+    there = world({"gpu-1": {**group, "mine": 1}, "gpu-2": group, "login": {}}, **more)
+    found = [describe(one) for one in undefined_problems(there, ROLES, resolve)]
+    assert [text.partition("define it")[0] for text in found] == sentences
+
+
+def test_a_template_on_the_command_line_is_judged_for_every_node():
+    hosts = {"gpu-1": {"mine": 1}, "gpu-2": {}}
+    there = world(hosts, command_line={"gpu_stack_request": {"driver": "{{ mine }}"}})
+    (problem,) = undefined_problems(there, ROLES, as_written)
+    assert (problem.detail["scope"], problem.detail["nodes"]) == (COMMAND_LINE, ["gpu-2"])
 
 
 GPU_2 = Scope("hosts", ("gpu-2",))

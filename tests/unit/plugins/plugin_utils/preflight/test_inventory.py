@@ -74,10 +74,15 @@ def test_an_address_is_judged_as_far_as_it_is_known(nodes, codes):
         (["nccl"], []),
         (["tagged"], []),
         (["nosuch"], ["nosuch"]),
-        (["nccl", "ncll"], ["ncll"]),
+        (["nccl", "nosuch"], ["nosuch"]),
     ],
 )
 def test_a_tag_must_select_something(requested, wrong):
     available = ["nccl", "base", "always"]
     expected = [Problem("unknown_tag", tag, {"tags": ["base", "nccl"]}) for tag in wrong]
     assert tag_problems(requested, available) == expected
+
+
+@pytest.mark.parametrize(("tag", "nearest"), [("ncll", "nccl"), ("nvidia-driver", "nvidia_driver")])
+def test_a_misspelt_tag_names_the_nearest(tag, nearest):
+    assert tag_problems([tag], ["nccl", "nvidia_driver"]) == [Problem("misspelt_tag", tag, {"nearest": nearest})]
