@@ -19,8 +19,8 @@ from ..plugin_utils.preflight.check import (
     all_problems,
     benchmark_problems,
     measured_problems,
+    planning_problems,
     training_problems,
-    undefined_problems,
 )
 from ..plugin_utils.preflight.inventory import SPECIAL_TAGS, tag_problems
 from ..plugin_utils.preflight.playbook import tags_of
@@ -75,7 +75,7 @@ class ActionModule(ActionBase):
             problems, warnings = all_problems(world, roles, resolve, arguments["ignore"])
             problems += self._tag_problems(variables.get("ansible_run_tags") or [])
         if arguments["planning"] and not problems:
-            problems += undefined_problems(world, roles, resolve)
+            problems += planning_problems(world, roles, resolve)
         if arguments["training"] and not problems:
             places = [os.environ.get("PWD", "."), variables["playbook_dir"], str(COLLECTION)]
             problems += training_problems(world, roles["train"], resolve, places, variables["ansible_forks"])

@@ -39,7 +39,9 @@ options:
     type: bool
     default: false
   planning:
-    description: Whether the plan follows at once, so that templates in the variables of role stack may use only what is defined by now, and facts.
+    description:
+      - Whether the plan follows at once, so that templates in the variables of role stack may use only what is defined by now, and facts.
+      - The controller must then have what the plan is written with, and the directory of C(stack_lock).
     type: bool
     default: false
   training:

@@ -11,6 +11,7 @@ from typing import Any
 from ..benchmark.plan import plan as plan_benchmark
 from ..launch.request import SHORTEST_LEASE, check_numbers, least_nodes, plan_request
 from ..stack.request_keys import ELSEWHERE
+from .controller import controller_problems
 from .inventory import group_problems, known_address_problems
 from .options import value_problems
 from .problem import Problem, ProblemError
@@ -112,6 +113,12 @@ def undefined_problems(world: World, roles: Mapping[str, Mapping[str, Any]], res
             for names, nodes in lacking.items()
         ]
     return problems
+
+
+def planning_problems(world: World, roles: Mapping[str, Mapping[str, Any]], resolve: Resolve) -> list[Problem]:
+    """Return why a plan could not be made or written. roles: role -> its options by name"""
+    values = _values(world, roles["stack"], resolve)
+    return undefined_problems(world, roles, resolve) + controller_problems(values)
 
 
 def _is_whole(value: Any, resolve: Resolve, host: str) -> bool:

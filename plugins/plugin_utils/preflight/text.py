@@ -313,9 +313,14 @@ SENTENCES = {
         "report_directory."
     ),
     "sbom_no_library": (
-        "The controller lacks the Python package {subject}, which writes bills of materials; install it with pip install -r "
-        "requirements.txt, or leave stack_sbom empty."
+        "The controller lacks the Python package {subject}, which writes bills of materials; install it with 'pip install {subject}' "
+        "beside Ansible, or leave stack_sbom empty."
     ),
+    "pylock_no_uv": (
+        "The controller has no {subject}, which solves what stack_pylock asks for; install it with 'pip install uv', set stack_uv to its "
+        "path, or leave stack_pylock empty."
+    ),
+    "no_lock_directory": "stack_lock is {subject}, and there is no directory {directory}; create it, or set another path.",
     **FIREWALL,
     **RDMA,
     **QOS,
