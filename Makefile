@@ -20,7 +20,7 @@ reference: bootstrap ## The same for a system of inventories/, on hosts that ans
 	@$(BIN)/nox --session reference -- $(SYSTEM) --keep
 
 demo-down: ## Remove the demo: hosts, network, images, keys, reports; downloads stay in .cache (make clean)
-	@if [ -x $(BIN)/python ]; then $(BIN)/python -m tests.lab purge; fi
+	@if [ -x $(BIN)/python ]; then $(BIN)/python -m tests.lab purge && echo "The demo is removed."; fi
 
 gpu: ## Accept this machine's GPUs as they are: plan, health, verify, benchmark, report; installs nothing (ENV=<prefix with PyTorch>)
 	@[ -x $(BIN)/ansible-playbook ] || { echo "make gpu needs Ansible in .venv: python3 -m venv .venv && .venv/bin/pip install -r requirements.txt" >&2; exit 1; }
@@ -59,6 +59,7 @@ requirements: bootstrap ## Resolve requirements*.in again (hashes for every whee
 docs: ## The documentation site, in .cache/site/html; looks at it in a browser
 	@.ci/bootstrap test
 	@$(BIN)/nox --session docs
+	@echo "The site: .cache/site/html/index.html"
 
 build: bootstrap ## The collection archive, in dist/
 	ansible-galaxy collection build --force --output-path dist

@@ -25,7 +25,7 @@ options:
     type: dict
     required: true
   variable:
-    description: Name of the variable that holds what P(allreduce.gpu.environment_locks#filter) gave on each host.
+    description: Name of the variable that holds what P(allreduce.gpu._environment_locks#filter) gave on each host.
     type: str
     required: true
 """

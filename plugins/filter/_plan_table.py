@@ -12,7 +12,7 @@ description:
   - Says what each kind of host gets, and why, or why it is refused, in lines for a terminal of 80 columns.
 options:
   _input:
-    description: The plan, as P(allreduce.gpu.cluster_plan#filter) returns it.
+    description: The plan, as P(allreduce.gpu._cluster_plan#filter) returns it.
     type: dict
     required: true
 """

@@ -13,7 +13,7 @@ description:
 positional: path
 options:
   _input:
-    description: The plan, as P(allreduce.gpu.cluster_plan#filter) returns it.
+    description: The plan, as P(allreduce.gpu._cluster_plan#filter) returns it.
     type: dict
     required: true
   path:

@@ -13,7 +13,7 @@ description:
 positional: accept_unknown
 options:
   _input:
-    description: What P(allreduce.gpu.verification#filter) returned.
+    description: What P(allreduce.gpu._verification#filter) returned.
     type: dict
     required: true
   accept_unknown:

@@ -61,6 +61,24 @@ def test_links_lead_somewhere(page):
     assert [one for one in found if one] == []
 
 
+PLACES = {
+    "role": "roles/{}/meta/argument_specs.yml",
+    "filter": "plugins/filter/{}.py",
+    "module": "plugins/modules/{}.py",
+}
+REFERENCE = re.compile(r"\b(?:P\(allreduce\.gpu\.(\w+)#(\w+)\)|M\(allreduce\.gpu\.(\w+)\))")
+DOCUMENTED = sorted(
+    {*ROOT.glob("plugins/*/*.py"), *ROOT.glob("plugins/*/*.yml"), *ROOT.glob("roles/*/meta/argument_specs.yml")}
+)
+
+
+@pytest.mark.parametrize("file", DOCUMENTED, ids=lambda file: str(file.relative_to(ROOT)))
+def test_plugins_that_are_referred_to_exist(file):
+    found = REFERENCE.findall(file.read_text(encoding="utf-8"))
+    named = [(kind or "module", name or module) for name, kind, module in found]
+    assert [one for one in named if not (ROOT / PLACES[one[0]].format(one[1])).exists()] == []
+
+
 @pytest.mark.parametrize(
     ("text", "targets"),
     [

@@ -43,5 +43,5 @@ def _with_platforms(path: Path, platforms: Mapping[str, Iterable[str]]) -> str:
         lines += [f"    - name: {name}", f"      versions: [{listed}]"]
     text, count = BLOCK.subn("\n".join(lines) + "\n", path.read_text(encoding="utf-8"))
     if count != 1:
-        raise ValueError(f"{path} has no platforms")
+        raise ValueError(f"{path} has no platforms: write 'platforms: []' below galaxy_info, and this fills it")
     return text

@@ -133,6 +133,7 @@ SENTENCES = {
     "unknown_architecture": "Architecture '{subject}' is not supported; choose x86_64 or aarch64.",
     "unknown_os": "Operating system '{subject}' is not supported; the nearest supported ones are {nearest}.",
     "no_os": "No operating system is given; set os to a name and a version such as 'ubuntu 22.04'.",
+    "counted_gpu": "gpus has '{subject}'; list {model} {count} times, once for each GPU.",
     "unknown_gpu": "GPU '{subject}' is not known; the nearest known ones are {nearest}.",
     "no_driver_left": (
         "The driver is left to {subject}, but none is installed or loaded; install it the way that {subject} does, or set "

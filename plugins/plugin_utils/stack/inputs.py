@@ -34,6 +34,7 @@ ARCHITECTURES: dict[str, Arch] = {
     "arm64": "aarch64",
     "sbsa": "aarch64",
 }
+COUNTED_GPU = re.compile(r"\s*(\d+)\s*[x×*]\s*(\S.*)")
 OS_NAMES = {"redhat": "rhel", "alma": "almalinux", "rockylinux": "rocky", "oracle": "oraclelinux", "ol": "oraclelinux"}
 
 
@@ -191,6 +192,9 @@ def _gpu(tables: Tables, value: object, models: Mapping[str, str]) -> GpuRow:
         name = value.get("name") or value.get("pci_name") or "a name that its PCI ID database does not have"
         raise InputError("unknown_gpu_id", number, address=value.get("pci_bus_id"), name=name)
     shown = named or (value.get("name") if isinstance(value, Mapping) else value)
+    counted = COUNTED_GPU.match(str(shown))
+    if counted:
+        raise InputError("counted_gpu", shown, count=int(counted[1]), model=counted[2])
     raise InputError("unknown_gpu", shown, nearest=nearest(shown, [one["model"] for one in tables.rows("gpus")]))
 
 

@@ -87,6 +87,10 @@ def test_packages_of_a_host_come_to_what_was_planned():
             r"python_env_packages \(gpu-1\) has 'tensorflow', .* name it as tensorflow in gpu_stack_request",
         ),
         ({"gpus": ["A99"]}, "GPU 'A99' is not known"),
+        (
+            {"gpus": ["8 x A100-SXM4-80GB"]},
+            "gpus has .8 x A100-SXM4-80GB.; list A100-SXM4-80GB 8 times, once for each GPU",
+        ),
         ({"os": "slackware 15"}, "Operating system 'slackware 15' is not supported"),
         ({"request": {"pytroch": "2"}}, "did you mean pytorch"),
         ({"profile": "pytorch-stabel"}, "There is no profile 'pytorch-stabel'; the nearest ones are pytorch-stable"),
