@@ -88,7 +88,8 @@ def build(planned: Mapping, answer: Mapping | None) -> Check:
     agrees = set(wanted["operations"]) <= set(have["operations"]) and all(
         set(wanted[name]) == set(have[name]) for name in ("frameworks", "controllers")
     )
-    return compared(label, CATEGORY, _built(wanted), _built(have), agrees, "Horovod was not compiled as planned")
+    reason = "Horovod does not load as planned: it was compiled otherwise, or lacks a package that it imports"
+    return compared(label, CATEGORY, _built(wanted), _built(have), agrees, reason)
 
 
 def _built(parts: Mapping[str, list[str]]) -> str:

@@ -36,9 +36,9 @@ def _keys(account: Mapping[str, Any], user: str, extra: Iterable[str]) -> Iterat
         yield compared(COMPONENT, KEYS, f"a file of {user}'s", observed, False, Remedy.TUNE, "keys")
         return
     wanted = hashlib.sha256(authorized_keys(account["nodes"], extra).encode()).hexdigest()
-    same, keys = found["sha256"] == wanted, f"keys of {len(account['nodes'])} nodes as recorded"
+    same, keys = found["sha256"] == wanted, f"as written, with the keys of {len(account['nodes'])} nodes"
     mode = f"{found['mode']} {found['owner']}"
-    yield compared(COMPONENT, KEYS, keys, keys if same else "something else", same, Remedy.TUNE, "keys")
+    yield compared(COMPONENT, KEYS, keys, keys if same else "edited", same, Remedy.TUNE, "keys")
     yield compared(COMPONENT, f"mode of {KEYS}", f"0600 {user}", mode, mode == f"0600 {user}", Remedy.TUNE, "keys")
 
 

@@ -135,12 +135,15 @@ def changed_inputs(entries: Sequence[Mapping], inputs: Mapping) -> str:
 
 def changes(entry: Mapping, inputs: Mapping) -> list[str]:
     """Return what is another host or request than an entry's, a text for each."""
-    old = entry["inputs"]
-    return [
-        f"{name} was {_short(old.get(name))} and is {_short(value)}"
-        for name, value in plain(inputs).items()
-        if old.get(name) != value
-    ]
+    old, new = entry["inputs"], plain(inputs)
+    return [text for name in new for text in _change(name, old.get(name), new[name])]
+
+
+def _change(name: str, old, new) -> list[str]:
+    """Return what is different about an input: of two dictionaries, each key that is."""
+    if isinstance(old, Mapping) and isinstance(new, Mapping):
+        return [text for key in {**old, **new} for text in _change(f"{name}.{key}", old.get(key), new.get(key))]
+    return [f"{name} was {_short(old)} and is {_short(new)}"] if old != new else []
 
 
 def _short(value) -> str:
@@ -148,7 +151,7 @@ def _short(value) -> str:
         return ", ".join(f"{name} {one}" for name, one in value.items()) or "empty"
     if isinstance(value, list):
         return ", ".join(str(one) for one in value) or "none"
-    return str(value)
+    return "none" if value is None else str(value)
 
 
 def differences(entry: Mapping, new: Mapping) -> list[str]:

@@ -42,7 +42,7 @@ def test_ways_of_checking_host_keys(checking):
     [
         ({"authorized_keys": {**FILE, "mode": "0644"}}, "ssh_keys", "failed", "0644 t instead of 0600 t; run site again"),
         ({"authorized_keys": {**FILE, "owner": "root"}}, "ssh_keys", "failed", "0600 root instead of 0600 t"),
-        ({"authorized_keys": {**FILE, "sha256": "0" * 64}}, "ssh_keys", "failed", "authorized_keys is something else instead of"),
+        ({"authorized_keys": {**FILE, "sha256": "0" * 64}}, "ssh_keys", "failed", "authorized_keys is edited instead of as written"),
         ({"authorized_keys": {"state": "link"}}, "ssh_keys", "failed", "authorized_keys is link instead of a file of t's"),
         ({"authorized_keys": {"state": "absent"}}, "ssh_keys", "failed", "authorized_keys is missing"),
         ({"authorized_keys": None}, "ssh_keys", "failed", "authorized_keys is missing"),

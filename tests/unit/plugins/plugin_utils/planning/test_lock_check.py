@@ -50,8 +50,8 @@ def test_what_is_asked_for_stands_in_the_lock(path, variables, renew):
 @pytest.mark.parametrize(
     ("variables", "told"),
     [
-        (described({"driver": "570"}), ["request was driver 580 and is driver 570", "driver.version: "]),
-        ({"gpu_stack_request": {"driver": "570"}}, ["request was driver 580 and is driver 570", "driver.version: "]),
+        (described({"driver": "570"}), ["request.driver was 580 and is 570", "driver.version: "]),
+        ({"gpu_stack_request": {"driver": "570"}}, ["request.driver was 580 and is 570", "driver.version: "]),
         (described(REQUEST, {**HOST, "gpus": ["A40"] * 2}), ["gpus was 4 x A40 and is 2 x A40", "gpus.A40.count: 4 -> 2"]),
         (described({"driver": "390"}), ["driver '390' is not known"]),
         (described({**REQUEST, "cuda": "12.0", "tensorflow": "2.12.0"}), ["TensorFlow 2.12.0 is built for CUDA 11.8"]),
