@@ -54,11 +54,17 @@ def linked(checkout: Path, page: Path) -> Iterable[Path]:
             yield path.relative_to(checkout)
 
 
+def in_order(source: Path, pattern: str) -> list[str]:
+    """Return the pages of a pattern by name, with numbers as numbers: Rocky 8 comes before Rocky 10."""
+    names = [path.relative_to(source).as_posix() for path in source.glob(pattern)]
+    return sorted(names, key=lambda name: [int(one) if one.isdigit() else one for one in re.split(r"(\d+)", name)])
+
+
 def navigation(source: Path) -> str:
     """Return the tables of contents for the front page; no page is without one."""
     parts = []
     for caption, patterns in CONTENTS:
-        names = [path.relative_to(source).as_posix() for pattern in patterns for path in sorted(source.glob(pattern))]
+        names = [one for pattern in patterns for one in in_order(source, pattern)]
         parts.append(
             f"\n```{{toctree}}\n:hidden:\n:caption: {caption}\n:maxdepth: 1\n\n" + "\n".join(names) + "\n```\n"
         )
