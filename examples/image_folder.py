@@ -74,7 +74,7 @@ def read_folder(root: Path) -> Folder:
 def read_classes(root: Path) -> dict[str, list[str]]:
     """Return {class: paths of its images}, both sorted."""
     if not root.is_dir():
-        sys.exit(f"{root} is not there, or is no directory; on a cluster every node needs it (playbook stage.yml).")
+        sys.exit(f"{root} is not there, or is not a directory; on a cluster every node needs it (playbook stage.yml).")
     suffixes = {suffix for suffix, name in Image.registered_extensions().items() if name in Image.OPEN}
     found = {}
     for folder in sorted(root.iterdir()):

@@ -48,7 +48,7 @@ def version_of(text: str) -> str:
     """Return the day the database was made."""
     found = re.search(r"^#\s+Version:\s+(\S+)", text, re.MULTILINE)
     if not found:
-        raise SystemExit("This is no PCI ID database: it has no version.")
+        raise SystemExit("This is not a PCI ID database: it has no version.")
     return found[1]
 
 

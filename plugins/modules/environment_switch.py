@@ -147,7 +147,7 @@ def main():
 
 
 def refuse_bad_input(module, params):
-    """Fail for a directory that is none of this environment, and for a negative number."""
+    """Fail for a directory that is not one of this environment, and for a negative number."""
     known = params["directory"] or not module.check_mode
     if "/" in params["directory"] or known and environments.name_of(params["directory"]) != params["name"]:
         module.fail_json(

@@ -148,7 +148,7 @@ def main():
     try:
         answer = as_user(wanted["user"], lambda: work(wanted, module.check_mode), wanted["timeout"])
     except KeyError:
-        module.fail_json(msg="%s is no user of this node: make the user first, or set another one." % wanted["user"])
+        module.fail_json(msg="%s is not a user of this node: make the user first, or set another one." % wanted["user"])
     except (EnvironmentError, ValueError) as error:
         module.fail_json(msg="%s is not staged: %s." % (wanted["name"], error))
     findings, before = answer.pop("problems"), answer.pop("before")

@@ -37,7 +37,7 @@ class Added:
 
     @property
     def from_outside(self) -> int:
-        """Bytes that came from outside the cluster; the lab's caches are no part of it."""
+        """Bytes that came from outside the cluster; the lab's caches are not part of it."""
         return self.downloaded.packets[traffic.CACHE] + self.downloaded.packets[traffic.OUTSIDE]
 
     @property

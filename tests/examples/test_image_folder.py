@@ -59,7 +59,7 @@ def test_train_and_val_are_taken_as_they_are(images, make):
 @pytest.mark.parametrize(
     ("there", "sentence"),
     [
-        ((), "photos is not there, or is no directory; on a cluster every node needs it"),
+        ((), "photos is not there, or is not a directory; on a cluster every node needs it"),
         (("a.png",), "photos/<class> has no image"),
         (("a/1.png", "b/readme.txt"), "photos/b has no image"),
         (("train/a/1.png", "val/b/1.png"), "have different classes: a, b."),

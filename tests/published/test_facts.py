@@ -25,7 +25,7 @@ from tools.tables.__main__ import INDEX, TABLES, pythons
 
 NUMBER = 100
 READERS = 6
-# What a person verified elsewhere and the index does not tell is no fact of the index.
+# What a person verified elsewhere and the index does not tell is not a fact of the index.
 ROW = ("released", "python", "glibc", "platforms")
 BUILD = ("cuda", "cudnn", "nccl")
 # The first release that requires NVIDIA's wheels; earlier ones have CUDA inside, and the index does not tell which.

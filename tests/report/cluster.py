@@ -82,7 +82,7 @@ def network(mtus: dict[str, int]) -> dict[str, Any]:
 
 
 def network_comparisons() -> list[dict[str, str]]:
-    """What verification writes of a firewall and of limits, everything as declared, among what is no limit."""
+    """What verification writes of a firewall and of limits, everything as declared, among what is not a limit."""
     found = [
         ("firewall", "rules of nftables", "as declared", "as declared", "rules"),
         ("firewall", "peers", "2 peers", "2 peers", "peers"),

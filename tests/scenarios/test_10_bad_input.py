@@ -82,7 +82,10 @@ def test_unreachable_host(cluster, tmp_path):
             ["-e", '{"gpu_stack_request": {"drivr": "535"}}'],
             "gpu_stack_request.drivr (set on the command line) is not a known key; did you mean driver?",
         ),
-        (["-e", '{"gpu_stack_request": {"driver": "5x5"}}'], "driver is '5x5', which is no version; write a version"),
+        (
+            ["-e", '{"gpu_stack_request": {"driver": "5x5"}}'],
+            "driver is '5x5', which is not a version; write a version",
+        ),
         (
             ["-e", "gpu_package_lock_timeout=soon"],
             "gpu_package_lock_timeout (set on the command line) is 'soon'; set it to a whole number.",

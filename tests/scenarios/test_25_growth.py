@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A node added to the converged cluster gets its packages from the lab's cache, and its environment from another node.
 
-How long that takes is no matter of a test.
+How long that takes is not a matter of a test.
 """
 
 import functools

@@ -11,7 +11,7 @@ from cluster import KEEP, Cluster
 pytestmark = pytest.mark.lab
 
 PLAYBOOK = "tests/scenarios/nccl_conf.yml"
-# What an administrator may have left, as a command: a byte that is no text, and no end of the last line.
+# What an administrator may have left, as a command: a byte that is not text, and no end of the last line.
 THEIRS = r"printf 'NCCL_DEBUG = WARN\r\n# \377 old\nNCCL_P2P_DISABLE=1' > /etc/nccl.conf && chmod 640 /etc/nccl.conf"
 WANTED = {
     "nccl_conf_state": "present",

@@ -22,7 +22,7 @@ FENCE = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
 
 
 def links(text: str) -> list[str]:
-    """Return the targets of Markdown's links that are no addresses, outside of code."""
+    """Return the targets of Markdown's links that are not addresses, outside of code."""
     plain = re.sub(r"`[^`\n]*`", "`", FENCE.sub("", text))
     return [target for target in LINK.findall(plain) if not re.match(r"[a-z]+:", target)]
 

@@ -65,5 +65,5 @@ def test_facts():
     source = (ROOT / "plugins" / "modules" / "gpu_facts.py").read_text(encoding="utf-8")
     documented = yaml.safe_load(source.split('RETURN = r"""')[1].split('"""')[0])
     assert "gpu_node" in documented["ansible_facts"]["contains"]
-    # Only where the option publish asks for it, so that it is no documented return value.
+    # Only where the option publish asks for it, so that it is not a documented return value.
     assert '"ansible_facts"] = {"gpu_stack":' in (ROOT / "plugins" / "action" / "resolve_stack.py").read_text("utf-8")

@@ -23,7 +23,7 @@ INDEX = (
     '<!doctype html><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
     '<title>allreduce.gpu</title><meta http-equiv="refresh" content="0; url=README.html">\n'
 )
-# A link to something that is no page, such as a playbook.
+# A link to something that is not a page, such as a playbook.
 LINK = re.compile(r"\]\(([^)#\s:]+)(?:#[^)]*)?\)")
 # The navigation: (caption, patterns of pages in their order).
 CONTENTS = (
@@ -47,7 +47,7 @@ def pages(checkout: Path) -> list[Path]:
 
 
 def linked(checkout: Path, page: Path) -> Iterable[Path]:
-    """Yield the files that a page links to and that are no pages."""
+    """Yield the files that a page links to and that are not pages."""
     for target in LINK.findall((checkout / page).read_text(encoding="utf-8")):
         path = (checkout / page.parent / target).resolve()
         if path.is_file() and path.suffix != ".md":

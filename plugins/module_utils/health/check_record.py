@@ -18,7 +18,7 @@ Check = namedtuple("Check", "code category subject source faults options over_ti
 # ``severity``: one of findings.SEVERITIES. ``action_class``: one of ACTION_CLASSES.
 Fault = namedtuple("Fault", "code meaning severity action_class action")
 
-# What cures a fault, for programs: the classes of Xids, and one for what is no matter of the hardware.
+# What cures a fault, for programs: the classes of Xids, and one for what is not a matter of the hardware.
 ACTION_CLASSES = tuple(CLASSES) + ("configure",)
 
 

@@ -102,13 +102,13 @@ def examine_and_record(places, options, place):
 
 
 def write_clock(recording, asked):
-    """Write what adjtimex said, which is no file on the node."""
+    """Write what adjtimex said, which is not a file on the node."""
     if asked is not None:
         recording.tree("proc", "/").write(RECORDED, json.dumps(asked).encode("utf-8"))
 
 
 def write_drives(recording, drives):
-    """Write what NVMe drives said, which is no file on the node either, see nvme_log."""
+    """Write what NVMe drives said, which is not a file on the node either, see nvme_log."""
     if drives:
         answers = {one["name"]: {"page": one["page"], "refused": one["refused"]} for one in drives}
         recording.tree("sys", "/").write("/nvme_log.json", json.dumps(answers, sort_keys=True).encode("utf-8"))

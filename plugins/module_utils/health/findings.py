@@ -9,7 +9,7 @@ __metaclass__ = type
 
 from .check_table import BY_CODE, FAULTS
 
-# The worst finding is the verdict; what is unknown is no success, and no known fault either.
+# The worst finding is the verdict; what is unknown is not success, and no known fault either.
 SEVERITIES = ("failed", "reboot_required", "degraded", "unknown")
 
 

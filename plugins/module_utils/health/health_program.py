@@ -55,7 +55,7 @@ def clear(arguments, directory):
     if len(arguments) != 2 or arguments[0] != "--clear":
         return USAGE
     if arguments[1] not in known["ports"]:
-        return "%s is none of the ports that are followed: %s" % (
+        return "%s is not one of the ports that are followed: %s" % (
             arguments[1],
             ", ".join(sorted(known["ports"])) or "none",
         )

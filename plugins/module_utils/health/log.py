@@ -61,7 +61,7 @@ def is_alone(event, events):
 
 
 def is_ignored(event, name, ignored):
-    """Return whether an event is no finding: an Xid that the user named or, where none are named, one of the application."""
+    """Return whether an event is not a finding: an Xid that the user named or, where none are named, one of the application."""
     if event["kind"] != "xid":
         return event["kind"] == "recovery" and RECOVERY_CHANGED in (ignored or ())
     if ignored is None:

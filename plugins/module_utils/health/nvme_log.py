@@ -20,7 +20,7 @@ import struct
 
 from ..host.child import bounded
 
-# Of a recorded machine, below sysfs: {drive: {page, refused}}, which is no file on the node.
+# Of a recorded machine, below sysfs: {drive: {page, refused}}, which is not a file on the node.
 RECORDED = "/nvme_log.json"
 ADMIN_CMD = 0xC0484E41  # _IOWR('N', 0x41, struct nvme_admin_cmd), on x86 and on Arm
 COMMAND = struct.Struct("=BBHIIIQQ10I")

@@ -32,9 +32,9 @@ def parse(text):
     try:
         declared = json.loads(text)
     except ValueError as error:
-        raise ValueError("is no JSON: %s" % error)
+        raise ValueError("is not JSON: %s" % error)
     if not isinstance(declared, dict):
-        raise ValueError("is no mapping of options")
+        raise ValueError("is not a mapping of options")
     unknown = sorted(set(declared) - set(DEFAULTS) - set(THRESHOLDS))
     unknown += sorted(set(declared.get("skip_checks") or ()) - set(BY_CODE))
     if unknown:

@@ -141,7 +141,7 @@ def decoded(value):
 def is_ours(known, uid):
     """Return whether a record is of the training user, or names a program or file of the collection.
 
-    Others are denied GPUs, too, such as monitors and desktops (performancecopilot/pcp#2209): that is no matter of training.
+    Others are denied GPUs, too, such as monitors and desktops (performancecopilot/pcp#2209): that is not a matter of training.
     """
     if uid is not None and known.get("uid") == str(uid):
         return True

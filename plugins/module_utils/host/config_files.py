@@ -46,7 +46,7 @@ def read(path, follow=True):
 
 
 def as_bytes(content):
-    """Return the bytes of a content; those of somebody else that are no UTF-8 stay as they were read."""
+    """Return the bytes of a content; those of somebody else that are not UTF-8 stay as they were read."""
     return content.encode("utf-8", "surrogateescape")
 
 

@@ -185,7 +185,7 @@ def prune(place, keep, proc=PROC):
     for one in directories:
         if one not in used:
             path = os.path.join(place.root, one)
-            # What is removed in part is no environment any more.
+            # What is removed in part is not an environment any more.
             for file in (environments.LOCK, environments.CONDA_LOCK):
                 if os.path.exists(os.path.join(path, file)):
                     os.unlink(os.path.join(path, file))

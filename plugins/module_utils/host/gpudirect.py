@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What decides whether adapters reach the GPUs' memory: DMA buffers, asked of the libraries, and peer memory clients.
 
-A loaded module is no evidence: nvidia_peermem counts once it is registered with the RDMA core.
+A loaded module is not evidence: nvidia_peermem counts once it is registered with the RDMA core.
 """
 
 from __future__ import absolute_import, division, print_function

@@ -23,7 +23,7 @@ def read(tree, path):
     if stat.S_ISLNK(status.st_mode):
         return {"link": os.readlink(place)}
     if not stat.S_ISREG(status.st_mode):
-        raise ValueError("%s is no file: move it away" % path)
+        raise ValueError("%s is not a file: move it away" % path)
     with open(place, "rb") as stream:
         content = stream.read().decode("utf-8", "surrogateescape")
     mode = "%04o" % stat.S_IMODE(status.st_mode)
@@ -31,7 +31,7 @@ def read(tree, path):
 
 
 def readable(value):
-    """Return what is told of files, with a question mark for each byte that is no UTF-8: Ansible takes no others."""
+    """Return what is told of files, with a question mark for each byte that is not UTF-8: Ansible takes no others."""
     if isinstance(value, dict):
         return {key: readable(one) for key, one in value.items()}
     if isinstance(value, (list, tuple)):

@@ -39,7 +39,7 @@ def public_key(path):
         raise
     with os.fdopen(handle, "rb") as stream:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise ValueError("%s.pub is no regular file: remove it" % path)
+            raise ValueError("%s.pub is not a regular file: remove it" % path)
         return stream.read(LONGEST).decode("utf-8", "replace")
 
 

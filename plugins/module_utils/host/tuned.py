@@ -32,7 +32,7 @@ def read(tree, run=None):
         "mode": (tree.text(STATE + "/profile_mode") or "").strip(),
         "directory": "%s/%s" % (own, PROFILE),
         "bases": bases,
-        # What the kernel or the machine does not have is no failure (--ignore-missing).
+        # What the kernel or the machine does not have is not a failure (--ignore-missing).
         "verified": run(["tuned-adm", "verify", "--ignore-missing"]) is not None if in_charge and run else None,
     }
 

@@ -69,7 +69,7 @@ def hidden(gpu):
 
 
 def link_problems(gpus):
-    """Find PCIe links narrower than the device supports. The generation is no sign: idle GPUs lower it."""
+    """Find PCIe links narrower than the device supports. The generation is not a sign: idle GPUs lower it."""
     found = []
     for gpu in gpus:
         width, max_width = gpu["pcie"]["width"], gpu["pcie"]["max_width"]

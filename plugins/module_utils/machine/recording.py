@@ -67,7 +67,7 @@ class RecordingTree(FileTree):
 
     def path(self, path):
         place = self.source.path(path)
-        if path.endswith("/config"):  # of PCI, the only file that is no text
+        if path.endswith("/config"):  # of PCI, the only file that is not text
             self.copy(path, place)
         return place
 

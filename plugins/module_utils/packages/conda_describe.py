@@ -12,7 +12,7 @@ import re
 SENTENCES = {
     "conda_lock_no_mark": "the lock has no line @EXPLICIT: write it as conda list --explicit --sha256 does",
     "conda_lock_empty": "the lock names no package",
-    "conda_lock_no_package": "{subject} is no address of a package: write channel/platform/name-version-build.conda",
+    "conda_lock_no_package": "{subject} is not an address of a package: write channel/platform/name-version-build.conda",
     "conda_lock_no_checksum": "{subject} has no SHA-256: add #sha256: and its 64 digits",
     "conda_lock_twice": "the lock has the package of {subject} twice",
     "conda_platform": "the lock has packages for {subject}, and this node is {expected}",
@@ -22,7 +22,7 @@ SENTENCES = {
     ),
     "conda_program_missing": "{subject} is not there: install micromamba or Miniforge, or name its program",
     "conda_program_old": "{subject} is too old or does not run: conda 24.9 or mamba 2.1 is needed, which know SHA-256 in locks",
-    "conda_foreign": "the prefix has files and is no environment of conda: move them away or choose another prefix",
+    "conda_foreign": "the prefix has files and is not an environment of conda: move them away or choose another prefix",
     "conda_not_fetched": "{subject} cannot be fetched: {reason}",
     "conda_checksum": "{subject} has SHA-256 {found}, and the lock has {expected}: solve anew, or mend the mirror",
     "conda_failed": "{subject} ended with {status}: {reason}",

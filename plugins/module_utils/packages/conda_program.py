@@ -58,7 +58,7 @@ def find(named, on_path, run):
 
 
 def parse_version(path, output):
-    """Return {kind, path, version} of what ``--version`` prints, None where that is no version.
+    """Return {kind, path, version} of what ``--version`` prints, None where that is not a version.
 
     conda prints its name before it, mamba 1 both names on two lines, micromamba and mamba 2 the number alone.
     """

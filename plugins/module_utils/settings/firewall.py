@@ -142,7 +142,7 @@ def set_value(tree, step):
     """Write a value; return [problem] where the kernel refuses it."""
     try:
         with open(tree.path(step["subject"]), "w") as stream:
-            stream.write(step["after"] or "\n")  # nothing at all would be no write
+            stream.write(step["after"] or "\n")  # nothing at all would not be a write
     except EnvironmentError as error:
         return [problem("not_set", step["subject"], value=step["after"], reason=error.strerror)]
     return []

@@ -123,7 +123,7 @@ def snapshot(steps, older, record, record_path):
 
 
 def diffs(steps):
-    """Return what Ansible shows with ``--diff``: each file by itself, all that is no file together."""
+    """Return what Ansible shows with ``--diff``: each file by itself, all that is not a file together."""
     shown = []
     for step in steps:
         if step["kind"] == "file":

@@ -132,7 +132,7 @@ def shown_live(live):
 
 
 def shown_qdisc(qdisc):
-    """Return a queueing discipline that is none of ours, as text."""
+    """Return a queueing discipline that is not ours, as text."""
     return "qdisc %s %s root\n" % ((qdisc["kind"], qdisc["handle"]) if qdisc else ("noqueue", "0:"))
 
 

@@ -162,7 +162,7 @@ def set_value(tree, step):
             pci_config.write_register(tree, path, step["after"])
         else:
             with open(tree.path(path), "w") as stream:
-                stream.write(step["after"] or "\n")  # nothing at all would be no write
+                stream.write(step["after"] or "\n")  # nothing at all would not be a write
     except EnvironmentError as error:
         return [problem("not_set", path, value=step["after"], reason=error.strerror)]
     is_now = read_value(tree, path)

@@ -7,7 +7,7 @@
 ``arguments``: {those that were added: paths of the places that had them already}, ``lines``: {path of such a place: its line
 of arguments}, ``profile``: {profile, mode} of tuned or None, ``directories``: those that were made, ``commands``: programs that
 failed and have to be run again}.
-A file is {content, mode, owner, group}, content with every byte that is no UTF-8 as a surrogate; a link is {link}.
+A file is {content, mode, owner, group}, content with every byte that is not UTF-8 as a surrogate; a link is {link}.
 """
 
 from __future__ import absolute_import, division, print_function

@@ -14,7 +14,7 @@ from . import tables
 
 BLOCK = "/sys/block"
 SECTOR = 512  # /sys/block/*/size counts in these, whatever the disk's own sectors are
-# RAM, optical, floppy and network block devices, and what is made of other devices, are no disks.
+# RAM, optical, floppy and network block devices, and what is made of other devices, are not disks.
 NO_DISKS = ("ram", "zram", "sr", "fd", "nbd", "dm-", "md", "rbd", "drbd", "bcache", "zd", "mtdblock", "ublkb")
 LSBLK = ["lsblk", "-J", "-b", "-O"]
 

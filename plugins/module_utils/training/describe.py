@@ -11,7 +11,7 @@ SENTENCES = {
         "The training environment on this node has no {subject}; set horovod in gpu_stack_request and run playbook site.yml, or "
         "name another environment."
     ),
-    "wrong_member": "The archive of the run holds {subject!r}, which is no plain file or directory.",
+    "wrong_member": "The archive of the run holds {subject!r}, which is not a plain file or directory.",
     "wrong_run_id": "The run_id {subject!r} is not valid; use letters, digits, dots, dashes and underscores.",
     "not_root": "Starting a run needs root on the node; set become: true.",
     "no_interpreter": (

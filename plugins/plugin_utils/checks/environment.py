@@ -78,7 +78,7 @@ def _release(text: str) -> str | None:
 def build(planned: Mapping, answer: Mapping | None) -> Check:
     """Check that Horovod was compiled for the planned frameworks, controllers and operations, as horovodrun --check-build tells.
 
-    Where it has NCCL, what it also has for processors is no difference.
+    Where it has NCCL, what it also has for processors is not a difference.
     """
     wanted = {name: [MODULES.get(one, one) for one in planned["build"].get(name) or []] for name in BUILT}
     label, found = f"{planned['name']}_horovod_build", (answer or {}).get("horovod") or {}

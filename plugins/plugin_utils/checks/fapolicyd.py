@@ -15,7 +15,7 @@ from .check import Check, check, compared
 NAME, CATEGORY, EXPECTED = "fapolicyd_rules", "health", "loaded, where the daemon enforces"
 FILE = "/etc/fapolicyd/rules.d/38-allreduce.rules"
 RULES = {"equal": "in place", "different": "of another content", "absent": "missing"}
-FOLLOWS = "fapolicyd stops to allow the programs of /opt/allreduce when its rules are compiled again"
+FOLLOWS = "fapolicyd no longer allows the programs of /opt/allreduce when its rules are compiled again"
 DENIES = "fapolicyd keeps all but root from the programs and libraries of /opt/allreduce"
 REPAIR = {
     "equal": "load it with 'systemctl restart fapolicyd'",

@@ -27,7 +27,7 @@ class Check:
 
 
 def verdict(statuses: Iterable[str]) -> str:
-    """Return failed, incomplete or passed: what is unknown is no success, and neither is nothing at all."""
+    """Return failed, incomplete or passed: what is unknown is not success, and neither is nothing at all."""
     found = set(statuses)
     if "failed" in found:
         return "failed"

@@ -20,7 +20,7 @@ class Status(str, Enum):
 
     @classmethod
     def _missing_(cls, value: object) -> Status | None:
-        """Take a status that only newer writers know for unknown: what nobody can interpret is no success."""
+        """Take a status that only newer writers know for unknown: what nobody can interpret is not success."""
         return cls.UNKNOWN if isinstance(value, str) else None
 
 
@@ -81,5 +81,5 @@ class Comparison:
 
     @property
     def differs(self) -> bool:
-        """Return whether this is a difference; what is unknown is one, since it is no proof."""
+        """Return whether this is a difference; what is unknown is one, since it is not proof."""
         return self.status is not Status.AS_PLANNED

@@ -36,7 +36,7 @@ def home_satisfies(home: str | None, interpreter: Interpreter) -> bool:
     """Return whether an environment with this home was made with the planned interpreter.
 
     An interpreter that the user named may lie in a virtual environment itself, whose home is another directory: there,
-    and where no path is planned, it only must be none of ours.
+    and where no path is planned, it must only not be ours.
     """
     if interpreter.source == CONDA:
         return home is None

@@ -51,7 +51,7 @@ def client(wanted: Request) -> dict[str, Any]:
 def alertmanager(wanted: Request) -> dict[str, Any]:
     """Return alertmanager.yml: what the user declares, over defaults that only show what fires.
 
-    One message for each node; what a node that does not answer cannot tell is no message of its own.
+    One message for each node; what a node that does not answer cannot tell is not a message of its own.
     """
     silenced = "GpuHealthMissing|GpuHealthStale|GpuMetricsMissing"
     return {

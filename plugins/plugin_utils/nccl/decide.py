@@ -45,7 +45,7 @@ def decide(wanted: Request, node: NcclNode, gpu_node: Mapping[str, Any], address
 def _measured(node: NcclNode, gpu_node: Mapping[str, Any], address: str | None) -> Iterator[Line]:
     """Yield what a measurement gives a reason for; nothing on a node without GPUs, or with one that nobody has examined.
 
-    The index of an adapter's GID is none of them: tables change, and NCCL 2.21 and later looks for it by itself.
+    The index of an adapter's GID is not one of them: tables change, and NCCL 2.21 and later looks for it by itself.
     """
     if not gpu_node.get("gpus"):
         return

@@ -177,7 +177,7 @@ def with_headers(plan: PackagePlan, desired: Desired, observed: Observed) -> Pac
 def own_plan(name: str, options: Mapping[str, Any], absent: bool = False) -> PackagePlan:
     """Return a plan that a user wrote: the fields above, packages as names or ``{name, version}``.
 
-    absent: all that it names shall go. ValueError for what is no package.
+    absent: all that it names shall go. ValueError for what is not a package.
     """
     packages, first = (_packages(options.get(key) or []) for key in ("packages", "first"))
     lists = ("optional", "unwanted", "unpinning", "excluded", "services")
@@ -201,5 +201,5 @@ def _packages(given: Iterable[Any]) -> tuple[Package, ...]:
         elif isinstance(one, Mapping) and set(one) <= {"name", "version"} and one.get("name"):
             found.append(Package(str(one["name"]), None if one.get("version") is None else str(one["version"])))
         else:
-            raise ValueError(f"{one!r} is no package: give a name, or a mapping with name and version")
+            raise ValueError(f"{one!r} is not a package: give a name, or a mapping with name and version")
     return tuple(found)

@@ -100,7 +100,7 @@ def acs_text(control: int | None) -> str:
 def narrow(node: PcieNode) -> Iterator[tuple[str, int, int]]:
     """Yield (address, width, what both ends could have) of links that are narrower than that.
 
-    The speed is no sign: idle GPUs, and the bridges above them, lower it.
+    The speed is not a sign: idle GPUs, and the bridges above them, lower it.
     """
     ports: dict[str, Port] = {**node.bridges, **{one.address: one for one in node.devices}}
     seen = set()

@@ -41,7 +41,7 @@ FOLLOWS = (
 # Of a stack: what nothing read, and is planned no more; a lock may still have it.
 DROPPED = (("repository", "key_sha1"), ("repository", "pin_priority"), ("repository", "module_hotfixes"))
 
-# Of a stack: what a lock of an older collection does not have, which is no difference. * is any name.
+# Of a stack: what a lock of an older collection does not have, which is not a difference. * is any name.
 ADDED = (("environments", "*", "interpreter"), ("environments", "*", "libraries"))
 
 

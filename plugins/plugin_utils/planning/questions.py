@@ -68,7 +68,7 @@ def _suites(state: Mapping) -> list[str] | None:
 
 
 def _kernels(facts: Mapping) -> list[str]:
-    """The kernels that the driver's module is built for; a container's are none of the host's."""
+    """The kernels that the driver's module is built for; a container's are not the host's."""
     state = facts.get("gpu_node_state") or {}
     return kernels_built_for(parse(Kernel, state.get("kernel") or {}, "gpu_node_state.kernel"))
 

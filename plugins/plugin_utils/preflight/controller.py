@@ -20,7 +20,7 @@ SBOM = ("cyclonedx-python-lib", "cyclonedx")
 def controller_problems(values: Mapping[str, Any]) -> list[Problem]:
     """Return why lock, bills of materials or pylock.toml files could not be written.
 
-    values: stack_lock, stack_sbom, stack_pylock and stack_uv; those that are no text are not looked at
+    values: stack_lock, stack_sbom, stack_pylock and stack_uv; those that are not text are not looked at
     """
     given = {name: value for name, value in values.items() if isinstance(value, str)}
     problems = []

@@ -11,7 +11,7 @@ FIREWALL = {
     "firewall_port_range": (
         "firewall_port_range is '{subject}'; set it to a range of at least {least} ports above 1023, such as '50000-50999'."
     ),
-    "firewall_no_interface_name": "firewall_interfaces has '{subject}', which is no name of an interface; correct it.",
+    "firewall_no_interface_name": "firewall_interfaces has '{subject}', which is not the name of an interface; correct it.",
     "firewall_no_interface": ("firewall_interfaces has {subject}, which this node lacks; choose from {interfaces}."),
     "firewall_lacks_interface": ("firewall_interfaces has {subject}, which {nodes} lacks; choose from {interfaces}."),
     "firewall_foreign_address": (

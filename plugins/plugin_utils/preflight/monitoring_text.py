@@ -7,7 +7,7 @@ from __future__ import annotations
 
 MONITORING = {
     "monitoring_form": "{subject} is {value}; give it a form such as {example}.",
-    "monitoring_no_alert": "monitoring_skip_alerts has {subject}, which is no alert; choose from {alerts}.",
+    "monitoring_no_alert": "monitoring_skip_alerts has {subject}, which is not an alert; choose from {alerts}.",
     "monitoring_password": (
         "{subject} is too short, too long, or has signs that cannot be typed or space at an end; give {least} to {most} bytes, best from a vault."
     ),

@@ -13,7 +13,7 @@ QOS = {
     "qos_no_address": "qos_extra_peers has {subject}; write an IP address or a network such as 10.0.0.0/24.",
     "qos_no_cgroup_name": "qos_cgroups has {subject}; write a path below /sys/fs/cgroup such as training.slice.",
     "qos_no_cgroup": "qos_cgroups has {subject}, which is not below /sys/fs/cgroup of this node; create it, or take it out.",
-    "qos_no_interface_name": "qos_interfaces has '{subject}', which is no name of an interface; correct it.",
+    "qos_no_interface_name": "qos_interfaces has '{subject}', which is not the name of an interface; correct it.",
     "qos_no_interface": "qos_interfaces has {subject}, which this node lacks; choose from {interfaces}.",
     "qos_lacks_interface": "qos_interfaces has {subject}, which {nodes} lacks; choose from {interfaces}.",
     "qos_foreign_address": (

@@ -14,7 +14,7 @@ RDMA = {
         "rdma_fixed_names has {subject} with the name {value}; write a GUID such as b8ce:f603:0077:8ab4 and a name of letters, digits "
         "and underscores."
     ),
-    "rdma_no_interface_name": "rdma_interfaces has '{subject}', which is no name of an interface; correct it.",
+    "rdma_no_interface_name": "rdma_interfaces has '{subject}', which is not the name of an interface; correct it.",
     "rdma_no_traffic_class": "rdma_traffic_class is '{subject}'; set it to a number from 0 to 255, four times the DSCP.",
     "rdma_no_ipoib": "rdma_ipoib has {subject} with {value}; set its mode to datagram or connected, and its mtu.",
     "rdma_no_mtu": "rdma_ipoib gives {subject} the mtu {value}; in mode {mode} set it to {largest} at most.",

@@ -162,7 +162,7 @@ def _lacking(world: World, hosts: Iterable[str], names: Iterable[str]) -> Iterat
     for host in hosts:
         held = (world.hosts[host].get("ansible_facts") or {}).get("interfaces") or []
         for one in names if held else ():
-            # Ansible's fact writes "_" for what is no letter or digit.
+            # Ansible's fact writes "_" for what is not a letter or digit.
             if not {str(one), re.sub(r"\W", "_", str(one))} & set(held):
                 yield Problem("firewall_lacks_interface", str(one), {"nodes": [host], "interfaces": sorted(held)})
 

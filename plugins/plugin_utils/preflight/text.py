@@ -59,7 +59,7 @@ SENTENCES = {
         "at which the others reach it."
     ),
     "invalid_public_key": (
-        "The public key of the user on {subject} (id_{kind}.pub) is none that OpenSSH writes; remove it together with its "
+        "The public key of the user on {subject} (id_{kind}.pub) is not one that OpenSSH writes; remove it together with its "
         "private key, and the next run makes a new pair."
     ),
     "changed_host_key": (
@@ -153,7 +153,7 @@ SENTENCES = {
         "known model for it, such as {{'{subject}': B200}}."
     ),
     "wrong_pci_id": (
-        "gpu_stack_gpu_models names '{subject}', which is no PCI device id; write its four hexadecimal digits in "
+        "gpu_stack_gpu_models names '{subject}', which is not a PCI device id; write its four hexadecimal digits in "
         "quotes, such as '2901'."
     ),
     "unknown_version": "{subject} {value} is not known; the nearest known ones are {nearest}.",
@@ -168,7 +168,7 @@ SENTENCES = {
         "read from documentation."
     ),
     "wrong_version": (
-        "{subject} is {value}, which is no version; write a version (12.4), a prefix (12), a range ('>=12,<13') or "
+        "{subject} is {value}, which is not a version; write a version (12.4), a prefix (12), a range ('>=12,<13') or "
         "'latest'."
     ),
     "interpreter_unknown": (
@@ -191,7 +191,7 @@ SENTENCES = {
         "set python in gpu_stack_request to its version, such as '3.10'."
     ),
     "package_no_requirement": (
-        "{subject} ({scope}) has {value}, which is no requirement of a package by its name; write such as catboost or 'mpi4py>=4.1'."
+        "{subject} ({scope}) has {value}, which is not a package requirement by name; write such as catboost or 'mpi4py>=4.1'."
     ),
     "package_chosen": (
         "{subject} ({scope}) has {value}, which has to fit driver and CUDA; name it as {component} in gpu_stack_request."
@@ -259,7 +259,7 @@ SENTENCES = {
     ),
     "tuning_unknown_limit": "tuning_limits has {subject}; choose from {limits}.",
     "tuning_no_limit": ("tuning_limits has {subject} {value}; set it to a number, or but for nofile to unlimited."),
-    "tuning_no_name": "{variable} has '{subject}', which is no name of one; correct it.",
+    "tuning_no_name": "{variable} has '{subject}', which is not a valid name; correct it.",
     "tuning_overridden": (
         "{subject} would not stay {value}: line {line} of {file} sets it to '{found}' after us; remove that line, or leave "
         "the key alone with tuning_sysctl: {{{subject}: null}}."
@@ -282,7 +282,7 @@ SENTENCES = {
     "tuning_argument_conflict": (
         "tuning_kernel_arguments has {subject}, and somebody else has set {found}; take one of them out."
     ),
-    "nccl_no_variable": "{variable} has {subject}, which is no variable of NCCL: it begins with NCCL_ and is in capitals; correct it.",
+    "nccl_no_variable": "{variable} has {subject}, which is not a variable of NCCL: it begins with NCCL_ and is in capitals; correct it.",
     "nccl_no_value": (
         "nccl_conf_variables sets {subject} to {value}, which NCCL cannot read from its file; give one line of at most 1023 "
         "bytes without space at its ends, or null to leave the variable to NCCL."

@@ -22,7 +22,7 @@ PARSER = Environment(autoescape=True)  # parses only: nothing is rendered
 def undefined_names(value: Any, known: Mapping[str, Any]) -> set[str]:
     """Return the names that the templates in a value use, also by way of other variables, and that are not known.
 
-    known: variables, unresolved, by name. Facts and what is no template have none; neither has a template that cannot be parsed.
+    known: variables, unresolved, by name. Facts and what is not a template have none; neither has a template that cannot be parsed.
     """
     found: set[str] = set()
     seen: set[str] = set()

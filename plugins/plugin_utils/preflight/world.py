@@ -73,5 +73,5 @@ def _key(value: Any) -> str:
     """Return one text for equal values; encrypted ones are not opened for it."""
     try:
         return json.dumps(value, default=id)
-    except TypeError:  # keys that are no text
+    except TypeError:  # keys that are not text
         return repr(value)

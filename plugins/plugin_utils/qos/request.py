@@ -135,7 +135,7 @@ def too_fast(subject: str, rate: int | None) -> Iterator[Problem]:
 def link_problems(node: str, variables: Mapping[str, Any]) -> Iterator[Problem]:
     """Yield interfaces that a node lacks, or that are too fast, as far as facts that Ansible has gathered tell.
 
-    Ansible's facts write "_" for what is no letter or digit of a name.
+    Ansible's facts write "_" for what is not a letter or digit of a name.
     """
     mine, facts = given(variables), variables.get("ansible_facts") or {}
     held = facts.get("interfaces") or []

@@ -26,7 +26,7 @@ class Chain:
 
 
 def chains(node: RdmaNode, declared: str = "") -> list[Chain]:
-    """Return the chain of each Ethernet port that is no virtual function's. declared: what launches set in NCCL_IB_TC."""
+    """Return the chain of each Ethernet port that is not a virtual function's. declared: what launches set in NCCL_IB_TC."""
     asked = declared or node.traffic_class.nccl
     return [
         chain(adapter, interface, node.dcb.get(interface), asked, node.traffic_class.forced.get(adapter.name))

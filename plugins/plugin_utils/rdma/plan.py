@@ -50,7 +50,7 @@ def fabric_interfaces(wanted: Request, node: RdmaNode) -> list[str]:
 
 
 def ethernet(node: RdmaNode) -> list[str]:
-    """Return the interfaces of Ethernet ports of adapters that are no virtual functions."""
+    """Return the interfaces of Ethernet ports of adapters that are not virtual functions."""
     ports = [port for one in node.adapters if not one.virtual for port in one.ports if port.link_layer == "Ethernet"]
     return sorted({name for port in ports for name in port.netdevs})
 

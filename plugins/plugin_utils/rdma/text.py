@@ -40,7 +40,7 @@ GPUDIRECT = {
 
 CHAIN = {
     "chain_whole": _OF + ", priority {priority}, lossless, traffic class {share}.",
-    "chain_no_class": "{adapter} at {subject}: NCCL_IB_TC is '{value}', which is no number from 0 to 255, so nobody knows what NCCL uses.",
+    "chain_no_class": "{adapter} at {subject}: NCCL_IB_TC is '{value}', which is not a number from 0 to 255, so nobody knows what NCCL uses.",
     "chain_unknown": _OF + ", and the port does not show which priority that has.",
     "chain_untrusted": _OF + ", which the port does not look at: the traffic has priority {priority} and is lossy.",
     "chain_unmapped": _OF + ", which no application entry maps: the traffic has priority {priority} and is lossy.",

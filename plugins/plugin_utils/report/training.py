@@ -83,7 +83,7 @@ def _finite(value: float | None) -> float | None:
 def _remarks(metrics: Metrics) -> Iterator[str]:
     first, last = metrics.loss_first, metrics.loss_last
     if any(loss is not None and not math.isfinite(loss) for loss in (first, last)):
-        yield "the loss is no finite number: the training diverged"
+        yield "the loss is not a finite number: the training diverged"
     elif first is not None and last is not None and last >= first:
         yield "the loss did not fall"
 
@@ -97,7 +97,7 @@ def _failure(failure: TrainingFailure | None) -> Failure | None:
 
 
 def instant(text: str) -> datetime | None:
-    """Parse an ISO 8601 time; one without a zone is UTC. None: it is no time."""
+    """Parse an ISO 8601 time; one without a zone is UTC. None: it is not a time."""
     try:
         # Python 3.10 knows no "Z".
         parsed = datetime.fromisoformat(text.replace("Z", "+00:00"))

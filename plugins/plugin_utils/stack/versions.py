@@ -16,7 +16,7 @@ LATEST = ("latest", "auto", "any", "")
 
 
 class ConstraintError(ValueError):
-    """A constraint that is no version, no range and not latest."""
+    """A constraint that is not a version, a range or latest."""
 
 
 @cache

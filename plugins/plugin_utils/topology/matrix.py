@@ -48,7 +48,7 @@ def read_matrix(text: str) -> Matrix:
     lines = [ESCAPE.sub("", line).strip("# \t\r") for line in text.splitlines()]
     first = next((number for number, line in enumerate(lines) if _is_header(line)), None)
     if first is None:
-        raise ValueError('This is no output of "nvidia-smi topo -m": no line names GPU0 and the devices after it.')
+        raise ValueError('This is not an output of "nvidia-smi topo -m": no line names GPU0 and the devices after it.')
     devices = _header(first + 1, lines[first])
     matrix = Matrix(devices, [column for column in COLUMNS if column in lines[first]])
     matrix.names = {found[1]: found[2] for found in map(LEGEND.match, lines[first:]) if found}
@@ -138,7 +138,7 @@ def _refuse_short(row: Row, line: str, devices: list[str]) -> NoReturn:
         refuse(row.number, f'"{row.rest[0]}" are several cells in one', EXPECTED)
     has = f"{row.device} has {len(row.codes)} of {len(devices)} cells"
     if row.rest and not RANGES.fullmatch(row.rest[0]) and row.rest[0] != "N/A":
-        refuse(row.number, f'{has}, and "{row.rest[0]}" is no distance', EXPECTED)
+        refuse(row.number, f'{has}, and "{row.rest[0]}" is not a distance', EXPECTED)
     refuse(row.number, f"{has}; one or more are empty", EXPECTED)
 
 
@@ -156,7 +156,7 @@ def _check_diagonal(row: Row, devices: list[str]) -> None:
 
 
 def _check_affinities(row: Row, matrix: Matrix, last: bool) -> None:
-    """Refuse last columns that are no lists of CPUs or NUMA nodes; where the text ends in one, that is not known."""
+    """Refuse last columns that are not lists of CPUs or NUMA nodes; where the text ends in one, that is not known."""
     if not row.device.startswith("GPU"):
         row.rest = []
     for number, value in enumerate(row.rest[: len(matrix.columns)]):
@@ -164,7 +164,7 @@ def _check_affinities(row: Row, matrix: Matrix, last: bool) -> None:
             if last and number == len(row.rest) - 1:
                 row.rest = row.rest[:number]
             else:
-                refuse(row.number, f'"{value}" is no list of CPUs or NUMA nodes', "such as 0-15,64-79, or N/A")
+                refuse(row.number, f'"{value}" is not a list of CPUs or NUMA nodes', "such as 0-15,64-79, or N/A")
 
 
 def _compare(matrix: Matrix) -> None:

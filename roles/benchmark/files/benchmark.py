@@ -102,7 +102,7 @@ def parse_arguments() -> argparse.Namespace:
     add("--steps", type=positive, help="steps of a repetition (default 20; 2 on processors)")
     add("--warmup", type=positive, help="steps before the first repetition (default 10; 1 on processors)")
     add("--repeats", type=positive, help="repetitions, of which the median counts (default 5; 3 on processors)")
-    add("--seconds", type=float, help="length of a repetition of what is no training (default 0.2; 0.1 on processors)")
+    add("--seconds", type=float, help="length of a repetition of what is not training (default 0.2; 0.1 on processors)")
     add("--gemm-size", type=positive, help="rows and columns of the matrices (default 8192; 1024 on processors)")
     add("--timeout", type=positive, default=600, help="seconds a rank waits for the others (default 600)")
     add("--output", type=Path, help="file for the document (default: $ALLREDUCE_METRICS, else standard output)")

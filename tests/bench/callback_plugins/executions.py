@@ -52,7 +52,7 @@ def _wrap(execute, path, sender):
         line["arguments"] = {key: value for key, value in given.items() if not key.startswith("_ansible")}
         line["asks"] = False in (
             self._task.changed_when or []
-        )  # what the task does is no change, whatever the module says
+        )  # what the task does is not a change, whatever the module says
         line["environment"] = {}
         self._compute_environment_string(line["environment"])
         began = time.monotonic()

@@ -14,7 +14,7 @@ class Fault:
     machine: Machine
     verdict: str
     log: "str | None" = ""
-    limits: "dict[str, int]" = field(default_factory=dict)  # options of gpu_health without which it is no fault
+    limits: "dict[str, int]" = field(default_factory=dict)  # options of gpu_health without which it is not a fault
 
 
 def said(machine: Machine, number: int, *settings: "tuple[str, str]") -> Machine:

@@ -122,7 +122,7 @@ def working() -> "list[Fault]":
 
 
 def well_around() -> "list[Fault]":
-    """Return what the machine around the GPUs says that is no fault of it."""
+    """Return what the machine around the GPUs says that is not its fault."""
     a40 = machines.a40_pcie()
     lines = {
         "a job beyond its own memory": oom(a40.uptime - 60).replace("Out", "Memory cgroup out"),

@@ -54,4 +54,4 @@ def test_refused_before_the_node_is_asked(tmp_path):
 def test_a_named_disk_that_is_none(tmp_path):
     run = play(tmp_path, **PRESENT, scratch_disks=["/dev/null"])
     assert run.status != 0 and modules(run) == ["scratch_facts", "scratch"]
-    assert "/dev/null is no whole disk of this node" in run.output
+    assert "/dev/null is not a whole disk of this node" in run.output

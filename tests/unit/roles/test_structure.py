@@ -110,7 +110,7 @@ def is_switch(path):
 
 
 def test_a_file_is_worth_opening():
-    """A role that is off costs one task: a main.yml that is a switch is no file to open."""
+    """A role that is off costs one task: a main.yml that is a switch is not a file to open."""
     files = [path for path in task_files() if not is_switch(path)]
     assert sum(len(tasks_of(path)) for path in files) / len(files) >= TASKS_PER_FILE
 

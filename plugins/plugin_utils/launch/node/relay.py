@@ -45,7 +45,7 @@ def become_ssh(host: str, command: str) -> NoReturn:
 
 
 def without_options(args: list[str]) -> list[str]:
-    """Return ARGS from the first on that is no option of ssh; there is nothing that they could say to relay.py."""
+    """Return ARGS from the first on that is not an option of ssh; there is nothing that they could say to relay.py."""
     while args and args[0].startswith("-"):
         args = args[2:] if args[0] in VALUED else args[1:]
     return args

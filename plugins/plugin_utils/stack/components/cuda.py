@@ -111,7 +111,7 @@ def _warnings(tables: Tables, question: Question, cuda: Toolkit) -> list[str]:
 
 
 def _mistake(tables: Tables, question: Question) -> InputError | None:
-    """Return that the compiler is no version of one."""
+    """Return that the compiler is not a version of one."""
     compiler = question.constraints.get("gcc")
     return InputError("wrong_compiler", compiler) if compiler and not compiler.replace(".", "").isdigit() else None
 

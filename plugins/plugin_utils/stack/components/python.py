@@ -89,7 +89,7 @@ def _missing(tables: Tables, question: Question) -> str | None:
         return (
             f"{path} is not Python {constraint}"
             if constraint
-            else f"{path} is no Python that environments are made with"
+            else f"{path} is not a Python that environments are made with"
         )
     have = sorted(PYTHONS, key=version)
     return f"environments are made with Python {have[0]} to {have[-1]}, not with {constraint}"

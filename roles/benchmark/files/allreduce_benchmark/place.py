@@ -29,7 +29,7 @@ def hold(tensor: torch.Tensor) -> torch.Tensor:
 
 @dataclass
 class Place:
-    """The place of one rank. control: the group for what is no measurement, on processors."""
+    """The place of one rank. control: the group for what is not a measurement, on processors."""
 
     device: torch.device
     rank: int = 0

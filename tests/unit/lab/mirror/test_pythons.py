@@ -134,7 +134,7 @@ def test_every_python_that_a_plan_may_name_can_be_installed(name):
 def test_the_image_of_a_replica_has_the_python_of_its_distribution(name):
     kind, python = replicas.get(name), _row(name)["python"]
     packages = system.packages(kind)
-    expected = set() if python == "3.6" else {python}  # EL 8's platform Python is no package: replicas/el.py
+    expected = set() if python == "3.6" else {python}  # EL 8's platform Python is not a package: replicas/el.py
     assert {package.python for package in packages} - {""} == expected
     assert bool(expected) == ("python_program" in {file for package in packages for file in package.files})
 

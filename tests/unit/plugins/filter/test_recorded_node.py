@@ -27,7 +27,7 @@ def test_what_the_text_cannot_tell_is_given():
     ("text", "said"),
     [
         (MATRIX.replace("X NV4", "XNV4"), "recorded_node: Line 2 of the matrix cannot be read"),
-        ("nothing", "recorded_node: This is no output of"),
+        ("nothing", "recorded_node: This is not an output of"),
         (None, "takes the text"),
         ({"GPU0": "X"}, "takes the text"),
     ],

@@ -171,7 +171,7 @@ def test_a_pipe_is_no_public_key(user):
     if os.geteuid() == 0:
         shutil.chown(user.ssh, user.account.name)
         shutil.chown(user.ssh / "id_ed25519.pub", user.account.name)
-    assert "id_ed25519.pub is no regular file: remove it" in user.run()["msg"]
+    assert "id_ed25519.pub is not a regular file: remove it" in user.run()["msg"]
 
 
 def test_the_record_comes_with_its_time(user, tmp_path):

@@ -121,7 +121,7 @@ def test_from_a_web_server(place, server):
         ({"name": ".hidden"}, "name and manifest are '.hidden'"),
         ({"manifest": "a/b"}, "name and manifest are 'set' and 'a/b'"),
         ({"jobs": 0}, "jobs is 0"),
-        ({"user": "no-such-user"}, "no-such-user is no user of this node"),
+        ({"user": "no-such-user"}, "no-such-user is not a user of this node"),
         ({"needs_mount": True}, "nothing is mounted at"),
     ],
 )

@@ -47,7 +47,7 @@ KEY = Key(
 
 
 def mig_mistake(question: Question) -> InputError | None:
-    """Return that the constraint is no profile, or that the host has nothing to partition."""
+    """Return that the constraint is not a profile, or that the host has nothing to partition."""
     constraint = question.constraints.get(KEY.name)
     if constraint and constraint != ENABLED and not PROFILE.fullmatch(constraint):
         return InputError("wrong_mig", constraint)

@@ -28,7 +28,7 @@ def said(passed=True, failing=(), exit_status=0, **raw):
                        "ata_smart_attributes": {"revision": 16, "table": table}})  # fmt: skip
 
 
-# As smartctl 7.3 says it of a device that is no disk.
+# As smartctl 7.3 says it of a device that is not a disk.
 NO_DISK = '{"smartctl": {"exit_status": 1, "messages": [{"string": "/dev/null: Unable to detect device type", "severity": "error"}]}}'
 
 

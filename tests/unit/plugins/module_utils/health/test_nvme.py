@@ -121,7 +121,7 @@ def test_only_drives_of_the_node_that_work_are_asked(tmp_path, files, asked):
 
 @pytest.mark.parametrize(("path", "refused"), [
     ("none", "absent"),
-    ("null", "ENOTTY"),  # a device that is no drive
+    ("null", "ENOTTY"),  # a device that is not a drive
 ])  # fmt: skip
 def test_what_a_drive_does_not_answer(path, refused):
     assert nvme_log.ask(path) == [path, {"page": None, "refused": refused}]

@@ -80,7 +80,7 @@ def test_every_driver_is_asked_what_it_knows(measure, version, health):
     assert gpu["fabric"] == {
         "state": "completed", "rack": True, "domain": "abababab-abab-abab-abab-abababababab.0", "health": health,
     }  # fmt: skip
-    assert gpu["nvml_errors"] == {}, "an older driver is no fault"
+    assert gpu["nvml_errors"] == {}, "an older driver is not a fault"
 
 
 def test_gpus_of_one_node_in_several_partitions(examine):

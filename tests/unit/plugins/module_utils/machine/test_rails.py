@@ -90,7 +90,7 @@ DOWN, HALF = port(state="DOWN", rate=10), port(rate=200)
         ("PIX PIX", [nic("a", port(), port(2, "DOWN")), nic("b", port(), port(2))], []),
         ("PIX PIX", [nic("a", address="0000:41:00.0"), nic("b", DOWN, address="0000:41:00.1")], []),
         ("PIX PIX", [nic("a", address="0000:41:00.0"), nic("b", DOWN, address="0000:61:00.0")], [("rail_down", "b")]),
-        # What is not known is no fault.
+        # What is not known is not a fault.
         ("PIX -", [nic("a"), nic("b", DOWN)], []),
         ("PIX PIX", [nic("a"), nic("b", port(state=None))], []),
         ("PIX PIX", [nic("a"), nic("b", port(rate=None))], []),

@@ -28,7 +28,7 @@ def test_a_rebuilt_recording_is_measured_as_it_was_recorded(measure, path):
 
 @pytest.mark.parametrize("path", RECORDINGS, ids=lambda path: path.stem)
 def test_nothing_is_wrong_with_a_rebuilt_recording(measure, path):
-    """A mesh or bridges between some GPUs are no fault; a GPU that lost its way to the switches is one."""
+    """A mesh or bridges between some GPUs are not faults; a GPU that lost its way to the switches is one."""
     expected = ["GPU2 has 0 active NVLinks, not 18"] if path.stem == "b200-lost-nvlink" else []
     assert measure(rebuild(path.stem, path.read_text()))["problems"] == expected
 

@@ -73,7 +73,7 @@ def test_when_it_is_shaped(found, same):
         ("", live(), None, True),
         ("", None, None, True),
         ("", live(redirect="ifb-eth0", ingress="ingress"), None, False),
-        # Somebody else's is none of ours.
+        # Somebody else's is not ours.
         ("", live(redirect="ifb0", ingress="ingress"), None, True),
         ("ifb-eth0", live(redirect="ifb-eth0", ingress="ingress"), live(filters=1), True),
         ("ifb-eth0", live(redirect="ifb-eth0", ingress="ingress"), live(filters=2), False),

@@ -144,7 +144,7 @@ def test_values_that_the_node_does_not_have_are_left_out(tmp_path):
 
 def test_a_directory_in_the_way_is_told_before_anything_changes(tmp_path):
     node = Node(tmp_path, {**server(), CONF + "/x": ""})
-    with pytest.raises(ValueError, match="is no file: move it away"):
+    with pytest.raises(ValueError, match="is not a file: move it away"):
         node.settle(files=[file()], values=[{"path": SWAP, "value": "10"}])
     assert node.text(SWAP) == "60"
 

@@ -29,7 +29,7 @@ def slow(found):
         ({**EVEN, "c": [280.2, 200.0]}, [("gemm", "c", 1)]),
         ({**EVEN, "c": [200.0, 201.0]}, [("gemm", "c", 0), ("gemm", "c", 1)]),
         ({**EVEN, "c": [280.2, 270.0]}, []),  # less than 5 % below the median
-        ({**EVEN, "c": [280.2, 400.0]}, []),  # faster is no fault
+        ({**EVEN, "c": [280.2, 400.0]}, []),  # faster is not a fault
         ({"a": [100.0, 140.0], "b": [180.0, 220.0], "c": [260.0, 300.0]}, []),  # scattered: nobody differs
         ({"a": [280.0, 280.0, 280.0, 100.0]}, [("gemm", "a", 3)]),  # within one node
     ],

@@ -237,7 +237,7 @@ def test_what_is_no_public_key_is_refused_and_not_repeated(content, which):
     had = keys(**{which: content.decode("utf-8", "replace")})
     hostvars = {"gpu-1": {**variables(), "__cluster_ssh_keys": had}}
     assert ssh_cluster(["gpu-1"], hostvars, ["gpu-1"]) == {
-        "problem": "The public key of the user on gpu-1 (id_ed25519.pub) is none that OpenSSH writes; "
+        "problem": "The public key of the user on gpu-1 (id_ed25519.pub) is not one that OpenSSH writes; "
         "remove it together with its private key, and the next run makes a new pair."
     }
 

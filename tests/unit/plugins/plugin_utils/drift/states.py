@@ -187,7 +187,7 @@ def _other_epoch(draw: st.DrawFn, plan: Stack, state: State) -> bool:
 
 
 def _superseded_driver(draw: st.DrawFn, plan: Stack, state: State) -> bool:
-    """A driver of another branch; one that left only its settings is no matter to NVIDIA's installer."""
+    """A driver of another branch; one that left only its settings does not matter to NVIDIA's installer."""
     place = draw(st.sampled_from(["packages", "leftover_packages"]))
     state[place]["nvidia-driver-999"] = "999.10.01-1"
     driver = plan.driver
@@ -299,7 +299,7 @@ def _other_services(draw: st.DrawFn, plan: Stack, state: State) -> bool:
 
 
 def _mirrors(draw: st.DrawFn, plan: Stack, state: State) -> bool:
-    """Every suite of the archive needs every component; what has no main is no archive."""
+    """Every suite of the archive needs every component; what has no main is not an archive."""
     more = draw(st.sampled_from([{"suite": "stable-updates", "components": ["main"]},
                                  {"suite": "other", "components": ["stable"]}, None]))  # fmt: skip
     state["apt_mirrors"] = [*(state["apt_mirrors"] or []), {**ARCHIVE, **more}] if more else None
@@ -308,7 +308,7 @@ def _mirrors(draw: st.DrawFn, plan: Stack, state: State) -> bool:
 
 
 def _reboot(draw: st.DrawFn, plan: Stack, state: State) -> bool:
-    """What the distribution asks for after an upgrade of its own is no difference."""
+    """What the distribution asks for after an upgrade of its own is not a difference."""
     by_role = draw(st.booleans())
     state["reboot_pending"] = {"reason": draw(st.sampled_from(["a reason", None])), "since": 1, "by_role": by_role}
     state["reboot_recorded"] = by_role

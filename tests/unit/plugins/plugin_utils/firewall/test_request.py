@@ -88,8 +88,8 @@ def test_what_variables_mean(variables, attribute, expected):
         ({"firewall_port_range": "50000"}, "firewall_port_range is '50000'; set it to a range of at least 256 ports above 1023"),
         ({"firewall_port_range": "1000-60000"}, "firewall_port_range is '1000-60000'"),
         ({"firewall_port_range": "50999-50000"}, "firewall_port_range is '50999-50000'"),
-        ({"firewall_interfaces": ["eth0", 'eth0" drop']}, "firewall_interfaces has 'eth0\" drop', which is no name of an interface"),
-        ({"firewall_interfaces": ["a" * 16]}, "which is no name of an interface"),
+        ({"firewall_interfaces": ["eth0", 'eth0" drop']}, "firewall_interfaces has 'eth0\" drop', which is not the name of an interface"),
+        ({"firewall_interfaces": ["a" * 16]}, "which is not the name of an interface"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_meant(variables, sentence):

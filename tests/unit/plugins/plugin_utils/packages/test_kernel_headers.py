@@ -41,7 +41,7 @@ ALL = found(["kernel-headers"])
         ("rocky 9", one(OLD), [], found(["kernel-headers"], [f"kernel-devel-{OLD}", f"kernel-devel-matched-{OLD}"])),
         ("rocky 9", one(OLD, headers=(OLD,)), [], found(["kernel-headers"], [f"kernel-devel-matched-{OLD}"])),
         ("rocky 9", one(OLD, headers=(OLD,)), ["kernel-devel-matched"], ALL),
-        # The core alone is no kernel to boot.
+        # The core alone is not a kernel to boot.
         ("rocky 9", one(OLD, headers=(OLD,), partial=(OLD,)), ["kernel-devel-matched"], found(["kernel-headers"], [f"kernel-{OLD}"])),
         ("rocky 9", Kernel(running=OLD, installed=(OLD, NEW), newest=NEW, headers=(OLD, NEW), partial=(NEW,)), ["kernel-devel-matched"],
          found(["kernel-headers"], [f"kernel-{NEW}"])),

@@ -153,7 +153,7 @@ def test_packages_of_ones_own_that_shall_go():
 
 @pytest.mark.parametrize("wrong", [["git"], {"version": "1"}, {"name": "a", "versions": "1"}, 3])
 def test_what_is_no_package_is_refused(wrong):
-    with pytest.raises(ValueError, match="is no package"):
+    with pytest.raises(ValueError, match="is not a package"):
         own_plan("own", {"packages": [wrong]})
 
 

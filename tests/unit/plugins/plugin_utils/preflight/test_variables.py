@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Misspelt variables are found by name, and what is none of ours is left alone."""
+"""Misspelt variables are found by name, and what is not ours is left alone."""
 
 from pathlib import Path
 

@@ -56,9 +56,9 @@ def port(apps=GOOD.apps, default=0, pfc=(3,), ets=ETS, buffers=BUFFERS):
         (Bridging(), "106", None, "unknown", USES + ", and the port does not show which priority that has."),
         (None, "106", None, "unknown", USES + ", and the port does not show which priority that has."),
         (GOOD, "26*4", None, "no_class",
-         OF + "NCCL_IB_TC is '26*4', which is no number from 0 to 255, so nobody knows what NCCL uses."),
+         OF + "NCCL_IB_TC is '26*4', which is not a number from 0 to 255, so nobody knows what NCCL uses."),
         (GOOD, "300", None, "no_class",
-         OF + "NCCL_IB_TC is '300', which is no number from 0 to 255, so nobody knows what NCCL uses."),
+         OF + "NCCL_IB_TC is '300', which is not a number from 0 to 255, so nobody knows what NCCL uses."),
     ],
 )  # fmt: skip
 def test_one_sentence_says_where_it_breaks(port, asked, forced, code, sentence):

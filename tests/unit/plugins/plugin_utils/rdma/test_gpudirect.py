@@ -106,7 +106,7 @@ def test_no_adapter_and_no_measurement():
 
 
 def test_every_answer_has_a_sentence():
-    """An answer that is no success says why, in words."""
+    """An answer that is not success says why, in words."""
     for code in set(ANSWERS) - {"supported"}:
         assert judged(Answer(code))[1][0] == code
 

@@ -153,7 +153,7 @@ def valid():
 
 @functools.cache
 def places():
-    """[(number of the document, path)]; not the whole list of results, which is no document."""
+    """[(number of the document, path)]; not the whole list of results, which is not a document."""
     found = ((number, path) for number, one in enumerate(valid()) for path in _paths(one))
     return [(number, path) for number, path in found if path not in ((), ("results",))]
 

@@ -63,12 +63,12 @@ def test_every_script_has_its_own_series():
     [
         (2.3, 0.4, ()),
         (2.3, 2.4, ("the loss did not fall",)),
-        (2.3, math.nan, ("the loss is no finite number: the training diverged",)),
+        (2.3, math.nan, ("the loss is not a finite number: the training diverged",)),
         (None, None, ()),
         ("2.3", "2.4", ("the loss did not fall",)),
         ("unknown", [], ()),
         pytest.param(
-            2.3, 10**400, ("the loss is no finite number: the training diverged",), id="too large for a float"
+            2.3, 10**400, ("the loss is not a finite number: the training diverged",), id="too large for a float"
         ),
     ],
 )

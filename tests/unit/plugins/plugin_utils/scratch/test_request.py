@@ -31,7 +31,7 @@ def test_the_defaults_are_those_of_the_role():
 
 
 def test_options_of_the_modules():
-    """Each option of the request is one of the module's, with the same default where that is no user's choice."""
+    """Each option of the request is one of the module's, with the same default where that is not a user's choice."""
     found = answer({"scratch_disks": ["/dev/nvme0n1"], "scratch_trim": "false"})
     source = (ROOT / "plugins/modules/scratch.py").read_text(encoding="utf-8")
     options = yaml.safe_load(source.split('DOCUMENTATION = r"""')[1].split('"""')[0])["options"]

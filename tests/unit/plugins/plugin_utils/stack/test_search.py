@@ -62,7 +62,7 @@ def test_a_wanted_order_comes_before_the_slots_own():
 
 
 def test_what_is_not_wanted_is_never_tried(monkeypatch):
-    """Forbidden candidates of a slot that is decided late are no reason to try all of those before it."""
+    """Forbidden candidates of a slot that is decided late are not a reason to try all of those before it."""
     session, tried = Session(TABLES), []
     asked = question_of({"pytorch": "latest", "cupy": "latest", "jax": "latest"}, environments="split")
     places = {slot.component: slot for slot in slots(asked) if not slot.environment or slot.component != "python"}

@@ -111,7 +111,7 @@ RAILS = [nic(f"mlx5_{number}") for number in range(2)]
         ([nic("mlx5_0", state="DOWN")], {}, None),
         # How far mlx5_1 is nobody knows: then nothing is said by distance.
         (RAILS, {("GPU0", "mlx5_0"): "PIX", ("GPU0", "mlx5_1"): None}, None),
-        # Link layer and rate come before distance: a management port, or half a rate, on the GPU's switch is no rail.
+        # Link layer and rate come before distance: a management port, or half a rate, on the GPU's switch is not a rail.
         ([nic("mlx5_0", 25, "Ethernet"), nic("mlx5_1", 400)], {("GPU0", "mlx5_0"): "PIX"}, "=mlx5_1"),
         ([nic("mlx5_0", 200), nic("mlx5_1", 400)], {("GPU0", "mlx5_0"): "PIX"}, "=mlx5_1"),
         # But four on the GPU's switches carry more than a faster one for storage.

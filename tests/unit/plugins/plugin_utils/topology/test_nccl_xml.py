@@ -15,7 +15,7 @@ from ansible_collections.allreduce.gpu.tests.lab.nvml import machines
 
 
 def places(text: str) -> dict[str, list]:
-    """{PCI address: the elements above it, from the CPU on} of the devices that are no bridges."""
+    """{PCI address: the elements above it, from the CPU on} of the devices that are not bridges."""
     found = {}
 
     def walk(element, above):
