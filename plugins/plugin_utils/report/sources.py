@@ -89,7 +89,7 @@ def _problem(cls: type[T], code: str, path: Path, detail: dict[str, Any]) -> Rep
 
 def _reason(error: Exception) -> str:
     if isinstance(error, json.JSONDecodeError):
-        return f"no JSON from line {error.lineno} column {error.colno} on"
+        return f"not JSON from line {error.lineno} column {error.colno} on"
     if isinstance(error, UnicodeDecodeError):
         return "it is not UTF-8 text"
     return getattr(error, "strerror", None) or str(error)

@@ -85,7 +85,7 @@ def _header(number: int, line: str) -> list[str]:
     if other or twice:
         refuse(
             number,
-            f'"{(other or twice)[0]}" is {"no device" if other else "there twice"}',
+            f'"{(other or twice)[0]}" is {"not a device" if other else "there twice"}',
             "the name of each GPU and adapter once",
         )
     return devices

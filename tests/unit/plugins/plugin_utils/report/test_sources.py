@@ -57,8 +57,8 @@ def test_no_verification(tmp_path):
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        (b'{"format": 1, "nodes": {', "no JSON from line 1 column 25 on"),
-        (b"", "no JSON from line 1 column 1 on"),
+        (b'{"format": 1, "nodes": {', "not JSON from line 1 column 25 on"),
+        (b"", "not JSON from line 1 column 1 on"),
         (b"\xff\xfe", "it is not UTF-8 text"),
         (b"[" * 100_000, "maximum recursion depth"),
     ],
@@ -173,7 +173,7 @@ def test_the_newest_benchmark_is_read(directory):
         (
             "{",
             "benchmark_unreadable",
-            "cannot be read (no JSON from line 1 column 2 on); run the benchmark playbook again",
+            "cannot be read (not JSON from line 1 column 2 on); run the benchmark playbook again",
         ),
         (
             '{"format": 7}',

@@ -67,7 +67,7 @@ def faults(value, kind, place=""):
             for fault in faults(value[name], columns[name], f"{place}.{name}")
         ]
     if not isinstance(value, origin or kind) or (kind is int and isinstance(value, bool)):
-        return [f"{place}: {value!r} is not a {(origin or kind).__name__}"]
+        return [f"{place}: {value!r} is not of type {(origin or kind).__name__}"]
     if origin is list:
         return [fault for one in value for fault in faults(one, parts[0], place)]
     if origin in (dict, Mapping):
@@ -121,10 +121,10 @@ def test_columns_are_required_where_the_schema_requires_them(subject):
 @pytest.mark.parametrize(
     ("subject", "change", "fault"),
     [
-        ("cuda", {"min_driver": None}, "cuda.min_driver: None is not a str"),
-        ("gpus", {"kernel_modules": ["closed"]}, "gpus.kernel_modules: 'closed' is none of"),
-        ("drivers", {"branch": "580"}, "drivers.branch: '580' is not an int"),
-        ("tensorflow", {"pins": {"nccl-cu12": 2}}, "tensorflow.pins: 2 is not a str"),
+        ("cuda", {"min_driver": None}, "cuda.min_driver: None is not of type str"),
+        ("gpus", {"kernel_modules": ["closed"]}, "gpus.kernel_modules: 'closed' is not one of"),
+        ("drivers", {"branch": "580"}, "drivers.branch: '580' is not of type int"),
+        ("tensorflow", {"pins": {"nccl-cu12": 2}}, "tensorflow.pins: 2 is not of type str"),
     ],
 )
 def test_a_row_of_another_type_is_seen(subject, change, fault):
