@@ -196,11 +196,12 @@ def _last_output(logs, rank, uid):
             status = os.lstat(path)
         except OSError:
             continue
-        # The line shown as progress is the last one of stdout; stderr only tells how long the rank has been silent.
+        # The line shown as progress is the last one of stdout that says something, which a bracket does not; stderr only tells how
+        # long the rank has been silent.
         if status.st_size and (newest is None or status.st_mtime > newest):
             newest = status.st_mtime
         if stream == "out":
-            lines = [part for part in re.split(r"[\r\n]+", read_tail(path, uid, 4096)[0]) if part.strip()]
+            lines = [part for part in re.split(r"[\r\n]+", read_tail(path, uid, 4096)[0]) if re.search(r"\w", part)]
             line = lines[-1].strip()[:300] if lines else ""
     return {"last_output": newest, "last_line": line}
 

@@ -69,7 +69,7 @@ class Index:
         """Return what keeps pip from listing releases, which its exit status does not tell from a crash; nothing where it can."""
         version = self._output("pip", "--version").split()[1]
         return (
-            f"pip on the controller is {version}, and {OLDEST_PIP} or newer is needed"
+            f"pip on the controller is {version}, and {OLDEST_PIP} or newer is needed (pip install --upgrade pip)"
             if Version(version) < Version(OLDEST_PIP)
             else ""
         )

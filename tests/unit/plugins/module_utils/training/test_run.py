@@ -86,19 +86,19 @@ def test_a_run_directory_is_used_once(run, pack):
 
 @pytest.mark.parametrize("name", ["../evil", "/etc/evil", "work/../../evil"])
 def test_names_that_lead_out_of_the_directory_are_refused(tmp_path, pack, name):
-    with pytest.raises(RunError, match="no plain file"):
+    with pytest.raises(RunError, match="not a plain file"):
         training_run.create(str(tmp_path / "r"), pack(**{name: "x"}), {}, UID, GID)
 
 
 def test_links_in_the_archive_are_refused(tmp_path, pack):
-    with pytest.raises(RunError, match="no plain file"):
+    with pytest.raises(RunError, match="not a plain file"):
         training_run.create(str(tmp_path / "r"), pack(**{"work/link": None}), {}, UID, GID)
 
 
 def test_ranks_are_read_with_their_last_output(run):
     for number in (10, 2):
         log(run, f"rank{number}.json", json.dumps({"rank": number, "world_size": 11, "started": 5.0}))
-    log(run, "rank2.out", "epoch 1\nepoch 2\r 50%\n\n")
+    log(run, "rank2.out", "epoch 1\nepoch 2\r 50%\n}\n\n")
     log(run, "rank2.err", "warning")
     os.utime(str(run / "logs" / "rank2.out"), (100, 100))
     os.utime(str(run / "logs" / "rank2.err"), (200, 200))
