@@ -104,8 +104,8 @@ ansible_facts:
         nvml_binding: 0f1e2d3c4b5a69788796a5b4c3d2e1f00f1e2d3c4b5a69788796a5b4c3d2e1f0
         environments: {main: {python: 3.11.2, home: /usr/bin, target: .main-0123456789ab, packages: {torch: 2.13.0+cpu},
                               changed_files: {},
-                              lock: {request: 0123456789abcdef, packages: {torch: 2.13.0+cpu}}, horovod: null,
-                              conda: null}}
+                              lock: {request: 0123456789abcdef, packages: {torch: 2.13.0+cpu}, digest: 76543210fedcba98},
+                              horovod: null, conda: null}}
         files: {/etc/modprobe.d/allreduce-nouveau.conf: "file 0644 root:root 0f1e2d3c4b5a69788796a5b4c3d2e1f00f1e2d3c4b5a69788796a5b4c3d2e1f0"}
         environments_kept: [{directory: .main-0123456789ab, name: main, request: 0123456789abcdef}]
         health: null

@@ -7,6 +7,7 @@ from __future__ import absolute_import, division, print_function
 
 __metaclass__ = type
 
+import hashlib
 import os
 import posixpath
 import re
@@ -49,7 +50,7 @@ def read_environments(tree, directory=ENVIRONMENTS):
                 "target": tree.link(base),
                 "packages": packages,
                 "changed_files": changed,
-                "lock": parse_lock(tree.text("%s/%s.txt" % (LOCKS, name))),
+                "lock": parse_lock(tree.content("%s/%s.txt" % (LOCKS, name))),
                 "horovod": _installed_build(tree, base),
                 "conda": read_conda(tree, base, name),
             }
@@ -136,16 +137,18 @@ def read_uv(tree, run):
 
 
 def parse_lock(text):
-    """Return {request, packages: {name: version}} of a lock that role frameworks wrote; None for no text.
+    """Return {request, packages: {name: version}, digest} of a lock that role frameworks wrote; None for no text.
 
-    A version is None where a URL is pinned. ``request`` is the digest of what was asked for, None where it is missing.
+    A version is None where a URL is pinned. ``request`` is the digest of what was asked for, None where it is missing; ``digest`` is
+    that of the text, which has hashes, too: the first sixteen hexadecimal digits of its SHA-256.
     """
     if not text:
         return None
     request = re.search(r"(?m)^# request: ([0-9a-f]{16})$", text)
     pins = re.findall(r"(?m)^([A-Za-z0-9][A-Za-z0-9._-]*)(?:\[[^]]*\])?\s*(?:==\s*([^\s;\\]+)|@\s)", text)
     packages = {normalise(name): version or None for name, version in pins}
-    return {"request": request.group(1) if request else None, "packages": packages}
+    digest = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
+    return {"request": request.group(1) if request else None, "packages": packages, "digest": digest}
 
 
 def _python_version(tree, base):

@@ -111,10 +111,11 @@ class KernelModule:
 
 @dataclass(frozen=True)
 class Lock:
-    """The result of role frameworks: the digest of the request, and every package with its version."""
+    """The result of role frameworks: the digest of the request, every package with its version, and the digest of the text."""
 
     request: str | None = None
     packages: dict[str, str | None] = field(default_factory=dict)  # None where a URL is pinned
+    digest: str | None = None  # of the whole text
 
 
 @dataclass(frozen=True)

@@ -43,9 +43,9 @@ def are_settled(nodes: Iterable[tuple[Mapping[str, Any] | None, Mapping[str, Any
             content = _content(found.target or "", one.name)
             if not content or build not in (None, found.horovod):
                 return False
-            # What is asked for has one lock; what is more than that the same has one content, whose digest names the directory.
+            # What is asked for has one lock, to the byte; what is more than that the same has one content, whose digest names the directory.
             whole = repr({**asdict(one), "name": None, "platform": asdict(system)})
-            answers = {request_digest(one, system): found.lock.packages, whole: content}
+            answers = {request_digest(one, system): (found.lock.packages, found.lock.digest), whole: content}
             if any(made.setdefault(asked, answer) != answer for asked, answer in answers.items()):
                 return False
             built.update([build] if build else [])

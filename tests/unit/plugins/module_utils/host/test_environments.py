@@ -52,7 +52,11 @@ def test_environments_of_uv_venv_and_conda(tmp_path):
             "target": None,
             "packages": {"torch": "2.13.0+cpu", "nvidia-ml-py": "13.615.71", "horovod": "0.28.1"},
             "changed_files": {"nvidia-ml-py": "lib/python3.11/site-packages/pynvml.py", "torch": "bin/torchrun"},
-            "lock": {"request": "0123456789abcdef", "packages": {"torch": "2.13.0+cpu", "nvidia-ml-py": None}},
+            "lock": {
+                "request": "0123456789abcdef",
+                "packages": {"torch": "2.13.0+cpu", "nvidia-ml-py": None},
+                "digest": "23566453b44d6a24",
+            },
             "horovod": "0123456789abcdef",
             "conda": None,
         },

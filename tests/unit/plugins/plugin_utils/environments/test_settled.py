@@ -7,6 +7,7 @@ import base64
 import copy
 
 import pytest
+from ansible_collections.allreduce.gpu.plugins.module_utils.host.environments import parse_lock
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.parsing import parse
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.stack import Environment, System
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.requests import build_digest, request_digest
@@ -46,7 +47,7 @@ def node(environment=None, locked=None, hashed="aa", wheel=True, **found):
     compiled = {"horovod": planned.build.version} if planned.build else {}
     one = {
         "python": "3.11.2", "home": "/usr/bin", "packages": {**locked, **compiled}, "horovod": build,
-        "lock": {"request": request_digest(planned, system), "packages": locked},
+        "lock": parse_lock(text(environment, locked, hashed)),
         "target": environment_directory(environment, PLATFORM, text(environment, locked, hashed)), **found,
     }  # fmt: skip
     builds = {build: {"file": "h.whl", "sha256": "0"}} if build and wheel else {}
@@ -116,6 +117,7 @@ def test_not_settled(other):
 
 def test_another_lock_for_the_same_request_is_seen_beside_a_compiled_package():
     assert not are_settled([PLANNED, node(COMPILED, locked=NEWER)])
+    assert not are_settled([PLANNED, node(COMPILED, hashed="bb")])
 
 
 FOUND = {
