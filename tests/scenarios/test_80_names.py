@@ -42,7 +42,7 @@ def reaches(nodes, one, other, option=""):
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("localhost", "The host name of names-2 is 'localhost', as of a host that nobody has named"),
+        ("localhost", "The host name of names-2 is 'localhost', the default of a host without a name"),
         ("names-1", "names-1, names-2 have the same host name names-1"),
     ],
 )

@@ -13,13 +13,15 @@ FIREWALL = {
     ),
     "firewall_no_interface_name": "firewall_interfaces has '{subject}', which is not the name of an interface; correct it.",
     "firewall_no_interface": ("firewall_interfaces has {subject}, which this node lacks; choose from {interfaces}."),
-    "firewall_lacks_interface": ("firewall_interfaces has {subject}, which {nodes} lacks; choose from {interfaces}."),
+    "firewall_lacks_interface": (
+        "firewall_interfaces has {subject}, which is missing on {nodes}; choose from {interfaces}."
+    ),
     "firewall_foreign_address": (
         "No interface of this node has {subject}; set gpu_cluster_address and firewall_addresses to addresses that it has."
     ),
     "firewall_unknown_peer": (
-        "The training address of {subject} is not known, and without it {subject} would be shut out; set gpu_cluster_address there, "
-        "or run without a limit."
+        "The training address of {subject} is not known, and without it {subject} would be shut out; set gpu_cluster_address there, or "
+        "run without --limit."
     ),
     "firewall_two_owners": (
         "Both {subject} and {other} are active, and each undoes what the other does; disable one of them."
@@ -28,14 +30,14 @@ FIREWALL = {
         "firewall_owner is {subject}, but the rules of this node belong to {found}; set it to auto, or let {subject} take over first."
     ),
     "firewall_unknown_owner": (
-        "{subject} refuses by default and was made with iptables, not by ufw or firewalld, so peers cannot be let in without "
-        "changing rules of somebody unknown; let ufw, firewalld or nftables be in charge of this node."
+        "{subject} refuses by default and was made with iptables, not by ufw or firewalld, so letting peers in would change rules of "
+        "unknown origin; let ufw, firewalld or nftables manage this node."
     ),
     "firewall_old_firewalld": (
-        "firewalld {subject} has no policies; release {least} or later has, which the distribution's updates bring."
+        "firewalld {subject} has no policies; install {least} or later from the distribution's updates."
     ),
     "firewall_unsaved": (
-        "firewalld runs with rules of zone {subject} that its files lack, and a reload would lose them; keep them with "
+        "firewalld's zone {subject} has runtime rules that are not saved, and a reload would lose them; save them with "
         "'firewall-cmd --runtime-to-permanent', or drop them with 'firewall-cmd --reload'."
     ),
 }

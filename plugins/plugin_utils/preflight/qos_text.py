@@ -12,51 +12,51 @@ QOS = {
     "qos_no_dscp": "qos_dscp has {subject}; write a number from 0 to 63.",
     "qos_no_address": "qos_extra_peers has {subject}; write an IP address or a network such as 10.0.0.0/24.",
     "qos_no_cgroup_name": "qos_cgroups has {subject}; write a path below /sys/fs/cgroup such as training.slice.",
-    "qos_no_cgroup": "qos_cgroups has {subject}, which is not below /sys/fs/cgroup of this node; create it, or take it out.",
+    "qos_no_cgroup": "qos_cgroups has {subject}, which does not exist below /sys/fs/cgroup on this node; create it, or take it out.",
     "qos_no_interface_name": "qos_interfaces has '{subject}', which is not the name of an interface; correct it.",
     "qos_no_interface": "qos_interfaces has {subject}, which this node lacks; choose from {interfaces}.",
-    "qos_lacks_interface": "qos_interfaces has {subject}, which {nodes} lacks; choose from {interfaces}.",
+    "qos_lacks_interface": "qos_interfaces has {subject}, which is missing on {nodes}; choose from {interfaces}.",
     "qos_foreign_address": (
         "No interface of this node has {subject}; set gpu_cluster_address to an address that it has, or qos_interfaces."
     ),
     "qos_unknown_peer": (
-        "The training address of {subject} is not known, and without it {subject} would have no share; set "
-        "gpu_cluster_address there, or run without a limit."
+        "The training address of {subject} is not known, and without it {subject} would have no share; set gpu_cluster_address there, or "
+        "run without --limit."
     ),
-    "qos_no_tc": "This node has no tc, which classes are made with; install package iproute2, on Red Hat's systems iproute-tc.",
+    "qos_no_tc": "This node has no tc, which creates the classes; install package iproute2, or iproute-tc on Red Hat systems.",
     "qos_no_module": (
-        "The kernel of this node has no {subject}; install the distribution's package of further modules (linux-modules-extra, "
+        "The kernel of this node has no {subject}; install the distribution's package of extra modules (linux-modules-extra, "
         "kernel-modules-extra), or leave the node out with qos_state: absent."
     ),
     "qos_unknown_rate": "The speed of {subject} is not known; set qos_rate to what the link carries, such as 10gbit.",
     "qos_too_fast": (
-        "{subject} is {rate}, and HTB, whose every packet takes one lock, costs too much above {most}; set qos_rate to at "
-        "most {most}, name a slower interface in qos_interfaces, or leave shares to queues of the adapter (mqprio, ETS)."
+        "{subject} is {rate}, and HTB, which takes one lock for every packet, costs too much above {most}; set qos_rate to at "
+        "most {most}, name a slower interface in qos_interfaces, or leave shares to the adapter's queues (mqprio, ETS)."
     ),
     "qos_rate_above_link": "qos_rate is {rate}, but {subject} carries {speed}; set it to at most that.",
     "qos_share_too_large": (
-        "The guarantee is {subject}, the ceiling {ceiling} and the link {link}; let qos_guarantee be at most qos_ceiling, and "
-        "that at most the link."
+        "The guarantee is {subject}, the ceiling {ceiling} and the link {link}; set qos_guarantee to at most qos_ceiling, and qos_ceiling "
+        "to at most the link."
     ),
     "qos_nothing_left": (
-        "The guarantee is {subject} of {link}, which leaves everything else nothing; let qos_guarantee be 99% at most."
+        "The guarantee is {subject} of {link}, which leaves nothing for other traffic; set qos_guarantee to at most 99%."
     ),
     "qos_default_ceiling": (
-        "qos_default_ceiling is {subject}; let it be from {rest}, which training leaves in any case, to {link}."
+        "qos_default_ceiling is {subject}; set it between {rest}, which training always leaves, and {link}."
     ),
     "qos_foreign_qdisc": (
-        "{subject} has the queueing discipline {kind} {handle}, which somebody has set and which could not be put back as it "
-        "was; take it away with 'tc qdisc del dev {subject} root', or name other interfaces in qos_interfaces."
+        "{subject} has the queueing discipline {kind} {handle}, which somebody else has set and which could not be restored; remove it "
+        "with 'tc qdisc del dev {subject} root', or name other interfaces in qos_interfaces."
     ),
     "qos_foreign_ingress": (
-        "{subject} has filters of somebody else for arriving packets ({kind}); take them away, or set qos_ingress: false."
+        "{subject} has somebody else's filters for incoming packets ({kind}); remove them, or set qos_ingress: false."
     ),
     "qos_many_filters": (
-        "Arriving packets would be compared with {subject} filters, one after another, and {most} is the most; name the "
-        "network of the nodes in qos_extra_peers instead of single addresses, or set qos_ingress: false."
+        "Incoming packets would be matched against {subject} filters in turn, and {most} is the limit; name the nodes' network in "
+        "qos_extra_peers instead of single addresses, or set qos_ingress: false."
     ),
     "qos_ingress_cgroups": (
-        "Packets that arrive have no control group yet, so {subject} cannot be told from others; set qos_ingress: false, or "
+        "Incoming packets have no control group yet, so those of {subject} cannot be told apart; set qos_ingress: false, or "
         "use qos_ports instead of qos_cgroups."
     ),
 }

@@ -20,16 +20,16 @@ RDMA = {
     "rdma_no_mtu": "rdma_ipoib gives {subject} the mtu {value}; in mode {mode} set it to {largest} at most.",
     "rdma_unknown_roce": "rdma_roce has {subject}; choose from {known}.",
     "rdma_no_number": "rdma_roce has {value} for {subject}; set it to a number from 0 to {most}.",
-    "rdma_lossy": "rdma_roce gives training priority {subject}, which is not among pfc ({pfc}); add it there, or leave pfc out.",
+    "rdma_lossy": "rdma_roce gives training priority {subject}, which is not in pfc ({pfc}); add it there, or leave pfc out.",
     "rdma_no_ets": (
-        "rdma_roce has {value} for ets; give priorities 0 and {subject} each a percentage or strict, and let the percentages sum to 100."
+        "rdma_roce has {value} for ets; give priorities 0 and {subject} a percentage or strict each, with percentages that sum to 100."
     ),
     "rdma_no_program": (
-        "{subject} is declared for RoCE, and this node has no program dcb to set it with; install iproute2 5.11 or later, or leave "
+        "{subject} is declared for RoCE, and this node lacks the program dcb, which sets it; install iproute2 5.11 or later, or leave "
         "rdma_roce empty here."
     ),
     "rdma_foreign_owner": (
-        "The bridging of {subject} belongs to {owner}, which would undo what is declared; stop it, or leave rdma_roce empty here."
+        "The DCB settings of {subject} belong to {owner}, which would undo what is declared; stop it, or leave rdma_roce empty here."
     ),
     "rdma_lacks_interface": "{variable} has {subject}, which this node lacks; choose from {interfaces}, or leave it out here.",
 }

@@ -63,16 +63,16 @@ SENTENCES = {
         "private key, and the next run makes a new pair."
     ),
     "changed_host_key": (
-        "{subject} answers with the host key {key}, but the cluster knows it by {known}: it was installed anew, or somebody answers "
-        "in its place; if 'ssh-keygen -lf' at its console shows the same, set cluster_ssh_accept_host_keys: {{{subject}: "
+        "{subject} answers with the host key {key}, but the cluster knows it by {known}: it was reinstalled, or somebody answers in its "
+        "place; if 'ssh-keygen -lf' at its console shows the same, set cluster_ssh_accept_host_keys: {{{subject}: "
         "'{key}'}}."
     ),
     "partial_rotation": (
         "cluster_ssh_rotate asks for new keys, which needs all nodes at once, and {absent} {takes} no part in this run; run again "
-        "without --limit and serial when they answer, or take cluster_ssh_rotate back."
+        "without --limit and serial when they answer, or remove cluster_ssh_rotate."
     ),
     "no_host_name": (
-        "The host name of {nodes} is '{subject}', as of a host that nobody has named; give each a name of its own with "
+        "The host name of {nodes} is '{subject}', the default of a host without a name; give each a name of its own with "
         "'hostnamectl set-hostname'."
     ),
     "shared_host_name": (
@@ -82,7 +82,7 @@ SENTENCES = {
     "training_count": (
         "{variable} is {subject}, but group gpu_nodes has {available} hosts; set a number from 1 to {available}, or names."
     ),
-    "training_unknown": "{subject} names {unknown}, not in group gpu_nodes; choose from {available}.",
+    "training_unknown": "{subject} names hosts outside group gpu_nodes: {unknown}; choose from {available}.",
     "training_absent": (
         "{nodes} should train but {takes} no part in this play; remove the limit, serial or failure that keeps them "
         "out, or choose other nodes."
@@ -95,35 +95,40 @@ SENTENCES = {
     "script_not_file": "The training script {subject} is not a file; set train_script to one.",
     "file_absent": "{subject} does not exist on the controller; name a file that does, best by its absolute path.",
     "wrong_arguments": "The script's arguments '{subject}' cannot be split ({error}); give a list.",
-    "wrong_nproc": "nproc_per_node is '{subject}'; set it to auto or to a number from 1.",
+    "wrong_nproc": "nproc_per_node is '{subject}'; set it to auto or to a number of at least 1.",
     "wrong_port": "port is {subject}; set it to a number from 1 to 65535.",
     "unknown_launcher": "There is no launcher '{subject}'; set train_launcher to one of {choices}.",
     "elastic_alone": (
-        "train_launcher is {subject}, which goes on without nodes that were lost, but the run has {nodes} node; set train_nodes to "
+        "train_launcher is {subject}, which continues without lost nodes, but the run has {nodes} node; set train_nodes to "
         "two or more, or train_launcher to torchrun."
     ),
     "elastic_without_restarts": (
-        "max_restarts is {subject}, but ranks that lost another one have to start again; set it to 1 or more, or the launcher to torchrun."
+        "max_restarts is {subject}, but the remaining ranks have to restart when one is lost; set it to 1 or more, or the launcher to "
+        "torchrun."
     ),
     "wrong_min_nodes": "train_min_nodes is {subject}, but the run has {nodes} nodes; set a number from 1 to {nodes}, or 0 for all.",
     "horovod_ipv6": (
-        "The cluster address of {subject} is {address}, and horovodrun takes IPv4 only; set gpu_cluster_address to such an address, or "
+        "The cluster address of {subject} is {address}, and horovodrun takes IPv4 only; set gpu_cluster_address to an IPv4 address, or "
         "train_launcher to torchrun."
     ),
     "min_nodes_unused": (
         "train_min_nodes is {subject}, but train_launcher {launcher} needs all nodes; set train_launcher to elastic, or leave "
         "train_min_nodes out."
     ),
-    "wrong_watch_interval": "watch_interval is {subject} s; set it to 0 for none, or to the seconds between two looks at the GPUs.",
+    "wrong_watch_interval": (
+        "watch_interval is {subject} s; set it to 0 to watch nothing, or to the seconds between two readings of the GPUs."
+    ),
     "short_lease": "lease is {subject} s; set it to {least} s or more.",
     "wrong_request": "gpu_stack_request is {value}; set it to a dictionary such as {{driver: '535'}}.",
-    "key_of_others": "The request has {subject}, which the plan has no version of; leave it out: {reason}.",
+    "key_of_others": "The request has {subject}, for which the plan has no version; leave it out: {reason}.",
     "unknown_request_key": "The request has no key '{subject}'; did you mean {nearest}?",
-    "wrong_kernel": "kernel is '{subject}'; write a release as uname -r prints it, such as 6.8.0-84-generic, or how it begins, such as 6.8.",
-    "wrong_mig": "mig is '{subject}'; write enabled, or the profile of instances, such as 1g.10gb.",
-    "key_without_gpu": "The request has {subject}, and the host has no GPU; leave {subject} out, or set gpu_stack_host if it has.",
+    "wrong_kernel": (
+        "kernel is '{subject}'; write a release as uname -r prints it, such as 6.8.0-84-generic, or the beginning of one, such as 6.8."
+    ),
+    "wrong_mig": "mig is '{subject}'; write enabled, or an instance profile such as 1g.10gb.",
+    "key_without_gpu": "The request has {subject}, and the host has no GPU; leave {subject} out, or set gpu_stack_host if it has one.",
     "wrong_compiler": "gcc is '{subject}'; write the version of the host's g++ in digits, such as '12'.",
-    "no_gpu": "{subject} computes on GPUs only, and the host has none; leave {subject} out, or set gpu_stack_host if it has.",
+    "no_gpu": "{subject} computes on GPUs only, and the host has none; leave {subject} out, or set gpu_stack_host if it has one.",
     "no_wheels": (
         "The package index has {subject} as source only, and role frameworks installs wheels only; put a wheel of it into an index or "
         "a directory of python_env_find_links and set wheels to site in gpu_stack_request, or leave {subject} out."
@@ -140,13 +145,13 @@ SENTENCES = {
         "gpu_stack_take_charge to true, so that this collection installs it."
     ),
     "retired_key": (
-        "{subject} is {value}, a key that NVIDIA's repository has not been signed with since April 2022: a mirror that is signed with it "
-        "only has nothing newer; copy the repository again and take its key {today}."
+        "{subject} is {value}, a key that NVIDIA's repository has not been signed with since April 2022: a mirror signed with that key "
+        "alone has nothing newer; mirror the repository again and use its key {today}."
     ),
     "no_guest_driver": (
         "{subject} is a vGPU, and no driver is installed or loaded; install the guest driver of NVIDIA's vGPU software that fits the "
         "hypervisor's (NVIDIA-Linux-*-grid.run of the NVIDIA Licensing Portal), or set gpu_stack_take_charge to true, driver_source to "
-        "runfile, driver to its version and nvidia_driver_runfile to its place. No package repository has it."
+        "runfile, driver to its version and nvidia_driver_runfile to its path. No package repository has it."
     ),
     "unknown_gpu_id": (
         "The GPU at {address} with PCI device id {subject} ({name}) is not in the tables; set gpu_stack_gpu_models to a "
@@ -157,15 +162,15 @@ SENTENCES = {
         "quotes, such as '2901'."
     ),
     "unknown_version": "{subject} {value} is not known; the nearest known ones are {nearest}.",
-    "index_not_asked": "The package index was not asked for it (stack_read_index, python_env_no_index); a newer collection may have it.",
+    "index_not_asked": "The package index was not queried for it (stack_read_index, python_env_no_index); a newer collection may have it.",
     "index_silent": (
-        "The package index could not be read ({cause}); plan where it answers and keep the lock, or take a newer collection, or a "
+        "The package index could not be read ({cause}); plan where it can be read and keep the lock, or use a newer collection, or a "
         "checkout of it in which 'make tables' has added the release."
     ),
     "index_lacks": "The package index has no stable release {value} with wheels, either; request one that it has.",
     "index_untold": (
-        "The package index has it, but its metadata does not tell what a plan needs; a newer collection may have it, whose tables are also "
-        "read from documentation."
+        "The package index has it, but its metadata lacks what a plan needs; a newer collection may have it, as its tables are also read "
+        "from documentation."
     ),
     "wrong_version": (
         "{subject} is {value}, which is not a version; write a version (12.4), a prefix (12), a range ('>=12,<13') or "
@@ -191,10 +196,10 @@ SENTENCES = {
         "set python in gpu_stack_request to its version, such as '3.10'."
     ),
     "package_no_requirement": (
-        "{subject} ({scope}) has {value}, which is not a package requirement by name; write such as catboost or 'mpi4py>=4.1'."
+        "{subject} ({scope}) has {value}, which is not a package requirement by name; write one such as catboost or 'mpi4py>=4.1'."
     ),
     "package_chosen": (
-        "{subject} ({scope}) has {value}, which has to fit driver and CUDA; name it as {component} in gpu_stack_request."
+        "{subject} ({scope}) has {value}, which has to fit the driver and CUDA; request it as {component} in gpu_stack_request."
     ),
     "wrong_word": "{subject} is {value}; choose from {choices}.",
     "lock_missing": "There is no lock {subject}; run the playbook plan, which writes it, and put it under version control.",
@@ -203,8 +208,7 @@ SENTENCES = {
         "{subject} has lock format {found}, but this collection reads format {supported}; delete the file to plan again."
     ),
     "lock_outdated": (
-        "{subject} no longer fits this host: {changes}; plan with stack_lock_renew=true to see the difference and "
-        "take it over."
+        "{subject} no longer fits this host: {changes}; plan with stack_lock_renew=true to see the difference and accept it."
     ),
     "no_report_directory": (
         "The report directory {subject} does not exist; run the verify playbook, which creates it, or set "
@@ -258,7 +262,7 @@ SENTENCES = {
         "tuning_kernel_arguments has {subject}; choose from {arguments}, and set others with the distribution's own tool."
     ),
     "tuning_unknown_limit": "tuning_limits has {subject}; choose from {limits}.",
-    "tuning_no_limit": ("tuning_limits has {subject} {value}; set it to a number, or but for nofile to unlimited."),
+    "tuning_no_limit": ("tuning_limits has {subject} {value}; set it to a number or, except for nofile, to unlimited."),
     "tuning_no_name": "{variable} has '{subject}', which is not a valid name; correct it.",
     "tuning_overridden": (
         "{subject} would not stay {value}: line {line} of {file} sets it to '{found}' after us; remove that line, or leave "
@@ -269,23 +273,23 @@ SENTENCES = {
         "it alone with tuning_keep_ipc: false."
     ),
     "tuning_huge_pages": (
-        "{subject} {value} takes {percent} % of memory, for good; set it to at most {most}, a tenth of it."
+        "{subject} {value} permanently takes {percent} % of memory; set it to at most {most}, a tenth of it."
     ),
     "tuning_no_boot_loader": (
-        "Nothing is known to set {subject} with: neither grubby nor update-grub nor entries of the boot loader are there; "
-        "take it out of tuning_kernel_arguments."
+        "There is no known way to set {subject}: this node has neither grubby nor update-grub nor boot loader entries; take it out of "
+        "tuning_kernel_arguments."
     ),
     "tuning_argument_overridden": (
-        "{subject} would not reach the kernel: {file} sets GRUB_CMDLINE_LINUX anew after us; let it begin with "
-        "$GRUB_CMDLINE_LINUX, or rename it to come before 90-allreduce.cfg."
+        "{subject} would not reach the kernel: {file} overwrites GRUB_CMDLINE_LINUX after us; make its value begin with "
+        "$GRUB_CMDLINE_LINUX, or rename it to sort before 90-allreduce.cfg."
     ),
     "tuning_argument_conflict": (
         "tuning_kernel_arguments has {subject}, and somebody else has set {found}; take one of them out."
     ),
-    "nccl_no_variable": "{variable} has {subject}, which is not a variable of NCCL: it begins with NCCL_ and is in capitals; correct it.",
+    "nccl_no_variable": "{variable} has {subject}, which is not an NCCL variable: those begin with NCCL_ and are in capitals; correct it.",
     "nccl_no_value": (
         "nccl_conf_variables sets {subject} to {value}, which NCCL cannot read from its file; give one line of at most 1023 "
-        "bytes without space at its ends, or null to leave the variable to NCCL."
+        "bytes without space at either end, or null to leave the variable to NCCL."
     ),
     "nccl_refused": "nccl_conf_variables has {subject}, which is refused: {reason} ({source}); take it out.",
     "gpu_settings_declaration": (
@@ -293,19 +297,19 @@ SENTENCES = {
     ),
     "pcie_no_size": "pcie_max_read_request is {subject}; choose from {sizes}.",
     "scratch_no_path": (
-        "scratch_disks has {subject}, which names no disk; give its path below /dev, without a pattern, best from /dev/disk/by-id."
+        "scratch_disks has {subject}, which does not name a disk; give its path below /dev, without a pattern, best from /dev/disk/by-id."
     ),
     "scratch_mount_point": (
-        "scratch_mount_point is {subject}; give an absolute path that hides nothing of the system, such as /scratch or /mnt/scratch."
+        "scratch_mount_point is {subject}; give an absolute path that hides no part of the system, such as /scratch or /mnt/scratch."
     ),
-    "scratch_name": "scratch_name is {subject}; give letters, digits, _ and -, at most 31, and no mdN, which the kernel chooses itself.",
+    "scratch_name": "scratch_name is {subject}; give letters, digits, _ and -, at most 31, but not mdN, which the kernel assigns itself.",
     "scratch_mode": "scratch_mode is {subject}; give four octal digits in quotes, such as '0755'.",
-    "scratch_chunk": "scratch_chunk_kib is {subject}; give a power of two from 4 on.",
+    "scratch_chunk": "scratch_chunk_kib is {subject}; give a power of two of at least 4.",
     "scratch_negative": "{subject} is {value}; give 0 or a larger number.",
     "scratch_refused": "scratch_mount_options has {subject}, which is refused: {reason} ({source}); take it out.",
-    "scratch_no_option": "scratch_mount_options has {subject}, which is not one option; give each as an entry of its own.",
+    "scratch_no_option": "scratch_mount_options has {subject}, which is not a single option; give each as an entry of its own.",
     "selinux_no_modules": (
-        "SELinux's boolean {subject} is on, so that no kernel module can be loaded, not even the driver's; run "
+        "SELinux's boolean {subject} is on, so no kernel module can be loaded, not even the driver's; run "
         "'setsebool -P {subject} off' there, and turn it on again, without -P, once the driver is loaded."
     ),
     "report_not_read": "{subject} cannot be read ({error}); correct its permissions, or set another report_directory.",
@@ -314,11 +318,11 @@ SENTENCES = {
         "report_directory."
     ),
     "sbom_no_library": (
-        "The controller lacks the Python package {subject}, which writes bills of materials; install it with 'pip install {subject}' "
-        "beside Ansible, or leave stack_sbom empty."
+        "The controller lacks the Python package {subject}, which writes bills of materials; install it with 'pip install {subject}' next "
+        "to Ansible, or leave stack_sbom empty."
     ),
     "pylock_no_uv": (
-        "The controller has no {subject}, which solves what stack_pylock asks for; install it with 'pip install uv', set stack_uv to its "
+        "The controller has no {subject}, which resolves what stack_pylock asks for; install it with 'pip install uv', set stack_uv to its "
         "path, or leave stack_pylock empty."
     ),
     "no_lock_directory": "stack_lock is {subject}, and there is no directory {directory}; create it, or set another path.",

@@ -248,4 +248,4 @@ def test_a_release_of_yesterday_is_planned_from_the_index_and_then_from_the_lock
     refused = run(tmp_path, "-e", "stack_lock=", "-e", "stack_read_index=false", **OWN_CLIENTS)
     assert refused.status != 0
     assert "pytorch '2.99.0' is not known" in refused.words
-    assert "The package index was not asked" in refused.words
+    assert "The package index was not queried" in refused.words

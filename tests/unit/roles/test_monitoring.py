@@ -101,13 +101,13 @@ def test_what_would_be_done_is_shown_without_secrets(tmp_path):
     [
         ({"monitoring_password": ""}, "monitoring_password is not set"),
         ({"monitoring_password": "short"}, "monitoring_password is too short"),
-        ({"monitoring_retention_size": "20"}, "monitoring_retention_size is '20'; give it a form such as 20GB"),
+        ({"monitoring_retention_size": "20"}, "monitoring_retention_size is '20'; use a form such as 20GB"),
         ({"monitoring_skip_alerts": ["Sun"]}, "monitoring_skip_alerts has Sun, which is not an alert"),
         ({"monitoring_tls_key": "/etc/a"}, "monitoring_tls_certificate, monitoring_tls_authority is not set"),
         ({"groups": ["gpu_nodes"]}, "No host is in group controllers"),
         ({"system": ROCKY}, "Neither rocky 9 nor EPEL has Prometheus; declare a repository"),
         ({"system": {**DEBIAN, "id": "ubuntu", "version": "20.04"}}, "There is no monitoring for ubuntu 20.04: its node exporter"),
-        ({"services": {"prometheus": {"active": True}}}, "prometheus runs on node already"),
+        ({"services": {"prometheus": {"active": True}}}, "prometheus already runs on node"),
     ],
 )  # fmt: skip
 def test_refused_before_anything_changes(tmp_path, variables, words):

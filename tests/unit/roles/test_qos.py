@@ -62,7 +62,7 @@ def test_what_would_change_is_shown(tmp_path):
     [
         ({"qos_rate": "100gbit"}, "qos_rate is 100gbit, and HTB"),
         ({"qos_interfaces": ["nowhere0"]}, "qos_interfaces has nowhere0, which this node lacks; choose from"),
-        ({"qos_cgroups": ["no.slice"]}, "qos_cgroups has no.slice, which is not below /sys/fs/cgroup"),
+        ({"qos_cgroups": ["no.slice"]}, "qos_cgroups has no.slice, which does not exist below /sys/fs/cgroup"),
     ],
 )
 def test_what_is_refused_stops_before_anything_changes(tmp_path, variables, sentence):

@@ -44,6 +44,6 @@ def test_measured_nodes_can_be_told_apart(hosts, problems):
 def test_the_filter_says_it_in_sentences():
     said = FilterModule().filters()["_cluster_problems"](["a", "b"], {"a": node("localhost"), "b": OTHER, "c": OTHER})
     assert said == [
-        "The host name of a is 'localhost', as of a host that nobody has named; give each a name of its own with "
+        "The host name of a is 'localhost', the default of a host without a name; give each a name of its own with "
         "'hostnamectl set-hostname'."
     ]

@@ -171,7 +171,7 @@ def test_in_a_rotation_old_and_new_keys_are_taken():
 def test_a_rotation_needs_all_nodes():
     assert rotating(["b"]) == {
         "problem": "cluster_ssh_rotate asks for new keys, which needs all nodes at once, and a takes no part in this run; run "
-        "again without --limit and serial when they answer, or take cluster_ssh_rotate back."
+        "again without --limit and serial when they answer, or remove cluster_ssh_rotate."
     }
 
 

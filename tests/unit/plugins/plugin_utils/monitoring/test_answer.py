@@ -124,7 +124,7 @@ def test_nvidia_s_exporter_takes_dcgm_4(version, has):
 def test_a_declared_repository_that_cannot_be_one(key, value):
     declared = inventory(monitoring_repository={**REPOSITORY, key: value})
     (sentence,) = answer("gpu-1", declared, GROUPS, facts())["problems"]
-    assert sentence.startswith(f"monitoring_repository.{key} is {value!r}; give it a form such as ")
+    assert sentence.startswith(f"monitoring_repository.{key} is {value!r}; use a form such as ")
 
 
 def test_targets_are_the_inventory_s_hosts():

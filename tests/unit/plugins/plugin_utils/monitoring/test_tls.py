@@ -115,7 +115,7 @@ def test_a_path_that_is_not_whole_is_refused(name):
 def test_a_password_with_space_at_an_end_is_refused(password):
     """Prometheus would send it without."""
     (said,) = answer("ctl", inventory(monitoring_password=password), GROUPS, facts())["problems"]
-    assert "space at an end" in said and password not in said
+    assert "space at either end" in said and password not in said
 
 
 @pytest.mark.parametrize(("variables", "secure", "asked"), [

@@ -90,7 +90,7 @@ def test_a_place_of_the_interpreter_passes(value):
         (
             "aws_ofi_nccl",
             "key_of_others",
-            "which the plan has no version of; leave it out: the AWS OFI plugin of NCCL is released",
+            "for which the plan has no version; leave it out: the AWS OFI plugin of NCCL is released",
         ),
         ("drivr", "misspelt_key", "is not a known key; did you mean driver?"),
         ("slurm", "unknown_key", "is not a known key; choose from driver."),

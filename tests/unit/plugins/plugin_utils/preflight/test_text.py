@@ -37,7 +37,7 @@ def test_a_sentence_ends_and_says_what_to_do(code):
         (
             Problem("partial_rotation", "2026-11", {"absent": ["a", "b"]}),
             "cluster_ssh_rotate asks for new keys, which needs all nodes at once, and a, b take no part in this run; run again "
-            "without --limit and serial when they answer, or take cluster_ssh_rotate back.",
+            "without --limit and serial when they answer, or remove cluster_ssh_rotate.",
         ),
         (
             Problem("training_absent", "train_nodes", {"nodes": ["a"]}),

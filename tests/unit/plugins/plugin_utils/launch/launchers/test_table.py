@@ -80,7 +80,7 @@ def test_horovodrun_takes_no_ipv6():
     with pytest.raises(ProblemError) as refused:
         LAUNCHERS["horovodrun"].arguments(job(addresses={"gpu-1": "10.0.0.1", "gpu-2": "fd00::2"}))
     assert describe_all(refused.value.problems) == (
-        "The cluster address of gpu-2 is fd00::2, and horovodrun takes IPv4 only; set gpu_cluster_address to such an address, or "
+        "The cluster address of gpu-2 is fd00::2, and horovodrun takes IPv4 only; set gpu_cluster_address to an IPv4 address, or "
         "train_launcher to torchrun."
     )
 
