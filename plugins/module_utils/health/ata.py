@@ -32,7 +32,7 @@ def of_drive(name, drive, limits):
     """Return the findings of one drive."""
     if drive["refused"]:
         return [told(CHECK, "silent", EXPECTED, "not known (%s)" % drive["refused"], name)]
-    found = [] if drive["passed"] else [told(CHECK, "failing", EXPECTED, "its own test says that it fails", name)]
+    found = [] if drive["passed"] else [told(CHECK, "failing", EXPECTED, "its self-test says that it is failing", name)]
     if drive["failing"]:
         text = "at their threshold: %s" % ", ".join(drive["failing"])
         found.append(told(CHECK, "attribute", EXPECTED, text, name))

@@ -19,17 +19,17 @@ from .xid_table import CLASSES
 
 NVML = "https://docs.nvidia.com/deploy/nvml-api"
 MEMORY_ERRORS = "https://docs.nvidia.com/deploy/a100-gpu-mem-error-mgmt"
-FABRIC_ACTION = "look into the fabric manager's log; then reset the GPU"
-NVLINK_ACTION = "reset the GPU; then look into the kernel log for Xid 74"
+FABRIC_ACTION = "check the fabric manager's log; then reset the GPU"
+NVLINK_ACTION = "reset the GPU; then check the kernel log for Xid 74"
 NVLINK_ERRORS_ACTION = (
-    "compare with the other GPUs; reset the GPU as soon as the node is idle; call the vendor where they grow again"
+    "compare with the other GPUs; reset the GPU as soon as the node is idle; call the vendor if they grow again"
 )
-COOLING_ACTION = "check fans, air flow and the temperature of the room"
+COOLING_ACTION = "check fans, airflow and room temperature"
 
 # Of a GPU that is unlike its peers: what can be set, and what the card is.
 PEER_SETTING = (
     "configure",
-    "set it as on the others (role allreduce.gpu.gpu_settings); where it is meant, skip this check",
+    "set it as on the others (role allreduce.gpu.gpu_settings); if it is intended, skip this check",
 )
 PEER_PART = ("monitor", "ask the vendor for the firmware of the others, or to replace the GPU")
 
@@ -38,7 +38,7 @@ def answer_faults():
     """Return the fields of a fault for each of NVML's errors that tell of a GPU."""
     classes = {"reset_required": "reset", "insufficient_power": "isolate"}
     unusable = [of_class(classes.get(code, "reboot"), code, "NVML says: " + WORDS[code]) for code in UNUSABLE]
-    action = "reset the GPU as soon as the node is idle; call the vendor where it comes back"
+    action = "reset the GPU as soon as the node is idle; call the vendor if it comes back"
     return unusable + [(code, "NVML says: " + WORDS[code], "degraded", "monitor", action) for code in TROUBLED]
 
 
@@ -73,7 +73,7 @@ def peer_checks():
 
 CHECKS = (
     check("module_loaded", "coherence", "driver", "NVIDIA driver README: /proc/driver/nvidia/version",
-          ("absent", "no driver is loaded", "failed", "configure", "load the driver; where that fails, reboot, or install it")),
+          ("absent", "no driver is loaded", "failed", "configure", "load the driver; if that fails, reboot, or install it")),
     check("driver_library", "coherence", "driver", NVML + "/group__nvmlDeviceEnumvs.html: NVML_ERROR_LIB_RM_VERSION_MISMATCH",
           ("missing", "the driver's library is missing", "failed", "configure", "install the driver's libraries"),
           ("other_version", "library and kernel module have different versions", "reboot_required", "reboot",
@@ -81,14 +81,14 @@ CHECKS = (
     check("nvml", "coherence", "driver", NVML + "/group__nvmlInitializationAndCleanup.html",
           ("no_binding", "pynvml is not installed, so nothing can be asked", "unknown", "configure",
            "run role allreduce.gpu.base, which installs pynvml"),
-          ("no_answer", "NVML refuses to start", "failed", "reboot", "reboot; then look into the kernel log"),
-          ("hangs", "the driver does not answer in time, and what asked it may hang in the kernel", "unknown", "reboot",
-           "look for processes in state D and into the kernel log; what hangs in the kernel is ended by a reboot only"),
-          ("crashed", "what reads and judges the node ended without an answer", "unknown", "monitor",
-           "look into the journal of allreduce-health.service, and report it with what gpu_facts says of the node")),
+          ("no_answer", "NVML refuses to start", "failed", "reboot", "reboot; then check the kernel log"),
+          ("hangs", "the driver does not answer in time, and the process that asked may hang in the kernel", "unknown", "reboot",
+           "look for processes in state D and check the kernel log; only a reboot ends what hangs in the kernel"),
+          ("crashed", "the examination of the node ended without an answer", "unknown", "monitor",
+           "check the journal of allreduce-health.service, and report it with the output of gpu_facts")),
     check("fabric", "coherence", "NVLink fabric", NVML + "/group__nvmlFabricDefs.html; NVIDIA Fabric Manager User Guide",
           ("not_ready", "the fabric is not set up, and CUDA fails with error 802", "failed", "configure",
-           "start the fabric manager, then look into its log"),
+           "start the fabric manager, then check its log"),
           ("split", "the node's GPUs are in several domains or partitions", "degraded", "monitor", FABRIC_ACTION),
           *fabric_faults()),
     check("gpu_count", "health", "node", "the plan, or the user",
@@ -98,52 +98,52 @@ CHECKS = (
           gpu_count={"type": "int"}),
     check("gpu_answers", "health", "GPU", NVML + "/group__nvmlDeviceEnumvs.html: nvmlReturn_t",
           ("held", "another driver has the GPU", "degraded", "configure", "give it back to the driver, or declare fewer GPUs"),
-          of_class("reboot", "silent", "the GPU is on the bus, and NVML does not show or open it"),
+          of_class("reboot", "silent", "the GPU is on the bus, but NVML does not show or open it"),
           *answer_faults()),
     check("pcie_width", "health", "GPU", NVML + "/group__nvmlDeviceQueries.html: nvmlDeviceGetMaxPcieLinkWidth",
           ("narrow", "the PCIe link has fewer lanes than the GPU and its slot support", "degraded", "monitor",
            "reseat the GPU or its riser")),
     check("pcie_generation", "health", "GPU", NVML + "/group__nvmlDeviceQueries.html: nvmlDeviceGetMaxPcieLinkGeneration",
-          ("slow", "the PCIe link of a GPU at work is of an older generation than GPU and slot support", "degraded", "monitor",
+          ("slow", "the PCIe link of a busy GPU runs at an older generation than GPU and slot support", "degraded", "monitor",
            "look at the slot, its riser, and the firmware's link speed")),
     check("aer_errors", "health", "GPU", "kernel, Documentation/ABI/testing/sysfs-bus-pci-devices-aer; zero is ours",
           *[(code, "the PCIe link has had more %s errors than tolerated since boot" % code, "degraded", "monitor",
-             "look into the kernel log for AER; reseat the GPU or its riser") for code in ("fatal", "nonfatal")],
+             "check the kernel log for AER; reseat the GPU or its riser") for code in ("fatal", "nonfatal")],
           max_aer_fatal={"type": "int", "default": 0}, max_aer_nonfatal={"type": "int"}),
     check("nvlinks", "health", "GPU", "the GPU's model (sources in module_utils/machine/nvlink_models.py), else its peers",
           ("inactive", "fewer NVLinks are active than the model or its peers have", "degraded", "reset", NVLINK_ACTION),
           ("slow", "an NVLink is slower than the model's or its peers'", "degraded", "reset", NVLINK_ACTION)),
     check("p2p_access", "health", "GPU", NVML + "/group__nvmlDeviceQueries.html: nvmlDeviceGetP2PStatus; awsome-distributed-training, gpu-cluster-healthcheck",
-          ("nvlink", "NVLink joins two GPUs, and the driver does not let them reach each other's memory", "degraded", "reset",
+          ("nvlink", "NVLink joins two GPUs, but the driver does not let them reach each other's memory", "degraded", "reset",
            NVLINK_ACTION),
           ("disabled", "a setting of the driver switches peer-to-peer access off", "degraded", "configure",
            "look for NVreg_RegistryDwords in /etc/modprobe.d, and remove what switches it off"),
-          ("unlike", "two GPUs do not reach each other's memory, and most at the same distance do", "degraded", "monitor",
+          ("unlike", "two GPUs do not reach each other's memory, but most at the same distance do", "degraded", "monitor",
            "compare the way between them (nvidia-smi topo -m, PCIe ACS, IOMMU) with the others'"),
           ("unknown", "the driver does not know whether two GPUs that NVLink joins reach each other's memory", "unknown", "monitor",
-           "compare with nvidia-smi topo -p2p r, and look into the kernel log")),
+           "compare with nvidia-smi topo -p2p r, and check the kernel log")),
     check("ecc_errors", "health", "GPU", MEMORY_ERRORS + "; zero is ours",
-          ("uncorrected", "more uncorrected memory errors since the driver's load than tolerated", "failed", "reset",
+          ("uncorrected", "more uncorrected memory errors since the driver was loaded than tolerated", "failed", "reset",
            "drain and reset the GPU"),
-          ("uncounted", "ECC is on, and NVML counts no errors", "unknown", "monitor", "NVML counts none although ECC is on; compare with nvidia-smi -q -d ECC"),
+          ("uncounted", "ECC is on, but NVML counts no errors", "unknown", "monitor", "NVML counts none although ECC is on; compare with nvidia-smi -q -d ECC"),
           max_uncorrected_errors={"type": "int", "default": 0}),
     check("row_remapping", "health", "GPU", MEMORY_ERRORS + "/error-recovery-and-response-flags.html",
           ("failed", "a memory row could not be remapped", "failed", "isolate", "replace the GPU"),
-          ("pending", "a memory row is remapped with the next reset", "reboot_required", "reset", "reset the GPU"),
+          ("pending", "a memory row is remapped at the next reset", "reboot_required", "reset", "reset the GPU"),
           ("many", "more rows were remapped than tolerated", "degraded", "monitor", "plan the GPU's replacement"),
           max_remapped_rows={"type": "int"}),
     check("page_retirement", "health", "GPU", "https://docs.nvidia.com/deploy/dynamic-page-retirement",
-          ("pending", "a memory page is retired with the next reset", "reboot_required", "reset", "reset the GPU")),
+          ("pending", "a memory page is retired at the next reset", "reboot_required", "reset", "reset the GPU")),
     check("aggregate_errors", "health", "GPU", NVML + "/group__nvmlFieldValueEnums.html: NVML_FI_DEV_ECC_DBE_AGG_TOTAL",
-          ("many", "more uncorrected memory errors in the GPU's life than tolerated", "degraded", "monitor",
+          ("many", "more uncorrected memory errors in the GPU's lifetime than tolerated", "degraded", "monitor",
            "plan the GPU's replacement"),
           max_aggregate_errors={"type": "int"}),
     check("sram_errors", "health", "GPU",
           NVML + "/structnvmlEccSramErrorStatus__v1__t.html: bThresholdExceeded; NVIDIA/DCGM: DCGM_FR_SRAM_THRESHOLD",
           ("threshold", "errors of the GPU's SRAM exceed the threshold of NVIDIA's field diagnostics", "degraded", "isolate",
-           "drain the node at the next occasion, and have the GPU examined by its vendor")),
+           "drain the node at the next opportunity, and have the GPU examined by its vendor")),
     check("spare_rows", "health", "GPU", MEMORY_ERRORS + "/row-remapping.html; zero is ours",
-          ("exhausted", "more memory banks than tolerated have no spare row left, so the next error there may stay",
+          ("exhausted", "more memory banks than tolerated have no spare row left, so the next error there may be permanent",
            "degraded", "monitor", "plan the GPU's replacement"),
           max_exhausted_banks={"type": "int", "default": 0}),
     check("nvlink_errors", "health", "GPU",
@@ -156,7 +156,7 @@ CHECKS = (
     check("pcie_replays", "health", "GPU",
           NVML + "/group__nvmlFieldValueEnums.html: NVML_FI_DEV_PCIE_REPLAY_COUNTER; its rate: NVIDIA/DCGM modules/health",
           ("many", "the PCIe link repeats more packets than its bit error rate allows", "degraded", "monitor",
-           "reseat the GPU or its riser; look into the kernel log for AER"),
+           "reseat the GPU or its riser; check the kernel log for AER"),
           max_pcie_replays={"type": "int"}),
     check("temperature", "health", "GPU",
           NVML + "/group__nvmlDeviceQueries.html: nvmlDeviceGetTemperatureThreshold, nvmlDeviceGetMarginTemperature",
@@ -166,7 +166,7 @@ CHECKS = (
     check("recovery_action", "health", "GPU", NVML + "/group__nvmlFieldValueEnums.html: NVML_FI_DEV_GET_GPU_RECOVERY_ACTION",
           *[of_class(name, name, "the driver asks for a recovery of class %s" % name) for name in ("reset", "reboot")],
           ("monitor", "the driver asks for a recovery that is neither a reset nor a reboot", "degraded", "monitor",
-           "look up what the number means in the driver's nvml.h, and call the vendor")),
+           "look the number up in the driver's nvml.h, and call the vendor")),
     check("inforom", "health", "GPU",
           NVML + "/group__nvmlDeviceQueries.html: nvmlDeviceValidateInforom; NVIDIA/DCGM: DCGM_FR_CORRUPT_INFOROM",
           ("corrupted", "the checksums of the GPU's InfoROM are wrong, so its counters of errors cannot be trusted", "degraded",
@@ -174,16 +174,16 @@ CHECKS = (
     check("stale_processes", "health", "GPU",
           NVML + "/group__nvmlDeviceQueries.html: nvmlDeviceGetComputeRunningProcesses; sessions: systemd-logind.service(8)",
           ("ended", "a process that has ended still holds the GPU's memory", "degraded", "reset",
-           "end its parent; where the memory stays taken, reset the GPU as soon as the node is idle"),
+           "end its parent; if the memory stays allocated, reset the GPU as soon as the node is idle"),
           ("logged_out", "a process whose login session has ended holds the GPU's memory", "degraded", "application",
-           "ask its owner, and end it; what is to go on after logout belongs into a unit (systemd-run, or a scheduler)")),
+           "ask its owner, and end it; what has to keep running after logout belongs in a unit (systemd-run, or a scheduler)")),
     check("xid", "health", "kernel log", "https://docs.nvidia.com/deploy/xid-errors; each number's below",
           ("unreadable", "the kernel log cannot be read", "unknown", "configure", "run with become to read the kernel log"),
           ("wrapped", "the kernel log has lost its beginning, and no journal has it", "unknown", "configure",
            "let systemd-journald keep the kernel's messages, or give the kernel a larger log (log_buf_len)"),
           *[of_class(name, name, "an event of class %s" % name) for name in CLASSES],
-          ("configure", "Xid 45 alone, while the fabric is not well", "degraded", "configure",
-           "restart the fabric manager (nvidia-fabricmanager), then look into its log"),
+          ("configure", "Xid 45 alone, while the fabric is not healthy", "degraded", "configure",
+           "restart the fabric manager (nvidia-fabricmanager), then check its log"),
           ignored_xids={"type": "list", "elements": "int"}),
     check("throttling", "health", "GPU", NVML + "/group__nvmlClocksEventReasons.html",
           *[(code, meaning, "degraded", "monitor", "check cooling and power supply") for code, meaning in (
@@ -199,7 +199,7 @@ CHECKS = (
           ("pending", "ECC or MIG was switched, which waits for a reset", "reboot_required", "reset", "reset the GPU")),
     check("peer_model", "health", "GPU", "ours: most GPUs that NVLink joins; NVML's nvmlDeviceGetName",
           ("unlike", "the model differs from that of most GPUs that NVLink joins it with", "degraded", "monitor",
-           "look whether it is the card that was ordered; where it is meant, skip this check")),
+           "check whether it is the card that was ordered; if it is intended, skip this check")),
     *peer_checks(),
     *HOST_CHECKS,
     *TIME_CHECKS,
@@ -208,10 +208,10 @@ CHECKS = (
     check("other_problems", "health", "node", "module gpu_facts, findings",
           ("acs_redirect", "PCIe ACS redirects peer-to-peer traffic", "degraded", "configure",
            "clear it with role allreduce.gpu.pcie, unless devices are passed to guests"),
-          ("rail_down", "a port is down while its equals are up", "degraded", "monitor",
-           "look at the adapter's cable and the port of the switch"),
-          ("rail_slow", "a port is slower than its equals", "degraded", "monitor",
-           "look at the adapter's cable, the port of the switch and what speed they agreed on"),
+          ("rail_down", "a port is down while its peers are up", "degraded", "monitor",
+           "check the adapter's cable and the switch port"),
+          ("rail_slow", "a port is slower than its peers", "degraded", "monitor",
+           "check the adapter's cable, the switch port and the negotiated speed"),
           ("other", "anything else that gpu_facts reports", "degraded", "monitor", "see what it says")),
 )  # fmt: skip
 BY_CODE = {one.code: one for one in CHECKS}

@@ -40,7 +40,7 @@ def attempt(checks, judge, *arguments):
 
 
 def crash(check, what, gpu=None):
-    action = "the check crashed (%s): report it with what gpu_facts says of the node" % what
+    action = "the check crashed (%s): report it with the output of gpu_facts" % what
     return finding(check, EXPECTED, None, "unknown", action, gpu, "monitor")
 
 

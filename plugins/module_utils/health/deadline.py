@@ -33,7 +33,7 @@ def within(seconds, work):
     answer = answers[0] if answers else {}
     found = answer.get("found")
     if ending != "done" or found is None:
-        raise ValueError(answer.get("error") or "what reads and judges it ended with %s" % ending)
+        raise ValueError(answer.get("error") or "its examination ended with %s" % ending)
     return found
 
 

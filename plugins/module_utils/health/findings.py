@@ -43,7 +43,7 @@ def no_answer(check, expected, name, source, function):
     code = (source.get("nvml_errors") or {}).get(function)
     if code is None:
         return None
-    action = "NVML did not answer (%s); run with become, then look into the kernel log" % code.replace("_", " ")
+    action = "NVML did not answer (%s); run with become, then check the kernel log" % code.replace("_", " ")
     return finding(check, expected, None, "unknown", action, name, "monitor")
 
 

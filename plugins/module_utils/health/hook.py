@@ -59,7 +59,7 @@ def sentence(decided):
     words = {
         "call": "calls %s",
         "shadow": "would call %s (shadow)",
-        "held": "does not call %s: the node was taken out of service too often, a person has to look",
+        "held": "does not call %s: the node was taken out of service too often; a person has to look",
     }[decided["outcome"]]
     change = "verdict %s, action %s -> verdict %s, action %s" % tuple(decided["before"] + decided["after"])
     return "%s: %s" % (change, words % decided["program"])

@@ -14,7 +14,7 @@ from .xid_table import RECOVERY_ACTIONS, RECOVERY_CHANGED, class_of
 
 CHECK, EXPECTED = "xid", "no events"
 LEFT = "no events in what is left of the log"
-SWITCH_ACTION = "look into the fabric manager's log; reset the GPUs behind the switch"
+SWITCH_ACTION = "check the fabric manager's log; reset the GPUs behind the switch"
 
 
 # Of gpu_node, which say that the fabric between the GPUs is not well.

@@ -109,7 +109,7 @@ def link_findings(name, known, port, now):
         text = "dropped %d times in 12 hours" % max(len(known["drops"]), FLAPS)
         found.append(told(PORTS, "flapping", "up", text, name))
     if port is None and known["missing"] >= MISSING:
-        found.append(told(PORTS, "gone", "up", "not there in %d runs" % known["missing"], name))
+        found.append(told(PORTS, "gone", "up", "missing in %d runs" % known["missing"], name))
     elif port is not None and port["up"] is False:
         found.append(told(PORTS, "down", "up", "down", name))
     elif known["drops"] and now - known["drops"][-1] < HELD and not known["flapping"]:

@@ -15,7 +15,7 @@ WARNINGS = (
     (0x01, "spare", "its spare is below its own threshold"),
     (0x02, "hot", "a temperature beyond its own limits"),
     (0x04, "unreliable", "media or internal errors have made it unreliable"),
-    (0x08, "read_only", "it takes no more writes"),
+    (0x08, "read_only", "it no longer accepts writes"),
     (0x10, "warns", "the backup of its volatile memory has failed"),
     (0x20, "warns", "its persistent memory region is read-only or unreliable"),
 )
@@ -41,7 +41,7 @@ def of_drive(drive, limits):
     if page["spare"] < page["threshold"] and not page["warning"] & 0x01:
         told.append(("spare", "%d %% of its spare left, its threshold is %d %%" % (page["spare"], page["threshold"])))
     if page["used"] >= limits["nvme_used_percent"]:
-        told.append(("worn", "%d %% of the writes that it is made for" % page["used"]))
+        told.append(("worn", "%d %% of its rated writes" % page["used"]))
     if page["media_errors"] > limits["max_nvme_media_errors"]:
         told.append(("media_errors", "%d media errors" % page["media_errors"]))
     return [fault(CHECK, code, EXPECTED, "%s: %s" % (drive["name"], words)) for code, words in told]

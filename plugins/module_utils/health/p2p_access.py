@@ -108,5 +108,5 @@ def no_pair(name, code):
     """Find that NVML refused to say; older drivers and GPUs do not have the question."""
     if code in ("not_supported", "function_missing", "invalid_argument") or code in UNUSABLE:
         return None
-    action = "NVML did not answer (%s); run with become, then look into the kernel log" % code.replace("_", " ")
+    action = "NVML did not answer (%s); run with become, then check the kernel log" % code.replace("_", " ")
     return finding(CHECK, EXPECTED, None, "unknown", action, name, "monitor")

@@ -38,6 +38,6 @@ def parse(text):
     unknown = sorted(set(declared) - set(DEFAULTS) - set(THRESHOLDS))
     unknown += sorted(set(declared.get("skip_checks") or ()) - set(BY_CODE))
     if unknown:
-        raise ValueError("names what there is not: %s" % ", ".join(unknown))
+        raise ValueError("has unknown names: %s" % ", ".join(unknown))
     limits = {name: option.get("default") for name, option in THRESHOLDS.items()}
     return dict(DEFAULTS, **dict(limits, **declared))

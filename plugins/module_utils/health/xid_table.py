@@ -19,8 +19,8 @@ HEALTHCHECK = "awsome-distributed-training, gpu-cluster-healthcheck: "
 # What becomes of a node: the severity of the finding, and what to do. "application": the node stays as it is.
 CLASSES = {
     "application": ("degraded", "look at the application"),
-    "monitor": ("degraded", "look the Xid up, and call the vendor where it comes back"),
-    "reset": ("failed", "drain the node and reset the GPU; reboot where that fails"),
+    "monitor": ("degraded", "look the Xid up, and call the vendor if it comes back"),
+    "reset": ("failed", "drain the node and reset the GPU; reboot if that fails"),
     "reboot": ("failed", "drain and reboot the node"),
     "isolate": ("failed", "take the node out of service; check power and seating of the GPU"),
 }
@@ -38,7 +38,7 @@ ROWS = (
     ("monitor", (162, 163, 164, 165), CATALOG + "no action: power smoothing"),
     ("monitor", (171, 172), CATALOG + "additional to Xid 48, with details"),
     ("reset", (46, 62, 64, 95, 109, 110, 119, 120, 136, 140, 143, 155, 156, 158), CATALOG + "RESET_GPU"),
-    ("reset", (48,), CATALOG + "WORKFLOW_XID_48; Xid 154 says where a reboot is needed"),
+    ("reset", (48,), CATALOG + "WORKFLOW_XID_48; Xid 154 says whether a reboot is needed"),
     ("reset", (74,), CATALOG + "WORKFLOW_NVLINK_ERR"),
     ("reset", (159,), CATALOG + "CHECK_UVM; " + HEALTHCHECK + "reset where unified memory is in use"),
     ("reboot", (79,), CATALOG + "RESTART_BM"),
@@ -52,7 +52,7 @@ OTHERS = "monitor"
 # What another class cures where something else is so, too: (class, Xid, words, what must be so, source). ``gpu``: pattern of NVML's name;
 # ``mig``: its mode; ``alone``: no other Xid of that GPU; ``fabric``: it is not well; ``uvm``: nvidia_uvm is loaded, None: nobody knows.
 CONTEXT = (
-    ("configure", 45, "45 alone, while the fabric is not well", {"alone": True, "fabric": True},
+    ("configure", 45, "45 alone, while the fabric is not healthy", {"alone": True, "fabric": True},
      CATALOG + "WORKFLOW_XID_45: solo RESTART_FM; without such a fabric it is what an ended application leaves"),
     ("reboot", 64, "64 on A100", {"gpu": r"\bA100\b"}, HEALTHCHECK + "a failed row of A100 needs a reboot"),
     ("reboot", 95, "95 on A100 without MIG", {"gpu": r"\bA100\b", "mig": False}, HEALTHCHECK + "A100 without MIG needs a reboot"),

@@ -66,11 +66,11 @@ def _problems(given: Mapping[str, Any], options: Mapping[str, Any]) -> Iterator[
         yield f"health_skip_checks or health_thresholds {error}."
     for name in given["health_thresholds"]:
         if name not in program_options.THRESHOLDS:
-            yield f"health_thresholds has {name}, which no check knows: docs/health.md lists them."
+            yield f"health_thresholds has {name}, which no check uses: docs/health.md lists them."
     for name in PATHS:
         value = str(given[name])
         if value and (not value.startswith("/") or any(sign in value for sign in " \t\n%\\\"'")):
-            yield f"{name} is {value}: it has to be an absolute path without spaces and special signs."
+            yield f"{name} is {value}: it has to be an absolute path without spaces or special characters."
     for name in ("health_interval", "health_timeout", "health_hook_timeout"):
         if int(given[name]) < 1:
             yield f"{name} is {given[name]}: it has to be at least 1."

@@ -75,7 +75,7 @@ def found(text, **limits):
 
 @pytest.mark.parametrize(("text", "limits", "expected"), [
     (said(), {}, []),
-    (said(False, exit_status=8), {}, [("failing", "degraded", "its own test says that it fails", "sda")]),
+    (said(False, exit_status=8), {}, [("failing", "degraded", "its self-test says that it is failing", "sda")]),
     (said(failing=(5,), exit_status=16), {}, [("attribute", "degraded", "at their threshold: Reallocated_Sector_Ct", "sda")]),
     (said(_197=3, _198=2), {}, [("sectors", "degraded", "3 sectors that cannot be read", "sda")]),
     (said(_198=2), {}, [("sectors", "degraded", "2 sectors that cannot be read", "sda")]),

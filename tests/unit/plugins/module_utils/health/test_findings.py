@@ -65,7 +65,7 @@ def test_a_function_that_failed_is_unknown_with_its_error():
     one = no_answer("ecc", "on", "GPU0", {"nvml_errors": {"function": "no_permission"}}, "function")
     assert one == {
         "check": "ecc", "gpu": "GPU0", "expected": "on", "measured": None, "severity": "unknown",
-        "action": "NVML did not answer (no permission); run with become, then look into the kernel log",
+        "action": "NVML did not answer (no permission); run with become, then check the kernel log",
         "action_class": "monitor",
     }  # fmt: skip
 

@@ -110,8 +110,8 @@ def follow(seen, minutes=0, **known):
 
 @pytest.mark.parametrize(("seen", "known", "fault", "expected", "measured"), [
     (port(up=False), {}, "down", "up", "down"),
-    (None, {"missing": 2}, "gone", "up", "not there in 3 runs"),
-    (None, {"missing": 7}, "gone", "up", "not there in 8 runs"),
+    (None, {"missing": 2}, "gone", "up", "missing in 3 runs"),
+    (None, {"missing": 7}, "gone", "up", "missing in 8 runs"),
     (port(), {"drops": [1e9 - 30]}, "dropped", "up for 10 minutes", "up again, 0 minutes after it dropped"),
     (port(), {"drops": [1e9 - 7000, 1e9 - 599]}, "dropped", "up for 10 minutes", "up again, 9 minutes after it dropped"),
     (port(), {"drops": [1e9 - 540]}, "dropped", "up for 10 minutes", "up again, 9 minutes after it dropped"),

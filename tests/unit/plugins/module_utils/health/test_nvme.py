@@ -67,10 +67,10 @@ def test_bytes_of_the_log():
     (drive(smart_log(spare=5, threshold=5)), {}, []),
     (drive(smart_log(0x0C)), {}, [
         ("degraded", "isolate", "nvme0: media or internal errors have made it unreliable"),
-        ("degraded", "isolate", "nvme0: it takes no more writes")]),
+        ("degraded", "isolate", "nvme0: it no longer accepts writes")]),
     (drive(smart_log(0xC0)), {}, [("degraded", "monitor", "nvme0: a warning of a later specification (0xc0)")]),
     (drive(smart_log(used=99)), {}, []),
-    (drive(smart_log(used=90)), {"nvme_used_percent": 90}, [("degraded", "monitor", "nvme0: 90 % of the writes that it is made for")]),
+    (drive(smart_log(used=90)), {"nvme_used_percent": 90}, [("degraded", "monitor", "nvme0: 90 % of its rated writes")]),
     (drive(smart_log(media_errors=2)), {}, [("degraded", "monitor", "nvme0: 2 media errors")]),
     (drive(smart_log(media_errors=2)), {"max_nvme_media_errors": 2}, []),
     (drive(refused="permission"), {}, [("unknown", "configure", "nvme0: not known (permission)")]),
