@@ -32,7 +32,7 @@ def as_user(name, work, seconds=SECONDS):
             say({"refused": str(error)})
 
     said, ending = child.bounded(act, seconds)
-    answer = said[-1] if said else {"refused": "what was done as %s ended with %s" % (name, ending)}
+    answer = said[-1] if said else {"refused": "the process run as %s ended with %s" % (name, ending)}
     if "system" in answer:
         raise OSError(*answer["system"])
     if "refused" in answer:

@@ -29,11 +29,11 @@ SSH = ("ssh", "-x", "-o", "BatchMode=yes", "-o", "ConnectTimeout=15", "-o", "Ser
 ATTEMPTS = 3
 SENTENCES = {
     "archive_no_environment": "There is no environment {subject} to pack",
-    "archive_no_space": "{subject} has {free} bytes of room, and {needed} are needed",
+    "archive_no_space": "{subject} has {free} bytes free, and {needed} are needed",
     "archive_not_fetched": "The archive of environment {subject} could not be fetched from {address}: {reason}",
     "archive_corrupted": "The archive of environment {subject} that {address} sent is not the one that was packed",
     "archive_wrong_member": "The archive of environment {subject} has {member}, which lies outside it",
-    "archive_other_interpreter": "Environment {subject} was made with {found} on this node, and with {packed} where it was packed",
+    "archive_other_interpreter": "Environment {subject} was made with {found} on this node, but with {packed} where it was packed",
 }
 
 

@@ -23,7 +23,7 @@ PROC = "/proc"
 SENTENCES = {
     "environment_missing": "there is no {subject}/bin/python",
     "environment_differs": "it has {package} {found}, and its lock {locked}",
-    "environment_changed_file": "{path} of {package} is not as it was installed",
+    "environment_changed_file": "{path} of {package} has changed since it was installed",
     "environment_no_start": "{reason}",
     "environment_no_import": "{module} cannot be imported: {reason}",
 }

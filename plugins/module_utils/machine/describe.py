@@ -17,9 +17,9 @@ SENTENCES = {
     "driver_mismatch": "Driver version mismatch: kernel module {loaded}, user-space library {library}",
     "fabric_not_ready": "The NVLink fabric is {state}; CUDA cannot start until the fabric manager has configured it",
     "fabric_split": "The node's GPUs are in several domains or partitions of the NVLink fabric: {domains}",
-    "fabric_unhealthy": "The NVLink fabric says of {subject}: {health}",
-    "gpu_failing": "NVML says of {subject}: {error}",
-    "gpu_held": "GPU {subject} is held by driver {driver} and not visible to NVML",
+    "fabric_unhealthy": "The NVLink fabric reports for {subject}: {health}",
+    "gpu_failing": "NVML reports for {subject}: {error}",
+    "gpu_held": "GPU {subject} is bound to driver {driver} and not visible to NVML",
     "gpu_not_in_nvml": "GPU {subject} is on the PCI bus but not visible to NVML",
     "gpu_not_on_bus": "{subject} ({pci_bus_id}) is visible to NVML but not on the PCI bus",
     "gpu_not_opened": "NVML cannot open {subject}: {reason}",
@@ -27,12 +27,12 @@ SENTENCES = {
     "nvlinks_slow": "{subject} has {links} slow NVLinks, the slowest with {speed} of {expected} MB/s",
     "nvml_unavailable": "Kernel module {loaded} is loaded but NVML is not available: {reason}",
     "pcie_link_narrow": "{subject} has a PCIe x{width} link but supports x{max_width}",
-    "rail_down": "{subject} port {port} is {state}, while its equals run at {expected} Gbit/s: {peers}",
-    "rail_slow": "{subject} port {port} runs at {rate} Gbit/s, while its equals run at {expected} Gbit/s: {peers}",
+    "rail_down": "{subject} port {port} is {state}, while its peers run at {expected} Gbit/s: {peers}",
+    "rail_slow": "{subject} port {port} runs at {rate} Gbit/s, while its peers run at {expected} Gbit/s: {peers}",
     # Why NVML cannot be asked; what else it says of itself is its own sentence.
     "library_missing": "library {library} not found",
     "nvml_crashed": "asking it ended with {ending}",
-    "nvml_hanging": "the driver did not answer in {seconds} seconds",
+    "nvml_hanging": "the driver did not answer within {seconds} seconds",
     "pynvml_missing": "pynvml is not installed; role allreduce.gpu.base installs it in {directory}",
 }
 WORDS = {

@@ -107,7 +107,7 @@ class Recording:
 
     def __init__(self, place):
         if os.path.lexists(place) and (not os.path.isdir(place) or os.listdir(place)):
-            raise ValueError("%s is there and not an empty directory" % place)
+            raise ValueError("%s exists and is not an empty directory" % place)
         if not os.path.isdir(place):
             make_directories(place, 0o077)
         self.place, self.lines = place, {}

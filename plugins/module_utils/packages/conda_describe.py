@@ -18,16 +18,16 @@ SENTENCES = {
     "conda_platform": "the lock has packages for {subject}, and this node is {expected}",
     "conda_defaults": (
         "{subject} is one of Anaconda's own channels, which have terms of their own: name conda-forge or a mirror, or set"
-        " allow_defaults to true where your licence has them"
+        " allow_defaults to true where your licence covers them"
     ),
-    "conda_program_missing": "{subject} is not there: install micromamba or Miniforge, or name its program",
-    "conda_program_old": "{subject} is too old or does not run: conda 24.9 or mamba 2.1 is needed, which know SHA-256 in locks",
+    "conda_program_missing": "{subject} does not exist: install micromamba or Miniforge, or name its program",
+    "conda_program_old": "{subject} is too old or does not run: conda 24.9 or mamba 2.1 is needed, which support SHA-256 in locks",
     "conda_foreign": "the prefix has files and is not an environment of conda: move them away or choose another prefix",
     "conda_not_fetched": "{subject} cannot be fetched: {reason}",
-    "conda_checksum": "{subject} has SHA-256 {found}, and the lock has {expected}: solve anew, or mend the mirror",
+    "conda_checksum": "{subject} has SHA-256 {found}, and the lock has {expected}: solve again, or fix the mirror",
     "conda_failed": "{subject} ended with {status}: {reason}",
     "conda_not_as_locked": "{subject} is {found} after the installation, and the lock has {locked}",
-    "conda_damaged": "{path} of {subject} is not what the package has, right after the installation",
+    "conda_damaged": "{path} of {subject} differs from the package's, right after the installation",
     "conda_unfinished": "the program ended without an entry in conda-meta/history",
     "conda_solution_empty": "the program found no packages for these specs",
     "conda_solution_unchecked": "the channel has no SHA-256 for {subject}, so it cannot be locked",

@@ -148,7 +148,7 @@ def select(run, selections, seconds, wait=2):
         time.sleep(wait)
         rc, message = run(lines)
     if rc != 0:
-        raise ValueError("dpkg does not take the selections: %s" % message.strip())
+        raise ValueError("dpkg does not accept the selections: %s" % message.strip())
 
 
 def diff(files, selections):

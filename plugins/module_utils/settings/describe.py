@@ -12,7 +12,7 @@ from collections import OrderedDict
 # What is wrong with a declaration; subject is a setting.
 DECLARATION = {
     "not_a_list": "The declaration is {value!r}; give a list of dictionaries.",
-    "unknown_setting": "There is no setting {subject}; there are {settings}.",
+    "unknown_setting": "There is no setting {subject}; choose from {settings}.",
     "not_a_switch": "{subject} is {value!r}; give true or false.",
     "not_a_compute_mode": "{subject} is {value!r}; give one of {modes}.",
     "not_watts": "{subject} is {value!r}; give a number of watts, or default.",
@@ -25,7 +25,7 @@ DECLARATION = {
 # What a node or one of its GPUs cannot do; subject is the GPU, of gpu_not_found the selector.
 GPUS = {
     "no_gpu": "NVML shows no GPU on this node; see the problems that gpu_facts reports.",
-    "gpu_not_found": "No GPU of this node is {subject}; it has {present}.",
+    "gpu_not_found": "This node has no GPU {subject}; it has {present}.",
     "gpu_not_opened": "GPU {index} does not answer: {reason}.",
     "not_supported": "{setting} is not supported.",
     "no_application_clocks": "application_clocks are not supported; use locked_clocks.",

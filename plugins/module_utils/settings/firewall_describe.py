@@ -8,9 +8,9 @@ from __future__ import absolute_import, division, print_function
 __metaclass__ = type
 
 SENTENCES = {
-    "command_failed": "{subject} ended with {status}: {reason}. What was there before was put back.",
-    "not_set": "{subject} does not take {value}: {reason}. What was there before was put back.",
-    "rolled_back": "Nobody confirmed the change in time, so what was there before was put back; see the journal of {subject}.",
+    "command_failed": "{subject} ended with {status}: {reason}. The previous rules were restored.",
+    "not_set": "{subject} does not take {value}: {reason}. The previous rules were restored.",
+    "rolled_back": "Nobody confirmed the change in time, so the previous rules were restored; see the journal of {subject}.",
 }
 
 

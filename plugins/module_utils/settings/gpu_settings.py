@@ -29,7 +29,7 @@ class NoDriver(Exception):
         advice = "install and load the driver, as role allreduce.gpu.nvidia_driver does"
         reason = machine.describe(unavailable).rstrip(".")
         reasons = [reason] if unavailable["code"] == "pynvml_missing" else [reason, advice]
-        super(NoDriver, self).__init__("The GPUs cannot be set: %s." % "; ".join(reasons))
+        super(NoDriver, self).__init__("The GPU settings cannot be applied: %s." % "; ".join(reasons))
         self.code, self.installed = unavailable["code"], installed
 
 

@@ -12,7 +12,7 @@ from . import tuning_describe
 SENTENCES = dict(
     tuning_describe.SENTENCES,
     command_failed="{subject} was not set, and the program ended with {status}: {reason}.",
-    no_bridging="{subject} has no data centre bridging that dcb of iproute2 can set: take it out of rdma_interfaces.",
+    no_bridging="{subject} has no data centre bridging that iproute2's dcb can set: take it out of rdma_interfaces.",
 )
 
 

@@ -5,7 +5,7 @@
 
 SENTENCES = {
     "run_exists": "The run directory {subject} exists already; give every run a run_id of its own.",
-    "run_absent": "The run directory {subject} does not exist, so that the run cannot start again in it.",
+    "run_absent": "The run directory {subject} does not exist, so the run cannot restart in it.",
     "no_mpirun": "This node has no {subject}; set train_install_mpi to true, or install Open MPI there.",
     "no_horovodrun": (
         "The training environment on this node has no {subject}; set horovod in gpu_stack_request and run playbook site.yml, or "

@@ -313,7 +313,7 @@ def test_no_channel_of_anaconda_unless_asked(prefix, name):
     assert codes(answer) == ["conda_defaults"]
     assert answer["msg"] == (
         f"Environment {prefix}: {name} is one of Anaconda's own channels, which have terms of their own: name conda-forge or a mirror,"
-        " or set allow_defaults to true where your licence has them."
+        " or set allow_defaults to true where your licence covers them."
     )
     allowed = run(
         prefix, state="solved", specs=["python"], channels=[name], program="/nowhere/conda", allow_defaults=True

@@ -133,4 +133,4 @@ def test_a_file_is_found_by_its_name(place):
 @pytest.mark.parametrize(("pages", "said"), [([], "no place is named"), (["/nowhere"], "/nowhere does not have it")])
 def test_a_file_that_no_place_has(place, pages, said):
     answer = run(place, url="source", pages=pages)
-    assert answer["failed"] and answer["msg"] == f"No place has source: {said}"
+    assert answer["failed"] and answer["msg"] == f"No source has source: {said}"

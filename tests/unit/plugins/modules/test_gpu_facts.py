@@ -128,7 +128,7 @@ def test_a_driver_that_hangs_is_said_and_the_machine_measured_without_it(library
     assert (node["driver"]["nvml_state"], node["driver"]["loaded_version"]) == ("nvml_hanging", "535.309.01")
     assert [" ".join(gpu["seen_by"]) for gpu in node["gpus"]] == ["pci"] * 4
     assert node["problems"] == [
-        "Kernel module 535.309.01 is loaded but NVML is not available: the driver did not answer in 1 seconds"
+        "Kernel module 535.309.01 is loaded but NVML is not available: the driver did not answer within 1 seconds"
     ]
 
 

@@ -255,14 +255,14 @@ def test_without_a_driver_there_is_one_sentence(node, machine, cause, told):
     answer = node.module(persistence_mode=True)
     assert answer["failed"] is True
     assert answer["msg"] == (
-        f"The GPUs cannot be set: {told}; install and load the driver, as role allreduce.gpu.nvidia_driver does."
+        f"The GPU settings cannot be applied: {told}; install and load the driver, as role allreduce.gpu.nvidia_driver does."
     )
     assert (answer["driver_installed"], answer["cause"]) == (True, cause)
 
 
 def test_without_a_library_there_is_one_sentence(node):
     answer = node.module(persistence_mode=True, nvml_library="libno-such.so.1")
-    assert answer["msg"].startswith("The GPUs cannot be set: library libno-such.so.1 not found; install")
+    assert answer["msg"].startswith("The GPU settings cannot be applied: library libno-such.so.1 not found; install")
     assert (answer["driver_installed"], answer["cause"]) == (False, "library_missing")
 
 

@@ -104,7 +104,7 @@ def test_from_a_web_server(place, server):
     (place / "source" / "one.tar").unlink()
     run(place, state="absent")
     found = run(place, source=server, checksum=checksum)
-    assert found["msg"] == "set is not staged: the source does not have one.tar, or does not tell its size."
+    assert found["msg"] == "set is not staged: the source does not have one.tar, or does not report its size."
     (place / "source" / "SHA256SUMS").unlink()
     found = run(place, source=server, checksum=checksum)
     assert "the manifest SHA256SUMS cannot be read from the source: HTTP Error 404" in found["msg"]

@@ -27,15 +27,15 @@ EVERY = [
     ),
     (
         problem("fabric_unhealthy", "GPU3", health="no_partition"),
-        "The NVLink fabric says of GPU3: it has no partition",
+        "The NVLink fabric reports for GPU3: it has no partition",
     ),
     (
         problem("gpu_failing", "GPU3", error="gpu_lost"),
-        "NVML says of GPU3: it has fallen off the bus or is otherwise inaccessible",
+        "NVML reports for GPU3: it has fallen off the bus or is otherwise inaccessible",
     ),
     (
         problem("gpu_held", "0000:17:00.0", driver="vfio-pci"),
-        "GPU 0000:17:00.0 is held by driver vfio-pci and not visible to NVML",
+        "GPU 0000:17:00.0 is bound to driver vfio-pci and not visible to NVML",
     ),
     (
         problem("gpu_not_in_nvml", "0000:17:00.0"),
@@ -61,15 +61,15 @@ EVERY = [
     (problem("pcie_link_narrow", "GPU1", width=8, max_width=16), "GPU1 has a PCIe x8 link but supports x16"),
     (
         problem("rail_down", "mlx5_2", port=1, state="DOWN", rate=10, expected=400, peers="mlx5_0, mlx5_1"),
-        "mlx5_2 port 1 is DOWN, while its equals run at 400 Gbit/s: mlx5_0, mlx5_1",
+        "mlx5_2 port 1 is DOWN, while its peers run at 400 Gbit/s: mlx5_0, mlx5_1",
     ),
     (
         problem("rail_slow", "mlx5_2", port=1, state="ACTIVE", rate=200, expected=400, peers="mlx5_0, mlx5_1"),
-        "mlx5_2 port 1 runs at 200 Gbit/s, while its equals run at 400 Gbit/s: mlx5_0, mlx5_1",
+        "mlx5_2 port 1 runs at 200 Gbit/s, while its peers run at 400 Gbit/s: mlx5_0, mlx5_1",
     ),
     (problem("library_missing", library="libnvidia-ml.so.1"), "library libnvidia-ml.so.1 not found"),
     (problem("nvml_crashed", ending="signal 6"), "asking it ended with signal 6"),
-    (problem("nvml_hanging", seconds=60), "the driver did not answer in 60 seconds"),
+    (problem("nvml_hanging", seconds=60), "the driver did not answer within 60 seconds"),
     (
         problem("pynvml_missing", directory="/opt/allreduce/lib"),
         "pynvml is not installed; role allreduce.gpu.base installs it in /opt/allreduce/lib",

@@ -113,8 +113,8 @@ def test_the_sentence_names_adapter_port_rate_and_equals(measure):
     machine = sentences(machines.hgx_h100(), (2, {"state": "DOWN"}), (5, {"rate_gbps": 100}))
     peers = "mlx5_0, mlx5_1, mlx5_3, mlx5_4, mlx5_6, mlx5_7"
     assert measure(machine)["problems"] == [
-        f"mlx5_2 port 1 is DOWN, while its equals run at 200 Gbit/s: {peers}",
-        f"mlx5_5 port 1 runs at 100 Gbit/s, while its equals run at 200 Gbit/s: {peers}",
+        f"mlx5_2 port 1 is DOWN, while its peers run at 200 Gbit/s: {peers}",
+        f"mlx5_5 port 1 runs at 100 Gbit/s, while its peers run at 200 Gbit/s: {peers}",
     ]
 
 

@@ -39,7 +39,7 @@ def test_values_have_one_shape(given, parsed):
 @pytest.mark.parametrize(
     "given, code, text",
     [
-        ({"power_limit": 3}, "unknown_setting", "There is no setting power_limit; there are ecc"),
+        ({"power_limit": 3}, "unknown_setting", "There is no setting power_limit; choose from ecc"),
         ({"power_limit_watts": "much"}, "not_watts", "'much'; give a number of watts"),
         ({"power_limit_watts": "nan"}, "not_watts", "give a number of watts"),
         ({"power_limit_watts": True}, "not_watts", "give a number of watts"),
@@ -96,9 +96,9 @@ def test_an_entry_has_precedence_over_those_before_it():
 @pytest.mark.parametrize(
     "selector, text",
     [
-        ("7", "No GPU of this node is 7; it has GPU 0, 1, 2."),
-        ("GPU-x", "No GPU of this node is GPU-x; it has GPU-a, GPU-b."),
-        ("0002:07:00.0", "No GPU of this node is 0002:07:00.0; it has 0000:07:00.0, 0001:07:00.0."),
+        ("7", "This node has no GPU 7; it has GPU 0, 1, 2."),
+        ("GPU-x", "This node has no GPU GPU-x; it has GPU-a, GPU-b."),
+        ("0002:07:00.0", "This node has no GPU 0002:07:00.0; it has 0000:07:00.0, 0001:07:00.0."),
     ],
 )
 def test_one_gpu_that_is_not_there_is_a_problem(selector, text):

@@ -13,7 +13,7 @@ from ansible_collections.allreduce.gpu.plugins.module_utils.settings.describe im
 GPU = {"index": 0, "name": "NVIDIA A100"}
 EVERY = [
     (problem("no_gpu"), "NVML shows no GPU on this node; see the problems that gpu_facts reports."),
-    (problem("gpu_not_found", "7", present="GPU 0, 1"), "No GPU of this node is 7; it has GPU 0, 1."),
+    (problem("gpu_not_found", "7", present="GPU 0, 1"), "This node has no GPU 7; it has GPU 0, 1."),
     (problem("gpu_not_opened", "GPU1", index=1, reason="GPU is lost"), "GPU 1 does not answer: GPU is lost."),
     (problem("not_supported", "GPU0", setting="ecc", **GPU), "GPU 0 (NVIDIA A100): ecc is not supported."),
     (

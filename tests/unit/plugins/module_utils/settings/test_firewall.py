@@ -286,7 +286,7 @@ def test_what_fails_is_taken_back_at_once(host, owner, tmp_path, fails):
     host.fails = [fails.replace("/", str(tmp_path))]
     answer = firewall.settle(host.machine(), wanted(owner), ROLLBACK)
     if answer["problems"]:
-        assert describe(answer["problems"][0]).endswith("What was there before was put back.")
+        assert describe(answer["problems"][0]).endswith("The previous rules were restored.")
         assert {path: one for path, one in snapshot(tmp_path).items() if one[1] is not None} == before
         host.fails = []
         restore(host)

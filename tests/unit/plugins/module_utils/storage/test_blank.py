@@ -120,7 +120,7 @@ def test_nobody_could_look(here):
 
 def test_lsblk_is_a_witness(here):
     here.lsblk = {"blockdevices": [{"name": "nvme0n1", "fstype": "zfs_member"}]}
-    assert look(here) == {"listed": "/dev/nvme0n1 has zfs_member, as lsblk says"}
+    assert look(here) == {"listed": "/dev/nvme0n1 has zfs_member, according to lsblk"}
 
 
 def test_the_same_disk_twice(here):

@@ -125,7 +125,7 @@ def test_what_is_not_what_the_manifest_says_never_gets_there(place):
     write(place / "source", FILES, **{"one.tar": "0" * 64})
     for _again in range(2):
         found = stage(place)
-        assert codes(found) == ["stage_differs"] and "one.tar of the source is not" in describe(found["problems"][0])
+        assert codes(found) == ["stage_differs"] and "one.tar of the source does not" in describe(found["problems"][0])
     assert not (place / "scratch" / "set").exists() and ".set.staging/one.tar" not in there(place)
 
 
@@ -207,11 +207,11 @@ def test_refused_before_anything_is_touched(place):
     assert "No such file" in refused(source="/nowhere")[0]
     assert "has the checksum" in refused(checksum="0" * 64)[0]
     (place / "source" / "one.tar").unlink()
-    assert refused() == ["the source does not have one.tar, or does not tell its size"]
+    assert refused() == ["the source does not have one.tar, or does not report its size"]
     (place / "scratch" / "set").mkdir()
     (place / "scratch" / "set" / "mine").write_bytes(b"mine")
     before = there(place)
-    assert refused()[0].endswith("so nobody staged it: move it away or choose another stage_name")
+    assert refused()[0].endswith("so it was not staged: move it away or choose another stage_name")
 
 
 def test_no_room(place, monkeypatch):
@@ -221,7 +221,7 @@ def test_no_room(place, monkeypatch):
     monkeypatch.setattr(staging.os, "statvfs", lambda path: Full)
     found = stage(place)
     assert [describe(one) for one in found["problems"]] == [
-        "%s has 8192 bytes of room, and 12000 are to be copied" % (place / "scratch")
+        "%s has 8192 bytes free, and 12000 are to be copied" % (place / "scratch")
     ]
     assert there(place) == {}
 
