@@ -16,16 +16,16 @@ description:
       Creates a conda environment with the packages that an explicit lock names by URL and SHA-256, and recreates it where a package differs by name,
       version, build or SHA-256, where a file is not as it was installed, and where an installation was interrupted. If that fails, the previous
       environment is restored.
-  - Uses micromamba or mamba 2.1 or newer, or conda 24.9 or newer, which know SHA-256 in locks. It installs none of them.
+  - Uses micromamba or mamba 2.1 or newer, or conda 24.9 or newer, which support SHA-256 in locks. It installs none of them.
   - A file is compared with the SHA-256 that its package recorded where it is newer than that record, otherwise by its size.
   - Packages that are not conda packages, such as those that uv or pip installed there, are neither compared nor kept when the environment is recreated.
 author: "The allreduce.gpu authors (@allreduce)"
 attributes:
   check_mode:
-    description: Predicts changes without making them, also where no program is there yet.
+    description: Predicts changes without making them, even where no program is installed yet.
     support: full
   diff_mode:
-    description: Shows the packages before and after, and the files that are not as they were installed.
+    description: Shows the packages before and after, and the files that changed since they were installed.
     support: full
 options:
   state:
@@ -99,16 +99,16 @@ program:
   type: dict
   sample: {kind: micromamba, path: /opt/allreduce/conda/bin/micromamba, version: 2.3.0}
 state:
-  description: How the environment was found, C(absent), C(interrupted) or C(complete).
+  description: State in which the environment was found, C(absent), C(interrupted) or C(complete).
   returned: with O(state=present) and O(state=absent)
   type: str
 differences:
-  description: Packages that were not as the lock has them, with what was found; null for none.
+  description: Packages that differed from the lock, with what was found; null for none.
   returned: with O(state=present)
   type: list
   elements: dict
 changed_files:
-  description: Of each package that was not as it was installed the first such file.
+  description: For each package with files that changed since it was installed, the first such file.
   returned: with O(state=present)
   type: dict
 lock:

@@ -31,7 +31,7 @@ options:
     required: true
     suboptions:
       path:
-        description: Absolute path on the node. Missing directories above it are made, with mode V(0755).
+        description: Absolute path on the node. Missing directories above it are created, with mode V(0755).
         type: path
         required: true
       state:
@@ -43,7 +43,7 @@ options:
         description: The whole text of a file.
         type: str
       section:
-        description: Of an INI file, the section that O(files[].settings) are in.
+        description: Section of an INI file that O(files[].settings) belong to.
         type: str
         default: main
       settings:
@@ -53,19 +53,19 @@ options:
         type: dict
       block:
         description:
-          - Lines of a file that somebody else keeps, in place of its whole text. The rest of the file stays as it is.
-          - Empty lines remove the block. The marks around it are those of M(ansible.builtin.blockinfile).
+          - Lines of a file that somebody else manages, in place of its whole text. The rest of the file stays as it is.
+          - Empty lines remove the block. The markers around it are those of M(ansible.builtin.blockinfile).
         type: str
       block_name:
-        description: What the marks of the block name.
+        description: Name of the block in its markers.
         type: str
         default: allreduce.gpu
       block_first:
-        description: Whether a new block comes at the beginning of the file, and not at its end.
+        description: Whether a new block goes to the beginning of the file instead of its end.
         type: bool
         default: false
       commented_out:
-        description: Lines beside the block that are commented out, an expression that matches a line as a whole.
+        description: Lines outside the block to comment out, as an expression that matches a whole line.
         type: str
         default: ''
       in_place:
@@ -86,8 +86,7 @@ options:
         default: root
       follow:
         description:
-          - Whether a symbolic link counts as what it points to. V(false) refuses one, where others than root may write to the
-            directory above.
+          - Whether a symbolic link counts as what it points to. V(false) refuses one where users other than root may write to the directory above.
         type: bool
         default: true
       as_owner:
@@ -108,8 +107,8 @@ options:
     default: []
   noted:
     description:
-      - Entries of O(files) to note until the next boot, so that M(allreduce.gpu.node_state) tells what is there, with the words that it
-        has where they are as declared.
+      - Entries of O(files) to note until the next boot, so that M(allreduce.gpu.node_state) reports their state, with the value that it has
+        where they are as declared.
       - The controller side of this module sets it. Where the fact then shows that all files are as declared, nothing runs on the node.
     type: dict
     default: {}
@@ -150,7 +149,7 @@ changed_paths:
   elements: str
   sample: [/etc/modprobe.d/allreduce-nouveau.conf]
 seen:
-  description: What is there of O(noted), as in fact C(gpu_node_state.files).
+  description: State of the files of O(noted), as in fact C(gpu_node_state.files).
   returned: when the module ran and not in check mode
   type: dict
   sample: {/etc/modprobe.d/allreduce-old.conf: absent}

@@ -77,8 +77,8 @@ from ..module_utils.host import download
 HINTS = {
     "answers": "correct the address",
     "certificate": "name the authority that issued its certificate in base_ca_certificates",
-    "disk": "make room for it on the node, or make the directory writable",
-    "proxy_refused": "write user and password of the proxy into base_http_proxy and base_https_proxy",
+    "disk": "free some space on the node, or make the directory writable",
+    "proxy_refused": "write the proxy's user name and password into base_http_proxy and base_https_proxy",
     "unreachable": "correct the address, check the network, or set base_http_proxy where only a proxy leads outside",
 }
 
@@ -113,7 +113,7 @@ def _address(module):
         return name
     url, problems = download.find(name, pages, download.read_proxies())
     if url is None:
-        module.fail_json(msg="No place has %s: %s" % (name, "; ".join(problems) or "no place is named"))
+        module.fail_json(msg="No source has %s: %s" % (name, "; ".join(problems) or "no place is named"))
     return url
 
 

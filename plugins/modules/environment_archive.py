@@ -12,8 +12,8 @@ module: environment_archive
 short_description: Copy a Python environment from one node to another
 version_added: 0.1.0
 description:
-  - Packs an environment below C(/opt/allreduce/envs) on a node that has it, and unpacks it on others in the place of theirs, which
-    have to be of the same interpreter at the same place.
+  - Packs an environment below C(/opt/allreduce/envs) on a node that has it, and unpacks it on others in the place of theirs, which must have
+    the same interpreter at the same path.
   - >-
       The archive is copied over SSH as O(user), continuing where an interrupted run stopped, and is used only if it has the SHA-256 of the one that
       was packed. The unpacked environment replaces the old one atomically.
@@ -133,7 +133,7 @@ def main():
     except archive.ArchiveError as error:
         module.fail_json(msg="%s." % error, problem=error.problem)
     except EnvironmentError as error:
-        module.fail_json(msg="Environment %s was not carried: %s." % (params["name"], error))
+        module.fail_json(msg="Environment %s was not copied: %s." % (params["name"], error))
 
 
 def packed(place, dummy):

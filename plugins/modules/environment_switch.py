@@ -16,8 +16,8 @@ description:
       Compares an environment below C(/opt/allreduce/envs), a directory C(.NAME-DIGEST), with its lock, imports modules in it, and then makes the link
       O(name) point to it, atomically. If a test fails, the active environment stays active.
   - Older environments of that name are then removed, except O(keep) of them and those that processes use.
-  - A directory C(NAME), as there was before there were links, becomes the directory O(directory) where that is not there, and is
-    kept as C(.NAME-former) otherwise.
+  - A directory C(NAME), from before links were used, becomes the directory O(directory) where that does not exist, and is kept as
+    C(.NAME-former) otherwise.
 author: "The allreduce.gpu authors (@allreduce)"
 attributes:
   check_mode:
@@ -56,7 +56,7 @@ options:
     elements: str
     default: []
   user:
-    description: Unprivileged user who imports them; where there is none of that name, C(nobody).
+    description: Unprivileged user who imports them; C(nobody) where there is no such user.
     type: str
     default: trainer
   keep:
@@ -74,7 +74,7 @@ options:
 """
 
 EXAMPLES = r"""
-- name: Take the environment into use
+- name: Activate the environment
   allreduce.gpu.environment_switch:
     name: main
     directory: .main-0123456789ab
@@ -142,7 +142,7 @@ def main():
         switching.switch(place, texts)
         answer.update(switching.prune(place, params["keep"]))
     except EnvironmentError as error:
-        module.fail_json(msg="Environment %s was not taken into use: %s." % (params["name"], error))
+        module.fail_json(msg="Environment %s was not activated: %s." % (params["name"], error))
     module.exit_json(**answer)
 
 

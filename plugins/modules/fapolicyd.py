@@ -12,9 +12,9 @@ module: fapolicyd
 short_description: Allow the collection's programs in fapolicyd
 version_added: 0.1.0
 description:
-  - Keeps C(/etc/fapolicyd/rules.d/38-allreduce.rules) and loads the rules with C(fagenrules --load), also where the file is in place
-    already and the rules that were compiled last lack it. Releases before 1.3 are restarted, as they take rules only when they start.
-  - For hosts that have fapolicyd, which the fact C(gpu_node_state.fapolicyd) tells.
+  - Keeps C(/etc/fapolicyd/rules.d/38-allreduce.rules) and loads the rules with C(fagenrules --load), even where the file already exists but
+    the rules that were compiled last lack it. Releases before 1.3 are restarted, as they read rules only when they start.
+  - For hosts that have fapolicyd, as the fact C(gpu_node_state.fapolicyd) shows.
 author: "The allreduce.gpu authors (@allreduce)"
 attributes:
   check_mode:
@@ -60,7 +60,7 @@ from ..module_utils.host import fapolicyd
 from ..module_utils.host.ansible_module import replace_file
 from ..module_utils.machine.files import FileTree
 
-OLD = "%s has fapolicyd's rules in one file, beside which those of rules.d cannot be loaded: split it up as fagenrules(8) says"
+OLD = "%s has fapolicyd's rules in one file, so those of rules.d cannot be loaded: split it up as fagenrules(8) says"
 
 
 def main():

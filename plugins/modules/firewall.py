@@ -16,8 +16,8 @@ description:
       Writes the files of the rules, loads them, and records in C(/var/lib/allreduce/firewall.json) the state before the first change. What is no
       longer declared, or everything with O(state=absent), is restored byte for byte.
   - >-
-      With O(rollback_seconds), a timer on the node rolls this run back unless O(state=confirmed) comes in time, so that a lost connection to the node
-      is restored.
+      With O(rollback_seconds), a timer on the node rolls this run back unless O(state=confirmed) comes in time, so that a node whose
+      connection was lost can be reached again.
   - What belongs on which node is decided by role P(allreduce.gpu.firewall#role); this module carries it out.
 author: "The allreduce.gpu authors (@allreduce)"
 extends_documentation_fragment: [allreduce.gpu.applied]

@@ -28,7 +28,7 @@ attributes:
 options:
   pci_databases:
     description:
-      - Copies of the public PCI ID database on the node. The first that exists gives the names of GPUs
+      - Copies of the public PCI ID database on the node. The first that exists provides the names of GPUs
         (C(pci_name)) before any driver does.
     type: list
     elements: path

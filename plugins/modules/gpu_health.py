@@ -241,10 +241,10 @@ findings:
       type: str
       sample: GPU3
     expected:
-      description: What should be.
+      description: Expected value.
       type: raw
     measured:
-      description: What is, null where it is not known.
+      description: Measured value, null where it is not known.
       type: raw
     severity:
       description: One of V(degraded), V(reboot_required), V(failed) and V(unknown).
@@ -254,11 +254,12 @@ findings:
       type: str
     action_class:
       description:
-        - The same for programs. V(configure) is cured by software or settings of the node, V(application) by its user; V(monitor) wants a
-          person to look; V(reset), V(reboot) and V(isolate) mean the GPU's reset, the node's reboot, or that the node goes out of service.
+        - The same for programs. V(configure) is fixed by software or settings of the node, V(application) by its user; V(monitor) needs a
+          person to look; V(reset), V(reboot) and V(isolate) mean the GPU's reset, the node's reboot, or that the node is taken out of
+          service.
       type: str
 judged:
-  description: What was judged, also where it is as it should be. What does not apply to this node is not among it.
+  description: What was judged, including what is as it should be. What does not apply to this node is left out.
   returned: success
   type: list
   elements: dict
@@ -271,10 +272,10 @@ judged:
       description: V(coherence) or V(health).
       type: str
     expected:
-      description: What should be.
+      description: Expected value.
       type: raw
     measured:
-      description: What is, where there are no findings.
+      description: Measured value, where there are no findings.
       type: raw
 skipped_checks:
   description: Codes of the checks that apply to this node and that O(skip_checks) left out.

@@ -13,8 +13,8 @@ short_description: Set persistence, power limit, compute mode, ECC, MIG mode and
 version_added: 0.1.0
 description:
   - Brings the GPUs of a node to what is declared. A setting that is not declared stays as it is.
-  - Nothing is changed where a GPU refuses a value; the failure names the range that it takes.
-  - Most settings are forgotten at the next boot. Role P(allreduce.gpu.gpu_settings#role) applies them then again.
+  - Nothing is changed where a GPU refuses a value; the failure names the range that it accepts.
+  - Most settings are forgotten at the next boot. Role P(allreduce.gpu.gpu_settings#role) then applies them again.
 author: "The allreduce.gpu authors (@allreduce)"
 requirements:
   - a loaded NVIDIA driver
@@ -40,11 +40,11 @@ options:
     description: Power limit in watts, or V(default) for the GPU's own.
     type: raw
   compute_mode: &compute_mode
-    description: Processes that may use the GPU at the same time, any number, one, or none.
+    description: Number of processes that may use the GPU at the same time, any, one, or none.
     type: str
     choices: [default, exclusive_process, prohibited]
   ecc: &ecc
-    description: Enable correction of memory errors. Takes effect with a reset of the GPU or a reboot.
+    description: Enable correction of memory errors. Takes effect after a reset of the GPU or a reboot.
     type: bool
   mig_mode: &mig_mode
     description: Enable partitioning of the GPU. Takes effect at once only where nothing uses the GPU.
@@ -119,7 +119,7 @@ gpus:
       changes: {power_limit_watts: {before: 400, after: 300}}
       reset_required: []
 reset_required:
-  description: Whether a setting takes effect only with a reset of a GPU or a reboot. Warnings name the settings.
+  description: Whether a setting takes effect only after a reset of a GPU or a reboot. Warnings name the settings.
   returned: success, and when a GPU refuses a value
   type: bool
 findings:
@@ -144,7 +144,7 @@ cause:
   type: str
   sample: not_watts
 driver_installed:
-  description: Whether there is a driver that only has to be loaded.
+  description: Whether a driver is installed that only has to be loaded.
   returned: when no driver answers
   type: bool
 """
@@ -190,7 +190,7 @@ def main():
     except NoDriver as error:
         module.fail_json(msg=str(error), cause=error.code, driver_installed=error.installed)
     except EnvironmentError as error:
-        module.fail_json(msg="Locked clocks cannot be remembered in %s: %s." % (locked.path, error))
+        module.fail_json(msg="Locked clocks cannot be recorded in %s: %s." % (locked.path, error))
     for warning in answer.pop("warnings"):
         module.warn(warning)
     if answer["problems"]:

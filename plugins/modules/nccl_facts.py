@@ -13,7 +13,7 @@ short_description: Gather NCCL's configuration on a node
 version_added: 0.1.0
 description:
   - Reads C(/etc/nccl.conf) and finds what else sets NCCL's variables for all users, for services or for one user.
-  - Looks into C(/etc/environment), C(/etc/environment.d), C(/etc/profile), C(/etc/profile.d), C(/etc/security), C(/etc/default),
+  - Searches C(/etc/environment), C(/etc/environment.d), C(/etc/profile), C(/etc/profile.d), C(/etc/security), C(/etc/default),
     C(/etc/sysconfig), configuration, services and drop-ins of systemd below C(/etc/systemd), and C(~/.nccl.conf).
   - Returns the file, the line and the variable, and nothing else of the file. Never changes the node.
 author: "The allreduce.gpu authors (@allreduce)"
@@ -26,7 +26,7 @@ attributes:
     support: full
 options:
   user:
-    description: User whose C(~/.nccl.conf) is read. None is read where the node does not have the user.
+    description: User whose C(~/.nccl.conf) is read. None is read where the node does not have that user.
     type: str
     default: ''
   root:
@@ -49,7 +49,7 @@ ansible_facts:
   type: dict
   contains:
     gpu_nccl:
-      description: What NCCL is told. C(original) says whether there was a C(/etc/nccl.conf) before the role's own.
+      description: NCCL's configuration. C(original) says whether there was a C(/etc/nccl.conf) before the role's own.
       returned: success
       type: dict
       sample:
@@ -83,7 +83,7 @@ def main():
     try:
         fact = read_nccl(tree, module.params["user"])
     except ValueError as error:
-        module.fail_json(msg="What NCCL is told cannot be read: %s." % error)
+        module.fail_json(msg="NCCL's configuration cannot be read: %s." % error)
     module.exit_json(changed=False, ansible_facts={"gpu_nccl": fact}, applied=holding(tree, "nccl_conf"))
 
 

@@ -12,10 +12,10 @@ module: network_bandwidth
 short_description: Measure bandwidth and latency between this node and another one
 version_added: 0.1.0
 description:
-  - Runs C(iperf3), which must be there, once in each direction, and C(ping) before, when there is no load.
-  - Measures then each rail, that is each active port of an RDMA adapter, with C(ib_write_bw) in both directions and with C(ib_write_lat),
+  - Runs C(iperf3), which must be installed, once in each direction, and C(ping) before, when there is no load.
+  - Then measures each rail, that is, each active port of an RDMA adapter, with C(ib_write_bw) in both directions and with C(ib_write_lat),
     one rail after the other. A rail joins adapters of the same name.
-  - The servers answer one measurement each and are gone afterwards, or after O(linger) seconds without one.
+  - Each server answers one measurement and then exits, or exits after O(linger) seconds without one.
   - Never changes the node. Starts nothing in check mode.
 author: "The allreduce.gpu authors (@allreduce)"
 attributes:
@@ -83,7 +83,7 @@ RETURN = r"""
 bandwidth:
   description:
     - Both directions. Where one has no figure, C(code) says why, V(no_connection), V(interrupted), V(no_report), and for a server
-      that does not listen V(port_in_use) or V(no_server); C(output) has the words of C(iperf3).
+      that does not listen V(port_in_use) or V(no_server); C(output) has the message of C(iperf3).
   returned: success, without check mode; for a server only what does not work
   type: dict
   sample:

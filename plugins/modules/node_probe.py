@@ -11,7 +11,7 @@ module: node_probe
 short_description: Smoke-test the driver, the frameworks and SSH to the other nodes
 version_added: 0.1.0
 description:
-  - Runs what only shows by running, C(nvidia-smi), imports of frameworks in their environments, name resolution and SSH
+  - Runs what only a run can test, C(nvidia-smi), imports of frameworks in their environments, name resolution and SSH
     to the other nodes as the training user, and packets of full size to some of them; reads back who may log in as that user and
     as root.
   - Never changes the node. What could not be tried is null.
@@ -42,7 +42,7 @@ options:
     type: dict
     suboptions:
       name:
-        description: Name of this node, which must lead to its cluster address on the node itself, too.
+        description: Name of this node, which must resolve to its cluster address on the node itself, too.
         type: str
         required: true
       address:

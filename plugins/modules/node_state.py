@@ -14,8 +14,7 @@ version_added: 0.1.0
 description:
   - Reads kernels, packages, DKMS modules, driver, SELinux, fapolicyd, services, disk space and Python environments of a node, and the
     files that M(allreduce.gpu.config_files) kept since it booted.
-  - Files are read first; systemd is asked once, on RPM systems C(rpm) once, and C(grubby) or C(modinfo) only for what files do
-    not tell.
+  - Files are read first; systemd is asked once, on RPM systems C(rpm) once, and C(grubby) or C(modinfo) only for what files do not show.
   - Never changes the node. What cannot be known is null, never a guess.
 author: "The allreduce.gpu authors (@allreduce)"
 attributes:

@@ -12,7 +12,7 @@ module: package_hold
 short_description: Hold packages at their versions in every tool that could upgrade them
 version_added: 0.1.0
 description:
-  - One declaration for what otherwise is dpkg's selections (C(apt-mark hold)), apt preferences, the blacklist of
+  - One declaration for what otherwise takes dpkg's selections (C(apt-mark hold)), apt preferences, the blacklist of
     unattended-upgrades, needrestart, dnf's plugin versionlock and the enabled stream of a dnf module.
   - The state is read from files; on RPM systems C(rpm) is asked once. Nothing else runs unless something changes.
   - Packages are held at the versions installed now. A package that is not installed is not held.
@@ -27,7 +27,7 @@ attributes:
     support: full
 options:
   name:
-    description: Name of the hold. Its files bear it; holds of different names should name different packages.
+    description: Name of the hold, and of its files; holds of different names should name different packages.
     type: str
     required: true
   packages:
@@ -43,7 +43,7 @@ options:
   services:
     description:
       - Services that needrestart does not restart after an upgrade, with the wildcards V(*) and V(?).
-      - They are spared in both states; an empty list removes that setting.
+      - They are exempt in both states; an empty list removes that setting.
     type: list
     elements: str
     default: []
@@ -102,7 +102,7 @@ changed_paths:
   elements: str
   sample: [/etc/apt/preferences.d/allreduce-driver]
 selections:
-  description: What dpkg was told, or would be told in check mode, by package.
+  description: Selections that dpkg was given, or would be given in check mode, by package.
   returned: success
   type: dict
   sample: {nvidia-utils-580: hold}

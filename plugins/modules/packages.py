@@ -13,8 +13,8 @@ author:
 description:
   - Releases the hold of an earlier plan, installs what is missing in one transaction, removes what is unwanted, holds the
     result with M(allreduce.gpu.package_hold), and measures the node again with M(allreduce.gpu.node_state).
-  - The hold is set also after a failure, so that what is installed stays together. Unwanted packages go after the
-    installation, so that one that fails leaves the node as it was.
+  - The hold is set even after a failure, so that what is installed stays together. Unwanted packages are removed after the installation, so
+    that a failed one leaves the node as it was.
   - >-
       Changes are found by comparing the plan with the fact C(gpu_node_state). Where there are none, only the module that keeps the hold runs on the
       node; without a hold, nothing does.
@@ -22,7 +22,7 @@ description:
 options:
   name:
     description:
-      - Name of the packages; the files of their hold bear it.
+      - Name of the packages, and of the files of their hold.
       - Without O(plan), one of V(driver), V(fabric-manager), V(cuda-toolkit), V(cudnn), V(nccl), V(dcgm) and
         V(container-toolkit), whose packages are those of the fact C(gpu_stack). Where the stack has none, the task is skipped.
     type: str
@@ -44,7 +44,7 @@ options:
         elements: raw
       optional:
         description:
-          - Names of packages to install where a repository has them. Nobody is asked in check mode.
+          - Names of packages to install where a repository has them. No repository is queried in check mode.
         type: list
         elements: str
       kernel_headers:
@@ -73,7 +73,7 @@ options:
       version:
         description:
           - Version, with wildcards, that packages of O(plan.held) take where the others depend on them.
-          - For apt, which otherwise takes the newest; dnf finds it by itself.
+          - For apt, which otherwise installs the newest; dnf finds it by itself.
         type: str
       services:
         description: Services that are not restarted when a library below them is upgraded, with wildcards.
@@ -98,7 +98,7 @@ options:
     default: false
   install_recommends:
     description:
-      - Install what the packages recommend.
+      - Install the recommended packages too.
       - The default is V(false) for a component of the stack, and what the node is configured to do for O(plan).
     type: bool
   lock_timeout:
@@ -149,7 +149,7 @@ removed:
   type: list
   elements: str
 unavailable:
-  description: Packages that no repository has, of O(plan.optional) and of the headers that are not indispensable.
+  description: Packages that no repository has, of O(plan.optional) and of the optional headers.
   returned: when the plan names packages
   type: list
   elements: str

@@ -27,7 +27,7 @@ description:
 options:
   ignore:
     description:
-      - Names, or shell patterns of names, of variables that belong to something else than this collection.
+      - Names, or shell patterns of names, of variables that do not belong to this collection.
       - The variable C(preflight_ignore), set for any host or on the command line, adds to them.
     type: list
     elements: str

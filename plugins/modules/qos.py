@@ -12,8 +12,8 @@ module: qos
 short_description: Shape the traffic of a node's interfaces, and restore the previous state
 version_added: 0.1.0
 description:
-  - Loads a table of nftables that chooses the class of a packet, gives interfaces their HTB classes, and writes what does so
-    again at boot. The queueing discipline before the first change is recorded in C(/var/lib/allreduce/qos.json). What is no longer declared, or
+  - Loads a table of nftables that chooses the class of a packet, gives interfaces their HTB classes, and writes files that do so again at
+    boot. The queueing discipline before the first change is recorded in C(/var/lib/allreduce/qos.json). What is no longer declared, or
     everything with O(state=absent), is restored.
   - If a program fails, the node is restored to its previous state.
   - Which classes a node gets is decided by role P(allreduce.gpu.qos#role); this module carries it out.
@@ -43,7 +43,7 @@ options:
         type: str
         required: true
       ifb:
-        description: Name of the ifb device that its arriving packets go through; empty, they come as they are.
+        description: Name of the ifb device that its incoming packets go through; empty for none.
         type: str
         default: ''
       rate:
@@ -51,11 +51,11 @@ options:
         type: int
         required: true
       leaf:
-        description: Queueing discipline below each class; empty, that of HTB.
+        description: Queueing discipline below each class; empty for HTB's own.
         type: str
         default: ''
       classes:
-        description: Classes below the one of the whole rate. The last is that of all packets that nobody chose a class for.
+        description: Classes below the one of the whole rate. The last is that of all packets for which no class was chosen.
         type: list
         elements: dict
         required: true
@@ -73,11 +73,11 @@ options:
             type: int
             required: true
           prio:
-            description: Whose turn is first to borrow; the lowest number is.
+            description: Order in which classes borrow, the lowest number first.
             type: int
             required: true
       filters:
-        description: Words of tc after C(filter add dev X parent Y) that choose the class of arriving packets.
+        description: Words of tc after C(filter add dev X parent Y) that choose the class of incoming packets.
         type: list
         elements: str
         default: []
@@ -190,7 +190,7 @@ def main():
     answer["findings"] = answer.pop("problems")
     if answer["findings"]:
         sentences = [describe(one) for one in answer["findings"]]
-        module.fail_json(msg=" ".join(sentences + ["What was there before was put back."]), **answer)
+        module.fail_json(msg=" ".join(sentences + ["The previous state was restored."]), **answer)
     if not module.check_mode:
         applied.note(machine.tree, "qos", given, wanted)
     module.exit_json(**answer)

@@ -92,7 +92,7 @@ options:
         elements: int
         default: []
       ets:
-        description: How traffic classes are served. Without it, that stays.
+        description: How traffic classes are served. Without it, this stays as it is.
         type: dict
         suboptions:
           tsa:

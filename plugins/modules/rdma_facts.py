@@ -51,7 +51,7 @@ ansible_facts:
   type: dict
   contains:
     gpu_rdma:
-      description: What the node has of RDMA.
+      description: RDMA on the node.
       returned: success
       type: dict
       sample:

@@ -21,7 +21,7 @@ description:
 options:
   directory:
     description:
-      - The report directory on the controller. A relative path counts from the playbook's directory.
+      - The report directory on the controller. A relative path is relative to the playbook's directory.
       - It holds C(verify.json), and C(training/<run>/result.json) for every training run there was.
     type: path
     required: true

@@ -110,7 +110,7 @@ left:
   returned: success
   type: str
 seen:
-  description: What was seen on disks that are not taken, as records of C(code), C(subject) and C(detail).
+  description: What was seen on disks that are not used, as records of C(code), C(subject) and C(detail).
   returned: success
   type: list
   elements: dict
@@ -173,7 +173,7 @@ def main():
         else:
             answer = settle(machine, identify(module.params, module.check_mode), module.check_mode)
     except (EnvironmentError, ValueError) as error:
-        module.fail_json(msg="The scratch cannot be made: %s." % error)
+        module.fail_json(msg="The scratch cannot be created: %s." % error)
     answer = readable(answer)
     answer["findings"] = answer.pop("problems")
     answer.update(changed=bool(answer["changes"]), diff=diffs(answer["changes"]))

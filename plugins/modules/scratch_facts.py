@@ -57,7 +57,7 @@ ansible_facts:
     gpu_scratch:
       description:
         - The disks with what was C(seen) on each, as records of C(code), C(subject) and C(detail), and the scratch.
-        - C(left) says why the node gets none, C(refused) what keeps it from one, C(packages) what making it needs.
+        - C(left) says why the node gets none, C(refused) what keeps it from one, C(packages) what creating it needs.
       returned: success
       type: dict
       sample:

@@ -12,9 +12,9 @@ author:
   - The allreduce.gpu authors (@allreduce)
 description:
   - Runs M(ansible.builtin.systemd_service) where the fact C(gpu_node_state) shows another state, and measures the node
-    again. Where the state is as wanted, nothing runs on the node.
+    again. Where it already is in the requested state, nothing runs on the node.
   - A service that is to run is restarted where its unit has changed since systemd read it.
-  - A service that is not there counts as disabled and stopped, so check mode works before its package is installed.
+  - A service that does not exist counts as disabled and stopped, so check mode works before its package is installed.
 options:
   name:
     description: Name of the service, one of those that M(allreduce.gpu.node_state) measures.
@@ -29,7 +29,7 @@ options:
     choices: [started, stopped]
   daemon_reload:
     description:
-      - Reload systemd's units first, also where the state is as wanted, and restart a service that is to run.
+      - Reload systemd's units first, even in the requested state, and restart a service that is to run.
       - Set it where a task has changed the unit after the node was measured.
     type: bool
     default: false

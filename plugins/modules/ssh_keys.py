@@ -13,12 +13,12 @@ short_description: Manage a user's SSH key pair, and rotate it
 version_added: 0.1.0
 description:
   - Creates the key pair of a user where there is none, and on request a next pair that replaces the first.
-  - Works with the rights of that user alone, so that links of theirs lead to nothing they could not reach themselves. A
-    private key is neither returned nor read, but by C(ssh-keygen) after an interruption.
+  - Works with the rights of that user alone, so that links of theirs lead to nothing they could not reach themselves. A private key is
+    neither returned nor read, except by C(ssh-keygen) after an interruption.
 author: "The allreduce.gpu authors (@allreduce)"
 attributes:
   check_mode:
-    description: Predicts changes without making them; of a key that is still to be made nothing is known.
+    description: Predicts changes without making them; nothing is known of a key that is still to be created.
     support: full
 options:
   user:
@@ -74,7 +74,7 @@ options:
         type: path
         required: true
   record:
-    description: File of root to return, in which a role recorded other nodes.
+    description: File owned by root to return, in which a role recorded other nodes.
     type: path
 """
 
@@ -95,7 +95,7 @@ public_key:
   type: str
   sample: ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIN4V4Ca9qCz3zQ trainer@gpu-1
 next_public_key:
-  description: That of the pair which is to replace it; null where none is to.
+  description: That of the pair that will replace it; null where there is none.
   returned: success
   type: str
 account:

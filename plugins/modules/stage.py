@@ -23,7 +23,7 @@ attributes:
     description: Predicts changes without making them.
     support: full
   diff_mode:
-    description: Shows which data set is there before and after, and how much is copied.
+    description: Shows the data set before and after, and how much is copied.
     support: full
 options:
   state:
@@ -91,7 +91,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 digest:
-  description: SHA-256 of the manifest of the data set that is there then.
+  description: SHA-256 of the manifest of the data set that exists then.
   returned: with O(state=present)
   type: str
 files:
@@ -148,7 +148,9 @@ def main():
     try:
         answer = as_user(wanted["user"], lambda: work(wanted, module.check_mode), wanted["timeout"])
     except KeyError:
-        module.fail_json(msg="%s is not a user of this node: make the user first, or set another one." % wanted["user"])
+        module.fail_json(
+            msg="%s is not a user of this node: create the user first, or set another one." % wanted["user"]
+        )
     except (EnvironmentError, ValueError) as error:
         module.fail_json(msg="%s is not staged: %s." % (wanted["name"], error))
     findings, before = answer.pop("problems"), answer.pop("before")

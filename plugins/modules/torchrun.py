@@ -73,7 +73,7 @@ options:
     description:
       - Launcher that starts the ranks. All but V(elastic) need all nodes for the whole run.
       - With V(elastic), torchrun continues without lost nodes, as long as O(min_nodes) are left. When the first node is lost,
-        which holds the rendezvous, all others start again, in the same directory, with the rendezvous on the next one.
+        which holds the rendezvous, all others restart, in the same directory, with the rendezvous on the next one.
       - With V(mpirun), the node's Open MPI runs on the first node and reaches the others by SSH as O(user). Its daemons run in each
         node's unit. The script finds the variables of torchrun; every node has as many ranks as the first.
       - With V(horovodrun), the same holds for Horovod's program of that name in O(environment).
@@ -104,7 +104,7 @@ options:
     default: 0
   start_timeout:
     description:
-      - Seconds within which every node must have started its ranks. A run that does not get there is stopped with a
+      - Seconds within which every node must have started its ranks. A run that does not is stopped with a
         message that names the node which is missing or cannot reach the rendezvous.
     type: int
     default: 120
@@ -200,7 +200,7 @@ RETURN = r"""
 training:
   description:
     - The run, the same as C(<directory>/<run_id>/result.json).
-    - The logs are beside that file, in C(logs/<node>/rank<N>.out), C(rank<N>.err) and a log that has the name of the program
+    - The logs are next to that file, in C(logs/<node>/rank<N>.out), C(rank<N>.err) and a log that has the name of the program
       that started the ranks, such as C(torchrun.log).
   returned: when the run was started; if it failed, on the first node and on the one that failed
   type: dict

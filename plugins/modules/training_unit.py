@@ -49,7 +49,7 @@ options:
     type: path
   again:
     description:
-      - With O(state=started), start in the directory of a run that exists, after what still runs of it was stopped. What
+      - With O(state=started), start in the directory of an existing run, after what still runs of it was stopped. What
         ranks wrote there stays, so that they find their checkpoints.
     type: bool
     default: false

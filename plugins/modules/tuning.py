@@ -122,7 +122,7 @@ changes:
   sample:
     - {kind: value, subject: /proc/sys/vm/swappiness, before: '60', after: '10'}
 reboot:
-  description: Whether a step takes effect only with a reboot.
+  description: Whether a step takes effect only after a reboot.
   returned: success, and when the node refuses a step
   type: bool
 findings:

@@ -70,7 +70,7 @@ ansible_facts:
   type: dict
   contains:
     gpu_tuning:
-      description: What the node is tuned to.
+      description: Tuning of the node.
       returned: success
       type: dict
       sample:
@@ -130,7 +130,7 @@ def main():
     try:
         fact = read_tuning(tree, given["sysctl"], given["services"], given["interfaces"], run, user, ask)
     except ValueError as error:
-        module.fail_json(msg="What the node is tuned to cannot be read: %s." % error)
+        module.fail_json(msg="The node's settings cannot be read: %s." % error)
     module.exit_json(changed=False, ansible_facts={"gpu_tuning": fact}, applied=holding(tree, "tuning"))
 
 
