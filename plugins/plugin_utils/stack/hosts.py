@@ -47,7 +47,7 @@ def _name(row: DistroRow) -> str:
 
 def _architectures(session: Session, left: Question) -> Iterator[str]:
     if left.arch == "aarch64" and solve(session, replace(left, arch="x86_64", wheels="x86_64")):
-        yield "take an x86_64 host"
+        yield "use an x86_64 host"
 
 
 def _gpus(session: Session, left: Question) -> Iterator[str]:
@@ -69,7 +69,7 @@ def _gpus(session: Session, left: Question) -> Iterator[str]:
     older = [row for row in reversed(rows) if version(row["compute_capability"]) < have]
     fitting = [*_first(session, left, newer), *_first(session, left, older)]
     if fitting:
-        yield f"take a GPU such as {listed([_described(row) for row in fitting], 'or')}"
+        yield f"use a GPU such as {listed([_described(row) for row in fitting], 'or')}"
 
 
 def _first(session: Session, left: Question, rows: Iterable[GpuRow]) -> list[GpuRow]:

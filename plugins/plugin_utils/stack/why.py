@@ -117,13 +117,13 @@ def _preferred(question: Question, one: AnyCandidate, solution: Solution, other:
     """Return why a candidate that fits was not taken; other: what would be planned with it."""
     constraints = [f"{name} {question.constraints[name]}" for name in _asks(one) if name in question.constraints]
     if constraints:
-        return f"it fits, and {listed(constraints)} {'was' if len(constraints) == 1 else 'were'} asked for"
+        return f"it fits, but {listed(constraints)} {'was' if len(constraints) == 1 else 'were'} asked for"
     if not component(one.component).verified(one):
-        return "it fits as far as is known, and nobody has verified its wheels"
+        return "it fits as far as is known, but its wheels have not been verified"
     changed = [(solution[slot], other[slot]) for slot in solution if str(solution[slot]) != str(other[slot])]
     if changed and changed[0][0].component != one.component:
-        return f"it fits with {changed[0][1]}, and {changed[0][0]} is preferred to that"
-    return "it fits, and the chosen one is preferred"
+        return f"it fits with {changed[0][1]}, but {changed[0][0]} is preferred to that"
+    return "it fits, but the chosen one is preferred"
 
 
 def explanation_lines(told: Explanation) -> list[tuple[str, str]]:

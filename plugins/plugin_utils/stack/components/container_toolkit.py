@@ -93,7 +93,7 @@ KEY = Key(
     name="container_toolkit",
     docs=(
         "The NVIDIA Container Toolkit, on hosts with GPUs.",
-        "Role allreduce.gpu.container_toolkit installs it and has the CDI specification generated.",
+        "Role allreduce.gpu.container_toolkit installs it and generates the CDI specification.",
     ),
     sample='"1.17"',
 )

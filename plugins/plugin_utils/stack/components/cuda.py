@@ -87,7 +87,7 @@ def cuda_os(context: Context, cuda: Toolkit, os: System) -> str | None:
     if first and not at_least(number, first):
         return f"CUDA {number} was never published for {os.version}, whose first toolkit is {first}"
     if last and not at_least(last, number):
-        return f"CUDA {number} is not published for {os.version} any more: its last toolkit is {last}"
+        return f"CUDA {number} is no longer published for {os.version}: its last toolkit is {last}"
     return None
 
 
@@ -126,8 +126,8 @@ KEYS = (
     Key(
         name="gcc",
         docs=(
-            "Version of the g++ that C(g++) on the host is, where that is not the distribution's.",
-            "What is compiled is compiled with it; it is not installed.",
+            "Version of C(g++) on the host, where it is not the distribution's.",
+            "Everything compiled is compiled with it; it is not installed.",
         ),
         sample='"12"',
         comment="where g++ on the host is not the distribution's; it is not installed",

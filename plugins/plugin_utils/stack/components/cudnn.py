@@ -63,7 +63,7 @@ def cudnn_cuda(context: Context, cudnn: Cudnn, cuda: Toolkit) -> str | None:
     if cudnn.absent:
         return None
     if cuda.absent:
-        return f"cuDNN {cudnn.version} as a system library needs a CUDA toolkit beside it"
+        return f"cuDNN {cudnn.version} as a system library needs a CUDA toolkit next to it"
     if major(cudnn.row["cuda"]) != major(cuda.version):
         return f"cuDNN {cudnn.version} ({cudnn.variant}) is not built for CUDA {minor(cuda.version)}"
     last = cudnn.row.get("cuda_last")

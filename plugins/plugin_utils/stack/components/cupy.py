@@ -65,7 +65,7 @@ def _cupy(tables: Tables, question: Question) -> list[Cupy]:
 def cupy_arch(context: Context, cupy: Cupy, arch: Machine) -> str | None:
     """The package index has wheels for aarch64 from the twelfth series on."""
     if arch.version == "aarch64" and not at_least(cupy.version, "12.0"):
-        return f"CuPy {cupy.version} has no wheels for aarch64, where 12.0 is the first that has"
+        return f"CuPy {cupy.version} has no wheels for aarch64, where 12.0 is the first that does"
     return None
 
 

@@ -148,7 +148,7 @@ def _lines(tables: Tables) -> Iterator[tuple[object, ...]]:
 KEY = Key(
     name="dcgm",
     docs=(
-        "DCGM on the host, for its own tools and for role monitoring's exporter, which takes DCGM 4. For hosts with GPUs.",
+        "DCGM on the host, for its own tools and for role monitoring's exporter, which needs DCGM 4. For hosts with GPUs.",
         "Without it, role monitoring brings the exporter with the DCGM that NVIDIA's repository has.",
     ),
     sample='"4"',

@@ -58,7 +58,7 @@ DEEPSPEED = on_pytorch(
     rule,
     Key(
         name="deepspeed",
-        docs=("DeepSpeed, of which the site has a wheel; the package index has its source only.",),
+        docs=("DeepSpeed, of which the site has a wheel; the package index has only its source.",),
         sample='"0.19"',
         comment="with wheels: site",
     ),

@@ -44,7 +44,7 @@ FLASH_ATTN = on_pytorch(
     Key(
         name="flash_attn",
         docs=(
-            "FlashAttention 2, of which the site has a wheel for the planned PyTorch; the package index has its source only.",
+            "FlashAttention 2, of which the site has a wheel for the planned PyTorch; the package index has only its source.",
         ),
         sample='"2.8.3"',
         comment="with wheels: site",

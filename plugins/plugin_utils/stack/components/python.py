@@ -70,7 +70,7 @@ KEYS = (
     Key(
         name="wheels",
         docs=(
-            "Where wheels are that the package index does not have.",
+            "Source of wheels that the package index does not have.",
             "With V(site) an index or directory of the site (C(python_env_find_links)) has them, and they are planned.",
         ),
         sample="index",

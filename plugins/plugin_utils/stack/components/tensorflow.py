@@ -156,7 +156,7 @@ def pytorch_tensorflow_cuda_major(context: Context, torch: Torch, tensorflow: Te
     if bundled(torch) or not tensorflow.row["and_cuda"]:
         return (
             f"PyTorch {torch.version}+{torch.variant} runs on CUDA {ours} and TensorFlow {tensorflow.version} on CUDA "
-            f"{theirs}, which one process cannot do both"
+            f"{theirs}, and one process cannot do both"
         )
     return (
         f"PyTorch {torch.version}+{torch.variant} brings nvidia-*-cu{ours} wheels and TensorFlow {tensorflow.version} "

@@ -73,7 +73,7 @@ TRANSFORMER_ENGINE = on_pytorch(
         name="transformer_engine",
         docs=(
             "Transformer Engine for PyTorch, as wheels of its core.",
-            "The site has a wheel of its extension for the planned PyTorch; the package index has the source of that only.",
+            "The site has a wheel of its extension for the planned PyTorch; the package index has only the source of that.",
         ),
         sample='"2.9"',
         comment="with wheels: site",

@@ -31,7 +31,7 @@ def triton_pytorch(context: Context, triton: Extension, torch: Torch) -> str | N
     """PyTorch requires one release of Triton exactly."""
     if torch_reason("Triton", triton, torch) is None:
         return None
-    return f"PyTorch {torch.version} requires another Triton than {triton.version}, which goes with PyTorch {triton.row['torch'].removeprefix('==')}"
+    return f"PyTorch {torch.version} requires a Triton other than {triton.version}, which goes with PyTorch {triton.row['torch'].removeprefix('==')}"
 
 
 TRITON = on_pytorch(

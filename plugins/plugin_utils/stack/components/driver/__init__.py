@@ -66,7 +66,7 @@ def _warnings(tables: Tables, question: Question, one: Driver) -> list[str]:
         )
     if one.row.get("known") is False:
         found.append(
-            f"driver {one.version} is not in the tables; it was taken as a release of the known branch {branch['branch']}"
+            f"driver {one.version} is not in the tables; it was treated as a release of the known branch {branch['branch']}"
         )
     return found
 
@@ -116,7 +116,7 @@ KEYS = (
     Key(
         name="kernel",
         docs=(
-            "Kernel that the host is going to run, as C(uname -r) prints it, or the beginning of that, such as V(6.8).",
+            "Kernel that the host will run, as C(uname -r) prints it, or the beginning of that, such as V(6.8).",
             "The driver has to build on it as well as on those that the host has. It is not installed.",
         ),
         sample='"6.8"',

@@ -35,8 +35,8 @@ MIG = Subject("mig", MigRow, Nothing)
 KEY = Key(
     name="mig",
     docs=(
-        "How the GPUs are going to be partitioned, V(enabled) or the profile of their instances such as V(1g.10gb).",
-        "Role allreduce.gpu.gpu_settings switches the mode with C(mig_mode); no role makes the instances.",
+        "How the GPUs will be partitioned, V(enabled) or the profile of their instances such as V(1g.10gb).",
+        "Role allreduce.gpu.gpu_settings switches the mode with C(mig_mode); no role creates the instances.",
     ),
     sample="1g.10gb",
     comment="GPUs must support it; role gpu_settings switches the mode, no role creates the instances",
@@ -73,8 +73,8 @@ def mig_warnings(tables: Tables, question: Question) -> list[str]:
     if constraint is None:
         return []
     return [
-        "instances of partitioned GPUs (MIG) reach each other neither over NVLink and NVSwitch nor by CUDA IPC: what trains on several goes "
-        "through the host's memory; role gpu_settings switches the mode (mig_mode), and no role makes the instances",
+        "instances of partitioned GPUs (MIG) reach each other neither over NVLink and NVSwitch nor by CUDA IPC: training on several goes "
+        "through the host's memory; role gpu_settings switches the mode (mig_mode), but no role creates the instances",
         *(f"not verified: {text}" for text in _unknowns(tables, question, constraint)),
     ]
 

@@ -72,7 +72,7 @@ def fabric_manager_packaged(context: Context, driver: Driver, gpu: GpuModel) -> 
     names = {"fabric_manager": "the fabric manager", "subnet_manager": "nvlsm", "imex": "nvidia-imex"}
     lacking = " and ".join(name for service, name in names.items() if service in context.fabric - has)
     return (
-        f"{gpu.version} behind NVSwitch needs {lacking}, not carried by the distribution's own archive"
+        f"{gpu.version} behind NVSwitch needs {lacking}, which the distribution's own archive lacks"
         if lacking
         else None
     )
@@ -120,4 +120,4 @@ def driver_kernel(context: Context, driver: Driver, kernel: Kernel) -> str | Non
     row = limit(context.tables, driver, kernel.version)
     if row is None:
         return None
-    return f"the modules of driver {driver.version} do not build on kernel {kernel.version}, nor on others from {row['kernel']} on"
+    return f"the modules of driver {driver.version} do not build on kernel {kernel.version}, nor on any other from {row['kernel']} on"

@@ -42,8 +42,8 @@ def horovod_pytorch_tensorflow(context: Context, torch: Torch, tensorflow: Tenso
     if context.accelerator == "cpu" or torch.variant == "cpu" or not at_least(torch.version, below):
         return None
     return (
-        f"Horovod for GPUs was compiled for PyTorch below {below} and TensorFlow together, not for {torch.version} beside "
-        f"TensorFlow {tensorflow.version}"
+        f"Horovod for GPUs was compiled for PyTorch below {below} and TensorFlow together, not for {torch.version} next to TensorFlow "
+        f"{tensorflow.version}"
     )
 
 
@@ -96,7 +96,7 @@ def horovod_tensorflow_build(context: Context, horovod: Horovod, tensorflow: Ten
 def horovod_tensorflow(context: Context, horovod: Horovod, tensorflow: Tensorflow) -> str | None:
     if at_least(tensorflow.version, horovod.row["tensorflow_below"]):
         return (
-            f"Horovod {horovod.version} breaks with Keras 3, that is with TensorFlow "
+            f"Horovod {horovod.version} breaks with Keras 3, that is, with TensorFlow "
             f"{horovod.row['tensorflow_below']} and newer, not only with {tensorflow.version}"
         )
     return None

@@ -73,7 +73,7 @@ def test_a_release_of_the_index_is_planned_with_a_warning_and_kept_in_the_lock(o
     stack = decide(asked, tables=tables)["stack"]
     assert stack["environments"][0]["requirements"] == ["torch==2.15.0", "numpy"]
     assert check(stack) == []  # whose own table has the release, with what a person verified of it
-    assert "PyTorch 2.15.0 is not in the tables: its limits are those of its own metadata" in stack["warnings"][0]
+    assert "PyTorch 2.15.0 is not in the tables: its limits come from its own metadata" in stack["warnings"][0]
     assert [(one["component"], one["version"], one["source"]) for one in stack["published"]] == [
         ("pytorch", "2.15.0", "package index")
     ]

@@ -37,4 +37,4 @@ def test_the_plan_shows_it_with_the_key_of_today():
     lines = plan_table(plan({"a": {**HOST, "cuda_repository_key_fingerprint": OLD}}, "2.19.0"))
     text = " ".join(" ".join(lines[lines.index("") :]).split())
     assert text.startswith(f"warning a: cuda_repository_key_fingerprint is '{OLD}', a key")
-    assert f"take its key {NEW}" in text
+    assert f"use its key {NEW}" in text

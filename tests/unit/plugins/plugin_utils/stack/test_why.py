@@ -30,7 +30,7 @@ OLD = {"os": "ubuntu 20.04", "gpus": ["A40"]}
             "needs driver 580.65.06",
         ),
         ({**V100, "request": {"pytorch": "<2.5"}}, "pytorch", "2.5.0 (cu124)", [], "pytorch <2.5 was asked for"),
-        ({"os": "ubuntu 22.04", "gpus": ["A40"]}, "pytorch", "2.15.0 (cu132)", [], "nobody has verified its wheels"),
+        ({"os": "ubuntu 22.04", "gpus": ["A40"]}, "pytorch", "2.15.0 (cu132)", [], "its wheels have not been verified"),
         (
             {**V100, "request": {"pytorch": "<2.5", "pytorch_index": "cu118"}},
             "pytorch",

@@ -16,7 +16,7 @@ CASES = """
 - {name: a Triton brings the PyTorch that requires it, request: {triton: "3.6"},
    gets: {environments.0.frameworks: {pytorch: 2.11.0, triton: 3.6.0}}}
 - {name: another Triton than PyTorch's, rule: triton-pytorch, request: {triton: "3.5.0", pytorch: "2.11.0"},
-   refused: {between: [pytorch, triton], rule: triton-pytorch, says: "PyTorch 2.11.0 requires another Triton than 3.5.0", works: "triton: 3.6.0"}}
+   refused: {between: [pytorch, triton], rule: triton-pytorch, says: "PyTorch 2.11.0 requires a Triton other than 3.5.0", works: "triton: 3.6.0"}}
 - {name: Triton on processors, gpus: [], request: {triton: latest}, error: triton computes on GPUs only}
 - {name: Triton on a Python that it has wheels for, rule: triton-python, request: {triton: "3.3.1", python: "3.9"}, gets: {python: "3.9"}}
 - {name: Triton on a Python without wheels, rule: triton-python, request: {triton: "3.2.0", python: "3.14"},
