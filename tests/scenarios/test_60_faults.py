@@ -77,9 +77,9 @@ class TestUbuntu(Driver):
         [
             (f"unavailable:{OURS}", ["answers 503", "wait until", "cuda_repository_mirror"]),
             (f"missing:{OURS}", ["there is no repository at", "correct cuda_repository_mirror"]),
-            ("truncated", ["do not fit together", "repeat its synchronisation"]),
+            ("truncated", ["do not match", "repeat its synchronisation"]),
             (f"wrong-signature:{OURS}", ["signature", "does not match its index", "repeat its synchronisation"]),
-            (f"unknown-key:{OURS}", ["signed with another key", "cuda_repository_key_fingerprint"]),
+            (f"unknown-key:{OURS}", ["signed with a key", "cuda_repository_key_fingerprint"]),
             (f"expired:{OURS}", ["has expired", "clock"]),
         ],
         ids=lambda value: value.partition(":")[0] if isinstance(value, str) else "",
@@ -90,7 +90,7 @@ class TestUbuntu(Driver):
 
     def test_repository_is_signed_anew_while_the_host_has_old_lists(self, host):
         host.run("rm -f /etc/apt/sources.list.d/allreduce-*")
-        self.refuses(host, f"unknown-key:{OURS}", "signed with another key", unknown_key())
+        self.refuses(host, f"unknown-key:{OURS}", "signed with a key", unknown_key())
 
     def test_package_vanished_between_index_and_download(self, without_driver):
         host = without_driver
@@ -226,9 +226,9 @@ class TestRocky(Driver):
         [
             (f"unavailable:{OURS}", ["answers 503", "wait until"]),
             (f"missing:{OURS}", ["there is no repository at", "correct cuda_repository_mirror"]),
-            ("truncated", ["do not fit together", "repeat its synchronisation"]),
+            ("truncated", ["do not match", "repeat its synchronisation"]),
             (f"wrong-signature:{OURS}", ["signature", "does not match its index"]),
-            (f"unknown-key:{OURS}", ["another key", "cuda_repository_key_fingerprint"]),
+            (f"unknown-key:{OURS}", ["signed with a key", "cuda_repository_key_fingerprint"]),
             ("missing:*/repomd.xml.asc", ["carries no signed metadata", "cuda_repository_signed_metadata: false"]),
         ],
         ids=lambda value: value.partition(":")[0] if isinstance(value, str) else "",

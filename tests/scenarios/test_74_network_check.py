@@ -104,7 +104,7 @@ def test_a_wrong_name_is_found_and_named(pair):
     assert {(pair.first, "own_name"), (pair.second, "name_resolution")} <= failed
     assert (pair.second, "own_name") not in failed and (pair.first, "name_resolution") not in failed
     assert f"{pair.first} leads to" in checks[pair.first, "own_name"]["reason"]
-    assert f"{pair.first} leads to 192.0.2.7" in checks[pair.second, "name_resolution"]["reason"]
+    assert f"{pair.first} resolves to 192.0.2.7" in checks[pair.second, "name_resolution"]["reason"]
 
 
 def test_a_dropped_ping_is_found_and_named(pair):

@@ -104,7 +104,7 @@ def test_a_disk_that_has_something_is_refused_and_stays_as_it_is(nodes):
     run = nodes.scratch(disks=disks)
     assert run.status != 0
     for host, disk in disks.items():
-        assert f"{disk} is made for swap" in run.words
+        assert f"{disk} is formatted as swap" in run.words
         assert nodes.on(host, f"md5sum {disk}") == before[host]
         nodes.on(host, f"losetup -d {disk} && rm /var/tmp/other.img")
 

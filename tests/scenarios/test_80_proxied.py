@@ -60,7 +60,7 @@ class Proxied:
 
     def test_21_without_its_password(self, host):
         plain = f"http://{services.network.services_address()}:{proxy.PORT}"
-        stopped(site(host, base_http_proxy=plain, base_https_proxy=plain), "user and password", "base_http_proxy")
+        stopped(site(host, base_http_proxy=plain, base_https_proxy=plain), "user name and password", "base_http_proxy")
 
     def test_22_without_its_authority(self, host):
         host.run("rm -f /usr/local/share/ca-certificates/* /etc/pki/ca-trust/source/anchors/*")

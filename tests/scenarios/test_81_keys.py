@@ -73,7 +73,7 @@ def test_an_interrupted_rotation_goes_on(nodes):
     nodes.on(nodes.hosts[1], f"mv {record} {record}.kept; mkdir {record}")
     try:
         run = play(nodes, *rotate, status=2)
-        assert "could not be told the new ones" in run.words
+        assert "could not be given the new ones" in run.words
         assert public(nodes) == old
         assert_all_reach_all(nodes)
     finally:

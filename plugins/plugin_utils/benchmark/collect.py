@@ -28,5 +28,5 @@ def _run(name: str, nodes: list[str], result: Mapping[str, Any]) -> dict[str, An
         reason = str(result.get("msg") or "it left no result").splitlines()[0]
         return {**base, "status": "failed", "reason": reason, "document": None}
     if not isinstance(document, Mapping) or document.get("format") != FORMAT:
-        return {**base, "status": "failed", "reason": "it left no document that can be read", "document": None}
+        return {**base, "status": "failed", "reason": "it left no readable document", "document": None}
     return {**base, "status": "succeeded", "reason": "", "document": document}

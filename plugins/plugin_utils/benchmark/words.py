@@ -22,7 +22,7 @@ NAMES = {
 }  # fmt: skip
 NOT_COMPARED = {
     "too_few": "fewer than {least} {members} of the same kind were measured, so there is nothing to compare with",
-    "no_gpu": "processors were measured, and only GPUs are compared",
+    "no_gpu": "processors were measured, but only GPUs are compared",
 }
 KINDS = {"gpu": ("benchmark_gpus", "GPUs"), "node": ("benchmark_node", "nodes")}
 
@@ -111,7 +111,7 @@ def summary(benchmark: Benchmark) -> dict[str, Any]:
     slow = [one for one in checks(benchmark) if one.status == "failed" and one.node != CLUSTER]
     lines = [line for run in benchmark.runs for line in run_lines(run)]
     lines += [_growth(curve) for curve in curves(benchmark) if len(curve.points) > 1]
-    lines += [f"{check.node} is slower than its like: {check.reason}." for check in slow]
+    lines += [f"{check.node} is slower than its peers: {check.reason}." for check in slow]
     verdict = "; ".join(dict.fromkeys(f"{enumeration(run.nodes)}: {run.reason}" for run in failed))
     return {
         "lines": lines,

@@ -40,6 +40,6 @@ def _differing(board: str, found: Mapping[tuple[str, str], str]) -> Iterator[str
         f"{adapter} of {node} has {version}" for (node, adapter), version in sorted(found.items()) if version != usual
     ]
     if others and 2 * count > len(found):
-        yield f"most of {board} have {usual}, and {', '.join(others)}"
+        yield f"most of {board} have {usual}, but {', '.join(others)}"
     elif others:
-        yield f"{board} has several versions, and none of them on most adapters"
+        yield f"{board} has several versions, none of them on most adapters"

@@ -100,6 +100,6 @@ def _differing(values: Mapping[str, str], majority: bool) -> Iterator[str]:
     others = [f"{name} has {text}" for name, text in sorted(values.items()) if not is_usual or text != usual]
     shown = ", ".join(others[:SHOWN]) + (f" and {len(others) - SHOWN} more" if len(others) > SHOWN else "")
     if others and is_usual:
-        yield f"most have {usual}, and {shown}"
+        yield f"most have {usual}, but {shown}"
     elif others and not majority:
         yield shown

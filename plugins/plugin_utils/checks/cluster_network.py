@@ -20,10 +20,10 @@ FEW = f"fewer than {NODES} nodes with two measured pairs each have no majority t
 SENTENCES = {
     "mtu_differs": "{interface} of {subject} has {mtu} instead of {wanted}",
     "not_measured": "{subject} to {target} was not measured",
-    "no_connection": "{subject} to {target}: cannot connect to port {port}, which a firewall must let the nodes use among each other",
+    "no_connection": "{subject} to {target}: cannot connect to port {port}, which firewalls must open between the nodes",
     "port_in_use": "{subject} to {target}: port {port} is in use by another program; choose another verify_network_port",
     "no_server": "{subject} to {target}: iperf3 does not listen on port {port}: {output}",
-    "interrupted": "{subject} to {target}: the measurement on port {port} broke off: {output}",
+    "interrupted": "{subject} to {target}: the measurement on port {port} was cut off: {output}",
     "no_report": "{subject} to {target}: iperf3 gave no result: {output}",
 }
 RAIL_SENTENCES = SENTENCES | {
@@ -85,7 +85,7 @@ def slow_words(judgement: Judgement, unit: float, word: str) -> Iterator[str]:
     middle = f"{judgement.population.median / unit:.3g} {word}"
     for node in judgement.nodes:
         ways = {True: "in both directions", False: "as a sender" if node in judgement.sources else "as a receiver"}
-        yield f"{node} is slow {ways[node in judgement.sources and node in judgement.targets]}, also in its best pair"
+        yield f"{node} is slow {ways[node in judgement.sources and node in judgement.targets]}, even in its best pair"
     shown = [_pair_words(one, unit, word) for one in judgement.pairs[:SHOWN]]
     more = len(judgement.pairs) - len(shown)
     if shown:

@@ -66,7 +66,7 @@ def mpi(name: str, answer: Mapping | None) -> Check:
         )
     agrees = _release(library) == _release(str(launcher))
     return compared(
-        label, CATEGORY, launcher, library, agrees, "mpi4py loads another MPI than the one whose mpirun starts it"
+        label, CATEGORY, launcher, library, agrees, "mpi4py loads an MPI other than the one whose mpirun starts it"
     )
 
 
@@ -88,7 +88,7 @@ def build(planned: Mapping, answer: Mapping | None) -> Check:
     agrees = set(wanted["operations"]) <= set(have["operations"]) and all(
         set(wanted[name]) == set(have[name]) for name in ("frameworks", "controllers")
     )
-    reason = "Horovod does not load as planned: it was compiled otherwise, or lacks a package that it imports"
+    reason = "Horovod does not load as planned: it was compiled differently, or lacks a package that it imports"
     return compared(label, CATEGORY, _built(wanted), _built(have), agrees, reason)
 
 

@@ -14,7 +14,7 @@ from .check import Check, check, compared
 
 NAME, CATEGORY, EXPECTED = "fapolicyd_rules", "health", "loaded, where the daemon enforces"
 FILE = "/etc/fapolicyd/rules.d/38-allreduce.rules"
-RULES = {"equal": "in place", "different": "of another content", "absent": "missing"}
+RULES = {"equal": "in place", "different": "with other content", "absent": "missing"}
 FOLLOWS = "fapolicyd no longer allows the programs of /opt/allreduce when its rules are compiled again"
 DENIES = "fapolicyd keeps all but root from the programs and libraries of /opt/allreduce"
 REPAIR = {
@@ -23,8 +23,8 @@ REPAIR = {
     "absent": "run playbook site.yml with base_fapolicyd_state: present",
 }
 UNREADABLE = f"only root can read {FILE.rpartition('/rules.d')[0]} on this node; run verify as root"
-PERMISSIVE = "fapolicyd is permissive: it writes down what it would deny, and denies nothing"
-STOPPED = "fapolicyd is installed and does not run"
+PERMISSIVE = "fapolicyd is permissive: it logs what it would deny, and denies nothing"
+STOPPED = "fapolicyd is installed but does not run"
 OTHERS = "the site's own rules or trust name /opt/allreduce/; 'fapolicyd --debug-deny' shows whether they are enough"
 
 

@@ -30,8 +30,8 @@ def names(peers: Mapping[str, Mapping] | None) -> Check:
     """Check that every other node's name leads to its cluster address: otherwise torchrun hangs instead of failing."""
     return _peers("name_resolution", peers, "resolved", lambda peer: (
         None if peer["address"] in (peer.get("resolved") or []) else
-        f"leads to {', '.join(peer['resolved'])} instead of {peer['address']}" if peer.get("resolved") else
-        f"does not lead to {peer['address']}"
+        f"resolves to {', '.join(peer['resolved'])} instead of {peer['address']}" if peer.get("resolved") else
+        f"does not resolve to {peer['address']}"
     ))  # fmt: skip
 
 

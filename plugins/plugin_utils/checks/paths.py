@@ -14,7 +14,7 @@ from .check import Check, compared, skipped
 
 CATEGORY = "network"
 NAMES = {
-    "own_name": "the node's own name leads to its cluster address",
+    "own_name": "the node's own name resolves to its cluster address",
     "interface_ambiguity": "one interface in the cluster's subnet, or ARP settings that keep several apart",
     "reachability": "the other nodes answer",
     "path_mtu": "packets as large as the interface sends arrive",
@@ -23,13 +23,13 @@ NAMES = {
 OFF = "the network is not checked (verify_network: false)"
 ALONE = "the cluster has one node"
 SENTENCES = {
-    "own_name": "{subject} leads to {resolved} on the node itself instead of {address}",
+    "own_name": "{subject} resolves to {resolved} on the node itself instead of {address}",
     "shared_subnet": "{subject} has {settings}: role tuning sets arp_ignore 1, arp_announce 2 and rp_filter 2 (tuning_state: present)",
     "narrow_below": "{subject} below {interface} carries {mtu} bytes, {interface} sends {above}",
-    "no_answer": "{subject} does not answer ping: a firewall that drops ICMP also drops what tells senders the path's MTU",
+    "no_answer": "{subject} does not answer ping: a firewall that drops ICMP also drops the messages that tell senders the path's MTU",
     "other_source": "packets to {subject} leave from {source} instead of {address}: its address is reached by another interface",
     "packet_size": "{subject} gets no packet of {size} bytes",
-    "packet_size_limit": "{subject} gets no packet of {size} bytes: the way carries {passes}",
+    "packet_size_limit": "{subject} gets no packet of {size} bytes: the path carries {passes}",
     "clock_differs": "the clock of {subject} is {ahead}",
 }
 

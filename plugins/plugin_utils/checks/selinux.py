@@ -28,8 +28,8 @@ NOT_PROBED = "the node was not probed; the play's output says why"
 BOOLEANS = {
     "secure_mode_insmod": "{name} is on: no kernel module can be loaded, not even the driver's; turn it off with 'setsebool -P {name} off'",
     "deny_execmem": (
-        "{name} is on: programs get no memory that is writable and executable, which PyTorch writes code for the processor into, "
-        "as oneDNN does ('could not create a primitive'); turn it off with 'setsebool -P {name} off'"
+        "{name} is on: programs get no memory that is writable and executable, into which PyTorch writes code for the processor, as in "
+        "oneDNN ('could not create a primitive'); turn it off with 'setsebool -P {name} off'"
     ),
     "deny_ptrace": (
         "{name} is on: no process may open another's memory or files, as debuggers and profilers do, and PyTorch to share expandable "
@@ -49,7 +49,7 @@ LOGS = {
     "unreadable": "/var/log/audit/audit.log could not be read; run verify as root",
     "boot_unknown": "/proc/stat does not say when the node booted",
 }
-EVENTS = "'ausearch -m avc -ts boot' shows the whole events"
+EVENTS = "'ausearch -m avc -ts boot' shows the full events"
 LABELS = "'restorecon -Rv' on the path restores the labels that the policy has for it"
 
 

@@ -13,8 +13,8 @@ from ..packages.causes import UNKNOWN, Cause, Explanation, recognize
 __all__ = ["explain", "without_credentials"]
 
 _SOURCES_HINT = "set python_env_index_url, python_env_find_links or gpu_stack_request"
-_NETWORK = "check the network, set base_http_proxy where only a proxy leads outside, or " + _SOURCES_HINT
-_SOLVE = "or solve anew with frameworks_relock=true"
+_NETWORK = "check the network, set base_http_proxy if it needs a proxy, or " + _SOURCES_HINT
+_SOLVE = "or solve again with frameworks_relock=true"
 _LIST_HINT = "check the network and base_http_proxy, or repair what python_env_python_downloads names"
 _MIRROR_HINT = "check the network and base_http_proxy, or set python_env_python_mirror"
 # {sources}, {last} and the pattern's groups are filled in.
@@ -22,7 +22,7 @@ CAUSES = (
     Cause(
         "proxy_refused",
         r"407 Proxy Authentication|proxy authorization required",
-        "the proxy wants user and password",
+        "the proxy requires a user name and password",
         "write them into the addresses base_http_proxy and base_https_proxy",
     ),
     Cause(
@@ -41,7 +41,7 @@ CAUSES = (
         "no_interpreter",
         r"No interpreter found for (?P<wanted>Python [0-9.]+)",
         "this host has no {wanted}",
-        "install it from the distribution, or set gpu_stack_request.python to a version it has",
+        "install it from the distribution, or set gpu_stack_request.python to a version that it has",
     ),
     Cause(
         "untrusted_certificate",
@@ -65,7 +65,7 @@ CAUSES = (
         "interpreter_not_listed",
         r"No download found for request: (?P<build>\S+)",
         "the list of downloads has no {build}",
-        "set gpu_stack_request.python to a version it has, or name another list with python_env_python_downloads",
+        "set gpu_stack_request.python to a version that it has, or name another list with python_env_python_downloads",
     ),
     Cause(
         "interpreter_list",
@@ -125,8 +125,8 @@ CAUSES = (
     Cause(
         "no_venv",
         r"ensurepip is not available|No module named '?venv",
-        "the Python that shall make uv's environment lacks its modules venv and ensurepip",
-        "install the distribution's package that has them, as python3-venv on Debian, and run again",
+        "the Python that creates uv's environment lacks its modules venv and ensurepip",
+        "install the distribution's package that has them, such as python3-venv on Debian, and run again",
     ),
 )
 

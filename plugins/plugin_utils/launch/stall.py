@@ -127,4 +127,4 @@ def describe_stall(stall: Stall) -> str:
         SILENT: f"{who} left no record, and {waited} in {what}",
         RUNNING: f"{stall.waiting} rank{'s' * (stall.waiting != 1)} gave up waiting, and {who} had not",
         DIFFERENT: f"{who} began another operation, or one of another size, than {what}, in which {waited}",
-    }.get(stall.code, f"all ranks had begun {what}, and none came further; look at the network between them")
+    }.get(stall.code, f"all ranks had begun {what}, but none got further; look at the network between them")

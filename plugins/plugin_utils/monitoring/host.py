@@ -70,7 +70,7 @@ def source_for(name: str, wanted: Request, system: Mapping[str, str]) -> Source 
     """Return where a host has Prometheus' programs from, or why from nowhere; system: {family, id, version}."""
     source, words = source_of(system), " ".join((system["id"], system["version"])).strip()
     if source is None or source.origin == "none":
-        reason = source.reason if source else "nothing is known of where it has Prometheus from"
+        reason = source.reason if source else "it is not known where it gets Prometheus from"
         return Problem("monitoring_no_packages", words or name, {"reason": reason})
     if source.origin == "declared" and not wanted.repository:
         return Problem("monitoring_no_repository", words)
@@ -96,12 +96,12 @@ def no_dcgm(facts: Mapping[str, Any]) -> str | None:
     """Return why a node cannot have NVIDIA's exporter; None where it can."""
     stack, system = facts.get("gpu_stack") or {}, system_of(facts)
     if not stack.get("repository"):
-        return "its plan has no repository of NVIDIA's"
+        return "its plan has no NVIDIA repository"
     if not has_dcgm_packages(system):
         return f"NVIDIA's repository has none for {system['id']} {system['version']}"
     planned = planned_dcgm(facts)
     if planned and planned.startswith("3."):
-        return f"its package takes the library of DCGM 4, and the plan has DCGM {planned}"
+        return f"its package needs the library of DCGM 4, but the plan has DCGM {planned}"
     return None
 
 

@@ -105,6 +105,6 @@ def not_offered(names: Iterable[str], host: str) -> dict[str, str]:
 def not_installed(left: Steps, host: str) -> dict[str, str]:
     """Return the failure of a change that ended well and left packages out: removing one may take others with it."""
     names = ", ".join(package.name for package in (*left.first, *left.install))
-    remedy = "look whether another repository or program changes packages there, and run this again"
-    text = f"{names} should be installed on {host} now and is not: {remedy}"
+    remedy = "check whether another repository or program changes packages there, and run this again"
+    text = f"{names} should be installed on {host} now but is not: {remedy}"
     return {"cause": "not_installed", "remedy": remedy, "msg": text}

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from .causes import UNKNOWN, Cause, Explanation, recognize
 
-_MIRROR = "for a mirror, repeat its synchronisation; else wait until the repository is complete and run this again"
+_MIRROR = "for a mirror, repeat its synchronisation; otherwise wait until the repository is complete and run this again"
 _LOCK = ("another package manager holds the lock{holder}", "let it finish, or stop it, and run this again")
 _KEY = "set {key} to the file of the key that signs it and {key}_fingerprint to its fingerprint, if you trust that key"
 _INDEX = "the signature of {source} does not match its index, which "
@@ -40,7 +40,7 @@ CAUSES = (
     Cause(
         "proxy_refused",
         r"407\s+Proxy Authentication|(?:response 407|code 407 from proxy)",
-        "the proxy wants user and password before it fetches {source}",
+        "the proxy requires a user name and password to fetch {source}",
         "write them into the addresses base_http_proxy and base_https_proxy",
     ),
     Cause(
@@ -58,7 +58,7 @@ CAUSES = (
     Cause(
         "unknown_key",
         r"NO_PUBKEY (?P<id>\w+)|Missing key (?P<id2>\w+)|[Nn]o public key|Signing key not found|keys? (?:listed|already installed).*not correct|NOKEY",
-        "{source} is signed with another key{id} than the one that is set",
+        "{source} is signed with a key{id} other than the one that is set",
         _KEY,
     ),
     Cause(
@@ -70,13 +70,13 @@ CAUSES = (
     Cause(
         "bad_signature",
         r"Bad GPG signature|GPG signature verification error",  # dnf does not tell one from the other
-        _INDEX + "is half copied or signed with another key than the one that is set",
+        _INDEX + "is only partly copied or signed with a key other than the one that is set",
         "for a mirror, repeat its synchronisation, or " + _KEY,
     ),
     Cause(
         "bad_signature",
         r"BADSIG|signatures? (?:were|was|is) invalid|[Bb]ad [Ss]ignature|GPG verification error",
-        _INDEX + "was changed on the way or half copied",
+        _INDEX + "was changed in transit or only partly copied",
         _MIRROR,
     ),
     Cause(
@@ -88,14 +88,14 @@ CAUSES = (
     Cause(
         "index_inconsistent",
         r"unexpected size|Hash Sum mismatch|checksum doesn't match|checksums? mismatch|Mirror sync in progress|connection closed",
-        "the index of {source} and its files do not fit together",
+        "the index of {source} and its files do not match",
         _MIRROR,
     ),
     Cause(
         "package_vanished",
         r"Failed to fetch (?P<url>\S+\.(?:deb|rpm))\s+404|\[MIRROR\] (?P<rpm>\S+\.rpm):.{0,80}404|(?P<rpm2>\S+\.rpm).{0,200}404|"
         r"Failed to download packages?: (?P<rpm3>\S+): ",
-        "{url} is in the repository's index and no longer in the repository",
+        "{url} is in the repository's index but no longer in the repository",
         _MIRROR,
     ),
     Cause(
@@ -115,14 +115,14 @@ CAUSES = (
         r"Could not (?:connect|resolve)|Connection (?:refused|failed|timed out)|Couldn't (?:connect|resolve)|timed out|"
         r"Temporary failure resolving|Unable to connect|(?:Network is|Host) unreachable|No route to host",
         "{source} cannot be reached",
-        "check the host's network, set base_http_proxy where only a proxy leads outside, or set {address} to a mirror that it reaches",
+        "check the host's network, set base_http_proxy if it needs a proxy, or set {address} to a mirror that it reaches",
     ),
     Cause(
         "package_not_found",
         r"[Vv]ersion '(?P<version>[^']+)' for '(?P<name>[^']+)' was not found|[Nn]o package matching '(?P<name2>[^']+)'|"
         r"No package (?P<name3>\S+) available|no available installation candidate for (?P<name4>[^=\s]+)=(?P<version2>\S+)",
         "no repository of the host has {name} {version}, which the plan names",
-        "take another version in gpu_stack_request, or complete the mirror",
+        "request another version in gpu_stack_request, or complete the mirror",
     ),
     Cause("lock_held", r"Waiting for process with pid \d+ to finish", *_LOCK),
     Cause(

@@ -11,7 +11,7 @@ SENTENCES = {
     "pcie_translates": "the IOMMU translates for {subject} ({type})",
     "pcie_redirects": "ACS redirects at bridge {subject} ({bits})",
     "pcie_unreadable": "ACS of bridge {subject} could not be read",
-    "pcie_hidden": "no bridge is to be seen above {subject}",
+    "pcie_hidden": "no bridge is visible above {subject}",
 }
 # In words, most hindering first; see judge.VERDICTS.
 VERDICTS = {

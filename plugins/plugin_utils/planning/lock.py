@@ -22,7 +22,7 @@ FORMAT = 2
 VARIABLE = "__stack_lock"
 HEADER = """---
 # The stacks this cluster was planned with, written by the playbook plan. Keep it under version control.
-# site installs what stands here. To take over what newer tables or requests bring: plan with stack_lock_renew=true.
+# site installs what is recorded here. To accept what newer tables or requests bring: plan with stack_lock_renew=true.
 """
 # Of a stack: what may differ without the stack being another one.
 TALK = ("reasons", "warnings", "update", "inputs", "table_version", "kind", "disk_mib", "published")
@@ -124,7 +124,7 @@ def nearest_entry(entries: Sequence[Mapping], inputs: Mapping) -> Mapping:
 
 def locked_stack(entry: Mapping, new: Mapping | None) -> dict:
     """Return the stack of an entry; its ``update`` says what renewing would make of it."""
-    update = differences(entry, new) if new else ["the tables refuse this stack by now"]
+    update = differences(entry, new) if new else ["the tables now refuse this stack"]
     return {**entry["stack"], "inputs": entry["inputs"], "update": update}
 
 

@@ -90,13 +90,13 @@ def _sentences(found: Measured) -> Iterable[str]:
     ways = [one.way for one in found.pairs if one.way]
     if ways:
         good = sum(way.full for way in ways)
-        yield f"{good:,} of {len(ways):,} ways between nodes carry packets as large as the sender's interface sends."
+        yield f"{good:,} of {len(ways):,} paths between nodes carry packets as large as the sender's interface sends."
     if 0 < found.rounds < found.full_rounds:
         yield f"Each node was tried with {found.rounds:,} of {plural(found.full_rounds, 'other node')}, spread over the cluster."
     speeds = [one.speed for one in found.pairs if one.speed]
     if speeds:
         measured = sum(not one.code for one in speeds)
-        yield f"Bandwidth was measured on {measured:,} of {len(speeds):,} ways, one pair of each node at a time."
+        yield f"Bandwidth was measured on {measured:,} of {len(speeds):,} paths, one pair of each node at a time."
     if found.rails:
         measured, rails = sum(not one.code for one in found.rails), len({one.rail for one in found.rails})
         yield f"RDMA was measured in {measured:,} of {len(found.rails):,} directions of {plural(rails, 'rail')}."
@@ -169,7 +169,7 @@ def _shown(nodes: Iterable[str], cells: dict[tuple[str, str], Cell]) -> tuple[st
 def _words(cells: dict[tuple[str, str], Cell], values: list[float], unit: str, shown: int, total: int) -> str:
     faults = sum(cell.fault for cell in cells.values())
     scale = 1e9 if unit == "Gbit/s" else 1.0
-    said = [f"{len(cells) - faults:,} of {len(cells):,} ways have a figure"]
+    said = [f"{len(cells) - faults:,} of {len(cells):,} paths have a figure"]
     if values:
         low, middle, high = (quantity(one / scale, 3) for one in (min(values), median(values), max(values)))
         said.append(f"{low} to {high} {unit}, median {middle}")

@@ -56,7 +56,7 @@ def read_matrix(text: str) -> Matrix:
     for position, (number, line) in enumerate(found):
         row = _row(number, line, matrix, last=position == len(found) - 1)
         if row.device in [one.device for one in matrix.rows]:
-            refuse(number, f"{row.device} is there for the second time", "one line for each device")
+            refuse(number, f"{row.device} appears a second time", "one line for each device")
         matrix.rows.append(row)
     _compare(matrix)
     return matrix
@@ -85,7 +85,7 @@ def _header(number: int, line: str) -> list[str]:
     if other or twice:
         refuse(
             number,
-            f'"{(other or twice)[0]}" is {"not a device" if other else "there twice"}',
+            f'"{(other or twice)[0]}" is {"not a device" if other else "listed twice"}',
             "the name of each GPU and adapter once",
         )
     return devices

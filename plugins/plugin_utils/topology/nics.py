@@ -102,11 +102,11 @@ def _hca_unset(gpu_node: Mapping) -> str:
     gaps = [f"it is not known whether a port of {', '.join(unknown)} is up"] if unknown else []
     gaps += [f"how far {', '.join(far)} is from every GPU was not measured"] if far else []
     if not usable:
-        lacking = "no adapter is known that has a port that is up, so NCCL's own choice is TCP, unless a plugin brings a network"
+        lacking = (
+            "no adapter with a port that is up is known, so NCCL's own choice is TCP, unless a plugin brings a network"
+        )
         return f"Not set: {'; '.join(gaps) or lacking}."
-    taken = (
-        f"NCCL itself takes every adapter with a port that is up, and nothing known speaks against one of {len(usable)}"
-    )
+    taken = f"NCCL itself takes every adapter with a port that is up, and nothing known speaks against any of the {len(usable)}"
     return f"Not set: {'; '.join([taken, *gaps])}."
 
 
@@ -119,10 +119,10 @@ def _gid_index(chosen: list[Mapping], nccl_version: str | None) -> tuple[int | N
     if not version:
         return (
             None,
-            "Not set: the version of NCCL is not given, and from 2.21 on NCCL selects the GID and must not be told.",
+            "Not set: the version of NCCL is not given, and from 2.21 on NCCL selects the GID itself and must not be given one.",
         )
     if tuple(map(int, version.groups())) >= SELECTS_GID:
-        return None, f"Not set: NCCL {nccl_version} selects the GID itself and must not be told."
+        return None, f"Not set: NCCL {nccl_version} selects the GID itself and must not be given one."
     if None in indexes:
         return None, "Not set: an adapter has no routable RoCE v2 GID; give its interface an IP address."
     if len(indexes) > 1:

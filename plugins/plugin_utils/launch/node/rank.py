@@ -65,8 +65,8 @@ def refuse_few(launch: dict, nodes: int) -> None:
     """End where the rendezvous closed without nodes that the run needs; c10d leaves out one whose clock is late."""
     if nodes < launch["min_nodes"]:
         sys.exit(
-            f"The rendezvous began with {nodes} of at least {launch['min_nodes']} nodes. c10d leaves out a node whose clock is "
-            "some seconds late: compare the clocks of the nodes (playbook verify.yml does)."
+            f"The rendezvous began with {nodes} of at least {launch['min_nodes']} nodes. c10d leaves out a node whose clock is some "
+            f"seconds slow: compare the clocks of the nodes (playbook verify.yml does)."
         )
 
 

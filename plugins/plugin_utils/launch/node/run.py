@@ -52,7 +52,7 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
     add("--max-restarts", type=int, default=0, help="how often torchrun starts all ranks again (default 0)")
     add("--port", type=int, default=29500, help="of the rendezvous, on the first node (default 29500)")
     many: dict[str, Any] = {"action": "append", "default": []}
-    add("--file", type=Path, help="file or directory to put beside the script; may be repeated", **many)
+    add("--file", type=Path, help="file or directory to put next to the script; may be repeated", **many)
     add("-x", metavar="NAME", help="give the script this variable of your environment; may be repeated", **many)
     add("script", type=Path)
     add("args", nargs=argparse.REMAINDER, help="arguments of the script")
@@ -74,7 +74,7 @@ def choose(wanted: str, record: Path) -> dict[str, str]:
         known = {one["name"]: one["address"] for one in json.loads(record.read_text(encoding="utf-8"))}
     except FileNotFoundError:
         sys.exit(
-            f"allreduce-run: {record} is missing; role allreduce.gpu.cluster_ssh writes it and makes the nodes reach each other"
+            f"allreduce-run: {record} is missing; role allreduce.gpu.cluster_ssh writes it and lets the nodes reach each other"
         )
     if not wanted:
         return known

@@ -117,7 +117,7 @@ def outcome(logs: Path, status: int) -> dict:
     try:
         found = json.loads((logs / "agent.json").read_text(encoding="utf-8"))
     except FileNotFoundError:
-        found = {"failures": [], "error": f"the agent ended with status {status} and left no word"}
+        found = {"failures": [], "error": f"the agent ended with status {status} without a message"}
     for failure in found["failures"]:
         failure["tail"] = tail(logs / f"rank{failure['rank']}.err") or tail(logs / f"rank{failure['rank']}.out")
     return {**found, "log": tail(logs / "torchrun.log") if found["error"] else []}

@@ -186,8 +186,8 @@ def test_removing_a_package_takes_a_wanted_one_with_it():
     assert result["failed"]
     assert result["cause"] == "not_installed"
     assert result["msg"] == (
-        "The cudnn packages could not be changed on gpu-1: libcudnn9-cuda-12 should be installed on gpu-1 now and is not: "
-        "look whether another repository or program changes packages there, and run this again."
+        "The cudnn packages could not be changed on gpu-1: libcudnn9-cuda-12 should be installed on gpu-1 now but is not: "
+        "check whether another repository or program changes packages there, and run this again."
     )
     assert one.modules()[-2:] == ["package_hold", "node_state"]
 

@@ -32,8 +32,8 @@ def test_a_document_is_kept_as_it_is():
          "Training failed on gpu-1: rank 0 exited with code 1"),
         ({"msg": "gpu-1 has no user trainer."}, "gpu-1 has no user trainer."),
         ({}, "it left no result"),
-        ({"training": {"status": "succeeded", "metrics": None}}, "it left no document that can be read"),
-        ({"training": {"status": "succeeded", "metrics": {**FOUND, "format": 2}}}, "it left no document that can be read"),
+        ({"training": {"status": "succeeded", "metrics": None}}, "it left no readable document"),
+        ({"training": {"status": "succeeded", "metrics": {**FOUND, "format": 2}}}, "it left no readable document"),
     ],
 )  # fmt: skip
 def test_a_run_without_a_document_has_failed_with_a_reason(left, reason):

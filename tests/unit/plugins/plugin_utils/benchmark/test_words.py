@@ -47,7 +47,7 @@ def test_processors_are_said_not_to_be_compared():
     assert stated(found)["a", "benchmark_gpus"] == (
         "skipped",
         "",
-        "processors were measured, and only GPUs are compared",
+        "processors were measured, but only GPUs are compared",
     )
 
 
@@ -78,7 +78,7 @@ def test_the_summary_names_throughput_growth_and_what_is_slow():
     assert "  training ResNet-50 tuned: 1,700 images/s" in found["lines"]
     assert "  training ViT-B/16 plain: not measured, because of no_gpu" in found["lines"]
     assert "ResNet-50 tuned, images/s: 1 rank 450, 4 ranks 1,700; scaling efficiency 94%" in found["lines"]
-    assert found["lines"][-1] == "b is slower than its like: GPU 1, matrix product bf16: 140 TFLOP/s, median 280."
+    assert found["lines"][-1] == "b is slower than its peers: GPU 1, matrix product bf16: 140 TFLOP/s, median 280."
     assert (found["verdict"], found["slow"]) == ("", 1)
 
 

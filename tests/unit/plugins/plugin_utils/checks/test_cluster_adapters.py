@@ -27,7 +27,7 @@ def test_one_version_everywhere():
 
 def test_who_differs_from_most_is_named():
     status, reason = told(a=node("20.31", "20.31"), b=node("20.31", "20.28"))
-    assert status == "failed" and reason == "most of MT_0000000223 have 20.31, and mlx5_1 of b has 20.28"
+    assert status == "failed" and reason == "most of MT_0000000223 have 20.31, but mlx5_1 of b has 20.28"
 
 
 def test_without_a_majority_nobody_is_blamed():

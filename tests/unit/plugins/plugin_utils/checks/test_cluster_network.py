@@ -87,7 +87,7 @@ def test_an_interface_that_nobody_found_is_unknown():
 def test_a_slow_node_and_a_slow_pair():
     slow = judged(speeds(hostvars("abcd"), lambda a, b: dict(FAST, bits_per_second=1e9) if "c" in (a, b) else FAST))
     assert slow["pair_bandwidth"]["status"] == "failed" and slow["pair_latency"]["status"] == "passed"
-    assert slow["pair_bandwidth"]["reason"] == "c is slow in both directions, also in its best pair"
+    assert slow["pair_bandwidth"]["reason"] == "c is slow in both directions, even in its best pair"
     pair = judged(speeds(hostvars("abcd"), lambda a, b: dict(FAST, latency=0.9) if {a, b} == {"c", "d"} else FAST))
     assert pair["pair_bandwidth"]["status"] == "passed"
     assert pair["pair_latency"]["reason"] == "c to d 0.9 ms, d to c 0.9 ms, where the median is 0.05 ms"
@@ -115,7 +115,7 @@ def test_a_pair_that_cannot_be_measured_is_named_once(code):
 def test_a_firewall_is_named_with_the_port():
     wrong = {"port": 5201, "latency": None, "code": "no_connection", "output": ""}
     found = judged(speeds(hostvars("ab"), lambda a, b: wrong))
-    assert "a to b: cannot connect to port 5201, which a firewall" in found["pair_bandwidth"]["reason"]
+    assert "a to b: cannot connect to port 5201, which firewalls" in found["pair_bandwidth"]["reason"]
 
 
 def test_what_a_server_says_goes_before_what_its_client_saw():
@@ -200,7 +200,7 @@ def test_an_adapter_that_trained_at_half_its_width_is_named_and_its_node_is_not(
 
     found = judged(with_rails("abcd", answers))
     assert found["rail_bandwidth"]["status"] == "failed"
-    assert found["rail_bandwidth"]["reason"] == "mlx5_1 of c is slow in both directions, also in its best pair"
+    assert found["rail_bandwidth"]["reason"] == "mlx5_1 of c is slow in both directions, even in its best pair"
     assert (found["rail_latency"]["status"], found["pair_bandwidth"]["status"]) == ("passed", "passed")
 
 

@@ -35,9 +35,9 @@ def test_a_node_that_is_well():
 @pytest.mark.parametrize(
     ("answer", "name", "reason"),
     [
-        (probe(own_name=[]), "own_name", "a leads to nothing on the node itself instead of 10.0.0.1"),
-        (probe(own_name=["127.0.1.1"]), "own_name", "a leads to 127.0.1.1 on the node itself"),
-        (probe(own_name=["10.0.0.1", "127.0.1.1"]), "own_name", "a leads to 10.0.0.1, 127.0.1.1 on the node itself"),
+        (probe(own_name=[]), "own_name", "a resolves to nothing on the node itself instead of 10.0.0.1"),
+        (probe(own_name=["127.0.1.1"]), "own_name", "a resolves to 127.0.1.1 on the node itself"),
+        (probe(own_name=["10.0.0.1", "127.0.1.1"]), "own_name", "a resolves to 10.0.0.1, 127.0.1.1 on the node itself"),
         (probe(b={"reached": False, "full": False}, c={}), "reachability", "b does not answer ping"),
         (
             probe(b={"source": "10.0.5.1"}, c={}),
@@ -45,7 +45,7 @@ def test_a_node_that_is_well():
             "packets to b leave from 10.0.5.1 instead of 10.0.0.1",
         ),
         (probe(b={"full": False}, c={}), "path_mtu", "b gets no packet of 1500 bytes"),
-        (probe(b={"full": False, "path_mtu": 1400}, c={}), "path_mtu", "of 1500 bytes: the way carries 1400"),
+        (probe(b={"full": False, "path_mtu": 1400}, c={}), "path_mtu", "of 1500 bytes: the path carries 1400"),
         (
             probe({"mtu": 9000, "lower": {"ens1": 1500, "ens2": 9000}}),
             "path_mtu",

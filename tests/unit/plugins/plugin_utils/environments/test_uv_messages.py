@@ -21,7 +21,7 @@ LINKS = ["http://10.0.0.1:8000/"]
 HINT = "set python_env_index_url, python_env_find_links or gpu_stack_request."
 MIRROR = "check the network and base_http_proxy, or set python_env_python_mirror."
 LIST = "check the network and base_http_proxy, or repair what python_env_python_downloads names."
-NETWORK = f"check the network, set base_http_proxy where only a proxy leads outside, or {HINT}"
+NETWORK = f"check the network, set base_http_proxy if it needs a proxy, or {HINT}"
 RECORDED = {
     "wheel not found": (
         "no_solution",
@@ -35,8 +35,7 @@ RECORDED = {
         "no_interpreter",
         "error: No interpreter found for Python 3.14 in search path\n\n"
         "hint: A managed Python download is available for Python 3.14, but Python downloads are set to 'never'\n",
-        "X: this host has no Python 3.14; install it from the distribution, or set gpu_stack_request.python to a version "
-        "it has.",
+        "X: this host has no Python 3.14; install it from the distribution, or set gpu_stack_request.python to a version that it has.",
     ),
     "disk full while installing": (
         "disk_full",
@@ -50,7 +49,7 @@ RECORDED = {
         "error: Failed to download `numpy==2.4.6`\n  cause: Hash mismatch for `numpy==2.4.6`\n\n         Expected:\n"
         "           sha256:99\n\n         Computed:\n           sha256:89\n",
         "X: the file found for numpy==2.4.6 is not the one that was locked; repair the source (http://10.0.0.1:8000/), "
-        "or solve anew with frameworks_relock=true.",
+        "or solve again with frameworks_relock=true.",
     ),
     "wheel directory down": (
         "unreachable",
@@ -77,14 +76,14 @@ RECORDED = {
         "error: Failed to read `--find-links` URL: https://wheels.example/\n  cause: Request failed after 3 retries in 6.6s\n"
         "  cause: Failed to fetch: https://wheels.example/\n  cause: client error (Connect)\n"
         "  cause: tunnel error: proxy authorization required\n",
-        "X: the proxy wants user and password; write them into the addresses base_http_proxy and base_https_proxy.",
+        "X: the proxy requires a user name and password; write them into the addresses base_http_proxy and base_https_proxy.",
     ),
     "pip, proxy without a password": (
         "proxy_refused",
         "WARNING: Retrying (Retry(total=0, connect=None)) after connection broken by 'ProxyError('Cannot connect to proxy.', "
         "OSError('Tunnel connection failed: 407 Proxy Authentication Required'))': /\n"
         "ERROR: No matching distribution found for numpy\n",
-        "X: the proxy wants user and password; write them into the addresses base_http_proxy and base_https_proxy.",
+        "X: the proxy requires a user name and password; write them into the addresses base_http_proxy and base_https_proxy.",
     ),
     "pip, untrusted certificate": (
         "untrusted_certificate",
@@ -119,8 +118,8 @@ RECORDED = {
     "no venv": (
         "no_venv",
         "The virtual environment was not created successfully because ensurepip is not available.\n",
-        "X: the Python that shall make uv's environment lacks its modules venv and ensurepip; install the distribution's "
-        "package that has them, as python3-venv on Debian, and run again.",
+        "X: the Python that creates uv's environment lacks its modules venv and ensurepip; install the distribution's "
+        "package that has them, such as python3-venv on Debian, and run again.",
     ),
     "no interpreter at a path": (
         "no_interpreter",
@@ -180,8 +179,8 @@ RECORDED = {
     "a Python that the list does not have": (
         "interpreter_not_listed",
         "error: No download found for request: cpython-3.6-linux-x86_64-gnu\n",
-        "X: the list of downloads has no cpython-3.6-linux-x86_64-gnu; set gpu_stack_request.python to a version it has, or "
-        "name another list with python_env_python_downloads.",
+        "X: the list of downloads has no cpython-3.6-linux-x86_64-gnu; set gpu_stack_request.python to a version that it has, or name "
+        "another list with python_env_python_downloads.",
     ),
     "a list that is not there": (
         "interpreter_list",

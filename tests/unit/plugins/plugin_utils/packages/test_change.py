@@ -47,4 +47,4 @@ def test_what_the_hold_is_told():
 def test_what_is_left_out_is_named():
     failure = not_installed(Steps(first=(Package("f"),), install=(Package("a"),)), "gpu-1")
     assert failure["cause"] == "not_installed"
-    assert failure["msg"].startswith("f, a should be installed on gpu-1 now and is not: ")
+    assert failure["msg"].startswith("f, a should be installed on gpu-1 now but is not: ")

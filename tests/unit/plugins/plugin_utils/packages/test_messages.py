@@ -27,7 +27,7 @@ FAILURES = {
     "truncated": (
         "index_inconsistent",
         f"E:Failed to fetch {URL}/Packages.gz  File has unexpected size (114154 != 228309). Mirror sync in progress?",
-        ["do not fit together", "repeat its synchronisation"],
+        ["do not match", "repeat its synchronisation"],
     ),
     "bad signature": (
         "bad_signature",
@@ -38,7 +38,7 @@ FAILURES = {
         "unknown_key",
         "The following signatures couldn't be verified because the public key is not available: NO_PUBKEY 71860AA6D5C0E11A, "
         + UNSIGNED,
-        ["another key (71860AA6D5C0E11A)", "cuda_repository_key_fingerprint"],
+        ["a key (71860AA6D5C0E11A)", "cuda_repository_key_fingerprint"],
     ),
     "dnf, no signature": (
         "metadata_unsigned",
@@ -62,7 +62,11 @@ FAILURES = {
     "dnf, bad signature or unknown key": (
         "bad_signature",
         "Error: Failed to download metadata for repo 'cuda': repomd.xml GPG signature verification error: Bad GPG signature",
-        ["the signature of the repository does not match its index", "another key", "cuda_repository_key_fingerprint"],
+        [
+            "the signature of the repository does not match its index",
+            "signed with a key",
+            "cuda_repository_key_fingerprint",
+        ],
     ),
     "expired": (
         "index_expired",
@@ -73,7 +77,7 @@ FAILURES = {
         "package_vanished",
         f"'/usr/bin/apt-get -y' failed: E: Failed to fetch {URL}/libnvidia-compute-550_550.54.15-0ubuntu1_amd64.deb  404  Not Found",
         [
-            "libnvidia-compute-550_550.54.15-0ubuntu1_amd64.deb is in the repository's index and no longer in the repository"
+            "libnvidia-compute-550_550.54.15-0ubuntu1_amd64.deb is in the repository's index but no longer in the repository"
         ],
     ),
     "dnf waited for a lock": (
@@ -130,13 +134,13 @@ FAILURES = {
     "proxy without a password": (
         "proxy_refused",
         f"E: Failed to fetch {URL}/Packages  407  Proxy Authentication Required [IP: 192.0.2.3 3128]",
-        [f"the proxy wants user and password before it fetches {URL}/Packages", "base_http_proxy"],
+        [f"the proxy requires a user name and password to fetch {URL}/Packages", "base_http_proxy"],
     ),
     "proxy without a password, https": (
         "proxy_refused",
         f"W: Failed to fetch {URL}/InRelease  Invalid response from proxy: HTTP/1.1 407 Proxy Authentication Required  "
         "Server: squid/5.7  Content-Length: 3094  X-Squid-Error: ERR_CACHE_ACCESS_DENIED 0  [IP: 192.0.2.3 3128]",
-        [f"the proxy wants user and password before it fetches {URL}/InRelease", "base_http_proxy"],
+        [f"the proxy requires a user name and password to fetch {URL}/InRelease", "base_http_proxy"],
     ),
     "inspecting proxy": (
         "untrusted_certificate",

@@ -121,7 +121,7 @@ def test_a_virtual_machine_shows_no_way(tmp_path):
     gpus = tuple(replace(gpu, path=("pci0000:00", f"0000:00:0{number + 5}.0")) for number, gpu in enumerate(whole.gpus))
     pairs = verdicts(replace(whole, gpus=gpus, nics=()), tmp_path, iommu=None)
     assert counted(pairs) == {"unknown": 6}
-    assert reasons(pairs["0000:00:05.0", "0000:00:06.0"]) == ["no bridge is to be seen above 0000:00:05.0"]
+    assert reasons(pairs["0000:00:05.0", "0000:00:06.0"]) == ["no bridge is visible above 0000:00:05.0"]
 
 
 def test_a_host_without_gpus_has_no_pairs(tmp_path):

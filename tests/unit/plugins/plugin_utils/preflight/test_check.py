@@ -113,7 +113,7 @@ def test_a_wrong_place_of_the_interpreter_names_where_it_is_set():
     ("declaration", "words"),
     [
         ({"power_limit_watts": "lots"}, "power_limit_watts is 'lots'; give a number of watts, or default; "),
-        ([{"ecc": True}, {"mig": True}], "There is no setting mig; there are ecc, mig_mode,"),
+        ([{"ecc": True}, {"mig": True}], "There is no setting mig; choose from ecc, mig_mode,"),
         (
             {"application_clocks": {"memory": 1215}},
             "application_clocks is {'memory': 1215}; give {memory: MHz, graphics: MHz}",

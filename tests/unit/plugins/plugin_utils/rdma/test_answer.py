@@ -66,7 +66,7 @@ def test_a_fabric_that_is_declared(tmp_path):
 def test_a_fabric_that_is_not_declared_is_told(tmp_path):
     found = answer(PRESENT, facts(tmp_path, adapter(0, "Ethernet"), adapter(1)))
     (sentence,) = found["found"]
-    assert sentence.startswith("mlx5_0 at ens0f0np0: nothing sets NCCL_IB_TC, so that NCCL uses class 0")
+    assert sentence.startswith("mlx5_0 at ens0f0np0: nothing sets NCCL_IB_TC, so NCCL uses class 0")
 
 
 def test_what_cannot_be_meant_needs_no_facts():

@@ -44,14 +44,14 @@ def test_a_packet_that_does_not_arrive_is_a_fault_in_words():
     found = built(a=9000, b=1500)
     assert (cell(found, "paths", "a", "b").text, cell(found, "paths", "a", "b").fault) == ("not 9000", True)
     assert not cell(found, "paths", "b", "a").fault
-    assert found.sentences[0] == "1 of 2 ways between nodes carry packets as large as the sender's interface sends."
+    assert found.sentences[0] == "1 of 2 paths between nodes carry packets as large as the sender's interface sends."
 
 
 def test_what_differs_from_the_median_is_paler():
     found = built(a=1500, b=1500, c=1500)
     assert cell(found, "bandwidth", "a", "b").shade == 4
     assert cell(found, "bandwidth", "a", "c").shade == 1
-    assert matrix(found, "bandwidth").text == "6 of 6 ways have a figure; 2.34 to 23.4 Gbit/s, median 23.4."
+    assert matrix(found, "bandwidth").text == "6 of 6 paths have a figure; 2.34 to 23.4 Gbit/s, median 23.4."
 
 
 @pytest.mark.parametrize(

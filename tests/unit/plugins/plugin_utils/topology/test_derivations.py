@@ -173,8 +173,8 @@ def test_the_gid_index_must_hold_for_all(gids, index):
 @pytest.mark.parametrize(
     ("version", "gids", "reason"),
     [
-        (None, [3], "Not set: the version of NCCL is not given, and from 2.21 on NCCL selects the GID and must not be told."),
-        ("2.21.5", [3], "Not set: NCCL 2.21.5 selects the GID itself and must not be told."),
+        (None, [3], "Not set: the version of NCCL is not given, and from 2.21 on NCCL selects the GID itself and must not be given one."),
+        ("2.21.5", [3], "Not set: NCCL 2.21.5 selects the GID itself and must not be given one."),
         ("2.20.5", [3, None], "Not set: an adapter has no routable RoCE v2 GID; give its interface an IP address."),
         ("2.20.5", [5, 3], "Not set: the adapters have their RoCE v2 GID at different indexes ([3, 5])."),
         ("2.20.5", [3, 3], "Set: the RoCE v2 GID is at this index on every adapter; NCCL 2.20.5 takes index 0."),
@@ -192,7 +192,7 @@ def test_no_choice_has_no_reason():
 def test_no_gid_index_from_nccl_2_21_on_or_where_the_version_is_not_known(version):
     index, reason = gid(version, 3, 3)
     assert index is None
-    assert "must not be told" in reason
+    assert "must not be given one" in reason
 
 
 @pytest.mark.parametrize("version", ["2.4.8", "2.9.9", "2.20.5"])
@@ -230,22 +230,22 @@ def test_versions_are_compared_as_numbers(version):
         ),
         (
             [*RAILS, nic("mlx5_2")], {("GPU0", "mlx5_0"): "PIX", ("GPU0", "mlx5_1"): None, ("GPU0", "mlx5_2"): None},
-            "Not set: NCCL itself takes every adapter with a port that is up, and nothing known speaks against one of 3; "
+            "Not set: NCCL itself takes every adapter with a port that is up, and nothing known speaks against any of the 3; "
             "how far mlx5_1, mlx5_2 is from every GPU was not measured.",
         ),
         (
             RAILS, {("GPU0", "mlx5_0"): "PIX", ("GPU0", "mlx5_1"): None},
-            "Not set: NCCL itself takes every adapter with a port that is up, and nothing known speaks against one of 2; "
+            "Not set: NCCL itself takes every adapter with a port that is up, and nothing known speaks against any of the 2; "
             "how far mlx5_1 is from every GPU was not measured.",
         ),
         (
             [nic("mlx5_0"), nic("mlx5_1", state=None)], {},
-            "Not set: NCCL itself takes every adapter with a port that is up, and nothing known speaks against one of 1; "
+            "Not set: NCCL itself takes every adapter with a port that is up, and nothing known speaks against any of the 1; "
             "it is not known whether a port of mlx5_1 is up.",
         ),
         (
             [nic("mlx5_0", state="DOWN")], {},
-            "Not set: no adapter is known that has a port that is up, so NCCL's own choice is TCP, unless a plugin brings a network.",
+            "Not set: no adapter with a port that is up is known, so NCCL's own choice is TCP, unless a plugin brings a network.",
         ),
     ],
 )  # fmt: skip

@@ -53,9 +53,9 @@ def changed(*lines):
         ((2, "GPU0 X NV4 PIX SYS all 0"), '"all" is not a list of CPUs'),
         ((2, "GPU0 X NV4 PIX SYS 0-15, 0"), '"0-15," is not a list of CPUs'),
         ((4, "mlx5_0 PIX NODE X SYS"), "mlx5_0 and GPU1 are NODE here and PHB in line 3"),
-        ((4, "GPU1 NV4 X PHB SYS 0-15 0"), "GPU1 is there for the second time"),
+        ((4, "GPU1 NV4 X PHB SYS 0-15 0"), "GPU1 appears a second time"),
         ((1, "GPU0 GPU1 mlx5_0mlx5_1 CPU Affinity"), None),
-        ((1, "GPU0 GPU1 mlx5_0 mlx5_0 CPU Affinity"), '"mlx5_0" is there twice'),
+        ((1, "GPU0 GPU1 mlx5_0 mlx5_0 CPU Affinity"), '"mlx5_0" is listed twice'),
         ((1, "GPU0 GPU1 mlx5_0 (mlx5_1) CPU Affinity"), '"(" is not a device'),
     ],
 )

@@ -42,5 +42,5 @@ def test_a_rendezvous_that_began_without_a_node_never_begins_the_script(tmp_path
     argv = [sys.executable, str(tmp_path / "rank.py"), "train.py"]
     assert subprocess.run(argv, env={**os.environ, **ranks}, cwd=tmp_path, check=False).returncode == ended
     assert (tmp_path / "logs" / "rank0.out").read_text() == ("" if ended else "begun\n")
-    told = "The rendezvous began with 1 of at least 2 nodes. c10d leaves out a node whose clock is some seconds late"
+    told = "The rendezvous began with 1 of at least 2 nodes. c10d leaves out a node whose clock is some seconds slow"
     assert (told in (tmp_path / "logs" / "rank0.err").read_text()) == bool(ended)
