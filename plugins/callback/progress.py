@@ -12,9 +12,9 @@ short_description: Show long tasks with elapsed time
 version_added: 0.1.0
 author: The allreduce.gpu authors (@allreduce)
 description:
-  - Shows in the last rows of the terminal which hosts are working on a task that takes long, one line for each host, such as a package
+  - Shows in the last rows of the terminal which hosts are working on a task that takes a long time, one line for each host, such as a package
     installation, a DKMS build or a Python environment. The line has the elapsed time.
-  - Ansible's own output and questions stay above these rows. The rows are given back when no task is long any more.
+  - Ansible's own output and questions stay above these rows. The rows are released when no long task is left.
   - Shows nothing where the output is not a terminal, or E(TERM) is V(dumb).
   - It only listens. If it cannot write to the terminal it stops, and the run continues.
 requirements:
@@ -40,7 +40,7 @@ options:
         key: interval
   hosts:
     description:
-      - At most this many lines, and at most a third of the terminal. The hosts whose tasks have run longest are shown; the last line
+      - Maximum number of lines, and at most a third of the terminal. The hosts whose tasks have run longest are shown; the last line
         counts the others.
     type: int
     default: 10

@@ -38,7 +38,7 @@ RETURN = r"""
 _value:
   description:
     - C(document); C(lines) to show; C(verdict), a sentence that names the runs which failed and is empty without any; C(slow), the
-      number of nodes and kinds of figures that are slower than their like.
+      number of nodes and kinds of figures that are slower than their peers.
   type: dict
 """
 

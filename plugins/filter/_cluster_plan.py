@@ -30,7 +30,7 @@ options:
     type: path
     default: ""
   renew:
-    description: Whether to ignore the lock and resolve anew.
+    description: Whether to ignore the lock and resolve again.
     type: bool
     default: false
   explain:
@@ -51,7 +51,7 @@ _value:
   description:
     - C(stacks), for every kind its C(hosts), C(stack) and the C(answers) that came to it; C(refused), with C(hosts), C(system), C(gpus), C(reasons) and
       what works C(instead); C(shortages), sentences about disks that are too small; C(obstacles), sentences about what
-      keeps the driver from working; and C(warnings), sentences about what else is to be said of single hosts.
+      keeps the driver from working; and C(warnings), other sentences about single hosts.
   type: dict
 """
 

@@ -34,7 +34,7 @@ options:
     elements: str
     required: true
   packages:
-    description: What conda installs beside Python.
+    description: What conda installs in addition to Python.
     type: list
     elements: str
     required: true

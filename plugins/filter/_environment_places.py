@@ -11,8 +11,8 @@ short_description: Choose the directories of a node's Python environments
 version_added: 0.1.0
 author: "The allreduce.gpu authors (@allreduce)"
 description:
-  - An environment that is to change is made beside the one in use, in a directory named after its content. One that is there already
-    is only taken into use again. What was damaged is repaired in its place.
+  - An environment that is to change is created next to the one in use, in a directory named after its content. One that is there already
+    is only activated again. What was damaged is repaired in its place.
 positional: platform, described, plan, state, conda, remade
 options:
   _input:
@@ -41,14 +41,14 @@ options:
     type: dict
     required: true
   remade:
-    description: The environments that conda has made anew since the host was measured.
+    description: The environments that conda has recreated since the host was measured.
     type: list
     elements: str
     required: true
 """
 
 EXAMPLES = r"""
-- name: Choose where the environments are made
+- name: Choose where the environments are created
   ansible.builtin.set_fact:
     places: >-
       {{ ansible_facts.gpu_stack.environments | allreduce.gpu._environment_places(
@@ -59,8 +59,8 @@ RETURN = r"""
 _value:
   description:
     - For each environment by its name a dictionary of C(digest), of its request, C(installed), whether it is there, C(directory), in
-      which it is to be, C(at), in which it is until then or is made, C(create), whether it is made anew, C(seed), the directory
-      to copy first, C(switch), whether it is to be taken into use, C(late), whether that is done after Horovod, and C(lock),
+      which it is to be, C(at), in which it is until then or is made, C(create), whether it is recreated, C(seed), the directory
+      to copy first, C(switch), whether it is to be activated, C(late), whether that is done after Horovod, and C(lock),
       C(conda_lock), C(compiled) and C(modules) for M(allreduce.gpu.environment_switch).
   type: dict
 """

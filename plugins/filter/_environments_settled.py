@@ -27,7 +27,7 @@ options:
 """
 
 EXAMPLES = r"""
-- name: Find whether the environments are as planned
+- name: Determine whether the environments are as planned
   ansible.builtin.set_fact:
     settled: "{{ ansible_play_hosts | allreduce.gpu._environments_settled(hostvars) }}"
   run_once: true

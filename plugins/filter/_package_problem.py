@@ -11,7 +11,7 @@ short_description: Explain why apt or dnf failed
 version_added: 0.1.0
 author: "The allreduce.gpu authors (@allreduce)"
 description:
-  - Recognizes the causes a user can do something about, as a signature by another key, an incomplete mirror, a full
+  - Recognizes the causes a user can do something about, such as a signature by another key, an incomplete mirror, a full
     disk or a lock, and names what to change. Of other failures the text is the message.
 positional: holder
 options:

@@ -12,7 +12,7 @@ version_added: 0.1.0
 author: "The allreduce.gpu authors (@allreduce)"
 description:
   - Gives the text of C(authorized_keys) and the lines for C(known_hosts) and C(/etc/hosts), the same for every node.
-  - Nodes without facts keep what a former run recorded of them; a host key that is recorded holds until another is accepted.
+  - Nodes without facts keep what an earlier run recorded of them; a host key that is recorded holds until another is accepted.
 positional: hostvars, present
 options:
   _input:

@@ -11,7 +11,7 @@ short_description: Explain why uv or pip failed
 version_added: 0.1.0
 author: "The allreduce.gpu authors (@allreduce)"
 description:
-  - Recognizes the causes a user can do something about, as a full disk, a missing wheel or an unknown certificate,
+  - Recognizes the causes a user can do something about, such as a full disk, a missing wheel or an unknown certificate,
     and names what to change. Names and passwords in addresses are left out.
 positional: what
 options:
@@ -24,7 +24,7 @@ options:
     type: str
     required: true
   index_url:
-    description: The package index that was asked, empty for the default one.
+    description: The package index that was searched, empty for the default one.
     type: str
     default: ""
   find_links:
@@ -33,11 +33,11 @@ options:
     elements: str
     default: []
   no_index:
-    description: Whether no index was asked.
+    description: Whether no index was searched.
     type: bool
     default: false
   wheel_index:
-    description: The framework's own index, if one was asked.
+    description: The framework's own index, if one was searched.
     type: str
 """
 

@@ -17,7 +17,7 @@ options:
     type: dict
     required: true
   accept_unknown:
-    description: Whether checks that nobody could decide are left out of C(verdict).
+    description: Whether checks that could not be decided are left out of C(verdict).
     type: bool
     default: false
 """

@@ -17,7 +17,7 @@ options:
   nccl_version:
     description:
       - The version of NCCL that the job runs, such as V(2.20.5).
-      - C(NCCL_IB_GID_INDEX) is set for versions before 2.21 only; from then on NCCL selects the GID itself.
+      - C(NCCL_IB_GID_INDEX) is set for versions before 2.21 only; newer NCCL selects the GID itself.
     type: str
 """
 

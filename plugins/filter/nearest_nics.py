@@ -11,7 +11,7 @@ author: The allreduce.gpu authors (@allreduce)
 description:
   - A port with the link layer and rate of the node's rails comes before a nearer one without, such as a management port or one
     that came up at half its rate, and both before a port that is down.
-  - Equals are ordered by distance, then by the kernel's distance of their NUMA nodes, then by PCI address. A distance that was not
+  - Equal ports are ordered by distance, then by the kernel's distance of their NUMA nodes, then by PCI address. A distance that was not
     measured orders nothing.
 extends_documentation_fragment: [allreduce.gpu.gpu_node]
 """
@@ -25,7 +25,7 @@ EXAMPLES = """
 
 RETURN = """
 _value:
-  description: For each GPU the names of the adapters.
+  description: For each GPU, the names of the adapters.
   type: dict
 """
 

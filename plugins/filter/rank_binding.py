@@ -9,7 +9,7 @@ short_description: Assign CPUs, a NUMA node and a network adapter to each local 
 version_added: 0.1.0
 author: The allreduce.gpu authors (@allreduce)
 description:
-  - Gives each GPU that answers its share of its nearest CPUs, and the nearest adapter that fewest others use.
+  - Gives each GPU that answers its share of its nearest CPUs, and the nearest adapter that the fewest others use.
 extends_documentation_fragment: [allreduce.gpu.gpu_node]
 """
 

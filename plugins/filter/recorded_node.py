@@ -10,7 +10,7 @@ version_added: 0.1.0
 author: The allreduce.gpu authors (@allreduce)
 description:
   - Reads the matrix of a machine that cannot be measured, so that the other filters work on it.
-  - Understands the output of all drivers so far, also pasted and cut off at its end. What is not there is null.
+  - Understands the output of all drivers so far, even pasted and cut off at its end. What is missing is null.
   - A matrix with cells that are empty or run together is refused with the number of the line and what is expected there.
 positional: ports
 options:

@@ -11,7 +11,7 @@ short_description: Derive the periodic health checks of a node from its variable
 version_added: 0.1.0
 author: The allreduce.gpu authors (@allreduce)
 description:
-  - Makes the options of the program that judges a node again and again out of the variables of role P(allreduce.gpu.health#role).
+  - Derives the options of the program that judges a node periodically from the variables of role P(allreduce.gpu.health#role).
 options:
   _terms:
     description: V(answer).

@@ -11,7 +11,7 @@ short_description: Derive a host's monitoring configuration from its variables a
 version_added: 0.1.0
 author: The allreduce.gpu authors (@allreduce)
 description:
-  - Lays the user's variables over the defaults of role monitoring, and finds who watches and who is watched in the inventory.
+  - Applies the user's variables to the defaults of role monitoring, and finds who watches and who is watched in the inventory.
 options:
   _terms:
     description: V(others), V(answer), V(files), V(removed), V(watched) or V(recorded).

@@ -17,7 +17,7 @@ description:
   - Clones need no file of their own. An operating system for which the role has none is refused.
 options:
   advice:
-    description: What to do about one for which the role has none; the end of the sentence that refuses it.
+    description: What to do about a system that the role does not know; the end of the sentence that refuses it.
     type: str
     default: use one that the documentation of the stack lists
 """

@@ -11,7 +11,7 @@ short_description: Derive the scratch space of a node from its variables
 version_added: 0.1.0
 author: The allreduce.gpu authors (@allreduce)
 description:
-  - Lays the user's variables over the defaults of role scratch.
+  - Applies the user's variables to the defaults of role scratch.
 options:
   _terms:
     description: V(answer).
