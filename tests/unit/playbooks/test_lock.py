@@ -44,5 +44,5 @@ def test_another_request_fails_and_reads_like_a_changelog(check):
     assert done.status != 0
     assert "gpu-1, gpu-2: - request.pytorch was none and is 2.12" in done.words
     assert "- environments.main.frameworks.pytorch: 2.13.0 -> 2.12.1" in done.words
-    assert "is not what the inventory asks for; run the playbook plan" in done.words
+    assert "does not match the inventory; run the playbook plan" in done.words
     assert [line for line in done.lines if line.startswith("TASK") and len(line) > 80] == []

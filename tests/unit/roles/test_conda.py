@@ -174,7 +174,7 @@ def test_check_mode_changes_nothing(play, tmp_path):
         ({"python_env_conda_packages": ["nobody-has-this"]}, "/micromamba ended with 1: critical libmamba"),
         (
             {"python_env_conda_program": "/nowhere/micromamba"},
-            "/nowhere/micromamba is not there: install micromamba or Miniforge",
+            "/nowhere/micromamba does not exist: install micromamba or Miniforge",
         ),
     ],
 )

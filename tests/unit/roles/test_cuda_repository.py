@@ -54,7 +54,7 @@ def play(place, tasks, hosts, **environment):
 CASES = {
     ("good", "good", True): None,
     ("weak", "weak", False): None,
-    ("weak", "weak", True): "takes no key that only SHA-1 binds to its name",
+    ("weak", "weak", True): "accepts no key that only SHA-1 binds to its name",
     ("good", "weak", False): "set cuda_repository_key to the right file",
     (
         "weak",

@@ -136,4 +136,4 @@ EMPTY = {
 def test_the_environments_are_made_once_for_a_role_that_depends_on_them(tmp_path, roles, times):
     run = run_roles(tmp_path, roles, EMPTY, "--extra-vars", "frameworks_relock=true")
     assert run.status == 0, run.output
-    assert run.output.count("frameworks : Choose where the environments are made]") == times
+    assert run.output.count("frameworks : Choose where the environments are created]") == times

@@ -110,7 +110,7 @@ def test_one_of_those_that_share_makes_it_and_the_others_verify_and_record_it(cl
     nodes = cluster("shared", "own", "shared")
     run = nodes.succeed("1.0")
     assert did(run, "Create environment main") == did(run, "Install environment main") == ["gpu-1", "gpu-2"], run.output
-    assert did(run, "Take into use environment main") == [*NODES]
+    assert did(run, "Activate environment main") == [*NODES]
     assert {nodes.version(node) for node in NODES} == {"1.0"}
     assert len({nodes.lock(node) for node in NODES}) == 1
     (first,) = {path.name for path in nodes.roots["gpu-1"].iterdir()} - {"main"}  # no mark is left
@@ -124,7 +124,7 @@ def test_one_of_those_that_share_makes_it_and_the_others_verify_and_record_it(cl
     own = nodes.roots["gpu-1"] / "main" / "allreduce-lock.txt"
     before = own.stat().st_ino
     run = nodes.succeed("1.0")
-    assert did(run, "Take into use environment main") == ["gpu-3"], run.output
+    assert did(run, "Activate environment main") == ["gpu-3"], run.output
     assert did(run, "Create environment main") == did(run, "Install environment main") == []
     assert (nodes.lock("gpu-3"), own.stat().st_ino) == (nodes.lock("gpu-1"), before)
 

@@ -179,6 +179,6 @@ def test_an_environment_with_horovod_is_taken_into_use_when_that_is_in_it(tmp_pa
         json.dumps({"__python_env_root": str(tmp_path)}),
     )
     assert run.status == 0, run.output
-    took = re.findall(r"TASK \[allreduce.gpu.(\w+) : Take into use environment main\] \**\n(.*)", run.output)
+    took = re.findall(r"TASK \[allreduce.gpu.(\w+) : Activate environment main\] \**\n(.*)", run.output)
     assert took == [("horovod", "--- before")], run.output
     assert f"+{tmp_path}/main: a new one" in run.output

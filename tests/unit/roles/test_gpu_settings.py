@@ -112,12 +112,12 @@ def test_a_host_without_a_declaration_is_not_asked(run):
 
 
 def test_a_host_without_gpu_is_told(run):
-    assert "without_gpu has no GPU: its gpu_settings_declaration is left out." in run
+    assert "without_gpu has no GPU: its gpu_settings_declaration is ignored." in run
 
 
 def test_settings_wait_for_a_driver_that_is_not_loaded(run):
     assert "Driver Not Loaded; install and load the driver" in run
-    assert "They are set at the next boot, or when this role runs again." in run
+    assert "They are applied at the next boot, or when this role runs again." in run
 
 
 def test_no_gpu_is_asked_where_the_measured_driver_is_not_loaded(run):
@@ -127,7 +127,7 @@ def test_no_gpu_is_asked_where_the_measured_driver_is_not_loaded(run):
     assert "skipping: [unloaded]" in answers
     assert "changed: [loaded]" in answers
     assert (
-        "The GPUs cannot be set: the installed driver 535.1 is not loaded. They are set at the next boot"
+        "The GPU settings cannot be applied: the installed driver 535.1 is not loaded. They are applied at the next boot"
         in " ".join(run.split())
     )
 
