@@ -12,14 +12,14 @@ module: download
 short_description: Download a file to the node, through its proxy
 version_added: 0.1.0
 description:
-  - Downloads a file to the node where it is missing or different, and verifies it before it is moved to its place.
+  - Downloads a file to the node where it is missing or different, and verifies it before it is moved into place.
   - >-
       Uses the proxies of the file that role C(base) wrote on the node. M(ansible.builtin.get_url) takes them from its environment only, which is part
       of sudo's command line and so of its log, with the password of the proxy.
 author: "The allreduce.gpu authors (@allreduce)"
 attributes:
   check_mode:
-    description: Asks for the file where it would be fetched, and keeps nothing.
+    description: Requests the file if it would be fetched, and keeps nothing.
     support: full
   diff_mode:
     description: Shows nothing.
@@ -79,7 +79,7 @@ HINTS = {
     "certificate": "name the authority that issued its certificate in base_ca_certificates",
     "disk": "free some space on the node, or make the directory writable",
     "proxy_refused": "write the proxy's user name and password into base_http_proxy and base_https_proxy",
-    "unreachable": "correct the address, check the network, or set base_http_proxy where only a proxy leads outside",
+    "unreachable": "correct the address, check the network, or set base_http_proxy if it needs a proxy",
 }
 
 

@@ -61,7 +61,7 @@ options:
     type: path
     default: /opt/allreduce/envs
   archives:
-    description: Directory of the archives. It is created where it is missing.
+    description: Directory of the archives. It is created if it is missing.
     type: path
     default: /opt/allreduce/cache/environments
 """

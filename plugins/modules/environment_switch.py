@@ -68,7 +68,7 @@ options:
     type: path
     default: /opt/allreduce/envs
   locks:
-    description: Directory of the locks. It is created where it is missing.
+    description: Directory of the locks. It is created if it is missing.
     type: path
     default: /etc/allreduce/locks
 """

@@ -112,7 +112,7 @@ ansible_facts:
           sample: {count: 0, pci_bus_ids: []}
         fabric:
           description:
-            - Whether a fabric manager is needed, how far the NVLink fabric is, and where it spans a rack, its identity.
+            - Whether a fabric manager is needed, the state of the NVLink fabric, and its identity if it spans a rack.
           type: dict
           returned: success
           sample: {manager_needed: false, state: null, domain: null}
@@ -127,7 +127,7 @@ ansible_facts:
           returned: success
           sample: {GPU0: {GPU0: X, GPU1: NV12}, GPU1: {GPU0: NV12, GPU1: X}}
         numa_distances:
-          description: The kernel's distances between the NUMA nodes of GPUs and NICs; empty where it does not tell.
+          description: The kernel's distances between the NUMA nodes of GPUs and NICs; empty if it does not report them.
           type: dict
           returned: success
           sample: {"0": {"0": 10, "1": 32}, "1": {"0": 32, "1": 10}}

@@ -60,7 +60,7 @@ ansible_facts:
         foreign: [{file: /etc/profile.d/nccl.sh, line: 2, name: NCCL_P2P_DISABLE}]
         interfaces: [{name: eth0, subnet: 10.0.0.0/24}]
 applied:
-  description: Digest of the options of M(allreduce.gpu.tuning) that were last applied since the node booted, where they still hold.
+  description: Digest of the options of M(allreduce.gpu.tuning) that were last applied since the node booted, if they still hold.
   returned: success
   type: str
   sample: 5f70bf18a086007016e948b04aed3b82103a36bea41755b6cddfaf10ace3c6ef

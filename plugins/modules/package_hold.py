@@ -59,7 +59,7 @@ options:
   state:
     description:
       - V(held) keeps the packages where they are.
-      - V(released) releases everything that O(packages) names, also where somebody else held it, so that it can be upgraded.
+      - V(released) releases everything that O(packages) names, even if somebody else held it, so that it can be upgraded.
     type: str
     choices: [held, released]
     default: held

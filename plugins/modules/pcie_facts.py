@@ -61,7 +61,7 @@ ansible_facts:
         guests: {devices: [], mediated: []}
         virtual: false
 applied:
-  description: Digest of the options of M(allreduce.gpu.tuning) that were last applied since the node booted, where they still hold.
+  description: Digest of the options of M(allreduce.gpu.tuning) that were last applied since the node booted, if they still hold.
   returned: success
   type: str
   sample: 5f70bf18a086007016e948b04aed3b82103a36bea41755b6cddfaf10ace3c6ef

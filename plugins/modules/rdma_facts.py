@@ -93,7 +93,7 @@ ansible_facts:
           cuda: {code: ok, status: null, version: 12040, gpus: {'0000:07:00.0': true}}
           peermem: {module: null, clients: {}, registered: false, offered: false}
 applied:
-  description: Digest of the options of M(allreduce.gpu.rdma) that were last applied since the node booted, where they still hold.
+  description: Digest of the options of M(allreduce.gpu.rdma) that were last applied since the node booted, if they still hold.
   returned: success
   type: str
   sample: 5f70bf18a086007016e948b04aed3b82103a36bea41755b6cddfaf10ace3c6ef

@@ -138,7 +138,7 @@ now:
   returned: with O(state=polled) and O(state=stopped)
   type: float
 interface:
-  description: Interface that carries O(address), V(null) where it cannot be told.
+  description: Interface that carries O(address), V(null) if it is not known.
   returned: with O(state=started)
   type: str
 cause:

@@ -144,7 +144,7 @@ def jax_cudnn_gpu(context: Context, jax: Jax, gpu: GpuModel) -> str | None:
     first = dropped_with(context.tables, jax.row["cuda"], gpu.row["compute_capability"])
     if not first or meet(_required(jax, "cudnn"), f"<{first}"):
         return None
-    return f"{_name(jax)} requires cuDNN {_required(jax, 'cudnn')}, which has no code for {gpu.version}: that ended before {first}"
+    return f"{_name(jax)} requires cuDNN {_required(jax, 'cudnn')}, which has no code for {gpu.version}: support ended before {first}"
 
 
 @rule("jax-pytorch-cuda-major", "jax", "pytorch", sources=("S26", "J1"))

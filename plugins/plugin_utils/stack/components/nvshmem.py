@@ -173,9 +173,7 @@ NVSHMEM = Component(
     keys=(
         Key(
             name="nvshmem",
-            docs=(
-                "NVSHMEM as a library next to PyTorch, JAX or CuPy, in the version that PyTorch pins where it does.",
-            ),
+            docs=("NVSHMEM as a library next to PyTorch, JAX or CuPy, in the version that PyTorch pins, if any.",),
             sample="latest",
         ),
     ),

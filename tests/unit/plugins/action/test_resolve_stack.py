@@ -84,7 +84,7 @@ def test_packages_of_a_host_come_to_what_was_planned():
     [
         (
             {"packages": ["tensorflow"]},
-            r"python_env_packages \(gpu-1\) has 'tensorflow', .* name it as tensorflow in gpu_stack_request",
+            r"python_env_packages \(gpu-1\) has 'tensorflow', .* request it as tensorflow in gpu_stack_request",
         ),
         ({"gpus": ["A99"]}, "GPU 'A99' is not known"),
         (

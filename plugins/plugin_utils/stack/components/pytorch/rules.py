@@ -95,4 +95,4 @@ def pytorch_cudnn_gpu(context: Context, torch: Torch, gpu: GpuModel) -> str | No
     first = dropped_with(context.tables, cuda, gpu.row["compute_capability"])
     if not have or not first or not at_least(have, first):
         return None
-    return f"PyTorch {torch.version}+{torch.variant} pins cuDNN {have}, which has no code for {gpu.version}: that ended before {first}"
+    return f"PyTorch {torch.version}+{torch.variant} pins cuDNN {have}, which has no code for {gpu.version}: support ended before {first}"

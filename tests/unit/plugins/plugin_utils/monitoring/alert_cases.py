@@ -52,7 +52,7 @@ CASES = {
     "GpuHealthUnknown": verdict("unknown", 41, "gpu-1: something of its GPUs cannot be judged"),
     "GpuHealthStale": Case(
         {'allreduce_health_last_run_timestamp_seconds{job="node",node="gpu-1"}': f"{constant(0, 60)} 3600+60x60"},
-        22, (14, 19, 62), "gpu-1: health was judged last 22m 0s ago",
+        22, (14, 19, 62), "gpu-1: health was last judged 22m 0s ago",
     ),
     "GpuHealthMissing": Case(
         {UP: constant(1, 120), 'allreduce_health_last_run_timestamp_seconds{node="gpu-1"}': f"{constant(0, 10)} _x50 3600+60x60"},
@@ -73,20 +73,20 @@ CASES = {
     "GpuXidMonitor": finding("xid", "monitor", 10, "gpu-1: GPU3 had an Xid that a person should look at", SUBJECT),
     "GpuRecoveryAction": gpu("GPU_RECOVERY_ACTION", 10, "gpu-1: the driver asks for recovery action 2 of GPU 3", 2),
     "GpuEccUncorrectable": gpu(
-        "ECC_DBE_VOL_TOTAL", 10, "gpu-1: GPU 3 had 4 uncorrectable memory errors since the driver's load", 4
+        "ECC_DBE_VOL_TOTAL", 10, "gpu-1: GPU 3 had 4 uncorrectable memory errors since the driver was loaded", 4
     ),
-    "GpuRowRemapPending": gpu("ROW_REMAP_PENDING", 10, "gpu-1: GPU 3 remaps a memory row with its next reset"),
+    "GpuRowRemapPending": gpu("ROW_REMAP_PENDING", 10, "gpu-1: GPU 3 remaps a memory row at its next reset"),
     "GpuRowRemapFailed": gpu("ROW_REMAP_FAILURE", 10, "gpu-1: GPU 3 could not remap a memory row"),
     "GpuNvlinkDown": finding("nvlinks", "reset", 10, "gpu-1: NVLinks of GPU3 are down or slow", SUBJECT),
     "GpuFabricUnhealthy": finding("fabric", "configure", 10, "gpu-1: the NVLink fabric is not as it should be", SUBJECT),
     "GpuThrottling": finding("throttling", "monitor", 21, "gpu-1: GPU3 is slowed down by heat or by its power supply", SUBJECT),
     "GpuTemperatureLimit": Case(
         {DCGM % "GPU_TEMP": step(70, 89), DCGM % "SLOWDOWN_TEMP": constant(90, 200)},
-        16, (9, 14, 101), "gpu-1: GPU 3 has 89 °C, its own limit", GPU,
+        16, (9, 14, 101), "gpu-1: GPU 3 is at 89 °C, its own limit", GPU,
     ),
     "GpuCooling": Case(
         {DCGM % "GPU_TEMP": step(35, 74), DCGM % "GPU_UTIL": constant(0, 200)},
-        41, (9, 39, 101), "gpu-1: GPU 3 has 74 °C and computes nothing", GPU,
+        41, (9, 39, 101), "gpu-1: GPU 3 is at 74 °C and computes nothing", GPU,
     ),
     "GpuPcieLink": finding("pcie_width", "monitor", 26, "gpu-1: the PCIe link of GPU3 is impaired (pcie_width)", {**SUBJECT, "code": "pcie_width"}),
     "GpuMetricsMissing": Case(
@@ -125,11 +125,11 @@ CASES = {
         {f"node_filesystem_avail_bytes{FILES}": step(400, 40), f"node_filesystem_size_bytes{FILES}": constant(1000, 300)},
         26, (9, 23, 101), "gpu-1: / has 4% left", {"job": "node", **NODE, "mountpoint": "/"},
     ),
-    "NodeDiskFailing": finding("nvme_health", "isolate", 26, "gpu-1: a disk, an array or a file system is not well (nvme_health)",
+    "NodeDiskFailing": finding("nvme_health", "isolate", 26, "gpu-1: a disk, an array or a file system is unhealthy (nvme_health)",
                                {**SUBJECT, "code": "nvme_health"}),
     "TargetDown": Case({UP: step(1, 0)}, 13, (9, 11, 101), "gpu-1: node does not answer", {**NODE, "job": "node"}),
     "TargetsMissing": Case(
-        {UP: f"{constant(1, 10)} _x60 {constant(1, 60)}"}, 26, (9, 16, 71), "No node is watched", {"job": "node"}
+        {UP: f"{constant(1, 10)} _x60 {constant(1, 60)}"}, 26, (9, 16, 71), "No node is monitored", {"job": "node"}
     ),
     "TextfileError": Case(
         {'node_textfile_scrape_error{node="gpu-1"}': step(0, 1)}, 16, (9, 13, 101),
@@ -137,7 +137,7 @@ CASES = {
     ),
     "PrometheusReloadFailed": Case(
         {'prometheus_config_last_reload_successful{node="gpu-1"}': step(1, 0)}, 16, (9, 13, 101),
-        "gpu-1: Prometheus runs with an older configuration than it has",
+        "gpu-1: Prometheus runs with an older configuration than its files",
     ),
     "PrometheusRuleFailures": Case(
         {'prometheus_rule_evaluation_failures_total{node="gpu-1",rule_group="a"}': f"{constant(0, 10)} {constant(9, 60)}"},
@@ -145,6 +145,6 @@ CASES = {
     ),
     "AlertDeliveryFailed": Case(
         {'alertmanager_notifications_failed_total{node="gpu-1",integration="email"}': f"{constant(0, 10)} 0+1x60 {constant(60, 60)}"},
-        18, (9, 13, 90), "gpu-1: alerts do not reach their receivers by email", {**NODE, "integration": "email"},
+        18, (9, 13, 90), "gpu-1: alerts do not reach their receivers via email", {**NODE, "integration": "email"},
     ),
 }  # fmt: skip
