@@ -74,9 +74,7 @@ def horovod_python(context: Context, horovod: Horovod, python: Python) -> str | 
 def horovod_pytorch_build(context: Context, horovod: Horovod, torch: Torch) -> str | None:
     """Horovod's own build refuses GPU operations over a PyTorch without CUDA; built for CPUs it would copy every tensor."""
     if horovod.row["target"] == "cuda" and torch.variant == "cpu":
-        return (
-            f"Horovod {horovod.version} for GPUs is compiled against CUDA, which PyTorch {torch.version}+cpu does not have"
-        )
+        return f"Horovod {horovod.version} for GPUs is compiled against CUDA, which PyTorch {torch.version}+cpu does not have"
     if horovod.row["target"] == "cpu" and torch.variant != "cpu":
         return f"Horovod {horovod.version} for CPUs would copy every tensor of PyTorch {torch.version}+{torch.variant} to the host"
     return None
