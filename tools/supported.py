@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.inputs import OS_NAMES
 
 COLLECTION = "allreduce.gpu."
 # What the full run is, in this order; another step may stand between two of them.
@@ -149,7 +150,7 @@ def _system(host: Mapping) -> str:
     if release is None:
         return host["published"].rpartition("/")[2].replace(":", " ")
     version = release["VERSION_ID"] if release["ID"] == "ubuntu" else release["VERSION_ID"].partition(".")[0]
-    return f"{release['ID']} {version}"
+    return f"{OS_NAMES.get(release['ID'], release['ID'])} {version}"
 
 
 def _converges(checkout: Path, playbook: Path, provisioners: Iterable[Mapping]) -> str:

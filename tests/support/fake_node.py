@@ -121,7 +121,7 @@ class FakeNode:
         self, check, name, packages, lock_timeout, excluded=(), services=(), kernel=False, state="held", **more
     ):
         if self.holder:
-            raise Failure("dpkg does not take the selections: dpkg frontend lock is locked by another process.")
+            raise Failure("dpkg does not accept the selections: dpkg frontend lock is locked by another process.")
         wanted = {
             package: version
             for package, version in self.packages.items()

@@ -57,5 +57,5 @@ def test_the_table_is_as_the_program_writes_it():
 
 def test_something_else_than_the_database(tmp_path):
     (tmp_path / "other").write_text("10de  NVIDIA\n")
-    with pytest.raises(SystemExit, match="no PCI ID database"):
+    with pytest.raises(SystemExit, match="not a PCI ID database"):
         main([str(tmp_path / "other")])

@@ -135,6 +135,18 @@ def test_a_scenario_that_does_not_train_is_no_proof(checkout, place):
     assert (checkout.scenario.converges, checkout.scenario.proof) == ("site", "none")
 
 
+@pytest.mark.parametrize(
+    ("host", "system"),
+    [
+        ({"os_release": {"ID": "ol", "VERSION_ID": "9.6"}}, "oraclelinux 9"),
+        ({"os_release": {"ID": "ubuntu", "VERSION_ID": "24.04"}}, "ubuntu 24.04"),
+        ({"published": "docker.io/library/debian:13"}, "debian 13"),
+    ],
+)
+def test_a_lab_host_goes_by_the_name_of_the_table(host, system):
+    assert supported._system(host) == system
+
+
 def test_one_host_is_no_proof(checkout):
     checkout.change("molecule/debian12/molecule.yml", platforms=[{"name": "one"}])
     assert (checkout.scenario.hosts, checkout.scenario.proof) == (1, "none")

@@ -5,12 +5,16 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.releases.index import NoAnswer
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.releases.rows import READERS, NoRelease, published_rows
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.components import FRAMEWORKS
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.tables import load
 
+CHECKOUT = Path(__file__).resolve().parents[5]
 DAY = "2026-12-03"
 ARCHES = ("x86_64", "aarch64")
 PLUGIN = [f'nvidia-{name}-cu13>=13.0; extra == "with-cuda"' for name in ("cuda-runtime", "cudnn", "nccl", "cuda-nvcc")]
@@ -120,3 +124,12 @@ def test_a_framework_on_pytorch_names_the_one_it_takes():
 def test_readers_are_of_frameworks_whose_wheels_tell_enough():
     without = {"deepspeed", "flash_attn", "horovod", "nvshmem", "transformer_engine", "triton"}
     assert set(FRAMEWORKS) - set(READERS) == without
+
+
+@pytest.mark.parametrize(
+    "page", ["docs/stack.md", "plugins/modules/resolve_stack.py", "roles/stack/meta/argument_specs.yml"]
+)
+def test_pages_that_list_what_is_read_from_the_index_list_all(page):
+    text = " ".join((CHECKOUT / page).read_text(encoding="utf-8").split())
+    (listed,) = re.findall(r"a release of (PyTorch[^.]+?) that ", text)
+    assert {name.lower() for name in re.findall(r"\w+", listed)} - {"or", "and"} == set(READERS)
