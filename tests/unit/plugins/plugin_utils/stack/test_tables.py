@@ -71,6 +71,11 @@ def test_every_source_is_known(subject):
     assert {source for row in rows(subject) for source in row["sources"]} <= known
 
 
+@pytest.mark.parametrize("subject", SUBJECTS)
+def test_a_source_of_all_tables_is_not_defined_again_in_one(subject):
+    assert SOURCES.isdisjoint(RAW[subject].get("sources", ()))
+
+
 def test_every_listed_source_is_used():
     by_rows = {source for subject in SUBJECTS for row in rows(subject) for source in row["sources"]}
     by_rows |= {source for step in RAW["driver_packages"]["installer_options"] for source in step["sources"]}
