@@ -20,7 +20,7 @@ from packaging.version import Version
 
 from .document import styled
 
-SOURCE = "N1"
+SOURCE = "Z1"
 PACKAGES = tuple(f"nvidia-{library}-cu{major}" for library in ("cudnn", "nccl", "nvshmem") for major in (11, 12, 13))
 # The wheels are for any Python 3, so that one of them is enough to be asked with.
 PYTHONS = ("3.12",)

@@ -58,7 +58,7 @@ def _dcgm(tables: Tables, question: Question) -> list[Dcgm]:
     return [Candidate("dcgm", row["version"], row=row) for row in rows]
 
 
-@rule("dcgm-driver-floor", "dcgm", "driver", sources=("D2", "D3"))
+@rule("dcgm-driver-floor", "dcgm", "driver", sources=("G2", "G3"))
 def dcgm_driver_floor(context: Context, dcgm: Dcgm, driver: Driver) -> str | None:
     """Refuse a driver that is older than the first one that DCGM runs on."""
     if dcgm.absent or at_least(driver.version, dcgm.row["min_driver"]):
@@ -66,7 +66,7 @@ def dcgm_driver_floor(context: Context, dcgm: Dcgm, driver: Driver) -> str | Non
     return f"DCGM {dcgm.version} needs driver {dcgm.row['min_driver']} or newer, not {driver.version}"
 
 
-@rule("dcgm-driver-cuda", "dcgm", "driver", sources=("D1", "D9"))
+@rule("dcgm-driver-cuda", "dcgm", "driver", sources=("G1", "G9"))
 def dcgm_driver_cuda(context: Context, dcgm: Dcgm, driver: Driver) -> str | None:
     """Refuse a DCGM without diagnostic plugins for the CUDA major of the driver."""
     if dcgm.absent or driver_cuda(driver) in dcgm.row["cuda"]:
@@ -75,7 +75,7 @@ def dcgm_driver_cuda(context: Context, dcgm: Dcgm, driver: Driver) -> str | None
     return f"DCGM {dcgm.version} has plugins for drivers of CUDA {known}, and driver {driver.version} is one of CUDA {driver_cuda(driver)}"
 
 
-@rule("dcgm-os", "dcgm", "os", sources=("D2", "D5", "D6", "D7", "D8"))
+@rule("dcgm-os", "dcgm", "os", sources=("G2", "G5", "G6", "G7", "G8"))
 def dcgm_os(context: Context, dcgm: Dcgm, os: System) -> str | None:
     """Refuse a DCGM that neither was seen in the distribution's repository nor is documented for it."""
     if dcgm.absent or os.row["repository"] in (*dcgm.row["repositories"], *dcgm.row["documented"]):
@@ -89,7 +89,7 @@ def driver_cuda(driver: Driver) -> str:
 
 
 def plugin_majors(tables: Tables, question: Question, driver: Driver) -> list[str]:
-    """Return the CUDA majors whose plugins a host needs: the driver's, and the last that has code for each of its GPUs (D5, D9)."""
+    """Return the CUDA majors whose plugins a host needs: the driver's, and the last that has code for each of its GPUs (G5, G9)."""
     floors = {major(row["version"]): row["min_cc"] for row in tables.rows("cuda")}
     own = driver_cuda(driver)
     last = {

@@ -93,17 +93,17 @@ def pinned(torch: Torch) -> str | None:
     return torch.row["nvshmem"] or next(filter(None, beside), None)
 
 
-@rule("nvshmem-arch", "nvshmem", "arch", sources=("N1",))
+@rule("nvshmem-arch", "nvshmem", "arch", sources=("Z1",))
 def nvshmem_arch(context: Context, nvshmem: Nvshmem, arch: Machine) -> str | None:
     return None if arch.version in nvshmem.row["platforms"] else f"{_name(nvshmem)} has no wheels for {arch.version}"
 
 
-@rule("nvshmem-glibc", "nvshmem", "os", sources=("N1",))
+@rule("nvshmem-glibc", "nvshmem", "os", sources=("Z1",))
 def nvshmem_glibc(context: Context, nvshmem: Nvshmem, os: System) -> str | None:
     return glibc_reason(_name(nvshmem), nvshmem.row["glibc"].get(context.arch or "x86_64"), os)
 
 
-@rule("nvshmem-gpu", "nvshmem", "gpus", sources=("N2",))
+@rule("nvshmem-gpu", "nvshmem", "gpus", sources=("Z2",))
 def nvshmem_gpu(context: Context, nvshmem: Nvshmem, gpu: GpuModel) -> str | None:
     steps = context.tables.beside(WHEELS)["nvshmem_min_cc"][nvshmem.row["cuda"]]
     capability, first = gpu.row["compute_capability"], _since(steps, nvshmem.version)
@@ -112,7 +112,7 @@ def nvshmem_gpu(context: Context, nvshmem: Nvshmem, gpu: GpuModel) -> str | None
     return f"{_name(nvshmem)} supports compute capability {first} and newer; {gpu.version} has {capability}"
 
 
-@rule("nvshmem-pytorch-cuda-major", "nvshmem", "pytorch", sources=("N1", "S14"))
+@rule("nvshmem-pytorch-cuda-major", "nvshmem", "pytorch", sources=("Z1", "S14"))
 def nvshmem_pytorch_cuda_major(context: Context, nvshmem: Nvshmem, torch: Torch) -> str | None:
     """In one process both must speak to one CUDA runtime."""
     if torch.variant == "cpu" or major(torch.row["cuda"]) == nvshmem.row["cuda"]:
@@ -129,14 +129,14 @@ def nvshmem_pytorch_pin(context: Context, nvshmem: Nvshmem, torch: Torch) -> str
     return f"PyTorch {torch.version}+{torch.variant} pins NVSHMEM {pin}, not {nvshmem.version}"
 
 
-@rule("nvshmem-jax-cuda-major", "nvshmem", "jax", sources=("N1", "J1"))
+@rule("nvshmem-jax-cuda-major", "nvshmem", "jax", sources=("Z1", "J1"))
 def nvshmem_jax_cuda_major(context: Context, nvshmem: Nvshmem, jax: Jax) -> str | None:
     if jax.row["cuda"] in ("", nvshmem.row["cuda"]):
         return None
     return f"{_name(nvshmem)} does not fit JAX {jax.version} for CUDA {jax.row['cuda']}"
 
 
-@rule("nvshmem-jax-requires", "nvshmem", "jax", sources=("N3",))
+@rule("nvshmem-jax-requires", "nvshmem", "jax", sources=("Z3",))
 def nvshmem_jax_requires(context: Context, nvshmem: Nvshmem, jax: Jax) -> str | None:
     steps = context.tables.beside(WHEELS)["nvshmem_of_jax"].get(jax.row["cuda"], {})
     wanted = _since(steps, jax.version)
@@ -145,7 +145,7 @@ def nvshmem_jax_requires(context: Context, nvshmem: Nvshmem, jax: Jax) -> str | 
     return f"JAX {jax.version} for CUDA {jax.row['cuda']} requires NVSHMEM {wanted}, not {nvshmem.version}"
 
 
-@rule("nvshmem-cupy-cuda-major", "nvshmem", "cupy", sources=("N1", "S19"))
+@rule("nvshmem-cupy-cuda-major", "nvshmem", "cupy", sources=("Z1", "S19"))
 def nvshmem_cupy_cuda_major(context: Context, nvshmem: Nvshmem, cupy: Cupy) -> str | None:
     if cupy.row["cuda"] == nvshmem.row["cuda"]:
         return None

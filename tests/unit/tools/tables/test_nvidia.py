@@ -33,7 +33,7 @@ def test_releases_alike_share_a_row_in_their_order():
     assert rows[0] == {
         "package": "nvidia-cudnn-cu12", "python": ">=3", "platforms": {"x86_64": "manylinux_2_27", "aarch64": "manylinux_2_27"},
         "glibc": {"x86_64": "2.27", "aarch64": "2.27"}, "requires": ["nvidia-cublas-cu12"],
-        "releases": {"9.9.0": "2026-11-30", "9.10.0": "2026-11-30"}, "read": DAY, "sources": ["N1"],
+        "releases": {"9.9.0": "2026-11-30", "9.10.0": "2026-11-30"}, "read": DAY, "sources": ["Z1"],
     }  # fmt: skip
     assert said[0] == "nvidia-cudnn-cu12 9.9.0: new"
 
