@@ -50,13 +50,13 @@ def _page(tables: Tables, row: Mapping, known: Mapping[str, Scenario]) -> str:
         "## NVIDIA's repository",
         _repository(tables, row),
         "## Driver",
-        "Without X, for computing. What a plan names is installed in one transaction and moves only together; with eight GPUs\n"
-        "behind NVSwitch the fabric manager comes in exactly the driver's version.",
+        "The compute-only driver, without X. The packages of a plan are installed in one transaction and upgraded only together; with\n"
+        "eight GPUs behind NVSwitch, the fabric manager is installed in exactly the driver's version.",
         *(_driver(stack, expected) for stack in stacks(tables, row)),
         "Held, of any branch and source: " + codes(tables.subjects["driver_packages"]["held"][_naming(row)]) + ".",
         "## CUDA, cuDNN, NCCL",
-        "What needs no toolkit gets none: PyTorch's wheels bring their own libraries. `*` marks builds that were seen in this\n"
-        "repository; others are likely, not certain.",
+        "A toolkit is installed only where something needs it: PyTorch's wheels bring their own libraries. `*` marks builds that were\n"
+        "seen in this repository; others are likely, not certain.",
         _toolkits(tables, row),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"

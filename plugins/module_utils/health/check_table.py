@@ -179,7 +179,7 @@ CHECKS = (
            "ask its owner, and end it; what has to keep running after logout belongs in a unit (systemd-run, or a scheduler)")),
     check("xid", "health", "kernel log", "https://docs.nvidia.com/deploy/xid-errors; each number's below",
           ("unreadable", "the kernel log cannot be read", "unknown", "configure", "run with become to read the kernel log"),
-          ("wrapped", "the kernel log has lost its beginning, and no journal has it", "unknown", "configure",
+          ("wrapped", "the start of the kernel log was overwritten, and no journal has it", "unknown", "configure",
            "let systemd-journald keep the kernel's messages, or give the kernel a larger log (log_buf_len)"),
           *[of_class(name, name, "an event of class %s" % name) for name in CLASSES],
           ("configure", "Xid 45 alone, while the fabric is not healthy", "degraded", "configure",
