@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Two ways to train the same model on the same images: the loop of the reference texts, and what a good one makes of the GPU."""
+"""Two ways to train the same model on the same images: the textbook loop, and one that keeps the GPU busy."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ class Trainer:
             loss.backward()
             self.optimizer.step()
         if not self.recipe.tuned:
-            loss.item()  # as the loops of the reference texts sum up what they print: the device has to end each step
+            loss.item()  # as textbook loops do to sum up the loss that they print: the device has to finish each step
         return loss.detach()
 
     def compile(self, is_compiled: bool) -> None:

@@ -23,7 +23,7 @@ MEAN, DEVIATION = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)  # of ImageNet, w
 
 
 class Images(Dataset):
-    """Images of random pixels with random classes: bytes, or normalised in full precision as in the reference texts."""
+    """Images of random pixels with random classes: bytes, or normalised in full precision as in a textbook loop."""
 
     def __init__(self, size: int, length: int, normalised: bool):
         chance = torch.Generator().manual_seed(1)
@@ -66,7 +66,7 @@ def loader(place: Place, size: int, batch: int, workers: int, pinned: bool) -> D
 
 
 def plain(place: Place, batches: DataLoader) -> Iterator[tuple[Tensor, Tensor]]:
-    """Yield batches without end as the reference texts do: each is copied when it is needed, while the device waits."""
+    """Yield endless batches as a textbook loop does: each is copied when it is needed, while the device waits."""
     while True:
         for images, labels in batches:
             yield images.to(place.device), labels.to(place.device)
