@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import pytest
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks.drift import checks
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.comparison import Comparison, Remedy, Status
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.scratch import compare_unmeasured, compare_unwanted
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.scratch.answer import comparisons
 
 PRESENT = {"scratch_state": "present", "scratch_owner": "trainer"}
@@ -88,3 +90,67 @@ def test_not_measured():
 def test_not_wanted(recorded, statuses):
     facts = {"gpu_node_state": {"scratch_recorded": recorded}}
     assert [one["status"] for one in checks(comparisons({}, facts))] == statuses
+
+
+DISKS = FACT["members"]
+
+
+def whole(fact, **variables):
+    """The comparisons as (subject, desired, observed, status, remedy, kind)."""
+    found = comparisons({**PRESENT, **variables}, {"gpu_scratch": fact})
+    assert {one.component for one in found} == {"scratch"}
+    return [(one.subject, one.desired, one.observed, one.status.value, one.remedy.value, one.kind) for one in found]
+
+
+@pytest.mark.parametrize(
+    ("change", "variables", "row"),
+    [
+        ({}, {}, ("/dev/md/scratch", "2 disks", ", ".join(DISKS), "as_planned", "none", "members")),
+        ({"expected": 1, "members": DISKS[:1], "array": None}, {}, ("disk", "1 disk", DISKS[0], "as_planned", "none", "members")),
+        ({"members": DISKS[:1]}, {}, ("/dev/md/scratch", "2 disks", DISKS[0], "differs", "scratch", "members")),
+        ({"members": [*DISKS, "/dev/sdb"]}, {}, ("/dev/md/scratch", "2 disks", ", ".join([*DISKS, "/dev/sdb"]), "differs", "scratch", "members")),
+        ({"expected": 0, "members": []}, {}, ("/dev/md/scratch", "0 disks", "", "missing", "scratch", "members")),
+        ({}, {}, ("/scratch", "the recorded XFS", "xfs of /dev/md127", "as_planned", "none", "mount")),
+        ({"mounted": None}, {}, ("/scratch", "the recorded XFS", "", "missing", "scratch", "mount")),
+        ({"mounted": {**MOUNTED, "ours": False}}, {}, ("/scratch", "the recorded XFS", "xfs of /dev/md127", "differs", "disks", "mount")),
+        ({}, {}, ("options of /scratch", "noatime", "noatime,rw", "as_planned", "none", "options")),
+        ({"mounted": {**MOUNTED, "options": ["rw"]}}, {}, ("options of /scratch", "noatime", "rw", "differs", "scratch", "options")),
+        ({}, {}, ("owner of /scratch", "trainer 0755", "trainer:trainer 0755", "as_planned", "none", "owner")),
+        ({}, {"scratch_group": "trainer"}, ("owner of /scratch", "trainer:trainer 0755", "trainer:trainer 0755", "as_planned", "none", "owner")),
+        ({"mounted": {**MOUNTED, "owner": None}}, {}, ("owner of /scratch", "trainer 0755", "None 0755", "differs", "scratch", "owner")),
+        ({}, {}, ("fstrim.timer", "enabled", "enabled", "as_planned", "none", "trim")),
+        ({"trim": False}, {}, ("fstrim.timer", "enabled", "disabled", "differs", "scratch", "trim")),
+    ],
+)  # fmt: skip
+def test_each_comparison_is_whole(change, variables, row):
+    assert row in whole({**FACT, **change}, **variables)
+
+
+def test_a_refusal_is_told_alone():
+    refused = [{"code": "partition_table", "subject": "/dev/nvme0n1", "detail": {"type": "gpt", "offset": 512}}] * 2
+    (found,) = whole({**FACT, "refused": refused})
+    assert found[:2] == ("/scratch", "a scratch") and found[3:] == ("differs", "disks", "disks")
+    assert found[2].count("; /dev/nvme0n1 has a partition table") == 1
+
+
+def test_a_node_without_blank_disks_is_as_planned():
+    (found,) = whole({"left": "none_blank", "recorded": False})
+    assert (found[0], *found[3:]) == ("/scratch", "as_planned", "none", "disks")
+    assert found[1] == found[2] and found[1].startswith("none: ")
+
+
+def test_disks_that_were_not_examined():
+    assert compare_unmeasured("/s") == [
+        Comparison("scratch", "/s", "mounted", "", Status.UNKNOWN, Remedy.MEASURE, "mount")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("recorded", "expected"),
+    [
+        (False, []),
+        (True, [Comparison("scratch", "/s", "no scratch", "a scratch", Status.UNWANTED, Remedy.SCRATCH, "mount")]),
+    ],
+)
+def test_a_node_that_is_to_have_no_scratch(recorded, expected):
+    assert compare_unwanted(recorded, "/s") == expected
