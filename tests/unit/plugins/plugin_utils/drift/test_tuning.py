@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks.drift import checks
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.comparison import Remedy, Status
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.comparison import Comparison, Remedy, Status
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.gpu_node import GpuNode
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.tuning import (
     Arguments,
@@ -183,3 +183,18 @@ def test_the_checks_say_what_to_do():
         "memlock of slurmd is 8388608 (process 812) instead of unlimited; restart needed: restart the service, or end the "
         "session, and start it again"
     )
+
+
+@pytest.mark.parametrize(
+    ("running", "configured", "observed", "status", "remedy"),
+    [
+        (("iommu=pt",), (), "set", *AS_PLANNED),
+        (("quiet",), ("iommu=pt",), "set at the next boot", Status.DIFFERS, Remedy.BOOT),
+        (None, ("iommu=pt",), "set at the next boot", Status.DIFFERS, Remedy.BOOT),
+        ((), None, "", Status.MISSING, Remedy.TUNE),
+    ],
+)
+def test_a_kernel_argument_is_compared_whole(running, configured, observed, status, remedy):
+    node = replace(TUNED_NODE, arguments=Arguments("grubby", running, configured))
+    found = compared(node, tuning_kernel_arguments=["iommu=pt"])["iommu=pt"]
+    assert found == Comparison("tuning", "iommu=pt", "set", observed, status, remedy, "argument")
