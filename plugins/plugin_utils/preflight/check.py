@@ -17,7 +17,7 @@ from .options import value_problems
 from .problem import Problem, ProblemError
 from .roles import role_problems
 from .scope import COMMAND_LINE
-from .undefined import undefined_names
+from .undefined import has_template, undefined_names
 from .variables import find_unknown
 from .world import UNRESOLVED, Resolve, World, settings
 
@@ -97,12 +97,13 @@ def undefined_problems(world: World, roles: Mapping[str, Mapping[str, Any]], res
 
     roles: role -> its options by name
     """
-    declared = {name for role in roles.values() for name in role}
+    declared = dict.fromkeys(name for role in roles.values() for name in role)
     problems = []
     for name, value, hosts in settings(world, roles["stack"]):
         lacking: dict[tuple[str, ...], list[str]] = {}
-        for node in (one for one in world.nodes if not hosts or one in hosts):
-            known = {**dict.fromkeys(declared), **world.hosts[node], **world.play, **world.command_line}
+        members = set(hosts or world.nodes) if has_template(value) else set()
+        for node in (one for one in world.nodes if one in members):
+            known = {**declared, **world.hosts[node], **world.play, **world.command_line}
             undefined = undefined_names(value, known)
             # The template may do without, as with default.
             if undefined and not _is_whole(value, resolve, node):

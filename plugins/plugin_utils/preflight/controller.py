@@ -13,8 +13,8 @@ from typing import Any
 
 from .problem import Problem
 
-# Distribution package -> its module.
-SBOM = ("cyclonedx-python-lib", "cyclonedx")
+# The library that writes bills of materials, and its module.
+SBOM_LIBRARY, SBOM_MODULE = "cyclonedx-python-lib", "cyclonedx"
 
 
 def controller_problems(values: Mapping[str, Any]) -> list[Problem]:
@@ -27,8 +27,8 @@ def controller_problems(values: Mapping[str, Any]) -> list[Problem]:
     lock = Path(given.get("stack_lock", "")).expanduser()
     if lock.is_absolute() and not lock.parent.is_dir():
         problems.append(Problem("no_lock_directory", str(lock), {"directory": str(lock.parent)}))
-    if given.get("stack_sbom") and importlib.util.find_spec(SBOM[1]) is None:
-        problems.append(Problem("sbom_no_library", SBOM[0]))
+    if given.get("stack_sbom") and importlib.util.find_spec(SBOM_MODULE) is None:
+        problems.append(Problem("sbom_no_library", SBOM_LIBRARY))
     uv = given.get("stack_uv", "")
     if given.get("stack_pylock") and shutil.which(Path(uv).expanduser()) is None:
         problems.append(Problem("pylock_no_uv", uv))

@@ -39,6 +39,11 @@ def undefined_names(value: Any, known: Mapping[str, Any]) -> set[str]:
     return found
 
 
+def has_template(value: Any) -> bool:
+    """Return whether a value has a template that uses a name, so that no host has to be looked at where it has none."""
+    return next(_used(value), None) is not None
+
+
 def _used(value: Any) -> Iterator[str]:
     if isinstance(value, Mapping):
         for one in value.values():

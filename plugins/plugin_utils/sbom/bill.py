@@ -13,6 +13,7 @@ from typing import Any
 from ..documents.observed import Observed
 from ..documents.parsing import parse
 from ..documents.stack import Stack
+from ..preflight.controller import SBOM_LIBRARY
 from ..preflight.problem import Problem, ProblemError
 from .parts import Part, parts
 
@@ -39,7 +40,7 @@ def bill(stack: Mapping, observed: Mapping | None = None, name: str = "node") ->
     ProblemError (sbom_no_library) on a controller without cyclonedx-python-lib.
     """
     if not _CYCLONEDX:
-        raise ProblemError(Problem("sbom_no_library", "cyclonedx-python-lib"))
+        raise ProblemError(Problem("sbom_no_library", SBOM_LIBRARY))
     planned = parse(Stack, stack)
     found = parts(planned, parse(Observed, observed) if observed else None)
     system = Component(

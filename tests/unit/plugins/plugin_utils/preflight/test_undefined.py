@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 import pytest
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.preflight.undefined import undefined_names
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.preflight.undefined import has_template, undefined_names
 
 KNOWN = {
     "driver": "580",
@@ -39,3 +39,12 @@ KNOWN = {
 )
 def test_names_that_nothing_defines(value, names):
     assert undefined_names(value, KNOWN) == names
+    assert has_template(value) or not names
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [("580", False), ({"a": ["b", 1]}, False), ("{{ 1 + 1 }}", False), ({"a": ["{{ b }}"]}, True), ("{{ b", False)],
+)
+def test_whether_a_value_has_a_template(value, expected):
+    assert has_template(value) is expected
