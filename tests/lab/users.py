@@ -114,8 +114,8 @@ def typed(name: str, line: str, activate: str = ACTIVATE) -> subprocess.Complete
     )
 
 
-def train(command: Command, nodes: Nodes, activate: str = ACTIVATE) -> None:
-    """Type a command and wait for its end; LabError says what it printed where it did not train."""
+def train(command: Command, nodes: Nodes, activate: str = ACTIVATE) -> str:
+    """Type a command, wait for its end, and return what it printed; LabError has that where it did not train."""
     place(nodes.names, [command.script])
     where = nodes.names if command.everywhere else nodes.names[:1]
     lines = [command.on(nodes, number) for number in range(len(where))]
@@ -128,6 +128,7 @@ def train(command: Command, nodes: Nodes, activate: str = ACTIVATE) -> None:
     problem = shortcoming(said, nodes.total)
     if problem:
         raise LabError(f"`{lines[0]}`: {problem}:\n{said[-3000:]}")
+    return said
 
 
 def shortcoming(output: str, ranks: int) -> str | None:
