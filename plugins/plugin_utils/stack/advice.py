@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from .component import Component
 from .components import COMPONENTS, component
-from .components.cuda import compat_warnings
 from .model import AnyCandidate, Question, Solution
 from .published import published_warnings
-from .solution import on_host
+from .solution import inside, on_host
 from .tables import Tables
 from .unknowns import unknowns
 
@@ -40,9 +39,9 @@ def _reason(made: Component, tables: Tables, question: Question, one: AnyCandida
 def warnings(tables: Tables, question: Question, chosen: Solution) -> list[str]:
     """Return what to keep an eye on."""
     found = [*_os_warnings(question), *_gpu_warnings(question), *published_warnings(tables, chosen)]
-    found += compat_warnings(tables, on_host(chosen))
     for slot, one in chosen.items():
-        found += [] if one.absent else component(slot.component).warnings(tables, question, one)
+        beside = inside(chosen, slot.environment) if slot.environment else on_host(chosen)
+        found += [] if one.absent else component(slot.component).warnings(tables, question, one, beside)
     return found + unknowns(question, chosen)
 
 

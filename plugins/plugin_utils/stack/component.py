@@ -88,7 +88,7 @@ class Component:
     required: bool = False
     uses: tuple[str, ...] = ()
     reason: Callable[[Tables, Question, AnyCandidate], str] | None = None
-    warnings: Callable[[Tables, Question, AnyCandidate], list[str]] = lambda tables, question, one: []
+    warnings: Callable[[Tables, Question, AnyCandidate, Beside], list[str]] = lambda tables, question, one, beside: []
     unknowns: Callable[[Question, AnyCandidate, Beside], Iterable[str]] = lambda question, one, beside: ()
     system: tuple[str, ...] = ()
     result: Callable[[Tables, Question, Beside], Part] = lambda tables, question, host: {}

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypedDict, TypeVar
 
+from .component import Beside
 from .model import NONE, Candidate, Part, Question
 from .package import Package
 from .tables import Tables
@@ -50,7 +51,7 @@ def packaged(name: str, rows: Sequence[RowT], question: Question) -> list[Candid
     ]
 
 
-def repository_warnings(tables: Tables, question: Question, one: Packaged) -> list[str]:
+def repository_warnings(tables: Tables, question: Question, one: Packaged, beside: Beside) -> list[str]:
     """Return that a release was not seen in the host's repository."""
     slug = question.system["repository"]
     if slug in one.row["repositories"]:

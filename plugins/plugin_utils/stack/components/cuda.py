@@ -47,17 +47,6 @@ def _below_floor(tables: Tables, cuda: AnyCandidate, driver: AnyCandidate) -> bo
     return not cuda.absent and not at_least(driver.version, tables.driver_floor(cuda.version))
 
 
-def compat_warnings(tables: Tables, host: Beside) -> list[str]:
-    """Return how programs of the toolkit find cuda-compat, where they need it: its package sets no search path (NVIDIA's CUDA Compatibility)."""
-    cuda, driver = host.get("cuda"), host.get("driver")
-    if cuda is None or driver is None or not _below_floor(tables, cuda, driver):
-        return []
-    return [
-        f"programs of CUDA {minor(cuda.version)} run on driver {driver.version} only with the libraries of cuda-compat, which is "
-        f"installed, too: start them with LD_LIBRARY_PATH=/usr/local/cuda-{minor(cuda.version)}/compat"
-    ]
-
-
 def forward_branch(cuda: Toolkit, driver: Driver) -> bool:
     """Return whether the cuda-compat package of a toolkit may stand on this driver branch."""
     return driver.row["branch"]["branch"] in cuda.row["forward_compat_branches"]
@@ -105,9 +94,17 @@ def cuda_compiler(context: Context, cuda: Toolkit, compiler: Compiler) -> str | 
     return None if cuda.absent or compiler.variant else compiler_reason(cuda, compiler)
 
 
-def _warnings(tables: Tables, question: Question, cuda: Toolkit) -> list[str]:
+def _warnings(tables: Tables, question: Question, cuda: Toolkit, beside: Beside) -> list[str]:
+    """Return that the compiler is too new, and how programs find cuda-compat: its package sets no search path (NVIDIA's CUDA Compatibility)."""
     reason = compiler_reason(cuda, question.compiler) if question.compiler else None
-    return [f"{reason}: give it an older one with -ccbin"] if reason else []
+    found = [f"{reason}: give it an older one with -ccbin"] if reason else []
+    driver = beside.get("driver")
+    if driver and _below_floor(tables, cuda, driver):
+        found.append(
+            f"programs of CUDA {minor(cuda.version)} run on driver {driver.version} only with the libraries of cuda-compat, which is "
+            f"installed, too: start them with LD_LIBRARY_PATH=/usr/local/cuda-{minor(cuda.version)}/compat"
+        )
+    return found
 
 
 def _mistake(tables: Tables, question: Question) -> InputError | None:

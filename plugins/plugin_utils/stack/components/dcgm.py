@@ -117,7 +117,7 @@ def _result(tables: Tables, question: Question, host: Beside) -> Part:
     return {"dcgm": {"version": dcgm.version, "cuda": majors, "packages": _packages(question, dcgm, majors)}}
 
 
-def _warnings(tables: Tables, question: Question, dcgm: Dcgm) -> list[str]:
+def _warnings(tables: Tables, question: Question, dcgm: Dcgm, beside: Beside) -> list[str]:
     """Return that nobody saw the release in the host's repository, or not for its architecture."""
     slug, row = question.system["repository"], dcgm.row
     if slug not in row["repositories"]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TypedDict
 
+from ..component import Beside
 from ..extensions import Extension, ExtensionRow
 from ..keys import Key
 from ..model import Question
@@ -44,7 +45,7 @@ def deepspeed_cuda(context: Context, cuda: Toolkit, torch: Torch) -> str | None:
     return f"DeepSpeed does not compile with CUDA {ours} for PyTorch {torch.version}+{torch.variant}, which runs on {theirs}"
 
 
-def _warnings(tables: Tables, question: Question, one: Extension) -> list[str]:
+def _warnings(tables: Tables, question: Question, one: Extension, beside: Beside) -> list[str]:
     if "cuda" in question.constraints or question.accelerator == "cpu":
         return []
     return [

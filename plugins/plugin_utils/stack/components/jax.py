@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TypedDict
 
-from ..component import Component, Overview, first_to_last
+from ..component import Beside, Component, Overview, first_to_last
 from ..facts import GpuModel, Machine, System
 from ..keys import Key
 from ..libraries import SpecifierSet
@@ -218,7 +218,7 @@ def _reason(tables: Tables, question: Question, one: Jax) -> str:
     )
 
 
-def _warnings(tables: Tables, question: Question, one: Jax) -> list[str]:
+def _warnings(tables: Tables, question: Question, one: Jax, beside: Beside) -> list[str]:
     """Return that a GPU came after the CUDA that the plugin is built with."""
     steps = tables.beside(JAX_ROWS)["built"].get(one.row["cuda"], {})
     built = [cuda for first, cuda in steps.items() if at_least(one.version, first)]

@@ -38,7 +38,7 @@ def _reason(tables: Tables, question: Question, one: Driver) -> str:
     return f"{why}; from {source[one.row['source']]}, runs CUDA {branch['cuda']} and older"
 
 
-def _warnings(tables: Tables, question: Question, one: Driver) -> list[str]:
+def _warnings(tables: Tables, question: Question, one: Driver, beside: Beside) -> list[str]:
     branch, found = one.row["branch"], mig_warnings(tables, question)
     if question.owner:
         return [
