@@ -19,8 +19,9 @@ MAIN = {
 LOCK = {"torch": "2.13.0", "numpy": "2.4.6"}
 
 
-def digest(environment=MAIN, system=SYSTEM, locked=LOCK):
-    return build_digest(parse(Environment, environment), parse(System, system), locked)
+def digest(**change):
+    case = {"environment": MAIN, "system": SYSTEM, "locked": LOCK, **change}
+    return build_digest(parse(Environment, case["environment"]), parse(System, case["system"]), case["locked"])
 
 
 def test_it_is_the_same_in_every_run():
