@@ -92,6 +92,18 @@ class TestUbuntu(Driver):
         host.run("rm -f /etc/apt/sources.list.d/allreduce-*")
         self.refuses(host, f"unknown-key:{OURS}", "signed with a key", unknown_key())
 
+    def test_one_of_two_suites_breaks_off(self, host):
+        """This apt's own default waits forever, see the role's README."""
+        assert host.stack("base,repository").status == 0
+        ended = {}
+        with host.fault("broken-connection:*jammy-updates/InRelease"):
+            for delay in "true", "":
+                option = f"-o Acquire::Retries::Delay={delay}" if delay else ""
+                read = f"timeout 20 apt-get {option} -q update >/dev/null 2>&1; echo $?"
+                ended[delay] = host.run(f"rm -rf /var/lib/apt/lists/*; {read}").strip()
+        assert ended["true"] == "124"
+        assert ended[""] != "124"
+
     def test_package_vanished_between_index_and_download(self, without_driver):
         host = without_driver
         with host.fault("vanished:*libnvidia-compute*"):
