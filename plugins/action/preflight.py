@@ -24,11 +24,11 @@ from ..plugin_utils.preflight.check import (
 )
 from ..plugin_utils.preflight.inventory import SPECIAL_TAGS, tag_problems
 from ..plugin_utils.preflight.playbook import tags_of
-from ..plugin_utils.preflight.problem import Problem
-from ..plugin_utils.preflight.text import describe, describe_all
 from ..plugin_utils.preflight.unreadable import unreadable
 from ..plugin_utils.preflight.variables import declared_options
 from ..plugin_utils.preflight.world import UNRESOLVED, Resolve, World
+from ..plugin_utils.problems.problem import Problem
+from ..plugin_utils.problems.text import describe, describe_all
 from ..plugin_utils.workers import prepare
 
 prepare()  # every playbook begins with this action

@@ -12,7 +12,7 @@ from typing import Any
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 
-from ..plugin_utils.preflight.text import describe_all
+from ..plugin_utils.problems.text import describe_all
 from ..plugin_utils.report import document, html, junit
 from ..plugin_utils.report.build import build
 from ..plugin_utils.report.sources import ReportError, read, watched

@@ -14,8 +14,8 @@ from ..plugin_utils.planning.decide import answered, decide
 from ..plugin_utils.planning.plan import planned_stack
 from ..plugin_utils.planning.published import tables_for
 from ..plugin_utils.planning.questions import question_from_facts
-from ..plugin_utils.preflight.problem import Problem, ProblemError
-from ..plugin_utils.preflight.text import describe_all
+from ..plugin_utils.problems.problem import Problem, ProblemError
+from ..plugin_utils.problems.text import describe_all
 from ..plugin_utils.stack.components import COMPONENTS
 from ..plugin_utils.stack.explain import conflict_message
 from ..plugin_utils.stack.tables import load

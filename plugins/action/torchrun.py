@@ -27,8 +27,8 @@ from ..plugin_utils.launch.job import Launcher, Place
 from ..plugin_utils.launch.launchers.table import LAUNCHERS
 from ..plugin_utils.launch.outcome import message, run_result
 from ..plugin_utils.launch.remote import RemoteUnit
-from ..plugin_utils.preflight.problem import Problem, ProblemError
-from ..plugin_utils.preflight.text import describe_all
+from ..plugin_utils.problems.problem import Problem, ProblemError
+from ..plugin_utils.problems.text import describe_all
 
 _OPTIONS = {
     "script": {"type": "path", "required": True},

@@ -58,8 +58,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..plugin_utils.benchmark.plan import plan
-from ..plugin_utils.preflight.problem import ProblemError
-from ..plugin_utils.preflight.text import describe_all
+from ..plugin_utils.problems.problem import ProblemError
+from ..plugin_utils.problems.text import describe_all
 
 
 def benchmark_request(

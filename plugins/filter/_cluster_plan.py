@@ -60,8 +60,8 @@ from ansible.errors import AnsibleFilterError
 from ansible.release import __version__
 
 from ..plugin_utils.planning.plan import plan
-from ..plugin_utils.preflight.problem import ProblemError
-from ..plugin_utils.preflight.text import describe_all
+from ..plugin_utils.problems.problem import ProblemError
+from ..plugin_utils.problems.text import describe_all
 
 
 def cluster_plan(hosts, hostvars, lock="", renew=False, explain=""):

@@ -41,7 +41,7 @@ _value:
 
 # ruff: noqa: E402 (sanity wants the documentation first)
 from ..plugin_utils.cluster.hosts import cluster_problems
-from ..plugin_utils.preflight.text import describe
+from ..plugin_utils.problems.text import describe
 
 
 def sentences(hosts, hostvars):

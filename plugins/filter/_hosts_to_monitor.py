@@ -42,7 +42,7 @@ _value:
 """
 
 # ruff: noqa: E402 (sanity wants the documentation first)
-from ..plugin_utils.monitoring.answer import to_monitor
+from ..plugin_utils.subjects.monitoring.answer import to_monitor
 
 
 class FilterModule:

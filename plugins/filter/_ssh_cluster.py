@@ -62,8 +62,8 @@ _value:
 from ..plugin_utils.cluster.host_keys import Record, changed_keys, newest_first, pinned_keys  # noqa: E402
 from ..plugin_utils.cluster.rotation import rotation_problems  # noqa: E402
 from ..plugin_utils.cluster.ssh import describe_cluster, describe_node, host_keys, key_kind  # noqa: E402
-from ..plugin_utils.preflight.problem import ProblemError, refuse  # noqa: E402
-from ..plugin_utils.preflight.text import describe_all  # noqa: E402
+from ..plugin_utils.problems.problem import ProblemError, refuse  # noqa: E402
+from ..plugin_utils.problems.text import describe_all  # noqa: E402
 
 
 def ssh_cluster(names, hostvars, present, extra=(), accepted=None, rotation=""):

@@ -52,8 +52,8 @@ import json
 from ansible.errors import AnsibleFilterError
 
 from ..plugin_utils.planning.lock import plain
-from ..plugin_utils.preflight.problem import ProblemError
-from ..plugin_utils.preflight.text import describe_all
+from ..plugin_utils.problems.problem import ProblemError
+from ..plugin_utils.problems.text import describe_all
 from ..plugin_utils.sbom.bill import bill
 
 

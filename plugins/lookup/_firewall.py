@@ -52,9 +52,9 @@ from ansible.plugins.lookup import LookupBase
 
 from ..plugin_utils.cluster.others import of_others
 from ..plugin_utils.documents.parsing import DocumentError
-from ..plugin_utils.firewall.answer import answer
-from ..plugin_utils.firewall.request import DEFAULTS, READS_OF_OTHERS
-from ..plugin_utils.monitoring.request import hosts_of
+from ..plugin_utils.subjects.firewall.answer import answer
+from ..plugin_utils.subjects.firewall.request import DEFAULTS, READS_OF_OTHERS
+from ..plugin_utils.subjects.monitoring.request import hosts_of
 
 
 class LookupModule(LookupBase):

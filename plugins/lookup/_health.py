@@ -36,7 +36,7 @@ _raw:
 # ruff: noqa: E402 (sanity wants the documentation first)
 from ansible.plugins.lookup import LookupBase
 
-from ..plugin_utils.health.request import DEFAULTS, answer
+from ..plugin_utils.subjects.health.request import DEFAULTS, answer
 
 
 class LookupModule(LookupBase):

@@ -50,9 +50,9 @@ from ansible.plugins.lookup import LookupBase
 
 from ..plugin_utils.cluster.others import of_others
 from ..plugin_utils.documents.parsing import DocumentError
-from ..plugin_utils.monitoring.answer import answer, files, is_recorded, is_watched
-from ..plugin_utils.monitoring.content import removed
-from ..plugin_utils.monitoring.request import DEFAULTS, READS_OF_OTHERS, hosts_of
+from ..plugin_utils.subjects.monitoring.answer import answer, files, is_recorded, is_watched
+from ..plugin_utils.subjects.monitoring.content import removed
+from ..plugin_utils.subjects.monitoring.request import DEFAULTS, READS_OF_OTHERS, hosts_of
 
 
 class LookupModule(LookupBase):

@@ -40,7 +40,7 @@ from ansible.errors import AnsibleLookupError
 from ansible.plugins.lookup import LookupBase
 
 from ..plugin_utils.documents.parsing import DocumentError
-from ..plugin_utils.nccl.answer import VARIABLES, answer
+from ..plugin_utils.subjects.nccl.answer import VARIABLES, answer
 
 
 class LookupModule(LookupBase):

@@ -50,8 +50,8 @@ from ansible.plugins.lookup import LookupBase
 
 from ..plugin_utils.cluster.others import of_others
 from ..plugin_utils.documents.parsing import DocumentError
-from ..plugin_utils.qos.answer import answer, questions
-from ..plugin_utils.qos.request import DEFAULTS, GROUP, READS_OF_OTHERS
+from ..plugin_utils.subjects.qos.answer import answer, questions
+from ..plugin_utils.subjects.qos.request import DEFAULTS, GROUP, READS_OF_OTHERS
 
 
 class LookupModule(LookupBase):

@@ -34,8 +34,8 @@ from ansible.errors import AnsibleLookupError
 from ansible.plugins.lookup import LookupBase
 
 from ..plugin_utils.documents.parsing import DocumentError
-from ..plugin_utils.rdma.answer import answer
-from ..plugin_utils.rdma.request import DEFAULTS
+from ..plugin_utils.subjects.rdma.answer import answer
+from ..plugin_utils.subjects.rdma.request import DEFAULTS
 
 
 class LookupModule(LookupBase):

@@ -38,7 +38,7 @@ _raw:
 # ruff: noqa: E402 (sanity wants the documentation first)
 from ansible.plugins.lookup import LookupBase
 
-from ..plugin_utils.scratch.answer import VARIABLES, answer
+from ..plugin_utils.subjects.scratch.answer import VARIABLES, answer
 
 
 class LookupModule(LookupBase):

@@ -41,8 +41,8 @@ from ansible.errors import AnsibleLookupError
 from ansible.plugins.lookup import LookupBase
 
 from ..plugin_utils.documents.parsing import DocumentError
-from ..plugin_utils.tuning.answer import answer, questions
-from ..plugin_utils.tuning.request import DEFAULTS
+from ..plugin_utils.subjects.tuning.answer import answer, questions
+from ..plugin_utils.subjects.tuning.request import DEFAULTS
 
 
 class LookupModule(LookupBase):

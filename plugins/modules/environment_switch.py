@@ -106,8 +106,9 @@ problem:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.host import environment_switch as switching
-from ..module_utils.host import environments, probes
+from ..module_utils.host import probes
+from ..module_utils.packages import environment_switch as switching
+from ..module_utils.packages import environments
 
 
 def main():

@@ -55,10 +55,10 @@ applied:
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.host.ansible_module import program_output, program_runner
-from ..module_utils.host.firewall_facts import read_firewall
 from ..module_utils.machine.files import FileTree
 from ..module_utils.settings import applied
 from ..module_utils.settings.firewall import Machine, settle
+from ..module_utils.settings.firewall_facts import read_firewall
 
 
 def main():

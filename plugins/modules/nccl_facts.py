@@ -68,8 +68,8 @@ applied:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.host.nccl import read_nccl
 from ..module_utils.machine.files import FileTree
+from ..module_utils.settings.nccl import read_nccl
 from ..module_utils.settings.tuning import holding
 
 

@@ -127,11 +127,11 @@ import os
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.host.ansible_module import program_output
-from ..module_utils.host.node_state import read_node_state
 from ..module_utils.host.services import WATCHED
 from ..module_utils.machine.deadline import SECONDS, measure_within
 from ..module_utils.machine.files import FileTree
 from ..module_utils.machine.nvml import DEFAULT_LIBRARY
+from ..module_utils.node.state import read_node_state
 
 
 def main():

@@ -70,7 +70,7 @@ applied:
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.machine.files import FileTree
-from ..module_utils.machine.pcie import read_pcie
+from ..module_utils.settings.pcie_facts import read_pcie
 from ..module_utils.settings.tuning import holding
 
 

@@ -78,10 +78,10 @@ applied:
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.host.ansible_module import program_output, program_runner
-from ..module_utils.host.qos_facts import read_qos
 from ..module_utils.machine.files import FileTree
 from ..module_utils.settings import applied
 from ..module_utils.settings.qos import Machine, settle
+from ..module_utils.settings.qos_facts import read_qos
 
 
 def main():

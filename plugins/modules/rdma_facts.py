@@ -105,10 +105,10 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.host.ansible_module import program_output, program_runner
 from ..module_utils.host.gpudirect import probes
-from ..module_utils.host.rdma_facts import read_rdma
 from ..module_utils.machine.files import FileTree
 from ..module_utils.settings import applied
 from ..module_utils.settings.rdma import settle
+from ..module_utils.settings.rdma_facts import read_rdma
 from ..module_utils.settings.tuning import Machine
 
 

@@ -103,9 +103,9 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.host.ansible_module import program_output
 from ..module_utils.host.probes import known_user
-from ..module_utils.host.tuning_facts import read_tuning
 from ..module_utils.machine.files import FileTree
 from ..module_utils.settings.tuning import holding
+from ..module_utils.settings.tuning_facts import read_tuning
 
 
 def main():

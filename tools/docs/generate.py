@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.monitoring.alerts import load as load_alerts
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.tables import load
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.tuning.tables import load as load_tuning
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.monitoring.alerts import load as load_alerts
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.tuning.tables import load as load_tuning
 
 from ..supported import scenarios
 from . import distributions, health, platforms, readme, request, runbooks, tables, tuning

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.monitoring.alerts import Alert
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.monitoring.alerts import Alert
 
 from .markdown import code, table
 

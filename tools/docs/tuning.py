@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.tuning.tables import RefusedRow, SettingRow, Tables
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.tuning.tables import RefusedRow, SettingRow, Tables
 
 from .markdown import code, table
 

@@ -14,7 +14,7 @@ import json
 import os
 import subprocess
 
-from ..host.child import bounded
+from ..machine.child import bounded
 
 SMARTCTL = "/usr/sbin/smartctl"
 EVERY = 3600  # seconds

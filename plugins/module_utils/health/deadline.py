@@ -9,7 +9,7 @@ __metaclass__ = type
 
 import gc
 
-from ..host.child import bounded
+from ..machine.child import bounded
 from .findings import fault, judged, verdict
 
 

@@ -16,8 +16,8 @@ import socket
 import sys
 import time
 
-from ..host.child import bounded
-from ..machine.files import FileTree
+from ..machine.child import bounded
+from ..machine.files import FileTree, replace
 from ..machine.nvml import DEFAULT_LIBRARY
 from . import ata_log, examination, hook, metrics, nic_history, program_options, state
 from .document import describe_gpus, describe_run, finding_key
@@ -180,4 +180,4 @@ def tell(document, after, options, directory, now):
 def write_metrics(document, directory):
     """Write the metrics where node exporter looks for them; a directory that is not there has no reader."""
     if directory and os.path.isdir(directory):
-        state.replace(os.path.join(directory, TEXTFILE), metrics.render(document))
+        replace(os.path.join(directory, TEXTFILE), metrics.render(document))

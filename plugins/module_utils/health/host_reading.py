@@ -10,7 +10,7 @@ __metaclass__ = type
 import re
 
 from ..host.interrupts import members
-from ..host.nccl import read_nccl
+from ..settings.nccl import read_nccl
 from .clock import read_clock
 from .disks import read_disks
 from .processes import FIRST_NAMESPACE

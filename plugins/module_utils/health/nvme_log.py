@@ -18,7 +18,7 @@ import json
 import os
 import struct
 
-from ..host.child import bounded
+from ..machine.child import bounded
 
 # Of a recorded machine, below sysfs: {drive: {page, refused}}, which is not a file on the node.
 RECORDED = "/nvme_log.json"

@@ -8,7 +8,8 @@ from __future__ import absolute_import, division, print_function
 __metaclass__ = type
 
 import json
-import os
+
+from ..machine.files import replace
 
 FORMAT = 1
 EMPTY: dict = {
@@ -47,15 +48,3 @@ def after_boot(state, boot):
 def keep(path, value, mode=0o644):
     """Put a value as JSON in place at once."""
     replace(path, json.dumps(value, indent=1, sort_keys=True) + "\n", mode)
-
-
-def replace(path, text, mode=0o644):
-    """Put a text in place at once, so that no reader sees a part of it; ``mode`` whatever the umask of the process."""
-    new = path + ".new"
-    descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
-    with os.fdopen(descriptor, "wb") as stream:
-        os.fchmod(descriptor, mode)
-        stream.write(text.encode("utf-8"))
-        stream.flush()
-        os.fsync(descriptor)
-    os.rename(new, path)

@@ -10,7 +10,7 @@ __metaclass__ = type
 import os
 import pwd
 
-from . import child
+from ..machine import child
 
 SECONDS = 60
 

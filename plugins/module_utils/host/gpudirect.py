@@ -10,7 +10,8 @@ from __future__ import absolute_import, division, print_function
 
 __metaclass__ = type
 
-from . import child, gpudirect_probe
+from ..machine import child
+from . import gpudirect_probe
 
 SECONDS = 20
 CLIENTS = ("nv_mem", "nv_mem_nc")

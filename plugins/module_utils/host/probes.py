@@ -17,7 +17,7 @@ import subprocess
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-from .child import GRACE
+from ..machine.child import GRACE
 
 # Of nvmlReturn_t (nvml.h), which are the exit codes of nvidia-smi.
 NVML_NOT_FOUND, NVML_DRIVER_NOT_LOADED, NVML_VERSION_MISMATCH = 6, 9, 18

@@ -9,7 +9,7 @@ __metaclass__ = type
 
 from contextlib import contextmanager
 
-from ..host.child import bounded
+from .child import bounded
 from .gpu_node import measure
 from .pci_names import DATABASES
 from .problems import problem

@@ -22,6 +22,18 @@ def make_directories(path, mask=0o022):
         os.umask(before)
 
 
+def replace(path, text, mode=0o644):
+    """Put a text in place at once, so that no reader sees a part of it; ``mode`` whatever the umask of the process."""
+    new = path + ".new"
+    descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
+    with os.fdopen(descriptor, "wb") as stream:
+        os.fchmod(descriptor, mode)
+        stream.write(text.encode("utf-8"))
+        stream.flush()
+        os.fsync(descriptor)
+    os.rename(new, path)
+
+
 class FileTree:
     """Files of a machine, or of a recorded machine, below ``root``. Paths given and returned begin with '/'."""
 

@@ -11,9 +11,9 @@ import re
 import shutil
 
 from ..host import kept_files, services, ufw
-from ..host.firewall_facts import RECORD, words
 from ..machine.problems import problem
 from . import firewall_live, firewall_plan
+from .firewall_facts import RECORD, words
 
 ROLLBACK = "/var/lib/allreduce/firewall-rollback"
 SNAPSHOT = ROLLBACK + "/snapshot.json"

@@ -11,8 +11,8 @@ import json
 import sys
 
 from ..machine.files import FileTree
-from ..machine.pcie import RECORD, acs_register, read_pcie, refusals, registers
 from . import tuning, tuning_plan, tuning_record
+from .pcie_facts import RECORD, acs_register, read_pcie, refusals, registers
 from .tuning_describe import describe
 from .tuning_program import replace, value_steps
 

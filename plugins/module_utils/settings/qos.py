@@ -14,9 +14,9 @@ import json
 import re
 
 from ..host import kept_files, tc
-from ..host.qos_facts import CGROUPS, FAMILY, RECORD, TABLE, TABLE_SHOW, parse_digest, read_live
 from ..machine.problems import problem
 from . import qos_plan
+from .qos_facts import CGROUPS, FAMILY, RECORD, TABLE, TABLE_SHOW, parse_digest, read_live
 from .tuning_plan import file_steps
 
 FORMAT = 1

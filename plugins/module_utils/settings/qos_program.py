@@ -11,10 +11,10 @@ import json
 import os
 import subprocess
 
-from ..host.qos_facts import TABLE_SHOW, parse_digest, read_live
 from ..machine.files import FileTree
 from . import qos
 from .qos_describe import describe
+from .qos_facts import TABLE_SHOW, parse_digest, read_live
 
 
 def main(arguments, tree=None, start=None):

@@ -15,11 +15,11 @@ import shutil
 import socket
 import time
 
-from ..host.environments import read_versions
 from ..host.fapolicyd import denies, read_fapolicyd
 from ..host.systemd_unit import TransientService, describe_end
 from ..machine.files import FileTree
 from ..machine.problems import problem
+from ..packages.environments import read_versions
 from . import flight
 from . import run as training_run
 from .run import RunError

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..documents.benchmark import Benchmark, Run
 from ..documents.check import CLUSTER, Check
-from ..report.text import enumeration, plural, quantity
+from ..problems.phrases import enumeration, plural, quantity
 from .judge import MEMBERS, Comparison, Member, compare
 from .scaling import Curve, curves
 

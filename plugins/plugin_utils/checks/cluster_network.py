@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from ..documents.network import ClusterLink, Network, Speed
 from ..network import findings
 from ..network.population import NODES, Judgement, Sample
-from ..preflight.problem import Problem
+from ..problems.problem import Problem
 from .check import Check, check, compared, skipped
 from .paths import ALONE, CATEGORY, OFF
 

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from ..cluster.compare import compare_ssh
 from ..cluster.others import of_others
 from ..documents.check import CLUSTER, STATUSES
 from ..documents.check import verdict as verdict_of
@@ -16,25 +17,24 @@ from ..documents.comparison import Comparison
 from ..documents.network import Network
 from ..drift.desired import DEFAULTS, desired_driver
 from ..drift.record import node_comparisons, record
-from ..drift.ssh import compare_ssh
-from ..firewall import request as firewall
-from ..firewall.answer import comparisons as firewall_comparisons
-from ..health.request import comparisons as health_comparisons
-from ..monitoring import request as monitoring
-from ..monitoring.answer import comparisons as monitoring_comparisons
-from ..monitoring.request import hosts_of
-from ..nccl.answer import comparisons as nccl_comparisons
 from ..network.record import asked, probe_of
 from ..network.record import network as cluster_network_of
 from ..network.record import record as network_record
-from ..pcie.answer import comparisons as pcie_comparisons
-from ..pcie.answer import pairs as pcie_pairs
-from ..qos import request as qos
-from ..qos.answer import comparisons as qos_comparisons
-from ..rdma.answer import adapters as rdma_adapters
-from ..rdma.answer import comparisons as rdma_comparisons
-from ..scratch.answer import comparisons as scratch_comparisons
-from ..tuning.answer import comparisons as tuning_comparisons
+from ..subjects.firewall import request as firewall
+from ..subjects.firewall.answer import comparisons as firewall_comparisons
+from ..subjects.health.request import comparisons as health_comparisons
+from ..subjects.monitoring import request as monitoring
+from ..subjects.monitoring.answer import comparisons as monitoring_comparisons
+from ..subjects.monitoring.request import hosts_of
+from ..subjects.nccl.answer import comparisons as nccl_comparisons
+from ..subjects.pcie.answer import comparisons as pcie_comparisons
+from ..subjects.pcie.answer import pairs as pcie_pairs
+from ..subjects.qos import request as qos
+from ..subjects.qos.answer import comparisons as qos_comparisons
+from ..subjects.rdma.answer import adapters as rdma_adapters
+from ..subjects.rdma.answer import comparisons as rdma_comparisons
+from ..subjects.scratch.answer import comparisons as scratch_comparisons
+from ..subjects.tuning.answer import comparisons as tuning_comparisons
 from . import cluster_adapters, cluster_gpus, cluster_network, fapolicyd, paths, pcie, selinux
 from .check import Check, on_node
 from .node import collective_checks, lost_node_checks, node_checks

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 
 from ..documents.network import Clock, Link, NodeNetwork, Probe, Way
 from ..network import findings
-from ..preflight.problem import Problem
+from ..problems.problem import Problem
 from .check import Check, compared, skipped
 
 CATEGORY = "network"

@@ -11,8 +11,8 @@ from typing import Any
 
 from ..documents.parsing import parse
 from ..documents.pcie import PcieNode
-from ..pcie.judge import Pair, judge, labels, narrow, slowed
-from ..pcie.text import VERDICTS, sentence
+from ..subjects.pcie.judge import Pair, judge, labels, narrow, slowed
+from ..subjects.pcie.text import VERDICTS, sentence
 from .check import Check, check
 
 UNREMARKABLE = ("direct", "root_complex")

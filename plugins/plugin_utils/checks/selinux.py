@@ -12,7 +12,7 @@ from ..documents.observed import Selinux
 from ..documents.parsing import parse
 from ..documents.selinux import Denial, Denials, Probed
 from ..drift.selinux import boolean_notes, boolean_problems, loads_driver, mode_problems
-from ..preflight.problem import Problem
+from ..problems.problem import Problem
 from .check import Check, check, compared, skipped
 
 CATEGORY = "health"

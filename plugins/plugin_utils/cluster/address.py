@@ -9,7 +9,7 @@ import ipaddress
 from collections.abc import Mapping
 from typing import Any
 
-from ..preflight.problem import Problem
+from ..problems.problem import Problem
 
 # The variables that tell a node's address.
 READS = ("gpu_cluster_address", "ansible_facts.default_ipv4.address")

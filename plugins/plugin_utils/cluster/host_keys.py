@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..preflight.problem import Problem
+from ..problems.problem import Problem
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..preflight.problem import Problem
+from ..problems.problem import Problem
 from .address import address_problems, cluster_address
 
 # What a host calls itself that nobody has named.

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from ..preflight.problem import Problem
+from ..problems.problem import Problem
 
 
 def rotation_problems(rotation: str, absent: Collection[str], kept: Mapping[str, Mapping[str, Any]]) -> list[Problem]:

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ..preflight.problem import Problem, refuse
+from ..problems.problem import Problem, refuse
 from .address import address_problems, cluster_address
 from .hosts import is_own_name
 

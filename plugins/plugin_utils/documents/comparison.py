@@ -83,3 +83,22 @@ class Comparison:
     def differs(self) -> bool:
         """Return whether this is a difference; what is unknown is one, since it is not proof."""
         return self.status is not Status.AS_PLANNED
+
+
+def compared(
+    component: str,
+    subject: str,
+    desired: str | None,
+    observed: str | None,
+    agrees: bool | None,
+    remedy: Remedy,
+    kind: str,
+) -> Comparison:
+    """Compare; ``agrees`` None: not measured. What is absent is missing, whatever ``agrees`` says."""
+    if agrees is None:
+        status, remedy = Status.UNKNOWN, Remedy.MEASURE
+    elif agrees:
+        status, remedy = Status.AS_PLANNED, Remedy.NONE
+    else:
+        status = Status.DIFFERS if observed else Status.MISSING
+    return Comparison(component, subject, desired or "", observed or "", status, remedy, kind)

@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...module_utils.host.services import CDI_REFRESH_PATH, CDI_REFRESH_SERVICE
-from ..documents.comparison import Comparison, Remedy
+from ..documents.comparison import Comparison, Remedy, compared
 from ..documents.observed import Observed, Service
 from ..documents.stack import ContainerToolkit
-from .comparison import compared
 from .names import CONTAINER_TOOLKIT_PACKAGES
 from .packages import compare_packages, compare_unwanted, named
 from .services import compare_running

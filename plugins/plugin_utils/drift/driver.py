@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..documents.comparison import Comparison, Remedy, Status
+from ..documents.comparison import Comparison, Remedy, Status, compared
 from ..documents.observed import AptSource, Observed
 from ..documents.stack import Component, Driver
-from .comparison import compared
 from .kernels import built_for, kernels_that_matter, module_version
 from .packages import compare_packages, compare_unwanted, named, superseded
 from .versions import satisfies

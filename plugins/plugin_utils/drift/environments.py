@@ -8,11 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from ..documents.comparison import Comparison, Remedy, Status
+from ..documents.comparison import Comparison, Remedy, Status, compared
 from ..documents.observed import Conda, Observed
 from ..documents.observed import Environment as Found
 from ..documents.stack import Environment, System
-from .comparison import compared
 from .interpreters import CONDA, home_satisfies, planned_home
 from .requests import request_digest
 from .versions import meets, python_satisfies, requirement

@@ -10,10 +10,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from ..documents.comparison import Comparison, Remedy, Status
+from ..documents.comparison import Comparison, Remedy, Status, compared
 from ..documents.observed import Observed
 from ..documents.stack import Component, Driver, Package
-from .comparison import compared
 from .versions import satisfies
 
 _DRIVER_VERSION = re.compile(r"(?:\d+:)?(\d{3})\.\d")

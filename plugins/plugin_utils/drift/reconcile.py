@@ -8,7 +8,6 @@ from __future__ import annotations
 from ..documents.comparison import Comparison
 from ..documents.observed import Observed
 from ..documents.stack import Component, Stack
-from .comparison import Difference
 from .container_toolkit import compare_container_toolkit
 from .desired import Desired
 from .driver import compare_absent, compare_driver
@@ -36,7 +35,7 @@ def compare(desired: Desired, observed: Observed) -> list[Comparison]:
     ]
 
 
-def drift(desired: Desired, observed: Observed) -> list[Difference]:
+def drift(desired: Desired, observed: Observed) -> list[Comparison]:
     """Return what differs from the plan; what could not be measured is among it."""
     return [comparison for comparison in compare(desired, observed) if comparison.differs]
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..documents.observed import Selinux
 from ..documents.parsing import parse
-from ..preflight.problem import Problem
+from ..problems.problem import Problem
 from .desired import desired_driver
 
 # What each does, and the sources, are in docs/selinux.md.

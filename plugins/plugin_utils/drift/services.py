@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...module_utils.host.services import FABRIC_MANAGER, IMEX, TIME_SERVICES
-from ..documents.comparison import Comparison, Remedy, Status
+from ..documents.comparison import Comparison, Remedy, Status, compared
 from ..documents.observed import KernelModule, Observed, Service
 from ..documents.stack import Component, FabricManager
-from .comparison import compared
 from .kernels import next_kernel
 from .names import FABRIC_MANAGER_PACKAGES, IMEX_PACKAGES
 from .packages import compare_packages, compare_unwanted, others

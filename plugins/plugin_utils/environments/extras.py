@@ -13,7 +13,7 @@ with suppress(ImportError):  # ansible-core depends on it; only ansible-test's i
     from packaging.requirements import InvalidRequirement, Requirement
     from packaging.utils import canonicalize_name
 
-from ..preflight.problem import Problem
+from ..problems.problem import Problem
 from ..stack.components import FRAMEWORKS, component
 
 PACKAGES = "python_env_packages"

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from ..documents.network import Clock, ClusterLink, Link, Speed, Way
-from ..preflight.problem import Problem
+from ..problems.problem import Problem
 from .population import Judgement, Sample, judge
 
 # Interfaces that share a subnet answer for each other's addresses, and answers that leave by another one are dropped, unless these

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..preflight.problem import Problem
+from ..problems.problem import Problem
 from ..stack.answer import Answer
 from ..stack.inputs import find_os
 from ..stack.interpreters import default_interpreter

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import yaml
 
-from ..preflight.problem import Problem, ProblemError
+from ..problems.problem import Problem, ProblemError
 
 Keys = tuple[str, ...]  # the way to a part of a stack
 FORMAT = 2

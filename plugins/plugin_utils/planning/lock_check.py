@@ -9,8 +9,8 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ..preflight.problem import Problem, ProblemError
-from ..preflight.text import describe_all
+from ..problems.problem import Problem, ProblemError
+from ..problems.text import describe_all
 from ..stack.explain import conflict_line
 from ..stack.resolve import choose, refuse
 from ..stack.tables import Tables, load

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
-from ..preflight.problem import Problem, ProblemError
+from ..problems.problem import Problem, ProblemError
 from ..releases.index import Index, NoAnswer
 from ..releases.rows import READERS, NoRelease, published_rows
 from ..stack.input_error import InputError

@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from ..preflight.problem import Problem
+from ..problems.problem import Problem
 
 # The fingerprint, and the file or address of the key, which NVIDIA names by the end of its fingerprint: 7fa2af80.pub.
 NAMES = ("cuda_repository_key_fingerprint", "cuda_repository_key")

@@ -10,13 +10,13 @@ from typing import Any
 
 from ..benchmark.plan import plan as plan_benchmark
 from ..launch.request import SHORTEST_LEASE, check_numbers, least_nodes, plan_request
+from ..problems.problem import Problem, ProblemError
+from ..problems.scope import COMMAND_LINE
 from ..stack.request_keys import ELSEWHERE
 from .controller import controller_problems
 from .inventory import group_problems, known_address_problems
 from .options import value_problems
-from .problem import Problem, ProblemError
 from .roles import role_problems
-from .scope import COMMAND_LINE
 from .undefined import has_template, undefined_names
 from .variables import find_unknown
 from .world import UNRESOLVED, Resolve, World, settings

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from .problem import Problem
+from ..problems.problem import Problem
 
 
 def contact_problems(gathered: Mapping[str, Mapping[str, Any]], root: Mapping[str, Mapping[str, Any]]) -> list[Problem]:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from .problem import Problem
+from ..problems.problem import Problem
 
 # The library that writes bills of materials, and its module.
 SBOM_LIBRARY, SBOM_MODULE = "cyclonedx-python-lib", "cyclonedx"

@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from ..cluster.address import address_problems, cluster_address
-from .problem import Problem
+from ..problems.problem import Problem
 
 # Tags that Ansible itself gives a meaning.
 SPECIAL_TAGS = frozenset({"all", "always", "never", "tagged", "untagged"})

@@ -5,8 +5,8 @@
 
 from __future__ import annotations
 
-from ..monitoring.request import CONTROLLERS, DEFAULTS, NODES, lacking, problems, request
-from .problem import Problem
+from ..problems.problem import Problem
+from ..subjects.monitoring.request import CONTROLLERS, DEFAULTS, NODES, lacking, problems, request
 from .world import UNRESOLVED, Resolve, World
 
 

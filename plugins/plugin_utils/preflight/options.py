@@ -12,7 +12,7 @@ from typing import Any
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible.module_utils.errors import ArgumentValueError
 
-from .problem import Problem
+from ..problems.problem import Problem
 
 # What Ansible would convert without a word: a dictionary or a list to the text of its Python form, a number to a list of its text.
 COLLECTIONS = (Mapping, list, tuple)

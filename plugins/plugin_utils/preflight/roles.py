@@ -10,20 +10,20 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from ..environments import extras
-from ..firewall import request as firewall
-from ..gpu_settings.request import refusal
-from ..monitoring import request as monitoring
-from ..nccl import request as nccl
-from ..pcie import request as pcie
-from ..qos import request as qos
-from ..rdma import request as rdma
-from ..scratch import request as scratch
+from ..problems.problem import Problem
 from ..stack.components import COMPONENTS
 from ..stack.interpreters import CONDA, INTERPRETER, MANAGER, interpreter_problem, variables_problem
-from ..tuning import request as tuning
-from ..tuning.tables import load
+from ..subjects.firewall import request as firewall
+from ..subjects.gpu_settings.request import refusal
+from ..subjects.monitoring import request as monitoring
+from ..subjects.nccl import request as nccl
+from ..subjects.pcie import request as pcie
+from ..subjects.qos import request as qos
+from ..subjects.rdma import request as rdma
+from ..subjects.scratch import request as scratch
+from ..subjects.tuning import request as tuning
+from ..subjects.tuning.tables import load
 from .monitoring import combined_problems
-from .problem import Problem
 from .world import UNRESOLVED, Resolve, World, settings
 
 TUNING = ("tuning_sysctl", "tuning_limits", "tuning_limit_services", "tuning_irq_interfaces", "tuning_kernel_arguments")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from .problem import Problem
+from ..problems.problem import Problem
 
 
 def unreadable(error: BaseException) -> Problem | None:

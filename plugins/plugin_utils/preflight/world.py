@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from .scope import COMMAND_LINE, Scope, scope_of
+from ..problems.scope import COMMAND_LINE, Scope, scope_of
 
 GROUP = "gpu_nodes"
 # What a resolver of templates returns for a value that is not known yet.

@@ -15,7 +15,7 @@ from ..benchmark.scaling import Curve, curves
 from ..benchmark.words import model, title
 from ..documents.benchmark import Benchmark as Measured
 from ..documents.benchmark import Document, Measurement, Run
-from .text import enumeration, plural, quantity
+from ..problems.phrases import enumeration, plural, quantity
 
 QUANTITIES = {
     "utilization_percent": "Utilisation, %", "memory_used_mib": "Memory, MiB", "power_watts": "Power, W",

@@ -16,11 +16,11 @@ from ..documents.check import CATEGORIES, CLUSTER, STATUSES, Check, verdict
 from ..documents.training import TrainingResult
 from ..documents.verification import NodeVerification, Verification
 from ..documents.watching import Watching
+from ..problems.phrases import clean, enumeration, plural, quantity
 from . import benchmark, courses, health, machine, network, training
 from .comparisons import differences
 from .description import describe
 from .model import Courses, Node, Report, Run, Scaling, Verdict
-from .text import clean, enumeration, plural, quantity
 
 
 def build(

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..problems.phrases import plural, quantity
 from .model import Scaling
-from .text import plural, quantity
 
 ROW = 76
 BAR = 20

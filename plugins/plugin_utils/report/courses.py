@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from statistics import median
 
 from ..documents.watching import Watching
+from ..problems.phrases import clean, quantity
 from .model import Course, Courses, Moment
-from .text import clean, quantity
 
 TITLES = {
     "utilization_percent": ("Utilisation", "%"),

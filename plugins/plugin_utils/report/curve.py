@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from ..benchmark.scaling import Curve, Point
 from ..benchmark.words import model
-from .text import plural, quantity
+from ..problems.phrases import plural, quantity
 
 TOP, BOTTOM = 40, 220  # CSS pixels between which points lie
 HEIGHT = 270

@@ -12,12 +12,14 @@ from ..documents.comparison import Comparison
 from ..documents.qos import QosNode
 from ..documents.rdma import AdapterRecord, Path, RdmaPort
 from ..documents.verification import NodeVerification
-from ..drift import firewall, qos, tuning
-from ..qos.decide import is_ours
-from ..qos.rates import rate_text
+from ..problems.phrases import enumeration
+from ..subjects.firewall import compare as firewall
+from ..subjects.qos import compare as qos
+from ..subjects.qos.decide import is_ours
+from ..subjects.qos.rates import rate_text
+from ..subjects.tuning import compare as tuning
 from .results import RESULTS
 from .tables import Line, Table, folded
-from .text import enumeration
 
 COMPARED = ("What", "Declared", "Found")
 

@@ -13,12 +13,12 @@ from typing import Any, TypeVar
 
 from ...module_utils.machine.topology import natural_key
 from ..documents.check import CLUSTER, STATUSES, Check
+from ..problems.phrases import hostlist, plural
 from .comparisons import differences
 from .health import Health
 from .machine import Machine
 from .model import Description, Node, Report
 from .picture import Picture, draw
-from .text import hostlist, plural
 
 _Value = TypeVar("_Value")
 _LABEL_LENGTH = 100

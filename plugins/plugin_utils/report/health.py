@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 
 from ..documents.gpu_node import Gpu, GpuNode, Mode, PcieLink
 from ..documents.health import Counters, Finding, Judgement
+from ..problems.phrases import hostlist, quantity
 from .machine import Fault, measured_gpus
-from .text import hostlist, quantity
 
 NOT_JUDGED = "not_judged"
 # A fault in as few words as a box of the picture has room for; others go by the name of their check.

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from . import chart, courses, curve, folding, text
+from ..problems import phrases as text
+from . import chart, courses, curve, folding
 from .model import Report
 
 _TEMPLATES = Path(__file__).parent / "templates"

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from ..documents.gpu_node import Gpu, GpuNode, Nic, NvLink, PcieLink, Port
+from ..problems.phrases import plural
 from ..topology.islands import connected, linked
-from .text import plural
 
 # What each code of "nvidia-smi topo -m" says of two devices, nearest first.
 CODES = {

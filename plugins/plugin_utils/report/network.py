@@ -13,10 +13,10 @@ from ...module_utils.machine.topology import natural_key
 from ..documents.network import Network as Measured
 from ..documents.network import Pair
 from ..documents.verification import NodeVerification
+from ..problems.phrases import plural, quantity
 from .declared import tables
 from .pcie import PcieGroup, groups
 from .tables import Cell, Table
-from .text import plural, quantity
 
 # Nodes in one table; of more, those with something to tell come first. A phone scrolls it, and paper has this width.
 MOST = 24

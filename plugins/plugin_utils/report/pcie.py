@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from ...module_utils.machine.topology import natural_key
 from ..documents.pcie import PciePair
 from ..documents.verification import NodeVerification
-from ..pcie.text import VERDICTS
+from ..problems.phrases import enumeration, plural
+from ..subjects.pcie.text import VERDICTS
 from .tables import Cell
-from .text import enumeration, plural
 
 # What stands in a cell, and its shade. The words of pcie.text explain them below the table.
 CELLS = {

@@ -15,8 +15,8 @@ from ..documents.parsing import DocumentError, parse
 from ..documents.training import TrainingResult
 from ..documents.verification import Verification
 from ..documents.watching import Watching
-from ..preflight.problem import Problem, ProblemError
-from .text import clean
+from ..problems.phrases import clean
+from ..problems.problem import Problem, ProblemError
 
 FORMAT = 1
 T = TypeVar("T", Verification, TrainingResult, Benchmark)

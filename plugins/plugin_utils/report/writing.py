@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..documents.files import replace_file
-from ..preflight.problem import Problem
+from ..problems.problem import Problem
 from .sources import ReportError
 
 

@@ -14,7 +14,7 @@ from ..documents.observed import Observed
 from ..documents.parsing import parse
 from ..documents.stack import Stack
 from ..preflight.controller import SBOM_LIBRARY
-from ..preflight.problem import Problem, ProblemError
+from ..problems.problem import Problem, ProblemError
 from .parts import Part, parts
 
 try:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
-from ..preflight.problem import Problem, ProblemError
+from ..problems.problem import Problem, ProblemError
 
 
 class InputError(ProblemError):

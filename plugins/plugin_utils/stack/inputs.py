@@ -10,7 +10,7 @@ from collections.abc import Container, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, cast
 
-from ..preflight.scope import HERE
+from ..problems.scope import HERE
 from .boards import fabric_services
 from .component import Component
 from .components import ALONE, COMPONENTS, DEFAULT, FRAMEWORKS, component, homeless, permitted_build

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Literal, TypedDict, cast, get_args
 
-from ..preflight.problem import Problem
+from ..problems.problem import Problem
 from .model import Part
 from .rows import DistroRow
 

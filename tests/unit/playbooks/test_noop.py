@@ -15,11 +15,11 @@ from collections import Counter
 import pytest
 from ansible.release import __version__
 from ansible_collections.allreduce.gpu.plugins.lookup.pynvml import pynvml_file
-from ansible_collections.allreduce.gpu.plugins.module_utils.host.nccl import read_nccl
-from ansible_collections.allreduce.gpu.plugins.module_utils.host.rdma_facts import read_rdma
-from ansible_collections.allreduce.gpu.plugins.module_utils.host.tuning_facts import read_tuning
 from ansible_collections.allreduce.gpu.plugins.module_utils.machine.files import FileTree
-from ansible_collections.allreduce.gpu.plugins.module_utils.machine.pcie import read_pcie
+from ansible_collections.allreduce.gpu.plugins.module_utils.settings.nccl import read_nccl
+from ansible_collections.allreduce.gpu.plugins.module_utils.settings.pcie_facts import read_pcie
+from ansible_collections.allreduce.gpu.plugins.module_utils.settings.rdma_facts import read_rdma
+from ansible_collections.allreduce.gpu.plugins.module_utils.settings.tuning_facts import read_tuning
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.requests import request_digest
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.environments.places import environment_directory
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.planning.decide import decide

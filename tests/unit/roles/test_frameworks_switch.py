@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 import yaml
-from ansible_collections.allreduce.gpu.plugins.module_utils.host import environments
 from ansible_collections.allreduce.gpu.plugins.module_utils.machine.files import FileTree
+from ansible_collections.allreduce.gpu.plugins.module_utils.packages import environments
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.resolve import resolve
 
 from tests.support.local_play import CHECKOUT, Run, run_roles

@@ -9,8 +9,8 @@ import re
 import pytest
 import yaml
 from ansible_collections.allreduce.gpu.plugins.module_utils.host.services import WATCHED
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.monitoring.programs import known_services
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.monitoring.request import DEFAULTS
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.monitoring.programs import known_services
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.monitoring.request import DEFAULTS
 
 from tests.support.local_play import CHECKOUT, run_roles
 

@@ -9,7 +9,7 @@ import subprocess
 import sys
 
 import pytest
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.pcie.answer import answer
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.pcie.answer import answer
 from ansible_collections.allreduce.gpu.tests.lab.nvml import machines
 from ansible_collections.allreduce.gpu.tests.unit.plugins.module_utils import pcie_helper as helper
 from ansible_collections.allreduce.gpu.tests.unit.plugins.module_utils.tuning_helper import snapshot

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from ansible_collections.allreduce.gpu.plugins.module_utils.host import environments
+from ansible_collections.allreduce.gpu.plugins.module_utils.packages import environments
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.interpreters import STANDALONE
 
 from tests.support.local_play import run_roles

@@ -7,9 +7,9 @@ import subprocess
 import sys
 
 import pytest
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.monitoring.counters import counters
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.monitoring.programs import has_dcgm_packages
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.resolve import resolve
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.monitoring.counters import counters
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.monitoring.programs import has_dcgm_packages
 from ansible_collections.allreduce.gpu.tests.lab.mirror import catalogue
 from ansible_collections.allreduce.gpu.tests.lab.mirror.model import table
 from ansible_collections.allreduce.gpu.tests.lab.mirror.payload import Builder

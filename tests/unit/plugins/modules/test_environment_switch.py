@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from ansible_collections.allreduce.gpu.plugins.module_utils.host import environment_switch as switching
+from ansible_collections.allreduce.gpu.plugins.module_utils.packages import environment_switch as switching
 from ansible_collections.allreduce.gpu.plugins.modules import environment_switch
 
 from tests.support.wheel import wheel

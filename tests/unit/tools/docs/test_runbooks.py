@@ -7,8 +7,8 @@ import re
 from pathlib import Path
 
 import pytest
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.monitoring.alerts import load
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.monitoring.programs import known_services
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.monitoring.alerts import load
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.monitoring.programs import known_services
 
 from tools.docs.runbooks import TITLES, runbooks
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.allreduce.gpu.plugins.module_utils.host import nft, ufw
-from ansible_collections.allreduce.gpu.plugins.module_utils.host.firewall_facts import PORT_RANGE, RECORD, RESERVED
 from ansible_collections.allreduce.gpu.plugins.module_utils.settings import firewall, firewall_program
 from ansible_collections.allreduce.gpu.plugins.module_utils.settings.firewall_describe import describe
+from ansible_collections.allreduce.gpu.plugins.module_utils.settings.firewall_facts import PORT_RANGE, RECORD, RESERVED
 from ansible_collections.allreduce.gpu.plugins.module_utils.settings.firewall_plan import NOTHING
 from ansible_collections.allreduce.gpu.tests.unit.plugins.module_utils.files_helper import tree
 from ansible_collections.allreduce.gpu.tests.unit.plugins.module_utils.firewall_helper import HOST, STAT, Host

@@ -7,7 +7,8 @@ import json
 from pathlib import Path
 
 import pytest
-from ansible_collections.allreduce.gpu.plugins.module_utils.machine import pci_config, pcie
+from ansible_collections.allreduce.gpu.plugins.module_utils.machine import pci_config
+from ansible_collections.allreduce.gpu.plugins.module_utils.settings import pcie_facts as pcie
 from ansible_collections.allreduce.gpu.plugins.module_utils.settings import (
     pcie_program,
     tuning,

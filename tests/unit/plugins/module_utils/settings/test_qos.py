@@ -7,9 +7,9 @@ import json
 import os
 
 import pytest
-from ansible_collections.allreduce.gpu.plugins.module_utils.host.qos_facts import RECORD, read_live, read_qos
 from ansible_collections.allreduce.gpu.plugins.module_utils.machine.files import FileTree
 from ansible_collections.allreduce.gpu.plugins.module_utils.settings import qos, qos_program
+from ansible_collections.allreduce.gpu.plugins.module_utils.settings.qos_facts import RECORD, read_live, read_qos
 from ansible_collections.allreduce.gpu.tests.unit.plugins.module_utils.qos_helper import (
     DIGEST,
     INTERFACE,

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from ansible_collections.allreduce.gpu.plugins.module_utils.host import kernel_arguments as arguments
 from ansible_collections.allreduce.gpu.plugins.module_utils.host import sysctl
-from ansible_collections.allreduce.gpu.plugins.module_utils.host.tuning_facts import read_tuning
 from ansible_collections.allreduce.gpu.plugins.module_utils.settings import tuning, tuning_plan
+from ansible_collections.allreduce.gpu.plugins.module_utils.settings.tuning_facts import read_tuning
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.parsing import parse
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.tuning import TunedNode
 from ansible_collections.allreduce.gpu.tests.unit.plugins.module_utils.files_helper import tree

@@ -4,7 +4,7 @@
 
 import pytest
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.benchmark.plan import plan, sizes
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.preflight.problem import ProblemError
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.problems.problem import ProblemError
 
 NODES = ("gpu-1", "gpu-2", "gpu-3")
 

@@ -5,7 +5,7 @@
 
 import pytest
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.cluster.address import address_problems, cluster_address
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.preflight.problem import Problem
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.problems.problem import Problem
 
 FACTS = {"default_ipv4": {"address": "10.0.0.1"}}
 

@@ -6,7 +6,7 @@
 import pytest
 from ansible_collections.allreduce.gpu.plugins.filter._cluster_problems import FilterModule
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.cluster.hosts import cluster_problems
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.preflight.problem import Problem
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.problems.problem import Problem
 
 
 def node(name, address="10.0.0.9", **variables):

@@ -16,7 +16,7 @@ from ansible_collections.allreduce.gpu.plugins.plugin_utils.cluster.ssh import (
     key_kind,
     known_hosts,
 )
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.preflight.problem import ProblemError
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.problems.problem import ProblemError
 
 
 def variables(address="10.0.0.1", nodename="n1", **more):

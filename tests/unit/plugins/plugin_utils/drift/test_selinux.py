@@ -8,7 +8,7 @@ import functools
 import pytest
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.observed import Boolean, Selinux
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift import selinux as judge
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.preflight.problem import Problem
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.problems.problem import Problem
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.resolve import resolve
 from hypothesis import given
 from hypothesis import strategies as st

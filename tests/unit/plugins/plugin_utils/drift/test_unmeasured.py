@@ -7,7 +7,12 @@ from __future__ import annotations
 
 import pytest
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.comparison import Comparison, Remedy, Status
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift import firewall, monitoring, nccl, qos, rdma, tuning
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.firewall import compare as firewall
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.monitoring import compare as monitoring
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.nccl import compare as nccl
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.qos import compare as qos
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.rdma import compare as rdma
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.tuning import compare as tuning
 
 CONF = "/etc/nccl.conf"
 UNMEASURED = [

@@ -6,7 +6,7 @@
 import base64
 
 import pytest
-from ansible_collections.allreduce.gpu.plugins.module_utils.host.environments import normalise
+from ansible_collections.allreduce.gpu.plugins.module_utils.packages.environments import normalise
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.parsing import parse
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.stack import Environment, System
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift import requests

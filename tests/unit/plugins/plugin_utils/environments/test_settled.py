@@ -7,7 +7,7 @@ import base64
 import copy
 
 import pytest
-from ansible_collections.allreduce.gpu.plugins.module_utils.host.environments import parse_lock
+from ansible_collections.allreduce.gpu.plugins.module_utils.packages.environments import parse_lock
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.parsing import parse
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.stack import Environment, System
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.requests import build_digest, request_digest

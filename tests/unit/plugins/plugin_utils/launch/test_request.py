@@ -9,8 +9,8 @@ import pytest
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.launch import request
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.launch.job import Place
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.launch.launchers.table import LAUNCHERS
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.preflight.problem import Problem, ProblemError
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.preflight.text import describe
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.problems.problem import Problem, ProblemError
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.problems.text import describe
 
 NODES = ["gpu-1", "gpu-2", "gpu-3"]
 

@@ -12,7 +12,7 @@ import pytest
 import yaml
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.planning import decide as decide_module
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.planning import lock
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.preflight.text import describe
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.problems.text import describe
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.input_error import InputError
 from ansible_collections.allreduce.gpu.tests.support.frozen_tables import TABLES, resolve
 from ansible_collections.allreduce.gpu.tests.support.newer_tables import NEWER, difference, with_newer_pytorch

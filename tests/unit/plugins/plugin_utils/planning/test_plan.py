@@ -12,7 +12,7 @@ from ansible_collections.allreduce.gpu.plugins.plugin_utils.planning import plan
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.planning.decide import decide
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.planning.plan import plan, planned_stack
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.planning.questions import question_from_facts
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.preflight.text import describe
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.problems.text import describe
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.input_error import InputError
 
 from tests.support.calls import calls

@@ -14,8 +14,8 @@ import yaml
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.planning import lock
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.planning.decide import decide
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.planning.published import index_of, tables_for
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.preflight.problem import ProblemError
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.preflight.text import describe_all
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.problems.problem import ProblemError
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.problems.text import describe_all
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.resolve import resolve
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.tables import load
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.why import explanation

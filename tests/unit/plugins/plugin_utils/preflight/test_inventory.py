@@ -9,7 +9,7 @@ from ansible_collections.allreduce.gpu.plugins.plugin_utils.preflight.inventory 
     known_address_problems,
     tag_problems,
 )
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.preflight.problem import Problem
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.problems.problem import Problem
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@
 
 import pytest
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.preflight.options import value_problems
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.preflight.problem import Problem
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.problems.problem import Problem
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -6,8 +6,8 @@
 from types import SimpleNamespace
 
 import pytest
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.preflight.text import describe
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.preflight.unreadable import unreadable
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.problems.text import describe
 
 ORIGIN = SimpleNamespace(path="group_vars/x.yml", line_num=3, col_num=4)
 

@@ -7,7 +7,7 @@ import functools
 import json
 
 import pytest
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.preflight.text import describe_all
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.problems.text import describe_all
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.report import document, html, junit
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.sources import ReportError
 from ansible_collections.allreduce.gpu.tests.report import cluster, simulated

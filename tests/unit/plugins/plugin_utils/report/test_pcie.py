@@ -6,13 +6,13 @@
 from __future__ import annotations
 
 import pytest
-from ansible_collections.allreduce.gpu.plugins.module_utils.machine import pcie
+from ansible_collections.allreduce.gpu.plugins.module_utils.settings import pcie_facts as pcie
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.parsing import parse
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.pcie import PciePair
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.verification import NodeVerification
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.pcie.answer import pairs
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.pcie.judge import VERDICTS
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.pcie import CELLS, MOST_REASONS, groups
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.pcie.answer import pairs
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.pcie.judge import VERDICTS
 from ansible_collections.allreduce.gpu.tests.lab.nvml import machines
 from ansible_collections.allreduce.gpu.tests.report import cluster
 from ansible_collections.allreduce.gpu.tests.unit.plugins.module_utils import pcie_helper as helper

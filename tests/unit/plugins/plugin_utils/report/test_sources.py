@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.preflight.text import describe
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.problems.text import describe
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.sources import ReportError, read
 from ansible_collections.allreduce.gpu.tests.report import cluster
 

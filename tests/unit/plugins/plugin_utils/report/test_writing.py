@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import pytest
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.preflight.problem import Problem
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.problems.problem import Problem
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.sources import ReportError
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.writing import apply, plan
 

@@ -9,7 +9,7 @@ import json
 
 import pytest
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.planning.decide import decide
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.preflight.problem import ProblemError
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.problems.problem import ProblemError
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.sbom import bill as module
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.sbom.bill import bill
 from cyclonedx.schema import SchemaVersion

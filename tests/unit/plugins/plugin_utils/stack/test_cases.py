@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.preflight.text import describe_all
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.problems.text import describe_all
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.components import RULES
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.input_error import InputError
 from ansible_collections.allreduce.gpu.tests.support.frozen_tables import resolve

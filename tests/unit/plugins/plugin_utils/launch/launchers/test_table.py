@@ -7,8 +7,8 @@ from ansible_collections.allreduce.gpu.plugins.plugin_utils.launch.job import Jo
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.launch.launchers import mpirun
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.launch.launchers.table import LAUNCHERS
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.launch.request import NODE_FILES
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.preflight.problem import ProblemError
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.preflight.text import describe_all
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.problems.problem import ProblemError
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.problems.text import describe_all
 
 ADDRESSES = {"gpu-1": "10.0.0.1", "gpu-2": "10.0.0.2", "gpu-3": "10.0.0.3"}
 RENDEZVOUS = ["--rdzv-backend=c10d", "--rdzv-id=r1", "--rdzv-endpoint=10.0.0.1:29500"]

@@ -1,0 +1,180 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Parse a user's request to role firewall, and refuse invalid values."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ...cluster.address import READS, cluster_address
+from ...cluster.networks import outermost, text
+from ...problems.problem import Problem
+from ..monitoring.programs import PORTS
+from ..monitoring.request import CONTROLLERS
+from .ports import UNPRIVILEGED, Ranges, parse_range, union
+
+# The defaults of the role's variables (a test compares).
+DEFAULTS: dict[str, Any] = {
+    "firewall_state": "absent",
+    "firewall_owner": "auto",
+    "firewall_interfaces": [],
+    "firewall_addresses": [],
+    "firewall_extra_sources": [],
+    "firewall_open_ports": [],
+    "firewall_strict": False,
+    "firewall_port_range": "50000-50999",
+    "firewall_ports": [29400, 29500],
+    "firewall_rollback_seconds": 180,
+}
+GROUP = "gpu_nodes"
+# What is read of the other nodes, and of the controllers, which ask the exporters: addresses, and values that may be wrong.
+READS_OF_OTHERS = (
+    *READS,
+    "ansible_host",
+    "firewall_addresses",
+    "firewall_extra_sources",
+    "firewall_interfaces",
+    "firewall_open_ports",
+    "firewall_port_range",
+    "firewall_ports",
+)
+# Fewer ephemeral ports than this, and connections of a node that has nothing to do with training run out of them.
+LEAST_RANGE = 256
+_TRUE = ("true", "yes", "on", "1", "y", "t", "1.0")
+
+
+@dataclass(frozen=True)
+class Request:
+    """The variables of a node. peers: addresses of all nodes and what else may open connections, without repetition."""
+
+    state: str = "absent"
+    owner: str = "auto"
+    interfaces: tuple[str, ...] = ()
+    addresses: tuple[str, ...] = ()  # of this node
+    peers: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()  # nodes without a known address
+    open_ports: Ranges = ()
+    strict: bool = False
+    port_range: tuple[int, int] = (50000, 50999)
+    ports: Ranges = ()
+
+    @property
+    def reachable(self) -> Ranges:
+        """Return the ports that peers may reach."""
+        return union([self.port_range, *self.ports]) if self.strict else UNPRIVILEGED
+
+
+def given(variables: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the variables of the role, those that are not set with its defaults."""
+    found = {name: variables.get(name, default) for name, default in DEFAULTS.items()}
+    lists = [name for name, default in DEFAULTS.items() if isinstance(default, list)]
+    return {**found, **{name: _listed(found[name]) for name in lists}}
+
+
+def _listed(value: Any) -> list[Any]:
+    """Return a list as Ansible makes one of an option: of a text with commas, or of one value."""
+    if isinstance(value, str):
+        return [one.strip() for one in value.split(",") if one.strip()]
+    return list(value) if isinstance(value, (list, tuple)) else [] if value is None else [value]
+
+
+def request(name: str, hostvars: Mapping[str, Mapping[str, Any]], nodes: Iterable[str]) -> Request:
+    """Return what is asked for node NAME; nodes: the group of all. For variables without problems."""
+    mine, nodes = given(hostvars[name]), list(nodes)
+    all_nodes = nodes if name in nodes else [*nodes, name]
+    addresses = {node: _addresses(hostvars[node]) for node in all_nodes}
+    extra = [str(one) for one in mine["firewall_extra_sources"]]
+    everyone = [one for found in addresses.values() for one in found] + extra
+    return Request(
+        state=str(mine["firewall_state"]),
+        owner=str(mine["firewall_owner"]),
+        interfaces=tuple(map(str, mine["firewall_interfaces"])),
+        addresses=tuple(addresses[name]),
+        peers=distinct(everyone),
+        unknown=tuple(node for node, found in addresses.items() if not found),
+        open_ports=_ranges(mine["firewall_open_ports"]),
+        strict=str(mine["firewall_strict"]).lower() in _TRUE,
+        port_range=parse_range(mine["firewall_port_range"]) or (0, 0),
+        ports=_ranges(mine["firewall_ports"]),
+    )
+
+
+def with_watchers(
+    wanted: Request, name: str, hostvars: Mapping[str, Mapping[str, Any]], groups: Mapping[str, Iterable[str]]
+) -> Request:
+    """Return the request with the hosts that ask a node's exporters, where role monitoring has put some there.
+
+    By what the inventory says alone: these hosts are measured after the nodes, if at all.
+    """
+    if str(hostvars[name].get("monitoring_state")) != "present":
+        return wanted
+    others = [one for one in groups.get(CONTROLLERS, ()) if one not in groups.get(GROUP, ())]
+    addresses = {one: _inventory_address(one, hostvars.get(one) or {}) for one in others}
+    exporters = ((PORTS["node"],) * 2, (PORTS["dcgm"],) * 2)
+    return replace(
+        wanted,
+        peers=distinct([*wanted.peers, *(address for address in addresses.values() if address)]),
+        unknown=(*wanted.unknown, *(one for one, address in addresses.items() if not address)),
+        ports=union([*wanted.ports, *exporters]),
+    )
+
+
+def _inventory_address(name: str, variables: Mapping[str, Any]) -> str | None:
+    found = (variables.get("gpu_cluster_address"), variables.get("ansible_host"), name)
+    return next((str(one) for one in found if one and _is_address(one, networks=False)), None)
+
+
+def distinct(addresses: Iterable[str]) -> tuple[str, ...]:
+    """Return addresses and networks in order, in the kernel's spelling, without those that another one contains."""
+    return tuple(text(one) for one in sorted(outermost(addresses), key=lambda one: (one.version, one.prefixlen)))
+
+
+def problems(variables: Mapping[str, Any]) -> Iterator[Problem]:
+    """Yield what is wrong with the values of a node's variables; no fact of the node is needed for it."""
+    mine = given(variables)
+    for name, networks in (("firewall_addresses", False), ("firewall_extra_sources", True)):
+        for one in mine[name]:
+            if not _is_address(one, networks):
+                yield Problem("firewall_no_address", name, {"value": str(one), "kind": _KINDS[networks]})
+    for name in ("firewall_open_ports", "firewall_ports"):
+        for one in mine[name]:
+            if parse_range(one) is None:
+                yield Problem("firewall_no_port", name, {"value": str(one)})
+    found = parse_range(mine["firewall_port_range"])
+    if found is None or found[0] < 1024 or found[1] - found[0] + 1 < LEAST_RANGE:
+        yield Problem("firewall_port_range", str(mine["firewall_port_range"]), {"least": LEAST_RANGE})
+    for one in mine["firewall_interfaces"]:
+        if not _is_interface(str(one)):
+            yield Problem("firewall_no_interface_name", str(one))
+
+
+_KINDS = {False: "an IP address", True: "an IP address or a network such as 10.0.0.0/24"}
+
+
+def _is_address(value: object, networks: bool) -> bool:
+    if not networks and "/" in str(value):
+        return False
+    try:
+        found = ipaddress.ip_network(str(value))
+    except ValueError:
+        return False
+    return not (found.network_address.is_unspecified or found.is_multicast or found.is_loopback)
+
+
+def _is_interface(name: str) -> bool:
+    """Return whether the kernel takes the name; quotes would end a rule's text."""
+    return 0 < len(name) < 16 and name not in (".", "..") and not set(name) & set('/:"\\ \t\n*')
+
+
+def _addresses(variables: Mapping[str, Any]) -> list[str]:
+    first = cluster_address(variables)
+    more = [str(one) for one in given(variables)["firewall_addresses"]]
+    return [one for one in [first, *more] if one] if first else []
+
+
+def _ranges(values: Iterable[object]) -> Ranges:
+    return union(one for one in map(parse_range, values) if one)

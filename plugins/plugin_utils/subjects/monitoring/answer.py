@@ -1,0 +1,101 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The monitoring of one host as plain values: variables and facts in, what the role and the checks need out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ...documents.comparison import Comparison
+from ...problems.problem import Problem
+from ...problems.text import describe
+from . import configuration, content, grafana, units
+from .compare import compare_monitoring, compare_unmeasured, compare_unwanted
+from .host import Groups, Host, Variables, host_of, refused
+from .password import is_possible, password_hash
+from .programs import planned_dcgm
+from .request import hosts_of, problems
+
+
+def is_watched(name: str, groups: Groups) -> bool:
+    """Return whether the role is about a host at all."""
+    return name in hosts_of(groups)
+
+
+def is_recorded(name: str, hostvars: Variables, facts: Mapping[str, Any]) -> bool:
+    """Return whether there is anything of the role's to take back on a host.
+
+    A host that nobody has measured, such as a controller, is looked at where another host of the groups has a record; so hosts
+    that never had any of it are not even contacted.
+    """
+    state = facts.get("gpu_node_state")
+    if state is not None:
+        return bool(state.get("monitoring_recorded"))
+    others = (variables for other, variables in hostvars.items() if other != name)
+    known = ((one.get("ansible_facts") or {}).get("gpu_node_state") or {} for one in others)
+    return any(one.get("monitoring_recorded") for one in known)
+
+
+def to_monitor(hostvars: Variables, groups: Groups, state: str) -> list[str]:
+    """Return the hosts of the groups on which role monitoring has anything to do. state: that of the play, where a host has none."""
+    known = {name: hostvars[name] for name in dict.fromkeys(hosts_of(groups)) if name in hostvars}
+
+    def has_work(name: str) -> bool:
+        asked = {state, str(known[name].get("monitoring_state") or state)}
+        facts = known[name].get("ansible_facts") or {}
+        return asked != {"absent"} or bool(planned_dcgm(facts)) or is_recorded(name, known, facts)
+
+    return [name for name in known if has_work(name)]
+
+
+def answer(name: str, hostvars: Variables, groups: Groups, facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the role does on a host, without secrets; ``problems`` as sentences, and nothing else where there are any."""
+    found = list(problems(hostvars[name]))
+    host = None if found else host_of(name, hostvars, groups, facts)
+    if isinstance(host, Problem):
+        found = [host]
+    elif host is not None:
+        found = refused(host, groups)
+        if not is_possible():
+            found.append(Problem("monitoring_no_bcrypt", "bcrypt"))
+    if found or not isinstance(host, Host):
+        return {"problems": [describe(one) for one in found]}
+    programs = host.programs.values()
+    return {
+        "problems": [],
+        "units": content.started(host),
+        "repository": content.repository(host),
+        "packages": sorted({one.package for one in programs}),
+        "services": [{"name": one.service, "unit": units.path(one)} for one in programs],
+        "reloaded": content.reloaded(host),
+    }
+
+
+def files(name: str, hostvars: Variables, groups: Groups, facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Return {files, secrets: words in them that are not for logs}; none for a host with problems."""
+    host = None if any(True for _one in problems(hostvars[name])) else host_of(name, hostvars, groups, facts)
+    if not isinstance(host, Host) or refused(host, groups) or not is_possible():
+        return {"files": [], "secrets": []}
+    hashed = password_hash(host.wanted.password, host.name)
+    hidden = [
+        host.wanted.password,
+        grafana.literal(host.wanted.password),
+        hashed,
+        *configuration.secrets(host.wanted.alertmanager),
+    ]
+    return {"files": [*content.open_files(host), *content.closed_files(host, hashed)], "secrets": hidden}
+
+
+def comparisons(name: str, hostvars: Variables, groups: Groups, facts: Mapping[str, Any]) -> list[Comparison]:
+    """Return every comparison of a host's monitoring; ``__verify_monitoring`` tells which files would be changed."""
+    variables, state = hostvars[name], facts.get("gpu_node_state") or {}
+    if str(variables.get("monitoring_state") or "absent") != "present":
+        return compare_unwanted(bool(state.get("monitoring_recorded")))
+    seen, found = variables.get("__verify_monitoring") or {}, answer(name, hostvars, groups, facts)
+    if found["problems"] or "changed_paths" not in seen:
+        return compare_unmeasured()
+    return compare_monitoring(
+        [one["name"] for one in found["services"]], seen["changed_paths"], state.get("services") or {}
+    )

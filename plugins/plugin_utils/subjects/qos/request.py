@@ -1,0 +1,193 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Parse a user's request to role qos, and refuse invalid values."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ...cluster.address import READS, cluster_address
+from ...cluster.networks import outermost, text
+from ...problems.problem import Problem
+from .rates import Share, parse_rate, parse_share, rate_text
+
+# The defaults of the role's variables (a test compares).
+DEFAULTS: dict[str, Any] = {
+    "qos_state": "absent",
+    "qos_interfaces": [],
+    "qos_rate": "",
+    "qos_guarantee": "80%",
+    "qos_ceiling": "100%",
+    "qos_default_ceiling": "100%",
+    "qos_extra_peers": [],
+    "qos_ports": [],
+    "qos_dscp": [],
+    "qos_cgroups": [],
+    "qos_ingress": False,
+}
+GROUP = "gpu_nodes"
+# What is read of the other nodes.
+READS_OF_OTHERS = READS
+# All packets of an interface pass one lock of HTB; from here on that costs more than shares are worth.
+FASTEST = 25 * 10**9
+SHARES = ("qos_guarantee", "qos_ceiling", "qos_default_ceiling")
+_PORTS = re.compile(r"(\d{1,5})(?:-(\d{1,5}))?")
+_CGROUP = re.compile(r"[A-Za-z0-9_.@:\\-]+(/[A-Za-z0-9_.@:\\-]+)*")
+_TRUE = ("true", "yes", "on", "1", "y", "t", "1.0")
+
+
+@dataclass(frozen=True)
+class Request:
+    """The variables of a node. rate: None for the link's own; peers: addresses of the other nodes and what else is training."""
+
+    present: bool = False
+    interfaces: tuple[str, ...] = ()
+    address: str | None = None
+    rate: int | None = None
+    guarantee: Share = Share(part=0.8)
+    ceiling: Share = Share(part=1.0)
+    default_ceiling: Share = Share(part=1.0)
+    peers: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()  # nodes without a known address
+    ports: tuple[tuple[int, int], ...] = ()
+    dscp: tuple[int, ...] = ()
+    cgroups: tuple[str, ...] = ()
+    ingress: bool = False
+
+
+def given(variables: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the variables of the role, those that are not set with its defaults."""
+    found = {name: variables.get(name, default) for name, default in DEFAULTS.items()}
+    lists = [name for name, default in DEFAULTS.items() if isinstance(default, list)]
+    return {**found, **{name: _listed(found[name]) for name in lists}}
+
+
+def _listed(value: Any) -> list[Any]:
+    """Return a list as Ansible makes one of an option: of a text with commas, or of one value."""
+    if isinstance(value, str):
+        return [one.strip() for one in value.split(",") if one.strip()]
+    return list(value) if isinstance(value, (list, tuple)) else [] if value is None else [value]
+
+
+def request(name: str, hostvars: Mapping[str, Mapping[str, Any]], nodes: Iterable[str]) -> Request:
+    """Return what is asked for node NAME; nodes: the group of all. For variables without problems."""
+    mine = given(hostvars[name])
+    addresses = {node: cluster_address(hostvars[node]) for node in nodes if node != name}
+    known = [one for one in addresses.values() if one]
+    shares = {share: parse_share(mine[share]) or Share() for share in SHARES}
+    return Request(
+        present=str(mine["qos_state"]) == "present",
+        interfaces=tuple(dict.fromkeys(map(str, mine["qos_interfaces"]))),
+        address=cluster_address(hostvars[name]),
+        rate=parse_rate(mine["qos_rate"]) if str(mine["qos_rate"]) else None,
+        guarantee=shares["qos_guarantee"],
+        ceiling=shares["qos_ceiling"],
+        default_ceiling=shares["qos_default_ceiling"],
+        peers=distinct([*known, *map(str, mine["qos_extra_peers"])]),
+        unknown=tuple(node for node, found in addresses.items() if not found),
+        ports=tuple(sorted({found for found in map(parse_ports, mine["qos_ports"]) if found})),
+        dscp=tuple(sorted({int(one) for one in mine["qos_dscp"]})),
+        cgroups=tuple(dict.fromkeys(str(one).strip("/") for one in mine["qos_cgroups"])),
+        ingress=str(mine["qos_ingress"]).lower() in _TRUE,
+    )
+
+
+def parse_ports(value: object) -> tuple[int, int] | None:
+    """Return a port or a range such as 50000-50999; None for what is neither."""
+    match = _PORTS.fullmatch(str(value).strip())
+    if not match:
+        return None
+    first, last = int(match[1]), int(match[2] or match[1])
+    return (first, last) if 1 <= first <= last <= 65535 else None
+
+
+def distinct(addresses: Iterable[str]) -> tuple[str, ...]:
+    """Return addresses and networks in order, without those that another one contains."""
+    return tuple(text(one) for one in outermost(addresses))
+
+
+def problems(variables: Mapping[str, Any]) -> Iterator[Problem]:
+    """Yield what is wrong with the values of a node's variables; no fact of the node is needed for it."""
+    mine = given(variables)
+    rate = str(mine["qos_rate"])
+    if rate and not parse_rate(rate):
+        yield Problem("qos_no_rate", "qos_rate", {"value": rate})
+    elif rate:
+        yield from too_fast("qos_rate", parse_rate(rate))
+    for name in SHARES:
+        if parse_share(mine[name]) is None:
+            yield Problem("qos_no_share", name, {"value": str(mine[name])})
+    for name, (code, is_right) in ELEMENTS.items():
+        yield from (Problem(code, str(one)) for one in mine[name] if not is_right(str(one)))
+
+
+def too_fast(subject: str, rate: int | None) -> Iterator[Problem]:
+    """Yield why so fast a link cannot be shaped by HTB."""
+    if rate and rate > FASTEST:
+        yield Problem("qos_too_fast", subject, {"rate": rate_text(rate), "most": rate_text(FASTEST)})
+
+
+def link_problems(node: str, variables: Mapping[str, Any]) -> Iterator[Problem]:
+    """Yield interfaces that a node lacks, or that are too fast, as far as facts that Ansible has gathered tell.
+
+    Ansible's facts write "_" for what is not a letter or digit of a name.
+    """
+    mine, facts = given(variables), variables.get("ansible_facts") or {}
+    held = facts.get("interfaces") or []
+    default = (facts.get("default_ipv4") or {}).get("interface")
+    for one in map(str, mine["qos_interfaces"] or [default] * bool(default)):
+        name = re.sub(r"\W", "_", one)
+        if held and not {one, name} & set(held):
+            yield Problem("qos_lacks_interface", one, {"nodes": [node], "interfaces": sorted(held)})
+        speed = (facts.get(name) or {}).get("speed")
+        if isinstance(speed, int) and not mine["qos_rate"]:
+            yield from too_fast(f"{one} of {node}", speed * 10**6)
+
+
+def share_problems(wanted: Request, link: int) -> Iterator[Problem]:
+    """Yield shares that do not fit into each other on a link of so many bit/s."""
+    guarantee, ceiling = wanted.guarantee.of(link), wanted.ceiling.of(link)
+    if not guarantee <= ceiling <= link:
+        detail = {"ceiling": rate_text(ceiling), "link": rate_text(link)}
+        yield Problem("qos_share_too_large", rate_text(guarantee), detail)
+    elif guarantee > link * 0.99:
+        yield Problem("qos_nothing_left", rate_text(guarantee), {"link": rate_text(link)})
+    elif not link - guarantee <= wanted.default_ceiling.of(link) <= link:
+        detail = {"rest": rate_text(link - guarantee), "link": rate_text(link)}
+        yield Problem("qos_default_ceiling", rate_text(wanted.default_ceiling.of(link)), detail)
+
+
+def _is_network(text: str) -> bool:
+    try:
+        found = ipaddress.ip_network(text)
+    except ValueError:
+        return False
+    return not (found.network_address.is_unspecified or found.is_multicast or found.is_loopback)
+
+
+def _is_dscp(text: str) -> bool:
+    return bool(re.fullmatch(r"\d{1,2}", text)) and int(text) <= 63
+
+
+def _is_cgroup(path: str) -> bool:
+    return bool(_CGROUP.fullmatch(path.strip("/"))) and ".." not in path.split("/")
+
+
+def _is_interface(name: str) -> bool:
+    """Return whether the kernel takes the name; white space and quotes would end a word of tc or nft."""
+    return 0 < len(name) < 16 and name not in (".", "..") and not set(name) & set("/:\"'\\ \t\n*#")
+
+
+# What is told of an element of a list that is none, and what tells so.
+ELEMENTS: dict[str, tuple[str, Callable[[str], bool]]] = {
+    "qos_ports": ("qos_no_port", lambda text: parse_ports(text) is not None),
+    "qos_dscp": ("qos_no_dscp", _is_dscp),
+    "qos_extra_peers": ("qos_no_address", _is_network),
+    "qos_cgroups": ("qos_no_cgroup_name", _is_cgroup),
+    "qos_interfaces": ("qos_no_interface_name", _is_interface),
+}

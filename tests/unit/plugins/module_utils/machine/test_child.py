@@ -1,0 +1,81 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Work in a child process: what it says arrives, whatever becomes of it."""
+
+import ctypes
+import faulthandler
+import os
+import signal
+import time
+
+import pytest
+from ansible_collections.allreduce.gpu.plugins.module_utils.machine import child
+
+
+def speak(say):
+    say({"one": 1})
+    say(["two"])
+
+
+def crash(say):
+    faulthandler.disable()  # pytest's would write pages about a crash that is meant
+    say("before")
+    ctypes.string_at(0)
+
+
+def hang(say):
+    say("before")
+    time.sleep(60)
+
+
+def raise_one(say):
+    say("before")
+    raise ValueError("broken")
+
+
+def fill(say):
+    say("x" * 300000)  # more than a pipe holds
+
+
+@pytest.mark.parametrize(
+    ("work", "said", "ended"),
+    [
+        (speak, [{"one": 1}, ["two"]], "done"),
+        (crash, ["before"], f"signal {int(signal.SIGSEGV)}"),
+        (hang, ["before"], "timeout"),
+        (raise_one, ["before"], "failed"),
+        (fill, ["x" * 300000], "done"),
+        (lambda say: None, [], "done"),
+    ],
+    ids=["speaks", "crashes", "hangs", "raises", "fills the pipe", "says nothing"],
+)
+def test_every_end_is_an_answer(work, said, ended, capfd):
+    began = time.time()
+    assert child.bounded(work, 1) == (said, ended)
+    assert time.time() - began < 10
+    assert capfd.readouterr() == ("", "")  # nothing of the child's reaches the module's own answer
+
+
+def test_no_process_is_left():
+    child.bounded(hang, 0.1)
+    with pytest.raises(OSError):
+        os.waitpid(-1, os.WNOHANG)
+
+
+def test_a_crash_leaves_no_dump_of_memory(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    child.bounded(crash, 5)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_child_of_a_child_holds_no_answer_back():
+    """One that hangs in the kernel outlives its parent, whose pipe it must not hold open."""
+
+    def files(say):
+        say(len(os.listdir("/proc/self/fd")))
+
+    assert child.bounded(lambda say: say(child.bounded(files, 5)), 5) == (
+        [[child.bounded(files, 5)[0], "done"]],
+        "done",
+    )

@@ -1,0 +1,144 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""From variables and facts, as Ansible has them, to the plan and the checks."""
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+from ansible_collections.allreduce.gpu.plugins.module_utils.machine.files import FileTree
+from ansible_collections.allreduce.gpu.plugins.module_utils.settings import rdma_facts
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks.document import describe
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.parsing import DocumentError, parse
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.verification import NodeVerification
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.rdma.answer import adapters, answer, comparisons
+from ansible_collections.allreduce.gpu.tests.unit.plugins.module_utils.files_helper import tree
+from ansible_collections.allreduce.gpu.tests.unit.plugins.module_utils.rdma_helper import adapter, server
+
+PRESENT = {"rdma_state": "present"}
+FABRIC = {**PRESENT, "rdma_roce": {"dscp": 26, "priority": 3}}
+
+
+def facts(place, *adapters, **more):
+    """Facts of a recorded server, as the module returns them."""
+    files = {**server(*adapters), "/usr/sbin/dcb": ""}
+    measured = rdma_facts.read_rdma(tree(place, files), FileTree(str(place / "sys")))
+    return {
+        "gpu_rdma": measured,
+        "gpu_node": {"gpus": [{"index": 0}], "driver": {"loaded_version": "550.54.15"}},
+        **more,
+    }
+
+
+def test_a_node_without_adapters_is_left_alone(tmp_path):
+    found = answer({**FABRIC, "rdma_names": "pci"}, facts(tmp_path))
+    assert found == {
+        "present": False,
+        "plan": {"files": [], "values": [], "modules": [], "ports": [], "units": False},
+        "problems": [],
+        "found": [],
+    }
+    assert comparisons(FABRIC, facts(tmp_path / "again")) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "gpudirect"), [("a100-ubuntu2204", True), ("a100-el8", True), ("multi-gpu-workstation", False)]
+)
+def test_a_reference_system(name, gpudirect, tmp_path):
+    """Those with adapters in their texts; S3's driver and some of its GPUs cannot do GPUDirect."""
+    path = Path(__file__).resolve().parents[6] / "inventories" / name / "hosts.yml"
+    variables = yaml.safe_load(path.read_text("utf-8"))["gpu_nodes"]["vars"]
+    measured = facts(tmp_path, adapter(0))
+    found = answer(variables, measured)
+    assert found["present"] and found["problems"] == []
+    judged = [one.kind for one in comparisons(variables, measured)]
+    assert judged and ("gpudirect" in judged) is gpudirect
+
+
+def test_a_fabric_that_is_declared(tmp_path):
+    found = answer(FABRIC, facts(tmp_path, adapter(0, "Ethernet")))
+    assert found["present"] and found["problems"] == [] and found["found"] == []
+    assert [one["interface"] for one in found["plan"]["ports"]] == ["ens0f0np0"]
+
+
+def test_a_fabric_that_is_not_declared_is_told(tmp_path):
+    found = answer(PRESENT, facts(tmp_path, adapter(0, "Ethernet"), adapter(1)))
+    (sentence,) = found["found"]
+    assert sentence.startswith("mlx5_0 at ens0f0np0: nothing sets NCCL_IB_TC, so NCCL uses class 0")
+
+
+def test_what_cannot_be_meant_needs_no_facts():
+    found = answer({**PRESENT, "rdma_stack": "doca"}, {})
+    assert found["plan"] is None and found["problems"][0].startswith(
+        "rdma_stack is doca, whose repository's key cannot be verified"
+    )
+
+
+def test_peer_memory_goes_by_the_planned_driver(tmp_path):
+    measured = facts(tmp_path, adapter(0), gpu_stack={"driver": {"kernel_modules": "proprietary"}})
+    measured["gpu_rdma"]["gpudirect"]["peermem"]["offered"] = True
+    assert answer(PRESENT, measured)["plan"]["modules"] == ["nvidia-peermem"]
+    older = {"driver": {"kernel_modules": "proprietary", "branch": "460", "version": "460.106.00"}}
+    assert answer(PRESENT, {**measured, "gpu_stack": older})["plan"]["modules"] == []
+    measured["gpu_node"] = {"gpus": []}
+    assert answer(PRESENT, measured)["plan"]["modules"] == []
+
+
+def test_the_oldest_nccl_of_the_environments_counts(tmp_path):
+    stack = {
+        "environments": [{"name": "a", "libraries": {"nccl": "2.20.5"}}, {"name": "b"}],
+        "nccl": {"version": "2.28.3"},
+    }
+    measured = facts(tmp_path, adapter(0), gpu_stack=stack)
+    direct = measured["gpu_rdma"]["gpudirect"]
+    direct["verbs"] = {"code": "ok", "adapters": {"mlx5_0": {"code": "unsupported", "errno": 95}}}
+    direct["cuda"] = {"code": "ok", "version": 12040, "gpus": {"0000:07:00.0": True}}
+    direct["peermem"] = {"module": "550.54.15", "clients": {}, "registered": True, "offered": True}
+    judged = {one.kind: one for one in comparisons(PRESENT, measured)}
+    assert judged["gpudirect"].differs and "NCCL 2.20.5 looks for clients" in judged["gpudirect"].observed
+
+
+@pytest.mark.parametrize(
+    ("variables", "facts", "statuses"),
+    [
+        ({}, {}, []),
+        ({}, {"gpu_node_state": {"rdma_recorded": True}}, ["unwanted"]),
+        (PRESENT, {}, ["unknown"]),
+    ],
+)
+def test_nodes_that_were_not_measured(variables, facts, statuses):
+    assert [one.status.value for one in comparisons(variables, facts)] == statuses
+
+
+def test_facts_of_the_wrong_shape():
+    with pytest.raises(DocumentError):
+        answer(PRESENT, {"gpu_rdma": {"adapters": "none"}})
+
+
+def test_adapters_go_into_the_document(tmp_path):
+    measured = facts(
+        tmp_path, adapter(0, "Ethernet"), adapter(1), gpu_node={"gpus": [{"index": 0, "pci_bus_id": "0000:07:00.0"}]}
+    )
+    node = describe("gpu-1", {"gpu-1": {"ansible_facts": measured, **PRESENT}}, True)
+    read = parse(NodeVerification, json.loads(json.dumps({**node, "gpu_health": None})), "gpu-1")
+    roce, infiniband = read.rdma_adapters
+    assert (roce.name, roce.ports[0].link_layer, infiniband.ports[0].link_layer) == ("mlx5_0", "Ethernet", "InfiniBand")
+    assert [one.path for one in roce.gpudirect] == ["unknown"] and roce.gpudirect[0].reasons[
+        0
+    ] == "mlx5_0 was not asked."
+    assert [one.interface for one in roce.chains] == ["ens0f0np0"] and not roce.chains[0].whole
+    assert (
+        roce.chains[0].sentence.startswith("mlx5_0 at ens0f0np0: nothing sets NCCL_IB_TC") and infiniband.chains == ()
+    )
+    lost = describe("gpu-1", {"gpu-1": {"ansible_facts": measured, **PRESENT}}, False)
+    assert lost["rdma_adapters"] == []
+
+
+def test_without_gpus_nobody_asks_how_their_memory_is_reached(tmp_path):
+    measured = facts(tmp_path, adapter(0), gpu_node={"gpus": []})
+    [one] = adapters(PRESENT, measured)
+    assert one["gpudirect"] == []
+    assert adapters({**PRESENT, "rdma_gpudirect": False}, facts(tmp_path / "again", adapter(0)))[0]["gpudirect"] == []
+    assert adapters({}, {}) == []

@@ -1,0 +1,200 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a node is tuned to beside what was decided for it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks.drift import checks
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.comparison import Comparison, Remedy, Status
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.gpu_node import GpuNode
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.tuning import (
+    Arguments,
+    Fresh,
+    Interface,
+    Limits,
+    Line,
+    Logind,
+    ProcessLimit,
+    Switch,
+    Tuned,
+    TunedNode,
+)
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.tuning.compare import (
+    compare_tuning,
+    compare_unmeasured,
+    compare_untuned,
+)
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.tuning.decide import decide
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.tuning.request import request
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.tuning.tables import load
+
+TUNED_NODE = TunedNode(
+    sysctl={"vm.swappiness": Switch("10", "60")}, switches={"governor": Switch("performance", "schedutil")}
+)
+ENOUGH, TOO_LOW = ProcessLimit("unlimited", "unlimited"), ProcessLimit(8388608, 8388608, 812)
+AS_PLANNED = (Status.AS_PLANNED, Remedy.NONE)
+
+
+def compared(node, **variables):
+    wanted = request({"tuning_state": "present", "tuning_transport": "rdma", "tuning_limits": {}, **variables})
+    return {one.subject: one for one in compare_tuning(decide(wanted, node, GpuNode(), load()), wanted, node)}
+
+
+def verdict(node, subject, **variables):
+    one = compared(node, **variables)[subject]
+    return one.status, one.remedy
+
+
+@pytest.mark.parametrize(
+    ("node", "subject", "expected"),
+    [
+        (TUNED_NODE, "vm.swappiness", AS_PLANNED),
+        (replace(TUNED_NODE, sysctl={"vm.swappiness": Switch("60", "60")}), "vm.swappiness", (Status.DIFFERS, Remedy.TUNE)),
+        (TUNED_NODE, "governor", AS_PLANNED),
+        (replace(TUNED_NODE, switches={"governor": Switch("powersave, performance", "x")}), "governor", (Status.DIFFERS, Remedy.TUNE)),
+        (
+            replace(TUNED_NODE, sysctl_lines=(Line("/etc/sysctl.d/99-x.conf", 1, "vm.swappiness", "60"),)),
+            "vm.swappiness", (Status.DIFFERS, Remedy.OVERRIDE),
+        ),
+    ],
+    ids=["as_declared", "sysctl_differs", "governor", "one_processor_differs", "overridden_at_the_next_boot"],
+)  # fmt: skip
+def test_values(node, subject, expected):
+    assert verdict(node, subject) == expected
+
+
+def test_the_file_that_overrides_is_named():
+    node = replace(TUNED_NODE, sysctl_lines=(Line("/etc/sysctl.d/99-x.conf", 7, "vm.swappiness", "60"),))
+    assert compared(node)["vm.swappiness"].observed == "10, and 60 by line 7 of /etc/sysctl.d/99-x.conf"
+
+
+@pytest.mark.parametrize(
+    ("logind", "expected"),
+    [
+        (Logind("no", True), AS_PLANNED),
+        (Logind("yes", True), (Status.DIFFERS, Remedy.TUNE)),
+        (Logind("no", True, Line("/etc/systemd/logind.conf.d/99-x.conf", 2, "RemoveIPC", "yes")), (Status.DIFFERS, Remedy.OVERRIDE)),
+    ],
+)  # fmt: skip
+def test_the_daemons_own_word_counts(logind, expected):
+    assert verdict(replace(TUNED_NODE, logind=logind), "RemoveIPC") == expected
+
+
+@pytest.mark.parametrize(
+    ("running", "configured", "expected"),
+    [
+        (("ro", "iommu=pt"), ("ro",), AS_PLANNED),
+        (("ro",), ("ro", "iommu=pt"), (Status.DIFFERS, Remedy.BOOT)),
+        (("ro",), ("ro",), (Status.MISSING, Remedy.TUNE)),
+        (("iommu=pt,x",), None, (Status.MISSING, Remedy.TUNE)),
+    ],
+)
+def test_the_kernels_own_word_counts(running, configured, expected):
+    node = replace(TUNED_NODE, arguments=Arguments("grubby", running, configured))
+    assert verdict(node, "iommu=pt", tuning_kernel_arguments=["iommu=pt"]) == expected
+
+
+def limits(ceiling=None, fresh=None, **services):
+    found = {name.replace("_at_", "@"): {"memlock": one, "nofile": one} for name, one in services.items()}
+    return replace(TUNED_NODE, limits=Limits({"memlock": ceiling} if ceiling else {}, found, fresh))
+
+
+@pytest.mark.parametrize(
+    ("node", "subject", "expected"),
+    [
+        (limits(slurmd=ENOUGH), "memlock of slurmd", AS_PLANNED),
+        (limits(slurmd=TOO_LOW), "memlock of slurmd", (Status.DIFFERS, Remedy.RESTART)),
+        (limits(user_at_1000=TOO_LOW), "memlock of user@1000", (Status.DIFFERS, Remedy.RESTART)),
+        # Where nobody can raise it further, the least of both counts.
+        (limits(8388608, slurmd=TOO_LOW), "memlock of slurmd", AS_PLANNED),
+        (limits(16777216, slurmd=TOO_LOW), "memlock of slurmd", (Status.DIFFERS, Remedy.RESTART)),
+        (limits(fresh=Fresh({"memlock": ENOUGH}, {"memlock": TOO_LOW})), "memlock of a login", AS_PLANNED),
+        (limits(fresh=Fresh({}, {"memlock": TOO_LOW})), "memlock of a new service", (Status.DIFFERS, Remedy.TUNE)),
+        (limits(fresh=Fresh({}, {})), "memlock of a login", (Status.UNKNOWN, Remedy.MEASURE)),
+    ],
+)
+def test_limits_are_those_of_processes(node, subject, expected):
+    assert verdict(node, subject) == expected
+
+
+def test_a_process_is_named_where_it_must_be_restarted():
+    """Everywhere else its number would only make equal nodes differ."""
+    fitting, low = ProcessLimit("unlimited", "unlimited", 811), ProcessLimit(8388608, 8388608, 812)
+    found = compared(limits(slurmd=fitting, cron=low), tuning_limits={"memlock": "unlimited"})
+    assert found["memlock of slurmd"].observed == "unlimited"
+    assert found["memlock of cron"].observed == "8388608 (process 812)"
+
+
+def test_a_service_may_raise_its_open_files_by_itself():
+    node = limits(cron=ProcessLimit(1024, 65536), slurmd=ProcessLimit(1024, 65536))
+    found = compared(node, tuning_limits={"nofile": 65536}, tuning_limit_services=["slurmd"])
+    assert (found["nofile of cron"].differs, found["nofile of slurmd"].differs) == (False, True)
+
+
+@pytest.mark.parametrize(
+    ("tuned", "expected"),
+    [
+        (Tuned(True, "allreduce", verified=True), {"tuned": False, "tuned-adm verify": False}),
+        (Tuned(True, "allreduce", verified=False), {"tuned": False, "tuned-adm verify": True}),
+        (Tuned(True, "allreduce"), {"tuned": False}),
+        (Tuned(True, "virtual-guest", verified=True), {"tuned": True}),
+        (Tuned(False, "virtual-guest"), {}),
+    ],
+)
+def test_tuned_says_itself_whether_its_profile_is_applied(tuned, expected):
+    found = compared(replace(TUNED_NODE, tuned=tuned))
+    assert {name: one.differs for name, one in found.items() if one.kind == "profile"} == expected
+
+
+def test_where_tuned_is_in_charge_its_word_counts_for_idle_states():
+    switches = {"idle_latency": Switch("0", "0")}
+    assert "idle_latency" in compared(replace(TUNED_NODE, switches=switches))
+    assert "idle_latency" not in compared(replace(TUNED_NODE, switches=switches, tuned=Tuned(True, "allreduce")))
+
+
+@pytest.mark.parametrize(("irqs", "differs"), [({"120": "2", "121": "2-3"}, False), ({"120": "0", "121": "3"}, True)])
+def test_interrupts(irqs, differs):
+    node = replace(
+        TUNED_NODE, interfaces={"ens1": Interface(1, "2-3", irqs), "ens2": Interface(None, None, {"1": "0"})}
+    )
+    found = compared(node, tuning_irq_interfaces=["ens1", "ens2"])
+    assert found["ens1"].differs is differs and "ens2" not in found
+    assert not differs or found["ens1"].observed == "interrupts 120 elsewhere"
+
+
+def test_a_node_that_is_not_to_be_tuned():
+    assert compare_untuned(False) == []
+    assert [(one.status, one.remedy) for one in compare_untuned(True)] == [(Status.UNWANTED, Remedy.TUNE)]
+
+
+def test_what_was_not_measured_is_unknown():
+    assert [one.status for one in compare_unmeasured()] == [Status.UNKNOWN]
+
+
+def test_the_checks_say_what_to_do():
+    found = {one["name"]: one for one in checks(compared(limits(slurmd=TOO_LOW)).values())}
+    assert found["tuning_sysctl"]["status"] == found["tuning_switch"]["status"] == "passed"
+    assert found["tuning_limit"]["status"] == "failed"
+    assert found["tuning_limit"]["reason"] == (
+        "memlock of slurmd is 8388608 (process 812) instead of unlimited; restart needed: restart the service, or end the "
+        "session, and start it again"
+    )
+
+
+@pytest.mark.parametrize(
+    ("running", "configured", "observed", "status", "remedy"),
+    [
+        (("iommu=pt",), (), "set", *AS_PLANNED),
+        (("quiet",), ("iommu=pt",), "set at the next boot", Status.DIFFERS, Remedy.BOOT),
+        (None, ("iommu=pt",), "set at the next boot", Status.DIFFERS, Remedy.BOOT),
+        ((), None, "", Status.MISSING, Remedy.TUNE),
+    ],
+)
+def test_a_kernel_argument_is_compared_whole(running, configured, observed, status, remedy):
+    node = replace(TUNED_NODE, arguments=Arguments("grubby", running, configured))
+    found = compared(node, tuning_kernel_arguments=["iommu=pt"])["iommu=pt"]
+    assert found == Comparison("tuning", "iommu=pt", "set", observed, status, remedy, "argument")
