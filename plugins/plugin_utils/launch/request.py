@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ..cluster.address import address_problems, cluster_address
-from ..preflight.problem import Problem, ProblemError, refuse
+from ..problems.problem import Problem, ProblemError, refuse
 from .launchers.table import LAUNCHERS
 
 NODE_FILES = Path(__file__).parent / "node"

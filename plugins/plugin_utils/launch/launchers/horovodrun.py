@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...preflight.problem import Problem, ProblemError
+from ...problems.problem import Problem, ProblemError
 from ..job import Job, Launcher
 
 

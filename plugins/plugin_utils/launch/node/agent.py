@@ -19,6 +19,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Iterator
+from functools import partial
 from importlib import metadata
 from pathlib import Path
 
@@ -59,10 +60,10 @@ def engine(name: str) -> Callable[[dict], dict]:
     if name == "mpirun":
         from mpi import mpirun
 
-        return mpirun
+        return partial(mpirun, ranks_per_node=ranks_per_node)
     from horovodrun import horovodrun
 
-    return horovodrun
+    return partial(horovodrun, ranks_per_node=ranks_per_node)
 
 
 @contextlib.contextmanager

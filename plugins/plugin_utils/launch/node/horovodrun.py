@@ -19,6 +19,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 with contextlib.suppress(ImportError):  # only ansible-test's import check runs without it
@@ -29,20 +30,18 @@ HERE = Path(__file__).absolute().parent
 INHERITED = ("HOME", "LANG", "LOGNAME", "PATH", "SHELL", "USER")
 
 
-def horovodrun(launch: dict) -> dict:
+def horovodrun(launch: dict, ranks_per_node: Callable[[str], int]) -> dict:
     """Run this node's part to its end."""
     signal.signal(signal.SIGTERM, interrupted)
     try:
-        return first(launch) if launch["is_first"] else other()
+        return first(launch, ranks_per_node(launch["nproc_per_node"])) if launch["is_first"] else other()
     except InterruptedError as error:
         return ended(str(error))
 
 
-def first(launch: dict) -> dict:
+def first(launch: dict, nproc: int) -> dict:
     """Run horovodrun, with as many ranks on every node as this one is asked for, or has GPUs."""
-    from agent import ranks_per_node
-
-    nproc, addresses = ranks_per_node(launch["nproc_per_node"]), launch["addresses"]
+    addresses = launch["addresses"]
     hosts = ",".join(f"{address}:{nproc}" for address in addresses)
     argv = [sys.executable, str(HERE / "horovodrun.py"), "-np", str(nproc * len(addresses)), "-H", hosts]
     interface = launch["variables"].get("GLOO_SOCKET_IFNAME")

@@ -17,6 +17,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 with contextlib.suppress(ImportError):  # only ansible-test's import check runs without it
@@ -26,20 +27,17 @@ HERE = Path(__file__).absolute().parent
 SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER of prctl(2)
 
 
-def mpirun(launch: dict) -> dict:
+def mpirun(launch: dict, ranks_per_node: Callable[[str], int]) -> dict:
     """Run this node's part to its end."""
     signal.signal(signal.SIGTERM, interrupted)
     try:
-        return first(launch) if launch["is_first"] else other()
+        return first(launch, ranks_per_node(launch["nproc_per_node"])) if launch["is_first"] else other()
     except InterruptedError as error:
         return ended(str(error))
 
 
-def first(launch: dict) -> dict:
+def first(launch: dict, nproc: int) -> dict:
     """Run mpirun, with as many ranks on every node as this one is asked for, or has GPUs."""
-    from agent import ranks_per_node
-
-    nproc = ranks_per_node(launch["nproc_per_node"])
     hosts = HERE / "logs" / "hostfile"
     hosts.write_text("".join(f"{address} slots={nproc}\n" for address in launch["addresses"]), encoding="utf-8")
     program = next(path for path in launch["programs"] if os.access(path, os.X_OK))
