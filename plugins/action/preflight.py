@@ -28,7 +28,7 @@ from ..plugin_utils.preflight.unreadable import unreadable
 from ..plugin_utils.preflight.variables import declared_options
 from ..plugin_utils.preflight.world import UNRESOLVED, Resolve, World
 from ..plugin_utils.problems.problem import Problem
-from ..plugin_utils.problems.text import describe, describe_all
+from ..plugin_utils.subjects.sentences import describe, describe_all
 from ..plugin_utils.workers import prepare
 
 prepare()  # every playbook begins with this action

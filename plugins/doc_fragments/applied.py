@@ -7,14 +7,13 @@ from __future__ import annotations
 
 
 class ModuleDocFragment:
-    """What was measured of the last declaration."""
+    """A name for what was declared."""
 
     DOCUMENTATION = r"""
 options:
   applied:
     description:
-      - What the module that measures these settings has just returned as C(applied). Where it is the digest of the other options, the
-        node has what they declare, and nothing runs on it.
-      - The controller side passes the digest of the options on, and the module notes it until the next boot.
+      - A digest of the declaration, which the module notes until the next boot. The module that measures these settings returns it as
+        C(applied) as long as they hold, so that M(allreduce.gpu.subject) has nothing to send.
     type: str
 """

@@ -14,12 +14,12 @@ description:
   - Applies the user's variables to the defaults of role monitoring, and finds who watches and who is watched in the inventory.
 options:
   _terms:
-    description: V(others), V(answer), V(files), V(removed), V(watched) or V(recorded).
+    description: V(answer), V(files), V(removed), V(watched) or V(recorded).
     type: list
     elements: str
     required: true
   others:
-    description: What V(others) returned, for V(answer), V(files) and V(recorded). One task gathers it for all hosts.
+    description: What lookup C(_others) returned, for V(answer), V(files) and V(recorded). One task gathers it for all hosts.
     type: dict
     default: {}
 """
@@ -27,13 +27,12 @@ options:
 EXAMPLES = """
 - name: Show what is refused
   ansible.builtin.debug:
-    msg: "{{ lookup('allreduce.gpu._monitoring', 'answer', others=lookup('allreduce.gpu._monitoring', 'others')).problems }}"
+    msg: "{{ lookup('allreduce.gpu._monitoring', 'answer', others=lookup('allreduce.gpu._others', 'monitoring')).problems }}"
 """
 
 RETURN = """
 _raw:
   description:
-    - Of V(others), the few variables that V(answer), V(files) and V(recorded) read of the hosts of the cluster.
     - Of V(answer), C(problems) as sentences, and without any the units, packages and services.
     - Of V(files), the C(files) of module M(allreduce.gpu.config_files), and C(secrets), words in them that are not for logs.
     - Of V(removed), the services and files that go with the role.
@@ -48,11 +47,11 @@ from collections import ChainMap
 from ansible.errors import AnsibleLookupError
 from ansible.plugins.lookup import LookupBase
 
-from ..plugin_utils.cluster.others import of_others
 from ..plugin_utils.documents.parsing import DocumentError
 from ..plugin_utils.subjects.monitoring.answer import answer, files, is_recorded, is_watched
 from ..plugin_utils.subjects.monitoring.content import removed
-from ..plugin_utils.subjects.monitoring.request import DEFAULTS, READS_OF_OTHERS, hosts_of
+from ..plugin_utils.subjects.monitoring.request import DEFAULTS
+from ..plugin_utils.subjects.sentences import describe
 
 
 class LookupModule(LookupBase):
@@ -69,8 +68,7 @@ class LookupModule(LookupBase):
         hostvars = {**self.get_option("others"), name: ChainMap(own, everyone[name])}
         facts = variables.get("ansible_facts") or {}
         answers = {
-            "others": lambda: of_others(everyone, hosts_of(groups), READS_OF_OTHERS),
-            "answer": lambda: answer(name, hostvars, groups, facts),
+            "answer": lambda: _told(answer(name, hostvars, groups, facts)),
             "files": lambda: files(name, hostvars, groups, facts),
             "removed": lambda: removed(facts),
             "watched": lambda: is_watched(name, groups),
@@ -80,3 +78,7 @@ class LookupModule(LookupBase):
             return [answers[term]() for term in terms]
         except DocumentError as error:
             raise AnsibleLookupError(str(error)) from error
+
+
+def _told(found):
+    return {**found, "problems": [describe(one) for one in found["problems"]]}

@@ -112,14 +112,7 @@ ansible_facts:
         uv: 0.13.9
         reboot_pending: null
         reboot_recorded: false
-        tuning_recorded: false
-        nccl_conf_recorded: false
-        pcie_recorded: false
-        firewall_recorded: false
-        rdma_recorded: false
-        qos_recorded: false
-        monitoring_recorded: false
-        scratch_recorded: false
+        records: [qos, tuning]
 """
 
 import os

@@ -26,8 +26,8 @@ from ..packages import installed as installed_packages
 from ..packages import locks as package_locks
 
 RPM_QUERY = hold_dnf.QUERY
-# What was there before the first change of a role is kept in a file of this name, to be put back.
-RECORDS = ("tuning", "pcie", "nccl_conf", "firewall", "rdma", "qos", "scratch", "monitoring")
+# What was there before the first change of a role is kept here in a file of its name, to be put back.
+RECORDS = "/var/lib/allreduce"
 
 
 def read_node_state(tree, run, package_patterns, service_names, paths):
@@ -66,7 +66,8 @@ def read_node_state(tree, run, package_patterns, service_names, paths):
         "reboot_recorded": tree.exists("/var/lib/allreduce/reboot-pending"),
     }
     state.update(_packages(tree, release, manager, listed, package_patterns))
-    return dict(state, **{name + "_recorded": tree.exists("/var/lib/allreduce/%s.json" % name) for name in RECORDS})
+    records = [name[: -len(".json")] for name in tree.names(RECORDS) if name.endswith(".json")]
+    return dict(state, records=records)
 
 
 def _packages(tree, release, manager, listed, patterns):

@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ..cluster.compare import compare_ssh
 from ..cluster.others import of_others
 from ..documents.check import CLUSTER, STATUSES
 from ..documents.check import verdict as verdict_of
@@ -20,21 +19,11 @@ from ..drift.record import node_comparisons, record
 from ..network.record import asked, probe_of
 from ..network.record import network as cluster_network_of
 from ..network.record import record as network_record
-from ..subjects.firewall import request as firewall
-from ..subjects.firewall.answer import comparisons as firewall_comparisons
-from ..subjects.health.request import comparisons as health_comparisons
-from ..subjects.monitoring import request as monitoring
-from ..subjects.monitoring.answer import comparisons as monitoring_comparisons
+from ..subjects import SUBJECTS
 from ..subjects.monitoring.request import hosts_of
-from ..subjects.nccl.answer import comparisons as nccl_comparisons
-from ..subjects.pcie.answer import comparisons as pcie_comparisons
 from ..subjects.pcie.answer import pairs as pcie_pairs
-from ..subjects.qos import request as qos
-from ..subjects.qos.answer import comparisons as qos_comparisons
 from ..subjects.rdma.answer import adapters as rdma_adapters
-from ..subjects.rdma.answer import comparisons as rdma_comparisons
-from ..subjects.scratch.answer import comparisons as scratch_comparisons
-from ..subjects.tuning.answer import comparisons as tuning_comparisons
+from ..subjects.subject import Node
 from . import cluster_adapters, cluster_gpus, cluster_network, fapolicyd, paths, pcie, selinux
 from .check import Check, on_node
 from .node import collective_checks, lost_node_checks, node_checks
@@ -42,7 +31,7 @@ from .plan import cluster_address, gpu_compute, runs_without_gpus
 
 FACTS = ("distribution", "distribution_version", "kernel", "architecture", "processor_vcpus", "memtotal_mb")
 # Of the other nodes, when one of them is compared with what is asked for.
-READS_OF_OTHERS = (*firewall.READS_OF_OTHERS, *qos.READS_OF_OTHERS, *monitoring.READS_OF_OTHERS)
+READS_OF_OTHERS = tuple(path for one in SUBJECTS for path in one.reads_of_others)
 HEALTH = ("verdict", "findings", "judged", "skipped_checks", "counters")
 
 
@@ -111,23 +100,14 @@ def describe(name: str, hostvars: Mapping[str, Mapping], present: bool) -> dict[
 
 
 def comparisons(name: str, hostvars: Mapping[str, Mapping]) -> list[Comparison]:
-    """Return what every area compares on a node: what is asked for, with what is there."""
+    """Return what every component and subject compares on a node: what is asked for, with what is there."""
     variables, groups = hostvars[name], hostvars[name].get("groups") or {}
     facts = variables.get("ansible_facts") or {}
-    state = facts.get("gpu_node_state") or {}
     chosen = {key: variables[key] for key in DEFAULTS if key in variables}
+    node = Node(name, variables, facts, hostvars, groups)
     return [
-        *node_comparisons(facts.get("gpu_stack") or {}, state, chosen),
-        *tuning_comparisons(variables, facts),
-        *firewall_comparisons(name, hostvars, groups, facts),
-        *nccl_comparisons(variables, facts),
-        *rdma_comparisons(variables, facts),
-        *pcie_comparisons(variables, facts),
-        *qos_comparisons(name, hostvars, groups, facts),
-        *scratch_comparisons(variables, facts),
-        *health_comparisons(variables, state),
-        *monitoring_comparisons(name, hostvars, groups, facts),
-        *_ssh_comparisons(variables, _probe(variables) or {}),
+        *node_comparisons(facts.get("gpu_stack") or {}, node.state, chosen),
+        *(found for subject in SUBJECTS for found in subject.compare(node)),
     ]
 
 
@@ -146,11 +126,6 @@ def _checks(name: str, variables: Mapping, compared: list[Comparison], judged: M
 
 def _probe(variables: Mapping) -> Mapping | None:
     return (variables.get("__verify_probe") or {}).get("node_probe")
-
-
-def _ssh_comparisons(variables: Mapping, probe: Mapping) -> list[Comparison]:
-    user = str(variables.get("verify_user") or variables.get("cluster_ssh_user") or "trainer")
-    return compare_ssh(probe.get("ssh_account"), user, variables.get("cluster_ssh_authorized_keys") or [])
 
 
 def path_checks(name: str, variables: Mapping) -> list[Check]:

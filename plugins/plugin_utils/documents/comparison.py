@@ -41,20 +41,14 @@ class Remedy(str, Enum):
     LOAD = "load"  # nvidia_driver: load the kernel module, or ask for a reboot
     REBOOT = "reboot"
     ENVIRONMENT = "environment"  # python_env and frameworks
-    TUNE = "tune"  # tuning
-    CONF = "conf"  # nccl
+    APPLY = "apply"  # the role of a settings subject
     FOREIGN = "foreign"  # a person: somebody else sets what is ours to set
-    SCRATCH = "scratch"  # scratch
     DISKS = "disks"  # a person: what is on the disks, or where the scratch is to be, is somebody else's
     LINE = "line"  # a person: a line in a file of somebody else's
     RESTART = "restart"  # a person: what runs has old limits
     OVERRIDE = "override"  # a person: another file sets another value
     BOOT = "boot"  # a person: takes effect with a reboot, which no role makes for it
-    RULES = "rules"  # firewall
-    PORTS = "ports"  # rdma
     LIBRARY = "library"  # a person: driver, libraries and kernel do not fit together
-    SHAPE = "shape"  # qos
-    WATCH = "watch"  # monitoring
     MEASURE = "measure"  # the node could not be asked
 
     @classmethod

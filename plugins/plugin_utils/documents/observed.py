@@ -231,11 +231,4 @@ class Observed:
     horovod_builds: dict[str, Wheel] = field(default_factory=dict)  # by the digest of their build
     reboot_pending: Reboot | None = None
     reboot_recorded: bool = False
-    tuning_recorded: bool = False
-    nccl_conf_recorded: bool = False
-    pcie_recorded: bool = False
-    firewall_recorded: bool = False
-    rdma_recorded: bool = False
-    qos_recorded: bool = False
-    scratch_recorded: bool = False
-    monitoring_recorded: bool = False
+    records: tuple[str, ...] = ()  # names of subjects: what was there before the first change can be put back

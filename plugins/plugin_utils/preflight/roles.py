@@ -5,38 +5,59 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import ChainMap
+from collections.abc import Mapping
 from typing import Any
 
 from ..environments import extras
 from ..problems.problem import Problem
 from ..stack.components import COMPONENTS
 from ..stack.interpreters import CONDA, INTERPRETER, MANAGER, interpreter_problem, variables_problem
-from ..subjects.firewall import request as firewall
-from ..subjects.gpu_settings.request import refusal
-from ..subjects.monitoring import request as monitoring
-from ..subjects.nccl import request as nccl
-from ..subjects.pcie import request as pcie
-from ..subjects.qos import request as qos
-from ..subjects.rdma import request as rdma
-from ..subjects.scratch import request as scratch
-from ..subjects.tuning import request as tuning
-from ..subjects.tuning.tables import load
-from .monitoring import combined_problems
+from ..subjects import SUBJECTS
+from ..subjects.subject import Node, Subject
 from .world import UNRESOLVED, Resolve, World, settings
-
-TUNING = ("tuning_sysctl", "tuning_limits", "tuning_limit_services", "tuning_irq_interfaces", "tuning_kernel_arguments")
-NCCL = ("nccl_conf_variables", "nccl_conf_elsewhere")
 
 
 def role_problems(world: World, resolve: Resolve) -> list[Problem]:
-    """Return what the roles refuse, in the order of their names, then what playbook plan refuses."""
-    judges = (
-        firewall_problems, gpu_settings_problems, monitoring_problems, nccl_problems, pcie_problems, interpreter_problems, package_problems,
-        qos_problems, rdma_problems, scratch_problems, tuning_problems, explain_problems,
-    )  # fmt: skip
-    return [problem for judge in judges for problem in judge(world, resolve)]
+    """Return what the roles refuse, those of settings in the order of their names, then what playbook plan refuses."""
+    subjects = sorted(SUBJECTS, key=lambda one: one.name)
+    found = [problem for one in subjects for problem in subject_problems(world, resolve, one)]
+    judges = (interpreter_problems, package_problems, explain_problems)
+    return found + [problem for judge in judges for problem in judge(world, resolve)]
+
+
+def subject_problems(world: World, resolve: Resolve, subject: Subject) -> list[Problem]:
+    """Return values that cannot be meant, each distinct one once, and what does not fit a node, as far as facts are known."""
+    problems: list[Problem] = []
+    for name, value, hosts in settings(world, subject.defaults):
+        resolved = resolve(hosts[0] if hosts else None, value)
+        try:
+            found = [] if resolved in (UNRESOLVED, None) else list(subject.problems({name: resolved}))
+        except (AttributeError, TypeError, ValueError):  # a value of the wrong type, which type_problems tells
+            continue
+        problems += [_placed(world, one, subject, name, hosts) for one in found]
+    return problems + misfits(world, resolve, subject)
+
+
+def _placed(world: World, problem: Problem, subject: Subject, name: str, hosts: list[str]) -> Problem:
+    """Return the problem with the place of its variable, where its sentence names that."""
+    if "{scope}" not in subject.sentences.get(problem.code, ""):
+        return problem
+    return Problem(problem.code, problem.subject, {**problem.detail, "scope": world.scope(name, hosts)})
+
+
+def misfits(world: World, resolve: Resolve, subject: Subject) -> list[Problem]:
+    """Return each problem of the subject's hosts once, those with variables that are not known yet left out."""
+    found: list[Problem] = []
+    if subject.misfits is None:
+        return found
+    for host in subject.hosts(world.groups):
+        variables: Mapping[str, Any] = ChainMap(world.command_line, world.play, world.hosts.get(host, {}))  # type: ignore[arg-type]
+        values = {name: resolve(host, variables[name]) for name in subject.defaults if name in variables}
+        if values and UNRESOLVED not in values.values():
+            node = Node(host, values, variables.get("ansible_facts") or {}, groups=world.groups)
+            found += [one for one in subject.misfits(node) if one not in found]
+    return found
 
 
 def interpreter_problems(world: World, resolve: Resolve) -> list[Problem]:
@@ -87,98 +108,3 @@ def explain_problems(world: World, resolve: Resolve) -> list[Problem]:
         for one in asked
         if one not in ("", UNRESOLVED, *known)
     ]
-
-
-def tuning_problems(world: World, resolve: Resolve) -> list[Problem]:
-    """Return what role tuning refuses by name."""
-    return refused(world, resolve, TUNING, lambda given: tuning.problems(tuning.request(given), load()))
-
-
-def gpu_settings_problems(world: World, resolve: Resolve) -> list[Problem]:
-    """Return declarations of GPU settings that cannot be meant; what a GPU takes is known on its node alone."""
-    problems: list[Problem] = []
-    for name, value, hosts in settings(world, ["gpu_settings_declaration"]):
-        resolved = resolve(hosts[0] if hosts else None, value)
-        reason = refusal(resolved) if resolved is not UNRESOLVED else ""
-        if reason:
-            detail = {"scope": world.scope(name, hosts), "reason": reason}
-            problems.append(Problem("gpu_settings_declaration", name, detail))
-    return problems
-
-
-def monitoring_problems(world: World, resolve: Resolve) -> list[Problem]:
-    """Return what role monitoring cannot be meant to do."""
-    return refused(world, resolve, monitoring.DEFAULTS, monitoring.problems) + combined_problems(world, resolve)
-
-
-def nccl_problems(world: World, resolve: Resolve) -> list[Problem]:
-    """Return what role nccl refuses to write into NCCL's file."""
-    return refused(world, resolve, NCCL, lambda given: nccl.problems(nccl.request(given)))
-
-
-def pcie_problems(world: World, resolve: Resolve) -> list[Problem]:
-    """Return what role pcie cannot be meant to set."""
-    return refused(world, resolve, pcie.DEFAULTS, lambda given: pcie.problems(pcie.request(given)))
-
-
-def rdma_problems(world: World, resolve: Resolve) -> list[Problem]:
-    """Return what role rdma cannot do."""
-    return refused(world, resolve, rdma.DEFAULTS, rdma.problems)
-
-
-def scratch_problems(world: World, resolve: Resolve) -> list[Problem]:
-    """Return what role scratch refuses before it looks at disks."""
-    return refused(world, resolve, scratch.DEFAULTS, lambda given: scratch.problems(scratch.request(given)))
-
-
-def refused(
-    world: World, resolve: Resolve, names: Iterable[str], judge: Callable[[Mapping[str, Any]], Iterable[Problem]]
-) -> list[Problem]:
-    """Return what ``judge`` refuses of each value; values of the wrong type are told by type_problems."""
-    problems: list[Problem] = []
-    for name, value, hosts in settings(world, names):
-        resolved = resolve(hosts[0] if hosts else None, value)
-        try:
-            problems += [] if resolved in (UNRESOLVED, None) else list(judge({name: resolved}))
-        except (AttributeError, TypeError, ValueError):
-            continue
-    return problems
-
-
-def firewall_problems(world: World, resolve: Resolve) -> list[Problem]:
-    """Return values of role firewall that cannot be meant, and interfaces that a measured node lacks."""
-    problems: list[Problem] = []
-    for name, value, hosts in settings(world, firewall.DEFAULTS):
-        resolved = resolve(hosts[0] if hosts else None, value)
-        if resolved not in (UNRESOLVED, None):
-            problems += firewall.problems({name: resolved})
-        if name == "firewall_interfaces" and resolved is not UNRESOLVED:
-            problems += _lacking(world, hosts, firewall.given({name: resolved})[name])
-    return problems
-
-
-def _lacking(world: World, hosts: Iterable[str], names: Iterable[str]) -> Iterator[Problem]:
-    """Yield interfaces that a node does not have, where its facts are known."""
-    for host in hosts:
-        held = (world.hosts[host].get("ansible_facts") or {}).get("interfaces") or []
-        for one in names if held else ():
-            # Ansible's fact writes "_" for what is not a letter or digit.
-            if not {str(one), re.sub(r"\W", "_", str(one))} & set(held):
-                yield Problem("firewall_lacks_interface", str(one), {"nodes": [host], "interfaces": sorted(held)})
-
-
-def qos_problems(world: World, resolve: Resolve) -> list[Problem]:
-    """Return values of role qos that cannot be meant, and interfaces that are too fast or not there, where facts are known."""
-    problems: list[Problem] = []
-    for name, value, hosts in settings(world, qos.DEFAULTS):
-        resolved = resolve(hosts[0] if hosts else None, value)
-        if resolved not in (UNRESOLVED, None):
-            problems += qos.problems({name: resolved})
-    for host in world.nodes:
-        given = {**world.hosts[host], **world.play, **world.command_line}
-        if given.get("qos_state") == "present":
-            names: list[str] = [name for name in ("qos_rate", "qos_interfaces") if name in given]
-            known: dict[str, Any] = {name: resolve(host, given[name]) for name in names}
-            if not any(value is UNRESOLVED for value in known.values()):
-                problems += qos.link_problems(host, {**given, **known})
-    return problems

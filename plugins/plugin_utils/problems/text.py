@@ -9,11 +9,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from .firewall_text import FIREWALL
-from .monitoring_text import MONITORING
 from .problem import Problem
-from .qos_text import QOS
-from .rdma_text import RDMA
 from .scope import Scope
 
 # Names of hosts in one sentence; a thousand would hide what it says.
@@ -248,66 +244,6 @@ SENTENCES = {
         "In {subject}, {place} is {value}, but it must be {expected}; run the benchmark playbook again, or delete {directory} to "
         "report without that run."
     ),
-    "tuning_no_sysctl": (
-        "tuning_sysctl has {subject} with the value {value}; give a key such as vm.swappiness and its value, or null to "
-        "leave the key alone."
-    ),
-    "tuning_refused_sysctl": (
-        "tuning_sysctl sets {subject} to {value}, which is refused: {reason} ({source}); take it out."
-    ),
-    "tuning_refused_argument": (
-        "tuning_kernel_arguments has {subject}, which is refused: {reason} ({source}); take it out."
-    ),
-    "tuning_unknown_argument": (
-        "tuning_kernel_arguments has {subject}; choose from {arguments}, and set others with the distribution's own tool."
-    ),
-    "tuning_unknown_limit": "tuning_limits has {subject}; choose from {limits}.",
-    "tuning_no_limit": ("tuning_limits has {subject} {value}; set it to a number or, except for nofile, to unlimited."),
-    "tuning_no_name": "{variable} has '{subject}', which is not a valid name; correct it.",
-    "tuning_overridden": (
-        "{subject} would not stay {value}: line {line} of {file} sets it to '{found}' after us; remove that line, or leave "
-        "the key alone with tuning_sysctl: {{{subject}: null}}."
-    ),
-    "tuning_logind_overridden": (
-        "{subject} would not stay {value}: line {line} of {file} sets it to '{found}' after us; remove that line, or leave "
-        "it alone with tuning_keep_ipc: false."
-    ),
-    "tuning_huge_pages": (
-        "{subject} {value} permanently takes {percent} % of memory; set it to at most {most}, a tenth of it."
-    ),
-    "tuning_no_boot_loader": (
-        "There is no known way to set {subject}: this node has neither grubby nor update-grub nor boot loader entries; take it out of "
-        "tuning_kernel_arguments."
-    ),
-    "tuning_argument_overridden": (
-        "{subject} would not reach the kernel: {file} overwrites GRUB_CMDLINE_LINUX after us; make its value begin with "
-        "$GRUB_CMDLINE_LINUX, or rename it to sort before 90-allreduce.cfg."
-    ),
-    "tuning_argument_conflict": (
-        "tuning_kernel_arguments has {subject}, and somebody else has set {found}; take one of them out."
-    ),
-    "nccl_no_variable": "{variable} has {subject}, which is not an NCCL variable: those begin with NCCL_ and are in capitals; correct it.",
-    "nccl_no_value": (
-        "nccl_conf_variables sets {subject} to {value}, which NCCL cannot read from its file; give one line of at most 1023 "
-        "bytes without space at either end, or null to leave the variable to NCCL."
-    ),
-    "nccl_refused": "nccl_conf_variables has {subject}, which is refused: {reason} ({source}); take it out.",
-    "gpu_settings_declaration": (
-        "{subject} ({scope}) cannot be applied: {reason}; 'ansible-doc allreduce.gpu.gpu_settings' lists the settings."
-    ),
-    "pcie_no_size": "pcie_max_read_request is {subject}; choose from {sizes}.",
-    "scratch_no_path": (
-        "scratch_disks has {subject}, which does not name a disk; give its path below /dev, without a pattern, best from /dev/disk/by-id."
-    ),
-    "scratch_mount_point": (
-        "scratch_mount_point is {subject}; give an absolute path that hides no part of the system, such as /scratch or /mnt/scratch."
-    ),
-    "scratch_name": "scratch_name is {subject}; give letters, digits, _ and -, at most 31, but not mdN, which the kernel assigns itself.",
-    "scratch_mode": "scratch_mode is {subject}; give four octal digits in quotes, such as '0755'.",
-    "scratch_chunk": "scratch_chunk_kib is {subject}; give a power of two of at least 4.",
-    "scratch_negative": "{subject} is {value}; give 0 or a larger number.",
-    "scratch_refused": "scratch_mount_options has {subject}, which is refused: {reason} ({source}); take it out.",
-    "scratch_no_option": "scratch_mount_options has {subject}, which is not a single option; give each as an entry of its own.",
     "selinux_no_modules": (
         "SELinux's boolean {subject} is on, so no kernel module can be loaded, not even the driver's; run "
         "'setsebool -P {subject} off' there, and turn it on again, without -P, once the driver is loaded."
@@ -326,10 +262,6 @@ SENTENCES = {
         "path, or leave stack_pylock empty."
     ),
     "no_lock_directory": "stack_lock is {subject}, and there is no directory {directory}; create it, or set another path.",
-    **FIREWALL,
-    **RDMA,
-    **QOS,
-    **MONITORING,
 }
 
 
@@ -344,15 +276,15 @@ TYPES = {
 }
 
 
-def describe(problem: Problem) -> str:
-    """Return the sentence for one problem."""
+def describe(problem: Problem, sentences: Mapping[str, str] = SENTENCES) -> str:
+    """Return the sentence for one problem. sentences: by code, for problems of settings subjects theirs."""
     values = {name: _words(name, value) for name, value in problem.detail.items()}
-    return SENTENCES[problem.code].format(subject=problem.subject, takes=_takes(problem.detail), **values)
+    return sentences[problem.code].format(subject=problem.subject, takes=_takes(problem.detail), **values)
 
 
-def describe_all(problems: Iterable[Problem]) -> str:
+def describe_all(problems: Iterable[Problem], sentences: Mapping[str, str] = SENTENCES) -> str:
     """Return the sentences for several problems, each once."""
-    return " ".join(dict.fromkeys(describe(problem) for problem in problems))
+    return " ".join(dict.fromkeys(describe(problem, sentences) for problem in problems))
 
 
 def _takes(detail: Mapping[str, Any]) -> str:

@@ -234,7 +234,7 @@ def test_what_was_applied_and_holds_is_not_applied_again(tmp_path):
     def applied(name, answers):
         """Return {role: {node: digest}} of the modules that were sent to apply settings."""
         (tmp_path / name).mkdir()
-        run = played(tmp_path / name, "site", variables=variables, answers=answers, rdma_recorded=True)
+        run = played(tmp_path / name, "site", variables=variables, answers=answers, records=["rdma"])
         assert run.status == 0, run.output
         found = {}
         for line in (run.directory / "executions").read_text(encoding="utf-8").splitlines():

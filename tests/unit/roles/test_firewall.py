@@ -30,7 +30,7 @@ def play(place, recorded=False, **variables):
     facts = {
         "gpu_stack": {},
         "gpu_node": {"gpus": [], "nics": []},
-        "gpu_node_state": {"services": {}, "packages": {"nftables": "1"}, "firewall_recorded": recorded},
+        "gpu_node_state": {"services": {}, "packages": {"nftables": "1"}, "records": ["firewall"] if recorded else []},
     }
     return run_roles(place, ["firewall"], facts, "--check", "--diff", "-e", json.dumps(variables))
 

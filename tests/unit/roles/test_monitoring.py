@@ -34,7 +34,7 @@ def play(place, *options, groups=BOTH, recorded=False, system=None, services=Non
         "gpu_node": {"gpus": [], "nics": []},
         "gpu_node_state": {
             "package_manager": "apt", "packages": {}, "leftover_packages": {}, "services": services or {},
-            "monitoring_recorded": recorded,
+            "records": ["monitoring"] if recorded else [],
         },
         "distribution_version": system["version"],
         "default_ipv4": {"address": "10.1.0.7"},

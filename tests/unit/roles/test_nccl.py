@@ -24,7 +24,12 @@ def play(place, recorded=False, **variables):
     facts = {
         "gpu_stack": {"nccl": None, "cuda": None},
         "gpu_node": {"gpus": [], "nics": []},
-        "gpu_node_state": {"services": {}, "packages": {}, "package_manager": "apt", "nccl_conf_recorded": recorded},
+        "gpu_node_state": {
+            "services": {},
+            "packages": {},
+            "package_manager": "apt",
+            "records": ["nccl_conf"] if recorded else [],
+        },
         "default_ipv4": {},
     }
     return run_roles(place, ["nccl"], facts, "--check", "--diff", "-e", json.dumps(variables))

@@ -23,7 +23,7 @@ def play(place, recorded=False, **variables):
     facts = {
         "gpu_stack": {},
         "gpu_node": {"gpus": [], "nics": []},
-        "gpu_node_state": {"services": {}, "pcie_recorded": recorded},
+        "gpu_node_state": {"services": {}, "records": ["pcie"] if recorded else []},
     }
     return run_roles(place, ["pcie"], facts, "--check", "--diff", "-e", json.dumps(variables))
 

@@ -24,7 +24,12 @@ def play(place, recorded=False, **variables):
     facts = {
         "gpu_stack": {"os": {"id": "debian", "version": "12", "family": "debian", "arch": "x86_64"}},
         "gpu_node": {"gpus": [], "nics": []},
-        "gpu_node_state": {"services": {}, "package_manager": "apt", "packages": {}, "qos_recorded": recorded},
+        "gpu_node_state": {
+            "services": {},
+            "package_manager": "apt",
+            "packages": {},
+            "records": ["qos"] if recorded else [],
+        },
     }
     return run_roles(place, ["qos"], facts, "--check", "--diff", "-e", json.dumps(variables))
 

@@ -21,7 +21,7 @@ def play(place, recorded=False, **variables):
     facts = {
         "gpu_stack": {"os": {"family": "debian", "id": "debian", "version": "12"}},
         "gpu_node": {"gpus": [], "nics": []},
-        "gpu_node_state": {"services": {}, "rdma_recorded": recorded},
+        "gpu_node_state": {"services": {}, "records": ["rdma"] if recorded else []},
     }
     return run_roles(place, ["rdma"], facts, "--check", "--diff", "-e", json.dumps(variables))
 

@@ -18,7 +18,7 @@ def play(place, recorded=False, **variables):
         "gpu_node": {"gpus": [], "nics": []},
         "gpu_node_state": {
             "services": {}, "packages": {}, "package_manager": "apt", "leftover_packages": {}, "environments": {},
-            "scratch_recorded": recorded,
+            "records": ["scratch"] if recorded else [],
         },
     }  # fmt: skip
     return run_roles(place, ["scratch"], facts, "--check", "--diff", "-e", json.dumps(variables))

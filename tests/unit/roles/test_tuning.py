@@ -18,7 +18,7 @@ def play(place, recorded=False, **variables):
     facts = {
         "gpu_stack": {},
         "gpu_node": {"gpus": [], "nics": []},
-        "gpu_node_state": {"services": {}, "tuning_recorded": recorded},
+        "gpu_node_state": {"services": {}, "records": ["tuning"] if recorded else []},
     }
     return run_roles(place, ["tuning"], facts, "--check", "--diff", "-e", json.dumps(variables))
 

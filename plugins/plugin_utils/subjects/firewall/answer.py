@@ -5,49 +5,73 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+import re
+from collections.abc import Iterator
 
 from ...documents.comparison import Comparison
 from ...documents.firewall import FirewallNode
 from ...documents.parsing import parse
 from ...problems.problem import Problem
-from ...problems.text import describe
+from ..subject import Decision, Node, Subject
 from .compare import compare_absent, compare_rules, compare_unmeasured
 from .decide import decide
 from .plan import plan
-from .request import GROUP, Request, problems, request, with_watchers
+from .request import DEFAULTS, GROUP, READS_OF_OTHERS, Request, given, problems, request, with_watchers
+from .sentences import SENTENCES
 
 
-def answer(
-    name: str,
-    hostvars: Mapping[str, Mapping[str, Any]],
-    groups: Mapping[str, Iterable[str]],
-    facts: Mapping[str, Any],
-    boot: Sequence[Mapping[str, Any]] = (),
-) -> dict[str, Any]:
-    """Return {plan: options of module firewall, problems: sentences}; raise DocumentError for facts of the wrong shape."""
-    found: list[Problem] = [one for node in {name, *groups.get(GROUP, ())} for one in problems(hostvars[node])]
+def decide_rules(node: Node) -> Decision:
+    """Return the rules as options of module firewall; raise DocumentError for facts of the wrong shape."""
+    known = node.hostvars
+    found = [one for name in dict.fromkeys([node.name, *node.groups.get(GROUP, ())]) for one in problems(known[name])]
     if found:
-        return {"plan": None, "problems": sorted({describe(one) for one in found})}
-    wanted = with_watchers(request(name, hostvars, groups.get(GROUP, ())), name, hostvars, groups)
-    node = parse(FirewallNode, facts.get("gpu_firewall") or {}, "gpu_firewall")
-    rules, found = decide(wanted, node)
-    options = plan(rules, wanted, node.kernel, boot) if rules else None
-    return {"plan": options, "problems": [describe(one) for one in found]}
+        return Decision(problems=tuple(found))
+    wanted, measured = _request(node), parse(FirewallNode, node.facts.get("gpu_firewall") or {}, "gpu_firewall")
+    rules, misfits = decide(wanted, measured)
+    if misfits or not rules:
+        return Decision(problems=tuple(misfits))
+    # A minimal system may come without the tools that load the rules.
+    lacks = rules.owner != "firewalld" and not measured.nft.installed
+    return Decision(plan(rules, wanted, measured.kernel, node.boot), packages=("nftables",) if lacks else ())
 
 
-def comparisons(
-    name: str, hostvars: Mapping[str, Mapping[str, Any]], groups: Mapping[str, Iterable[str]], facts: Mapping[str, Any]
-) -> list[Comparison]:
+def comparisons(node: Node) -> list[Comparison]:
     """Return every comparison of a node's firewall; raise DocumentError for facts of the wrong shape."""
-    state = str(hostvars[name].get("firewall_state") or "absent")
+    state = str(node.variables.get("firewall_state") or "absent")
     if state != "present":
-        recorded = bool((facts.get("gpu_node_state") or {}).get("firewall_recorded"))
-        return compare_absent(recorded) if state == "absent" else []
-    if not facts.get("gpu_firewall") or any(True for _one in problems(hostvars[name])):
+        return compare_absent(node.has_record("firewall")) if state == "absent" else []
+    if not node.facts.get("gpu_firewall") or any(True for _one in problems(node.variables)):
         return compare_unmeasured()
-    wanted: Request = with_watchers(request(name, hostvars, groups.get(GROUP, ())), name, hostvars, groups)
-    node = parse(FirewallNode, facts["gpu_firewall"], "gpu_firewall")
-    rules, _found = decide(wanted, node)
-    return compare_rules(rules, wanted, node) if rules else compare_unmeasured()
+    wanted, measured = _request(node), parse(FirewallNode, node.facts["gpu_firewall"], "gpu_firewall")
+    rules, _found = decide(wanted, measured)
+    return compare_rules(rules, wanted, measured) if rules else compare_unmeasured()
+
+
+def _request(node: Node) -> Request:
+    wanted = request(node.name, node.hostvars, node.groups.get(GROUP, ()))
+    return with_watchers(wanted, node.name, node.hostvars, node.groups)
+
+
+def misfits(node: Node) -> Iterator[Problem]:
+    """Yield interfaces that a node lacks; Ansible's facts write "_" for what is not a letter or digit of a name."""
+    held = node.facts.get("interfaces") or []
+    for one in given(node.variables)["firewall_interfaces"] if held else ():
+        if not {str(one), re.sub(r"\W", "_", str(one))} & set(held):
+            yield Problem("firewall_lacks_interface", str(one), {"nodes": [node.name], "interfaces": sorted(held)})
+
+
+SUBJECT = Subject(
+    name="firewall",
+    defaults=DEFAULTS,
+    problems=problems,
+    misfits=misfits,
+    compare=comparisons,
+    # Who watches reaches the exporters of the nodes.
+    members=("gpu_nodes", "controllers"),
+    reads_of_others=READS_OF_OTHERS,
+    sentences=SENTENCES,
+    facts="allreduce.gpu.firewall_facts",
+    applied_by="allreduce.gpu.firewall",
+    decide=decide_rules,
+    refusal="The firewall of {host} stays as it is: ",
+)

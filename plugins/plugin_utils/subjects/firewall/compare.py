@@ -33,7 +33,7 @@ def compare_absent(recorded: bool) -> list[Comparison]:
     """Return what differs on a node that is to have no rules of ours: that it has."""
     if not recorded:
         return []
-    return [Comparison(COMPONENT, "firewall", "as it was", "changed", Status.UNWANTED, Remedy.RULES, "rules")]
+    return [Comparison(COMPONENT, "firewall", "as it was", "changed", Status.UNWANTED, Remedy.APPLY, "rules")]
 
 
 def _rules(rules: Rules, node: FirewallNode) -> Comparison:
@@ -41,21 +41,21 @@ def _rules(rules: Rules, node: FirewallNode) -> Comparison:
     loaded = node.firewalld.policy if rules.owner == "firewalld" else running == _digest(table(rules))
     present = node.nft.digest is not None or node.firewalld.policy
     state = "as declared" if loaded else "others" if present else None
-    return compared(COMPONENT, f"rules of {rules.owner}", "as declared", state, loaded, Remedy.RULES, "rules")
+    return compared(COMPONENT, f"rules of {rules.owner}", "as declared", state, loaded, Remedy.APPLY, "rules")
 
 
 def _peers(rules: Rules, node: FirewallNode) -> Comparison:
     """Name who is missing or should have left, not a thousand who are there."""
     held = node.firewalld.peers if rules.owner == "firewalld" else node.nft.peers
     if held is None:
-        return compared(COMPONENT, "peers", f"{len(rules.peers)} peers", None, False, Remedy.RULES, "peers")
+        return compared(COMPONENT, "peers", f"{len(rules.peers)} peers", None, False, Remedy.APPLY, "peers")
     found = set(distinct(held)) if not any("-" in one for one in held) else set(held)
     missing, more = sorted(set(rules.peers) - found), sorted(found - set(rules.peers))
     parts = [f"{len(found)} peers"]
     parts += [f"without {', '.join(missing)}"] if missing else []
     parts += [f"with {', '.join(more)}, which left"] if more else []
     agrees = not missing and not more
-    return compared(COMPONENT, "peers", f"{len(rules.peers)} peers", ", ".join(parts), agrees, Remedy.RULES, "peers")
+    return compared(COMPONENT, "peers", f"{len(rules.peers)} peers", ", ".join(parts), agrees, Remedy.APPLY, "peers")
 
 
 def _doors(rules: Rules, node: FirewallNode) -> Iterator[Comparison]:
@@ -68,7 +68,7 @@ def _doors(rules: Rules, node: FirewallNode) -> Iterator[Comparison]:
 
 def _door(subject: str, there: bool) -> Comparison:
     state = "open" if there else "closed"
-    return compared(COMPONENT, f"{subject} for peers", "open", state, there, Remedy.RULES, "rules")
+    return compared(COMPONENT, f"{subject} for peers", "open", state, there, Remedy.APPLY, "rules")
 
 
 def _kernel(wanted: Request, node: FirewallNode) -> Iterator[Comparison]:
@@ -78,4 +78,4 @@ def _kernel(wanted: Request, node: FirewallNode) -> Iterator[Comparison]:
             running, agrees = node.kernel.port_range, node.kernel.port_range == value
         else:
             running, agrees = node.kernel.reserved, parse_reserved(node.kernel.reserved) == parse_reserved(value)
-        yield compared(COMPONENT, key, value, running, agrees, Remedy.RULES, "kernel")
+        yield compared(COMPONENT, key, value, running, agrees, Remedy.APPLY, "kernel")

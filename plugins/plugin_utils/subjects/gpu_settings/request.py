@@ -5,10 +5,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ....module_utils.settings.declaration import DeclarationError, parse
+from ...problems.problem import Problem
+from ..subject import Subject
+from .sentences import SENTENCES
+
+DECLARATION = "gpu_settings_declaration"
 
 
 def refusal(declaration: Any) -> str:
@@ -18,3 +23,15 @@ def refusal(declaration: Any) -> str:
     except DeclarationError as error:
         return str(error).rstrip(".")
     return ""
+
+
+def problems(variables: Mapping[str, Any]) -> Iterator[Problem]:
+    """Yield why a declaration cannot be meant; what a GPU takes is known on its node alone."""
+    reason = refusal(variables.get(DECLARATION))
+    if reason:
+        yield Problem(DECLARATION, DECLARATION, {"reason": reason})
+
+
+SUBJECT = Subject(
+    name="gpu_settings", defaults={DECLARATION: []}, problems=problems, compare=lambda node: [], sentences=SENTENCES
+)

@@ -12,6 +12,7 @@ from typing import Any
 from ....module_utils.health import installed, program_options
 from ...documents.comparison import Comparison, Remedy, Status, compared
 from ...launch.program import program_files
+from ..subject import Node, Subject
 
 COMPONENT = "health"
 TIMER = "allreduce-health.timer"
@@ -75,8 +76,9 @@ def _problems(given: Mapping[str, Any], options: Mapping[str, Any]) -> Iterator[
             yield f"{name} is {given[name]}: it has to be at least 1."
 
 
-def comparisons(variables: Mapping[str, Any], state: Mapping[str, Any]) -> list[Comparison]:
+def comparisons(node: Node) -> list[Comparison]:
     """Return what is to be watched beside what is; nothing for a node that neither is nor is to be."""
+    variables, state = node.variables, node.state
     found = state.get("health")
     if str(variables.get("health_state", "absent")) != "present":
         there = [Comparison(COMPONENT, "timer", "absent", "present", Status.UNWANTED, Remedy.REMOVE, "program")]
@@ -106,3 +108,6 @@ def _declared(text: str | None) -> Any:
         return json.loads(text) if text else None
     except ValueError:
         return None
+
+
+SUBJECT = Subject(name="health", defaults=DEFAULTS, compare=comparisons)

@@ -5,18 +5,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ...documents.comparison import Comparison
 from ...problems.problem import Problem
-from ...problems.text import describe
+from ..subject import Node, Subject
 from . import configuration, content, grafana, units
 from .compare import compare_monitoring, compare_unmeasured, compare_unwanted
 from .host import Groups, Host, Variables, host_of, refused
 from .password import is_possible, password_hash
 from .programs import planned_dcgm
-from .request import hosts_of, problems
+from .request import CONTROLLERS, DEFAULTS, NODES, READS_OF_OTHERS, hosts_of, lacking, problems, request
+from .sentences import SENTENCES
 
 
 def is_watched(name: str, groups: Groups) -> bool:
@@ -32,10 +33,10 @@ def is_recorded(name: str, hostvars: Variables, facts: Mapping[str, Any]) -> boo
     """
     state = facts.get("gpu_node_state")
     if state is not None:
-        return bool(state.get("monitoring_recorded"))
+        return "monitoring" in (state.get("records") or ())
     others = (variables for other, variables in hostvars.items() if other != name)
     known = ((one.get("ansible_facts") or {}).get("gpu_node_state") or {} for one in others)
-    return any(one.get("monitoring_recorded") for one in known)
+    return any("monitoring" in (one.get("records") or ()) for one in known)
 
 
 def to_monitor(hostvars: Variables, groups: Groups, state: str) -> list[str]:
@@ -51,7 +52,7 @@ def to_monitor(hostvars: Variables, groups: Groups, state: str) -> list[str]:
 
 
 def answer(name: str, hostvars: Variables, groups: Groups, facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the role does on a host, without secrets; ``problems`` as sentences, and nothing else where there are any."""
+    """Return what the role does on a host, without secrets; ``problems``, and nothing else where there are any."""
     found = list(problems(hostvars[name]))
     host = None if found else host_of(name, hostvars, groups, facts)
     if isinstance(host, Problem):
@@ -61,7 +62,7 @@ def answer(name: str, hostvars: Variables, groups: Groups, facts: Mapping[str, A
         if not is_possible():
             found.append(Problem("monitoring_no_bcrypt", "bcrypt"))
     if found or not isinstance(host, Host):
-        return {"problems": [describe(one) for one in found]}
+        return {"problems": found}
     programs = host.programs.values()
     return {
         "problems": [],
@@ -88,14 +89,35 @@ def files(name: str, hostvars: Variables, groups: Groups, facts: Mapping[str, An
     return {"files": [*content.open_files(host), *content.closed_files(host, hashed)], "secrets": hidden}
 
 
-def comparisons(name: str, hostvars: Variables, groups: Groups, facts: Mapping[str, Any]) -> list[Comparison]:
+def comparisons(node: Node) -> list[Comparison]:
     """Return every comparison of a host's monitoring; ``__verify_monitoring`` tells which files would be changed."""
-    variables, state = hostvars[name], facts.get("gpu_node_state") or {}
-    if str(variables.get("monitoring_state") or "absent") != "present":
-        return compare_unwanted(bool(state.get("monitoring_recorded")))
-    seen, found = variables.get("__verify_monitoring") or {}, answer(name, hostvars, groups, facts)
+    if str(node.variables.get("monitoring_state") or "absent") != "present":
+        return compare_unwanted(node.has_record("monitoring"))
+    seen = node.variables.get("__verify_monitoring") or {}
+    found = answer(node.name, node.hostvars, node.groups, node.facts)
     if found["problems"] or "changed_paths" not in seen:
         return compare_unmeasured()
-    return compare_monitoring(
-        [one["name"] for one in found["services"]], seen["changed_paths"], state.get("services") or {}
-    )
+    services = [one["name"] for one in found["services"]]
+    return compare_monitoring(services, seen["changed_paths"], node.state.get("services") or {})
+
+
+def misfits(node: Node) -> Iterator[Problem]:
+    """Yield what a host lacks that is to be watched; values that cannot be meant are told one by one."""
+    given = {name: value for name, value in node.variables.items() if name in DEFAULTS and value is not None}
+    if given.get("monitoring_state") != "present" or any(True for _one in problems(given)):
+        return
+    yield from lacking(request(given))
+    if not node.groups.get(CONTROLLERS):
+        yield Problem("monitoring_no_controller", CONTROLLERS)
+
+
+SUBJECT = Subject(
+    name="monitoring",
+    defaults=DEFAULTS,
+    problems=problems,
+    misfits=misfits,
+    compare=comparisons,
+    members=(NODES, CONTROLLERS),
+    reads_of_others=READS_OF_OTHERS,
+    sentences=SENTENCES,
+)

@@ -19,7 +19,7 @@ def compare_monitoring(
     """Return a comparison for the files and one for each service; changed: files that differ; state: what systemd says."""
     seen = ", ".join(changed) or "as declared"
     return [
-        compared(COMPONENT, FILES, "as declared", seen, not changed, Remedy.WATCH, "files"),
+        compared(COMPONENT, FILES, "as declared", seen, not changed, Remedy.APPLY, "files"),
         *(_service(name, state.get(name) or {}) for name in services),
     ]
 
@@ -28,7 +28,7 @@ def _service(name: str, found: Mapping[str, Any]) -> Comparison:
     known = [found.get(key) for key in ("enabled", "active")]
     words = " and ".join(key if found.get(key) else f"not {key}" for key in ("enabled", "active"))
     agrees = None if None in known else all(known)
-    return compared(COMPONENT, name, "enabled and active", words, agrees, Remedy.WATCH, "service")
+    return compared(COMPONENT, name, "enabled and active", words, agrees, Remedy.APPLY, "service")
 
 
 def compare_unmeasured() -> list[Comparison]:
@@ -40,4 +40,4 @@ def compare_unwanted(recorded: bool) -> list[Comparison]:
     """Return what differs on a node that is not to be watched: that it is."""
     if not recorded:
         return []
-    return [Comparison(COMPONENT, FILES, "no exporters", "exporters", Status.UNWANTED, Remedy.WATCH, "files")]
+    return [Comparison(COMPONENT, FILES, "no exporters", "exporters", Status.UNWANTED, Remedy.APPLY, "files")]

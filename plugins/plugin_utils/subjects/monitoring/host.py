@@ -119,7 +119,7 @@ def refused(host: Host, groups: Groups) -> list[Problem]:
     if "node" in host.programs and host.dcgm_declared and host.wanted.dcgm and reason:
         found.append(Problem("monitoring_no_dcgm", host.name, {"reason": reason}))
     state = host.facts.get("gpu_node_state") or {}
-    if not state.get("monitoring_recorded"):
+    if "monitoring" not in (state.get("records") or ()):
         services = state.get("services") or {}
         running = [one.service for one in host.programs.values() if (services.get(one.service) or {}).get("active")]
         found += [Problem("monitoring_foreign", one, {"host": host.name}) for one in running]

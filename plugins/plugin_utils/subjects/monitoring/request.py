@@ -40,7 +40,7 @@ READS_OF_OTHERS = (
     "monitoring_state",
     "monitoring_dcgm_exporter",
     *(f"ansible_facts.gpu_stack.{name}" for name in ("dcgm", "gpus", "os", "repository")),
-    "ansible_facts.gpu_node_state.monitoring_recorded",
+    "ansible_facts.gpu_node_state.records",
 )
 TLS = ("monitoring_tls_certificate", "monitoring_tls_key", "monitoring_tls_authority")
 REPOSITORY = ("url", "key", "fingerprint")

@@ -19,12 +19,12 @@ def compare_nccl(lines: tuple[Line, ...], wanted: Request, node: NcclNode) -> li
     desired = {one.name: one.value for one in lines}
     found = [
         compared(
-            COMPONENT, name, value, node.variables.get(name), node.variables.get(name) == value, Remedy.CONF, "conf"
+            COMPONENT, name, value, node.variables.get(name), node.variables.get(name) == value, Remedy.APPLY, "conf"
         )
         for name, value in desired.items()
     ]
     found += [
-        Comparison(COMPONENT, name, "not set", f"a line of {FILE}", Status.UNWANTED, Remedy.CONF, "conf")
+        Comparison(COMPONENT, name, "not set", f"a line of {FILE}", Status.UNWANTED, Remedy.APPLY, "conf")
         for name in sorted(set(node.variables) - set(desired))
     ]
     foreign = [
@@ -49,4 +49,4 @@ def compare_unwanted(recorded: bool) -> list[Comparison]:
     """Return what differs on a node whose file is not to be ours: that it still is."""
     if not recorded:
         return []
-    return [Comparison(COMPONENT, FILE, "as it was", "ours", Status.UNWANTED, Remedy.CONF, "conf")]
+    return [Comparison(COMPONENT, FILE, "as it was", "ours", Status.UNWANTED, Remedy.APPLY, "conf")]

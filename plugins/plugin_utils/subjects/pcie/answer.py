@@ -6,38 +6,53 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ....module_utils.machine import pci_config
 from ....module_utils.settings import pcie_facts as pcie
 from ....module_utils.settings.pcie_program import DECLARATION
-from ....module_utils.settings.tuning_describe import describe as describe_refusal
 from ...documents.comparison import Comparison
 from ...documents.parsing import parse
 from ...documents.pcie import PcieNode
-from ...problems.text import describe
+from ...problems.problem import Problem
+from ..subject import Decision, Node, Subject
 from .compare import compare_pcie, compare_unmeasured, compare_unwanted
 from .judge import judge, labels
-from .request import DEFAULTS, Request, problems, request
+from .request import DEFAULTS, Request, request
+from .request import problems as request_problems
+from .sentences import SENTENCES
 from .text import sentence
 
-VARIABLES = tuple(DEFAULTS)
+
+def problems(variables: Mapping[str, Any]) -> Iterator[Problem]:
+    """Yield what cannot be meant."""
+    return request_problems(request(variables))
 
 
-def answer(variables: Mapping[str, Any], facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Return {plan: {files, values, boot} for module tuning, problems: sentences}.
-
-    Raise DocumentError for facts of the wrong shape.
-    """
-    wanted, node = request(variables), _node(facts)
-    found = [describe(one) for one in problems(wanted)]
-    if wanted.clear_redirect and any(one.kind == "gpu" for one in node.devices):
-        found += [describe_refusal(one) for one in pcie.refusals(facts["gpu_pcie"])]
-    values = [] if found else _values(wanted, node, facts)
+def decide_registers(node: Node) -> Decision:
+    """Return the registers as options of module tuning; raise DocumentError for facts of the wrong shape."""
+    wanted, measured = request(node.variables), _node(node.facts)
+    found = list(request_problems(wanted))
+    if wanted.clear_redirect and any(one.kind == "gpu" for one in measured.devices):
+        found += [Problem(one["code"], "", one["detail"]) for one in pcie.refusals(node.facts["gpu_pcie"])]
+    if found:
+        return Decision(problems=tuple(found))
+    values = _values(wanted, measured, node.facts)
     text = json.dumps({"values": values}, indent=1, sort_keys=True) + "\n"
-    files = [{"path": DECLARATION, "content": text, "mode": "0644"}] if values else []
-    return {"plan": {"files": files, "values": values, "boot": bool(values)}, "problems": found}
+    files = [{"path": DECLARATION, "content": text, "mode": "0644"}, *node.boot] if values else []
+    return Decision({"files": files, "values": values})
+
+
+def comparisons(node: Node) -> list[Comparison]:
+    """Return every comparison of what was asked for; raise DocumentError for facts of the wrong shape."""
+    wanted = request(node.variables)
+    if not wanted.asks:
+        return compare_unwanted(node.has_record("pcie"))
+    if not node.facts.get("gpu_pcie"):
+        return compare_unmeasured()
+    measured, gpu_node = _node(node.facts), node.facts.get("gpu_node") or {}
+    return compare_pcie(wanted, measured, acs_bridges(measured, gpu_node), labels(measured, gpu_node))
 
 
 def _values(wanted: Request, node: PcieNode, facts: Mapping[str, Any]) -> list[dict[str, str]]:
@@ -57,17 +72,6 @@ def acs_bridges(node: PcieNode, gpu_node: Mapping[str, Any]) -> list[str]:
     return sorted(address for address in between if node.bridges[address].acs is not None)
 
 
-def comparisons(variables: Mapping[str, Any], facts: Mapping[str, Any]) -> list[Comparison]:
-    """Return every comparison of what was asked for; raise DocumentError for facts of the wrong shape."""
-    wanted = request(variables)
-    if not wanted.asks:
-        return compare_unwanted(bool((facts.get("gpu_node_state") or {}).get("pcie_recorded")))
-    if not facts.get("gpu_pcie"):
-        return compare_unmeasured()
-    node, gpu_node = _node(facts), facts.get("gpu_node") or {}
-    return compare_pcie(wanted, node, acs_bridges(node, gpu_node), labels(node, gpu_node))
-
-
 def pairs(facts: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the pairs for the report; none where PCIe was not measured."""
     found = judge(_node(facts), facts.get("gpu_node") or {})
@@ -79,3 +83,17 @@ def pairs(facts: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def _node(facts: Mapping[str, Any]) -> PcieNode:
     return parse(PcieNode, facts.get("gpu_pcie") or {}, "gpu_pcie")
+
+
+SUBJECT = Subject(
+    name="pcie",
+    defaults=DEFAULTS,
+    problems=problems,
+    compare=comparisons,
+    sentences=SENTENCES,
+    facts="allreduce.gpu.pcie_facts",
+    applied_by="allreduce.gpu.tuning",
+    options={"record": "pcie"},
+    decide=decide_registers,
+    refusal="PCIe of {host} stays as it is. ",
+)

@@ -21,14 +21,14 @@ def compare_pcie(wanted: Request, node: PcieNode, bridges: Iterable[str], names:
     for address in bridges if wanted.clear_redirect else ():
         bits = acs_text(node.bridges[address].acs)
         found.append(
-            compared(COMPONENT, address, "no redirection", bits or "no redirection", not bits, Remedy.TUNE, "acs")
+            compared(COMPONENT, address, "no redirection", bits or "no redirection", not bits, Remedy.APPLY, "acs")
         )
     for one in node.devices:
         if wanted.read_request and one.kind == "nic":
             size = None if one.read_request is None else f"{one.read_request} bytes"
             agrees = None if size is None else one.read_request == wanted.read_request
             desired = f"{wanted.read_request} bytes"
-            found.append(compared(COMPONENT, names[one.address], desired, size, agrees, Remedy.TUNE, "read_request"))
+            found.append(compared(COMPONENT, names[one.address], desired, size, agrees, Remedy.APPLY, "read_request"))
     return found
 
 
@@ -41,4 +41,4 @@ def compare_unwanted(recorded: bool) -> list[Comparison]:
     """Return what differs on a node that nothing is asked of: that something still is changed."""
     if not recorded:
         return []
-    return [Comparison(COMPONENT, "PCIe", "as it was", "changed", Status.UNWANTED, Remedy.TUNE, "acs")]
+    return [Comparison(COMPONENT, "PCIe", "as it was", "changed", Status.UNWANTED, Remedy.APPLY, "acs")]

@@ -5,19 +5,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ...documents.comparison import Comparison
 from ...documents.parsing import parse
 from ...documents.qos import QosNode
 from ...problems.problem import Problem
-from ...problems.text import describe
+from ..subject import Decision, Node, Subject
 from .compare import compare_absent, compare_shares, compare_unmeasured
 from .decide import decide
 from .nftables import table
 from .plan import plan
-from .request import GROUP, given, problems, request
+from .request import DEFAULTS, GROUP, READS_OF_OTHERS, given, link_problems, problems, request
+from .sentences import SENTENCES
 
 
 def questions(variables: Mapping[str, Any]) -> dict[str, Any]:
@@ -25,32 +26,51 @@ def questions(variables: Mapping[str, Any]) -> dict[str, Any]:
     return {"cgroups": [str(one).strip("/") for one in given(variables)["qos_cgroups"]]}
 
 
-def answer(
-    name: str,
-    hostvars: Mapping[str, Mapping[str, Any]],
-    groups: Mapping[str, Iterable[str]],
-    facts: Mapping[str, Any],
-    boot: Sequence[Mapping[str, Any]] = (),
-) -> dict[str, Any]:
-    """Return {plan: options of module qos, problems: sentences}; raise DocumentError for facts of the wrong shape."""
-    found: list[Problem] = list(problems(hostvars[name]))
+def decide_shares(node: Node) -> Decision:
+    """Return the shares of each interface as options of module qos; raise DocumentError for facts of the wrong shape."""
+    found = tuple(problems(node.variables))
     if found:
-        return {"plan": None, "problems": [describe(one) for one in found]}
-    wanted = request(name, hostvars, groups.get(GROUP, ()))
-    shapings, found = decide(wanted, parse(QosNode, facts.get("gpu_qos") or {}, "gpu_qos"))
-    return {"plan": plan(shapings, wanted, boot) if not found else None, "problems": [describe(one) for one in found]}
+        return Decision(problems=found)
+    wanted = request(node.name, node.hostvars, node.groups.get(GROUP, ()))
+    measured = parse(QosNode, node.facts.get("gpu_qos") or {}, "gpu_qos")
+    shapings, misfits = decide(wanted, measured)
+    if misfits:
+        return Decision(problems=tuple(misfits))
+    # A minimal system may come without the classifier.
+    return Decision(plan(shapings, wanted, node.boot), packages=() if measured.nft else ("nftables",))
 
 
-def comparisons(
-    name: str, hostvars: Mapping[str, Mapping[str, Any]], groups: Mapping[str, Iterable[str]], facts: Mapping[str, Any]
-) -> list[Comparison]:
+def comparisons(node: Node) -> list[Comparison]:
     """Return every comparison of a node's shares; raise DocumentError for facts of the wrong shape."""
-    if str(hostvars[name].get("qos_state") or "absent") != "present":
-        return compare_absent(bool((facts.get("gpu_node_state") or {}).get("qos_recorded")))
-    if not facts.get("gpu_qos") or any(True for _one in problems(hostvars[name])):
+    if str(node.variables.get("qos_state") or "absent") != "present":
+        return compare_absent(node.has_record("qos"))
+    if not node.facts.get("gpu_qos") or any(True for _one in problems(node.variables)):
         return compare_unmeasured()
-    wanted = request(name, hostvars, groups.get(GROUP, ()))
-    node = parse(QosNode, facts["gpu_qos"], "gpu_qos")
-    shapings, _found = decide(wanted, node)
+    wanted = request(node.name, node.hostvars, node.groups.get(GROUP, ()))
+    measured = parse(QosNode, node.facts["gpu_qos"], "gpu_qos")
+    shapings, _found = decide(wanted, measured)
     digest = table(wanted, [one.name for one in shapings])[1]
-    return compare_shares(shapings, digest, node) if shapings else compare_unmeasured()
+    return compare_shares(shapings, digest, measured) if shapings else compare_unmeasured()
+
+
+def misfits(node: Node) -> Iterator[Problem]:
+    """Yield interfaces that a node lacks, or that are too fast, where it is to share its links."""
+    if node.variables.get("qos_state") == "present":
+        yield from link_problems(node.name, {**node.variables, "ansible_facts": node.facts})
+
+
+SUBJECT = Subject(
+    name="qos",
+    defaults=DEFAULTS,
+    problems=problems,
+    misfits=misfits,
+    compare=comparisons,
+    reads_of_others=READS_OF_OTHERS,
+    sentences=SENTENCES,
+    facts="allreduce.gpu.qos_facts",
+    question=questions,
+    probed="apply",
+    applied_by="allreduce.gpu.qos",
+    decide=decide_shares,
+    refusal="The traffic of {host} stays as it is: ",
+)

@@ -25,7 +25,7 @@ def compare_shares(shapings: Iterable[Shaping], digest: str, node: QosNode) -> l
     """Return a comparison of the rules, and of rate, guarantee and ceiling of each class of each interface."""
     loaded = node.table == digest
     state = "as declared" if loaded else "others" if node.table else None
-    found = [compared(COMPONENT, "rules", "as declared", state, loaded, Remedy.SHAPE, "rules")]
+    found = [compared(COMPONENT, "rules", "as declared", state, loaded, Remedy.APPLY, "rules")]
     for one in shapings:
         found += _interface(one, node)
     return found
@@ -40,7 +40,7 @@ def compare_absent(recorded: bool) -> list[Comparison]:
     """Return what differs on a node that is to have no classes of ours: that it has."""
     if not recorded:
         return []
-    return [Comparison(COMPONENT, "qos", "as it was", "shaped", Status.UNWANTED, Remedy.SHAPE, "shares")]
+    return [Comparison(COMPONENT, "qos", "as it was", "shaped", Status.UNWANTED, Remedy.APPLY, "shares")]
 
 
 def _interface(one: Shaping, node: QosNode) -> Iterator[Comparison]:
@@ -59,12 +59,12 @@ def _device(one: Shaping, device: str, shaped: Shaped | None) -> Iterator[Compar
     root = found.get(ROOT)
     agrees = bool(root) and _is_close(root.rate if root else None, one.rate)
     state = rate_text(root.rate) if root and root.rate else None
-    yield compared(COMPONENT, f"rate of {device}", rate_text(one.rate), state, agrees, Remedy.SHAPE, "shares")
+    yield compared(COMPONENT, f"rate of {device}", rate_text(one.rate), state, agrees, Remedy.APPLY, "shares")
     for share in one.classes:
         known = found.get(MAJOR + share.minor)
         agrees = known is not None and _is_close(known.rate, share.rate) and _is_close(known.ceil, share.ceil)
         subject = f"{NAMES[share.minor]} on {device}"
-        yield compared(COMPONENT, subject, _words(share), _words(known), agrees, Remedy.SHAPE, "shares")
+        yield compared(COMPONENT, subject, _words(share), _words(known), agrees, Remedy.APPLY, "shares")
 
 
 def _words(share: Share | HtbClass | None) -> str:

@@ -14,47 +14,47 @@ from ...documents.gpu_node import GpuNode
 from ...documents.parsing import parse
 from ...documents.rdma import RdmaNode
 from ...documents.stack import Stack
-from ...problems import text as preflight_text
+from ..subject import Decision, Node, Subject
 from .chain import chains
 from .compare import compare_rdma, compare_unmeasured, compare_unset
 from .gpudirect import Verdict, verdicts
 from .plan import Driver, plan, problems
 from .request import DEFAULTS, request
 from .request import problems as request_problems
+from .sentences import SENTENCES
 from .text import describe
 
 
-def answer(variables: Mapping[str, Any], facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Return {present: whether the node has adapters, plan: options of module rdma, problems: sentences, found: sentences}.
+def decide_adapters(node: Node) -> Decision:
+    """Return the setup of ports, names and modules as options of module rdma; a node without adapters is left alone.
 
-    found: how lossless each port is where no fabric is declared. Raise DocumentError for facts of the wrong shape.
+    notes: how lossless each port is, where no fabric is declared. Raise DocumentError for facts of the wrong shape.
     """
-    asked = list(request_problems({name: variables[name] for name in DEFAULTS if name in variables}))
+    asked = tuple(request_problems({name: node.variables[name] for name in DEFAULTS if name in node.variables}))
     if asked:
-        return {
-            "present": False,
-            "plan": None,
-            "problems": [preflight_text.describe(one) for one in asked],
-            "found": [],
-        }
-    wanted, node = request(variables), _node(facts)
-    return {
-        "present": bool(node.adapters),
-        "plan": plan(wanted, node, _driver(facts)),
-        "problems": [preflight_text.describe(one) for one in problems(wanted, node)],
-        "found": [describe(one.way) for one in chains(node, wanted.traffic_class)] if wanted.roce is None else [],
-    }
+        return Decision(problems=asked)
+    wanted, measured = request(node.variables), _node(node.facts)
+    found = tuple(problems(wanted, measured))
+    options = plan(wanted, measured, _driver(node.facts))
+    units = options.pop("units")
+    if not measured.adapters:
+        notes = [f"{node.name} has no RDMA adapter and is left alone."]
+    else:
+        ways = chains(measured, wanted.traffic_class) if wanted.roce is None else []
+        notes = [describe(one.way) for one in ways]
+    options["files"] += list(node.boot) if units else []
+    return Decision(None if found else options, found, notes=tuple(notes), applies=bool(measured.adapters))
 
 
-def comparisons(variables: Mapping[str, Any], facts: Mapping[str, Any]) -> list[Comparison]:
+def comparisons(node: Node) -> list[Comparison]:
     """Return every comparison of a node's RDMA; raise DocumentError for facts of the wrong shape."""
-    wanted = request(variables)
+    wanted = request(node.variables)
     if not wanted.present:
-        return compare_unset(bool((facts.get("gpu_node_state") or {}).get("rdma_recorded")))
-    if not facts.get("gpu_rdma"):
+        return compare_unset(node.has_record("rdma"))
+    if not node.facts.get("gpu_rdma"):
         return compare_unmeasured()
-    has_gpus = bool(parse(GpuNode, facts.get("gpu_node") or {}, "gpu_node").gpus)
-    return compare_rdma(wanted, _node(facts), _nccl(facts), has_gpus)
+    has_gpus = bool(parse(GpuNode, node.facts.get("gpu_node") or {}, "gpu_node").gpus)
+    return compare_rdma(wanted, _node(node.facts), _nccl(node.facts), has_gpus)
 
 
 def adapters(variables: Mapping[str, Any], facts: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -98,3 +98,17 @@ def _nccl(facts: Mapping[str, Any]) -> list[str]:
     stack = parse(Stack, facts.get("gpu_stack") or {}, "gpu_stack")
     found = [one.libraries.nccl for one in stack.environments if one.libraries]
     return [version for version in (*found, stack.nccl.version if stack.nccl else None) if version]
+
+
+SUBJECT = Subject(
+    name="rdma",
+    defaults=DEFAULTS,
+    problems=request_problems,
+    compare=comparisons,
+    sentences=SENTENCES,
+    facts="allreduce.gpu.rdma_facts",
+    probed="verify",
+    applied_by="allreduce.gpu.rdma",
+    decide=decide_adapters,
+    refusal="RDMA is not set up on {host}: ",
+)

@@ -41,7 +41,7 @@ def compare_unmeasured() -> list[Comparison]:
 def compare_unset(recorded: bool) -> list[Comparison]:
     """Return what differs on a node whose ports are not to be set up: that they still are."""
     return (
-        [Comparison(COMPONENT, "rdma", "as it was", "set up", Status.UNWANTED, Remedy.PORTS, "fabric")]
+        [Comparison(COMPONENT, "rdma", "as it was", "set up", Status.UNWANTED, Remedy.APPLY, "fabric")]
         if recorded
         else []
     )
@@ -80,7 +80,7 @@ def _ipoib(wanted: Request, node: RdmaNode) -> Iterator[Comparison]:
         found = node.ipoib.get(name)
         for key, value in declared.items():
             state = str(getattr(found, key)) if found else None
-            yield compared(COMPONENT, f"{key} of {name}", str(value), state, state == str(value), Remedy.PORTS, "ipoib")
+            yield compared(COMPONENT, f"{key} of {name}", str(value), state, state == str(value), Remedy.APPLY, "ipoib")
 
 
 def _fabric(wanted: Request, node: RdmaNode) -> Iterator[Comparison]:
@@ -100,7 +100,7 @@ def _fabric(wanted: Request, node: RdmaNode) -> Iterator[Comparison]:
 
 
 def _part(subject: str, desired: str, state: str | None) -> Comparison:
-    return compared(COMPONENT, subject, desired, state, state == desired, Remedy.PORTS, "fabric")
+    return compared(COMPONENT, subject, desired, state, state == desired, Remedy.APPLY, "fabric")
 
 
 def _listed(priorities: Iterable[int]) -> str:

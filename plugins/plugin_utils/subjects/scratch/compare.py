@@ -31,11 +31,11 @@ def _volume(wanted: Request, node: ScratchNode) -> Iterator[Comparison]:
     expected = f"{node.expected} disks" if node.expected != 1 else "1 disk"
     found = ", ".join(node.members)
     whole = bool(node.members) and len(node.members) == node.expected
-    yield compared(COMPONENT, node.array or "disk", expected, found, whole, Remedy.SCRATCH, "members")
+    yield compared(COMPONENT, node.array or "disk", expected, found, whole, Remedy.APPLY, "members")
     mounted = node.mounted
     seen = f"{mounted.type} of {mounted.source}" if mounted else None
     ours = bool(mounted and mounted.ours)
-    remedy = Remedy.DISKS if mounted and not ours else Remedy.SCRATCH
+    remedy = Remedy.DISKS if mounted and not ours else Remedy.APPLY
     yield compared(COMPONENT, wanted.mount_point, "the recorded XFS", seen, ours, remedy, "mount")
 
 
@@ -45,13 +45,13 @@ def _mount(wanted: Request, mounted: Mounted | None) -> Iterator[Comparison]:
     point = wanted.mount_point
     options, there = shown_options(wanted.options), ",".join(mounted.options)
     has = set(options) <= set(mounted.options)
-    yield compared(COMPONENT, f"options of {point}", ",".join(options), there, has, Remedy.SCRATCH, "options")
+    yield compared(COMPONENT, f"options of {point}", ",".join(options), there, has, Remedy.APPLY, "options")
     user, _colon, group = (mounted.owner or "").partition(":")
     agrees = user == wanted.owner and mounted.mode == wanted.mode and wanted.group in ("", group)
     owner = f"{wanted.owner}:{wanted.group}" if wanted.group else wanted.owner
     yield compared(
         COMPONENT, f"owner of {point}", f"{owner} {wanted.mode}", f"{mounted.owner} {mounted.mode}", agrees,
-        Remedy.SCRATCH, "owner",
+        Remedy.APPLY, "owner",
     )  # fmt: skip
 
 
@@ -59,7 +59,7 @@ def _timer(wanted: Request, node: ScratchNode) -> Iterator[Comparison]:
     """Yield the timer where it is wanted and the node has one."""
     if wanted.trim and node.trim is not None:
         state = "enabled" if node.trim else "disabled"
-        yield compared(COMPONENT, "fstrim.timer", "enabled", state, node.trim, Remedy.SCRATCH, "trim")
+        yield compared(COMPONENT, "fstrim.timer", "enabled", state, node.trim, Remedy.APPLY, "trim")
 
 
 def compare_unmeasured(point: str) -> list[Comparison]:
@@ -71,4 +71,4 @@ def compare_unwanted(recorded: bool, point: str) -> list[Comparison]:
     """Return what differs on a node that is to have no scratch: that it has."""
     if not recorded:
         return []
-    return [Comparison(COMPONENT, point, "no scratch", "a scratch", Status.UNWANTED, Remedy.SCRATCH, "mount")]
+    return [Comparison(COMPONENT, point, "no scratch", "a scratch", Status.UNWANTED, Remedy.APPLY, "mount")]

@@ -5,18 +5,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ...documents.comparison import Comparison
 from ...documents.gpu_node import GpuNode
 from ...documents.parsing import parse
 from ...documents.tuning import TunedNode
-from ...problems.text import describe
+from ...problems.problem import Problem
+from ..subject import Decision, Node, Subject
 from .compare import compare_tuning, compare_unmeasured, compare_untuned
-from .decide import Decision, Left, decide
+from .decide import Decision as Settings
+from .decide import Left, decide
 from .plan import plan
-from .request import Request, problems, request
+from .request import DEFAULTS, Request, request
+from .request import problems as request_problems
+from .sentences import SENTENCES
 from .tables import load
 
 WHY = {
@@ -30,41 +34,67 @@ def questions(variables: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options of module tuning_facts: what has to be known for a decision."""
     wanted = request(variables)
     keys = {row.subject for row in load().settings if row.kind == "sysctl"} | set(wanted.sysctl)
-    return {"sysctl": sorted(keys), "services": list(wanted.services), "interfaces": list(wanted.interfaces)}
-
-
-def answer(variables: Mapping[str, Any], facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Return {plan: options of module tuning, problems: sentences, left: what a node does not get, as sentences}.
-
-    Raise DocumentError for facts of the wrong shape.
-    """
-    wanted, node, decision = _decide(variables, facts)
-    found = [*problems(wanted, load()), *decision.problems]
+    user = str(variables.get("cluster_ssh_user") or "root")
     return {
-        "plan": plan(decision, wanted, node),
-        "problems": [describe(one) for one in found],
-        "left": [_left(one) for one in decision.left if one.why in WHY],
+        "sysctl": sorted(keys),
+        "services": list(wanted.services),
+        "interfaces": list(wanted.interfaces),
+        "user": user,
     }
 
 
-def comparisons(variables: Mapping[str, Any], facts: Mapping[str, Any]) -> list[Comparison]:
+def decide_settings(node: Node) -> Decision:
+    """Return the settings as options of module tuning, with what the node keeps; raise DocumentError for facts of the wrong shape."""
+    wanted, measured, settings = _decide(node)
+    found = (*request_problems(wanted, load()), *settings.problems)
+    options = plan(settings, wanted, measured)
+    boots = options.pop("boot")
+    left = ", ".join(_left(one) for one in settings.left if one.why in WHY)
+    return Decision(
+        None if found else {**options, "files": [*options["files"], *(node.boot if boots else ())]},
+        found,
+        notes=(f"{node.name} keeps {left}.",) if left else (),
+    )
+
+
+def comparisons(node: Node) -> list[Comparison]:
     """Return every comparison of a node's tuning; raise DocumentError for facts of the wrong shape."""
-    if not request(variables).present:
-        state = facts.get("gpu_node_state") or {}
-        return compare_untuned(bool(state.get("tuning_recorded")))
-    if not facts.get("gpu_tuning"):
+    if not request(node.variables).present:
+        return compare_untuned(node.has_record("tuning"))
+    if not node.facts.get("gpu_tuning"):
         return compare_unmeasured()
-    wanted, node, decision = _decide(variables, facts)
-    return compare_tuning(decision, wanted, node)
+    wanted, measured, settings = _decide(node)
+    return compare_tuning(settings, wanted, measured)
 
 
-def _decide(variables: Mapping[str, Any], facts: Mapping[str, Any]) -> tuple[Request, TunedNode, Decision]:
-    wanted = request(variables)
-    node = parse(TunedNode, facts.get("gpu_tuning") or {}, "gpu_tuning")
-    gpu_node = parse(GpuNode, facts.get("gpu_node") or {}, "gpu_node")
-    return wanted, node, decide(wanted, node, gpu_node, load())
+def problems(variables: Mapping[str, Any]) -> Iterator[Problem]:
+    """Yield what is refused by name."""
+    return request_problems(request(variables), load())
+
+
+def _decide(node: Node) -> tuple[Request, TunedNode, Settings]:
+    wanted = request({**node.variables, "groups": node.groups})
+    measured = parse(TunedNode, node.facts.get("gpu_tuning") or {}, "gpu_tuning")
+    gpu_node = parse(GpuNode, node.facts.get("gpu_node") or {}, "gpu_node")
+    return wanted, measured, decide(wanted, measured, gpu_node, load())
 
 
 def _left(one: Left) -> str:
     subject = f"{one.setting.subject} {one.setting.value}" if one.why == "ceiling" else one.setting.subject
     return f"{subject} ({WHY[one.why]})"
+
+
+SUBJECT = Subject(
+    name="tuning",
+    defaults=DEFAULTS,
+    problems=problems,
+    compare=comparisons,
+    sentences=SENTENCES,
+    facts="allreduce.gpu.tuning_facts",
+    reads=("cluster_ssh_user",),
+    question=questions,
+    probed="verify",
+    applied_by="allreduce.gpu.tuning",
+    decide=decide_settings,
+    refusal="{host} is not tuned: ",
+)

@@ -42,7 +42,7 @@ def compare_untuned(recorded: bool) -> list[Comparison]:
     """Return what differs on a node that is not to be tuned: that it still is."""
     if not recorded:
         return []
-    return [Comparison(COMPONENT, "tuning", "as it was", "tuned", Status.UNWANTED, Remedy.TUNE, "sysctl")]
+    return [Comparison(COMPONENT, "tuning", "as it was", "tuned", Status.UNWANTED, Remedy.APPLY, "sysctl")]
 
 
 def _value(kind: str, subject: str, value: str, known: Switch | None, node: TunedNode) -> Comparison:
@@ -52,7 +52,7 @@ def _value(kind: str, subject: str, value: str, known: Switch | None, node: Tune
     if line:
         state = f"{running}, and {line.value} by line {line.line} of {line.file}"
         return compared(COMPONENT, subject, value, state, False, Remedy.OVERRIDE, kind)
-    return compared(COMPONENT, subject, value, running, running == value, Remedy.TUNE, kind)
+    return compared(COMPONENT, subject, value, running, running == value, Remedy.APPLY, kind)
 
 
 def _switches(decision: Decision, node: TunedNode) -> Iterator[Comparison]:
@@ -68,7 +68,7 @@ def _logind(subject: str, value: str, node: TunedNode) -> Comparison:
     if line:
         state = f"{running}, and {line.value} by line {line.line} of {line.file}"
         return compared(COMPONENT, subject, value, state, False, Remedy.OVERRIDE, "logind")
-    return compared(COMPONENT, subject, value, running, running == value, Remedy.TUNE, "logind")
+    return compared(COMPONENT, subject, value, running, running == value, Remedy.APPLY, "logind")
 
 
 def _argument(argument: str, node: TunedNode) -> Comparison:
@@ -78,7 +78,7 @@ def _argument(argument: str, node: TunedNode) -> Comparison:
         return compared(COMPONENT, argument, "set", "set", True, Remedy.NONE, "argument")
     if argument in (known.configured or ()):
         return compared(COMPONENT, argument, "set", "set at the next boot", False, Remedy.BOOT, "argument")
-    return compared(COMPONENT, argument, "set", None, False, Remedy.TUNE, "argument")
+    return compared(COMPONENT, argument, "set", None, False, Remedy.APPLY, "argument")
 
 
 def _interfaces(wanted: Request, node: TunedNode) -> Iterator[Comparison]:
@@ -87,7 +87,7 @@ def _interfaces(wanted: Request, node: TunedNode) -> Iterator[Comparison]:
             continue
         outside = strays({"cpus": known.cpus, "irqs": known.irqs})
         state = f"interrupts {', '.join(outside)} elsewhere" if outside else f"processors {known.cpus}"
-        yield compared(COMPONENT, name, f"processors {known.cpus}", state, not outside, Remedy.TUNE, "interrupts")
+        yield compared(COMPONENT, name, f"processors {known.cpus}", state, not outside, Remedy.APPLY, "interrupts")
 
 
 def _limits(decision: Decision, wanted: Request, node: TunedNode) -> Iterator[Comparison]:
@@ -100,7 +100,7 @@ def _limits(decision: Decision, wanted: Request, node: TunedNode) -> Iterator[Co
         for what, found in (("a login", fresh.login), ("a new service", fresh.unit)) if fresh else ():
             # A service gets a low limit of open files and may raise it.
             side = "hard" if (what, name) == ("a new service", "nofile") else "soft"
-            yield _limit(f"{name} of {what}", desired, found.get(name), side, Remedy.TUNE)
+            yield _limit(f"{name} of {what}", desired, found.get(name), side, Remedy.APPLY)
         for service, running in services.items():
             side = "soft" if service in wanted.services or name != "nofile" else "hard"
             yield _limit(f"{name} of {service}", desired, running.get(name), side, Remedy.RESTART)
@@ -119,8 +119,8 @@ def _profile(node: TunedNode) -> Iterator[Comparison]:
     if not node.is_tuneds:
         return
     yield compared(
-        COMPONENT, "tuned", PROFILE, known.profile or "no profile", known.profile == PROFILE, Remedy.TUNE, "profile"
+        COMPONENT, "tuned", PROFILE, known.profile or "no profile", known.profile == PROFILE, Remedy.APPLY, "profile"
     )
     if known.profile == PROFILE and known.verified is not None:
         state = "applied" if known.verified else "not applied as a whole"
-        yield compared(COMPONENT, "tuned-adm verify", "applied", state, known.verified, Remedy.TUNE, "profile")
+        yield compared(COMPONENT, "tuned-adm verify", "applied", state, known.verified, Remedy.APPLY, "profile")

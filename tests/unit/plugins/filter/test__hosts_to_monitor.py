@@ -11,7 +11,7 @@ NOBODY = ["all:!all"]
 
 
 def measured(recorded):
-    return {"ansible_facts": {"gpu_node_state": {"monitoring_recorded": recorded}}}
+    return {"ansible_facts": {"gpu_node_state": {"records": ["monitoring"] if recorded else []}}}
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,7 @@ KEYS = {
     "package_manager_holder", "package_holds", "apt_components", "apt_mirrors",
     "dnf_repositories", "dkms", "driver", "secure_boot", "selinux", "fapolicyd", "services",
     "kernel_modules", "cuda_alternative", "nvml_binding", "cdi",
-    "disk_free_mib", "environments", "environments_kept", "files", "reboot_pending", "reboot_recorded", "firewall_recorded",
-    "nccl_conf_recorded", "pcie_recorded",
-    "tuning_recorded", "qos_recorded", "rdma_recorded", "scratch_recorded", "health", "monitoring_recorded", "horovod_builds",
+    "disk_free_mib", "environments", "environments_kept", "files", "reboot_pending", "reboot_recorded", "records", "health", "horovod_builds",
     "uv",
 }  # fmt: skip
 

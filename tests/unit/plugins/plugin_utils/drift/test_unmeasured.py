@@ -24,12 +24,12 @@ UNMEASURED = [
     (tuning, "tuning", "tuning", "as declared", "sysctl"),
 ]
 UNWANTED = [
-    (firewall.compare_absent, "firewall", "firewall", "as it was", "changed", Remedy.RULES, "rules"),
-    (monitoring.compare_unwanted, "monitoring", "files", "no exporters", "exporters", Remedy.WATCH, "files"),
-    (nccl.compare_unwanted, "nccl", CONF, "as it was", "ours", Remedy.CONF, "conf"),
-    (qos.compare_absent, "qos", "qos", "as it was", "shaped", Remedy.SHAPE, "shares"),
-    (rdma.compare_unset, "rdma", "rdma", "as it was", "set up", Remedy.PORTS, "fabric"),
-    (tuning.compare_untuned, "tuning", "tuning", "as it was", "tuned", Remedy.TUNE, "sysctl"),
+    (firewall.compare_absent, "firewall", "firewall", "as it was", "changed", Remedy.APPLY, "rules"),
+    (monitoring.compare_unwanted, "monitoring", "files", "no exporters", "exporters", Remedy.APPLY, "files"),
+    (nccl.compare_unwanted, "nccl", CONF, "as it was", "ours", Remedy.APPLY, "conf"),
+    (qos.compare_absent, "qos", "qos", "as it was", "shaped", Remedy.APPLY, "shares"),
+    (rdma.compare_unset, "rdma", "rdma", "as it was", "set up", Remedy.APPLY, "fabric"),
+    (tuning.compare_untuned, "tuning", "tuning", "as it was", "tuned", Remedy.APPLY, "sysctl"),
 ]
 
 

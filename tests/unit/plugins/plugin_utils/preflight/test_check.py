@@ -16,7 +16,7 @@ from ansible_collections.allreduce.gpu.plugins.plugin_utils.preflight.check impo
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.preflight.variables import declared_options
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.preflight.world import UNRESOLVED, World
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.problems.scope import COMMAND_LINE, PLAY, Scope
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.problems.text import describe
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.sentences import describe
 
 from tools.supported import site_roles
 

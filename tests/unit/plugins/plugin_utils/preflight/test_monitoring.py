@@ -4,9 +4,9 @@
 """Values of role monitoring that only together make sense are refused before the first role, and each once."""
 
 import pytest
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.preflight.monitoring import combined_problems
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.preflight.roles import role_problems
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.preflight.roles import misfits, role_problems
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.preflight.world import UNRESOLVED, World
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects import MONITORING
 
 GROUPS = {"gpu_nodes": ["gpu-1", "gpu-2"], "controllers": ["ctl"]}
 GOOD = {"monitoring_state": "present", "monitoring_password": "correct horse battery"}
@@ -16,7 +16,7 @@ def told(variables, groups=None, play=None, resolve=lambda host, value: value):
     groups = GROUPS if groups is None else groups
     hosts = {host: dict(variables) for members in groups.values() for host in members}
     world = World(hosts=hosts, groups=groups, playing=list(hosts), play=play or {})
-    return [(one.code, one.subject) for one in combined_problems(world, resolve)]
+    return [(one.code, one.subject) for one in misfits(world, resolve, MONITORING)]
 
 
 @pytest.mark.parametrize(

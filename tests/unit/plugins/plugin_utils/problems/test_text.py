@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.planning import decide, lock, plan
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.problems.problem import Problem
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.problems.text import SENTENCES, describe, describe_all
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.report import sources as sources_of_report
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.report import writing
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack import inputs
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.sentences import SENTENCES, describe, describe_all
 
 
 @pytest.mark.parametrize("code", SENTENCES)

@@ -6,9 +6,11 @@
 import pytest
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.cluster.others import of_others
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.parsing import DocumentError
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.firewall.answer import answer, comparisons
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.firewall.answer import SUBJECT
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.firewall.plan import SYSCTL, parse_reserved
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.firewall.request import READS_OF_OTHERS
+
+from tests.support.subjects import compare_node, decide_node
 
 GROUPS = {"gpu_nodes": ["gpu-1", "gpu-2"]}
 BOOT = [{"path": "/etc/systemd/system/allreduce-firewall.service", "content": "[Unit]\n"}]
@@ -18,7 +20,7 @@ FACT = {"interfaces": {"eth0": ["10.0.0.1"]}, "ssh_ports": [22], "nft": {"instal
 
 def ask(fact=None, **variables):
     hostvars = {"gpu-1": {"gpu_cluster_address": "10.0.0.1", **variables}, "gpu-2": {"gpu_cluster_address": "10.0.0.2"}}
-    return answer("gpu-1", hostvars, GROUPS, {"gpu_firewall": {**FACT, **(fact or {})}}, BOOT)
+    return decide_node(SUBJECT, "gpu-1", hostvars, GROUPS, {"gpu_firewall": {**FACT, **(fact or {})}}, BOOT)
 
 
 @pytest.mark.parametrize(
@@ -83,7 +85,7 @@ def test_what_is_refused_is_one_sentence(variables, sentence):
 
 def test_a_value_of_another_node_is_refused_once():
     hostvars = {name: {"gpu_cluster_address": "10.0.0.1", "firewall_ports": ["x"]} for name in GROUPS["gpu_nodes"]}
-    assert len(answer("gpu-1", hostvars, GROUPS, {})["problems"]) == 1
+    assert len(decide_node(SUBJECT, "gpu-1", hostvars, GROUPS, {})["problems"]) == 1
 
 
 def test_a_fact_of_the_wrong_shape():
@@ -94,8 +96,8 @@ def test_a_fact_of_the_wrong_shape():
 def judged(state, recorded=False, **facts):
     hostvars = {name: {"gpu_cluster_address": f"10.0.0.{place}"} for place, name in enumerate(GROUPS["gpu_nodes"], 1)}
     hostvars["gpu-1"].update(firewall_state=state) if state else None
-    facts = {"gpu_node_state": {"firewall_recorded": recorded}, **facts}
-    return [(one.subject, one.status.value) for one in comparisons("gpu-1", hostvars, GROUPS, facts)]
+    facts = {"gpu_node_state": {"records": ["firewall"] if recorded else []}, **facts}
+    return [(one.subject, one.status.value) for one in compare_node(SUBJECT, "gpu-1", hostvars, GROUPS, facts)]
 
 
 @pytest.mark.parametrize(
@@ -147,9 +149,9 @@ def test_what_is_read_of_other_hosts_is_what_the_answer_needs(other, variables, 
 
     def answered(paths):
         known = {**of_others(hostvars, hostvars, paths), "gpu-1": hostvars["gpu-1"]}
-        return answer("gpu-1", known, groups, {"gpu_firewall": FACT}, BOOT)
+        return decide_node(SUBJECT, "gpu-1", known, groups, {"gpu_firewall": FACT}, BOOT)
 
-    whole = answer("gpu-1", hostvars, groups, {"gpu_firewall": FACT}, BOOT)
+    whole = decide_node(SUBJECT, "gpu-1", hostvars, groups, {"gpu_firewall": FACT}, BOOT)
     assert answered(READS_OF_OTHERS) == whole
     assert answered([one for one in READS_OF_OTHERS if one != path]) != whole
 
@@ -173,7 +175,7 @@ def test_who_asks_the_exporters_is_let_in(controller, variables, let_in):
         "ctl": controller,
     }
     groups = {**GROUPS, "controllers": ["ctl", "gpu-2"]}
-    plan = answer("gpu-1", hostvars, groups, {"gpu_firewall": FACT}, BOOT)["plan"]
+    plan = decide_node(SUBJECT, "gpu-1", hostvars, groups, {"gpu_firewall": FACT}, BOOT)["plan"]
     assert ("10.9.0.1" in plan["files"][0]["content"]) is let_in
 
 
@@ -183,14 +185,14 @@ def test_who_asks_and_has_no_known_address_is_named():
         "gpu-2": {"gpu_cluster_address": "10.0.0.2"},
         "ctl": {},
     }
-    found = answer("gpu-1", hostvars, {**GROUPS, "controllers": ["ctl"]}, {"gpu_firewall": FACT}, BOOT)
+    found = decide_node(SUBJECT, "gpu-1", hostvars, {**GROUPS, "controllers": ["ctl"]}, {"gpu_firewall": FACT}, BOOT)
     assert [one[:46] for one in found["problems"]] == ["The training address of ctl is not known, and "]
     known = {**hostvars, "ctl": {"gpu_cluster_address": "10.9.0.1"}}
     (text,) = [
         one["content"]
         for variables in [{**known, "gpu-1": {**known["gpu-1"], "firewall_strict": True}}]
-        for one in answer("gpu-1", variables, {**GROUPS, "controllers": ["ctl"]}, {"gpu_firewall": FACT}, BOOT)["plan"][
-            "files"
-        ][:1]
+        for one in decide_node(
+            SUBJECT, "gpu-1", variables, {**GROUPS, "controllers": ["ctl"]}, {"gpu_firewall": FACT}, BOOT
+        )["plan"]["files"][:1]
     ]
     assert "9100" in text and "9400" in text

@@ -11,9 +11,9 @@ from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.firewall i
     Nft,
     Ufw,
 )
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.problems.text import describe
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.firewall.decide import decide
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.firewall.request import Request
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.sentences import describe
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -14,10 +14,12 @@ from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.comparison
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.launch.program import program_files
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.health.request import (
     DEFAULTS,
+    SUBJECT,
     TIMER,
     answer,
-    comparisons,
 )
+
+from tests.support.subjects import compared
 
 ROLE = Path(__file__).resolve().parents[6] / "roles" / "health"
 ON = {"enabled": True, "active": True}
@@ -39,7 +41,10 @@ def node(tmp_path):
 
 def told(place, services=None, wanted=None):
     state = {"health": installed.read_installed(FileTree(str(place))), "services": {TIMER: services or ON}}
-    return {one.subject: one.status for one in comparisons(WANTED if wanted is None else wanted, state)}
+    return {
+        one.subject: one.status
+        for one in compared(SUBJECT, WANTED if wanted is None else wanted, {"gpu_node_state": state})
+    }
 
 
 def test_defaults_are_those_of_the_role():
@@ -84,4 +89,4 @@ def test_a_node_that_is_not_to_be_watched(tmp_path):
 
 
 def test_a_node_of_which_nobody_knows_is_unknown():
-    assert {one.status for one in comparisons(WANTED, {})} == {Status.UNKNOWN}
+    assert {one.status for one in compared(SUBJECT, WANTED, {})} == {Status.UNKNOWN}

@@ -17,8 +17,7 @@ import yaml
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.cluster.others import of_others
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.comparison import Status
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.monitoring.answer import (
-    answer,
-    comparisons,
+    SUBJECT,
     files,
     is_recorded,
 )
@@ -28,6 +27,8 @@ from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.monitoring.
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.monitoring.request import READS_OF_OTHERS
 
 from tests.support.prometheus import program, promtool
+from tests.support.subjects import compare_node
+from tests.support.subjects import monitored as answer
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -278,9 +279,9 @@ def test_the_real_exporter_asks_for_the_password(tmp_path):
 @pytest.mark.parametrize(
     ("known", "others", "expected"),
     [
-        ({"gpu_node_state": {"monitoring_recorded": True}}, {}, True),
-        ({"gpu_node_state": {}}, {"gpu_node_state": {"monitoring_recorded": True}}, False),
-        ({}, {"gpu_node_state": {"monitoring_recorded": True}}, True),
+        ({"gpu_node_state": {"records": ["monitoring"]}}, {}, True),
+        ({"gpu_node_state": {}}, {"gpu_node_state": {"records": ["monitoring"]}}, False),
+        ({}, {"gpu_node_state": {"records": ["monitoring"]}}, True),
         ({}, {}, False),
     ],
 )
@@ -296,7 +297,7 @@ OTHERS = [
     ({"monitoring_dcgm_exporter": False, "ansible_facts": {"gpu_stack": NVIDIA}}, "monitoring_dcgm_exporter"),
     *(({"ansible_facts": {"gpu_stack": NVIDIA}}, f"ansible_facts.gpu_stack.{name}") for name in ("gpus", "os", "repository")),
     ({"ansible_facts": {"gpu_stack": {**NVIDIA, "dcgm": {"version": "3.3.9"}}}}, "ansible_facts.gpu_stack.dcgm"),
-    ({"ansible_facts": {"gpu_node_state": {"monitoring_recorded": True}}}, "ansible_facts.gpu_node_state.monitoring_recorded"),
+    ({"ansible_facts": {"gpu_node_state": {"records": ["monitoring"]}}}, "ansible_facts.gpu_node_state.records"),
 ]  # fmt: skip
 
 
@@ -339,14 +340,14 @@ STOPPED = {"prometheus-node-exporter": {"enabled": True, "active": False}}
 )
 def test_what_verify_says(seen, state, statuses):
     hostvars = inventory(__verify_monitoring=seen)
-    found = comparisons("gpu-1", hostvars, GROUPS, facts(monitoring_recorded=True, **state))
+    found = compare_node(SUBJECT, "gpu-1", hostvars, GROUPS, facts(records=["monitoring"], **state))
     assert [one.status for one in found] == statuses
 
 
 def test_what_verify_says_where_it_is_off():
     off = inventory(monitoring_state="absent")
-    assert comparisons("gpu-1", off, GROUPS, facts()) == []
-    assert [one.status for one in comparisons("gpu-1", off, GROUPS, facts(monitoring_recorded=True))] == [
+    assert compare_node(SUBJECT, "gpu-1", off, GROUPS, facts()) == []
+    assert [one.status for one in compare_node(SUBJECT, "gpu-1", off, GROUPS, facts(records=["monitoring"]))] == [
         Status.UNWANTED
     ]
 

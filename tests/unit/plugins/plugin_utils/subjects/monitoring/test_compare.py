@@ -18,7 +18,7 @@ def files(observed="as declared", status=Status.AS_PLANNED, remedy=Remedy.NONE):
 
 @pytest.mark.parametrize(
     ("changed", "expected"),
-    [([], files()), (["/etc/a", "/etc/b"], files("/etc/a, /etc/b", Status.DIFFERS, Remedy.WATCH))],
+    [([], files()), (["/etc/a", "/etc/b"], files("/etc/a, /etc/b", Status.DIFFERS, Remedy.APPLY))],
 )
 def test_files(changed, expected):
     assert compare_monitoring([], changed, {}) == [expected]
@@ -28,8 +28,8 @@ def test_files(changed, expected):
     ("found", "observed", "status", "remedy"),
     [
         ({"enabled": True, "active": True}, "enabled and active", Status.AS_PLANNED, Remedy.NONE),
-        ({"enabled": True, "active": False}, "enabled and not active", Status.DIFFERS, Remedy.WATCH),
-        ({"enabled": False, "active": True}, "not enabled and active", Status.DIFFERS, Remedy.WATCH),
+        ({"enabled": True, "active": False}, "enabled and not active", Status.DIFFERS, Remedy.APPLY),
+        ({"enabled": False, "active": True}, "not enabled and active", Status.DIFFERS, Remedy.APPLY),
         ({"enabled": True}, "enabled and not active", Status.UNKNOWN, Remedy.MEASURE),
         (None, "not enabled and not active", Status.UNKNOWN, Remedy.MEASURE),
     ],

@@ -21,11 +21,12 @@ from pathlib import Path
 
 import pytest
 import yaml
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.monitoring.answer import answer, files
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.monitoring.answer import files
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.monitoring.configuration import DIRECTORY
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.monitoring.programs import PORTS
 
 from tests.support.prometheus import program, promtool
+from tests.support.subjects import monitored as answer
 
 sys.path.insert(0, str(Path(__file__).parent))
 

@@ -9,7 +9,9 @@ import pytest
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks.drift import checks
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.comparison import Remedy, Status
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.parsing import DocumentError
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.nccl.answer import answer, comparisons
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.nccl.answer import SUBJECT
+
+from tests.support.subjects import compared, decided
 
 PRESENT = {"nccl_conf_state": "present", "nccl_conf_variables": {"NCCL_IB_TC": 106}}
 FACT = {
@@ -24,17 +26,22 @@ ELSEWHERE = [{"file": "/etc/profile.d/x.sh", "line": 2, "name": "NCCL_P2P_DISABL
 
 
 def verdicts(fact, **more):
-    found = comparisons({**PRESENT, **more}, {"gpu_nccl": fact})
+    found = compared(SUBJECT, {**PRESENT, **more}, {"gpu_nccl": fact})
     return [(one.kind, one.subject, one.status, one.remedy) for one in found]
 
 
 def test_the_answer_is_plain():
-    found = answer(
-        PRESENT, {"gpu_nccl": {**FACT, "recorded": False, "variables": {"NCCL_ALGO ": " Ring"}, "original": True}}
+    found = decided(
+        SUBJECT,
+        PRESENT,
+        {"gpu_nccl": {**FACT, "recorded": False, "variables": {"NCCL_ALGO ": " Ring"}, "original": True}},
     )
-    assert found["files"][0]["content"].endswith("# Declared in the inventory.\nNCCL_IB_TC=106\n")
-    assert (found["problems"], found["dropped"]) == ([], ["NCCL_ALGO"])
-    assert answer(PRESENT, {"gpu_nccl": FACT})["dropped"] == []
+    assert found["plan"]["files"][0]["content"].endswith("# Declared in the inventory.\nNCCL_IB_TC=106\n")
+    assert found["problems"] == []
+    assert found["notes"][0].startswith(
+        "/etc/nccl.conf of gpu-1 has NCCL_ALGO, for which no measurement gives a reason."
+    )
+    assert decided(SUBJECT, PRESENT, {"gpu_nccl": FACT})["notes"] == []
 
 
 def test_the_cluster_address_is_the_declared_one():
@@ -45,13 +52,15 @@ def test_the_cluster_address_is_the_declared_one():
         "gpu_node": gpu_node,
         "default_ipv4": {"address": "10.0.0.5"},
     }
-    assert "NCCL_SOCKET_IFNAME==eth0\n" in answer(PRESENT, facts)["files"][0]["content"]
+    assert "NCCL_SOCKET_IFNAME==eth0\n" in decided(SUBJECT, PRESENT, facts)["plan"]["files"][0]["content"]
     declared = {**PRESENT, "gpu_cluster_address": "10.1.0.5"}
-    assert "NCCL_SOCKET_IFNAME==eth1\n" in answer(declared, facts)["files"][0]["content"]
+    assert "NCCL_SOCKET_IFNAME==eth1\n" in decided(SUBJECT, declared, facts)["plan"]["files"][0]["content"]
 
 
 def test_why_not_is_told_in_sentences():
-    (one,) = answer({**PRESENT, "nccl_conf_variables": {"NCCL_PORT_RANGE": "1-2"}}, {"gpu_nccl": FACT})["problems"]
+    (one,) = decided(SUBJECT, {**PRESENT, "nccl_conf_variables": {"NCCL_PORT_RANGE": "1-2"}}, {"gpu_nccl": FACT})[
+        "problems"
+    ]
     assert one.startswith("nccl_conf_variables has NCCL_PORT_RANGE, which is refused: there is no such variable")
 
 
@@ -87,7 +96,9 @@ def test_what_may_be_set_elsewhere_is_no_difference():
 
 
 def test_a_check_names_file_and_line():
-    found = {one["name"]: one for one in checks(comparisons(PRESENT, {"gpu_nccl": {**FACT, "foreign": ELSEWHERE}}))}
+    found = {
+        one["name"]: one for one in checks(compared(SUBJECT, PRESENT, {"gpu_nccl": {**FACT, "foreign": ELSEWHERE}}))
+    }
     assert found["nccl_conf"]["status"] == "passed"
     assert (found["nccl_foreign"]["status"], found["nccl_foreign"]["measured"]) == (
         "failed",
@@ -104,22 +115,22 @@ def test_a_check_names_file_and_line():
     [
         ({}, {}, []),
         ({}, {"gpu_nccl": FACT}, []),
-        ({}, {"gpu_node_state": {"nccl_conf_recorded": True}}, [Status.UNWANTED]),
+        ({}, {"gpu_node_state": {"records": ["nccl_conf"]}}, [Status.UNWANTED]),
         (PRESENT, {}, [Status.UNKNOWN]),
     ],
 )
 def test_off_unmeasured_and_left_over(variables, facts, statuses):
-    assert [one.status for one in comparisons(variables, facts)] == statuses
+    assert [one.status for one in compared(SUBJECT, variables, facts)] == statuses
 
 
 def test_facts_of_the_wrong_shape_are_refused():
     with pytest.raises(DocumentError, match="gpu_nccl"):
-        answer(PRESENT, {"gpu_nccl": {"foreign": 1}})
+        decided(SUBJECT, PRESENT, {"gpu_nccl": {"foreign": 1}})
 
 
 def test_an_index_of_the_gid_that_somebody_sets_is_reported():
     line = {"file": "/etc/profile.d/roce.sh", "line": 3, "name": "NCCL_IB_GID_INDEX"}
-    found = comparisons(PRESENT, {"gpu_nccl": {**FACT, "foreign": [line]}})
+    found = compared(SUBJECT, PRESENT, {"gpu_nccl": {**FACT, "foreign": [line]}})
     assert ("NCCL_IB_GID_INDEX", Status.UNWANTED, "line 3 of /etc/profile.d/roce.sh") in [
         (one.subject, one.status, one.observed) for one in found
     ]

@@ -20,7 +20,7 @@ NOWHERE = Comparison(
 )
 
 
-def line(name, desired, observed, status, remedy=Remedy.CONF):
+def line(name, desired, observed, status, remedy=Remedy.APPLY):
     return Comparison("nccl", name, desired, observed, status, remedy, "conf")
 
 

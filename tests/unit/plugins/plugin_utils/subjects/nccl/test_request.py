@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 import yaml
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.problems.text import describe
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.nccl.request import (
     DEFAULTS,
     problems,
     refused,
     request,
 )
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.sentences import describe
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -17,11 +17,13 @@ from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks.document impo
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.comparison import Status
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.parsing import DocumentError, parse
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.verification import NodeVerification
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.problems import text
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.pcie.answer import answer, comparisons, pairs
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects import sentences as text
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.pcie.answer import SUBJECT, pairs
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.pcie.request import DEFAULTS, problems, request
 from ansible_collections.allreduce.gpu.tests.lab.nvml import machines
 from ansible_collections.allreduce.gpu.tests.unit.plugins.module_utils import pcie_helper as helper
+
+from tests.support.subjects import compared, decided
 
 ROLE = Path(__file__).resolve().parents[6] / "roles" / "pcie"
 CLEAR = {"pcie_state": "present", "pcie_acs_redirect": "clear"}
@@ -58,8 +60,8 @@ def test_sizes(size, codes):
 
 
 def test_bridges_between_pairs_are_cleared_and_no_other_one(tmp_path):
-    found = json.loads(json.dumps(answer(CLEAR, facts(tmp_path))))
-    assert found["problems"] == [] and found["plan"]["boot"] is True
+    found = json.loads(json.dumps(decided(SUBJECT, CLEAR, facts(tmp_path))))
+    assert found["problems"] == []
     paths = {one["path"] for one in found["plan"]["values"] if one["path"].startswith("/sys/bus/pci/devices/0000:1")}
     assert paths == {pcie.acs_register(address) for address in PORTS}
     assert {one["value"] for one in found["plan"]["values"]} == {"0000"} and len(found["plan"]["values"]) == 4 * len(
@@ -69,7 +71,7 @@ def test_bridges_between_pairs_are_cleared_and_no_other_one(tmp_path):
 
 
 def test_adapters_get_their_size(tmp_path):
-    values = answer(LARGE, facts(tmp_path))["plan"]["values"]
+    values = decided(SUBJECT, LARGE, facts(tmp_path))["plan"]["values"]
     assert len(values) == 8 and {one["value"] for one in values} == {"5000"}
     assert values[0]["path"] == pcie.read_request_register("0000:1a:00.0")
 
@@ -83,16 +85,17 @@ def test_what_would_break_isolation_is_refused(tmp_path, how):
         measured = {"gpu_pcie": pcie.read_pcie(helper.FileTree(str(tmp_path)))}
     else:
         measured = facts(tmp_path, **how)
-    found = answer(CLEAR, measured)
+    found = decided(SUBJECT, CLEAR, measured)
     assert len(found["problems"]) == 1 and found["problems"][0].startswith("Redirection by ACS stays: ")
-    assert found["plan"] == {"files": [], "values": [], "boot": False}
-    assert answer(LARGE, measured)["problems"] == []
+    assert found["plan"] is None
+    assert decided(SUBJECT, LARGE, measured)["problems"] == []
 
 
 def test_a_host_without_gpus_is_left_alone(tmp_path):
     measured = facts(tmp_path, machine=machines.no_gpu())
-    assert answer(CLEAR, measured) == {"plan": {"files": [], "values": [], "boot": False}, "problems": []}
-    assert list(told.checks(measured["gpu_pcie"], {})) == [] and comparisons(CLEAR, measured) == []
+    found = decided(SUBJECT, CLEAR, measured)
+    assert (found["plan"], found["problems"]) == ({"files": [], "values": []}, [])
+    assert list(told.checks(measured["gpu_pcie"], {})) == [] and compared(SUBJECT, CLEAR, measured) == []
 
 
 @pytest.mark.parametrize(
@@ -106,7 +109,7 @@ def test_a_host_without_gpus_is_left_alone(tmp_path):
 )
 def test_comparisons(tmp_path, variables, acs, size, expected):
     found: dict = {}
-    for one in comparisons(variables, facts(tmp_path, acs=acs)):
+    for one in compared(SUBJECT, variables, facts(tmp_path, acs=acs)):
         found[one.kind, one.status] = found.get((one.kind, one.status), 0) + 1
     assert found == expected
 
@@ -115,18 +118,18 @@ def test_comparisons(tmp_path, variables, acs, size, expected):
     ("variables", "measured", "statuses"),
     [
         ({}, {}, []),
-        ({}, {"gpu_node_state": {"pcie_recorded": True}}, [Status.UNWANTED]),
-        ({"pcie_state": "present"}, {"gpu_node_state": {"pcie_recorded": True}}, [Status.UNWANTED]),
+        ({}, {"gpu_node_state": {"records": ["pcie"]}}, [Status.UNWANTED]),
+        ({"pcie_state": "present"}, {"gpu_node_state": {"records": ["pcie"]}}, [Status.UNWANTED]),
         (CLEAR, {}, [Status.UNKNOWN]),
     ],
 )
 def test_off_unmeasured_and_left_over(variables, measured, statuses):
-    assert [one.status for one in comparisons(variables, measured)] == statuses
+    assert [one.status for one in compared(SUBJECT, variables, measured)] == statuses
 
 
 def test_a_check_names_the_bridge_and_its_bits(tmp_path):
     spaces = {"0000:12:00.0": helper.space(helper.DOWNSTREAM, 0x04)}
-    (check,) = drift.checks(comparisons(CLEAR, facts(tmp_path, acs=0, spaces=spaces)))
+    (check,) = drift.checks(compared(SUBJECT, CLEAR, facts(tmp_path, acs=0, spaces=spaces)))
     assert (check["name"], check["status"], check["measured"]) == ("pcie_acs", "failed", "23 as planned, 1 not")
     assert check["reason"] == "0000:12:00.0 is ReqRedir instead of no redirection; run site again"
 

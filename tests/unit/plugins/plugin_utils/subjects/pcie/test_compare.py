@@ -43,7 +43,7 @@ def read_request(observed, status, remedy):
         ({"clear_redirect": True}, {}, [acs("no redirection", Status.AS_PLANNED, Remedy.NONE)]),
         ({"clear_redirect": True}, {"acs": None}, [acs("no redirection", Status.AS_PLANNED, Remedy.NONE)]),
         ({"read_request": 4096}, {}, [read_request("4096 bytes", Status.AS_PLANNED, Remedy.NONE)]),
-        ({"read_request": 4096}, {"read_request": 512}, [read_request("512 bytes", Status.DIFFERS, Remedy.TUNE)]),
+        ({"read_request": 4096}, {"read_request": 512}, [read_request("512 bytes", Status.DIFFERS, Remedy.APPLY)]),
         ({"read_request": 4096}, {"read_request": None}, [read_request("", Status.UNKNOWN, Remedy.MEASURE)]),
     ],
 )
@@ -53,7 +53,7 @@ def test_what_is_compared(wanted, seen, expected):
 
 def test_a_bridge_that_redirects_is_told_with_its_bits():
     (found,) = compare_pcie(Request(present=True, clear_redirect=True), node(acs=REDIRECT), [UPPER], NAMES)
-    assert found == acs(found.observed, Status.DIFFERS, Remedy.TUNE)
+    assert found == acs(found.observed, Status.DIFFERS, Remedy.APPLY)
     assert "ReqRedir" in found.observed
 
 
@@ -69,7 +69,7 @@ def test_a_node_that_was_not_examined():
 
 @pytest.mark.parametrize(
     ("recorded", "expected"),
-    [(False, []), (True, [Comparison("pcie", "PCIe", "as it was", "changed", Status.UNWANTED, Remedy.TUNE, "acs")])],
+    [(False, []), (True, [Comparison("pcie", "PCIe", "as it was", "changed", Status.UNWANTED, Remedy.APPLY, "acs")])],
 )
 def test_a_node_that_nothing_is_asked_of(recorded, expected):
     assert compare_unwanted(recorded) == expected

@@ -11,8 +11,10 @@ import yaml
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.cluster.others import of_others
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.comparison import Status
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.parsing import DocumentError
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.qos.answer import answer, comparisons, questions
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.qos.answer import SUBJECT, questions
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.qos.request import READS_OF_OTHERS
+
+from tests.support.subjects import compare_node, decide_node
 
 FACT = {
     "tc": True, "nft": True, "table": None, "kernel": {"htb": True},
@@ -31,7 +33,7 @@ def test_what_has_to_be_known():
 
 
 def test_the_answer_is_plain():
-    found = json.loads(json.dumps(answer("a", HOSTS, GROUPS, {"gpu_qos": FACT})))
+    found = json.loads(json.dumps(decide_node(SUBJECT, "a", HOSTS, GROUPS, {"gpu_qos": FACT})))
     assert found["problems"] == []
     assert "10.0.0.2" in found["plan"]["table"] and found["plan"]["interfaces"][0]["name"] == "eth0"
 
@@ -41,13 +43,13 @@ def test_the_reference_system_gets_its_share():
     path = Path(__file__).resolve().parents[6] / "inventories" / "multi-gpu-workstation" / "hosts.yml"
     variables = yaml.safe_load(path.read_text("utf-8"))["gpu_nodes"]["vars"]
     hosts = {name: {**variables, **own} for name, own in HOSTS.items()}
-    found = answer("a", hosts, GROUPS, {"gpu_qos": FACT})
+    found = decide_node(SUBJECT, "a", hosts, GROUPS, {"gpu_qos": FACT})
     assert found["problems"] == []
     assert [(one["rate"], one["ceil"]) for one in found["plan"]["interfaces"][0]["classes"]] == [
         (8 * 10**9, 10**10),
         (2 * 10**9, 10**10),
     ]
-    assert {one.status for one in comparisons("a", hosts, GROUPS, {"gpu_qos": FACT})} == {Status.MISSING}
+    assert {one.status for one in compare_node(SUBJECT, "a", hosts, GROUPS, {"gpu_qos": FACT})} == {Status.MISSING}
 
 
 @pytest.mark.parametrize(
@@ -58,7 +60,7 @@ def test_the_reference_system_gets_its_share():
     ],
 )
 def test_why_not_is_told_in_sentences(variables, facts, sentence):
-    found = answer("a", {**HOSTS, "a": {**HOSTS["a"], **variables}}, GROUPS, facts)
+    found = decide_node(SUBJECT, "a", {**HOSTS, "a": {**HOSTS["a"], **variables}}, GROUPS, facts)
     assert found["plan"] is None and found["problems"][0].startswith(sentence)
 
 
@@ -66,7 +68,7 @@ def test_why_not_is_told_in_sentences(variables, facts, sentence):
     ("variables", "facts", "statuses"),
     [
         ({"qos_state": "absent"}, {}, []),
-        ({"qos_state": "absent"}, {"gpu_node_state": {"qos_recorded": True}}, [Status.UNWANTED]),
+        ({"qos_state": "absent"}, {"gpu_node_state": {"records": ["qos"]}}, [Status.UNWANTED]),
         ({}, {}, [Status.UNKNOWN]),
         ({"qos_rate": "much"}, {"gpu_qos": FACT}, [Status.UNKNOWN]),
         ({}, {"gpu_qos": FACT}, [Status.MISSING] * 4),
@@ -75,12 +77,12 @@ def test_why_not_is_told_in_sentences(variables, facts, sentence):
 )
 def test_comparisons(variables, facts, statuses):
     hosts = {**HOSTS, "a": {**HOSTS["a"], **variables}}
-    assert [one.status for one in comparisons("a", hosts, GROUPS, facts)] == statuses
+    assert [one.status for one in compare_node(SUBJECT, "a", hosts, GROUPS, facts)] == statuses
 
 
 def test_a_fact_of_the_wrong_shape_is_refused():
     with pytest.raises(DocumentError, match=r"gpu_qos\.interfaces"):
-        answer("a", HOSTS, GROUPS, {"gpu_qos": {"interfaces": []}})
+        decide_node(SUBJECT, "a", HOSTS, GROUPS, {"gpu_qos": {"interfaces": []}})
 
 
 @pytest.mark.parametrize(
@@ -90,6 +92,6 @@ def test_a_fact_of_the_wrong_shape_is_refused():
 def test_what_is_read_of_other_nodes_is_what_the_answer_needs(other):
     hosts = {**HOSTS, "b": {**other, "qos_rate": "much"}}
     known = {**of_others(hosts, hosts, READS_OF_OTHERS), "a": hosts["a"]}
-    found = answer("a", known, GROUPS, {"gpu_qos": FACT})
-    assert found == answer("a", hosts, GROUPS, {"gpu_qos": FACT}) and found["plan"]
-    assert answer("a", {**known, "b": {}}, GROUPS, {"gpu_qos": FACT}) != found
+    found = decide_node(SUBJECT, "a", known, GROUPS, {"gpu_qos": FACT})
+    assert found == decide_node(SUBJECT, "a", hosts, GROUPS, {"gpu_qos": FACT}) and found["plan"]
+    assert decide_node(SUBJECT, "a", {**known, "b": {}}, GROUPS, {"gpu_qos": FACT}) != found

@@ -64,7 +64,7 @@ def test_arriving_packets():
 
 def test_a_node_that_is_to_have_none():
     assert compare_absent(False) == []
-    assert [(one.status, one.remedy) for one in compare_absent(True)] == [(Status.UNWANTED, Remedy.SHAPE)]
+    assert [(one.status, one.remedy) for one in compare_absent(True)] == [(Status.UNWANTED, Remedy.APPLY)]
 
 
 def test_the_checks_say_what_to_do():

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pytest
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.qos import Interface, Qdisc, QosNode, Shaped
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.problems.text import describe
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.qos.decide import Share, decide, ifb_name
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.qos.rates import Share as Part
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.qos.request import Request
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.sentences import describe
 
 HAS = {"htb": True, "ifb": True, "fq_codel": True}
 WANTED = Request(present=True, address="10.0.0.1", peers=("10.0.0.2",))

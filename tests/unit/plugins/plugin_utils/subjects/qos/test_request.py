@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 import yaml
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.problems.text import describe
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.qos.rates import Share, parse_share
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.qos.request import (
     DEFAULTS,
@@ -19,6 +18,7 @@ from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.qos.request
     request,
     share_problems,
 )
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.sentences import describe
 from hypothesis import given
 from hypothesis import strategies as st
 

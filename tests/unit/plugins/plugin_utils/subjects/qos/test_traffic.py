@@ -11,8 +11,10 @@ import pytest
 from ansible_collections.allreduce.gpu.plugins.module_utils.machine.files import FileTree
 from ansible_collections.allreduce.gpu.plugins.module_utils.settings import qos
 from ansible_collections.allreduce.gpu.plugins.module_utils.settings.qos_facts import read_qos
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.qos.answer import answer
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.qos.answer import SUBJECT
 from ansible_collections.allreduce.gpu.tests.unit.plugins.module_utils.qos_helper import Space, lacking
+
+from tests.support.subjects import decide_node
 
 WHY_NOT = lacking("tc", "nft", "iperf3")
 pytestmark = pytest.mark.skipif(bool(WHY_NOT), reason=str(WHY_NOT))
@@ -63,7 +65,7 @@ def space():
 def shape(space, machine, **more):
     hosts = {**HOSTS, "here": {**HOSTS["here"], **more}}
     fact = read_qos(machine.tree, space.output, probe=True)
-    found = answer("here", hosts, {"gpu_nodes": list(hosts)}, {"gpu_qos": fact})
+    found = decide_node(SUBJECT, "here", hosts, {"gpu_nodes": list(hosts)}, {"gpu_qos": fact})
     assert found["problems"] == []
     plan = {**found["plan"], "files": [one for one in found["plan"]["files"] if "content" in one]}
     assert qos.settle(machine, plan)["problems"] == []

@@ -13,9 +13,11 @@ from ansible_collections.allreduce.gpu.plugins.module_utils.settings import rdma
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks.document import describe
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.parsing import DocumentError, parse
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.verification import NodeVerification
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.rdma.answer import adapters, answer, comparisons
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.rdma.answer import SUBJECT, adapters
 from ansible_collections.allreduce.gpu.tests.unit.plugins.module_utils.files_helper import tree
 from ansible_collections.allreduce.gpu.tests.unit.plugins.module_utils.rdma_helper import adapter, server
+
+from tests.support.subjects import compared, decided
 
 PRESENT = {"rdma_state": "present"}
 FABRIC = {**PRESENT, "rdma_roce": {"dscp": 26, "priority": 3}}
@@ -33,14 +35,15 @@ def facts(place, *adapters, **more):
 
 
 def test_a_node_without_adapters_is_left_alone(tmp_path):
-    found = answer({**FABRIC, "rdma_names": "pci"}, facts(tmp_path))
+    found = decided(SUBJECT, {**FABRIC, "rdma_names": "pci"}, facts(tmp_path))
     assert found == {
-        "present": False,
-        "plan": {"files": [], "values": [], "modules": [], "ports": [], "units": False},
+        "applies": False,
+        "plan": {"files": [], "values": [], "modules": [], "ports": []},
         "problems": [],
-        "found": [],
+        "notes": ["gpu-1 has no RDMA adapter and is left alone."],
+        "packages": [],
     }
-    assert comparisons(FABRIC, facts(tmp_path / "again")) == []
+    assert compared(SUBJECT, FABRIC, facts(tmp_path / "again")) == []
 
 
 @pytest.mark.parametrize(
@@ -51,26 +54,26 @@ def test_a_reference_system(name, gpudirect, tmp_path):
     path = Path(__file__).resolve().parents[6] / "inventories" / name / "hosts.yml"
     variables = yaml.safe_load(path.read_text("utf-8"))["gpu_nodes"]["vars"]
     measured = facts(tmp_path, adapter(0))
-    found = answer(variables, measured)
-    assert found["present"] and found["problems"] == []
-    judged = [one.kind for one in comparisons(variables, measured)]
+    found = decided(SUBJECT, variables, measured)
+    assert found["applies"] and found["problems"] == []
+    judged = [one.kind for one in compared(SUBJECT, variables, measured)]
     assert judged and ("gpudirect" in judged) is gpudirect
 
 
 def test_a_fabric_that_is_declared(tmp_path):
-    found = answer(FABRIC, facts(tmp_path, adapter(0, "Ethernet")))
-    assert found["present"] and found["problems"] == [] and found["found"] == []
+    found = decided(SUBJECT, FABRIC, facts(tmp_path, adapter(0, "Ethernet")))
+    assert found["applies"] and found["problems"] == [] and found["notes"] == []
     assert [one["interface"] for one in found["plan"]["ports"]] == ["ens0f0np0"]
 
 
 def test_a_fabric_that_is_not_declared_is_told(tmp_path):
-    found = answer(PRESENT, facts(tmp_path, adapter(0, "Ethernet"), adapter(1)))
-    (sentence,) = found["found"]
+    found = decided(SUBJECT, PRESENT, facts(tmp_path, adapter(0, "Ethernet"), adapter(1)))
+    (sentence,) = found["notes"]
     assert sentence.startswith("mlx5_0 at ens0f0np0: nothing sets NCCL_IB_TC, so NCCL uses class 0")
 
 
 def test_what_cannot_be_meant_needs_no_facts():
-    found = answer({**PRESENT, "rdma_stack": "doca"}, {})
+    found = decided(SUBJECT, {**PRESENT, "rdma_stack": "doca"}, {})
     assert found["plan"] is None and found["problems"][0].startswith(
         "rdma_stack is doca, whose repository's key cannot be verified"
     )
@@ -79,11 +82,11 @@ def test_what_cannot_be_meant_needs_no_facts():
 def test_peer_memory_goes_by_the_planned_driver(tmp_path):
     measured = facts(tmp_path, adapter(0), gpu_stack={"driver": {"kernel_modules": "proprietary"}})
     measured["gpu_rdma"]["gpudirect"]["peermem"]["offered"] = True
-    assert answer(PRESENT, measured)["plan"]["modules"] == ["nvidia-peermem"]
+    assert decided(SUBJECT, PRESENT, measured)["plan"]["modules"] == ["nvidia-peermem"]
     older = {"driver": {"kernel_modules": "proprietary", "branch": "460", "version": "460.106.00"}}
-    assert answer(PRESENT, {**measured, "gpu_stack": older})["plan"]["modules"] == []
+    assert decided(SUBJECT, PRESENT, {**measured, "gpu_stack": older})["plan"]["modules"] == []
     measured["gpu_node"] = {"gpus": []}
-    assert answer(PRESENT, measured)["plan"]["modules"] == []
+    assert decided(SUBJECT, PRESENT, measured)["plan"]["modules"] == []
 
 
 def test_the_oldest_nccl_of_the_environments_counts(tmp_path):
@@ -96,7 +99,7 @@ def test_the_oldest_nccl_of_the_environments_counts(tmp_path):
     direct["verbs"] = {"code": "ok", "adapters": {"mlx5_0": {"code": "unsupported", "errno": 95}}}
     direct["cuda"] = {"code": "ok", "version": 12040, "gpus": {"0000:07:00.0": True}}
     direct["peermem"] = {"module": "550.54.15", "clients": {}, "registered": True, "offered": True}
-    judged = {one.kind: one for one in comparisons(PRESENT, measured)}
+    judged = {one.kind: one for one in compared(SUBJECT, PRESENT, measured)}
     assert judged["gpudirect"].differs and "NCCL 2.20.5 looks for clients" in judged["gpudirect"].observed
 
 
@@ -104,17 +107,17 @@ def test_the_oldest_nccl_of_the_environments_counts(tmp_path):
     ("variables", "facts", "statuses"),
     [
         ({}, {}, []),
-        ({}, {"gpu_node_state": {"rdma_recorded": True}}, ["unwanted"]),
+        ({}, {"gpu_node_state": {"records": ["rdma"]}}, ["unwanted"]),
         (PRESENT, {}, ["unknown"]),
     ],
 )
 def test_nodes_that_were_not_measured(variables, facts, statuses):
-    assert [one.status.value for one in comparisons(variables, facts)] == statuses
+    assert [one.status.value for one in compared(SUBJECT, variables, facts)] == statuses
 
 
 def test_facts_of_the_wrong_shape():
     with pytest.raises(DocumentError):
-        answer(PRESENT, {"gpu_rdma": {"adapters": "none"}})
+        decided(SUBJECT, PRESENT, {"gpu_rdma": {"adapters": "none"}})
 
 
 def test_adapters_go_into_the_document(tmp_path):

@@ -135,7 +135,7 @@ def test_cables_names_and_ip_over_infiniband():
     assert differing(fixed_names={GUID: "compute0"}) == {GUID: (Status.DIFFERS, Remedy.BOOT)}
     wanted = {"ib0": {"mode": "datagram", "mtu": 65520}, "ib1": {"mtu": 2044}}
     assert differing(ipoib=wanted) == {
-        "mode of ib0": (Status.DIFFERS, Remedy.PORTS), "mtu of ib1": (Status.MISSING, Remedy.PORTS),
+        "mode of ib0": (Status.DIFFERS, Remedy.APPLY), "mtu of ib1": (Status.MISSING, Remedy.APPLY),
     }  # fmt: skip
 
 

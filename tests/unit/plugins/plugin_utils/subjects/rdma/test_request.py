@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 import yaml
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.problems.text import describe
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.rdma import request as module
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.rdma.request import (
     DEFAULTS,
@@ -15,8 +14,9 @@ from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.rdma.reques
     problems,
     request,
 )
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.sentences import describe
 
-ROLE = Path(module.__file__).resolve().parents[5] / "roles" / "rdma"
+ROLE = Path(module.__file__).resolve().parents[4] / "roles" / "rdma"
 GUID = "b8ce:f603:0077:8ab4"
 FABRIC = {"dscp": 26, "priority": 3}
 WHOLE = {**FABRIC, "pfc": [3], "ets": {0: 50, 3: 50, 6: "strict"}, "cnp": {"dscp": 48, "priority": 6}}

@@ -8,11 +8,13 @@ from __future__ import annotations
 import pytest
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks.drift import checks
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.comparison import Comparison, Remedy, Status
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.scratch.answer import comparisons
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.scratch.answer import SUBJECT
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.scratch.compare import (
     compare_unmeasured,
     compare_unwanted,
 )
+
+from tests.support.subjects import compared
 
 PRESENT = {"scratch_state": "present", "scratch_owner": "trainer"}
 MOUNTED = {
@@ -25,7 +27,7 @@ FACT = {
 
 
 def judged(fact, **variables):
-    found = list(checks(comparisons({**PRESENT, **variables}, {"gpu_scratch": fact})))
+    found = list(checks(compared(SUBJECT, {**PRESENT, **variables}, {"gpu_scratch": fact})))
     return {one["name"]: one for one in found}
 
 
@@ -85,14 +87,14 @@ def test_a_lost_scratch_is_no_node_without_disks():
 
 
 def test_not_measured():
-    found = {one["name"]: one["status"] for one in checks(comparisons(PRESENT, {}))}
+    found = {one["name"]: one["status"] for one in checks(compared(SUBJECT, PRESENT, {}))}
     assert found == {"scratch_mount": "unknown"}
 
 
 @pytest.mark.parametrize(("recorded", "statuses"), [(False, []), (True, ["failed"])])
 def test_not_wanted(recorded, statuses):
-    facts = {"gpu_node_state": {"scratch_recorded": recorded}}
-    assert [one["status"] for one in checks(comparisons({}, facts))] == statuses
+    facts = {"gpu_node_state": {"records": ["scratch"] if recorded else []}}
+    assert [one["status"] for one in checks(compared(SUBJECT, {}, facts))] == statuses
 
 
 DISKS = FACT["members"]
@@ -100,7 +102,7 @@ DISKS = FACT["members"]
 
 def whole(fact, **variables):
     """The comparisons as (subject, desired, observed, status, remedy, kind)."""
-    found = comparisons({**PRESENT, **variables}, {"gpu_scratch": fact})
+    found = compared(SUBJECT, {**PRESENT, **variables}, {"gpu_scratch": fact})
     assert {one.component for one in found} == {"scratch"}
     return [(one.subject, one.desired, one.observed, one.status.value, one.remedy.value, one.kind) for one in found]
 
@@ -152,7 +154,7 @@ def test_disks_that_were_not_examined():
     ("recorded", "expected"),
     [
         (False, []),
-        (True, [Comparison("scratch", "/s", "no scratch", "a scratch", Status.UNWANTED, Remedy.SCRATCH, "mount")]),
+        (True, [Comparison("scratch", "/s", "no scratch", "a scratch", Status.UNWANTED, Remedy.APPLY, "mount")]),
     ],
 )
 def test_a_node_that_is_to_have_no_scratch(recorded, expected):

@@ -9,14 +9,16 @@ from pathlib import Path
 
 import pytest
 import yaml
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.problems.text import describe
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.scratch.answer import answer
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.scratch.answer import SUBJECT
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.scratch.request import (
     DEFAULTS,
     problems,
     refused,
     request,
 )
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.sentences import describe
+
+from tests.support.subjects import decided
 
 ROOT = Path(__file__).resolve().parents[6]
 
@@ -37,13 +39,19 @@ def test_the_defaults_are_those_of_the_role():
 
 def test_options_of_the_modules():
     """Each option of the request is one of the module's, with the same default where that is not a user's choice."""
-    found = answer({"scratch_disks": ["/dev/nvme0n1"], "scratch_trim": "false"})
+    asked = {"scratch_disks": ["/dev/nvme0n1"], "scratch_trim": "false"}
+    found = decided(SUBJECT, asked, {"gpu_scratch": {"packages": ["xfsprogs"]}})
     source = (ROOT / "plugins/modules/scratch.py").read_text(encoding="utf-8")
     options = yaml.safe_load(source.split('DOCUMENTATION = r"""')[1].split('"""')[0])["options"]
-    assert set(found["options"]) | {"state", "destroy_data"} == set(options)
-    assert found["options"]["disks"] == ["/dev/nvme0n1"] and found["options"]["trim"] is False
-    assert found["question"] == {"disks": ["/dev/nvme0n1"], "count": 0, "minimum_gb": 0, "mount_point": "/scratch"}
-    assert found["problems"] == []
+    assert set(found["plan"]) | {"state", "destroy_data"} == set(options)
+    assert found["plan"]["disks"] == ["/dev/nvme0n1"] and found["plan"]["trim"] is False
+    assert SUBJECT.question(asked) == {
+        "disks": ["/dev/nvme0n1"],
+        "count": 0,
+        "minimum_gb": 0,
+        "mount_point": "/scratch",
+    }
+    assert (found["problems"], found["packages"]) == ([], ["xfsprogs"])
 
 
 @pytest.mark.parametrize(

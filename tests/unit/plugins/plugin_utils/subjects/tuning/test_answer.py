@@ -10,7 +10,9 @@ import json
 import pytest
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.comparison import Status
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.parsing import DocumentError
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.tuning.answer import answer, comparisons, questions
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.tuning.answer import SUBJECT, questions
+
+from tests.support.subjects import compared, decided
 
 FACT = {
     "sysctl": {"vm.swappiness": {"running": "60", "original": "60"}},
@@ -31,21 +33,21 @@ def test_what_has_to_be_known():
 
 
 def test_the_answer_is_plain():
-    found = json.loads(json.dumps(answer(PRESENT, {"gpu_tuning": FACT})))
+    found = json.loads(json.dumps(decided(SUBJECT, PRESENT, {"gpu_tuning": FACT})))
     assert found["problems"] == []
-    assert "governor (this kernel or machine does not have it)" in found["left"]
+    assert "governor (this kernel or machine does not have it)" in found["notes"][0]
     assert found["plan"]["values"] == [{"path": "/proc/sys/vm/swappiness", "value": "10"}]
 
 
 def test_a_limit_that_ends_before_is_told():
     fact = {**FACT, "limits": {"ceiling": {"nproc": 2048}, "services": {}, "fresh": None}}
-    found = answer({**PRESENT, "tuning_limits": {"nproc": "unlimited"}}, {"gpu_tuning": fact})
-    assert "nproc 2048 (no process can have more here)" in found["left"]
+    found = decided(SUBJECT, {**PRESENT, "tuning_limits": {"nproc": "unlimited"}}, {"gpu_tuning": fact})
+    assert "nproc 2048 (no process can have more here)" in found["notes"][0]
 
 
 def test_why_not_is_told_in_sentences():
     variables = {**PRESENT, "tuning_kernel_arguments": ["pci=noacs", "iommu=pt"]}
-    problems = answer(variables, {"gpu_tuning": FACT})["problems"]
+    problems = decided(SUBJECT, variables, {"gpu_tuning": FACT})["problems"]
     assert len(problems) == 3 and problems[0].startswith("tuning_kernel_arguments has pci=noacs, which is refused")
 
 
@@ -53,15 +55,15 @@ def test_why_not_is_told_in_sentences():
     ("variables", "facts", "statuses"),
     [
         ({}, {}, []),
-        ({}, {"gpu_node_state": {"tuning_recorded": True}}, [Status.UNWANTED]),
+        ({}, {"gpu_node_state": {"records": ["tuning"]}}, [Status.UNWANTED]),
         (PRESENT, {}, [Status.UNKNOWN]),
         (PRESENT, {"gpu_tuning": FACT}, [Status.DIFFERS]),
     ],
 )
 def test_comparisons(variables, facts, statuses):
-    assert [one.status for one in comparisons(variables, facts)] == statuses
+    assert [one.status for one in compared(SUBJECT, variables, facts)] == statuses
 
 
 def test_a_fact_of_the_wrong_shape_is_refused():
     with pytest.raises(DocumentError, match="gpu_tuning.numa_nodes"):
-        answer(PRESENT, {"gpu_tuning": {**FACT, "numa_nodes": "two"}})
+        decided(SUBJECT, PRESENT, {"gpu_tuning": {**FACT, "numa_nodes": "two"}})

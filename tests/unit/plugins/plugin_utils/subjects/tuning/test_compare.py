@@ -53,9 +53,9 @@ def verdict(node, subject, **variables):
     ("node", "subject", "expected"),
     [
         (TUNED_NODE, "vm.swappiness", AS_PLANNED),
-        (replace(TUNED_NODE, sysctl={"vm.swappiness": Switch("60", "60")}), "vm.swappiness", (Status.DIFFERS, Remedy.TUNE)),
+        (replace(TUNED_NODE, sysctl={"vm.swappiness": Switch("60", "60")}), "vm.swappiness", (Status.DIFFERS, Remedy.APPLY)),
         (TUNED_NODE, "governor", AS_PLANNED),
-        (replace(TUNED_NODE, switches={"governor": Switch("powersave, performance", "x")}), "governor", (Status.DIFFERS, Remedy.TUNE)),
+        (replace(TUNED_NODE, switches={"governor": Switch("powersave, performance", "x")}), "governor", (Status.DIFFERS, Remedy.APPLY)),
         (
             replace(TUNED_NODE, sysctl_lines=(Line("/etc/sysctl.d/99-x.conf", 1, "vm.swappiness", "60"),)),
             "vm.swappiness", (Status.DIFFERS, Remedy.OVERRIDE),
@@ -76,7 +76,7 @@ def test_the_file_that_overrides_is_named():
     ("logind", "expected"),
     [
         (Logind("no", True), AS_PLANNED),
-        (Logind("yes", True), (Status.DIFFERS, Remedy.TUNE)),
+        (Logind("yes", True), (Status.DIFFERS, Remedy.APPLY)),
         (Logind("no", True, Line("/etc/systemd/logind.conf.d/99-x.conf", 2, "RemoveIPC", "yes")), (Status.DIFFERS, Remedy.OVERRIDE)),
     ],
 )  # fmt: skip
@@ -89,8 +89,8 @@ def test_the_daemons_own_word_counts(logind, expected):
     [
         (("ro", "iommu=pt"), ("ro",), AS_PLANNED),
         (("ro",), ("ro", "iommu=pt"), (Status.DIFFERS, Remedy.BOOT)),
-        (("ro",), ("ro",), (Status.MISSING, Remedy.TUNE)),
-        (("iommu=pt,x",), None, (Status.MISSING, Remedy.TUNE)),
+        (("ro",), ("ro",), (Status.MISSING, Remedy.APPLY)),
+        (("iommu=pt,x",), None, (Status.MISSING, Remedy.APPLY)),
     ],
 )
 def test_the_kernels_own_word_counts(running, configured, expected):
@@ -113,7 +113,7 @@ def limits(ceiling=None, fresh=None, **services):
         (limits(8388608, slurmd=TOO_LOW), "memlock of slurmd", AS_PLANNED),
         (limits(16777216, slurmd=TOO_LOW), "memlock of slurmd", (Status.DIFFERS, Remedy.RESTART)),
         (limits(fresh=Fresh({"memlock": ENOUGH}, {"memlock": TOO_LOW})), "memlock of a login", AS_PLANNED),
-        (limits(fresh=Fresh({}, {"memlock": TOO_LOW})), "memlock of a new service", (Status.DIFFERS, Remedy.TUNE)),
+        (limits(fresh=Fresh({}, {"memlock": TOO_LOW})), "memlock of a new service", (Status.DIFFERS, Remedy.APPLY)),
         (limits(fresh=Fresh({}, {})), "memlock of a login", (Status.UNKNOWN, Remedy.MEASURE)),
     ],
 )
@@ -168,7 +168,7 @@ def test_interrupts(irqs, differs):
 
 def test_a_node_that_is_not_to_be_tuned():
     assert compare_untuned(False) == []
-    assert [(one.status, one.remedy) for one in compare_untuned(True)] == [(Status.UNWANTED, Remedy.TUNE)]
+    assert [(one.status, one.remedy) for one in compare_untuned(True)] == [(Status.UNWANTED, Remedy.APPLY)]
 
 
 def test_what_was_not_measured_is_unknown():
@@ -191,7 +191,7 @@ def test_the_checks_say_what_to_do():
         (("iommu=pt",), (), "set", *AS_PLANNED),
         (("quiet",), ("iommu=pt",), "set at the next boot", Status.DIFFERS, Remedy.BOOT),
         (None, ("iommu=pt",), "set at the next boot", Status.DIFFERS, Remedy.BOOT),
-        ((), None, "", Status.MISSING, Remedy.TUNE),
+        ((), None, "", Status.MISSING, Remedy.APPLY),
     ],
 )
 def test_a_kernel_argument_is_compared_whole(running, configured, observed, status, remedy):

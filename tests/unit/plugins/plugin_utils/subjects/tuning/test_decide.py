@@ -19,7 +19,7 @@ from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.tuning imp
     Tuned,
     TunedNode,
 )
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.problems.text import describe
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.sentences import describe
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.tuning.decide import FILE, decide, overriding
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.tuning.request import request
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.tuning.tables import load

@@ -7,8 +7,8 @@ import hashlib
 
 import pytest
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks.drift import checks
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.cluster.compare import compare_ssh
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.cluster.ssh import authorized_keys
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.cluster_ssh.compare import compare_ssh
 
 NODES = [{"name": "a", "address": "10.0.0.1", "sources": [], "public_key": "ssh-ed25519 AAAA"}]
 EXTRA = ["ssh-ed25519 BBBB mia"]

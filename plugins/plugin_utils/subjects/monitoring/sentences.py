@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-MONITORING = {
+SENTENCES = {
     "monitoring_form": "{subject} is {value}; use a form such as {example}.",
     "monitoring_no_alert": "monitoring_skip_alerts has {subject}, which is not an alert; choose from {alerts}.",
     "monitoring_password": (

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-FIREWALL = {
+SENTENCES = {
     "firewall_no_address": "{subject} has {value}, which is not {kind} of a host; correct it.",
     "firewall_no_port": "{subject} has {value}; write a port from 1 to 65535 or a range such as '50000-50999'.",
     "firewall_port_range": (

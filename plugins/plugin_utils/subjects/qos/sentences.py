@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-QOS = {
+SENTENCES = {
     "qos_no_rate": "{subject} is {value}; write a rate as tc takes it, such as 10gbit or 800mbit.",
     "qos_no_share": "{subject} is {value}; write a rate as tc takes it, such as 8gbit, or a part of the link such as 80%.",
     "qos_no_port": "qos_ports has {subject}; write a port from 1 to 65535 or a range such as '50000-50999'.",

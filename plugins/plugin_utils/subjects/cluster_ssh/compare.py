@@ -9,8 +9,8 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from ..documents.comparison import Comparison, Remedy, Status, compared
-from .ssh import authorized_keys
+from ...cluster.ssh import authorized_keys
+from ...documents.comparison import Comparison, Remedy, Status, compared
 
 COMPONENT = "ssh"
 KEYS = "authorized_keys"
@@ -32,13 +32,13 @@ def _keys(account: Mapping[str, Any], user: str, extra: Iterable[str]) -> Iterat
     found = account.get(KEYS) or {"state": "absent"}
     if found["state"] != "file":
         observed = "" if found["state"] == "absent" else found["state"]
-        yield compared(COMPONENT, KEYS, f"a file of {user}'s", observed, False, Remedy.TUNE, "keys")
+        yield compared(COMPONENT, KEYS, f"a file of {user}'s", observed, False, Remedy.APPLY, "keys")
         return
     wanted = hashlib.sha256(authorized_keys(account["nodes"], extra).encode()).hexdigest()
     same, keys = found["sha256"] == wanted, f"as written, with the keys of {len(account['nodes'])} nodes"
     mode = f"{found['mode']} {found['owner']}"
-    yield compared(COMPONENT, KEYS, keys, keys if same else "edited", same, Remedy.TUNE, "keys")
-    yield compared(COMPONENT, f"mode of {KEYS}", f"0600 {user}", mode, mode == f"0600 {user}", Remedy.TUNE, "keys")
+    yield compared(COMPONENT, KEYS, keys, keys if same else "edited", same, Remedy.APPLY, "keys")
+    yield compared(COMPONENT, f"mode of {KEYS}", f"0600 {user}", mode, mode == f"0600 {user}", Remedy.APPLY, "keys")
 
 
 def _root(account: Mapping[str, Any]) -> Iterator[Comparison]:

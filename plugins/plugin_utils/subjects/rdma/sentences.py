@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-RDMA = {
+SENTENCES = {
     "rdma_no_doca": (
         "rdma_stack is {subject}, whose repository's key cannot be verified from a public source; set it to inbox, or install "
         "DOCA-OFED yourself and set it to none."

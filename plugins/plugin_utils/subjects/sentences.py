@@ -1,0 +1,24 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The sentences for all problems, those of the settings subjects among them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ..problems import text
+from ..problems.problem import Problem
+from . import SUBJECTS
+
+SENTENCES = {**text.SENTENCES, **{code: sentence for one in SUBJECTS for code, sentence in one.sentences.items()}}
+
+
+def describe(problem: Problem) -> str:
+    """Return the sentence for one problem."""
+    return text.describe(problem, SENTENCES)
+
+
+def describe_all(problems: Iterable[Problem]) -> str:
+    """Return the sentences for several problems, each once."""
+    return text.describe_all(problems, SENTENCES)
