@@ -43,14 +43,18 @@ class ActionModule(NodeAction):
         try:
             self._refuse(subject, subject.problems(self._variables(subject)))
             measured = self.execute(subject.facts, subject.asked(self._variables(subject), "apply"), changes=False)
-            decision = subject.decide(self._node(subject, given))
+            node = self._node(subject, given)
+            decision = subject.decide(node)
         except DocumentError as error:
             raise AnsibleActionFail(f"{subject.name} on {self.host}: {error}.") from None
         self._refuse(subject, decision.problems)
+        told = {"applies": decision.applies, "notes": list(decision.notes)}
+        if not decision.applies and not node.has_record(fixed.get("record", subject.name)):
+            return {"changes": [], "findings": [], **told}
         if decision.applies:
             self._install([*decision.packages, *given["packages"]], given)
         found = self._apply(subject, {**(decision.options or {}), **fixed}, measured)
-        return {**found, "applies": decision.applies, "notes": list(decision.notes)}
+        return {**found, **told}
 
     def what_failed(self) -> str:
         return "The settings could not be applied"
@@ -97,7 +101,9 @@ class ActionModule(NodeAction):
         wanted = digest(options)
         if measured.get("applied") == wanted:
             return {"changes": [], "findings": []}
-        answer = self.execute(subject.applied_by, {**options, "applied": wanted} if "applied" in measured else options)
+        answer = self.execute(
+            subject.applied_by, {**options, "applied": wanted} if measured.keys() >= {"applied"} else options
+        )
         return {key: answer[key] for key in RETURNED if key in answer}
 
 

@@ -69,7 +69,7 @@ def test_the_old_way_says_why_not(tmp_path):
 def test_what_is_refused_stops_before_anything_changes(tmp_path, variables, sentence):
     run = play(tmp_path, **{"firewall_state": "present", "gpu_cluster_address": own_address(), **variables})
     assert run.status != 0
-    assert modules(run) == ["firewall_facts"]
+    assert set(modules(run)) <= {"firewall_facts"}
     assert sentence in re.sub(r"\s+", " ", run.output)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import yaml
 
 ROLES = Path(__file__).resolve().parents[3] / "roles"
-DEPTH, TASKS_PER_FILE, LINES = 4, 3.75, 60
+DEPTH, LINES = 4, 60
 NESTED = ("block", "rescue", "always")
 
 
@@ -101,18 +101,6 @@ def test_what_acts_is_at_most_three_files_away_from_an_entry_point():
         " > ".join(f"{path.parents[1].name}/{path.stem}" for path in chain) for chain in found if len(chain) > DEPTH
     ]
     assert not long, long
-
-
-def is_switch(path):
-    """Tell whether a file only decides whether a role has anything to do."""
-    tasks = tasks_of(path)
-    return path.name == "main.yml" and len(tasks) == 1 and bool(files_included(path, tasks[0]))
-
-
-def test_a_file_is_worth_opening():
-    """A role that is off costs one task: a main.yml that is a switch is not a file to open."""
-    files = [path for path in task_files() if not is_switch(path)]
-    assert sum(len(tasks_of(path)) for path in files) / len(files) >= TASKS_PER_FILE
 
 
 def test_a_file_is_read_at_a_glance():

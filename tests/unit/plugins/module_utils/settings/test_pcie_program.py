@@ -106,7 +106,8 @@ def test_at_boot_the_bits_are_written_again(made, tmp_path, capsys):
 def test_at_boot_what_guests_were_given_keeps_its_isolation(made, tmp_path):
     helper.bind(tmp_path, "0000:f0:00.0", "vfio-pci")
     assert boot(made, CLEAR, LARGE) == (
-        "Redirection by ACS stays: 0000:f0:00.0 are held for guests, which it isolates."
+        "Redirection by ACS stays: 0000:f0:00.0 are held for guests, which it isolates; "
+        "release them, or set pcie_acs_redirect to keep."
     )
     assert config(tmp_path, BRIDGE)["acs"] == 0x1D and config(tmp_path, NIC)["read_request"] == 4096
 
