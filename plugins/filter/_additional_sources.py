@@ -8,7 +8,6 @@ from __future__ import annotations
 DOCUMENTATION = """
 name: _additional_sources
 short_description: List the apt sources that add components to a node's own mirrors
-version_added: 0.1.0
 author: The allreduce.gpu authors (@allreduce)
 description:
   - Looks at the entries that bear the component V(main), and describes sources of the same archive, suites and keyring

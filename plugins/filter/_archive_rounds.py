@@ -8,7 +8,6 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 name: _archive_rounds
 short_description: Decide from which node each one receives a Python environment
-version_added: 0.1.0
 author: "The allreduce.gpu authors (@allreduce)"
 description:
   - For each environment, the first host on which it is installed gives it to the others; without any, the first host that asks for

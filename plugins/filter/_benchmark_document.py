@@ -8,7 +8,6 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 name: _benchmark_document
 short_description: Merge the results of a benchmark's runs into one document
-version_added: 0.1.0
 author:
   - The allreduce.gpu authors (@allreduce)
 description:

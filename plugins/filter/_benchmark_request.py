@@ -8,7 +8,6 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 name: _benchmark_request
 short_description: Plan the runs of a benchmark
-version_added: 0.1.0
 author:
   - The allreduce.gpu authors (@allreduce)
 description:

@@ -8,7 +8,6 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 name: _build_plan
 short_description: Decide which node compiles each build, and which nodes receive the wheel
-version_added: 0.1.0
 author: "The allreduce.gpu authors (@allreduce)"
 description:
   - For each distinct build, the first host that has its wheel gives it to the others; without any, the first host that asks for it

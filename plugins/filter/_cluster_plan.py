@@ -8,7 +8,6 @@ from __future__ import annotations
 DOCUMENTATION = """
 name: _cluster_plan
 short_description: Resolve the stacks of many nodes, each kind of node once
-version_added: 0.1.0
 author: The allreduce.gpu authors (@allreduce)
 description:
   - Asks the resolver for every host what M(allreduce.gpu.resolve_stack) would, from the variables C(gpu_stack_request)

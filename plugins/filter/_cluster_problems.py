@@ -8,7 +8,6 @@ from __future__ import annotations
 DOCUMENTATION = """
 name: _cluster_problems
 short_description: List the problems that keep measured nodes from forming a cluster
-version_added: 0.1.0
 author: The allreduce.gpu authors (@allreduce)
 description:
   - Names the nodes without a host name or an address of their own, once their facts are gathered.

@@ -8,7 +8,6 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 name: _conda_environments
 short_description: List the packages that conda installs in a node's Python environments
-version_added: 0.1.0
 author: "The allreduce.gpu authors (@allreduce)"
 description:
   - Says for each environment of C(gpu_stack) that conda makes what is asked of conda, and which valid lock the host has.

@@ -8,7 +8,6 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 name: _environment_directory
 short_description: Derive the directory of a Python environment from its content
-version_added: 0.1.0
 author: "The allreduce.gpu authors (@allreduce)"
 description:
   - Returns a dot, the name of the environment, and a digest of everything that decides on its content.

@@ -8,7 +8,6 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 name: _environment_lock_files
 short_description: List the lock files that may match the requests of a node's Python environments
-version_added: 0.1.0
 author: "The allreduce.gpu authors (@allreduce)"
 description:
   - Names the lock of the environment in use, or that of an older environment that is kept, where only it was made for the request.

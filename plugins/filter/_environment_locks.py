@@ -8,7 +8,6 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 name: _environment_locks
 short_description: Compare a node's Python environments with their locks
-version_added: 0.1.0
 author: "The allreduce.gpu authors (@allreduce)"
 description:
   - Says for each environment of C(gpu_stack) what it asks for, which valid lock the host has, and whether exactly that

@@ -8,7 +8,6 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 name: _environment_places
 short_description: Choose the directories of a node's Python environments
-version_added: 0.1.0
 author: "The allreduce.gpu authors (@allreduce)"
 description:
   - An environment that is to change is created next to the one in use, in a directory named after its content. One that is there already

@@ -8,7 +8,6 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 name: _environments_settled
 short_description: Test whether the Python environments of all nodes are as planned
-version_added: 0.1.0
 author: "The allreduce.gpu authors (@allreduce)"
 description:
   - Decides by the facts C(gpu_stack) and C(gpu_node_state) of the hosts. Where a fact is missing, or C(frameworks_relock) is set for a

@@ -8,7 +8,6 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 name: _environments_to_create
 short_description: List the Python environments that must be created
-version_added: 0.1.0
 author: "The allreduce.gpu authors (@allreduce)"
 description:
   - Environments of the stack that the node lacks, whose interpreter is gone, or which were made with one other than the stack names.

@@ -8,7 +8,6 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 name: _horovod_builds
 short_description: Describe a node's builds of Horovod
-version_added: 0.1.0
 author: "The allreduce.gpu authors (@allreduce)"
 description:
   - Says for each environment of C(gpu_stack) that has Horovod on which digest its wheel depends, whether the host has that wheel, and

@@ -8,7 +8,6 @@ from __future__ import annotations
 DOCUMENTATION = """
 name: _hosts_to_measure
 short_description: List the nodes that the inventory does not describe
-version_added: 0.1.0
 author: The allreduce.gpu authors (@allreduce)
 description:
   - Leaves out the hosts the inventory describes with C(gpu_stack_host), to give the pattern of a play that measures the rest.

@@ -8,7 +8,6 @@ from __future__ import annotations
 DOCUMENTATION = """
 name: _hosts_to_monitor
 short_description: List the hosts that are monitored, watch, or did so before
-version_added: 0.1.0
 author: The allreduce.gpu authors (@allreduce)
 description:
   - Leaves out the hosts of C(gpu_nodes) and C(controllers) that are not to be monitored and never were, to give the pattern of a play.

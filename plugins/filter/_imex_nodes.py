@@ -8,7 +8,6 @@ from __future__ import annotations
 DOCUMENTATION = """
 name: _imex_nodes
 short_description: List the cluster addresses of the nodes in each part of a rack's NVLink fabric
-version_added: 0.1.0
 author: The allreduce.gpu authors (@allreduce)
 description:
   - Nodes belong together whose measured C(gpu_node.fabric.domain) is equal.

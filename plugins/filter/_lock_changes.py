@@ -8,7 +8,6 @@ from __future__ import annotations
 DOCUMENTATION = """
 name: _lock_changes
 short_description: List the differences between a lock and the requests of nodes
-version_added: 0.1.0
 author: The allreduce.gpu authors (@allreduce)
 description:
   - Looks for what every host asks for in the lock, without contacting it. A host without facts and without C(gpu_stack_host) is

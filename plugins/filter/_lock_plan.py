@@ -8,7 +8,6 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 name: _lock_plan
 short_description: Choose the node whose lock serves each requested Python environment
-version_added: 0.1.0
 author: "The allreduce.gpu authors (@allreduce)"
 description:
   - For each distinct request, the first host with a valid lock serves all others; without any, the first host that asks

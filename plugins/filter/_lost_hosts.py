@@ -8,7 +8,6 @@ from __future__ import annotations
 DOCUMENTATION = """
 name: _lost_hosts
 short_description: List the nodes that are unreachable or cannot run modules
-version_added: 0.1.0
 author: The allreduce.gpu authors (@allreduce)
 description:
   - Says which hosts did not answer when role stack made the first contact, and on which the user cannot become root.

@@ -6,7 +6,6 @@
 DOCUMENTATION = """
 name: _network_rounds
 short_description: Pair nodes so that each meets one other per round
-version_added: 0.1.0
 author: The allreduce.gpu authors (@allreduce)
 description:
   - Schedules a tournament by the circle method. In all rounds together every node meets every other once.

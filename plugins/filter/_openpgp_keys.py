@@ -8,7 +8,6 @@ from __future__ import annotations
 DOCUMENTATION = """
 name: _openpgp_keys
 short_description: List the OpenPGP keys of a key file
-version_added: 0.1.0
 author: The allreduce.gpu authors (@allreduce)
 description:
   - Reads an ASCII-armored public key file with the program C(gpg) of the controller.

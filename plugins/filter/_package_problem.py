@@ -8,7 +8,6 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 name: _package_problem
 short_description: Explain why apt or dnf failed
-version_added: 0.1.0
 author: "The allreduce.gpu authors (@allreduce)"
 description:
   - Recognizes the causes a user can do something about, such as a signature by another key, an incomplete mirror, a full

@@ -6,7 +6,6 @@
 DOCUMENTATION = """
 name: _plan_table
 short_description: Format the plan of many nodes as lines of text
-version_added: 0.1.0
 author: The allreduce.gpu authors (@allreduce)
 description:
   - Says what each kind of host gets, and why, or why it is refused, in lines for a terminal of 80 columns.

@@ -8,7 +8,6 @@ from __future__ import annotations
 DOCUMENTATION = """
 name: _pylock_requests
 short_description: List the requirements that uv solves for each environment's pylock.toml
-version_added: 0.1.0
 author: The allreduce.gpu authors (@allreduce)
 description:
   - Says for each kind of host and each of its environments which project file C(uv pip compile) is given, and with what.

@@ -8,7 +8,6 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 name: _shared_places
 short_description: Decide which host makes the Python environments of a shared directory
-version_added: 0.1.0
 author: "The allreduce.gpu authors (@allreduce)"
 description:
   - Each host has put a file into its directory of environments. Those that see the file of the same host share the directory with it,

@@ -8,7 +8,6 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 name: _ssh_cluster
 short_description: Derive SSH files of a cluster from the facts of its nodes
-version_added: 0.1.0
 author: "The allreduce.gpu authors (@allreduce)"
 description:
   - Gives the text of C(authorized_keys) and the lines for C(known_hosts) and C(/etc/hosts), the same for every node.

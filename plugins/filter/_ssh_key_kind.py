@@ -8,7 +8,6 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 name: _ssh_key_kind
 short_description: Choose the kind of SSH keys that all nodes of a cluster accept
-version_added: 0.1.0
 author: "The allreduce.gpu authors (@allreduce)"
 description:
   - Where one node accepts only what FIPS 140 approves, that is C(ecdsa) for all, else C(ed25519).

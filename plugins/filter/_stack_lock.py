@@ -6,7 +6,6 @@
 DOCUMENTATION = """
 name: _stack_lock
 short_description: Format a plan as the text of a lock file
-version_added: 0.1.0
 author: The allreduce.gpu authors (@allreduce)
 description:
   - Puts the stacks of a plan into the lock; what the lock has of other hosts stays.

@@ -8,7 +8,6 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 name: _training_request
 short_description: Find the nodes and the script of a training run
-version_added: 0.1.0
 author:
   - The allreduce.gpu authors (@allreduce)
 description:

@@ -8,7 +8,6 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 name: _unchecked_builds
 short_description: List the interpreters in a list of downloads that have no checksum
-version_added: 0.1.0
 author: "The allreduce.gpu authors (@allreduce)"
 description:
   - uv installs an interpreter without a SHA-256 in its list unchecked. This names them, so that a role can refuse such a list.

@@ -8,7 +8,6 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 name: _uv_problem
 short_description: Explain why uv or pip failed
-version_added: 0.1.0
 author: "The allreduce.gpu authors (@allreduce)"
 description:
   - Recognizes the causes a user can do something about, such as a full disk, a missing wheel or an unknown certificate,

@@ -8,7 +8,6 @@ from __future__ import annotations
 DOCUMENTATION = """
 name: _uv_project
 short_description: Write the pyproject.toml that uv solves for an environment
-version_added: 0.1.0
 author: The allreduce.gpu authors (@allreduce)
 description:
   - Has the requirements of an environment, and binds frameworks to the wheel index of their own, if there is one.

@@ -6,7 +6,6 @@
 DOCUMENTATION = """
 name: _verification
 short_description: Collect the checks of a cluster into one document
-version_added: 0.1.0
 author: The allreduce.gpu authors (@allreduce)
 description:
   - Builds what role verify writes as C(verify.json), the facts of every node, its checks, and those of the cluster.

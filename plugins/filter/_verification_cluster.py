@@ -6,7 +6,6 @@
 DOCUMENTATION = """
 name: _verification_cluster
 short_description: Gather the addresses of all nodes, and whether one computes without GPUs
-version_added: 0.1.0
 author: The allreduce.gpu authors (@allreduce)
 description:
   - Reads the variables of all nodes, once for all of them.

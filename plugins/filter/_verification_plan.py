@@ -6,7 +6,6 @@
 DOCUMENTATION = """
 name: _verification_plan
 short_description: Choose the probes that verify a node's stack
-version_added: 0.1.0
 author: The allreduce.gpu authors (@allreduce)
 description:
   - Derives the options of M(allreduce.gpu.node_probe) and M(allreduce.gpu.gpu_health) from a node's stack and facts,

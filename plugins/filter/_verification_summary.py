@@ -6,7 +6,6 @@
 DOCUMENTATION = """
 name: _verification_summary
 short_description: Summarize a verification in a few lines
-version_added: 0.1.0
 author: The allreduce.gpu authors (@allreduce)
 description:
   - One line for each node and one for the cluster, with the checks that failed or could not be decided below it.

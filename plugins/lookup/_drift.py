@@ -8,7 +8,6 @@ from __future__ import annotations
 DOCUMENTATION = """
 name: _drift
 short_description: List the differences between the plan and a node
-version_added: 0.1.0
 author: The allreduce.gpu authors (@allreduce)
 description:
   - Compares the facts C(gpu_stack) and C(gpu_node_state) of the node of the task, narrowed by the variables of roles that

@@ -8,7 +8,6 @@ from __future__ import annotations
 DOCUMENTATION = """
 name: _health
 short_description: Derive the periodic health checks of a node from its variables
-version_added: 0.1.0
 author: The allreduce.gpu authors (@allreduce)
 description:
   - Derives the options of the program that judges a node periodically from the variables of role P(allreduce.gpu.health#role).

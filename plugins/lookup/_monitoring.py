@@ -8,7 +8,6 @@ from __future__ import annotations
 DOCUMENTATION = """
 name: _monitoring
 short_description: Derive a host's monitoring configuration from its variables and facts
-version_added: 0.1.0
 author: The allreduce.gpu authors (@allreduce)
 description:
   - Applies the user's variables to the defaults of role monitoring, and finds who watches and who is watched in the inventory.

@@ -8,7 +8,6 @@ from __future__ import annotations
 DOCUMENTATION = """
 name: _os_variables
 short_description: List the files with the variables of an operating system
-version_added: 0.1.0
 author: The allreduce.gpu authors (@allreduce)
 description:
   - Files in C(vars) of the role of the task that are named after the family, its release, the distribution and its release

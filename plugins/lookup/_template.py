@@ -8,7 +8,6 @@ from __future__ import annotations
 DOCUMENTATION = """
 name: _template
 short_description: Render a template of a role
-version_added: 0.1.0
 author: The allreduce.gpu authors (@allreduce)
 description:
   - Returns what P(ansible.builtin.template#lookup) returns, and takes the same options.
