@@ -5,7 +5,7 @@ BIN := .venv/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export ANSIBLE_CONFIG := $(CURDIR)/ansible.cfg
 
-.PHONY: help bootstrap demo demo-down reference gpu test test-all mutants bench tables requirements docs build release clean
+.PHONY: help bootstrap demo demo-down reference gpu test test-all mutants bench tables requirements docs build changelog release clean
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -63,6 +63,10 @@ docs: ## The documentation site, in .cache/site/html; looks at it in a browser
 
 build: bootstrap ## The collection archive, in dist/
 	ansible-galaxy collection build --force --output-path dist
+
+changelog: ## Turn the fragments of the changelog into the release notes of galaxy.yml's version, in CHANGELOG.rst
+	@.ci/bootstrap test
+	@antsibull-changelog release --reload-plugins
 
 release: ## The archive of the tagged commit with checksums, SBOM, provenance, signatures (KEY=<GnuPG key>, DRY_RUN=1 rehearses)
 	@.ci/bootstrap test

@@ -24,21 +24,27 @@ def run(*command, cwd, env, check=True):
     return found
 
 
-def copy_checkout(place):
-    """Return a repository of its own with the files of this checkout in one commit, whose changelog is complete."""
-    copy = place / "checkout"
+def checkout(copy):
+    """Make a repository of its own with the files of this checkout, none of them committed."""
     for name in git(CHECKOUT, "ls-files", "-co", "--exclude-standard").splitlines():
         source = CHECKOUT / name
         if source.is_symlink() or source.is_file():
             (copy / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(source, copy / name, follow_symlinks=False)
-    for fragment in (copy / "changelogs" / "fragments").glob("*.yml"):
-        fragment.unlink()
     git(copy, "init", "--quiet")
+
+
+def release_notes(copy):
+    """Turn the fragments into release notes, as `make changelog` does."""
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    environment = {**os.environ, "PATH": path, "ANSIBLE_CONFIG": str(copy / "ansible.cfg")}
+    run(sys.executable, "-m", "antsibull_changelog", "release", "--reload-plugins", cwd=copy, env=environment)
+
+
+def commit(copy):
     git(copy, "add", "--all")
     identity = ("-c", "user.name=test", "-c", "user.email=test@example.org", "-c", "commit.gpgsign=false")
     git(copy, *identity, "commit", "--quiet", "--message", "Release")
-    return copy
 
 
 @pytest.fixture(scope="package")
@@ -65,7 +71,10 @@ def gnupg():
 def released(tmp_path_factory, gnupg):
     """The copy, and the files of its release."""
     place = tmp_path_factory.mktemp("release")
-    copy = copy_checkout(place)
+    copy = place / "checkout"
+    checkout(copy)
+    release_notes(copy)
+    commit(copy)
     git(copy, "tag", "0.1.0")
     command = (sys.executable, "-m", "tools.release", "--key", SIGNER)
     said = run(*command, cwd=copy, env=gnupg.env).stdout

@@ -6,8 +6,10 @@
 import hashlib
 import json
 import os
+import re
 import subprocess
 import sys
+import tarfile
 
 from cyclonedx.schema import SchemaVersion
 from cyclonedx.validation.json import JsonStrictValidator
@@ -19,7 +21,7 @@ from packaging.requirements import Requirement
 
 from tools.release.source import git
 
-from .conftest import CHECKOUT, run
+from .conftest import CHECKOUT, checkout, commit, run
 
 ARCHIVE, BILL, PROVENANCE = (f"allreduce-gpu-0.1.0.{end}" for end in ("tar.gz", "cdx.json", "provenance.json"))
 
@@ -29,6 +31,30 @@ def test_the_files_of_a_release(released):
         [ARCHIVE, BILL, PROVENANCE, "MANIFEST.json.asc", "SHA256SUMS", "SHA256SUMS.asc"]
     )
     assert released.said.split() == [f"dist/allreduce-gpu-0.1.0/{name}" for name in sorted(released.files)]
+
+
+def test_the_release_notes(released):
+    """They list what users may call, and describe every role."""
+    with tarfile.open(released.files[ARCHIVE]) as opened:
+        notes = opened.extractfile("CHANGELOG.rst").read().decode()
+    assert "\nv0.1.0\n======\n" in notes
+    listed = set(re.findall(r"^- allreduce\.gpu\.(\w+) - ", notes, re.MULTILINE))
+    kinds = ("modules", "filter", "lookup", "callback")
+    assert listed == {path.stem for kind in kinds for path in CHECKOUT.glob(f"plugins/{kind}/[!_]*.py")}
+    described = set(re.findall(r"^- role (\w+) - ", notes, re.MULTILINE))
+    assert described == {path.name for path in CHECKOUT.glob("roles/*")}
+
+
+def test_a_rehearsal_releases_the_fragments_in_its_copy(tmp_path):
+    """On a commit whose changelog has no release of its version."""
+    copy = tmp_path / "copy"
+    checkout(copy)
+    commit(copy)
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("ANSIBLE_")}
+    run(sys.executable, "-m", "tools.release", "--dry-run", cwd=copy, env=environment)
+    with tarfile.open(copy / "dist" / "rehearsal" / ARCHIVE) as opened:
+        assert "\nv0.1.0\n" in opened.extractfile("CHANGELOG.rst").read().decode()
+    assert git(copy, "status", "--porcelain") == ""
 
 
 def test_another_build_gives_the_same_bytes(released, tmp_path):

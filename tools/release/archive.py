@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+from datetime import UTC, datetime
 from pathlib import Path
 
 from .source import Source
@@ -22,6 +23,8 @@ def build(checkout: Path, source: Source, directory: Path) -> Path:
     with tempfile.TemporaryDirectory() as temporary:
         tree, built = Path(temporary) / "tree", Path(temporary) / "built"
         export(checkout, source.commit, tree)
+        if source.version not in source.released:  # a rehearsal
+            release_notes(tree, source)
         environment = {name: value for name, value in os.environ.items() if not name.startswith("ANSIBLE_")}
         environment["LC_ALL"] = "C.UTF-8"  # Ansible runs in no other encoding
         command = [
@@ -48,6 +51,15 @@ def export(checkout: Path, commit: str, tree: Path) -> None:
     files = subprocess.run(command, check=True, capture_output=True).stdout
     with tarfile.open(fileobj=io.BytesIO(files)) as opened:
         opened.extractall(tree, filter="data")
+
+
+def release_notes(tree: Path, source: Source) -> None:
+    """Turn the fragments of a tree into the release notes of its version, as make changelog does in the checkout."""
+    day = datetime.fromtimestamp(source.time, UTC).date().isoformat()
+    command = [sys.executable, "-m", "antsibull_changelog", "release", "--version", source.version, "--date", day]
+    documenter = Path(sys.executable).with_name("ansible-doc")
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("ANSIBLE_")}
+    subprocess.run([*command, "--ansible-doc-bin", str(documenter)], check=True, cwd=tree, env=environment)
 
 
 def normalize(archive: bytes, time: int) -> bytes:

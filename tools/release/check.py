@@ -13,13 +13,13 @@ VERSION = re.compile(r"v?\d+\.\d+\.\d+")
 
 
 def refusal(source: Source, rehearsal: bool = False) -> str | None:
-    """Return the first reason against this release, or None; a rehearsal needs neither a tag nor an empty changelogs/fragments."""
+    """Return the first reason against this release, or None; a rehearsal needs no tag, and releases the fragments in its copy."""
     if source.changed:
         return f"The working tree differs from commit {source.commit[:12]} ({_some(source.changed)}); commit the changes or remove them."
-    if source.version not in source.released:
+    if source.version not in source.released and not (rehearsal and source.fragments):
         return (
             f"changelogs/changelog.yaml has no release {source.version}, the version of galaxy.yml; "
-            f"run antsibull-changelog release --version {source.version} and commit what it writes."
+            "run make changelog and commit what it writes."
         )
     return None if rehearsal else _tag(source) or _fragments(source)
 
@@ -39,7 +39,7 @@ def _tag(source: Source) -> str | None:
 def _fragments(source: Source) -> str | None:
     if not source.fragments:
         return None
-    return f"No release of the changelog has {_some(source.fragments)} of changelogs/fragments; release them with antsibull-changelog."
+    return f"No release of the changelog has {_some(source.fragments)} of changelogs/fragments; run make changelog and commit what it writes."
 
 
 def _some(names: tuple[str, ...]) -> str:

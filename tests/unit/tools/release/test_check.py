@@ -34,8 +34,8 @@ def test_a_tagged_clean_commit_with_its_changelog_is_released():
         ({"tags": ("1.1.0",)}, "Tag 1.1.0 of commit 0123456789ab is not the version of galaxy.yml, 1.2.0; correct either of them."),
         ({"tags": ("v1.2.0",)}, "Tag v1.2.0 of commit 0123456789ab is not the version of galaxy.yml, 1.2.0; correct either of them."),
         ({"released": ("1.1.0",)}, "changelogs/changelog.yaml has no release 1.2.0, the version of galaxy.yml; "
-         "run antsibull-changelog release --version 1.2.0 and commit what it writes."),
-        ({"fragments": ("fix.yml",)}, "No release of the changelog has fix.yml of changelogs/fragments; release them with antsibull-changelog."),
+         "run make changelog and commit what it writes."),
+        ({"fragments": ("fix.yml",)}, "No release of the changelog has fix.yml of changelogs/fragments; run make changelog and commit what it writes."),
     ],
 )  # fmt: skip
 def test_what_is_missing_is_told_in_one_sentence(changes, sentence):
@@ -46,8 +46,11 @@ def test_several_tags_may_include_the_version():
     assert refusal(dataclasses.replace(GOOD, tags=("1.1.0", "1.2.0"))) is None
 
 
-@pytest.mark.parametrize("changes", [{"tags": ()}, {"tags": ("1.1.0",)}, {"fragments": ("fix.yml",)}])
-def test_a_rehearsal_needs_no_tag(changes):
+@pytest.mark.parametrize(
+    "changes",
+    [{"tags": ()}, {"tags": ("1.1.0",)}, {"fragments": ("fix.yml",)}, {"released": (), "fragments": ("fix.yml",)}],
+)
+def test_a_rehearsal_needs_no_tag_and_no_released_changelog(changes):
     assert refusal(dataclasses.replace(GOOD, **changes), rehearsal=True) is None
 
 
