@@ -16,6 +16,7 @@ description:
   - Works without a driver, in containers, where a device cgroup hides GPUs, and on hosts without any GPU.
   - Starts no program. Unknown values are null, never a guess.
   - Can be used in C(facts_modules).
+  - The node keeps the module's code as compiled, in C(/var/cache/allreduce) for root and in C(~/.cache/allreduce) for another user.
 author: "The allreduce.gpu authors (@allreduce)"
 extends_documentation_fragment: [allreduce.gpu.measured_machine]
 attributes:
@@ -156,15 +157,16 @@ ansible_facts:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.machine.deadline import SECONDS, measure_within
-from ..module_utils.machine.files import FileTree
-from ..module_utils.machine.gpu_node import measure
-from ..module_utils.machine.pci_names import DATABASES
-from ..module_utils.machine.recording import Recording
+from ..module_utils.host.archive import compile_once
 
 
 def main():
     """Read the options, measure, answer."""
+    compile_once("gpu_facts")
+    from ..module_utils.machine.deadline import SECONDS, measure_within
+    from ..module_utils.machine.files import FileTree
+    from ..module_utils.machine.pci_names import DATABASES
+
     module = AnsibleModule(
         argument_spec={
             "sysfs_root": {"type": "path", "default": "/sys"},
@@ -186,6 +188,9 @@ def main():
     place = None if module.check_mode else parameters["record"]
     try:
         if place:
+            from ..module_utils.machine.gpu_node import measure
+            from ..module_utils.machine.recording import Recording
+
             recording = Recording(place)
             trees = [recording.tree(name, root) for name, root in zip(("sys", "proc"), roots)]
             node = measure(trees[0], trees[1], library, databases, recording.opener)

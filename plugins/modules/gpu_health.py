@@ -17,6 +17,7 @@ description:
   - What each check finds, which verdict that gives and what to do then is in one table, C(docs/health.md).
   - An idle GPU lowers its PCIe generation, so that is judged only while the GPU works at its highest clocks.
   - The verdict does not fail the task. Let C(failed_when) decide what is tolerable.
+  - The node keeps the module's code as compiled, in C(/var/cache/allreduce) for root and in C(~/.cache/allreduce) for another user.
 author: "The allreduce.gpu authors (@allreduce)"
 extends_documentation_fragment: [allreduce.gpu.measured_machine]
 attributes:
@@ -317,7 +318,7 @@ from ..module_utils.host.archive import compile_once
 
 def main():
     """Read the options, measure, judge, answer."""
-    compile_once()
+    compile_once("gpu_health")
     from ..module_utils.health.check_table import CODES_AT_ONCE, OPTIONS
     from ..module_utils.health.deadline import within
     from ..module_utils.health.examination import Places, examine, examine_and_record

@@ -11,7 +11,7 @@ import json
 import re
 from collections import namedtuple
 
-from ..machine.gpu_node import measure
+from ..machine.gpu_node import read_machine
 from ..machine.nvml import open_nvml
 from ..machine.rails import rail_ports
 from ..machine.topology import gpu_label
@@ -34,8 +34,8 @@ Places.__new__.__defaults__ = (open_nvml,)
 
 def read(places, sampled=False):
     """Return (gpu_node, readings), see verdict.judge; ``sampled``: also what GPUs do at the moment."""
-    node = measure(places.sys, places.proc, places.library, opener=places.opener)
-    with places.opener(places.library) as (nvml, dummy_state):
+    with places.opener(places.library) as (nvml, unavailable):
+        node = read_machine((nvml, unavailable), places.sys, places.proc, places.library)
         counters, processes = read_processes(
             lambda: read_gpus(nvml, node["gpus"]) if nvml else {}, places.proc, places.root
         )

@@ -35,8 +35,14 @@ TOLD_BY_NVML = (
 
 def measure(sys_tree, proc_tree, nvml_library, pci_databases=pci_names.DATABASES, opener=open_nvml):
     """Read the machine through its three doors, and what a PCI ID database calls its GPUs, and build the model."""
-    with opener(nvml_library) as (nvml, unavailable):
-        measured = nvml_gpus.read_all(nvml) if nvml else NO_NVML
+    with opener(nvml_library) as opened:
+        return read_machine(opened, sys_tree, proc_tree, nvml_library, pci_databases)
+
+
+def read_machine(opened, sys_tree, proc_tree, nvml_library, pci_databases=pci_names.DATABASES):
+    """Do what measure does; ``opened``: what open_nvml yields. Opening costs more than all questions to one GPU."""
+    nvml, unavailable = opened
+    measured = nvml_gpus.read_all(nvml) if nvml else NO_NVML
     devices = sysfs.read_pci_devices(sys_tree)
     names = pci_names.read_names({device["device_id"] for device in devices.values()}, pci_databases)
     nics = sysfs.read_nics(sys_tree)

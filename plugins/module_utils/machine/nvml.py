@@ -11,6 +11,7 @@ import ctypes
 import sys
 from contextlib import contextmanager
 
+from ..host.archive import kept_bytecode
 from .nvml_errors import ABSENT, ERRORS
 from .problems import problem
 
@@ -30,7 +31,8 @@ def import_pynvml():
     if PYNVML_DIRECTORY not in sys.path:
         sys.path.append(PYNVML_DIRECTORY)
     try:
-        import pynvml
+        with kept_bytecode("pynvml"):
+            import pynvml
     except ImportError:
         return None
     return pynvml
