@@ -18,7 +18,7 @@ from typing import Any
 
 import yaml
 
-from .check import refusal
+from .check import from_packages, refusal
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 PLACE = CHECKOUT / ".cache" / "gpu"
@@ -33,7 +33,7 @@ def main() -> int:
     parser.add_argument(
         "--request",
         type=json.loads,
-        help="gpu_stack_request as JSON (default: the loaded driver's branch, no environment)",
+        help="gpu_stack_request as JSON (default: the driver that is loaded, no environment)",
     )
     parser.add_argument("--benchmark", type=shlex.split, default=[], help="arguments of benchmark.py, as one text")
     parser.add_argument(
@@ -95,10 +95,16 @@ def inventory(prefix: str, wanted: dict[str, Any], arguments: list[str]) -> dict
 def request(module: Path = Path("/sys/module/nvidia/version")) -> dict[str, str]:
     """Return what to plan for: the driver that is loaded, and no environment, since the one named is the user's."""
     try:
-        branch = module.read_text(encoding="ascii").strip().partition(".")[0]
+        version = module.read_text(encoding="ascii").strip()
     except OSError:
-        branch = ""
-    return {**({"driver": branch} if branch.isdigit() else {}), "pytorch": "none"}
+        version = ""
+    branch = version.partition(".")[0]
+    if not branch.isdigit():
+        return {"pytorch": "none"}
+    if from_packages():
+        return {"driver": branch, "pytorch": "none"}
+    print(f"Driver {version} is not from packages: it is taken as it is, and what uses it is judged.")
+    return {"driver_source": "vendor", "pytorch": "none"}
 
 
 def environment() -> dict[str, str]:

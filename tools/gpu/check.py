@@ -6,10 +6,14 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
+# What finds the package of the driver's library. An image can bring the driver without one, as NVIDIA's installer does.
+LIBRARY = "libnvidia-ml.so.1"
+OWNERS = (["dpkg-query", "--search", LIBRARY], ["rpm", "--query", "--whatprovides", f"{LIBRARY}()(64bit)"])
 NVIDIA, DISPLAY = "0x10de", "0x03"  # PCI vendor, and the class of GPUs with and without outputs
 # Runs in the environment: it has nothing else for certain.
 PROBE = """
@@ -54,6 +58,12 @@ def ask(python: Path) -> Seen:
         return Seen(**json.loads(done.stdout.splitlines()[-1]))
     except (IndexError, ValueError):
         return Seen(error=f"it ended with status {done.returncode}")
+
+
+def from_packages() -> bool:
+    """Return whether a package manager of this machine installed the driver."""
+    present = [command for command in OWNERS if shutil.which(command[0])]
+    return any(subprocess.run(command, capture_output=True, check=False).returncode == 0 for command in present)
 
 
 def gpus(sys: Path) -> list[str]:

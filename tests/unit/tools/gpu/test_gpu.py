@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from tests.support.torch_python import torch_python
+from tools.gpu import __main__ as main_of_gpu
 from tools.gpu.__main__ import inventory, request, run, steps
-from tools.gpu.check import Seen, ask, gpus, refusal
+from tools.gpu.check import Seen, ask, from_packages, gpus, refusal
 
 CHECKOUT = Path(__file__).resolve().parents[4]
 
@@ -95,14 +96,35 @@ def test_addresses_of_gpus_are_those_of_nvidias_displays(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
-    [("570.86.15\n", {"driver": "570", "pytorch": "none"}), ("", {"pytorch": "none"}), (None, {"pytorch": "none"})],
+    ("text", "packaged", "found"),
+    [
+        ("570.86.15\n", True, {"driver": "570", "pytorch": "none"}),
+        ("570.86.15\n", False, {"driver_source": "vendor", "pytorch": "none"}),
+        ("", True, {"pytorch": "none"}),
+        (None, False, {"pytorch": "none"}),
+    ],
 )
-def test_the_plan_is_for_the_driver_that_is_loaded(tmp_path, text, found):
+def test_the_plan_is_for_the_driver_that_is_loaded(monkeypatch, tmp_path, capsys, text, packaged, found):
     module = tmp_path / "version"
     if text is not None:
         module.write_text(text, encoding="ascii")
+    monkeypatch.setattr(main_of_gpu, "from_packages", lambda: packaged)
     assert request(module) == found
+    assert ("Driver 570.86.15 is not from packages" in capsys.readouterr().out) is ("driver_source" in found)
+
+
+@pytest.mark.parametrize(
+    ("name", "status", "found"),
+    [("dpkg-query", 0, True), ("dpkg-query", 1, False), ("rpm", 0, True), ("rpm", 1, False), ("none", 0, False)],
+)
+def test_either_package_manager_knows_whether_the_driver_is_from_a_package(monkeypatch, tmp_path, name, status, found):
+    program = tmp_path / name
+    program.write_text(
+        f'#!/bin/sh\ncase "$*" in *libnvidia-ml.so.1*) exit {status};; *) exit 2;; esac\n', encoding="ascii"
+    )
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}")
+    assert from_packages() is found
 
 
 def test_nobody_becomes_root_and_no_unit_is_started():
