@@ -98,6 +98,10 @@ def test_a_processor_measures_what_it_can(alone):
     }  # fmt: skip
 
 
+def test_what_was_not_asked_for_is_not_a_result(alone):
+    assert {one["case"]["model"] for one in named(alone, "training")} == {"resnet50"}
+
+
 def test_the_document_says_what_was_measured_on(alone):
     assert (alone["format"], alone["world_size"], alone["backend"]) == (1, 1, None)
     assert alone["started"] <= alone["finished"]
