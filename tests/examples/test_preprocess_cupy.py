@@ -3,10 +3,25 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The real CuPy on a machine without a GPU, which NumPy stands in for; where there is a GPU, CuPy itself."""
 
+import importlib.util
+import re
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
 import numpy
 import pytest
 
 SCRIPT = "preprocess_cupy.py"
+
+
+@pytest.fixture(scope="module")
+def script():
+    """The program as a module."""
+    spec = importlib.util.spec_from_file_location("preprocess_cupy", Path(__file__).parents[2] / "examples" / SCRIPT)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 @pytest.fixture
@@ -58,6 +73,45 @@ def test_what_computes_is_said(images, prepare):
         ended = prepare("--arrays", "cupy")
         assert ended.status != 0
         assert ended.output.startswith("CuPy finds no GPU that computes (")
+
+
+def test_the_next_files_are_read_while_one_is_computed(script):
+    started = {item: threading.Event() for item in range(5)}
+
+    def work(item):
+        started[item].set()
+        return item
+
+    with ThreadPoolExecutor(2) as pool:
+        for item in script.ahead(pool, work, range(5), 2):
+            assert all(started[coming].wait(10) for coming in range(item, min(item + 3, 5)))
+
+
+def test_no_more_is_read_ahead_than_fits(script):
+    taken = []
+    with ThreadPoolExecutor(2) as pool:
+        found = script.ahead(pool, lambda item: item, (taken.append(item) or item for item in range(9)), 2)
+        assert next(found) == 0 and taken == [0, 1, 2]
+        assert list(found) == list(range(1, 9))
+
+
+@pytest.mark.parametrize(
+    ("seconds", "binds"), [((9.0, 2.0, 1.0), "reading"), ((7.0, 2.0, 7.9), "computing"), ((1.0, 2.0, 9.0), "writing")]
+)
+def test_what_binds_is_what_takes_longest_with_all_its_threads(script, seconds, binds):
+    busy = script.Busy(4)
+    busy.seconds = dict(zip(("reading", "computing", "writing"), seconds, strict=True))
+    assert busy.sentence(3.0).endswith(f"of 3.0 s, with 4 threads that read and as many that write: {binds} binds")
+    assert f"reading {seconds[0] / 4:.1f} s, computing 2.0 s, writing {seconds[2] / 4:.1f} s" in busy.sentence(3.0)
+
+
+def test_a_run_says_what_bound_it_and_one_without_work_does_not(images, prepare):
+    said = prepare("--threads", 2).output.splitlines()[-1]
+    assert re.fullmatch(
+        r"reading [\d.]+ s, computing [\d.]+ s, writing [\d.]+ s of [\d.]+ s, .*: (reading|computing|writing) binds",
+        said,
+    )
+    assert "binds" not in prepare().output
 
 
 def test_bad_input(images, prepare, run, tmp_path):
