@@ -12,7 +12,7 @@ from contextlib import contextmanager
 
 from . import demo, hosts, leftovers, paths, podman, reference, replicas, wheels
 from .mirror import build, faults
-from .progress import LabError, say
+from .progress import LabError, Working, say
 
 TOOLS = ("podman", "runc", "mmdebstrap", "nsenter", "ip", "ssh-keygen")
 
@@ -90,7 +90,7 @@ def _check_machine():
 def _alone():
     """Two `up`s at once would both build the image."""
     paths.CACHE.mkdir(exist_ok=True)
-    with open(paths.CACHE / "lab.lock", "w", encoding="utf-8") as lock:
+    with open(paths.CACHE / "lab.lock", "w", encoding="utf-8") as lock, Working("waiting for another command of the lab"):
         fcntl.flock(lock, fcntl.LOCK_EX)
         leftovers.clear_when_orphaned()
         yield

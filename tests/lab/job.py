@@ -11,22 +11,25 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 from . import paths, users
-from .progress import LabError, say
+from .progress import LabError, Working, say
 
 SHARED = "The hosts share the cores of this machine: their scaling efficiency says nothing about GPUs or a network."
+TASK = re.compile(r"(?:TASK|RUNNING HANDLER) \[(.*?)\]")
 RECAP = re.compile(r"^(\S+)\s+: .*\bchanged=(\d+)", re.MULTILINE)
 
 
 @dataclass(frozen=True)
 class Step:
-    """A playbook; still: it must change nothing."""
+    """A playbook; usual: what it takes on two idle cores, in words; still: it must change nothing."""
 
     playbook: str
     why: str
     options: tuple[str, ...] = ()
     still: bool = False
+    usual: str = ""
 
     @property
     def name(self) -> str:
@@ -39,7 +42,7 @@ class Step:
             cwd=paths.CHECKOUT, env={**os.environ, "ANSIBLE_CONFIG": str(paths.CHECKOUT / "ansible.cfg")},
             stdout=subprocess.PIPE, text=True,
         ) as process:  # fmt: skip
-            output = "".join(_shown(process.stdout))
+            output = "".join(_shown(process.stdout, self.playbook))
         if process.returncode:
             raise LabError(
                 f"{self.playbook}.yml ended with {process.returncode}: the lines above say why; `{job.again}` goes on from there"
@@ -55,6 +58,7 @@ class Activated:
     nodes: users.Nodes
     activate: str
     why: str = "in a login shell of the training user"
+    usual: ClassVar[str] = "some seconds"
 
     @property
     def name(self) -> str:
@@ -75,6 +79,7 @@ class Typed:
     command: str
     nodes: users.Nodes
     activate: str
+    usual: ClassVar[str] = "half a minute"
 
     @property
     def name(self) -> str:
@@ -86,7 +91,8 @@ class Typed:
 
     def run(self, _job: "Job") -> None:
         """Train with it; LabError where it did not."""
-        users.train(users.COMMANDS[self.command], self.nodes, self.activate)
+        with Working(self.command):
+            users.train(users.COMMANDS[self.command], self.nodes, self.activate)
 
 
 @dataclass(frozen=True)
@@ -95,6 +101,7 @@ class Remark:
 
     name: str
     why: str
+    usual: ClassVar[str] = ""
 
     def run(self, _job: "Job") -> None:
         """Do nothing: the table says it."""
@@ -119,7 +126,7 @@ class Job:
         """Bring the hosts from bare to trained, then print what was achieved; LabError names the step that failed."""
         took: list[float | None] = []
         for step in self.steps:
-            say(f"{step.name}: {step.why}")
+            say(f"{step.name}: {step.why}" + (f" (usually {step.usual})" if step.usual else ""))
             began = time.monotonic()
             step.run(self)
             took.append(None if isinstance(step, Remark) else time.monotonic() - began)
@@ -133,15 +140,15 @@ class Job:
         return [*report["verdict"]["sentences"], *([SHARED] * compared), f"Report: {self.reports / 'report.html'}"]
 
 
-def steps(nodes: int, *train: str, first: str = "takes minutes") -> Iterator[Step]:
-    """Yield the full run's steps on a number of hosts; train: options of each training; first: what to expect of a first site."""
-    yield Step("plan", "which stack these hosts would get, and why")
-    yield Step("site", f"bring them to it (the first run {first})")
-    yield Step("verify", "measure, and compare with the plan")
-    yield Step("train", "on one host", ("-e", "train_nodes=1", *train))
+def steps(nodes: int, *train: str, first: str = "many minutes") -> Iterator[Step]:
+    """Yield the full run's steps on a number of hosts; train: options of each training; first: what a first site usually takes."""
+    yield Step("plan", "which stack these hosts would get, and why", usual="15 seconds")
+    yield Step("site", "bring them to it", usual=f"{first} the first time, half a minute afterwards")
+    yield Step("verify", "measure, and compare with the plan", usual="half a minute")
+    yield Step("train", "on one host", ("-e", "train_nodes=1", *train), usual="15 seconds")
     if nodes > 1:
-        yield Step("train", f"on {nodes} hosts", ("-e", f"train_nodes={nodes}", *train))
-    yield Step("report", "one page of it all")
+        yield Step("train", f"on {nodes} hosts", ("-e", f"train_nodes={nodes}", *train), usual="20 seconds")
+    yield Step("report", "one page of it all", usual="some seconds")
 
 
 def table(rows: Iterable[tuple[Action, float | None]]) -> str:
@@ -157,7 +164,11 @@ def moved(output: str) -> dict[str, int]:
     return {host: int(count) for host, count in RECAP.findall(output) if int(count)}
 
 
-def _shown(stream) -> Iterator[str]:
-    for line in stream:
-        print(line, end="", flush=True)
-        yield line
+def _shown(stream: Iterable[str], playbook: str) -> Iterator[str]:
+    """Print and yield the lines of a playbook's output; where none comes for a minute, say which task goes on."""
+    with Working(playbook) as working:
+        for line in stream:
+            print(line, end="", flush=True)
+            task = TASK.match(line)
+            working.shown(f"{playbook}: {task[1]}" if task else None)
+            yield line

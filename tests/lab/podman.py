@@ -11,7 +11,7 @@ import json
 import os
 import subprocess
 
-from . import paths
+from . import machine, paths
 from .progress import LabError, say
 
 CONTAINERS_CONF = """\
@@ -47,6 +47,8 @@ def _sh_ok(argv):
 
 def prepare():
     """Create what every podman call needs; repeating it is harmless."""
+    if not paths.RUN.exists():
+        machine.remember()
     paths.RUN.mkdir(mode=0o700, exist_ok=True)
     paths.LAB.mkdir(parents=True, exist_ok=True)
     (paths.LAB / "networks").mkdir(exist_ok=True)
@@ -115,3 +117,4 @@ def dismantle():
     if _is_mounted(paths.RUN):
         subprocess.run(["umount", paths.RUN], check=False)
     subprocess.run(["rm", "-rf", paths.RUN], check=False)
+    machine.restore()

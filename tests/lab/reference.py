@@ -97,8 +97,8 @@ class Reference:
         *most, report = steps(len(self.hosts), *ranks)
         if self.name in MPIRUN:
             options = ("-e", "train_launcher=mpirun", "-e", "train_install_mpi=true", *ranks)
-            most.append(Step("train", "with Open MPI, which this installs", options))
-        again = Step("site", "once more: nothing is left to change", still=True)
+            most.append(Step("train", "with Open MPI, which this installs", options, usual="a minute"))
+        again = Step("site", "once more: nothing is left to change", still=True, usual="half a minute")
         return Job(self.inventory, (*most, report, *self.typed(), again), f"make reference SYSTEM={self.name}")
 
     def typed(self) -> Iterator[Action]:

@@ -69,7 +69,7 @@ def ensure(image):
         podman("rm", "--force", NAME)
         if not containers("allreduce.address"):
             network.remove()  # whatever stopped the services left their address taken
-    say("starting the package cache and the wheel server")
+    say("starting the package cache and the wheel server (usually half a minute)")
     for folder in (paths.APT_CACHE, mirror.SERVED, mirror.FAULTS):
         folder.mkdir(parents=True, exist_ok=True)
     start(

@@ -123,8 +123,8 @@ def test_other_hosts_compile_no_horovod(tmp_path):
 def test_what_a_first_run_builds_is_said_where_it_is_built():
     """Horovod takes most of the demo's time; no reference system has it in the lab."""
     jobs = (demo.job(2), *(reference.get(name).job() for name in reference.names()))
-    said = [next(step.why for step in one.steps if step.name == "site") for one in jobs]
-    assert ["Horovod" in why for why in said] == [True, *[False] * len(reference.names())]
+    said = [next(step.usual for step in one.steps if step.name == "site") for one in jobs]
+    assert ["Horovod" in usual for usual in said] == [True, *[False] * len(reference.names())]
 
 
 @pytest.mark.parametrize("name", reference.names())

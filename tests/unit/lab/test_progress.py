@@ -1,0 +1,67 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from tests.lab import progress
+from tests.lab.job import _shown
+
+EVERY = 0.2
+
+
+@pytest.fixture
+def lines(capfd):
+    """Return what was said so far, without the time."""
+
+    def read():
+        return [line.partition("] lab: ")[2] for line in capfd.readouterr().err.splitlines()]
+
+    return read
+
+
+def test_silence_is_broken_again_and_again(lines):
+    with progress.Working("building", EVERY):
+        time.sleep(EVERY * 3.5)
+    said = lines()
+    assert len(said) == 3
+    assert all(line.startswith("building: goes on, for 0:00") for line in said)
+
+
+def test_it_ends_with_its_block(lines):
+    with progress.Working("building", EVERY):
+        pass
+    time.sleep(EVERY * 2)
+    assert lines() == []
+
+
+def test_who_prints_lines_breaks_no_silence(lines):
+    with progress.Working("building", EVERY * 5) as working:
+        for _line in range(8):
+            time.sleep(EVERY)
+            working.shown()
+    assert lines() == []
+
+
+def test_what_is_said_is_what_goes_on(lines):
+    with progress.Working("waiting", EVERY):
+        progress.say("importing the image")
+        time.sleep(EVERY * 1.5)
+    assert [line.partition(",")[0] for line in lines()] == ["importing the image", "importing the image: goes on"]
+
+
+def test_of_a_playbook_the_task_is_named(lines, monkeypatch):
+    monkeypatch.setattr(progress.Working.__init__, "__defaults__", (EVERY,))
+
+    def output():
+        yield "TASK [allreduce.gpu.nvidia_driver : Install and hold the planned driver packages] ***\n"
+        time.sleep(EVERY * 1.5)
+        yield "ok: [gpu-1]\n"
+
+    assert len(list(_shown(output(), "site"))) == 2
+    assert [line.partition(",")[0] for line in lines()] == [
+        "site: allreduce.gpu.nvidia_driver : Install and hold the planned driver packages: goes on"
+    ]
