@@ -57,6 +57,8 @@ class ActionModule(PackageAction):
         """
         if missing.version is None:
             raise StepFailed(_not_built(missing, self.observed()))
+        # An interrupted run may have left this node waiting for the module of another one.
+        self.execute("allreduce.gpu.kernel_module_archive", {"name": missing.module, "state": "absent"}, changes=False)
         for kernel in missing.kernels:
             argv = ["dkms", "install", "--force", "-m", missing.module, "-v", missing.version, "-k", kernel]
             self.execute("ansible.builtin.command", {"argv": argv})

@@ -73,6 +73,7 @@ class FakeNode:
     failure: dict | None = None  # how the next installation ends
     complaint: str = ""  # what apt-get update says about the repositories
     builds: bool = True  # whether the compiler takes the kernel module
+    awaited: set = field(default_factory=set)  # modules that DKMS does not build, as another node gives them
     held: dict = field(default_factory=dict)  # by hold: {package: version}
     holds: dict = field(default_factory=dict)  # the declarations that were measured, by hold
     calls: list = field(default_factory=list)
@@ -297,6 +298,8 @@ class FakeNode:
             raise Failure(
                 "non-zero return code", rc=3, stderr=f"The module/version combo: {module}-{version} is not located"
             )
+        if module in self.awaited:
+            raise Failure("non-zero return code", rc=77, stderr="includes a BUILD_EXCLUSIVE directive which does not match")
         if not self.builds:
             log = f"/var/lib/dkms/{module}/{version}/build/make.log"
             self.files[log] = (
@@ -310,6 +313,11 @@ class FakeNode:
                 build["status"] = "built"
         built = {"module": module, "version": version, "kernel": kernel, "arch": "x86_64", "status": "installed"}
         self.dkms = [build for build in self.dkms if build != {**built, "status": "built"}] + [built]
+
+    def _kernel_module_archive(self, check, name, state):
+        assert state == "absent"
+        self.awaited.discard(name)
+        return {"changed": False}
 
     def _systemd_service(self, check, name, enabled=None, state=None, daemon_reload=False):
         if name not in self.services:

@@ -10,6 +10,7 @@ from __future__ import absolute_import, division, print_function
 
 __metaclass__ = type
 
+import hashlib
 import re
 import struct
 
@@ -31,8 +32,8 @@ def read_secure_boot(tree, release):
     """Return the contract's ``secure_boot`` mapping; ``release``: fields of os-release.
 
     ``enforced``: whether the kernel demands signatures, None where the firmware could not be asked; ``shim``: whether
-    keys can be enrolled at the console; ``certificate``: path of DKMS's; ``key``: enrolled, pending or unknown to the
-    firmware, None where there is no certificate yet.
+    keys can be enrolled at the console; ``certificate``: path of DKMS's; ``fingerprint``: its SHA-256; ``key``: enrolled,
+    pending or unknown to the firmware. The last two are None where there is no certificate yet.
     """
     certificate = _certificate(tree, release)
     content = _bytes(tree, certificate)
@@ -40,6 +41,7 @@ def read_secure_boot(tree, release):
         "enforced": _enforced(tree),
         "shim": _variable(tree, "MokListRT", SHIM) is not None or tree.exists(TABLES + "/MokListRT"),
         "certificate": certificate,
+        "fingerprint": hashlib.sha256(content).hexdigest() if content else None,
         "key": _state(tree, content) if content else None,
     }
 

@@ -61,6 +61,7 @@ class SecureBoot:
     enforced: bool | None = None
     shim: bool = False  # without it no key can be enrolled at the console
     certificate: str = ""  # path of the key's certificate
+    fingerprint: str | None = None  # SHA-256 of the certificate; None where there is none yet
     key: str | None = None  # enrolled | pending | unknown; None where there is none yet
 
 

@@ -50,7 +50,7 @@ def test_change(state):
     assert result["changed"]
     assert result["kernels"] == kernels
     assert {RUNNING, NEWEST} <= built(one)
-    assert one.modules() == ["command"] * len(kernels) + ["node_state"]
+    assert one.modules() == ["kernel_module_archive", *["command"] * len(kernels), "node_state"]
     assert result["ansible_facts"]["gpu_node_state"]["dkms"] == one.dkms
     assert not run(one)["changed"]
 
