@@ -22,8 +22,11 @@ BRIDGES = Path("/sys/class/net")
 AREAS = ("fs", "kernel", "net", "vm")
 # These change by themselves.
 LIVELY = re.compile(r"kernel/ns_last_pid|.*/neigh/.*|.*/random/.*")
-# Folders that podman makes and leaves empty.
-FOLDERS = ("/run/containers", "/run/netns", "/run/runc", "/var/lib/containers/cache", "/var/lib/containers")
+# What podman makes and leaves without content; the first is a mount, the last are control groups.
+FOLDERS = (
+    "/run/netns", "/run/containers", "/run/runc", "/var/lib/containers", "/sys/fs/cgroup/libpod_parent", "/sys/fs/cgroup/unified/libpod_parent",
+)  # fmt: skip
+REMEMBERED = {"blob-info-cache-v1.boltdb", "ipam.db"}
 TABLES = ("filter", "nat")
 OURS = "NETAVARK"
 
@@ -165,11 +168,15 @@ def _others() -> list[str]:
 
 
 def _remove_if_empty(folder: Path) -> None:
-    for directory, _directories, _names in os.walk(folder, topdown=False):
-        try:
+    """Remove a folder that has nothing in it but what podman remembers for itself."""
+    names = {name for _directory, _directories, names in os.walk(folder) for name in names}
+    if folder.is_relative_to("/sys") or names <= REMEMBERED:
+        if subprocess.run(["mountpoint", "-q", folder], check=False).returncode == 0:
+            subprocess.run(["umount", folder], check=False)
+        for directory, _directories, names in os.walk(folder, topdown=False):
+            for name in REMEMBERED.intersection(names):
+                os.unlink(os.path.join(directory, name))
             os.rmdir(directory)
-        except OSError:
-            return
 
 
 def _before() -> Path:
