@@ -7,6 +7,7 @@ The hosts' systemd sets `fs.*`, as it would on a machine of its own, and netavar
 machine share one record, made before the first starts anything; the last one that goes brings back what it says.
 """
 
+import contextlib
 import json
 import os
 import re
@@ -70,10 +71,10 @@ def sysctls() -> dict[str, str]:
             for name in names:
                 path = Path(directory, name)
                 key = str(path.relative_to(PROC))
-                if path.stat().st_mode & 0o600 == 0o600 and not LIVELY.fullmatch(key):
-                    text = _text(path)
-                    if text is not None:
-                        found[key] = text
+                # Interfaces come and go, with their settings; some settings can be written only.
+                with contextlib.suppress(OSError, UnicodeDecodeError):
+                    if path.stat().st_mode & 0o600 == 0o600 and not LIVELY.fullmatch(key):
+                        found[key] = path.read_text(encoding="utf-8").rstrip("\n")
     return found
 
 
@@ -173,10 +174,11 @@ def _remove_if_empty(folder: Path) -> None:
     if folder.is_relative_to("/sys") or names <= REMEMBERED:
         if subprocess.run(["mountpoint", "-q", folder], check=False).returncode == 0:
             subprocess.run(["umount", folder], check=False)
-        for directory, _directories, names in os.walk(folder, topdown=False):
-            for name in REMEMBERED.intersection(names):
-                os.unlink(os.path.join(directory, name))
-            os.rmdir(directory)
+        with contextlib.suppress(OSError):  # in use by somebody else after all
+            for directory, _directories, names in os.walk(folder, topdown=False):
+                for name in REMEMBERED.intersection(names):
+                    os.unlink(os.path.join(directory, name))
+                os.rmdir(directory)
 
 
 def _before() -> Path:
@@ -190,10 +192,3 @@ def _boot() -> str:
 
 def _read() -> dict:
     return json.loads(_before().read_text(encoding="utf-8"))
-
-
-def _text(path: Path) -> str | None:
-    try:
-        return path.read_text(encoding="utf-8").rstrip("\n")
-    except (OSError, UnicodeDecodeError):
-        return None
