@@ -55,6 +55,10 @@ options:
     description: Path of the archive.
     type: path
     default: /var/lib/allreduce/kernel-module.tar.gz
+  root:
+    description: Root directory of the node, for tests.
+    type: path
+    default: /
 """
 
 EXAMPLES = r"""
@@ -104,13 +108,14 @@ def main():
             "arch": {"type": "str", "default": "x86_64"},
             "state": {"type": "str", "choices": sorted(STATES), "required": True},
             "path": {"type": "path", "default": "/var/lib/allreduce/kernel-module.tar.gz"},
+            "root": {"type": "path", "default": "/"},
         },
         required_if=[("state", state, ("kernels",)) for state in ("awaited", "packed", "unpacked")],
         supports_check_mode=True,
     )
     params = module.params
     try:
-        place = archive.Place(params["name"], params["arch"], params["kernels"])
+        place = archive.Place(params["name"], params["arch"], params["kernels"], params["root"])
         if module.check_mode:
             module.exit_json(changed=params["state"] != "absent" or archive.is_waiting(place))
         module.exit_json(**STATES[params["state"]](place, params["path"]))
@@ -127,14 +132,14 @@ def awaited(place, dummy):
 
 def packed(place, path):
     """Write the archive."""
-    archive.pack(place, path, _secure_boot()["fingerprint"])
+    archive.pack(place, path, _secure_boot(place)["fingerprint"])
     return {"changed": True}
 
 
 def unpacked(place, path):
     """End the waiting and put the files in place."""
     archive.release(place)
-    boot = _secure_boot()
+    boot = _secure_boot(place)
     # Where the firmware could not be asked, the kernel may demand signatures.
     kernels = archive.unpack(place, path, boot["fingerprint"], boot["enforced"] is not False)
     return {"changed": True, "kernels": kernels}
@@ -148,8 +153,8 @@ def absent(place, path):
     return {"changed": archive.release(place) or found}
 
 
-def _secure_boot():
-    tree = FileTree("/")
+def _secure_boot(place):
+    tree = FileTree(place.root)
     return read_secure_boot(tree, os_release(tree))
 
 

@@ -92,7 +92,7 @@ ansible_facts:
         dnf_repositories: null
         dkms: [{module: nvidia-current, version: 535.261.03, kernel: 6.1.0-40-amd64, arch: x86_64, status: installed}]
         driver: {loaded: null, installed: 535.261.03}
-        secure_boot: {enforced: true, shim: true, certificate: /var/lib/dkms/mok.pub, key: enrolled}
+        secure_boot: {enforced: true, shim: true, certificate: /var/lib/dkms/mok.pub, fingerprint: null, key: enrolled}
         fapolicyd: {active: true, permissive: false, rules: equal, loaded: true, others: false}
         selinux: {mode: enforcing, configured: enforcing, booleans: {deny_execmem: {active: false, pending: false}}}
         services: {chrony: {enabled: true, active: true, outdated: false}}

@@ -98,16 +98,20 @@ def _follows_forwarding(key: str) -> bool:
 
 
 def _restore_sysctls(before: dict[str, str], keep_forwarding: bool) -> None:
-    """Write what differs, and once more what that changed."""
-    for _again in range(2):
-        todo = changes(before, sysctls(), keep_forwarding)
-        for key, value in todo.items():
-            try:
-                (PROC / key).write_text(value + "\n", encoding="utf-8")
-            except OSError as error:
-                say(f"{key.replace('/', '.')} stays: {error}")
-        if todo:
-            say(f"restored {', '.join(key.replace('/', '.') for key in todo)}")
+    """Write what differs, and once more what that changed; say what was restored and what could not be."""
+    changed = changes(before, sysctls(), keep_forwarding)
+    _write(changed)
+    _write(changes(before, sysctls(), keep_forwarding))
+    left = changes(before, sysctls(), keep_forwarding)
+    for what, keys in (("restored", [key for key in changed if key not in left]), ("could not restore", left)):
+        if keys:
+            say(f"{what} {', '.join(key.replace('/', '.') for key in keys)}")
+
+
+def _write(values: dict[str, str]) -> None:
+    for key, value in values.items():
+        with contextlib.suppress(OSError):
+            (PROC / key).write_text(value + "\n", encoding="utf-8")
 
 
 def _firewall() -> dict[str, str]:

@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Secure Boot, from the firmware's variables."""
 
+import hashlib
 import struct
 import uuid
 
@@ -83,6 +84,7 @@ VENDORS = signatures(X509, VENDOR)
 def test_where_the_key_stands(tmp_path, variables, key):
     found = secure_boot.read_secure_boot(machine(tmp_path, variables, {DKMS: OURS}), {})
     assert (found["key"], found["certificate"], found["shim"]) == (key, DKMS, True)
+    assert found["fingerprint"] == hashlib.sha256(OURS).hexdigest()
 
 
 def test_a_long_list_is_in_the_tables_of_shim(tmp_path):
@@ -109,3 +111,4 @@ OWN = b'# mok_certificate="/x"\nmok_signing_key="/root/our.key"\nmok_certificate
 def test_which_certificate_is_dkms_s(tmp_path, system, files, certificate, key):
     found = secure_boot.read_secure_boot(machine(tmp_path, None, files), {"ID": system})
     assert (found["certificate"], found["key"], found["shim"]) == (certificate, key, False)
+    assert (found["fingerprint"] is None) is (key is None)
