@@ -35,6 +35,13 @@ def test_kernel_module_is_built(host):
         )
 
 
+def test_the_first_host_compiles_for_both(host):
+    compiled = host.check_output("find /var/lib/dkms -path '*/log/make.log'")
+    assert bool(compiled) == host.check_output("hostname").endswith("-1")
+    left = host.check_output("find /etc/dkms -name 'nvidia*' ; find /var/lib/allreduce -name 'kernel-module*'")
+    assert left == ""
+
+
 def test_nvidia_smi_is_the_real_one(host):
     """NVIDIA's program notices that the NVML of a simulated machine is not its own."""
     said = host.check_output("/usr/bin/nvidia-smi || echo ended with $?")  # 255: testinfra would take it for ssh's own
