@@ -90,7 +90,10 @@ def _check_machine():
 def _alone():
     """Two `up`s at once would both build the image."""
     paths.CACHE.mkdir(exist_ok=True)
-    with open(paths.CACHE / "lab.lock", "w", encoding="utf-8") as lock, Working("waiting for another command of the lab"):
+    with (
+        open(paths.CACHE / "lab.lock", "w", encoding="utf-8") as lock,
+        Working("waiting for another command of the lab"),
+    ):
         fcntl.flock(lock, fcntl.LOCK_EX)
         leftovers.clear_when_orphaned()
         yield

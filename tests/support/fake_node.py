@@ -299,7 +299,9 @@ class FakeNode:
                 "non-zero return code", rc=3, stderr=f"The module/version combo: {module}-{version} is not located"
             )
         if module in self.awaited:
-            raise Failure("non-zero return code", rc=77, stderr="includes a BUILD_EXCLUSIVE directive which does not match")
+            raise Failure(
+                "non-zero return code", rc=77, stderr="includes a BUILD_EXCLUSIVE directive which does not match"
+            )
         if not self.builds:
             log = f"/var/lib/dkms/{module}/{version}/build/make.log"
             self.files[log] = (
