@@ -23,11 +23,11 @@ def up(nodes: int) -> None:
 
 def job(nodes: int) -> Job:
     """Return what is done on them."""
-    *most, report = steps(nodes, first="ten minutes, as it builds the driver and Horovod,")
+    *most, report = steps(nodes, first="twelve minutes, as it builds the driver and Horovod,")
     options = ("-e", "train_launcher=horovodrun", "-e", "train_script=examples/train_horovod.py")
     where = "one host" if nodes == 1 else f"{nodes} hosts"
     return Job(
-        INVENTORY, (*most, Step("train", f"with Horovod on {where}", options, usual="20 seconds"), report), "make demo"
+        INVENTORY, (*most, Step("train", f"with Horovod on {where}", options, usual="half a minute"), report), "make demo"
     )
 
 

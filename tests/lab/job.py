@@ -144,10 +144,10 @@ def steps(nodes: int, *train: str, first: str = "many minutes") -> Iterator[Step
     """Yield the full run's steps on a number of hosts; train: options of each training; first: what a first site usually takes."""
     yield Step("plan", "which stack these hosts would get, and why", usual="15 seconds")
     yield Step("site", "bring them to it", usual=f"{first} the first time, half a minute afterwards")
-    yield Step("verify", "measure, and compare with the plan", usual="half a minute")
-    yield Step("train", "on one host", ("-e", "train_nodes=1", *train), usual="15 seconds")
+    yield Step("verify", "measure, and compare with the plan", usual="a minute")
+    yield Step("train", "on one host", ("-e", "train_nodes=1", *train), usual="half a minute")
     if nodes > 1:
-        yield Step("train", f"on {nodes} hosts", ("-e", f"train_nodes={nodes}", *train), usual="20 seconds")
+        yield Step("train", f"on {nodes} hosts", ("-e", f"train_nodes={nodes}", *train), usual="half a minute")
     yield Step("report", "one page of it all", usual="some seconds")
 
 
