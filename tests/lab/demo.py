@@ -27,7 +27,9 @@ def job(nodes: int) -> Job:
     options = ("-e", "train_launcher=horovodrun", "-e", "train_script=examples/train_horovod.py")
     where = "one host" if nodes == 1 else f"{nodes} hosts"
     return Job(
-        INVENTORY, (*most, Step("train", f"with Horovod on {where}", options, usual="half a minute"), report), "make demo"
+        INVENTORY,
+        (*most, Step("train", f"with Horovod on {where}", options, usual="half a minute"), report),
+        "make demo",
     )
 
 
