@@ -157,7 +157,7 @@ ansible_facts:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.host.archive import compile_once
+from ..module_utils.machine.archive import compile_once
 
 
 def main():

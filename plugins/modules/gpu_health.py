@@ -313,7 +313,7 @@ counters:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.host.archive import compile_once
+from ..module_utils.machine.archive import compile_once
 
 
 def main():

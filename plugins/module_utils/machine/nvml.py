@@ -11,7 +11,7 @@ import ctypes
 import sys
 from contextlib import contextmanager
 
-from ..host.archive import kept_bytecode
+from .archive import kept_bytecode
 from .nvml_errors import ABSENT, ERRORS
 from .problems import problem
 

@@ -13,7 +13,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from ansible_collections.allreduce.gpu.plugins.module_utils.host import archive
+from ansible_collections.allreduce.gpu.plugins.module_utils.machine import archive
 
 PACKAGE = "ansible_collections.allreduce.gpu.plugins.module_utils"
 # Counts what is compiled after the module itself, by the end of its name.
@@ -24,7 +24,7 @@ def counting(source, filename, *arguments, **more):
     compiled[str(filename).rpartition("module_utils/")[2]] += 1
     return real(source, filename, *arguments, **more)
 sys.path[:0] = ["x.zip", "other.zip"]
-from %s.host import archive
+from %s.machine import archive
 builtins.compile = counting
 for _time in range(2):
     archive.compile_once("some", sys.argv[1])
@@ -38,7 +38,7 @@ OWN = {
     "sub/__init__.py": 1,
     "top.py": 1,
     "host/__init__.py": 1,
-    "host/archive.py": 1,
+    "machine/archive.py": 1,
     "__init__.py": 1,
 }
 
@@ -51,7 +51,7 @@ def run(tmp_path):
         folder = PACKAGE.replace(".", "/")
         parents = [str(parent) for parent in Path(folder).parents if parent.name]
         files = {f"{parent}/__init__.py": "" for parent in [*parents, folder, f"{folder}/host", f"{folder}/sub"]}
-        files[f"{folder}/host/archive.py"] = Path(archive.__file__).read_text(encoding="utf-8")
+        files[f"{folder}/machine/archive.py"] = Path(archive.__file__).read_text(encoding="utf-8")
         files[f"{folder}/top.py"] = "from .sub import leaf\na = leaf.b - 1\n"
         files[f"{folder}/sub/leaf.py"] = f"b = {leaf}\n"
         for name, content in (("x.zip", files), ("other.zip", {"foreign.py": "c = 3\n"})):
