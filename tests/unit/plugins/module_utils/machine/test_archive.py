@@ -37,7 +37,7 @@ OWN = {
     "sub/leaf.py": 1,
     "sub/__init__.py": 1,
     "top.py": 1,
-    "host/__init__.py": 1,
+    "machine/__init__.py": 1,
     "machine/archive.py": 1,
     "__init__.py": 1,
 }
@@ -50,7 +50,7 @@ def run(tmp_path):
     def runs(leaf=2, directory=tmp_path / "kept"):
         folder = PACKAGE.replace(".", "/")
         parents = [str(parent) for parent in Path(folder).parents if parent.name]
-        files = {f"{parent}/__init__.py": "" for parent in [*parents, folder, f"{folder}/host", f"{folder}/sub"]}
+        files = {f"{parent}/__init__.py": "" for parent in [*parents, folder, f"{folder}/machine", f"{folder}/sub"]}
         files[f"{folder}/machine/archive.py"] = Path(archive.__file__).read_text(encoding="utf-8")
         files[f"{folder}/top.py"] = "from .sub import leaf\na = leaf.b - 1\n"
         files[f"{folder}/sub/leaf.py"] = f"b = {leaf}\n"
