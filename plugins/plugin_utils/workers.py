@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import contextlib
-import gc
 
 from ansible.plugins.loader import action_loader, connection_loader, filter_loader, lookup_loader, test_loader
 
@@ -19,17 +18,12 @@ CLASSES = (
                      "allreduce.gpu._os_variables", "allreduce.gpu._template", "allreduce.gpu.pynvml"]),
 )  # fmt: skip
 
-# New objects between two garbage collections, some 20 MB at most that wait for one; Python itself takes 700 or 2,000.
-COLLECT_AFTER = 200_000
-
 
 def prepare() -> None:
-    """Load what most tasks use, and freeze what is in memory. For the import of an action, which precedes the forks.
+    """Load what most tasks use. For the import of an action, which precedes the forks.
 
     Ansible loads all of its filters and tests when a template asks for the first, and a plugin when a task asks for it, as a rule
-    in a worker. Memory that a garbage collection in a worker visits is copied for that worker; objects that are frozen are not
-    visited, and a task as a rule ends before so many objects are made that the first collection is due. That is 7 % of what a
-    run without a change costs the controller: eight simulated nodes, three runs each in turn, two cores without other work.
+    in a worker.
     """
     for loader, names in JINJA:
         for name in names:
@@ -38,5 +32,3 @@ def prepare() -> None:
     for loader, names in CLASSES:
         for name in names:
             loader.get(name, class_only=True)
-    gc.freeze()
-    gc.set_threshold(COLLECT_AFTER)
