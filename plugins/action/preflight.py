@@ -15,11 +15,13 @@ from ansible.errors import AnsibleParserError
 from ansible.plugins.action import ActionBase
 from ansible.utils.vars import load_extra_vars
 
+from ..plugin_utils.planning.variables import PLAIN, may_be_template
 from ..plugin_utils.preflight.check import (
     all_problems,
     benchmark_problems,
     measured_problems,
     planning_problems,
+    to_measure,
     training_problems,
 )
 from ..plugin_utils.preflight.inventory import SPECIAL_TAGS, tag_problems
@@ -33,8 +35,6 @@ from ..plugin_utils.workers import prepare
 
 prepare()  # every playbook begins with this action
 COLLECTION = Path(__file__).absolute().parents[2]
-# What a template may be in. Other values are encrypted, or objects of Ansible's own.
-PLAIN = (str, int, float, list, tuple, dict)
 
 
 class ActionModule(ActionBase):
@@ -81,7 +81,11 @@ class ActionModule(ActionBase):
             problems += training_problems(world, roles["train"], resolve, places, variables["ansible_forks"])
         if arguments["benchmark"] and not problems:
             problems += benchmark_problems(world, roles["benchmark"], resolve, variables["ansible_forks"])
-        return _result(problems, warnings, len(world.names()))
+        result = _result(problems, warnings, len(world.names()))
+        if arguments["planning"] and not problems:
+            everyone = resolve(None, variables.get("plan_measure", False))
+            result["ansible_facts"] = {"gpu_plan_measures": to_measure(world, resolve, everyone)}
+        return result
 
     def _specs(self) -> dict[str, Any]:
         paths = sorted((COLLECTION / "roles").glob("*/meta/argument_specs.yml"))
@@ -99,8 +103,8 @@ class ActionModule(ActionBase):
         def resolve(host: str | None, value: Any) -> Any:
             if value is not None and not isinstance(value, PLAIN):
                 return UNRESOLVED
-            if not isinstance(value, (list, tuple, dict)) and not self._templar.is_template(value):
-                return value  # before the costly step, an address of a host as a rule
+            if not may_be_template(value):
+                return value  # before the costly step, as a rule
             known = {**world.hosts[host], "hostvars": variables["hostvars"]} if host else variables
             return _resolved(self._templar.copy_with_new_env(available_variables=known), value)
 

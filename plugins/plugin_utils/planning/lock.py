@@ -70,6 +70,11 @@ def text(entries: Sequence[Mapping]) -> str:
     return HEADER + yaml.safe_dump({"all": {"vars": {VARIABLE: lock}}}, sort_keys=True, width=120)
 
 
+def planned_text(plan: Mapping, path: str) -> str:
+    """Return the lock file with the stacks of a plan (see plan.plan) put into what the one at this path has; "" is none."""
+    return text(renewed(read(path), [answer["stack"] for kind in plan["stacks"] for answer in kind["answers"]]))
+
+
 def plain(value):
     """Return ordinary Python values out of whatever Ansible wraps them in."""
     if isinstance(value, Mapping):

@@ -122,6 +122,23 @@ def planning_problems(world: World, roles: Mapping[str, Mapping[str, Any]], reso
     return undefined_problems(world, roles, resolve) + controller_problems(values)
 
 
+def to_measure(world: World, resolve: Resolve, everyone: object = False) -> list[str]:
+    """Return the nodes that a plan has to contact: those that the inventory does not describe, and those that it is asked to measure."""
+
+    def is_wanted(node: str) -> bool:
+        variables = world.hosts[node]
+        described = variables.get("gpu_stack_host")
+        if isinstance(described, str):  # a template; keys that have one do not make it empty
+            described = resolve(node, described)
+        return described is UNRESOLVED or not described or _is_true(resolve(node, variables.get("plan_measure")))
+
+    return [node for node in world.nodes if _is_true(everyone) or is_wanted(node)]
+
+
+def _is_true(value: object) -> bool:
+    return str(value).lower() in ("true", "yes", "on", "1")
+
+
 def _is_whole(value: Any, resolve: Resolve, host: str) -> bool:
     """Return whether all the templates in a value can be resolved for a host."""
     if isinstance(value, Mapping):

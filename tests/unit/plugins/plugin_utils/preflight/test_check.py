@@ -10,6 +10,7 @@ import yaml
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.preflight.check import (
     all_problems,
     measured_problems,
+    to_measure,
     training_problems,
     undefined_problems,
 )
@@ -463,3 +464,26 @@ def test_a_node_outside_the_play_is_not_judged():
     groups = {"all": list(hosts), "gpu_nodes": list(hosts)}
     limited = World(hosts=hosts, groups=groups, playing=["gpu-1"])
     assert measured_problems(limited, ROLES, lambda host, value: MEASURED[host][value], lambda value: True) == []
+
+
+DESCRIBED = {"gpu_stack_host": {"os": "debian 12"}}
+
+
+@pytest.mark.parametrize(
+    ("variables", "everyone", "measured"),
+    [
+        (DESCRIBED, False, False),
+        (DESCRIBED, "false", False),
+        (DESCRIBED, True, True),
+        (DESCRIBED, "true", True),
+        ({}, False, True),
+        ({"gpu_stack_host": {}}, False, True),
+        ({**DESCRIBED, "plan_measure": True}, False, True),
+        ({**DESCRIBED, "plan_measure": "no"}, False, False),
+        ({"gpu_stack_host": "{{ hosts[inventory_hostname] }}"}, False, True),
+        ({"gpu_stack_host": {"os": "{{ system }}"}}, False, False),
+    ],
+)
+def test_described_nodes_are_measured_only_when_asked_for(variables, everyone, measured):
+    hosts = {"gpu-1": variables, "login": {}}
+    assert to_measure(world(hosts), as_written, everyone) == (["gpu-1"] if measured else [])

@@ -1,0 +1,16 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from ansible_collections.allreduce.gpu.plugins.filter._lost_hosts import FilterModule
+
+HOSTVARS = {
+    "up": {},
+    "lost": {"__stack_reached": {"unreachable": True}},
+    "described": {"gpu_stack_host": {"os": "debian 12"}},
+}
+
+
+def test_lost_hosts():
+    (sentence,) = FilterModule().filters()["_lost_hosts"](list(HOSTVARS), HOSTVARS)
+    assert sentence.startswith("1 of 3 nodes cannot be reached, so nothing was touched: lost; check power")
