@@ -11,6 +11,7 @@ from statistics import median
 from typing import Any
 
 from ..benchmark.judge import Comparison, compare
+from ..benchmark.limits import limit
 from ..benchmark.scaling import Curve, curves
 from ..benchmark.words import model, title
 from ..documents.benchmark import Benchmark as Measured
@@ -36,6 +37,12 @@ class FigureRow:
     most: float
     slow: tuple[str, ...]  # who is slower than the others, with the figure
     code: str  # why they are not compared: too_few, no_gpu; empty where they are
+    limit: float | None = None  # by the data sheet, in the same unit
+
+    @property
+    def share(self) -> str:
+        """Return the median as a part of the limit; empty where there is none."""
+        return f"{100 * self.median / self.limit:.0f} % of {quantity(self.limit)}" if self.limit else ""
 
 
 @dataclass(frozen=True)
@@ -130,7 +137,7 @@ def _figure(found: Comparison) -> FigureRow:
     )
     return FigureRow(
         title(found.name, dict(found.case)), f"{count}, {found.model}", found.unit, median(values), min(values), max(values),
-        slow, found.code,
+        slow, found.code, limit(found.name, dict(found.case), found.model) if found.device == "cuda" else None,
     )  # fmt: skip
 
 

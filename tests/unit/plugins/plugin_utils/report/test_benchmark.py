@@ -37,6 +37,21 @@ def test_figures_are_those_of_all_that_are_alike():
     assert row.slow == ("gpu-2 GPU 1: 140",)
 
 
+def test_a_figure_stands_beside_the_limit_of_its_card():
+    [row] = section(whole()).figures
+    assert (row.limit, row.share) == (312, "90 % of 312")
+    assert "90 % of 312" in html.render(report(whole()))
+    figures = [measured("gemm", 280.0, 0, {"precision": "bf16"}), measured("memory_copy", 3009.8, 0, {})]
+    alone = section({**benchmark_of({}), "runs": [run("node", ["a"], document("a", figures, 1, "Unknown GPU"))]})
+    assert [(one.limit, one.share) for one in alone.figures] == [(None, ""), (None, "")]
+
+
+def test_the_benchmark_comes_before_the_nodes():
+    page = html.render(report(whole()))
+    assert page.index('<h2 id="benchmark">') < page.index('<h2 id="nodes">')
+    assert page.index('href="#benchmark"') < page.index('href="#nodes"')
+
+
 def test_what_was_not_measured_is_said_once_with_its_nodes():
     [row] = section(whole()).absent
     assert (row.title, row.nodes, row.code) == ("matrix product tf32", ("gpu-1", "gpu-2"), "not_supported")
