@@ -21,6 +21,8 @@ nox.options.sessions = ["lint", "unit", "unit_36", "sanity", "galaxy", "browser"
 nox.options.stop_on_first_error = False
 
 # Ends a test that hangs, with the stacks of its threads: ten times the slowest test (a minute) on two busy cores.
+# Neighbours stay on one worker, whose module fixtures then run once, and the last files are shared out.
+WORKERS = ("-n", "2", "--dist", "worksteal")
 TIMEOUT = "--timeout=600"
 
 # Tests of what runs on EL8's nodes, and those of them that need newer Pythons.
@@ -85,7 +87,7 @@ def lint(session):
 @nox.session(tags=["all"])
 def unit(session):
     """Unit and property tests on the ansible-core of requirements.txt."""
-    _pytest(session, "unit", "-n", "2", TIMEOUT, "tests/unit", *session.posargs)
+    _pytest(session, "unit", *WORKERS, TIMEOUT, "tests/unit", *session.posargs)
 
 
 @nox.session(tags=["all"])
@@ -97,7 +99,7 @@ def properties(session):
         if "@given" in path.read_text("utf-8")
     ]
     session.env["HYPOTHESIS_PROFILE"] = "searching"
-    _pytest(session, "properties", "-n", "2", *files, *session.posargs)
+    _pytest(session, "properties", *WORKERS, *files, *session.posargs)
 
 
 @nox.session(tags=["all"])
@@ -161,7 +163,7 @@ def unit_216(session):
             "ruamel-yaml",
         )
     )
-    _pytest(session, "unit_216", "-q", "-n", "2", TIMEOUT, "tests/unit", *session.posargs)
+    _pytest(session, "unit_216", "-q", *WORKERS, TIMEOUT, "tests/unit", *session.posargs)
 
 
 @nox.session(tags=["all"])

@@ -32,7 +32,7 @@ def limit(name: str, case: Mapping[str, Any], model: str) -> float | None:
         return row["tflops"].get(precision, row["tflops"].get(SAME.get(precision)))
     if name in ("host_to_device", "device_to_host"):
         return PCIE[row["pcie"]]
-    return row.get({"memory_copy": "memory", "peer_copy": "nvlink"}.get(name))
+    return row.get({"memory_copy": "memory", "peer_copy": "nvlink"}.get(name, ""))
 
 
 @cache
