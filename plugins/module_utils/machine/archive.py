@@ -80,12 +80,12 @@ def kept_bytecode(name):
     if spec is None or not spec.cached or os.path.exists(spec.cached) or sys.version_info < (3, 8):
         yield
         return
-    before = sys.dont_write_bytecode, sys.pycache_prefix
-    sys.dont_write_bytecode, sys.pycache_prefix = False, cache_directory()
+    before = sys.dont_write_bytecode, sys.pycache_prefix  # novm: only where there is one, see above
+    sys.dont_write_bytecode, sys.pycache_prefix = False, cache_directory()  # novm: only where there is one, see above
     try:
         yield
     finally:
-        sys.dont_write_bytecode, sys.pycache_prefix = before
+        sys.dont_write_bytecode, sys.pycache_prefix = before  # novm: only where there is one, see above
 
 
 def module_name(filename):
