@@ -75,7 +75,7 @@ def boot_time(tree):
 
 
 def read_reboot_pending(tree):
-    """Return {reason, since, by_role} when a reboot is asked for and has not happened since, else None.
+    """Return {reason, since, by_role, code} when a reboot is asked for and has not happened since, else None.
 
     ``by_role``: recorded by a role of this collection; else the distribution asks for it.
     """
@@ -84,12 +84,12 @@ def read_reboot_pending(tree):
         mark = _json_mapping(ours)
         since, booted = _seconds(mark.get("since")), boot_time(tree)
         if since is None or booted is None or since >= booted:
-            return {"reason": mark.get("reason"), "since": mark.get("since"), "by_role": True}
+            return {"reason": mark.get("reason"), "since": mark.get("since"), "by_role": True, "code": mark.get("code")}
     if tree.exists("/run/reboot-required"):
         packages = (tree.text("/run/reboot-required.pkgs") or "").split()
         since = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(os.path.getmtime(tree.path("/run/reboot-required"))))
         reason = ", ".join(sorted(set(packages))) or "the distribution asks for it"
-        return {"reason": reason, "since": since, "by_role": False}
+        return {"reason": reason, "since": since, "by_role": False, "code": None}
     return None
 
 

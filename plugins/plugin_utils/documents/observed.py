@@ -169,6 +169,7 @@ class Reboot:
     reason: str | None = None
     by_role: bool = True
     since: Any = None  # ISO 8601 text, or seconds since the epoch
+    code: str | None = None  # of drift/reboot.py, where a role recorded it
 
 
 @dataclass(frozen=True)

@@ -25,19 +25,20 @@ def node_drift(
     stack: Mapping[str, Any] | None, state: Mapping[str, Any] | None, variables: Mapping[str, Any]
 ) -> list[dict[str, str]]:
     """Return the differences of a node as records; raise DocumentError for facts of the wrong shape."""
-    return [record(one) for one in drift(*_both(stack, state, variables))]
+    return [record(one) for one in drift(*both(stack, state, variables))]
 
 
 def node_comparisons(
     stack: Mapping[str, Any] | None, state: Mapping[str, Any] | None, variables: Mapping[str, Any]
 ) -> list[Comparison]:
     """Return every comparison of a node; raise DocumentError for facts of the wrong shape."""
-    return compare(*_both(stack, state, variables))
+    return compare(*both(stack, state, variables))
 
 
-def _both(
+def both(
     stack: Mapping[str, Any] | None, state: Mapping[str, Any] | None, variables: Mapping[str, Any]
 ) -> tuple[Desired, Observed]:
+    """Return what a node is to have and what it has; raise DocumentError for facts of the wrong shape."""
     observed = observe(state)
     return desired(stack or {}, variables, observed.secure_boot), observed
 

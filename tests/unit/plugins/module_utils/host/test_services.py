@@ -67,10 +67,11 @@ def test_a_reboot_is_pending_until_it_happened(tmp_path, since, pending):
     # Booted at 2026-11-21T00:00:00Z, the first process one second later.
     files = tree(tmp_path, {
         "/proc/stat": "cpu 1\nbtime 1795219200\n", "/proc/1/stat": STAT,
-        "/var/lib/allreduce/reboot-pending": json.dumps({"reason": "new driver", "since": since}),
+        "/var/lib/allreduce/reboot-pending": json.dumps({"code": "other", "reason": "new driver", "since": since}),
     })  # fmt: skip
     found = services.read_reboot_pending(files)
-    assert found == ({"reason": "new driver", "since": since, "by_role": True} if pending else None)
+    expected = {"reason": "new driver", "since": since, "by_role": True, "code": "other"}
+    assert found == (expected if pending else None)
 
 
 def test_the_distributions_own_mark(tmp_path):
