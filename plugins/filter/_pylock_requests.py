@@ -15,7 +15,7 @@ description:
 positional: hostvars
 options:
   _input:
-    description: The plan, as P(allreduce.gpu._cluster_plan#filter) returns it.
+    description: The plan, as M(allreduce.gpu.cluster_plan) returns it.
     type: dict
     required: true
   hostvars:

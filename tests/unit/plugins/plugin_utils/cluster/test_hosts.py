@@ -4,9 +4,9 @@
 """Names and addresses by which measured nodes can be told apart."""
 
 import pytest
-from ansible_collections.allreduce.gpu.plugins.filter._cluster_problems import FilterModule
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.cluster.hosts import cluster_problems
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.problems.problem import Problem
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.problems.text import describe_all
 
 
 def node(name, address="10.0.0.9", **variables):
@@ -41,9 +41,9 @@ def test_measured_nodes_can_be_told_apart(hosts, problems):
     assert cluster_problems(hosts) == [Problem(code, subject, {"nodes": nodes}) for code, subject, nodes in problems]
 
 
-def test_the_filter_says_it_in_sentences():
-    said = FilterModule().filters()["_cluster_problems"](["a", "b"], {"a": node("localhost"), "b": OTHER, "c": OTHER})
-    assert said == [
+def test_it_is_said_in_a_sentence():
+    said = describe_all(cluster_problems({"a": node("localhost"), "b": OTHER}))
+    assert said == (
         "The host name of a is 'localhost', the default of a host without a name; give each a name of its own with "
         "'hostnamectl set-hostname'."
-    ]
+    )

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import pytest
-from ansible_collections.allreduce.gpu.plugins.filter._stack_lock import FilterModule
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.planning import lock
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.planning import plan as planning
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.planning.decide import decide
@@ -157,7 +156,7 @@ def test_the_lock_has_every_request_whatever_it_came_to(tmp_path):
     both = {"a": DESCRIBED, "b": {**DESCRIBED, "gpu_stack_request": {"driver": "580", "pytorch": "latest"}}}
     first = plan(both, "2.19.0")
     assert [kind["hosts"] for kind in first["stacks"]] == [["a", "b"]]
-    path.write_text(FilterModule().filters()["_stack_lock"](first, str(path)), encoding="utf-8")
+    path.write_text(lock.planned_text(first, str(path)), encoding="utf-8")
     again = plan(both, "2.19.0", str(path))
     assert again["refused"] == []
     assert [answer["stack"]["inputs"]["request"] for answer in again["stacks"][0]["answers"]] == [
