@@ -1,0 +1,238 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The plan of the nodes' Python environments, by the questions that the roles ask: locks, places, archives, rounds, builds. Pure.
+
+A question names the variables that answer it: those of the node that asks, and those of all nodes of the play. What several nodes
+have to agree on is asked once for all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Any
+
+from ansible.module_utils.parsing.convert_bool import boolean
+
+from ..cluster.address import cluster_address
+from .builds import assign_builds, describe_builds
+from .conda import conda_environments
+from .creation import environments_to_create
+from .distribution import distribution
+from .downloads import unchecked_builds
+from .locks import assign, describe_environments
+from .places import describe_places, environment_directory, lock_files
+from .project import project
+from .settled import are_settled
+from .sharing import leaders, share
+
+__all__ = ["QUESTIONS", "Question"]
+
+Variables = Mapping[str, Any]
+Nodes = Mapping[str, Variables]
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is decided, and the variables it depends on.
+
+    answer: called with the variables of the node, and with those of the nodes of the play in their order; each has only what is named
+    here and set for it. reads: variables of the node; shared: those of all nodes
+    """
+
+    answer: Callable[[Variables, Nodes], Any]
+    reads: tuple[str, ...] = ()
+    shared: tuple[str, ...] = ()
+
+
+def _facts(variables: Variables) -> tuple[Any, Any]:
+    facts = variables.get("ansible_facts") or {}
+    return facts.get("gpu_stack"), facts.get("gpu_node_state")
+
+
+def _is_on(variables: Variables, name: str) -> bool:
+    return bool(boolean(variables.get(name, False), strict=False))
+
+
+def _said(nodes: Nodes, name: str) -> dict[str, Any]:
+    """Return a variable of the nodes that have it."""
+    return {host: variables[name] for host, variables in nodes.items() if name in variables}
+
+
+def _settled(_own: Variables, nodes: Nodes) -> bool:
+    relocks = any(_is_on(variables, "frameworks_relock") for variables in nodes.values())
+    return not relocks and are_settled(map(_facts, nodes.values()))
+
+
+def _missing(own: Variables, _nodes: Nodes) -> list[Any]:
+    """Return the environments whose interpreter may be missing; what conda makes, module conda_env compares itself."""
+    stack, state = _facts(own)
+    return [one for one in environments_to_create(stack, state) if one["source"] != "conda"]
+
+
+def _unchecked(own: Variables, _nodes: Nodes) -> list[str]:
+    return unchecked_builds(own["__python_env_list_text"], own["__python_env_item"]["python"])
+
+
+def _conda(own: Variables, _nodes: Nodes) -> dict[str, Any]:
+    stack, _state = _facts(own)
+    files = own["__python_env_conda_files"]["results"]
+    channels, packages = own["python_env_conda_channels"], own["python_env_conda_packages"]
+    relock = _is_on(own, "frameworks_relock")
+    return dict(conda_environments(stack["environments"], stack["os"], files, channels, packages, relock=relock))
+
+
+def _conda_made(own: Variables, _nodes: Nodes) -> dict[str, Any]:
+    """Return the lock of what conda makes, and where: beside what is in use, but for what was made before there were links."""
+    stack, state = _facts(own)
+    asked, plan = own["__python_env_conda"], own["__python_env_conda_plan"]
+    known = (state or {}).get("environments") or {}
+    made = {}
+    for one in stack["environments"]:
+        name = one["name"]
+        if name in asked:
+            lock, found = plan[asked[name]["digest"]]["lock"], known.get(name) or {}
+            stays = found.get("conda") and not found.get("target") and lock == asked[name]["former"]
+            made[name] = {
+                "lock": lock,
+                "at": name if stays else environment_directory(one, stack["os"], "", lock),
+            }
+    return made
+
+
+def _lock_files(own: Variables, _nodes: Nodes) -> list[dict[str, str]]:
+    stack, state = _facts(own)
+    root, locks = own["__python_env_root"], own["__frameworks_lock_directory"]
+    return lock_files(stack["environments"], stack["os"], state or {}, root, locks)
+
+
+def _environments(own: Variables, _nodes: Nodes) -> dict[str, Any]:
+    """Return the node's environments with their valid locks; what was measured of those that conda has made since then is forgotten."""
+    stack, state = _facts(own)
+    remade = own.get("__frameworks_remade") or []
+    known = (state or {}).get("environments") or {}
+    return describe_environments(
+        stack["environments"],
+        stack["os"],
+        own["__frameworks_files"]["results"],
+        {name: one for name, one in known.items() if name not in remade},
+        index_url=own.get("frameworks_index_url"),
+        no_index=_is_on(own, "python_env_no_index"),
+        relock=_is_on(own, "frameworks_relock") or bool(remade) and _is_on(own, "__python_env_relocked"),
+    )
+
+
+def _places(own: Variables, _nodes: Nodes) -> dict[str, Any]:
+    stack, state = _facts(own)
+    return describe_places(
+        stack["environments"],
+        stack["os"],
+        own["__frameworks_environments"],
+        own["__frameworks_plan"],
+        state or {},
+        own["__frameworks_conda"],
+        own.get("__frameworks_remade") or [],
+    )
+
+
+def _changes(_own: Variables, nodes: Nodes) -> bool:
+    places = _said(nodes, "__frameworks_places").values()
+    return any(place["switch"] for of_node in places for place in of_node.values())
+
+
+def _shares(_own: Variables, nodes: Nodes) -> dict[str, Any]:
+    places = _said(nodes, "__frameworks_places")
+    markers = {host: (nodes[host].get("__frameworks_marker") or {}).get("path") for host in places}
+    seen = {host: (nodes[host].get("__frameworks_seen_markers") or {}).get("stdout_lines", []) for host in places}
+    made = {host: PurePosixPath(path).name for host, path in markers.items() if path}
+    return share(places, leaders(made, seen))
+
+
+def _archives(own: Variables, nodes: Nodes) -> dict[str, Any]:
+    places = _said(nodes, "__frameworks_places")
+    gives = _is_on(own, "__frameworks_distribute")
+    return distribution(places, {host: cluster_address(nodes[host]) if gives else None for host in places})
+
+
+def _builds(own: Variables, _nodes: Nodes) -> dict[str, Any]:
+    """Return the node's builds. What role frameworks has made, and not yet activated, has no Horovod, whatever that in use has."""
+    stack, state = _facts(own)
+    places, plan = own["__frameworks_places"], own["__frameworks_plan"]
+    locks = {name: plan[one["digest"]]["lock"] for name, one in own["__frameworks_environments"].items()}
+    known = (state or {}).get("environments") or {}
+    found = {name: one for name, one in known.items() if not (places.get(name) or {}).get("late")}
+    return describe_builds(stack["environments"], stack["os"], locks, {**(state or {}), "environments": found})
+
+
+def _wheels(own: Variables, nodes: Nodes) -> dict[str, Any]:
+    """Return the wheel of each build: found by the node that gives it, or compiled there in this run; empty where that failed."""
+    compiled = _said(nodes, "__horovod_compiled")
+    return {
+        digest: chosen["wheel"] or compiled.get(chosen["host"], {}).get(digest) or {}
+        for digest, chosen in own["__horovod_plan"].items()
+    }
+
+
+QUESTIONS = {
+    # Of role python_env.
+    "missing": Question(_missing, ("ansible_facts",)),
+    "unchecked": Question(_unchecked, ("__python_env_list_text", "__python_env_item")),
+    "conda": Question(
+        _conda,
+        (
+            "ansible_facts",
+            "__python_env_conda_files",
+            "python_env_conda_channels",
+            "python_env_conda_packages",
+            "frameworks_relock",
+        ),
+    ),
+    "conda_locks": Question(
+        lambda own, nodes: assign(_said(nodes, "__python_env_conda")), shared=("__python_env_conda",)
+    ),
+    "conda_made": Question(_conda_made, ("ansible_facts", "__python_env_conda", "__python_env_conda_plan")),
+    # Of role frameworks.
+    "settled": Question(_settled, shared=("ansible_facts", "frameworks_relock")),
+    "lock_files": Question(_lock_files, ("ansible_facts", "__python_env_root", "__frameworks_lock_directory")),
+    "environments": Question(
+        _environments,
+        (
+            "ansible_facts",
+            "__frameworks_files",
+            "__frameworks_remade",
+            "__python_env_relocked",
+            "frameworks_index_url",
+            "frameworks_relock",
+            "python_env_no_index",
+        ),
+    ),
+    "locks": Question(
+        lambda own, nodes: assign(_said(nodes, "__frameworks_environments")), shared=("__frameworks_environments",)
+    ),
+    "project": Question(lambda own, nodes: project(own["__frameworks_item"]), ("__frameworks_item",)),
+    "places": Question(
+        _places,
+        (
+            "ansible_facts",
+            "__frameworks_environments",
+            "__frameworks_plan",
+            "__frameworks_conda",
+            "__frameworks_remade",
+        ),
+    ),
+    "changes": Question(_changes, shared=("__frameworks_places",)),
+    "shares": Question(_shares, shared=("__frameworks_places", "__frameworks_marker", "__frameworks_seen_markers")),
+    "archives": Question(
+        _archives, ("__frameworks_distribute",), ("__frameworks_places", "ansible_facts", "gpu_cluster_address")
+    ),
+    # Of role horovod.
+    "builds": Question(
+        _builds, ("ansible_facts", "__frameworks_environments", "__frameworks_places", "__frameworks_plan")
+    ),
+    "build_plan": Question(
+        lambda own, nodes: assign_builds(_said(nodes, "__horovod_builds")), shared=("__horovod_builds",)
+    ),
+    "wheels": Question(_wheels, ("__horovod_plan",), ("__horovod_compiled",)),
+}
