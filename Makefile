@@ -5,7 +5,7 @@ BIN := .venv/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export ANSIBLE_CONFIG := $(CURDIR)/ansible.cfg
 
-.PHONY: help bootstrap demo demo-down reference gpu test test-all mutants bench tables requirements docs build changelog release clean
+.PHONY: help bootstrap demo demo-down reference gpu quick test test-all mutants bench tables requirements docs build changelog release clean
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -25,6 +25,9 @@ demo-down: ## Remove the demo: hosts, network, images, keys, reports; downloads 
 gpu: ## Accept this machine's GPUs as they are: plan, health, verify, benchmark, report; installs nothing (ENV=<prefix with PyTorch>)
 	@[ -x $(BIN)/ansible-playbook ] || { echo "make gpu needs Ansible in .venv: python3 -m venv .venv && .venv/bin/pip install -r requirements.txt" >&2; exit 1; }
 	@$(BIN)/python -m tools.gpu "$(ENV)" $(GPU_ARGS)
+
+quick: bootstrap ## Linters and the quick unit tests: before a pull request
+	@$(BIN)/nox --session lint quick
 
 test: ## Lint, unit tests, sanity, Molecule, scenarios on hosts: what CI runs
 	@.ci/bootstrap test
@@ -49,12 +52,9 @@ tables: bootstrap ## Bring the compatibility tables up to date with the package 
 	@$(BIN)/python -m tools.docs
 
 requirements: bootstrap ## Resolve requirements*.in again (hashes for every wheel)
-	uv pip compile -q --upgrade --no-annotate --universal --generate-hashes --python-version 3.11 requirements.in -o requirements.txt
-	uv pip compile -q --upgrade --no-annotate --universal --generate-hashes --python-version 3.11 requirements-dev.in -o requirements-dev.txt
-	uv pip compile -q --upgrade --no-annotate --universal --generate-hashes --python-version 3.11 requirements-216.in -o requirements-216.txt
-	uv pip compile -q --upgrade --no-annotate --universal --generate-hashes --python-version 3.11 requirements-examples.in -o requirements-examples.txt
-	uv pip compile -q --upgrade --no-annotate --universal --generate-hashes --python-version 3.11 requirements-horovod.in -o requirements-horovod.txt
-	uv pip compile -q --upgrade --no-annotate --universal --generate-hashes --python-version 3.11 requirements-docs.in -o requirements-docs.txt
+	set -e; for names in requirements*.in; do \
+	  uv pip compile -q --upgrade --no-annotate --universal --generate-hashes --python-version 3.11 "$$names" -o "$${names%.in}.txt"; \
+	done
 
 docs: ## The documentation site, in .cache/site/html; looks at it in a browser
 	@.ci/bootstrap test

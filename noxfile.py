@@ -43,9 +43,10 @@ os.environ["ANSIBLE_CONFIG"] = str(ROOT / "ansible.cfg")
 os.environ["PATH"] = f"{ROOT / '.venv' / 'bin'}:{os.environ['PATH']}"
 
 
-def _pytest(session, name, *args):
+def _pytest(session, name, *args, python="python"):
     OUTPUT.mkdir(parents=True, exist_ok=True)
-    session.run("python", "-m", "pytest", f"--junitxml={OUTPUT / name}.xml", "-o", f"junit_suite_name={name}", *args)
+    command = (python, "-m", "pytest", f"--junitxml={OUTPUT / name}.xml", "-o", f"junit_suite_name={name}", *args)
+    session.run(*command, external=python != "python")
 
 
 def _pinned(*names):
@@ -88,6 +89,22 @@ def lint(session):
 def unit(session):
     """Unit and property tests on the ansible-core of requirements.txt."""
     _pytest(session, "unit", *WORKERS, TIMEOUT, "tests/unit", *session.posargs)
+
+
+# What a mistake in most changes fails, in some minutes: no playbook runs, no lab, and none of the resolver's many plans.
+QUICK = (
+    "ci", "plugins/filter", "plugins/lookup", "plugins/module_utils", "plugins/plugin_utils", "roles/test_shape.py",
+    "roles/test_structure.py", "test_decisions.py", "test_habits.py", "test_links.py", "test_public_names.py", "test_readme.py",
+    "test_words.py", "test_workflows.py",
+)  # fmt: skip
+
+
+@nox.session
+def quick(session):
+    """Unit tests that take some minutes; `make quick` runs them with the linters, and CI before anything else."""
+    paths = [f"tests/unit/{name}" for name in QUICK]
+    ignored = "--ignore=tests/unit/plugins/plugin_utils/stack"
+    _pytest(session, "quick", "-q", *WORKERS, TIMEOUT, ignored, *paths, *session.posargs)
 
 
 @nox.session(tags=["all"])
@@ -145,25 +162,42 @@ def examples_horovod(session):
     _pytest(session, "examples_horovod", "-q", HOROVOD_EXAMPLE, *session.posargs)
 
 
+# What unit tests import besides the requirements of the collection.
+UNIT_TESTS = (
+    "distlib", "hypothesis", "jsonschema", "junitparser", "py-rattler", "pyte", "pytest", "pytest-timeout", "pytest-xdist", "ruamel-yaml",
+)  # fmt: skip
+
+
 @nox.session(tags=["all"], venv_backend="uv")
 def unit_216(session):
     """The same on ansible-core 2.16, the last one that manages EL8."""
     session.install("--compile-bytecode", "--require-hashes", "-r", "requirements-216.txt")
-    session.install(
-        *_pinned(
-            "distlib",
-            "py-rattler",
-            "pyte",
-            "pytest",
-            "pytest-timeout",
-            "pytest-xdist",
-            "hypothesis",
-            "jsonschema",
-            "junitparser",
-            "ruamel-yaml",
-        )
-    )
+    session.install(*_pinned(*UNIT_TESTS))
     _pytest(session, "unit_216", "-q", *WORKERS, TIMEOUT, "tests/unit", *session.posargs)
+
+
+# What Ansible loads or runs, and of it what 2.21 refuses or no longer returns.
+LOADED = tuple(
+    f"tests/unit/{name}"
+    for name in ("playbooks", *(f"plugins/{kind}" for kind in ("action", "callback", "filter", "lookup", "modules")))
+)
+NOT_ON_221 = (
+    "--ignore=tests/unit/playbooks/test_plan.py",  # systems whose Python is too old for its modules
+    "--deselect=tests/unit/plugins/action/test_resolve_stack.py::test_a_profile_with_a_constraint_laid_over_it",  # the same
+    "--deselect=tests/unit/plugins/modules/test_gpu_health.py::test_xids_in_the_kernel_log",  # looks at the invocation
+)
+
+
+@nox.session(tags=["all"])
+def unit_221(session):
+    """Unit tests of what Ansible loads, on ansible-core 2.21, if Python 3.12 is installed."""
+    required = ("bcrypt", "cyclonedx-python-lib", "jmespath", "uv")
+    programs = _core(session, "2.21", (3, 12), "unit", _pinned(*required, *UNIT_TESTS))
+    if programs is None:
+        session.skip("ansible-core 2.21 needs Python 3.12")
+    session.env["PATH"] = f"{programs}{os.pathsep}{os.environ['PATH']}"
+    arguments = ("-q", *WORKERS, TIMEOUT, *NOT_ON_221, *LOADED, *session.posargs)
+    _pytest(session, "unit_221", *arguments, python=str(programs / "python"))
 
 
 @nox.session(tags=["all"])
@@ -254,7 +288,7 @@ def _core_216(session):
 NEWEST_CORES = (("2.20", (3, 12)), ("2.21", (3, 12)))
 
 
-def _core(session, release, lowest):
+def _core(session, release, lowest, name="core", packages=()):
     """Programs of the newest ansible-core of a release, installed as the README says; None where no Python is new enough."""
     pythons = {path: _version(path) for path in (Path.home() / ".pyenv" / "versions").glob("3.*/bin/python")}
     pythons |= {Path(path): one for one in ((3, 12), (3, 13)) if (path := shutil.which(f"/usr/bin/python3.{one[1]}"))}
@@ -264,8 +298,8 @@ def _core(session, release, lowest):
             f"ansible-core {release} is not tested here: put Python {lowest[0]}.{lowest[1]} into ~/.pyenv/versions or /usr/bin"
         )
         return None
-    wanted = (f"ansible-core=={release}.*", "nvidia-ml-py")
-    return _environment(session, f"core_{release.replace('.', '')}", str(python), f"{python} {wanted}", *wanted)
+    wanted = (f"ansible-core=={release}.*", "nvidia-ml-py", *packages)
+    return _environment(session, f"{name}_{release.replace('.', '')}", str(python), f"{python} {wanted}", *wanted)
 
 
 def _version(python):

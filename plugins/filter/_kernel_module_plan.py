@@ -8,7 +8,6 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 name: _kernel_module_plan
 short_description: Decide which node compiles the driver's kernel module, and which nodes take it
-version_added: 0.1.0
 author: "The allreduce.gpu authors (@allreduce)"
 description:
   - Nodes share a module where driver, kernels and architecture are the same and, where the kernel demands signatures, the key of DKMS.
