@@ -18,7 +18,7 @@ from ..plugin_utils.planning.plan import plan
 from ..plugin_utils.planning.plan_text import plan_table
 from ..plugin_utils.planning.variables import Variables
 from ..plugin_utils.problems.problem import ProblemError
-from ..plugin_utils.problems.text import describe_all
+from ..plugin_utils.subjects.sentences import describe_all
 
 
 class ActionModule(ActionBase):

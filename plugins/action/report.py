@@ -12,11 +12,11 @@ from typing import Any
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 
-from ..plugin_utils.problems.text import describe_all
 from ..plugin_utils.report import document, html, junit
 from ..plugin_utils.report.build import build
 from ..plugin_utils.report.sources import ReportError, read, watched
 from ..plugin_utils.report.writing import apply, plan
+from ..plugin_utils.subjects.sentences import describe_all
 
 _ARGUMENTS = {
     "directory": {"type": "path", "required": True},

@@ -15,11 +15,11 @@ from ..plugin_utils.planning.plan import planned_stack
 from ..plugin_utils.planning.published import tables_for
 from ..plugin_utils.planning.questions import question_from_facts
 from ..plugin_utils.problems.problem import Problem, ProblemError
-from ..plugin_utils.problems.text import describe_all
 from ..plugin_utils.stack.components import COMPONENTS
 from ..plugin_utils.stack.explain import conflict_message
 from ..plugin_utils.stack.tables import load
 from ..plugin_utils.stack.why import explanation
+from ..plugin_utils.subjects.sentences import describe_all
 from ..plugin_utils.workers import prepare
 
 load()  # here, so that the tables are read once before forks, not once in every fork

@@ -28,7 +28,7 @@ from ..plugin_utils.launch.launchers.table import LAUNCHERS
 from ..plugin_utils.launch.outcome import message, run_result
 from ..plugin_utils.launch.remote import RemoteUnit
 from ..plugin_utils.problems.problem import Problem, ProblemError
-from ..plugin_utils.problems.text import describe_all
+from ..plugin_utils.subjects.sentences import describe_all
 
 _OPTIONS = {
     "script": {"type": "path", "required": True},

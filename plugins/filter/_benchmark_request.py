@@ -58,7 +58,7 @@ from typing import Any
 
 from ..plugin_utils.benchmark.plan import plan
 from ..plugin_utils.problems.problem import ProblemError
-from ..plugin_utils.problems.text import describe_all
+from ..plugin_utils.subjects.sentences import describe_all
 
 
 def benchmark_request(

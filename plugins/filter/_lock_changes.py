@@ -53,7 +53,7 @@ from ansible.release import __version__
 
 from ..plugin_utils.planning.lock_check import check_lock, lines
 from ..plugin_utils.problems.problem import ProblemError
-from ..plugin_utils.problems.text import describe_all
+from ..plugin_utils.subjects.sentences import describe_all
 
 
 def lock_changes(hosts, hostvars, lock, renew=False):

@@ -40,7 +40,7 @@ _value:
 
 # ruff: noqa: E402 (sanity wants the documentation first)
 from ..plugin_utils.preflight.contact import contact_problems
-from ..plugin_utils.problems.text import describe
+from ..plugin_utils.subjects.sentences import describe
 
 
 def lost_hosts(hosts, hostvars):

@@ -62,7 +62,7 @@ from ..plugin_utils.cluster.host_keys import Record, changed_keys, newest_first,
 from ..plugin_utils.cluster.rotation import rotation_problems  # noqa: E402
 from ..plugin_utils.cluster.ssh import describe_cluster, describe_node, host_keys, key_kind  # noqa: E402
 from ..plugin_utils.problems.problem import ProblemError, refuse  # noqa: E402
-from ..plugin_utils.problems.text import describe_all  # noqa: E402
+from ..plugin_utils.subjects.sentences import describe_all  # noqa: E402
 
 
 def ssh_cluster(names, hostvars, present, extra=(), accepted=None, rotation=""):

@@ -64,7 +64,7 @@ from typing import Any
 
 from ..plugin_utils.launch.request import plan_request
 from ..plugin_utils.problems.problem import ProblemError
-from ..plugin_utils.problems.text import describe_all
+from ..plugin_utils.subjects.sentences import describe_all
 
 
 def training_request(

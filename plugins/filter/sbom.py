@@ -53,8 +53,8 @@ from ansible.errors import AnsibleFilterError
 
 from ..plugin_utils.planning.lock import plain
 from ..plugin_utils.problems.problem import ProblemError
-from ..plugin_utils.problems.text import describe_all
 from ..plugin_utils.sbom.bill import bill
+from ..plugin_utils.subjects.sentences import describe_all
 
 
 def sbom(stack, observed=None, name="node"):

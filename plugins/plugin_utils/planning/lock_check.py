@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ..problems.problem import Problem, ProblemError
-from ..problems.text import describe_all
 from ..stack.explain import conflict_line
 from ..stack.resolve import choose, refuse
 from ..stack.tables import Tables, load
+from ..subjects.sentences import describe_all
 from .lock import LockError, changes, differences, entry_for, nearest_entry, read
 from .plan import question_of, questions_of
 from .published import with_locked

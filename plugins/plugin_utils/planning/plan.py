@@ -11,12 +11,12 @@ from typing import Any
 
 from ..drift.selinux import refusals
 from ..problems.problem import ProblemError
-from ..problems.text import describe, describe_all
 from ..stack.explain import conflict_line
 from ..stack.input_error import InputError
 from ..stack.interpreters import INTERPRETER, MANAGER, constraint_of
 from ..stack.why import explanation
 from ..subjects.monitoring.host import obstacle as monitoring_obstacle
+from ..subjects.sentences import describe, describe_all
 from .decide import decide
 from .disk import disk_shortage
 from .lock import plain
