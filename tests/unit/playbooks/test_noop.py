@@ -59,7 +59,7 @@ OTHER = {
 # Roles that have something to decide on nodes without GPUs. The others are off and cost one task each, to decide so.
 ON = {"base", "nvidia_driver", "cluster_ssh", "python_env", "frameworks", "monitoring"}
 SITE = (CHECKOUT / "playbooks" / "site.yml").read_text(encoding="utf-8")
-OFF = sorted(set(re.findall(r"import_role: {name: allreduce\.gpu\.(\w+),", SITE)) - ON)
+OFF = sorted(set(re.findall(r"import_role:\s+name: allreduce\.gpu\.(\w+)", SITE)) - ON)
 
 
 def converged():
