@@ -8,7 +8,6 @@ from __future__ import annotations
 DOCUMENTATION = """
 name: _environments
 short_description: Answer one question about the plan of the nodes' Python environments
-version_added: 0.1.0
 author: The allreduce.gpu authors (@allreduce)
 description:
   - Decides by the facts C(gpu_stack) and C(gpu_node_state) and by what roles python_env, frameworks and horovod have found so far.
