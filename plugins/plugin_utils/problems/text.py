@@ -276,13 +276,15 @@ TYPES = {
 }
 
 
-def describe(problem: Problem, sentences: Mapping[str, str] = SENTENCES) -> str:
+def describe(problem: Problem, sentences: Mapping[str, str] | None = None) -> str:
     """Return the sentence for one problem. sentences: by code, for problems of settings subjects theirs."""
     values = {name: _words(name, value) for name, value in problem.detail.items()}
-    return sentences[problem.code].format(subject=problem.subject, takes=_takes(problem.detail), **values)
+    return (sentences or SENTENCES)[problem.code].format(
+        subject=problem.subject, takes=_takes(problem.detail), **values
+    )
 
 
-def describe_all(problems: Iterable[Problem], sentences: Mapping[str, str] = SENTENCES) -> str:
+def describe_all(problems: Iterable[Problem], sentences: Mapping[str, str] | None = None) -> str:
     """Return the sentences for several problems, each once."""
     return " ".join(dict.fromkeys(describe(problem, sentences) for problem in problems))
 

@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What an examination asks of a driver: opening it costs more than all the questions to a GPU."""
 
-from contextlib import contextmanager
-
 from ansible_collections.allreduce.gpu.plugins.module_utils.health.examination import Places, read
 from ansible_collections.allreduce.gpu.plugins.module_utils.machine.files import FileTree
 from ansible_collections.allreduce.gpu.plugins.module_utils.machine.nvml import open_nvml
@@ -14,11 +12,9 @@ from ansible_collections.allreduce.gpu.tests.lab.nvml import machines
 def test_nvml_is_opened_once(measure, library, tmp_path):
     opened = []
 
-    @contextmanager
     def opener(name):
         opened.append(name)
-        with open_nvml(name) as found:
-            yield found
+        return open_nvml(name)
 
     expected = measure(machines.dgx_a100())
     trees = [FileTree(str(tmp_path / name)) for name in ("sys", "proc", "root")]
