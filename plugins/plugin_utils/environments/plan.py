@@ -85,9 +85,12 @@ def _conda(own: Variables, _nodes: Nodes) -> dict[str, Any]:
 
 
 def _conda_made(own: Variables, _nodes: Nodes) -> dict[str, Any]:
-    """Return the lock of what conda makes, and where: beside what is in use, but for what was made before there were links."""
+    """Return the lock of what conda makes, and where: beside what is in use, but for what was made before there were links.
+
+    Empty where the plan has no environment for conda: the variables that only its tasks set are missing then.
+    """
     stack, state = _facts(own)
-    asked, plan = own["__python_env_conda"], own["__python_env_conda_plan"]
+    asked, plan = own.get("__python_env_conda") or {}, own.get("__python_env_conda_plan") or {}
     known = (state or {}).get("environments") or {}
     made = {}
     for one in stack["environments"]:
@@ -132,7 +135,7 @@ def _places(own: Variables, _nodes: Nodes) -> dict[str, Any]:
         own["__frameworks_environments"],
         own["__frameworks_plan"],
         state or {},
-        own["__frameworks_conda"],
+        own["__python_env_conda_made"],
         own.get("__frameworks_remade") or [],
     )
 
@@ -218,7 +221,7 @@ QUESTIONS = {
             "ansible_facts",
             "__frameworks_environments",
             "__frameworks_plan",
-            "__frameworks_conda",
+            "__python_env_conda_made",
             "__frameworks_remade",
         ),
     ),

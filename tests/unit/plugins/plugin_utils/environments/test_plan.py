@@ -122,3 +122,8 @@ def test_conda_makes_it_beside_the_one_in_use_unless_that_is_a_directory_as_plan
     assert made["lock"] == "@EXPLICIT"
     assert (made["at"] == "main") is stays
     assert stays or made["at"].startswith(".main-")
+
+
+def test_nothing_that_conda_makes():
+    """ansible-core before 2.19 asks for it even where an expression needs it only for other environments."""
+    assert answer("conda_made", MEASURED) == {}
