@@ -73,7 +73,8 @@ class ActionModule(ActionBase):
             warnings: list[Problem] = []
         else:
             problems, warnings = all_problems(world, roles, resolve, arguments["ignore"])
-            problems += self._tag_problems(variables.get("ansible_run_tags") or [])
+            tags = [*(variables.get("ansible_run_tags") or []), *(variables.get("ansible_skip_tags") or [])]
+            problems += self._tag_problems(tags)
         if arguments["planning"] and not problems:
             problems += planning_problems(world, roles, resolve)
         if arguments["training"] and not problems:
@@ -92,7 +93,7 @@ class ActionModule(ActionBase):
         return {path.parts[-3]: self._loader.load_from_file(str(path)) or {} for path in paths}
 
     def _tag_problems(self, tags: list[str]) -> list[Problem]:
-        """Read the playbooks again only where tags were asked for."""
+        """Read the playbooks again only where tags were named, to run or to skip."""
         if set(tags) <= SPECIAL_TAGS:
             return []
         return tag_problems(tags, tags_of(context.CLIARGS["args"], self._loader))

@@ -54,7 +54,7 @@ def _is_measured(variables: Mapping[str, Any]) -> bool:
 
 
 def tag_problems(requested: Collection[str], available: Collection[str]) -> list[Problem]:
-    """Return the requested tags that select nothing."""
+    """Find the tags, to run or to skip, that no task has."""
     choices = sorted(set(available) - SPECIAL_TAGS)
     unknown = [tag for tag in requested if tag not in SPECIAL_TAGS and tag not in choices]
     return [_unknown_tag(tag, choices) for tag in unknown]

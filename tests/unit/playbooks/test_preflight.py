@@ -125,6 +125,7 @@ def test_every_problem_at_once_with_a_limit(tmp_path, playbook):
         ("site", {"gpu_stack_host": "{{ no_such }}"}, [], "gpu_stack_host (set for group gpu_nodes) uses no_such, which nothing"),
         ("plan", {}, ["-e", "stack_lock=/no/such/stack.lock.yml"], "stack_lock is /no/such/stack.lock.yml, and there is no directory /no/such; create it"),
         ("plan", {}, ["-e", "stack_pylock=a stack_uv=no-such-uv"], "The controller has no no-such-uv, which resolves what stack_pylock asks for; install it"),
+        ("site", {}, ["--skip-tags", "nvidia_drivers"], "No task has the tag nvidia_drivers; did you mean nvidia_driver?"),
         ("site", {}, ["--tags", "nvidia-driver"], "No task has the tag nvidia-driver; did you mean nvidia_driver?"),
         ("plan", {}, ["--limit", "login"], "The limit login leaves no host of the group gpu_nodes; choose from gpu-1, gpu-2."),
         ("train", {}, ["--limit", "gpu-1"], "gpu-2 should train but takes no part in this play"),
