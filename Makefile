@@ -2,10 +2,12 @@
 NODES ?= 2
 SYSTEM ?= a100-ubuntu2204
 BIN := .venv/bin
+SHELL := bash
+.SHELLFLAGS := -o pipefail -c
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export ANSIBLE_CONFIG := $(CURDIR)/ansible.cfg
 
-.PHONY: help bootstrap demo demo-down reference gpu quick test test-all mutants bench tables requirements docs build changelog release clean
+.PHONY: help bootstrap demo demo-down reference gpu quick test test-code test-hosts test-all mutants bench tables requirements docs build changelog release clean
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -32,7 +34,11 @@ quick: bootstrap ## Linters and the quick unit tests: before a pull request
 test: ## Lint, unit tests, sanity, Molecule, scenarios on hosts: what CI runs
 	@.ci/bootstrap test
 	@rm -rf tests/output && mkdir -p tests/output
-	@$(BIN)/nox --report tests/output/nox.json
+	@$(MAKE) --no-print-directory --jobs 2 --keep-going test-code test-hosts
+
+# The two lanes of test. Each line says whose it is, as they run side by side.
+test-code test-hosts: test-%:
+	@$(BIN)/nox --tags $* --report tests/output/nox-$*.json 2>&1 | sed --unbuffered 's/^/$* | /'
 
 test-all: ## test, the long scenarios, and which published releases the tables lack
 	@.ci/bootstrap test-all

@@ -36,6 +36,8 @@ CASES = [
         "failed", [BROKEN], 1, ["unit: c.setup: no such fixture", "0 passed, 1 failed, 0 skipped"], id="error"
     ),
     pytest.param("failed", [PASSED], 1, ["1 passed, 1 failed, 0 skipped"], id="session failed beside its tests"),
+    pytest.param("aborted", [PASSED], 1, ["1 passed, 1 failed, 0 skipped"], id="session ended itself"),
+    pytest.param("skipped", [PASSED], 0, ["1 passed, 0 failed, 1 skipped"], id="session left out"),
     pytest.param("failed", [FAILED] * 42, 1, ["and 2 more", "0 passed, 42 failed, 0 skipped"], id="many failures"),
 ]
 
@@ -53,3 +55,12 @@ def test_nothing_ran(tmp_path):
     run = subprocess.run([sys.executable, str(SUMMARY), str(tmp_path)], capture_output=True, text=True, check=False)
     assert run.returncode == 1
     assert run.stdout == "0 passed, 0 failed, 0 skipped\n"
+
+
+def test_lanes_are_added_up(tmp_path):
+    for lane, session in (("code", "unit"), ("hosts", "molecule")):
+        report = {"sessions": [{"name": session, "result": "success"}]}
+        (tmp_path / f"nox-{lane}.json").write_text(json.dumps(report))
+        (tmp_path / f"{session}.xml").write_text(suite(PASSED, PASSED))
+    run = subprocess.run([sys.executable, str(SUMMARY), str(tmp_path)], capture_output=True, text=True, check=False)
+    assert run.stdout.splitlines()[-1] == "4 passed, 0 failed, 0 skipped"
