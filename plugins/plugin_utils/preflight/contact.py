@@ -12,7 +12,9 @@ from ..problems.problem import Problem
 
 
 def contact_problems(gathered: Mapping[str, Mapping[str, Any]], root: Mapping[str, Mapping[str, Any]]) -> list[Problem]:
-    """Return why hosts are lost: unreachable, not allowed to become root, or anything else about their facts.
+    """Find why hosts are lost: unreachable, not allowed to become root, or anything else about their facts.
+
+    The last problem, where other hosts answer, is the limit that leaves out all that are lost.
 
     gathered: what gathering facts registered, by host; root: what an attempt to become root did where that failed
     """
@@ -22,10 +24,14 @@ def contact_problems(gathered: Mapping[str, Mapping[str, Any]], root: Mapping[st
     others = [
         Problem("no_facts", host, {"error": str(gathered[host].get("msg"))}) for host in failed if host not in barred
     ]
+    lost = sorted({*unreachable, *failed})
+    answering = len(gathered) - len(lost)
+    limit = ":".join(f"!{host}" for host in lost)
     return [
         *([_lost("unreachable", unreachable, len(gathered))] if unreachable else []),
         *([_lost("not_root", barred, len(gathered))] if barred else []),
         *others,
+        *([Problem("some_lost", "gpu_nodes", {"count": answering, "limit": limit})] if lost and answering else []),
     ]
 
 

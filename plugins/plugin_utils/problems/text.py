@@ -40,14 +40,14 @@ SENTENCES = {
     "unknown_key": "{subject} ({scope}) is not a known key; choose from {keys}.",
     "missing_key": "{subject} ({scope}) lacks {key}; set that key, too.",
     "unreachable": (
-        "{count} of {total} nodes cannot be reached, so nothing was touched: {lost}; check power, address, SSH user "
-        "and key, or take them out of the group gpu_nodes."
+        "{count} of {total} nodes cannot be reached, so nothing was touched: {lost}; check power, address, SSH user and key."
     ),
     "not_root": (
         "{count} of {total} nodes do not let the SSH user become root, so nothing was touched: {lost}; allow it to "
         "use sudo there, or give its password with -K."
     ),
-    "no_facts": "Facts of {subject} cannot be gathered ({error}); correct that, or take it out of the group gpu_nodes.",
+    "no_facts": "Facts of {subject} cannot be gathered ({error}); correct that.",
+    "some_lost": "To go on with those that answer ({count}), run the command again with --limit '{limit}'.",
     "missing_address": "No default IPv4 address on {nodes}; set gpu_cluster_address there.",
     "invalid_address": "gpu_cluster_address of {subject} is '{address}'; set it to an IP address.",
     "shared_address": (
