@@ -50,7 +50,7 @@ def verification(
         "finished": finished,
         "nodes": nodes,
         "network": network_record(network),
-        "cluster_checks": collective_checks(collectives, without)
+        "cluster_checks": collective_checks(collectives, without, [nodes[name]["gpu_node"] for name in there])
         + network_checks(network, there, hostvars)
         + coherence_checks({name: nodes[name]["gpu_node"] for name in there}, hostvars),
     }

@@ -5,10 +5,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from ..documents.comparison import Comparison
-from . import coherence, drift, environment, network
+from . import bandwidth, coherence, drift, environment, network
 from . import health as gpu_health
 from .check import Check, check, compared, on_node, skipped
 
@@ -47,11 +47,11 @@ def lost_node_checks(node: str) -> list[Check]:
     return on_node(node, [check("reachable", "health", "yes", "no", "failed", reason)])
 
 
-def collective_checks(result: Mapping, without: Iterable[str] = ()) -> list[Check]:
+def collective_checks(result: Mapping, without: Iterable[str] = (), gpu_nodes: Sequence[Mapping] = ()) -> list[Check]:
     """Return the checks of the cluster.
 
     result: what action torchrun returned for allreduce_check.py; without: nodes planned for CUDA whose GPUs are said not to
-    compute, for whose sake all ranks ran on processors
+    compute, for whose sake all ranks ran on processors; gpu_nodes: the facts gpu_node of the nodes that took part
     """
     if result.get("skipped"):
         return on_node(
@@ -77,7 +77,7 @@ def collective_checks(result: Mapping, without: Iterable[str] = ()) -> list[Chec
         )
         for entry in metrics["checks"]
     ]  # fmt: skip
-    return on_node("cluster", found + bandwidth(metrics) + between_gpus(without))
+    return on_node("cluster", found + bandwidth.checks(metrics, gpu_nodes) + between_gpus(without))
 
 
 def failed_run(result: Mapping, training: Mapping) -> Check:
@@ -97,15 +97,3 @@ def between_gpus(without: Iterable[str]) -> list[Check]:
         return []
     reason = f"{environment.NO_GPU_COMPUTE}: {names}; all ranks used their processors"
     return [skipped("collectives_gpu", "collectives", "right sums between GPUs (nccl)", reason)]
-
-
-def bandwidth(metrics: Mapping) -> list[Check]:
-    """Report the measured speed, unjudged: the expectation comes from the topology."""
-    measured = [
-        f"{entry['busbw_gbytes_per_second']:.2f} GB/s at {entry['bytes'] >> 20} MiB"
-        for entry in metrics.get("bandwidth") or []
-    ]
-    if not measured:
-        return []
-    reason = "measured, but without an expected value to compare with"
-    return [check("all_reduce_bandwidth", "collectives", "", ", ".join(measured), "skipped", reason)]

@@ -45,9 +45,14 @@ def expected_bus_bandwidth(gpu_node: Mapping) -> float | None:
     gpus = gpu_node["gpus"]
     if len(gpus) < 2:
         return None
-    speed = _nvlink_speed if len(nvlink_islands(gpu_node)) == 1 else _pcie_speed
+    speed = _nvlink_speed if is_one_island(gpu_node) else _pcie_speed
     speeds = [known for known in map(speed, gpus) if known is not None]
     return round(min(speeds), 1) if len(speeds) == len(gpus) else None
+
+
+def is_one_island(gpu_node: Mapping) -> bool:
+    """Tell whether all GPUs of the node reach each other over NVLink alone."""
+    return len(nvlink_islands(gpu_node)) == 1
 
 
 def _nvlink_speed(gpu: Mapping) -> float | None:
