@@ -5,11 +5,15 @@
 
 from __future__ import annotations
 
+import getpass
 import os
+import platform
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from ansible import constants as C  # noqa: N812 (its usual name)
 from ansible import context
 from ansible.errors import AnsibleParserError
 from ansible.plugins.action import ActionBase
@@ -26,6 +30,7 @@ from ..plugin_utils.preflight.check import (
 )
 from ..plugin_utils.preflight.inventory import SPECIAL_TAGS, tag_problems
 from ..plugin_utils.preflight.playbook import tags_of
+from ..plugin_utils.preflight.runs import Run, claim, node_address, process_start
 from ..plugin_utils.preflight.unreadable import unreadable
 from ..plugin_utils.preflight.variables import declared_options
 from ..plugin_utils.preflight.world import UNRESOLVED, Resolve, World
@@ -53,6 +58,7 @@ class ActionModule(ActionBase):
             {
                 "ignore": {"type": "list", "elements": "str", "default": []},
                 "measured": {"type": "bool", "default": False},
+                "exclusive": {"type": "bool", "default": False},
                 "planning": {"type": "bool", "default": False},
                 "training": {"type": "bool", "default": False},
                 "benchmark": {"type": "bool", "default": False},
@@ -75,6 +81,8 @@ class ActionModule(ActionBase):
             problems, warnings = all_problems(world, roles, resolve, arguments["ignore"])
             tags = [*(variables.get("ansible_run_tags") or []), *(variables.get("ansible_skip_tags") or [])]
             problems += self._tag_problems(tags)
+        if arguments["exclusive"] and not problems and not self._task.check_mode:
+            problems += claim(Path(C.config.get_config_value("ANSIBLE_HOME")) / "allreduce" / "runs", _run(world))
         if arguments["planning"] and not problems:
             problems += planning_problems(world, roles, resolve)
         if arguments["training"] and not problems:
@@ -131,6 +139,26 @@ def _resolved(templar: Any, value: Any) -> Any:
             return UNRESOLVED
     parts = {key: _resolved(templar, one) for key, one in value.items()}
     return {key: one for key, one in parts.items() if one is not UNRESOLVED}
+
+
+def _run(world: World) -> Run:
+    """Describe the run that this worker belongs to."""
+    pid = os.getppid()
+    return Run(
+        machine=platform.node(),
+        user=_user(),
+        pid=pid,
+        began=process_start(pid),
+        since=datetime.now().astimezone().isoformat(" ", "seconds"),
+        nodes={name: node_address(name, world.hosts[name]) for name in world.playing},
+    )
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # a container whose user has no name; Python says so in one way or the other
+        return str(os.getuid())
 
 
 def _world(variables: Mapping[str, Any], command_line: Mapping[str, Any]) -> World:

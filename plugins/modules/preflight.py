@@ -38,6 +38,13 @@ options:
       - Playbook C(site) does so before it changes a node; its roles do not validate their arguments again.
     type: bool
     default: false
+  exclusive:
+    description:
+      - Whether this is the only run that changes the nodes of the play. Another one that was started from this controller by the same
+        user, and whose process still lives, is named in a problem. In check mode nothing is claimed.
+      - Runs are noted in C(allreduce/runs) below Ansible's home directory, C(~/.ansible) as a rule.
+    type: bool
+    default: false
   planning:
     description:
       - Whether the plan follows at once, so that templates in the variables of role stack may use only what is defined by now, and facts.

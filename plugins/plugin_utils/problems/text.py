@@ -48,6 +48,14 @@ SENTENCES = {
     ),
     "no_facts": "Facts of {subject} cannot be gathered ({error}); correct that.",
     "some_lost": "To go on with those that answer ({count}), run the command again with --limit '{limit}'.",
+    "run_in_progress": (
+        "{user} has been running site on {subject} since {since} (process {pid}); wait for its end, or stop it. What was interrupted "
+        "can be run again."
+    ),
+    "run_elsewhere": (
+        "{user} has been running site on {subject} since {since} from {machine} (process {pid}); wait for its end. If that process "
+        "is gone, remove {file}."
+    ),
     "missing_address": "No default IPv4 address on {nodes}; set gpu_cluster_address there.",
     "invalid_address": "gpu_cluster_address of {subject} is '{address}'; set it to an IP address.",
     "shared_address": (

@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -95,3 +96,37 @@ def test_an_encrypted_value_is_not_opened(check, tmp_path):
     code, output, result = check(text, name="hosts.yml")
     assert code == 0, output
     assert result["problems"] == []
+
+
+def test_a_second_run_on_the_same_nodes_is_refused_until_the_first_ends(tmp_path):
+    """The first run is a process that waits, as ansible-playbook does on a worker."""
+    hosts = "[gpu_nodes]\ngpu-1 ansible_host=10.0.0.1\n"
+    (tmp_path / "hosts.ini").write_text(hosts, encoding="utf-8")
+    task = {"allreduce.gpu.preflight": {"measured": True, "exclusive": True}}
+    pause = {"ansible.builtin.wait_for": {"path": str(tmp_path / "go"), "timeout": 120}, "delegate_to": "localhost"}
+    pause["connection"] = "local"
+    play = {"hosts": "gpu_nodes", "gather_facts": False}
+    (tmp_path / "first.yml").write_text(json.dumps([{**play, "tasks": [task, pause]}]), encoding="utf-8")
+    (tmp_path / "second.yml").write_text(json.dumps([{**play, "tasks": [task]}]), encoding="utf-8")
+    program = Path(sys.executable).with_name("ansible-playbook")
+    environment = dict(os.environ, ANSIBLE_HOME=str(tmp_path / "home"), COLUMNS="1000", ANSIBLE_NOCOLOR="1")
+
+    def command(name, *options):
+        return [str(program), "-i", str(tmp_path / "hosts.ini"), str(tmp_path / name), *options]
+
+    def second(*options):
+        return subprocess.run(
+            command("second.yml", *options), capture_output=True, text=True, check=False, cwd=ROOT, env=environment
+        )
+
+    with subprocess.Popen(command("first.yml"), cwd=ROOT, env=environment, stdout=subprocess.DEVNULL) as first:
+        deadline = time.monotonic() + 120
+        while not list((tmp_path / "home" / "allreduce" / "runs").glob("*.json")) and time.monotonic() < deadline:
+            time.sleep(0.1)
+        refused, predicted = second(), second("--check")
+        (tmp_path / "go").touch()
+    assert refused.returncode != 0
+    assert "has been running site on gpu-1 since " in refused.stdout
+    assert f"(process {first.pid})" in refused.stdout
+    assert predicted.returncode == 0, predicted.stdout
+    assert second().returncode == 0
