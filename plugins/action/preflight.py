@@ -28,7 +28,7 @@ from ..plugin_utils.preflight.check import (
     to_measure,
     training_problems,
 )
-from ..plugin_utils.preflight.inventory import SPECIAL_TAGS, tag_problems
+from ..plugin_utils.preflight.inventory import MOLECULE_TAGS, SPECIAL_TAGS, tag_problems
 from ..plugin_utils.preflight.playbook import tags_of
 from ..plugin_utils.preflight.runs import Run, claim, node_address, process_start
 from ..plugin_utils.preflight.unreadable import unreadable
@@ -79,8 +79,8 @@ class ActionModule(ActionBase):
             warnings: list[Problem] = []
         else:
             problems, warnings = all_problems(world, roles, resolve, arguments["ignore"])
-            tags = [*(variables.get("ansible_run_tags") or []), *(variables.get("ansible_skip_tags") or [])]
-            problems += self._tag_problems(tags)
+            skipped = set(variables.get("ansible_skip_tags") or []) - MOLECULE_TAGS
+            problems += self._tag_problems([*(variables.get("ansible_run_tags") or []), *sorted(skipped)])
         if arguments["exclusive"] and not problems and not self._task.check_mode:
             problems += claim(Path(C.config.get_config_value("ANSIBLE_HOME")) / "allreduce" / "runs", _run(world))
         if arguments["planning"] and not problems:

@@ -14,6 +14,8 @@ from ..problems.problem import Problem
 
 # Tags that Ansible itself gives a meaning.
 SPECIAL_TAGS = frozenset({"all", "always", "never", "tagged", "untagged"})
+# Molecule skips these in every playbook, whether it has them or not.
+MOLECULE_TAGS = frozenset({"notest", "molecule-notest", "molecule-idempotence-notest"})
 
 
 def group_problems(
