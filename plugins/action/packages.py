@@ -13,6 +13,7 @@ from ansible.errors import AnsibleActionFail
 from ..plugin_utils.documents.observed import Observed
 from ..plugin_utils.documents.parsing import DocumentError
 from ..plugin_utils.documents.stack import Package
+from ..plugin_utils.drift.components import BY_HOLD
 from ..plugin_utils.node.action import StepFailed
 from ..plugin_utils.node.diffs import difference
 from ..plugin_utils.packages.action import PackageAction
@@ -28,7 +29,6 @@ from ..plugin_utils.packages.change import (
 )
 from ..plugin_utils.packages.managers import Apt, Call, Dnf, manager_of
 from ..plugin_utils.packages.plan import (
-    COMPONENTS,
     PackagePlan,
     Steps,
     absent_plan,
@@ -99,8 +99,8 @@ class ActionModule(PackageAction):
     def _plan(self, options: dict[str, Any]) -> PackagePlan | None:
         if options["plan"] is not None:
             return own_plan(self._name, options["plan"], absent=options["state"] == "absent")
-        if self._name not in COMPONENTS:
-            raise ValueError(f"without a plan, the name must be one of {', '.join(COMPONENTS)}")
+        if self._name not in BY_HOLD:
+            raise ValueError(f"without a plan, the name must be one of {', '.join(BY_HOLD)}")
         if options["state"] == "absent":
             return absent_plan(self._name, self.desired())
         return component_plan(self._name, self.desired(), options["hold_kernel"])

@@ -6,36 +6,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from ..documents.observed import SecureBoot
 from ..documents.parsing import parse
-from ..documents.stack import Component, Driver, Package, Stack, Toolkit
+from ..documents.stack import Driver, Package, Stack, Toolkit
+from .components import PACKAGED
 from .names import DRIVER_PACKAGES
+from .packaged import Desired
 
 # Public variables that change what is desired, with the defaults of their roles (a test compares).
 DEFAULTS: dict[str, Any] = {
-    "nvidia_driver_state": "present",
+    **{f"{one.role}_state": "present" for one in PACKAGED if one.role},
     "nvidia_driver_without_gpu": False,
     "nvidia_driver_precompiled": "auto",
     "nvidia_driver_console": True,
     "cuda_toolkit_also": [],
-    "cudnn_state": "present",
     "cudnn_archive": "",
-    "container_toolkit_state": "present",
 }
 NOT_ENFORCED = SecureBoot()
 _TRUE = ("true", "yes", "on", "1", "y", "t", "1.0")
-
-
-@dataclass(frozen=True)
-class Desired:
-    """The stack without what a node does not get, and the components that shall be absent from it."""
-
-    stack: Stack
-    absent: frozenset[str] = frozenset()
-    driver_patterns: tuple[str, ...] = DRIVER_PACKAGES
 
 
 def desired(
@@ -48,20 +39,16 @@ def desired(
     """
     plan = stack if isinstance(stack, Stack) else parse(Stack, stack, "gpu_stack")
     options = {name: _given(variables, name) for name in DEFAULTS}
-    absent = {name for name in _ROLE if options[f"{_ROLE[name]}_state"] == "absent"}
+    absent = {one.name for one in PACKAGED if one.role and options[f"{one.role}_state"] == "absent"}
     if plan.driver and plan.driver.is_left:
         absent -= {"driver"}
-    return Desired(
-        replace(
-            plan,
-            driver=_driver(plan, options, secure_boot),
-            cuda=_toolkit(plan.cuda, options["cuda_toolkit_also"]),
-            cudnn=None if "cudnn" in absent or options["cudnn_archive"] else plan.cudnn,
-            container_toolkit=None if "container_toolkit" in absent else plan.container_toolkit,
-        ),
-        frozenset(absent),
-        _patterns(plan.driver),
-    )
+    left_out = {*absent, *(["cudnn"] if options["cudnn_archive"] else [])}
+    narrowed: dict[str, Any] = {
+        "driver": _driver(plan, options, secure_boot),
+        "cuda": _toolkit(plan.cuda, options["cuda_toolkit_also"]),
+        **dict.fromkeys(left_out),
+    }
+    return Desired(replace(plan, **narrowed), frozenset(absent), _patterns(plan.driver))
 
 
 def desired_driver(stack: Mapping[str, Any], variables: Mapping[str, Any]) -> Driver | None:
@@ -69,9 +56,6 @@ def desired_driver(stack: Mapping[str, Any], variables: Mapping[str, Any]) -> Dr
     if not stack.get("driver"):
         return None
     return desired(stack, {key: variables[key] for key in DEFAULTS if key in variables}).stack.driver
-
-
-_ROLE = {"driver": "nvidia_driver", "cudnn": "cudnn", "container_toolkit": "container_toolkit"}
 
 
 def _given(variables: Mapping[str, Any], name: str) -> Any:
@@ -122,19 +106,3 @@ def _toolkit(planned: Toolkit | None, also: list[str]) -> Toolkit | None:
 
 def _patterns(driver: Driver | None) -> tuple[str, ...]:
     return (driver.held or driver.conflicting) if driver else DRIVER_PACKAGES
-
-
-def component(wanted: Desired, name: str) -> Component | None:
-    """Return a packaged component of the stack by its key, such as cudnn; None where it is not planned."""
-    stack = wanted.stack
-    packaged: dict[str, Component | None] = {
-        "driver": stack.driver,
-        "fabric_manager": stack.fabric_manager,
-        "imex": stack.imex,
-        "cuda": stack.cuda,
-        "cudnn": stack.cudnn,
-        "nccl": stack.nccl,
-        "dcgm": stack.dcgm,
-        "container_toolkit": stack.container_toolkit,
-    }
-    return packaged[name]

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from ..documents.comparison import Remedy
 from ..documents.observed import Observed
-from .desired import Desired
 from .driver import compare_driver
+from .packaged import Desired
 
 SENTENCES = {
     "removed": "the removed driver {loaded} is still loaded",

@@ -12,7 +12,8 @@ from typing import Any
 from ..documents.comparison import Comparison
 from ..documents.observed import Observed
 from ..documents.parsing import parse
-from .desired import Desired, desired
+from .desired import desired
+from .packaged import Desired
 from .reconcile import compare, drift
 
 

@@ -11,7 +11,8 @@ from typing import Any
 from ansible.plugins.action import ActionBase
 
 from ..documents.observed import Observed
-from ..drift.desired import DEFAULTS, Desired, desired
+from ..drift.desired import DEFAULTS, desired
+from ..drift.packaged import Desired
 from ..drift.record import observe
 from .diffs import merge
 from .module_defaults import with_defaults

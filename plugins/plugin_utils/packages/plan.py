@@ -10,46 +10,15 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Any
 
-from ...module_utils.host.services import FABRIC_MANAGER, IMEX
 from ..documents.comparison import Comparison
 from ..documents.observed import Observed
 from ..documents.stack import Package
 from ..drift.builds import is_built
-from ..drift.desired import Desired, component
-from ..drift.names import (
-    CONTAINER_TOOLKIT_PACKAGES,
-    CUDNN_PACKAGES,
-    DCGM_HELD,
-    DCGM_PACKAGES,
-    DRIVER_EXCLUDED,
-    FABRIC_MANAGER_HELD,
-    NCCL_PACKAGES,
-)
+from ..drift.components import BY_HOLD
+from ..drift.names import DRIVER_EXCLUDED
+from ..drift.packaged import Desired
 from ..drift.packages import changes, compare_packages, compare_unwanted, named
-from ..drift.reconcile import compare
 from .kernel_headers import header_packages
-
-# Name of a hold: the component of the stack that it is for.
-COMPONENTS = {
-    "driver": "driver",
-    "fabric-manager": "fabric_manager",
-    "imex": "imex",
-    "cuda-toolkit": "cuda",
-    "cudnn": "cudnn",
-    "nccl": "nccl",
-    "dcgm": "dcgm",
-    "container-toolkit": "container_toolkit",
-}
-_HELD = {
-    "fabric-manager": FABRIC_MANAGER_HELD,
-    "imex": FABRIC_MANAGER_HELD,
-    "cudnn": CUDNN_PACKAGES,
-    "nccl": NCCL_PACKAGES,
-    "dcgm": DCGM_HELD,
-    "container-toolkit": CONTAINER_TOOLKIT_PACKAGES,
-}
-_SERVICES = {"fabric-manager": (FABRIC_MANAGER,), "imex": (IMEX,)}
-_UNPINNING = {"driver": ("nvidia-driver-pinning*",), "dcgm": DCGM_PACKAGES}
 
 
 @dataclass(frozen=True)
@@ -108,8 +77,7 @@ def steps(plan: PackagePlan, observed: Observed) -> Steps:
 
 def _comparisons(plan: PackagePlan, observed: Observed) -> list[Comparison]:
     if plan.desired is not None:
-        key = COMPONENTS[plan.name]
-        return [one for one in compare(plan.desired, observed) if one.component == key]
+        return BY_HOLD[plan.name].comparisons(plan.desired, observed)
     wanted = {package.name for package in (*plan.packages, *plan.first)}
     present = {**observed.leftover_packages, **(observed.packages or {})}
     unwanted = [name for name in named(plan.unwanted, present) if name not in wanted]
@@ -125,40 +93,37 @@ def _fits(name: str, patterns: Iterable[str]) -> bool:
 
 def component_plan(name: str, desired: Desired, hold_kernel: bool = False) -> PackagePlan | None:
     """Return the plan of a component of the stack, by the name of its hold; None where the stack has none."""
-    found = component(desired, COMPONENTS[name])
+    packaged = BY_HOLD[name]
+    found = packaged.planned(desired)
     if found is None:
         return None
-    driver = desired.stack.driver if name == "driver" else None
-    if driver is None:
-        held = _HELD.get(name, found.held)
-        return PackagePlan(
-            name,
-            found.packages,
-            unpinning=_UNPINNING.get(name, ()),
-            held=held,
-            services=_SERVICES.get(name, ()),
-            desired=desired,
-        )
-    return PackagePlan(
+    plan = PackagePlan(
         name,
-        driver.packages,
+        found.packages,
+        unpinning=packaged.unpinning,
+        held=packaged.held or found.held,
+        services=packaged.unattended,
+        desired=desired,
+    )
+    driver = desired.stack.driver if packaged.name == "driver" else None
+    if driver is None:
+        return plan
+    return replace(
+        plan,
         first=driver.pinning_packages,
-        unpinning=_UNPINNING[name],
-        held=driver.held,
         excluded=DRIVER_EXCLUDED,
         version=f"{driver.version}-*" if driver.source == "nvidia" else None,
-        services=("nvidia-*",),
         module_stream=f"nvidia-driver:{driver.module_stream}" if driver.module_stream else None,
         hold_kernel=hold_kernel or driver.precompiled is not None,
-        desired=desired,
     )
 
 
 def absent_plan(name: str, desired: Desired) -> PackagePlan:
     """Return the plan that removes a component, whether or not the stack has it."""
-    found = component(desired, COMPONENTS[name])
-    patterns = desired.driver_patterns if name == "driver" else _HELD.get(name, found.held if found else ())
-    judged = desired if COMPONENTS[name] in desired.absent else None
+    packaged = BY_HOLD[name]
+    found = packaged.planned(desired)
+    patterns = desired.driver_patterns if packaged.name == "driver" else packaged.held or (found.held if found else ())
+    judged = desired if packaged.name in desired.absent else None
     return PackagePlan(name, unwanted=patterns, held=patterns, absent=True, desired=judged)
 
 

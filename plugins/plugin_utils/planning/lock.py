@@ -15,6 +15,7 @@ from pathlib import Path
 
 import yaml
 
+from ..drift.components import PACKAGED
 from ..problems.problem import Problem, ProblemError
 
 Keys = tuple[str, ...]  # the way to a part of a stack
@@ -28,11 +29,10 @@ HEADER = """---
 TALK = ("reasons", "warnings", "update", "inputs", "table_version", "kind", "disk_mib", "published")
 # Of a stack: what follows from the rest, so that it is told only where nothing else differs. * is any name.
 FOLLOWS = (
-    ("driver", "packages"), ("driver", "pinning_packages"), ("driver", "components"), ("driver", "module_stream"),
+    *((one.name, "packages") for one in PACKAGED), ("driver", "pinning_packages"), ("driver", "components"), ("driver", "module_stream"),
     ("driver", "held"), ("driver", "conflicting"), ("driver", "precompiled"), ("driver", "dkms_module"),
-    ("driver", "installer_options"), ("fabric_manager", "packages"), ("imex", "packages"), ("repository",), ("cuda", "packages"),
-    ("cuda", "home"), ("cuda", "held"), ("cudnn", "packages"), ("nccl", "packages"), ("dcgm", "packages"),
-    ("container_toolkit", "packages"), ("container_toolkit", "cdi"), ("container_toolkit", "cdi_refresh"),
+    ("driver", "installer_options"), ("repository",), ("cuda", "home"), ("cuda", "held"), ("container_toolkit", "cdi"),
+    ("container_toolkit", "cdi_refresh"),
     ("environments", "*", "requirements"), ("environments", "*", "index", "url"), ("environments", "*", "conda"),
     ("environments", "*", "build"), ("environments", "*", "libraries"), ("environments", "*", "interpreter", "path"),
     ("environments", "*", "interpreter", "packages"),

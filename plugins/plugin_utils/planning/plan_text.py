@@ -9,6 +9,7 @@ import textwrap
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
+from ..drift.components import PACKAGED
 from ..stack.why import Explanation, explanation_lines
 
 WIDTH = 72  # what is left of 80 columns beside the indentation of Ansible's output
@@ -53,8 +54,8 @@ def _rows(stack: Mapping) -> Iterable[tuple[str, str]]:
     yield "system", f"{os['id']} {os['version']} ({os['arch']})"
     yield "GPUs", ", ".join(f"{gpu['count']} x {gpu['model']}" for gpu in gpus) or "none"
     yield "driver", _driver(stack["driver"])
-    for name in ("fabric_manager", "imex", "cuda", "cudnn", "nccl", "dcgm", "container_toolkit"):
-        if stack.get(name):
+    for name in (one.name for one in PACKAGED):
+        if name != "driver" and stack.get(name):
             yield name.replace("_", " "), stack[name]["version"]
     for one in stack["environments"]:
         yield f"env {one['name']}", f"{_python(one)}, {_frameworks(one)}"

@@ -13,6 +13,7 @@ from ..documents.observed import InstalledDriver, Kernel, Reboot
 from ..documents.stack import Environment, System
 from ..documents.stack import Stack as DesiredStack
 from ..documents.verification import Facts, NodeVerification
+from ..drift.components import PACKAGED
 from .comparisons import items
 from .model import Description, Stack
 
@@ -106,13 +107,10 @@ def _summary(stack: DesiredStack) -> Iterator[str]:
         shown = ", ".join(filter(None, details))
         version = driver.version or driver.branch
         yield f"driver {version} ({shown})" if shown else f"driver {version}"
-    packaged = {
-        "fabric manager": stack.fabric_manager, "IMEX": stack.imex, "CUDA": stack.cuda, "cuDNN": stack.cudnn, "NCCL": stack.nccl, "DCGM": stack.dcgm,
-        "container toolkit": stack.container_toolkit,
-    }  # fmt: skip
-    for label, component in packaged.items():
+    for one in PACKAGED:
+        component = None if one.name == "driver" else getattr(stack, one.name)
         if component:
-            yield _joined(label, component.version)
+            yield _joined(one.label, component.version)
     for environment in stack.environments:
         yield _environment(environment)
 

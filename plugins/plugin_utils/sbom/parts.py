@@ -15,12 +15,12 @@ with suppress(ImportError):  # ansible-core depends on it; only ansible-test's i
 from ..documents.observed import Environment as Found
 from ..documents.observed import Observed
 from ..documents.stack import Component, Environment, Package, Stack
+from ..drift.components import PACKAGED
 
 # Kinds of package URLs (purl-spec, PURL-TYPES).
 PACKAGE_MANAGERS = {"debian": "deb", "el": "rpm"}
 # Debian's names of architectures; RPM's are the kernel's.
 DEBIAN = {"x86_64": "amd64", "aarch64": "arm64"}
-COMPONENTS = ("driver", "fabric_manager", "imex", "cuda", "cudnn", "nccl", "dcgm", "container_toolkit")
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ def _of_system(stack: Stack, observed: Observed | None) -> Iterator[Part]:
     kind = PACKAGE_MANAGERS.get(stack.os.family, "generic")
     arch = DEBIAN.get(stack.os.arch, stack.os.arch) if kind == "deb" else stack.os.arch
     qualifiers = (("arch", arch), ("distro", f"{stack.os.id}-{stack.os.version}"))
-    for group in COMPONENTS:
+    for group in (one.name for one in PACKAGED):
         component = getattr(stack, group)
         packages = component.packages if component else ()
         there = [one for one in packages if observed is None or (observed.packages or {}).get(one.name)]

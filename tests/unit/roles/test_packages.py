@@ -7,8 +7,8 @@ import re
 from pathlib import Path
 
 import yaml
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.components import BY_HOLD
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.names import DRIVER_EXCLUDED, FABRIC_MANAGER_HELD
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.packages.plan import COMPONENTS
 
 ROLES = Path(__file__).resolve().parents[3] / "roles"
 
@@ -23,7 +23,7 @@ def holds():
 
 
 def test_every_hold_belongs_to_one_role():
-    assert set(COMPONENTS) <= set(holds())
+    assert set(BY_HOLD) <= set(holds())
     assert {name: roles for name, roles in holds().items() if len(roles) > 1} == {}
 
 

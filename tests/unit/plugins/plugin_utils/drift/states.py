@@ -17,6 +17,7 @@ from typing import Any
 
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.parsing import parse
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.stack import Environment, Package, Stack
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.components import PACKAGED
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.requests import request_digest
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.resolve import resolve
 from hypothesis import strategies as st
@@ -52,7 +53,6 @@ BYSTANDERS = {"nvidia-container-toolkit": "1.19.0-1", "libnvidia-container1": "1
 TRANSITIVE = {"filelock": "3.20.0", "typing-extensions": "4.15.0"}
 ARCHIVE = {"uri": "http://archive.example.org/debian", "suite": "stable", "signed_by": None}
 ON, OFF, UNKNOWN = ({"enabled": value, "active": value} for value in (True, False, None))
-COMPONENTS = ("driver", "fabric_manager", "imex", "cuda", "cudnn", "nccl", "dcgm", "container_toolkit")
 
 
 @functools.cache
@@ -113,7 +113,7 @@ def as_planned(stack: dict[str, Any]) -> State:
 def all_packages(plan: Stack) -> list[Package]:
     """Return the packages of every component."""
     pinning = plan.driver.pinning_packages if plan.driver else ()
-    components = [getattr(plan, name) for name in COMPONENTS]
+    components = [getattr(plan, name) for name in (one.name for one in PACKAGED)]
     return [*pinning, *(package for component in components if component for package in component.packages)]
 
 

@@ -19,7 +19,8 @@ from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.stack impo
     Stack,
     Toolkit,
 )
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.desired import DEFAULTS, component, desired
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.components import BY_HOLD
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.desired import DEFAULTS, desired
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.names import DRIVER_PACKAGES
 
 ROLES = Path(__file__).resolve().parents[5] / "roles"
@@ -175,7 +176,7 @@ def test_a_fact_is_parsed_and_a_wrong_one_refused():
 
 @pytest.mark.parametrize(
     ("name", "expected"),
-    [("driver", PLAIN), ("cuda", CUDA), ("cudnn", CUDNN), ("nccl", None), ("fabric_manager", None)],
+    [("driver", PLAIN), ("cuda-toolkit", CUDA), ("cudnn", CUDNN), ("nccl", None), ("fabric-manager", None)],
 )
-def test_a_component_by_its_key(name, expected):
-    assert component(desired(STACK, {}), name) == expected
+def test_a_component_by_its_hold(name, expected):
+    assert BY_HOLD[name].planned(desired(STACK, {})) == expected

@@ -14,10 +14,11 @@ from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.comparison
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.parsing import parse
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.verification import NodeVerification
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.builds import missing_builds
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.components import BY_HOLD
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.desired import desired
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.reconcile import drift
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.record import node_comparisons, observe, record
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.packages.plan import COMPONENTS, component_plan, steps
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.packages.plan import component_plan, steps
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.comparisons import differences, items
 from hypothesis import given, settings
 
@@ -36,7 +37,7 @@ def work(stack, state):
     """Return what the roles would do, and what nobody knows."""
     observed = observe(state)
     wanted = desired(stack, {}, observed.secure_boot)
-    plans = [plan for plan in (component_plan(name, wanted) for name in COMPONENTS) if plan]
+    plans = [plan for plan in (component_plan(name, wanted) for name in BY_HOLD) if plan]
     found = [(plan.name, steps(plan, observed)) for plan in plans if steps(plan, observed)]
     builds = missing_builds(wanted.stack.driver, observed) if wanted.stack.driver else None
     if builds and (builds.kernels or builds.without_headers or not builds.possible):

@@ -14,7 +14,7 @@ from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.observed i
     SecureBoot,
 )
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.stack import Driver, Gpus, Stack
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.desired import Desired
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.packaged import Desired
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.reboot import reboot_due
 
 NEW, OLD = "580.105.08", "580.95.05"

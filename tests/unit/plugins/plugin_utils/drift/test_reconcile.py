@@ -27,7 +27,8 @@ from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.stack impo
     Toolkit,
 )
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.builds import missing_builds
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.desired import Desired, desired
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.desired import desired
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.packaged import Desired
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.reconcile import compare, drift
 
 THIRD, A, B = "6.1.0-37-amd64", "6.1.0-39-amd64", "6.1.0-40-amd64"

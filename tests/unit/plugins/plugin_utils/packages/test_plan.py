@@ -6,13 +6,14 @@ from __future__ import annotations
 from fnmatch import fnmatchcase
 
 import pytest
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.comparison import Comparison
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.observed import Observed
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.stack import Package
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.components import BY_HOLD
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.desired import desired
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.reconcile import drift
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.packages.managers import manager_of
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.packages.plan import (
-    COMPONENTS,
     Steps,
     absent_plan,
     component_plan,
@@ -39,17 +40,17 @@ def stack(request):
     return {**answer["stack"], "imex": tray["stack"]["imex"]}
 
 
-@pytest.mark.parametrize("name", COMPONENTS)
+@pytest.mark.parametrize("name", BY_HOLD)
 def test_a_component_is_what_the_stack_names(stack, name):
     wanted = desired(stack, {})
     plan = component_plan(name, wanted)
 
-    assert {package.name for package in plan.packages} == {one["name"] for one in stack[COMPONENTS[name]]["packages"]}
+    assert {package.name for package in plan.packages} == {one["name"] for one in stack[BY_HOLD[name].name]["packages"]}
     assert plan.held
     assert steps(plan, Observed(packages={})).install == plan.packages
 
 
-@pytest.mark.parametrize("name", COMPONENTS)
+@pytest.mark.parametrize("name", BY_HOLD)
 def test_nothing_is_left_to_do_exactly_where_drift_names_no_package(stack, name):
     wanted = desired(stack, {})
     plan = component_plan(name, wanted)
@@ -59,14 +60,33 @@ def test_nothing_is_left_to_do_exactly_where_drift_names_no_package(stack, name)
         named = [
             one
             for one in drift(wanted, observed)
-            if one.component == COMPONENTS[name] and one.kind == "package" and one.remedy.value in ("install", "remove")
+            if one.component == BY_HOLD[name].name
+            and one.kind == "package"
+            and one.remedy.value in ("install", "remove")
         ]
         assert bool(steps(plan, observed)) == bool(named)
 
 
-@pytest.mark.parametrize("name", COMPONENTS)
+@pytest.mark.parametrize("name", BY_HOLD)
 def test_what_is_not_planned_has_no_plan(stack, name):
-    assert component_plan(name, desired({**stack, COMPONENTS[name]: None}, {})) is None
+    assert component_plan(name, desired({**stack, BY_HOLD[name].name: None}, {})) is None
+
+
+@pytest.mark.parametrize("name", BY_HOLD)
+def test_nothing_but_the_component_itself_is_compared(stack, name, monkeypatch):
+    """An action asks two or three times; the rest of the stack is for verify."""
+    wanted, made, create = desired(stack, {}), [], Comparison.__init__
+    plan = component_plan(name, wanted)
+
+    def count(one, component, *given, **named):
+        made.append(component)
+        create(one, component, *given, **named)
+
+    monkeypatch.setattr(Comparison, "__init__", count)
+    steps(plan, Observed(packages={}))
+    assert made
+    assert set(made) == {BY_HOLD[name].name}
+    assert len(made) <= len((*plan.first, *plan.packages)) + 6  # services, kernel modules, what is loaded
 
 
 def test_the_fabric_managers_packages_are_held_with_it_and_not_with_the_driver(stack):
@@ -82,7 +102,7 @@ def test_dependencies_take_the_drivers_version_where_nvidia_has_several(stack):
     assert component_plan("driver", desired(other, {})).version is None
 
 
-@pytest.mark.parametrize("name", COMPONENTS)
+@pytest.mark.parametrize("name", BY_HOLD)
 def test_what_is_absent_is_removed_and_no_longer_held(stack, name):
     wanted = desired(
         stack, {"nvidia_driver_state": "absent", "cudnn_state": "absent", "container_toolkit_state": "absent"}
