@@ -13,6 +13,7 @@ from ..plugin_utils.documents.observed import Service
 from ..plugin_utils.documents.parsing import DocumentError
 from ..plugin_utils.node.action import NodeAction
 from ..plugin_utils.node.diffs import difference
+from ..plugin_utils.node.units import UNITS
 
 SPEC = {
     "name": {"type": "str", "required": True},
@@ -28,6 +29,11 @@ class ActionModule(NodeAction):
     def act(self) -> dict[str, Any]:
         _validation, options = self.validate_argument_spec(SPEC, required_one_of=[["enabled", "state"]])
         self._name = options["name"]
+        if self._name not in UNITS:
+            raise AnsibleActionFail(
+                f"The service {self._name} is not measured, as no component and no settings subject has it in its units; "
+                "set services of your own with ansible.builtin.systemd_service."
+            )
         try:
             found = self.observed().services.get(self._name, Service())
         except DocumentError as error:

@@ -33,12 +33,9 @@ options:
     elements: str
     default: ['*']
   services:
-    description: Names of the systemd services to report.
+    description: Names of the systemd services to report. By default those that roles of this collection are in charge of.
     type: list
     elements: str
-    default: [chrony, chronyd, nvidia-persistenced, nvidia-fabricmanager, nvidia-imex, allreduce-gpu-settings, allreduce-health.timer,
-              prometheus, prometheus-alertmanager, alertmanager, prometheus-node-exporter, node_exporter, nvidia-dcgm-exporter,
-              nvidia-cdi-refresh.path, nvidia-cdi-refresh.service]
   paths:
     description: Directories whose free space is reported.
     type: list
@@ -120,7 +117,6 @@ import os
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.host.ansible_module import program_output
-from ..module_utils.host.services import WATCHED
 from ..module_utils.machine.deadline import SECONDS, measure_within
 from ..module_utils.machine.files import FileTree
 from ..module_utils.machine.nvml import DEFAULT_LIBRARY
@@ -133,7 +129,7 @@ def main():
     module = AnsibleModule(
         argument_spec={
             "packages": dict(strings, default=["*"]),
-            "services": dict(strings, default=list(WATCHED)),
+            "services": strings,
             "paths": {"type": "list", "elements": "path", "default": ["/", "/opt", "/var"]},
             "root": {"type": "path", "default": "/"},
             "gpus": {"type": "bool", "default": False},
@@ -142,7 +138,8 @@ def main():
     )
 
     tree, run = FileTree(module.params["root"]), program_output(module, module.params["root"])
-    state = read_node_state(tree, run, module.params["packages"], module.params["services"], module.params["paths"])
+    services = module.params["services"] or []  # the action names them
+    state = read_node_state(tree, run, module.params["packages"], services, module.params["paths"])
     facts = {"gpu_node_state": state}
     if module.params["gpus"]:
         root = module.params["root"]

@@ -17,7 +17,7 @@ description:
   - A service that does not exist counts as disabled and stopped, so check mode works before its package is installed.
 options:
   name:
-    description: Name of the service, one of those that M(allreduce.gpu.node_state) measures.
+    description: Name of the service, one of those that M(allreduce.gpu.node_state) measures by default. Others are refused.
     type: str
     required: true
   enabled:

@@ -115,7 +115,8 @@ class FakeNode:
         except Failure as failure:
             return failure.result
 
-    def _node_state(self, check):
+    def _node_state(self, check, services):
+        assert set(self.services) <= set(services), "a service is set that nobody measures"
         return {"ansible_facts": {"gpu_node_state": self.state()}}
 
     def _package_hold(

@@ -17,12 +17,6 @@ FABRIC_MANAGER = "nvidia-fabricmanager"
 IMEX = "nvidia-imex"
 CDI_REFRESH_PATH, CDI_REFRESH_SERVICE = "nvidia-cdi-refresh.path", "nvidia-cdi-refresh.service"
 TIME_SERVICES = ("chrony", "chronyd")  # Debian's name and Red Hat's; either may be an alias of the other
-# What a node tells the state of, if not asked for others.
-WATCHED = TIME_SERVICES + (
-    "nvidia-persistenced", FABRIC_MANAGER, IMEX, "allreduce-gpu-settings", "allreduce-health.timer",
-    "prometheus", "prometheus-alertmanager", "alertmanager", "prometheus-node-exporter", "node_exporter", "nvidia-dcgm-exporter",
-    CDI_REFRESH_PATH, CDI_REFRESH_SERVICE,
-)  # fmt: skip
 # A static unit has nothing that could be enabled: it starts when something else asks for it.
 ENABLED = ("enabled", "enabled-runtime", "indirect", "generated", "alias")
 SHOW = ["systemctl", "show", "--property=LoadState,ActiveState,UnitFileState,NeedDaemonReload"]

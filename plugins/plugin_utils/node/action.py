@@ -16,6 +16,7 @@ from ..drift.packaged import Desired
 from ..drift.record import observe
 from .diffs import merge
 from .module_defaults import with_defaults
+from .units import UNITS
 
 
 class StepFailed(Exception):
@@ -91,7 +92,7 @@ class NodeAction(ActionBase):
 
     def measure(self) -> Mapping[str, Any]:
         """Measure the node again; the result has the new fact."""
-        facts = self.execute("allreduce.gpu.node_state", {}, changes=False)["ansible_facts"]
+        facts = self.execute("allreduce.gpu.node_state", {"services": list(UNITS)}, changes=False)["ansible_facts"]
         return facts["gpu_node_state"]
 
     def desired(self, **given: Any) -> Desired:

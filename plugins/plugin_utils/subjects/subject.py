@@ -75,8 +75,8 @@ class Subject:
 
     problems: what cannot be meant of the variables given, of which some may be missing; no fact is needed. misfits: what of a node's
     variables does not fit its facts, as far as Ansible has gathered them, or the inventory. members: groups whose hosts it is for.
-    reads: further variables that it reads; reads_of_others: paths of variables and facts that it reads of the hosts of its groups.
-    sentences: by the codes of its problems.
+    units: its services, which nodes tell the state of. reads: further variables that it reads; reads_of_others: paths of variables and
+    facts that it reads of the hosts of its groups. sentences: by the codes of its problems.
 
     facts: the module that measures it; question: that module's options; probed: when it also tries what only a trial tells, before a
     change or in a verification; applied_by: the module that applies it; options: of that
@@ -89,6 +89,7 @@ class Subject:
     problems: Callable[[Mapping[str, Any]], Iterable[Problem]] = no_problems
     misfits: Callable[[Node], Iterable[Problem]] | None = None
     members: tuple[str, ...] = ("gpu_nodes",)
+    units: tuple[str, ...] = ()
     reads: tuple[str, ...] = ()
     reads_of_others: tuple[str, ...] = ()
     sentences: Mapping[str, str] = field(default_factory=dict)

@@ -8,7 +8,7 @@ import re
 
 import pytest
 import yaml
-from ansible_collections.allreduce.gpu.plugins.module_utils.host.services import WATCHED
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.node.units import UNITS
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.monitoring.programs import known_services
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.monitoring.request import DEFAULTS
 
@@ -131,7 +131,7 @@ def test_the_defaults_are_those_of_the_role():
 
 
 def test_a_node_tells_of_every_service():
-    assert set(known_services()) <= set(WATCHED)
+    assert set(known_services()) <= set(UNITS)
 
 
 def test_the_exporter_reads_where_the_health_check_writes():

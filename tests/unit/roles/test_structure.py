@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import yaml
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.node.units import UNITS
 
 ROLES = Path(__file__).resolve().parents[3] / "roles"
 DEPTH, LINES = 4, 60
@@ -122,6 +123,25 @@ def test_actions_measure_what_they_change():
     measured = [path for path in task_files() for task in tasks_of(path) if "allreduce.gpu.node_state" in task]
     assert {path.parents[1].name for path in measured} <= {"stack", "verify", "cuda_repository"}
     assert len(measured) <= 3
+
+
+def services(path):
+    """Names of the services that a file's tasks set; a variable stands for its values, on any family of systems."""
+    values = [yaml.safe_load(one.read_text(encoding="utf-8")) or {} for one in path.parents[1].glob("vars/*.yml")]
+    for task in tasks_of(path):
+        name = task.get("allreduce.gpu.service", {}).get("name", "")
+        variable = re.fullmatch(r"{{ (__\w+) }}", name)
+        yield from (one[variable[1]] for one in values if variable[1] in one) if variable else [name]
+
+
+def test_services_that_roles_set_are_declared():
+    """Action service refuses others; those of an answer's list are the subject's own."""
+    found = {
+        name: path.parents[1].name for path in task_files() for name in services(path) if name and "item" not in name
+    }
+    assert {"nvidia-persistenced", "chrony", "chronyd", "allreduce-health.timer"} <= set(found)
+    strays = {name: role for name, role in found.items() if name not in UNITS}
+    assert not strays, f"{strays}: name it in the units of the component (drift/components.py) or of the subject"
 
 
 def test_tasks_do_not_stand_in_folders_of_package_managers():

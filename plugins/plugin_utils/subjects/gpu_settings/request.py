@@ -33,5 +33,10 @@ def problems(variables: Mapping[str, Any]) -> Iterator[Problem]:
 
 
 SUBJECT = Subject(
-    name="gpu_settings", defaults={DECLARATION: []}, problems=problems, compare=lambda node: [], sentences=SENTENCES
+    name="gpu_settings",
+    defaults={DECLARATION: []},
+    problems=problems,
+    compare=lambda node: [],
+    units=("allreduce-gpu-settings",),
+    sentences=SENTENCES,
 )

@@ -110,4 +110,4 @@ def _declared(text: str | None) -> Any:
         return None
 
 
-SUBJECT = Subject(name="health", defaults=DEFAULTS, compare=comparisons)
+SUBJECT = Subject(name="health", defaults=DEFAULTS, compare=comparisons, units=(TIMER,))

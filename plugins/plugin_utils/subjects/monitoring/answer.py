@@ -15,7 +15,7 @@ from . import configuration, content, grafana, units
 from .compare import compare_monitoring, compare_unmeasured, compare_unwanted
 from .host import Groups, Host, Variables, host_of, refused
 from .password import is_possible, password_hash
-from .programs import planned_dcgm
+from .programs import known_services, planned_dcgm
 from .request import CONTROLLERS, DEFAULTS, NODES, READS_OF_OTHERS, hosts_of, lacking, problems, request
 from .sentences import SENTENCES
 
@@ -118,6 +118,7 @@ SUBJECT = Subject(
     misfits=misfits,
     compare=comparisons,
     members=(NODES, CONTROLLERS),
+    units=known_services(),
     reads_of_others=READS_OF_OTHERS,
     sentences=SENTENCES,
 )

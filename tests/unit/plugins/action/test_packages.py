@@ -486,7 +486,10 @@ def test_a_repair_that_fails_is_explained():
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ({"name": "gds"}, "the name must be one of driver, fabric-manager, imex, cuda-toolkit, cudnn, nccl"),
+        (
+            {"name": "gds"},
+            "the name must be one of driver, fabric-manager, imex, container-toolkit, cuda-toolkit, cudnn, nccl",
+        ),
         ({"name": "gds", "plan": {"packages": [["a"]]}}, "is not a package"),
         ({"name": "gds", "plan": {"package": ["a"]}}, "package"),
         ({"state": "latest"}, "latest"),

@@ -6,6 +6,7 @@ from __future__ import annotations
 import pytest
 from ansible.errors import AnsibleError
 from ansible_collections.allreduce.gpu.plugins.action import service
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.node.units import UNITS
 from ansible_collections.allreduce.gpu.tests.support.fake_node import FakeNode, act
 
 NAME = "nvidia-persistenced"
@@ -130,3 +131,23 @@ def test_systemds_words_are_told():
 def test_nothing_wanted_is_refused():
     with pytest.raises(AnsibleError, match="enabled, state"):
         run(FakeNode())
+
+
+@pytest.mark.parametrize("check", [False, True])
+def test_a_unit_that_nobody_declares_is_refused_before_the_node_is_asked(check):
+    """Nothing measures it: on a node that has the state, it would be set again by each run."""
+    one = FakeNode(services={"mine": dict(ON)})
+    with pytest.raises(
+        AnsibleError, match="The service mine is not measured, as no component and no settings subject has it"
+    ):
+        act(service, one, {}, check, name="mine", enabled=True, state="started")
+    assert one.calls == []
+
+
+@pytest.mark.parametrize("name", UNITS)
+def test_what_is_declared_costs_nothing_once_it_is_set(name):
+    one = FakeNode(services={name: dict(OFF)})
+    assert act(service, one, name=name, enabled=True, state="started")["changed"]
+    one.calls.clear()
+    assert not act(service, one, name=name, enabled=True, state="started")["changed"]
+    assert one.calls == []
