@@ -105,6 +105,7 @@ SUBJECT = Subject(
     defaults=DEFAULTS,
     problems=request_problems,
     compare=comparisons,
+    units=("opensm",),
     sentences=SENTENCES,
     facts="allreduce.gpu.rdma_facts",
     probed="verify",
