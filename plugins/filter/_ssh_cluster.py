@@ -12,6 +12,7 @@ author: "The allreduce.gpu authors (@allreduce)"
 description:
   - Gives the text of C(authorized_keys) and the lines for C(known_hosts) and C(/etc/hosts), the same for every node.
   - Nodes without facts keep what an earlier run recorded of them; a host key that is recorded holds until another is accepted.
+  - A node whose facts or keys do not fit is left out, and nothing else depends on what it says.
 positional: hostvars, present
 options:
   _input:
@@ -53,42 +54,28 @@ EXAMPLES = r"""
 RETURN = r"""
 _value:
   description: >-
-    nodes (what to record), unknown (names), authorized_keys, known_hosts, hosts (texts), rotating (whether a node's keys are
-    to be replaced); or only problem, a sentence.
+    nodes (what to record), unknown (names), left_out (a sentence for each node that takes part and does not fit), notes (sentences),
+    authorized_keys, known_hosts, hosts (texts), rotating (whether a node's keys are to be replaced); or only problem, a sentence.
   type: dict
 """
 
-from ..plugin_utils.cluster.host_keys import Record, changed_keys, newest_first, pinned_keys  # noqa: E402
-from ..plugin_utils.cluster.rotation import rotation_problems  # noqa: E402
-from ..plugin_utils.cluster.ssh import describe_cluster, describe_node, host_keys, key_kind  # noqa: E402
-from ..plugin_utils.problems.problem import ProblemError, refuse  # noqa: E402
-from ..plugin_utils.subjects.sentences import describe_all  # noqa: E402
+from ..plugin_utils.cluster.members import collect, nodes_of  # noqa: E402
+from ..plugin_utils.problems.problem import ProblemError  # noqa: E402
+from ..plugin_utils.subjects.sentences import describe, describe_all  # noqa: E402
 
 
 def ssh_cluster(names, hostvars, present, extra=(), accepted=None, rotation=""):
     """Collect what the role learned on each node; a user's mistake comes back as a sentence."""
-    taking_part = [name for name in names if name in set(present)]
-    kind = key_kind(hostvars[name] for name in names if name in hostvars)
-    kept = {name: hostvars[name]["__cluster_ssh_keys"] for name in taking_part}
-    records = [Record(name, **one["record"]) for name, one in kept.items() if one.get("record")]
     try:
-        refuse(rotation_problems(str(rotation), [name for name in names if name not in kept], kept))
-        pins = pinned_keys(taking_part, records)
-        refuse(changed_keys({name: _keys(hostvars[name], kind) for name in taking_part}, pins, accepted or {}))
-        nodes = {
-            name: describe_node(
-                name, hostvars[name], one.get("public_key"), kind, one.get("next_public_key"), pins.get(name)
-            )
-            for name, one in kept.items()
-        }
-        found = describe_cluster(names, nodes, [record.text for record in newest_first(records)], extra)
-        return {**found, "rotating": any(not one.get("rotated", True) for one in kept.values())}
+        found = collect(names, hostvars, present, extra, accepted, str(rotation))
     except ProblemError as error:
         return {"problem": describe_all(error.problems)}
-
-
-def _keys(variables, kind):
-    return {"all": host_keys(variables), "usable": host_keys(variables, kind)}
+    left_out = {}
+    for problem in found["left_out"]:
+        for node in nodes_of(problem):
+            left_out.setdefault(node, []).append(problem)
+    sentences = {node: describe_all(problems) for node, problems in left_out.items()}
+    return {**found, "left_out": sentences, "notes": [describe(one) for one in found["notes"]]}
 
 
 class FilterModule:

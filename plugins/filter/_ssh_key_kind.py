@@ -36,12 +36,14 @@ _value:
   type: str
 """
 
+from ..plugin_utils.cluster.members import FIPS  # noqa: E402
 from ..plugin_utils.cluster.ssh import key_kind  # noqa: E402
+from ..plugin_utils.documents.door import told  # noqa: E402
 
 
 def ssh_key_kind(names, hostvars):
     """Return the kind of key for the hosts of these names; of others nothing is known."""
-    return key_kind(hostvars[name] for name in names if name in hostvars)
+    return key_kind(told(hostvars, [name for name in names if name in hostvars], [FIPS]).values.values())
 
 
 class FilterModule:

@@ -11,6 +11,7 @@ short_description: Gather what subjects read of the hosts of the inventory
 author: The allreduce.gpu authors (@allreduce)
 description:
   - One task gathers it for all hosts, for O(allreduce.gpu.subject#module:others).
+  - A host that says what cannot be is left out, with a warning.
 options:
   _terms:
     description: Names of subjects, as of M(allreduce.gpu.subject).
@@ -35,8 +36,9 @@ _raw:
 # ruff: noqa: E402 (sanity wants the documentation first)
 from ansible.plugins.lookup import LookupBase
 
-from ..plugin_utils.cluster.others import of_others
+from ..plugin_utils.documents.door import told
 from ..plugin_utils.subjects import BY_NAME
+from ..plugin_utils.subjects.sentences import describe
 
 
 class LookupModule(LookupBase):
@@ -45,4 +47,10 @@ class LookupModule(LookupBase):
     def run(self, terms, variables=None, **kwargs):
         groups = variables.get("groups") or {}
         subjects = [BY_NAME[term] for term in terms]
-        return [of_others(variables["hostvars"], one.hosts(groups), one.reads_of_others) for one in subjects]
+        return [self._of(one, variables["hostvars"], groups) for one in subjects]
+
+    def _of(self, subject, hostvars, groups):
+        found = told(hostvars, subject.hosts(groups), subject.reads_of_others)
+        for problem in found.problems:
+            self._display.warning(describe(problem))
+        return found.values

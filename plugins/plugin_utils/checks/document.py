@@ -9,10 +9,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ..cluster.others import of_others
 from ..documents.check import CLUSTER, STATUSES
 from ..documents.check import verdict as verdict_of
 from ..documents.comparison import Comparison
+from ..documents.door import told
 from ..documents.network import Network
 from ..drift.desired import DEFAULTS, desired_driver
 from ..drift.record import node_comparisons, record
@@ -40,7 +40,7 @@ def verification(
 ) -> dict[str, Any]:
     """Return the document. hosts: all that were to be verified; present: those that were still there at the end."""
     present, hosts = set(present), list(hosts)
-    others = of_others(hostvars, _cluster(hosts, hostvars), READS_OF_OTHERS)
+    others = told(hostvars, _cluster(hosts, hostvars), READS_OF_OTHERS).values
     nodes = {name: describe(name, {**others, name: hostvars[name]}, name in present) for name in hosts}
     there = [name for name in nodes if name in present]
     without = [name for name in there if runs_without_gpus(hostvars[name])]

@@ -6,9 +6,11 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
+from ..documents import values
+from ..documents.values import Unfit
 from ..problems.problem import Problem
 
 # The variables that tell a node's address.
@@ -18,34 +20,65 @@ READS = ("gpu_cluster_address", "ansible_facts.default_ipv4.address")
 def cluster_address(variables: Mapping[str, Any]) -> str | None:
     """Return gpu_cluster_address of a node, else the measured address of its default route, else None.
 
-    variables: those of the host, with its facts; an IP address is returned in its canonical form
+    variables: those of the host, with its facts; an IP address is returned in its canonical form. What a node measured that no
+    other host could reach it at is none.
     """
-    facts = variables.get("ansible_facts") or {}
-    address = variables.get("gpu_cluster_address") or (facts.get("default_ipv4") or {}).get("address")
-    return _canonical(str(address)) if address else None
+    declared = variables.get("gpu_cluster_address")
+    if declared:
+        return _canonical(str(declared))
+    facts = variables.get("ansible_facts")
+    route = facts.get("default_ipv4") if isinstance(facts, Mapping) else None
+    measured = route.get("address") if isinstance(route, Mapping) else None
+    return str(measured) if measured and is_address(measured) else None
+
+
+def is_address(value: object) -> bool:
+    """Return whether a value is the address of one host."""
+    try:
+        values.address(value)
+    except Unfit:
+        return False
+    return True
 
 
 def address_problems(addresses: Mapping[str, str | None]) -> list[Problem]:
     """Return what keeps nodes from reaching each other at these addresses (by node): missing, invalid, shared."""
     missing = [node for node, address in addresses.items() if not address]
     problems = [Problem("missing_address", "gpu_cluster_address", {"nodes": missing})] if missing else []
-    owners: dict[str, list[str]] = {}
-    for node, address in addresses.items():
-        if address and not _is_ip(address):
-            problems.append(Problem("invalid_address", node, {"address": address}))
-        elif address:
-            owners.setdefault(_canonical(address), []).append(node)
-    shared = [(address, nodes) for address, nodes in owners.items() if len(nodes) > 1]
+    invalid = [(node, address) for node, address in addresses.items() if address and not is_address(address)]
+    problems += [Problem("invalid_address", node, {"address": address}) for node, address in invalid]
+    shared = [(address, nodes) for address, nodes in _owners(addresses).items() if len(nodes) > 1]
     return problems + [Problem("shared_address", address, {"nodes": nodes}) for address, nodes in shared]
 
 
-def _is_ip(text: str) -> bool:
-    try:
-        ipaddress.ip_address(text)
-    except ValueError:
-        return False
-    return True
+def _owners(addresses: Mapping[str, str | None]) -> dict[str, list[str]]:
+    owners: dict[str, list[str]] = {}
+    for node, address in addresses.items():
+        if address and is_address(address):
+            owners.setdefault(_canonical(address), []).append(node)
+    return owners
+
+
+def taken_addresses(known: Mapping[str, Mapping[str, Any]]) -> Iterator[Problem]:
+    """Yield a problem for each node that measured the address of another one, as far as the inventory tells whose it is.
+
+    known: the variables of the nodes, with their facts and ansible_host. What gpu_cluster_address or ansible_host says is sure.
+    """
+    for address, nodes in _owners({node: cluster_address(variables) for node, variables in known.items()}).items():
+        sure = [node for node in nodes if address in _declared(node, known[node])]
+        if len(nodes) > 1 and len(sure) == 1:
+            for node in nodes:
+                if node not in sure:
+                    yield Problem("address_of_another", node, {"address": address, "owner": sure[0]})
+
+
+def _declared(node: str, variables: Mapping[str, Any]) -> list[str]:
+    given = (variables.get("gpu_cluster_address"), variables.get("ansible_host"), node)
+    return [_canonical(str(one)) for one in given if one]
 
 
 def _canonical(text: str) -> str:
-    return str(ipaddress.ip_address(text)) if _is_ip(text) else text
+    try:
+        return str(ipaddress.ip_address(text))
+    except ValueError:
+        return text

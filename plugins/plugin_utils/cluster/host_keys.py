@@ -7,44 +7,26 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any
 
 from ..problems.problem import Problem
-
-
-@dataclass(frozen=True)
-class Record:
-    """One node's record of all nodes, and when it was written."""
-
-    owner: str
-    text: str
-    time: float
-
-    def host_key(self, name: str) -> str | None:
-        """Return the host key by which a node is known here."""
-        entries: list[Mapping[str, Any]] = json.loads(self.text)
-        return next((entry.get("host_key") for entry in entries if entry["name"] == name), None)
-
-
-def newest_first(records: Iterable[Record]) -> list[Record]:
-    """Return the records in the order in which they count: a node that was away for a while knows what was."""
-    return sorted(records, key=lambda record: (-record.time, record.owner))
+from .records import Record, agreed, newest_first
 
 
 def pinned_keys(names: Iterable[str], records: Iterable[Record]) -> dict[str, str]:
     """Return {name: host key} for those that are known.
 
-    The others know it better than the node itself: whoever answers in its place writes there what they like.
+    The others know it better than the node itself: whoever answers in its place writes there what they like. Where they do not agree,
+    most of them count; where as many say one thing as another, what the node itself recorded, then the newest.
     """
     ordered = newest_first(records)
     pins: dict[str, str] = {}
     for name in names:
-        by_others = sorted(ordered, key=lambda record: record.owner == name)  # stable: the newest of the others first
-        known = [key for key in (record.host_key(name) for record in by_others) if key]
-        pins.update({name: known[0]} if known else {})
+        told = [(record.owner, key) for record in ordered if (key := record.host_key(name))]
+        own = [key for owner, key in told if owner == name]
+        by_others = [key for owner, key in told if owner != name]
+        known = agreed(by_others, own) if by_others else next(iter(own), None)
+        pins.update({name: known} if known else {})
     return pins
 
 

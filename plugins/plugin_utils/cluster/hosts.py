@@ -10,14 +10,7 @@ from typing import Any
 
 from ..problems.problem import Problem
 from .address import address_problems, cluster_address
-
-# What a host calls itself that nobody has named.
-_NO_NAME = ("localhost", "(none)", "")
-
-
-def is_own_name(name: str) -> bool:
-    """Return whether a host name is of one host, and not of every host's loopback interface."""
-    return name.split(".")[0].lower() not in _NO_NAME
+from .names import is_own_name
 
 
 def cluster_problems(hosts: Mapping[str, Mapping[str, Any]]) -> list[Problem]:

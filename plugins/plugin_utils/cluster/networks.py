@@ -8,6 +8,9 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Iterable
 
+from ..documents import values
+from ..documents.values import Unfit
+
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
@@ -24,6 +27,15 @@ def outermost(addresses: Iterable[str]) -> list[Network]:
 def text(network: Network) -> str:
     """Return a network as the kernel writes it: an address alone without its length."""
     return str(network.network_address) if network.prefixlen == network.max_prefixlen else str(network)
+
+
+def is_network(value: object) -> bool:
+    """Return whether a value that a user declares is an address or a network, and not everybody's."""
+    try:
+        values.network(value)
+    except Unfit:
+        return False
+    return True
 
 
 def of_version(addresses: Iterable[str], version: int) -> list[str]:

@@ -5,17 +5,17 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
+import contextlib
 import ipaddress
-import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from ..problems.problem import Problem, refuse
-from .address import address_problems, cluster_address
-from .hosts import is_own_name
+from ..documents import values
+from ..documents.values import Unfit
+from ..problems.problem import Problem
+from .address import cluster_address
+from .names import is_own_name, node_name
 
 __all__ = [
     "authorized_keys",
@@ -25,14 +25,17 @@ __all__ = [
     "hosts_lines",
     "key_kind",
     "known_hosts",
+    "node_problems",
 ]
 
 # The first that a node has is enough: ssh asks a host for the kind of key it knows.
 _KEY_KINDS = ("ed25519", "ecdsa", "rsa")
 # FIPS 140-2 and the policies that follow it do not know Ed25519: such a node neither takes nor checks a key of that kind.
 _FIPS_KEY_KINDS = ("ecdsa", "rsa")
-# What ssh-keygen writes for these kinds.
-_PUBLIC_KEY_KINDS = ("ssh-ed25519", "ecdsa-sha2-", "ssh-rsa")
+# The facts that tell a node's host keys.
+HOST_KEY_FACTS = tuple(
+    f"ansible_facts.ssh_host_key_{kind}_public{what}" for kind in _KEY_KINDS for what in ("", "_keytype")
+)
 
 
 def key_kind(hosts: Iterable[Mapping[str, Any]]) -> str:
@@ -49,12 +52,46 @@ def _kinds(fips: bool) -> tuple[str, ...]:
 
 
 def host_keys(variables: Mapping[str, Any], kind: str | None = None) -> list[str]:
-    """Return the host keys of a node, the one to be known by first. kind: of the keys that every node takes; None: all."""
+    """Return the host keys of a node, the one to be known by first; what is none is left out.
+
+    kind: of the keys that every node takes; None: all
+    """
+    keys = []
+    for _kind, key in _told_keys(variables, _kinds(kind not in (None, _KEY_KINDS[0]))):
+        with contextlib.suppress(Unfit):
+            keys.append(values.public_key(key))
+    return keys
+
+
+def _told_keys(variables: Mapping[str, Any], kinds: Iterable[str]) -> Iterator[tuple[str, str]]:
     facts = variables.get("ansible_facts") or {}
-    found = {one: facts.get(f"ssh_host_key_{one}_public") for one in _kinds(kind not in (None, _KEY_KINDS[0]))}
-    return [
-        f"{facts.get(f'ssh_host_key_{one}_public_keytype', 'ssh-' + one)} {key}" for one, key in found.items() if key
-    ]
+    for one in kinds:
+        if key := facts.get(f"ssh_host_key_{one}_public"):
+            yield one, f"{facts.get(f'ssh_host_key_{one}_public_keytype', 'ssh-' + one)} {key}"
+
+
+def node_problems(
+    name: str, variables: Mapping[str, Any], keys: Mapping[str, Any], kind: str = _KEY_KINDS[0]
+) -> list[Problem]:
+    """Return what of a node's keys is none that OpenSSH writes.
+
+    keys: what module ssh_keys returned. The files are the user's, who could have put anything there, so nothing of them is shown.
+    """
+    problems = []
+    for key in (keys.get("public_key"), keys.get("next_public_key")):
+        if key is not None and not _is_key(key):
+            problems.append(Problem("invalid_public_key", name, {"kind": kind}))
+    told = dict(_told_keys(variables, _KEY_KINDS))
+    problems += [Problem("invalid_host_key", name, {"kind": one}) for one, key in told.items() if not _is_key(key)]
+    return list({(one.code, one.detail["kind"]): one for one in problems}.values())
+
+
+def _is_key(text: object) -> bool:
+    try:
+        values.public_key(text)
+    except Unfit:
+        return False
+    return True
 
 
 def describe_node(
@@ -68,32 +105,18 @@ def describe_node(
     """Return what the others must know of one node: its names, its addresses, its host key and its user's public key.
 
     kind: of the keys that every node takes, see key_kind; next_key: the public key that takes the place of the other in a
-    rotation; pinned: the host key that the node is known by. ProblemError where a public key is the text of anything
-    else: the file is the user's, who could have put anything there, and what is returned is shown.
+    rotation; pinned: the host key that the node is known by. For a node without problems.
     """
-    if not all(key is None or _is_public_key(key) for key in (public_key, next_key)):
-        refuse([Problem("invalid_public_key", name, {"kind": kind})])
-    facts = variables.get("ansible_facts") or {}
     keys = host_keys(variables, kind)
     return {
         "name": name,
         "address": cluster_address(variables),
-        "nodename": facts.get("nodename") or facts.get("hostname"),
+        "nodename": node_name(variables),
         "sources": [str(source) for source in variables.get("cluster_ssh_extra_addresses") or []],
         "host_key": pinned if pinned in keys else next(iter(keys), None),
-        "public_key": " ".join(public_key.split()[:2]) if public_key else None,
-        **({"next_key": " ".join(next_key.split()[:2])} if next_key else {}),
+        "public_key": values.public_key(public_key) if public_key else None,
+        **({"next_key": values.public_key(next_key)} if next_key else {}),
     }
-
-
-def _is_public_key(text: str) -> bool:
-    """Return whether these are a kind of key and a blob that begins with the same kind, as RFC 4253, section 6.6, lays it out."""
-    kind, blob = [*text.split(), "", ""][:2]
-    try:
-        content = base64.b64decode(blob, validate=True)
-    except (binascii.Error, ValueError):
-        return False
-    return kind.startswith(_PUBLIC_KEY_KINDS) and content.startswith(len(kind).to_bytes(4, "big") + kind.encode())
 
 
 def _names(nodes: Iterable[Mapping[str, Any]]) -> dict[str, list[str]]:
@@ -146,20 +169,18 @@ def hosts_lines(nodes: Iterable[Mapping[str, Any]]) -> str:
 
 
 def describe_cluster(
-    names: Iterable[str], present: Mapping[str, Mapping[str, Any]], kept: Iterable[str] = (), extra: Iterable[str] = ()
+    names: Iterable[str],
+    present: Mapping[str, Mapping[str, Any]],
+    kept: Mapping[str, Mapping[str, Any]] | None = None,
+    extra: Iterable[str] = (),
 ) -> dict[str, Any]:
     """Return the texts for every node, and the names of nodes about which nothing is known.
 
-    names: all nodes of the cluster; present: descriptions of those that take part in this run; kept: JSON texts of
-    former runs, the newest first, for the others: a run on a part of the nodes cuts nobody off; extra: lines for authorized_keys
+    names: all nodes of the cluster; present: descriptions of those that take part in this run; kept: what former runs recorded of the
+    others: a run on a part of the nodes cuts nobody off; extra: lines for authorized_keys
     """
-    former: dict[str, Mapping[str, Any]] = {}
-    for text in kept:
-        for node in json.loads(text):
-            former.setdefault(node["name"], node)
-    known = {name: present.get(name) or former.get(name) for name in names}
+    known = {name: present.get(name) or (kept or {}).get(name) for name in names}
     nodes = [node for _name, node in sorted(known.items()) if node]
-    refuse(address_problems({node["name"]: node["address"] for node in nodes}))
     return {
         "nodes": nodes,
         "unknown": sorted(name for name in known if not known[name]),

@@ -71,6 +71,33 @@ SENTENCES = {
         "place; if 'ssh-keygen -lf' at its console shows the same, set cluster_ssh_accept_host_keys: {{{subject}: "
         "'{key}'}}."
     ),
+    "invalid_host_key": (
+        "{subject} is left out: its {kind} host key is not one that OpenSSH writes; repair /etc/ssh/ssh_host_{kind}_key.pub there, or take "
+        "{subject} out of the inventory."
+    ),
+    "unfit_answer": (
+        "{subject} is left out: its {place} is {shown}, but it must be {expected}; find out why, and repair it or take it out of the "
+        "inventory."
+    ),
+    "unfit_record": (
+        "{subject} is left out: its /etc/allreduce/nodes.json is not a record of nodes; find out why, and delete the file there, or take "
+        "{subject} out of the inventory."
+    ),
+    "unfit_entries": (
+        "{count} entries of /etc/allreduce/nodes.json on {subject} do not fit and are not used; the next run without --limit replaces them."
+    ),
+    "name_of_another": (
+        "{subject} is left out: it calls itself {name}, the name of another host of the inventory; correct it there with "
+        "'hostnamectl set-hostname'."
+    ),
+    "foreign_domain": (
+        "{subject} is left out: it calls itself {name}, which is neither in the domain of an inventory name nor begins with its own; if that "
+        "is right, set cluster_ssh_domains: ['{domain}'], else correct it there with 'hostnamectl set-hostname'."
+    ),
+    "address_of_another": (
+        "{subject} is left out: it has the address {address}, which the inventory gives to {owner}; set gpu_cluster_address of {subject} to "
+        "the address at which the others reach it."
+    ),
     "partial_rotation": (
         "cluster_ssh_rotate asks for new keys, which needs all nodes at once, and {absent} {takes} no part in this run; run again "
         "without --limit and serial when they answer, or remove cluster_ssh_rotate."

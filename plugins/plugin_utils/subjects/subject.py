@@ -30,8 +30,8 @@ class Node:
     boot: Sequence[Mapping[str, Any]] = ()
 
     @property
-    def hostvars(self) -> dict[str, Mapping[str, Any]]:
-        """Return variables and facts of this node and the others, by name."""
+    def known(self) -> dict[str, Mapping[str, Any]]:
+        """Return variables and facts of this node and of the others that are not left out, by name."""
         # A copy would template every variable of the host, whoever's it is.
         own = ChainMap({"ansible_facts": self.facts}, self.variables)  # type: ignore[arg-type]
         return {**self.others, self.name: own}

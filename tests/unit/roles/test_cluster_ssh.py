@@ -23,7 +23,7 @@ def play(place, **variables):
         "gpu_node_state": {"packages": {}},
         "default_ipv4": {"address": "10.0.0.1"},
         "nodename": "node",
-        "ssh_host_key_ed25519_public": "HOSTKEY",
+        "ssh_host_key_ed25519_public": "AAAAC3NzaC1lZDI1NTE5AAAAIAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA",
     }
     variables = {"cluster_ssh_user": USER, **variables}
     return run_roles(place, ["cluster_ssh"], facts, "--check", "--diff", "-e", json.dumps(variables))

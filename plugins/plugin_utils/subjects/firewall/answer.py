@@ -22,8 +22,9 @@ from .sentences import SENTENCES
 
 def decide_rules(node: Node) -> Decision:
     """Return the rules as options of module firewall; raise DocumentError for facts of the wrong shape."""
-    known = node.hostvars
-    found = [one for name in dict.fromkeys([node.name, *node.groups.get(GROUP, ())]) for one in problems(known[name])]
+    known = node.known
+    members = [one for one in dict.fromkeys([node.name, *node.groups.get(GROUP, ())]) if one in known]
+    found = [one for name in members for one in problems(known[name])]
     if found:
         return Decision(problems=tuple(found))
     wanted, measured = _request(node), parse(FirewallNode, node.facts.get("gpu_firewall") or {}, "gpu_firewall")
@@ -48,8 +49,8 @@ def comparisons(node: Node) -> list[Comparison]:
 
 
 def _request(node: Node) -> Request:
-    wanted = request(node.name, node.hostvars, node.groups.get(GROUP, ()))
-    return with_watchers(wanted, node.name, node.hostvars, node.groups)
+    wanted = request(node.name, node.known, node.groups.get(GROUP, ()))
+    return with_watchers(wanted, node.name, node.known, node.groups)
 
 
 def misfits(node: Node) -> Iterator[Problem]:

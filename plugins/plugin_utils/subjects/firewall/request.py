@@ -5,13 +5,12 @@
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ...cluster.address import READS, cluster_address
-from ...cluster.networks import outermost, text
+from ...cluster.address import READS, cluster_address, is_address
+from ...cluster.networks import is_network, outermost, text
 from ...problems.problem import Problem
 from ..monitoring.programs import PORTS
 from ..monitoring.request import CONTROLLERS
@@ -82,11 +81,14 @@ def _listed(value: Any) -> list[Any]:
     return list(value) if isinstance(value, (list, tuple)) else [] if value is None else [value]
 
 
-def request(name: str, hostvars: Mapping[str, Mapping[str, Any]], nodes: Iterable[str]) -> Request:
-    """Return what is asked for node NAME; nodes: the group of all. For variables without problems."""
-    mine, nodes = given(hostvars[name]), list(nodes)
+def request(name: str, known: Mapping[str, Mapping[str, Any]], nodes: Iterable[str]) -> Request:
+    """Return what is asked for node NAME. For variables without problems.
+
+    known: the variables of the nodes, without those that are left out; nodes: the group of all
+    """
+    mine, nodes = given(known[name]), [one for one in nodes if one in known]
     all_nodes = nodes if name in nodes else [*nodes, name]
-    addresses = {node: _addresses(hostvars[node]) for node in all_nodes}
+    addresses = {node: _addresses(known[node]) for node in all_nodes}
     extra = [str(one) for one in mine["firewall_extra_sources"]]
     everyone = [one for found in addresses.values() for one in found] + extra
     return Request(
@@ -104,16 +106,16 @@ def request(name: str, hostvars: Mapping[str, Mapping[str, Any]], nodes: Iterabl
 
 
 def with_watchers(
-    wanted: Request, name: str, hostvars: Mapping[str, Mapping[str, Any]], groups: Mapping[str, Iterable[str]]
+    wanted: Request, name: str, known: Mapping[str, Mapping[str, Any]], groups: Mapping[str, Iterable[str]]
 ) -> Request:
     """Return the request with the hosts that ask a node's exporters, where role monitoring has put some there.
 
     By what the inventory says alone: these hosts are measured after the nodes, if at all.
     """
-    if str(hostvars[name].get("monitoring_state")) != "present":
+    if str(known[name].get("monitoring_state")) != "present":
         return wanted
     others = [one for one in groups.get(CONTROLLERS, ()) if one not in groups.get(GROUP, ())]
-    addresses = {one: _inventory_address(one, hostvars.get(one) or {}) for one in others}
+    addresses = {one: _inventory_address(one, known[one]) for one in others if one in known}
     exporters = ((PORTS["node"],) * 2, (PORTS["dcgm"],) * 2)
     return replace(
         wanted,
@@ -125,7 +127,7 @@ def with_watchers(
 
 def _inventory_address(name: str, variables: Mapping[str, Any]) -> str | None:
     found = (variables.get("gpu_cluster_address"), variables.get("ansible_host"), name)
-    return next((str(one) for one in found if one and _is_address(one, networks=False)), None)
+    return next((str(one) for one in found if one and is_address(str(one))), None)
 
 
 def distinct(addresses: Iterable[str]) -> tuple[str, ...]:
@@ -138,7 +140,7 @@ def problems(variables: Mapping[str, Any]) -> Iterator[Problem]:
     mine = given(variables)
     for name, networks in (("firewall_addresses", False), ("firewall_extra_sources", True)):
         for one in mine[name]:
-            if not _is_address(one, networks):
+            if not (is_network(one) if networks else is_address(str(one))):
                 yield Problem("firewall_no_address", name, {"value": str(one), "kind": _KINDS[networks]})
     for name in ("firewall_open_ports", "firewall_ports"):
         for one in mine[name]:
@@ -153,16 +155,6 @@ def problems(variables: Mapping[str, Any]) -> Iterator[Problem]:
 
 
 _KINDS = {False: "an IP address", True: "an IP address or a network such as 10.0.0.0/24"}
-
-
-def _is_address(value: object, networks: bool) -> bool:
-    if not networks and "/" in str(value):
-        return False
-    try:
-        found = ipaddress.ip_network(str(value))
-    except ValueError:
-        return False
-    return not (found.network_address.is_unspecified or found.is_multicast or found.is_loopback)
 
 
 def _is_interface(name: str) -> bool:

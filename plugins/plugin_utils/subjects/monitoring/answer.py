@@ -25,7 +25,7 @@ def is_watched(name: str, groups: Groups) -> bool:
     return name in hosts_of(groups)
 
 
-def is_recorded(name: str, hostvars: Variables, facts: Mapping[str, Any]) -> bool:
+def is_recorded(name: str, known: Variables, facts: Mapping[str, Any]) -> bool:
     """Return whether there is anything of the role's to take back on a host.
 
     A host that nobody has measured, such as a controller, is looked at where another host of the groups has a record; so hosts
@@ -34,27 +34,27 @@ def is_recorded(name: str, hostvars: Variables, facts: Mapping[str, Any]) -> boo
     state = facts.get("gpu_node_state")
     if state is not None:
         return "monitoring" in (state.get("records") or ())
-    others = (variables for other, variables in hostvars.items() if other != name)
-    known = ((one.get("ansible_facts") or {}).get("gpu_node_state") or {} for one in others)
-    return any("monitoring" in (one.get("records") or ()) for one in known)
+    others = (variables for other, variables in known.items() if other != name)
+    states = ((one.get("ansible_facts") or {}).get("gpu_node_state") or {} for one in others)
+    return any("monitoring" in (one.get("records") or ()) for one in states)
 
 
-def to_monitor(hostvars: Variables, groups: Groups, state: str) -> list[str]:
+def to_monitor(known: Variables, groups: Groups, state: str) -> list[str]:
     """Return the hosts of the groups on which role monitoring has anything to do. state: that of the play, where a host has none."""
-    known = {name: hostvars[name] for name in dict.fromkeys(hosts_of(groups)) if name in hostvars}
+    members = {name: known[name] for name in dict.fromkeys(hosts_of(groups)) if name in known}
 
     def has_work(name: str) -> bool:
-        asked = {state, str(known[name].get("monitoring_state") or state)}
-        facts = known[name].get("ansible_facts") or {}
-        return asked != {"absent"} or bool(planned_dcgm(facts)) or is_recorded(name, known, facts)
+        asked = {state, str(members[name].get("monitoring_state") or state)}
+        facts = members[name].get("ansible_facts") or {}
+        return asked != {"absent"} or bool(planned_dcgm(facts)) or is_recorded(name, members, facts)
 
-    return [name for name in known if has_work(name)]
+    return [name for name in members if has_work(name)]
 
 
-def answer(name: str, hostvars: Variables, groups: Groups, facts: Mapping[str, Any]) -> dict[str, Any]:
+def answer(name: str, known: Variables, groups: Groups, facts: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the role does on a host, without secrets; ``problems``, and nothing else where there are any."""
-    found = list(problems(hostvars[name]))
-    host = None if found else host_of(name, hostvars, groups, facts)
+    found = list(problems(known[name]))
+    host = None if found else host_of(name, known, groups, facts)
     if isinstance(host, Problem):
         found = [host]
     elif host is not None:
@@ -74,9 +74,9 @@ def answer(name: str, hostvars: Variables, groups: Groups, facts: Mapping[str, A
     }
 
 
-def files(name: str, hostvars: Variables, groups: Groups, facts: Mapping[str, Any]) -> dict[str, Any]:
+def files(name: str, known: Variables, groups: Groups, facts: Mapping[str, Any]) -> dict[str, Any]:
     """Return {files, secrets: words in them that are not for logs}; none for a host with problems."""
-    host = None if any(True for _one in problems(hostvars[name])) else host_of(name, hostvars, groups, facts)
+    host = None if any(True for _one in problems(known[name])) else host_of(name, known, groups, facts)
     if not isinstance(host, Host) or refused(host, groups) or not is_possible():
         return {"files": [], "secrets": []}
     hashed = password_hash(host.wanted.password, host.name)
@@ -94,7 +94,7 @@ def comparisons(node: Node) -> list[Comparison]:
     if str(node.variables.get("monitoring_state") or "absent") != "present":
         return compare_unwanted(node.has_record("monitoring"))
     seen = node.variables.get("__verify_monitoring") or {}
-    found = answer(node.name, node.hostvars, node.groups, node.facts)
+    found = answer(node.name, node.known, node.groups, node.facts)
     if found["problems"] or "changed_paths" not in seen:
         return compare_unmeasured()
     services = [one["name"] for one in found["services"]]

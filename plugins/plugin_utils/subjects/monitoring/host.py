@@ -48,22 +48,23 @@ class Host:
         return USER if any(one.package in installed for one in self.programs.values()) else "root"
 
 
-def host_of(name: str, hostvars: Variables, groups: Groups, facts: Mapping[str, Any]) -> Host | Problem:
+def host_of(name: str, known: Variables, groups: Groups, facts: Mapping[str, Any]) -> Host | Problem:
     """Return a host, or why there is no monitoring for its system."""
-    wanted, system = request(hostvars[name]), system_of(facts)
+    wanted, system = request(known[name]), system_of(facts)
     source = source_for(name, wanted, system)
     if isinstance(source, Problem):
         return source
-    nvidia = [one for one in groups.get(NODES, ()) if has_dcgm(hostvars[one], facts if one == name else None)]
+    nodes = [one for one in groups.get(NODES, ()) if one in known]
+    nvidia = [one for one in nodes if has_dcgm(known[one], facts if one == name else None)]
     programs: dict[str, Program] = {}
     if name in groups.get(CONTROLLERS, ()):
         programs |= {part: source.programs[part] for part in ("prometheus", "alertmanager")}
     if name in groups.get(NODES, ()):
         programs["node"] = source.programs["node"]
         programs |= {"dcgm": dcgm()} if name in nvidia else {}
-    state, shaped = str(hostvars[name].get("monitoring_state")), str(hostvars[name].get("qos_state")) == "present"
-    declared = "monitoring_dcgm_exporter" in hostvars[name]
-    return Host(name, wanted, source, facts, peers(hostvars, groups, state, nvidia), programs, shaped, declared)
+    state, shaped = str(known[name].get("monitoring_state")), str(known[name].get("qos_state")) == "present"
+    declared = "monitoring_dcgm_exporter" in known[name]
+    return Host(name, wanted, source, facts, peers(known, groups, state, nvidia), programs, shaped, declared)
 
 
 def source_for(name: str, wanted: Request, system: Mapping[str, str]) -> Source | Problem:
@@ -87,9 +88,9 @@ def obstacle(name: str, variables: Mapping[str, Any], system: Mapping[str, str])
 
 def has_dcgm(variables: Mapping[str, Any], facts: Mapping[str, Any] | None = None) -> bool:
     """Return whether a node has GPUs, its user wants NVIDIA's exporter, and its plan has a repository with it."""
-    known = facts if facts is not None else variables.get("ansible_facts") or {}
-    stack = known.get("gpu_stack") or {}
-    return bool(stack.get("gpus") and request(variables).dcgm) and no_dcgm(known) is None
+    told = facts if facts is not None else variables.get("ansible_facts") or {}
+    stack = told.get("gpu_stack") or {}
+    return bool(stack.get("gpus") and request(variables).dcgm) and no_dcgm(told) is None
 
 
 def no_dcgm(facts: Mapping[str, Any]) -> str | None:

@@ -37,15 +37,17 @@ class Peers:
 
 
 def peers(
-    hostvars: Mapping[str, Mapping[str, Any]], groups: Mapping[str, Iterable[str]], state: str, dcgm: Iterable[str] = ()
+    known: Mapping[str, Mapping[str, Any]], groups: Mapping[str, Iterable[str]], state: str, dcgm: Iterable[str] = ()
 ) -> Peers:
-    """Return the hosts whose state is present; state: of those whose variables say nothing."""
+    """Return the hosts whose state is present.
+
+    known: the variables of the hosts, without those that are left out; state: of those whose variables say nothing
+    """
 
     def of(group: str) -> tuple[Peer, ...]:
-        there = (
-            name for name in groups.get(group, ()) if str(hostvars[name].get("monitoring_state", state)) == "present"
-        )
-        return tuple(Peer(name, cluster_address(hostvars[name])) for name in there)
+        members = (name for name in groups.get(group, ()) if name in known)
+        there = (name for name in members if str(known[name].get("monitoring_state", state)) == "present")
+        return tuple(Peer(name, cluster_address(known[name])) for name in there)
 
     return Peers(of(NODES), of(CONTROLLERS), tuple(dcgm))
 

@@ -81,7 +81,7 @@ def has_dcgm_packages(system: Mapping[str, str]) -> bool:
 def planned_dcgm(facts: Mapping[str, Any]) -> str | None:
     """Return the version of DCGM that a host's plan has; None where it has none."""
     planned = (facts.get("gpu_stack") or {}).get("dcgm") or {}
-    return str(planned["version"]) if planned else None
+    return str(planned["version"]) if planned.get("version") else None
 
 
 def system_of(facts: Mapping[str, Any]) -> dict[str, str]:

@@ -31,7 +31,7 @@ def decide_shares(node: Node) -> Decision:
     found = tuple(problems(node.variables))
     if found:
         return Decision(problems=found)
-    wanted = request(node.name, node.hostvars, node.groups.get(GROUP, ()))
+    wanted = request(node.name, node.known, node.groups.get(GROUP, ()))
     measured = parse(QosNode, node.facts.get("gpu_qos") or {}, "gpu_qos")
     shapings, misfits = decide(wanted, measured)
     if misfits:
@@ -46,7 +46,7 @@ def comparisons(node: Node) -> list[Comparison]:
         return compare_absent(node.has_record("qos"))
     if not node.facts.get("gpu_qos") or any(True for _one in problems(node.variables)):
         return compare_unmeasured()
-    wanted = request(node.name, node.hostvars, node.groups.get(GROUP, ()))
+    wanted = request(node.name, node.known, node.groups.get(GROUP, ()))
     measured = parse(QosNode, node.facts["gpu_qos"], "gpu_qos")
     shapings, _found = decide(wanted, measured)
     digest = table(wanted, [one.name for one in shapings])[1]

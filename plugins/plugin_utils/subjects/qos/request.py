@@ -5,14 +5,13 @@
 
 from __future__ import annotations
 
-import ipaddress
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from ...cluster.address import READS, cluster_address
-from ...cluster.networks import outermost, text
+from ...cluster.networks import is_network, outermost, text
 from ...problems.problem import Problem
 from .rates import Share, parse_rate, parse_share, rate_text
 
@@ -74,21 +73,23 @@ def _listed(value: Any) -> list[Any]:
     return list(value) if isinstance(value, (list, tuple)) else [] if value is None else [value]
 
 
-def request(name: str, hostvars: Mapping[str, Mapping[str, Any]], nodes: Iterable[str]) -> Request:
-    """Return what is asked for node NAME; nodes: the group of all. For variables without problems."""
-    mine = given(hostvars[name])
-    addresses = {node: cluster_address(hostvars[node]) for node in nodes if node != name}
-    known = [one for one in addresses.values() if one]
+def request(name: str, known: Mapping[str, Mapping[str, Any]], nodes: Iterable[str]) -> Request:
+    """Return what is asked for node NAME. For variables without problems.
+
+    known: the variables of the nodes, without those that are left out; nodes: the group of all
+    """
+    mine = given(known[name])
+    addresses = {node: cluster_address(known[node]) for node in nodes if node != name and node in known}
     shares = {share: parse_share(mine[share]) or Share() for share in SHARES}
     return Request(
         present=str(mine["qos_state"]) == "present",
         interfaces=tuple(dict.fromkeys(map(str, mine["qos_interfaces"]))),
-        address=cluster_address(hostvars[name]),
+        address=cluster_address(known[name]),
         rate=parse_rate(mine["qos_rate"]) if str(mine["qos_rate"]) else None,
         guarantee=shares["qos_guarantee"],
         ceiling=shares["qos_ceiling"],
         default_ceiling=shares["qos_default_ceiling"],
-        peers=distinct([*known, *map(str, mine["qos_extra_peers"])]),
+        peers=distinct([*filter(None, addresses.values()), *map(str, mine["qos_extra_peers"])]),
         unknown=tuple(node for node, found in addresses.items() if not found),
         ports=tuple(sorted({found for found in map(parse_ports, mine["qos_ports"]) if found})),
         dscp=tuple(sorted({int(one) for one in mine["qos_dscp"]})),
@@ -162,14 +163,6 @@ def share_problems(wanted: Request, link: int) -> Iterator[Problem]:
         yield Problem("qos_default_ceiling", rate_text(wanted.default_ceiling.of(link)), detail)
 
 
-def _is_network(text: str) -> bool:
-    try:
-        found = ipaddress.ip_network(text)
-    except ValueError:
-        return False
-    return not (found.network_address.is_unspecified or found.is_multicast or found.is_loopback)
-
-
 def _is_dscp(text: str) -> bool:
     return bool(re.fullmatch(r"\d{1,2}", text)) and int(text) <= 63
 
@@ -187,7 +180,7 @@ def _is_interface(name: str) -> bool:
 ELEMENTS: dict[str, tuple[str, Callable[[str], bool]]] = {
     "qos_ports": ("qos_no_port", lambda text: parse_ports(text) is not None),
     "qos_dscp": ("qos_no_dscp", _is_dscp),
-    "qos_extra_peers": ("qos_no_address", _is_network),
+    "qos_extra_peers": ("qos_no_address", is_network),
     "qos_cgroups": ("qos_no_cgroup_name", _is_cgroup),
     "qos_interfaces": ("qos_no_interface_name", _is_interface),
 }

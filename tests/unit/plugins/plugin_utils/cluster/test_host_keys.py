@@ -3,22 +3,21 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A node is known by the host key it was first seen with, and whoever has another one is refused."""
 
-import json
 import subprocess
 
 import pytest
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.cluster.host_keys import (
-    Record,
     changed_keys,
     fingerprint,
     pinned_keys,
 )
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.cluster.records import Record
 
 OLD, NEW, RSA = "ssh-ed25519 b2xk", "ssh-ed25519 bmV3", "ssh-rsa cnNh"
 
 
 def record(owner, time, **known):
-    return Record(owner, json.dumps([{"name": name, "host_key": key} for name, key in known.items()]), time)
+    return Record(owner, {name: {"name": name, "host_key": key} for name, key in known.items()}, time)
 
 
 @pytest.mark.parametrize(
@@ -32,6 +31,11 @@ def record(owner, time, **known):
         ([record("b", 2, a=OLD), record("c", 1, a=NEW)], OLD),
         ([record("a", 9, a=NEW), record("b", 1, a=OLD)], OLD),  # whoever answers as a says what they like of a
         ([record("b", 2, a=None), record("c", 1, a=OLD)], OLD),
+        ([record("b", 9, a=NEW), record("c", 1, a=OLD), record("d", 2, a=OLD)], OLD),  # most say so, whatever is newer
+        (
+            [record("b", 9, a=NEW), record("c", 1, a=OLD), record("a", 1, a=OLD)],
+            OLD,
+        ),  # and a itself decides between two
     ],
 )
 def test_what_a_node_is_known_by(records, pin):

@@ -8,6 +8,8 @@ import json
 
 import pytest
 from ansible_collections.allreduce.gpu.plugins.filter._ssh_cluster import ssh_cluster
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.cluster.members import KEYS, collect
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.cluster.records import read_record
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.cluster.ssh import (
     authorized_keys,
     describe_cluster,
@@ -16,7 +18,15 @@ from ansible_collections.allreduce.gpu.plugins.plugin_utils.cluster.ssh import (
     key_kind,
     known_hosts,
 )
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.problems.problem import ProblemError
+
+
+def public_key(name, kind="ssh-ed25519"):
+    """A public key as OpenSSH writes it, without the comment: its blob begins with the kind's length and name (RFC 4253)."""
+    blob = len(kind).to_bytes(4, "big") + kind.encode() + name.encode()
+    return f"{kind} {base64.b64encode(blob).decode()}"
+
+
+HOST, RSA, EC = public_key("host"), public_key("host", "ssh-rsa"), public_key("host", "ecdsa-sha2-nistp256")
 
 
 def variables(address="10.0.0.1", nodename="n1", **more):
@@ -24,17 +34,11 @@ def variables(address="10.0.0.1", nodename="n1", **more):
     facts = {
         "default_ipv4": {"address": address},
         "nodename": nodename,
-        "ssh_host_key_ed25519_public": "HOSTKEY",
+        "ssh_host_key_ed25519_public": HOST.split()[1],
         "ssh_host_key_ed25519_public_keytype": "ssh-ed25519",
-        "ssh_host_key_rsa_public": "RSA",
+        "ssh_host_key_rsa_public": RSA.split()[1],
     }
     return {"ansible_facts": facts, **more}
-
-
-def public_key(name, kind="ssh-ed25519"):
-    """A public key as OpenSSH writes it, without the comment: its blob begins with the kind's length and name (RFC 4253)."""
-    blob = len(kind).to_bytes(4, "big") + kind.encode() + name.encode()
-    return f"{kind} {base64.b64encode(blob).decode()}"
 
 
 def node(name, address, nodename=None, **more):
@@ -66,18 +70,18 @@ def test_lines_of_the_site_come_last_and_unchanged():
 
 
 def test_host_keys_are_known_by_name_and_address():
-    assert known_hosts([node("gpu-1", "10.0.0.1", "ip-10-0-0-1")]) == "gpu-1,ip-10-0-0-1,10.0.0.1 ssh-ed25519 HOSTKEY"
+    assert known_hosts([node("gpu-1", "10.0.0.1", "ip-10-0-0-1")]) == f"gpu-1,ip-10-0-0-1,10.0.0.1 {HOST}"
 
 
 def test_other_kinds_of_host_keys_serve_where_there_is_no_ed25519():
     found = variables()
     del found["ansible_facts"]["ssh_host_key_ed25519_public"]
-    assert describe_node("a", found, None)["host_key"] == "ssh-rsa RSA"
+    assert describe_node("a", found, None)["host_key"] == RSA
 
 
 def test_addresses_and_localhost_are_no_names():
     assert hosts_lines([node("10.0.0.1", "10.0.0.1", "localhost.localdomain")]) == ""
-    assert known_hosts([node("10.0.0.1", "10.0.0.1", "gpu-1")]) == "gpu-1,10.0.0.1 ssh-ed25519 HOSTKEY"
+    assert known_hosts([node("10.0.0.1", "10.0.0.1", "gpu-1")]) == f"gpu-1,10.0.0.1 {HOST}"
 
 
 def test_a_host_name_that_two_nodes_share_is_left_out():
@@ -95,30 +99,40 @@ def test_cluster_address_is_preferred_to_the_default_one():
 
 
 @pytest.mark.parametrize(
-    ("address", "code"), [(None, "missing_address"), ("node-a", "invalid_address"), ("10.0.0.2", "shared_address")]
+    ("declared", "code", "out"),
+    [
+        (None, "missing_address", {"a"}),
+        ("node-a", "invalid_address", {"a"}),
+        ("10.0.0.2", "shared_address", {"a", "b"}),  # both declare it: nobody can tell whose it is
+    ],
 )
-def test_an_address_that_cannot_work_is_refused(address, code):
-    with pytest.raises(ProblemError) as refused:
-        describe_cluster(["a", "b"], {"a": node("a", address), "b": node("b", "10.0.0.2")})
-    assert [problem.code for problem in refused.value.problems] == [code]
+def test_an_address_that_cannot_work_is_refused(declared, code, out):
+    hostvars = {
+        "a": {**variables(None, "a", gpu_cluster_address=declared), KEYS: keys("a")},
+        "b": {**variables("10.0.0.9", "b", gpu_cluster_address="10.0.0.2"), KEYS: keys("b")},
+        "c": {**variables("10.0.0.3", "c"), KEYS: keys("c")},
+    }
+    found = collect("abc", hostvars, "abc")
+    assert [problem.code for problem in found["left_out"]] == [code]
+    assert [one["name"] for one in found["nodes"]] == sorted({"a", "b", "c"} - out)
 
 
 def test_nodes_outside_the_run_keep_what_is_recorded():
     full = describe_cluster(["gpu-1", "gpu-2"], two())
-    part = describe_cluster(["gpu-1", "gpu-2"], {"gpu-1": two()["gpu-1"]}, [json.dumps(full["nodes"])])
+    part = describe_cluster(["gpu-1", "gpu-2"], {"gpu-1": two()["gpu-1"]}, recorded(full["nodes"]))
     assert part == full
 
 
 def test_fresh_facts_win_over_the_record():
-    record = json.dumps(describe_cluster(["gpu-1"], {"gpu-1": node("gpu-1", "10.0.0.9")})["nodes"])
+    record = recorded(describe_cluster(["gpu-1"], {"gpu-1": node("gpu-1", "10.0.0.9")})["nodes"])
     assert (
-        describe_cluster(["gpu-1"], {"gpu-1": node("gpu-1", "10.0.0.1")}, [record])["nodes"][0]["address"] == "10.0.0.1"
+        describe_cluster(["gpu-1"], {"gpu-1": node("gpu-1", "10.0.0.1")}, record)["nodes"][0]["address"] == "10.0.0.1"
     )
 
 
 def test_nodes_that_left_the_inventory_disappear():
-    record = json.dumps(describe_cluster(["gpu-1", "gpu-2"], two())["nodes"])
-    part = describe_cluster(["gpu-1"], {"gpu-1": two()["gpu-1"]}, [record])
+    record = recorded(describe_cluster(["gpu-1", "gpu-2"], two())["nodes"])
+    part = describe_cluster(["gpu-1"], {"gpu-1": two()["gpu-1"]}, record)
     assert "gpu-2" not in json.dumps(part)
 
 
@@ -133,6 +147,13 @@ def test_order_of_the_inventory_does_not_matter():
 def test_node_without_key_yet_is_known_but_not_allowed():
     text = authorized_keys([describe_node("a", variables(), None)])
     assert "from=" not in text
+
+
+def recorded(nodes):
+    """What a node's record has of the nodes."""
+    record, problems = read_record("a", {"text": json.dumps(nodes), "time": 1.0})
+    assert not problems
+    return record.entries
 
 
 def keys(name="K", **more):
@@ -164,7 +185,7 @@ def test_in_a_rotation_old_and_new_keys_are_taken():
     assert found["rotating"] is True
     taken = [line.split(" ", 1)[1] for line in found["authorized_keys"].splitlines()[1:]]
     assert taken == [f"{public_key('NEW1')} a", f"{public_key('OLD2')} b", f"{public_key('NEW2')} b"]
-    again = describe_cluster(["a", "b"], {}, [json.dumps(found["nodes"])])
+    again = describe_cluster(["a", "b"], {}, recorded(found["nodes"]))
     assert again["authorized_keys"] == found["authorized_keys"], "a node that is away keeps both"
 
 
@@ -202,20 +223,20 @@ def test_a_changed_host_key_is_refused_until_it_is_accepted():
     first = ssh_cluster(["a"], hostvars(old), ["a"])
     assert old in first["known_hosts"]
     record = json.dumps(first["nodes"])
-    refused = ssh_cluster(["a"], hostvars(new), ["a"])["problem"]
+    refused = ssh_cluster(["a"], hostvars(new), ["a"])["left_out"]["a"]
     assert refused.startswith("a answers with the host key SHA256:")
     fingerprint = refused.split("host key ")[1].split(",")[0]
     assert f"set cluster_ssh_accept_host_keys: {{a: '{fingerprint}'}}." in refused
-    assert "problem" in ssh_cluster(["a"], hostvars(new), ["a"], accepted={"a": fingerprint[:-1]})
+    assert "a" in ssh_cluster(["a"], hostvars(new), ["a"], accepted={"a": fingerprint[:-1]})["left_out"]
     assert new in ssh_cluster(["a"], hostvars(new), ["a"], accepted={"a": fingerprint})["known_hosts"]
 
 
 def test_a_host_is_known_by_the_key_that_it_was_known_by():
     """However many others it has by now; but not where not every node takes that kind."""
     found = variables()
-    assert describe_node("a", found, None, pinned="ssh-rsa RSA")["host_key"] == "ssh-rsa RSA"
-    assert describe_node("a", found, None, pinned="ssh-rsa OTHER")["host_key"] == "ssh-ed25519 HOSTKEY"
-    assert describe_node("a", found, None, "ecdsa", pinned="ssh-ed25519 HOSTKEY")["host_key"] == "ssh-rsa RSA"
+    assert describe_node("a", found, None, pinned=RSA)["host_key"] == RSA
+    assert describe_node("a", found, None, pinned=public_key("other", "ssh-rsa"))["host_key"] == HOST
+    assert describe_node("a", found, None, "ecdsa", pinned=HOST)["host_key"] == RSA
 
 
 @pytest.mark.parametrize(
@@ -236,10 +257,12 @@ def test_a_host_is_known_by_the_key_that_it_was_known_by():
 def test_what_is_no_public_key_is_refused_and_not_repeated(content, which):
     had = keys(**{which: content.decode("utf-8", "replace")})
     hostvars = {"gpu-1": {**variables(), "__cluster_ssh_keys": had}}
-    assert ssh_cluster(["gpu-1"], hostvars, ["gpu-1"]) == {
-        "problem": "The public key of the user on gpu-1 (id_ed25519.pub) is not one that OpenSSH writes; "
+    found = ssh_cluster(["gpu-1"], hostvars, ["gpu-1"])
+    assert found["left_out"] == {
+        "gpu-1": "The public key of the user on gpu-1 (id_ed25519.pub) is not one that OpenSSH writes; "
         "remove it together with its private key, and the next run makes a new pair."
     }
+    assert found["nodes"] == [] and not set(content.decode("utf-8", "replace").split()) & set(str(found).split())
 
 
 @pytest.mark.parametrize("kind", ["ssh-ed25519", "ssh-rsa", "ecdsa-sha2-nistp256", "ecdsa-sha2-nistp521"])
@@ -249,8 +272,8 @@ def test_keys_of_every_kind_are_taken(kind):
 
 def test_filter_says_a_mistake_in_one_sentence():
     hostvars = {"a": {"ansible_facts": {}, "__cluster_ssh_keys": keys()}}
-    assert ssh_cluster(["a"], hostvars, ["a"]) == {
-        "problem": "No default IPv4 address on a; set gpu_cluster_address there."
+    assert ssh_cluster(["a"], hostvars, ["a"])["left_out"] == {
+        "a": "No default IPv4 address on a; set gpu_cluster_address there."
     }
 
 
@@ -270,9 +293,9 @@ def test_one_node_in_fips_mode_decides_the_kind_of_all_keys(states, kind):
 def test_where_a_node_is_in_fips_mode_no_host_is_known_by_an_ed25519_key():
     facts = {
         **variables()["ansible_facts"],
-        "ssh_host_key_ecdsa_public": "EC",
+        "ssh_host_key_ecdsa_public": EC.split()[1],
         "ssh_host_key_ecdsa_public_keytype": "ecdsa-sha2-nistp256",
     }
-    assert describe_node("a", {"ansible_facts": facts}, None, "ecdsa")["host_key"] == "ecdsa-sha2-nistp256 EC"
-    assert describe_node("a", variables(), None, "ecdsa")["host_key"] == "ssh-rsa RSA"
-    assert describe_node("a", {"ansible_facts": facts}, None)["host_key"] == "ssh-ed25519 HOSTKEY"
+    assert describe_node("a", {"ansible_facts": facts}, None, "ecdsa")["host_key"] == EC
+    assert describe_node("a", variables(), None, "ecdsa")["host_key"] == RSA
+    assert describe_node("a", {"ansible_facts": facts}, None)["host_key"] == HOST

@@ -4,7 +4,7 @@
 """From variables and facts to the options of module firewall, and to sentences."""
 
 import pytest
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.cluster.others import of_others
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.door import told
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.parsing import DocumentError
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.firewall.answer import SUBJECT
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.firewall.plan import SYSCTL, parse_reserved
@@ -148,7 +148,7 @@ def test_what_is_read_of_other_hosts_is_what_the_answer_needs(other, variables, 
     hostvars[other] |= variables
 
     def answered(paths):
-        known = {**of_others(hostvars, hostvars, paths), "gpu-1": hostvars["gpu-1"]}
+        known = {**told(hostvars, hostvars, paths).values, "gpu-1": hostvars["gpu-1"]}
         return decide_node(SUBJECT, "gpu-1", known, groups, {"gpu_firewall": FACT}, BOOT)
 
     whole = decide_node(SUBJECT, "gpu-1", hostvars, groups, {"gpu_firewall": FACT}, BOOT)

@@ -14,8 +14,8 @@ from pathlib import Path
 import bcrypt
 import pytest
 import yaml
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.cluster.others import of_others
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.comparison import Status
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.door import told
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.monitoring.answer import (
     SUBJECT,
     files,
@@ -314,7 +314,7 @@ def test_what_is_read_of_other_hosts_is_what_the_controller_needs(variables, pat
         )
 
     def without(paths):
-        return decided({**of_others(hostvars, hostvars, paths), "ctl": hostvars["ctl"]})
+        return decided({**told(hostvars, hostvars, paths).values, "ctl": hostvars["ctl"]})
 
     assert without(READS_OF_OTHERS) == decided(hostvars)
     assert without([one for one in READS_OF_OTHERS if one != path]) != decided(hostvars)

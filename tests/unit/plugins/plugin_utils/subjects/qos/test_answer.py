@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 import yaml
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.cluster.others import of_others
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.comparison import Status
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.door import told
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.parsing import DocumentError
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.qos.answer import SUBJECT, questions
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.qos.request import READS_OF_OTHERS
@@ -91,7 +91,7 @@ def test_a_fact_of_the_wrong_shape_is_refused():
 )
 def test_what_is_read_of_other_nodes_is_what_the_answer_needs(other):
     hosts = {**HOSTS, "b": {**other, "qos_rate": "much"}}
-    known = {**of_others(hosts, hosts, READS_OF_OTHERS), "a": hosts["a"]}
+    known = {**told(hosts, hosts, READS_OF_OTHERS).values, "a": hosts["a"]}
     found = decide_node(SUBJECT, "a", known, GROUPS, {"gpu_qos": FACT})
     assert found == decide_node(SUBJECT, "a", hosts, GROUPS, {"gpu_qos": FACT}) and found["plan"]
     assert decide_node(SUBJECT, "a", {**known, "b": {}}, GROUPS, {"gpu_qos": FACT}) != found

@@ -4,7 +4,7 @@
 """A few variables of many hosts, each host asked once."""
 
 import pytest
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.cluster.others import of_others
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.door import told
 
 FACTS = {"default_ipv4": {"address": "10.0.0.1", "interface": "eth0"}, "gpu_stack": None}
 
@@ -25,12 +25,12 @@ FACTS = {"default_ipv4": {"address": "10.0.0.1", "interface": "eth0"}, "gpu_stac
 )
 def test_values_keep_their_place(paths, expected):
     variables = {"a": 1, "b": 2, "none": None, "empty": [], "ansible_facts": FACTS}
-    assert of_others({"gpu-1": variables}, ["gpu-1"], paths) == {"gpu-1": expected}
+    assert told({"gpu-1": variables}, ["gpu-1"], paths).values == {"gpu-1": expected}
 
 
 def test_the_variables_stay_as_they_were():
     variables = {"ansible_facts": {"x": {"y": 1, "z": 2}}}
-    of_others({"gpu-1": variables}, ["gpu-1"], ["ansible_facts.x.y"])
+    told({"gpu-1": variables}, ["gpu-1"], ["ansible_facts.x.y"])
     assert variables == {"ansible_facts": {"x": {"y": 1, "z": 2}}}
 
 
@@ -42,5 +42,8 @@ def test_each_host_is_asked_once():
             asked.append(name)
             return {"a": name}
 
-    assert of_others(Hosts(), ["gpu-1", "gpu-2", "gpu-1"], ["a"]) == {"gpu-1": {"a": "gpu-1"}, "gpu-2": {"a": "gpu-2"}}
+    assert told(Hosts(), ["gpu-1", "gpu-2", "gpu-1"], ["a"]).values == {
+        "gpu-1": {"a": "gpu-1"},
+        "gpu-2": {"a": "gpu-2"},
+    }
     assert asked == ["gpu-1", "gpu-2"]

@@ -1,0 +1,90 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The names that a node may have: it names itself, and nobody else. Pure.
+
+Inventories name nodes by aliases, by addresses or by parts of their names, so what a node calls itself is mostly something else: gpu-1 in
+the inventory, gpu-1.internal.example.org on Enterprise Linux, ip-10-0-0-1 in a cloud. But every other node then finds that name at the
+node's address: a name of another host would bring that host's connections there.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..documents import values
+from ..documents.door import unfit
+from ..documents.values import Unfit
+from ..problems.problem import Problem
+
+READS = ("ansible_host", "cluster_ssh_domains", "ansible_facts.nodename", "ansible_facts.hostname")
+# What a host calls itself that nobody has named.
+_NO_NAME = ("localhost", "(none)", "")
+
+
+def is_own_name(name: str) -> bool:
+    """Return whether a host name is of one host, and not of every host's loopback interface."""
+    return name.split(".")[0].lower() not in _NO_NAME
+
+
+def node_name(variables: Mapping[str, Any]) -> str | None:
+    """Return what a node calls itself, as it says."""
+    facts = variables.get("ansible_facts") or {}
+    name = facts.get("nodename") or facts.get("hostname")
+    return name if isinstance(name, str) else None
+
+
+@dataclass(frozen=True)
+class Names:
+    """What the inventory says about names: those of its hosts, in lower case, and the domains that nodes may be in."""
+
+    hosts: frozenset[str]
+    domains: frozenset[str]
+
+    @classmethod
+    def of(cls, known: Mapping[str, Mapping[str, Any]]) -> Names:
+        """Return those of these hosts. known: their variables, of which ansible_host and cluster_ssh_domains count."""
+        given = [name for host, variables in known.items() for name in _declared(host, variables)]
+        listed = [one for variables in known.values() for one in _listed(variables.get("cluster_ssh_domains"))]
+        domains = {name.partition(".")[2] for name in given} | {one.strip(".").lower() for one in listed}
+        return cls(frozenset(given), frozenset(domains - {""}))
+
+    def problem(self, node: str, variables: Mapping[str, Any]) -> Problem | None:
+        """Return why a node cannot be called what it calls itself."""
+        name, own = node_name(variables), _declared(node, variables)
+        if name is None or not is_own_name(name) or name.lower() in (node.lower(), *own):
+            return None
+        try:
+            said = values.host_name(name).lower()
+        except Unfit as error:
+            return unfit(node, "ansible_facts.nodename", name, error.expected)
+        short, _dot, domain = said.partition(".")
+        mine = {one.partition(".")[0] for one in own}
+        others = {one for host in self.hosts - set(own) for one in (host, host.partition(".")[0])}
+        if said in others or (short in others and short not in mine and domain in ("", *self.domains)):
+            return Problem("name_of_another", node, {"name": said})
+        address = str(((variables.get("ansible_facts") or {}).get("default_ipv4") or {}).get("address") or "")
+        if not domain or domain in self.domains or short in mine or short == f"ip-{address.replace('.', '-')}":
+            return None
+        return Problem("foreign_domain", node, {"name": said, "domain": domain})
+
+
+def _declared(host: str, variables: Mapping[str, Any]) -> list[str]:
+    """Return the names that the inventory has for a host: its own, and the one by which Ansible reaches it."""
+    given = (host, variables.get("ansible_host"))
+    return [one.lower() for one in given if isinstance(one, str) and not _is_address(one)]
+
+
+def _is_address(text: str) -> bool:
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _listed(value: Any) -> Iterable[str]:
+    return value.split(",") if isinstance(value, str) else [str(one) for one in value or []]
