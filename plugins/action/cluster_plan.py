@@ -12,13 +12,14 @@ from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 from ansible.release import __version__ as ansible_version
 
-from ..plugin_utils.cluster.hosts import cluster_problems
+from ..plugin_utils.cluster.hosts import cluster_problems, misplaced
+from ..plugin_utils.documents.door import fitting
 from ..plugin_utils.planning import lock
-from ..plugin_utils.planning.plan import plan
+from ..plugin_utils.planning.plan import READS, plan
 from ..plugin_utils.planning.plan_text import plan_table
 from ..plugin_utils.planning.variables import Variables
 from ..plugin_utils.problems.problem import ProblemError
-from ..plugin_utils.subjects.sentences import describe_all
+from ..plugin_utils.subjects.sentences import describe, describe_all
 
 
 class ActionModule(ActionBase):
@@ -44,11 +45,13 @@ class ActionModule(ActionBase):
         path, renew = options["lock"] or "", options["renew"]
         # Renewed for the whole inventory, the lock starts empty; else what it has of other hosts stays.
         old = "" if renew and variables.get("ansible_limit") is None else path
-        hosts = self._hosts(variables)
         try:
-            if problems := cluster_problems(hosts):
+            hosts, unfit = fitting(self._hosts(variables), READS)
+            together, strange = misplaced(hosts, variables["hostvars"])
+            if problems := cluster_problems(together):
                 raise ProblemError(*problems)
             found = plan(hosts, ansible_version, path or None, renew, options["explain"] or "")
+            found["warnings"] += [describe(problem) for problem in [*unfit, *strange]]
             text = lock.planned_text(found, old) if path else ""
         except ProblemError as error:
             raise AnsibleActionFail(describe_all(error.problems)) from None

@@ -9,12 +9,13 @@ from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 from ansible.release import __version__ as ansible_version
 
+from ..plugin_utils.documents.door import misfits
 from ..plugin_utils.environments.extras import problems, with_packages
 from ..plugin_utils.planning.decide import answered, decide
-from ..plugin_utils.planning.plan import planned_stack
+from ..plugin_utils.planning.plan import READS, planned_stack
 from ..plugin_utils.planning.published import tables_for
 from ..plugin_utils.planning.questions import question_from_facts
-from ..plugin_utils.problems.problem import Problem, ProblemError
+from ..plugin_utils.problems.problem import Problem, ProblemError, refuse
 from ..plugin_utils.stack.components import COMPONENTS
 from ..plugin_utils.stack.explain import conflict_message
 from ..plugin_utils.stack.tables import load
@@ -35,8 +36,9 @@ class ActionModule(ActionBase):
         result = super().run(tmp, task_vars)
         options = self._options()
         facts = (task_vars or {}).get("ansible_facts") or {}
-        question = question_from_facts(options, facts, ansible_version)
         try:
+            refuse(misfits((task_vars or {}).get("inventory_hostname", "the host"), {"ansible_facts": facts}, READS))
+            question = question_from_facts(options, facts, ansible_version)
             self._check(options["packages"], (task_vars or {}).get("inventory_hostname"))
             answer = self._planned(options["plan"], question, task_vars or {})
             tables = (

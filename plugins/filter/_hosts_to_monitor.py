@@ -41,7 +41,9 @@ _value:
 """
 
 # ruff: noqa: E402 (sanity wants the documentation first)
+from ..plugin_utils.node.told import admitted
 from ..plugin_utils.subjects.monitoring.answer import to_monitor
+from ..plugin_utils.subjects.monitoring.request import READS_OF_OTHERS, hosts_of
 
 
 class FilterModule:
@@ -50,6 +52,6 @@ class FilterModule:
     def filters(self):
         return {
             "_hosts_to_monitor": lambda groups, hostvars, state="absent": (
-                to_monitor(hostvars, groups, state) or ["all:!all"]
+                to_monitor(admitted(hostvars, hosts_of(groups), READS_OF_OTHERS), groups, state) or ["all:!all"]
             )
         }

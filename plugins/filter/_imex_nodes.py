@@ -38,13 +38,15 @@ _value:
   type: dict
 """
 
-from ..plugin_utils.cluster.address import cluster_address  # noqa: E402 (sanity wants the documentation first)
+# ruff: noqa: E402 (sanity wants the documentation first)
+from ..plugin_utils.cluster.address import READS, cluster_address
+from ..plugin_utils.node.told import admitted
 
 
 def imex_nodes(names, hostvars):
     """Return {domain: addresses of the nodes in it}."""
     found = {}
-    for variables in (hostvars[name] for name in names):
+    for variables in admitted(hostvars, names, (*READS, "ansible_facts.gpu_node.fabric.domain")).values():
         domain, address = _domain(variables), cluster_address(variables)
         if domain is not None and address:
             found.setdefault(domain, []).append(address)

@@ -45,16 +45,17 @@ _value:
 from ansible.errors import AnsibleFilterError
 
 from ..plugin_utils.documents.parsing import DocumentError
-from ..plugin_utils.packages.shared_builds import assign_builders
+from ..plugin_utils.node.told import admitted
+from ..plugin_utils.packages.shared_builds import READS, assign_builders
 
 
 def kernel_module_plan(hosts, hostvars, builder):
     """Collect the facts of the hosts that have a plan."""
     found = {}
-    for host in hosts:
-        facts = hostvars[host].get("ansible_facts") or {}
+    for host, variables in admitted(hostvars, hosts, READS).items():
+        facts = variables.get("ansible_facts") or {}
         if facts.get("gpu_stack"):
-            asks = bool(hostvars[host].get("__nvidia_driver_asks"))
+            asks = bool(variables.get("__nvidia_driver_asks"))
             found[host] = {"stack": facts["gpu_stack"], "state": facts.get("gpu_node_state"), "asks": asks}
     try:
         return assign_builders(found, builder)

@@ -51,7 +51,9 @@ _value:
 from ansible.errors import AnsibleFilterError
 from ansible.release import __version__
 
+from ..plugin_utils.node.told import whole
 from ..plugin_utils.planning.lock_check import check_lock, lines
+from ..plugin_utils.planning.plan import READS
 from ..plugin_utils.problems.problem import ProblemError
 from ..plugin_utils.subjects.sentences import describe_all
 
@@ -59,7 +61,7 @@ from ..plugin_utils.subjects.sentences import describe_all
 def lock_changes(hosts, hostvars, lock, renew=False):
     """Return what is different, as lines of a changelog."""
     try:
-        return lines(check_lock({host: hostvars[host] for host in hosts}, __version__, lock, renew))
+        return lines(check_lock(whole(hostvars, hosts, READS), __version__, lock, renew))
     except ProblemError as error:
         raise AnsibleFilterError(describe_all(error.problems)) from None
 

@@ -39,14 +39,16 @@ _value:
 """
 
 # ruff: noqa: E402 (sanity wants the documentation first)
-from ..plugin_utils.preflight.contact import contact_problems
+from ..plugin_utils.node.told import admitted
+from ..plugin_utils.preflight.contact import READS, contact_problems
 from ..plugin_utils.subjects.sentences import describe
 
 
 def lost_hosts(hosts, hostvars):
     """Return the sentences of what role stack registered at the first contact."""
-    tried = {host: hostvars[host].get("__stack_reached") or {} for host in hosts}
-    root = {host: hostvars[host].get("__stack_root") or {} for host in hosts}
+    known = admitted(hostvars, hosts, READS)
+    tried = {host: one.get("__stack_reached") or {} for host, one in known.items()}
+    root = {host: one.get("__stack_root") or {} for host, one in known.items()}
     return [describe(problem) for problem in contact_problems(tried, root)]
 
 

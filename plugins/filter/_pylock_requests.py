@@ -37,11 +37,16 @@ _value:
   elements: dict
 """
 
-from ..plugin_utils.environments.project import pylock_requests  # noqa: E402
+from ..plugin_utils.environments.project import READS, pylock_requests  # noqa: E402
+from ..plugin_utils.node.told import admitted  # noqa: E402
 
 
 class FilterModule:
     """Adapter for Ansible."""
 
     def filters(self):
-        return {"_pylock_requests": pylock_requests}
+        return {
+            "_pylock_requests": lambda plan, hostvars: pylock_requests(
+                plan, admitted(hostvars, [kind["hosts"][0] for kind in plan["stacks"]], READS)
+            )
+        }

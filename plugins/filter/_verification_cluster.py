@@ -35,11 +35,12 @@ _value:
   type: dict
 """
 
-from ..plugin_utils.checks.plan import verification_cluster  # noqa: E402
+from ..plugin_utils.checks.plan import READS, verification_cluster  # noqa: E402
+from ..plugin_utils.node.told import admitted  # noqa: E402
 
 
 class FilterModule:
     """Adapter for Ansible."""
 
     def filters(self):
-        return {"_verification_cluster": verification_cluster}
+        return {"_verification_cluster": lambda names, hostvars: verification_cluster(admitted(hostvars, names, READS))}

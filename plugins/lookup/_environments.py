@@ -42,6 +42,7 @@ _raw:
 from ansible.plugins.lookup import LookupBase
 
 from ..plugin_utils.environments.plan import QUESTIONS
+from ..plugin_utils.node.told import admitted
 
 
 class LookupModule(LookupBase):
@@ -53,8 +54,4 @@ class LookupModule(LookupBase):
     def _answer(self, question, variables):
         own = {name: self._templar.template(variables[name]) for name in question.reads if name in variables}
         hosts = variables["ansible_play_hosts"] if question.shared else ()
-        nodes = {host: self._shared(question, variables["hostvars"][host]) for host in hosts}
-        return question.answer(own, nodes)
-
-    def _shared(self, question, variables):
-        return {name: variables[name] for name in question.shared if name in variables}
+        return question.answer(own, admitted(variables["hostvars"], hosts, question.shared))

@@ -58,20 +58,21 @@ class LookupModule(LookupBase):
 
     def run(self, terms, variables=None, **kwargs):
         self.set_options(var_options=variables, direct=kwargs)
-        name, groups, everyone = variables["inventory_hostname"], variables.get("groups") or {}, variables["hostvars"]
+        name, groups = variables["inventory_hostname"], variables.get("groups") or {}
+        own_variables = variables["hostvars"][name]
         # What the role's own play or arguments set counts for its host, and for the others what the inventory has.
         given = {key: self._templar.template(variables[key]) for key in DEFAULTS if key in variables}
         # A default of the role is nothing that anybody asked for.
-        own = {key: value for key, value in given.items() if value != DEFAULTS[key] or key in everyone[name]}
+        own = {key: value for key, value in given.items() if value != DEFAULTS[key] or key in own_variables}
         # A copy would template every variable of the host, whoever's it is.
-        hostvars = {**self.get_option("others"), name: ChainMap(own, everyone[name])}
+        known = {**self.get_option("others"), name: ChainMap(own, own_variables)}
         facts = variables.get("ansible_facts") or {}
         answers = {
-            "answer": lambda: _told(answer(name, hostvars, groups, facts)),
-            "files": lambda: files(name, hostvars, groups, facts),
+            "answer": lambda: _told(answer(name, known, groups, facts)),
+            "files": lambda: files(name, known, groups, facts),
             "removed": lambda: removed(facts),
             "watched": lambda: is_watched(name, groups),
-            "recorded": lambda: is_recorded(name, hostvars, facts),
+            "recorded": lambda: is_recorded(name, known, facts),
         }
         try:
             return [answers[term]() for term in terms]

@@ -36,9 +36,8 @@ _raw:
 # ruff: noqa: E402 (sanity wants the documentation first)
 from ansible.plugins.lookup import LookupBase
 
-from ..plugin_utils.documents.door import told
+from ..plugin_utils.node.told import admitted
 from ..plugin_utils.subjects import BY_NAME
-from ..plugin_utils.subjects.sentences import describe
 
 
 class LookupModule(LookupBase):
@@ -47,10 +46,4 @@ class LookupModule(LookupBase):
     def run(self, terms, variables=None, **kwargs):
         groups = variables.get("groups") or {}
         subjects = [BY_NAME[term] for term in terms]
-        return [self._of(one, variables["hostvars"], groups) for one in subjects]
-
-    def _of(self, subject, hostvars, groups):
-        found = told(hostvars, subject.hosts(groups), subject.reads_of_others)
-        for problem in found.problems:
-            self._display.warning(describe(problem))
-        return found.values
+        return [admitted(variables["hostvars"], one.hosts(groups), one.reads_of_others) for one in subjects]

@@ -9,11 +9,15 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from ..cluster.address import READS as ADDRESS
+from ..cluster.address import cluster_address
 from ..documents.check import CLUSTER, STATUSES
 from ..documents.check import verdict as verdict_of
 from ..documents.comparison import Comparison
-from ..documents.door import told
+from ..documents.door import VALIDATORS, fitting, told
 from ..documents.network import Network
+from ..documents.parsing import DocumentError, parse
+from ..documents.verification import NodeVerification
 from ..drift.desired import DEFAULTS, desired_driver
 from ..drift.record import node_comparisons, record
 from ..network.record import asked, probe_of
@@ -23,65 +27,105 @@ from ..subjects import SUBJECTS
 from ..subjects.monitoring.request import hosts_of
 from ..subjects.pcie.answer import pairs as pcie_pairs
 from ..subjects.rdma.answer import adapters as rdma_adapters
+from ..subjects.sentences import describe as problem_sentence
 from ..subjects.subject import Node
 from . import cluster_adapters, cluster_gpus, cluster_network, fapolicyd, paths, pcie, selinux
 from .check import Check, on_node
-from .node import collective_checks, lost_node_checks, node_checks
-from .plan import cluster_address, gpu_compute, runs_without_gpus
+from .node import collective_checks, lost_node_checks, node_checks, unfit_node_checks
+from .plan import gpu_compute, runs_without_gpus
 
 FACTS = ("distribution", "distribution_version", "kernel", "architecture", "processor_vcpus", "memtotal_mb")
 # Of the other nodes, when one of them is compared with what is asked for.
 READS_OF_OTHERS = tuple(path for one in SUBJECTS for path in one.reads_of_others)
+# What a node says that its part of the document is made of.
+READS = (
+    *ADDRESS,
+    *(f"ansible_facts.{name}" for name in FACTS),
+    *(path for path in VALIDATORS if path.startswith("ansible_facts.gpu_") and path.count(".") == 1),
+    *("__verify_gpu_compute", "__verify_health", "__verify_monitoring", "__verify_probe.node_probe", "__verify_speeds"),
+)
 HEALTH = ("verdict", "findings", "judged", "skipped_checks", "counters")
 
 
 def verification(
     hosts: Iterable[str], present: Iterable[str], hostvars: Mapping[str, Mapping], collectives: Mapping, finished: str
 ) -> dict[str, Any]:
-    """Return the document. hosts: all that were to be verified; present: those that were still there at the end."""
+    """Return the document.
+
+    hosts: all that were to be verified; present: those that were still there at the end. What a node answered that cannot be is a
+    failed check of that node, and of nothing else.
+    """
     present, hosts = set(present), list(hosts)
-    others = told(hostvars, _cluster(hosts, hostvars), READS_OF_OTHERS).values
-    nodes = {name: describe(name, {**others, name: hostvars[name]}, name in present) for name in hosts}
-    there = [name for name in nodes if name in present]
-    without = [name for name in there if runs_without_gpus(hostvars[name])]
-    network = cluster_network_of(there, hostvars)
+    known, unfit = fitting({name: hostvars[name] for name in hosts}, READS)
+    groups = next((one.get("groups") or {} for one in known.values()), {})
+    others = told(hostvars, hosts_of(groups), READS_OF_OTHERS).values
+    wrong: dict[str, str] = {}
+    for problem in unfit:
+        wrong.setdefault(problem.subject, problem_sentence(problem))
+    nodes: dict[str, dict[str, Any]] = {}
+    for name in hosts:
+        try:
+            if name in known:
+                nodes[name] = described(name, {**others, name: known[name]}, name in present)
+        except DocumentError as error:
+            wrong[name] = str(error)
+        if name in wrong:
+            nodes[name] = undescribed(wrong[name], name)
+    there = [name for name in nodes if name in present and name not in wrong]
+    without = [name for name in there if runs_without_gpus(known[name])]
+    network = cluster_network_of(there, known)
     return {
         "format": 1,
         "finished": finished,
         "nodes": nodes,
         "network": network_record(network),
         "cluster_checks": collective_checks(collectives, without, [nodes[name]["gpu_node"] for name in there])
-        + network_checks(network, there, hostvars)
-        + coherence_checks({name: nodes[name]["gpu_node"] for name in there}, hostvars),
+        + network_checks(network, there, known)
+        + coherence_checks({name: nodes[name]["gpu_node"] for name in there}, known),
     }
 
 
-def _cluster(hosts: list[str], hostvars: Mapping[str, Mapping]) -> list[str]:
-    return hosts_of(hostvars[hosts[0]].get("groups") or {}) if hosts else []
-
-
-def coherence_checks(nodes: Mapping[str, Mapping], hostvars: Mapping[str, Mapping]) -> list[Check]:
+def coherence_checks(nodes: Mapping[str, Mapping], known: Mapping[str, Mapping]) -> list[Check]:
     """Return the checks that compare the nodes with each other; what a node's verification leaves out is left out of them."""
-    left_out = {code for name in nodes for code in hostvars[name].get("verify_health_skip_checks") or ()}
-    found = [*cluster_gpus.checks(nodes, hostvars, left_out), *cluster_adapters.checks(nodes, left_out)]
+    left_out = {code for name in nodes for code in known[name].get("verify_health_skip_checks") or ()}
+    found = [*cluster_gpus.checks(nodes, known, left_out), *cluster_adapters.checks(nodes, left_out)]
     return on_node(CLUSTER, found)
 
 
-def network_checks(network: Network, nodes: list[str], hostvars: Mapping[str, Mapping]) -> list[Check]:
-    options = next((asked(hostvars[name]) for name in nodes), {})
+def network_checks(network: Network, nodes: list[str], known: Mapping[str, Mapping]) -> list[Check]:
+    options = next((asked(known[name]) for name in nodes), {})
     mtu, bandwidth = int(options.get("mtu") or 0), bool(options.get("bandwidth"))
     return on_node(
         CLUSTER, cluster_network.checks(network, bool(options), len(options.get("peers") or []), mtu, bandwidth)
     )
 
 
-def describe(name: str, hostvars: Mapping[str, Mapping], present: bool) -> dict[str, Any]:
-    """Return one node of the document. hostvars: its variables, and of the other nodes READS_OF_OTHERS."""
-    variables = hostvars[name]
+def undescribed(reason: str, name: str) -> dict[str, Any]:
+    """Return a node of the document whose answers cannot be."""
+    return {
+        **dict.fromkeys(("address", "gpu_health", "gpu_qos")),
+        **{key: {} for key in ("facts", "gpu_node", "gpu_stack", "gpu_node_state")},
+        **{key: [] for key in ("comparisons", "pcie_pairs", "rdma_adapters")},
+        "remark": "",
+        "gpu_compute": True,
+        "checks": unfit_node_checks(name, reason),
+    }
+
+
+def described(name: str, known: Mapping[str, Mapping], present: bool) -> dict[str, Any]:
+    """Return one node of the document, as the report can read it; raise DocumentError where a node says what cannot be."""
+    found = describe(name, known, present)
+    parse(NodeVerification, found, name)
+    return found
+
+
+def describe(name: str, known: Mapping[str, Mapping], present: bool) -> dict[str, Any]:
+    """Return one node of the document. known: its variables, and of the other nodes READS_OF_OTHERS."""
+    variables = known[name]
     facts = variables.get("ansible_facts") or {}
     health = variables.get("__verify_health") or {}
-    judged = {key: health[key] for key in HEALTH} if present and "verdict" in health else None
-    compared = comparisons(name, hostvars) if present else []
+    judged = {key: health.get(key) for key in HEALTH} if present and "verdict" in health else None
+    compared = comparisons(name, known) if present else []
     return {
         "address": cluster_address(variables),
         "remark": str(variables.get("report_remark") or ""),
@@ -99,12 +143,12 @@ def describe(name: str, hostvars: Mapping[str, Mapping], present: bool) -> dict[
     }
 
 
-def comparisons(name: str, hostvars: Mapping[str, Mapping]) -> list[Comparison]:
+def comparisons(name: str, known: Mapping[str, Mapping]) -> list[Comparison]:
     """Return what every component and subject compares on a node: what is asked for, with what is there."""
-    variables, groups = hostvars[name], hostvars[name].get("groups") or {}
+    variables, groups = known[name], known[name].get("groups") or {}
     facts = variables.get("ansible_facts") or {}
     chosen = {key: variables[key] for key in DEFAULTS if key in variables}
-    node = Node(name, variables, facts, hostvars, groups)
+    node = Node(name, variables, facts, known, groups)
     return [
         *node_comparisons(facts.get("gpu_stack") or {}, node.state, chosen),
         *(found for subject in SUBJECTS for found in subject.compare(node)),

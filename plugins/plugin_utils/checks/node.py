@@ -47,6 +47,11 @@ def lost_node_checks(node: str) -> list[Check]:
     return on_node(node, [check("reachable", "health", "yes", "no", "failed", reason)])
 
 
+def unfit_node_checks(node: str, reason: str) -> list[Check]:
+    """Return the one check of a node whose answers cannot be: nothing else that it says is looked at."""
+    return on_node(node, [check("answers", "health", "what the modules return", "something else", "failed", reason)])
+
+
 def collective_checks(result: Mapping, without: Iterable[str] = (), gpu_nodes: Sequence[Mapping] = ()) -> list[Check]:
     """Return the checks of the cluster.
 

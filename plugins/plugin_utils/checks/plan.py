@@ -8,12 +8,16 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
+from ..cluster.address import READS as ADDRESS
 from ..cluster.address import cluster_address
 from ..drift.desired import desired_driver
 from ..environments import extras
 from ..network.schedule import partners
 from .environment import MODULES, is_for_cuda
 from .health import is_wanted, planned_gpus
+
+# What is read of all nodes.
+READS = (*ADDRESS, "ansible_facts.gpu_stack", "__verify_gpu_compute")
 
 
 def gpu_compute(variables: Mapping) -> bool:
@@ -33,13 +37,13 @@ def runs_without_gpus(variables: Mapping) -> bool:
     return is_for_cuda(torch_environment(stack) or {}) and not gpu_compute(variables)
 
 
-def verification_cluster(playing: Iterable[str], hostvars: Mapping[str, Mapping]) -> dict[str, Any]:
+def verification_cluster(there: Mapping[str, Mapping]) -> dict[str, Any]:
     """Return what the plan of each node has to know of the others: {addresses: {node: address}, without_gpus: whether a node
     runs collectives without GPUs}.
 
-    Once for all nodes: each would otherwise read the variables of all others.
+    there: the variables of the nodes of the play, without those that are left out. Once for all nodes: each would otherwise read
+    the variables of all others.
     """
-    there = {name: hostvars[name] for name in playing}
     return {
         "addresses": {name: cluster_address(variables) for name, variables in there.items()},
         "without_gpus": any(runs_without_gpus(variables) for variables in there.values()),

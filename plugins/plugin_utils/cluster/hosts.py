@@ -5,12 +5,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
+from ..documents.door import fitting
 from ..problems.problem import Problem
-from .address import address_problems, cluster_address
-from .names import is_own_name
+from .address import READS as ADDRESS
+from .address import address_problems, cluster_address, taken_addresses
+from .names import READS as NAMES
+from .names import Names, is_own_name
+
+READS = (*ADDRESS, *NAMES)
 
 
 def cluster_problems(hosts: Mapping[str, Mapping[str, Any]]) -> list[Problem]:
@@ -27,6 +32,21 @@ def cluster_problems(hosts: Mapping[str, Mapping[str, Any]]) -> list[Problem]:
         *_name_problems({node: variables["ansible_facts"].get("nodename") for node, variables in measured.items()}),
         *address_problems({node: cluster_address(variables) for node, variables in measured.items()}),
     ]
+
+
+def misplaced(
+    hosts: Mapping[str, Mapping[str, Any]], inventory: Iterable[str] = ()
+) -> tuple[dict[str, Mapping[str, Any]], list[Problem]]:
+    """Return the hosts whose names and addresses are their own, and the problems of the others, which concern them alone.
+
+    hosts: the variables of every node, with its facts; inventory: the names of all hosts
+    """
+    fit, problems = fitting(hosts, READS)
+    names = Names.of({**dict.fromkeys(inventory, {}), **fit})
+    problems += [problem for node, variables in fit.items() if (problem := names.problem(node, variables))]
+    problems += taken_addresses(fit)
+    gone = {problem.subject for problem in problems}
+    return {node: variables for node, variables in fit.items() if node not in gone}, problems
 
 
 def _name_problems(names: Mapping[str, str | None]) -> list[Problem]:

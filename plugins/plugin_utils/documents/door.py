@@ -17,12 +17,29 @@ from typing import Any
 
 from ..problems.problem import Problem
 from . import values
+from .firewall import FirewallNode
 from .gpu_node import GpuNode
+from .nccl import NcclNode
+from .network import Probe, Speed
 from .observed import Observed
+from .pcie import PcieNode
+from .qos import QosNode
+from .rdma import RdmaNode
+from .scratch import ScratchNode
 from .stack import Stack
+from .tuning import TunedNode
 from .values import Unfit, Validator
 
 FACTS = "ansible_facts"
+
+
+def _speed(value: Any) -> Any:
+    """Judge what one end of a pair measured; which pair, the schedule says."""
+    values.either(dict)(value)
+    values.document(Speed)({**value, "source": "", "target": "", "port": value.get("port", 0)})
+    return value
+
+
 _SYSTEM = values.fields(family=values.text(), id=values.text(), version=values.text())
 # What a node may say at a path; any other fact or result is bounded in size and depth, see values.plain.
 VALIDATORS: dict[str, Validator] = {
@@ -30,16 +47,23 @@ VALIDATORS: dict[str, Validator] = {
     f"{FACTS}.default_ipv4.address": values.address,
     f"{FACTS}.distribution": values.text(),
     f"{FACTS}.distribution_version": values.text(),
+    f"{FACTS}.gpu_firewall": values.document(FirewallNode),
+    f"{FACTS}.gpu_nccl": values.document(NcclNode),
     f"{FACTS}.gpu_node": values.document(GpuNode),
     f"{FACTS}.gpu_node.fabric.domain": values.text(),
     f"{FACTS}.gpu_node_state": values.document(Observed),
     f"{FACTS}.gpu_node_state.fips": values.flag,
     f"{FACTS}.gpu_node_state.records": values.listing(values.text()),
+    f"{FACTS}.gpu_pcie": values.document(PcieNode),
+    f"{FACTS}.gpu_qos": values.document(QosNode),
+    f"{FACTS}.gpu_rdma": values.document(RdmaNode),
+    f"{FACTS}.gpu_scratch": values.document(ScratchNode),
     f"{FACTS}.gpu_stack": values.document(Stack),
     f"{FACTS}.gpu_stack.dcgm": values.fields(version=values.version),
     f"{FACTS}.gpu_stack.gpus": values.either(list),
     f"{FACTS}.gpu_stack.os": _SYSTEM,
     f"{FACTS}.gpu_stack.repository": values.either(dict),
+    f"{FACTS}.gpu_tuning": values.document(TunedNode),
     f"{FACTS}.hostname": values.text(),
     f"{FACTS}.nodename": values.text(),
     f"{FACTS}.os_family": values.text(),
@@ -57,6 +81,13 @@ VALIDATORS: dict[str, Validator] = {
     "__stack_reached.unreachable": values.flag,
     "__stack_root.rc": values.number,
     "__stack_root.unreachable": values.flag,
+    "__verify_gpu_compute": values.flag,
+    "__verify_health": values.either(dict),
+    "__verify_probe.node_probe": values.document(Probe),
+    "__verify_server.rails": values.mapping(values.either(dict)),
+    "__verify_speeds": values.listing(
+        values.fields(bandwidth=values.mapping(_speed), rails=values.mapping(values.mapping(_speed)))
+    ),
 }
 # What is not shown, even in part: the user of a node could make these files links to any other.
 _NOT_SHOWN = "__cluster_ssh_keys."
@@ -79,6 +110,19 @@ def told(hostvars: Mapping[str, Mapping[str, Any]], names: Iterable[str], paths:
         if not wrong:
             found[name] = given
     return Told(found, tuple(problems))
+
+
+def fitting(
+    hosts: Mapping[str, Mapping[str, Any]], paths: Iterable[str]
+) -> tuple[dict[str, Mapping[str, Any]], list[Problem]]:
+    """Return the hosts whose values at these paths fit, with all their variables, and the problems of the others.
+
+    For what depends on more of a user's variables than can be listed; of what a node says, only these paths may be read.
+    """
+    paths = [*paths]
+    wrong = {name: misfits(name, variables, paths) for name, variables in hosts.items()}
+    fit = {name: variables for name, variables in hosts.items() if not wrong[name]}
+    return fit, [problem for found in wrong.values() for problem in found]
 
 
 def misfits(name: str, variables: Mapping[str, Any], paths: Iterable[str]) -> list[Problem]:

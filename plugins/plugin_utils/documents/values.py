@@ -21,7 +21,7 @@ from .parsing import DocumentError, parse
 Validator = Callable[[Any], Any]
 
 # Far more than any node has, far less than stalls the controller.
-LONGEST_TEXT = 65_536
+LONGEST_TEXT = 2 * 2**20
 MOST_VALUES = 200_000
 DEEPEST = 32
 LARGEST = 2**64
@@ -196,6 +196,19 @@ def fields(**of: Validator) -> Validator:
         for name, judge_field in of.items():
             if value.get(name) is not None:  # type: ignore[attr-defined]
                 judge_field(value[name])  # type: ignore[index]
+        return value
+
+    return judge
+
+
+def mapping(of: Validator, most: int = 10_000) -> Validator:
+    """Return a validator of a mapping whose values fit."""
+
+    def judge(value: object) -> Any:
+        if not isinstance(value, Mapping) or len(value) > most or not all(isinstance(key, str) for key in value):
+            raise Unfit(f"a mapping of at most {most} values")
+        for one in value.values():
+            of(one)
         return value
 
     return judge

@@ -17,6 +17,15 @@ from ..stack.tables import Tables, load
 from ..stack.versions import at_least
 from .extras import with_packages
 
+# What is read of the first host of a kind.
+READS = (
+    "frameworks_index_url",
+    "python_env_environment",
+    "python_env_find_links",
+    "python_env_index_url",
+    "python_env_no_index",
+    "python_env_packages",
+)
 # Packages that a framework's own index is asked for; everything else comes from the package index.
 OF_THE_INDEX = ("torch", "torchvision", "torchaudio")
 # The glibc of uv's names of platforms (uv pip compile --help, 0.13.9), the newest first.
@@ -40,7 +49,7 @@ def project(environment: Mapping[str, Any]) -> str:
 
 
 def pylock_requests(
-    plan: Mapping[str, Any], hostvars: Mapping[str, Mapping[str, Any]], tables: Tables | None = None
+    plan: Mapping[str, Any], known: Mapping[str, Mapping[str, Any]], tables: Tables | None = None
 ) -> list[dict[str, Any]]:
     """Return what has to be solved for the pylock.toml (PEP 751) of every environment of a plan.
 
@@ -49,9 +58,9 @@ def pylock_requests(
     """
     tables = tables or load()
     return [
-        _request(tables, kind["stack"], one, kind["hosts"][0], hostvars.get(kind["hosts"][0]) or {})
+        _request(tables, kind["stack"], one, kind["hosts"][0], known.get(kind["hosts"][0]) or {})
         for kind in plan["stacks"]
-        for one in with_packages(kind["stack"], _packages(hostvars.get(kind["hosts"][0]) or {}))["environments"]
+        for one in with_packages(kind["stack"], _packages(known.get(kind["hosts"][0]) or {}))["environments"]
         if one["interpreter"]["source"] != "conda"
     ]
 

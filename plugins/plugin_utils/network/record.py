@@ -28,18 +28,18 @@ def asked(variables: Mapping[str, Any]) -> Mapping[str, Any]:
     return variables.get("__verify_network") or {}
 
 
-def network(nodes: Sequence[str], hostvars: Mapping[str, Mapping[str, Any]]) -> Network:
+def network(nodes: Sequence[str], known: Mapping[str, Mapping[str, Any]]) -> Network:
     """Return what is known of the network of the nodes that were there until the end."""
-    probes = {node: probe_of(hostvars[node]) for node in nodes}
+    probes = {node: probe_of(known[node]) for node in nodes}
     seen = {node: probe.network for node, probe in probes.items() if probe.network}
-    options = next((asked(hostvars[node]) for node in nodes if asked(hostvars[node])), {})
+    options = next((asked(known[node]) for node in nodes if asked(known[node])), {})
     peers, most = list(options.get("peers") or []), int(options.get("rounds") or 0)
-    links = [ClusterLink(node, cluster_address(hostvars[node]) or "", found.link) for node, found in seen.items()]
+    links = [ClusterLink(node, cluster_address(known[node]) or "", found.link) for node, found in seen.items()]
     speeds: dict[tuple[str, str], Speed] = {}
     rails: list[Speed] = []
     if options.get("bandwidth"):
         # As they were scheduled, also with nodes that are lost since.
-        answers = {node: hostvars[node].get("__verify_speeds") or [] for node in peers}
+        answers = {node: (known.get(node) or {}).get("__verify_speeds") or [] for node in peers}
         schedule = rounds(peers, most)
         speeds = {pair: one for pair, one in measured(schedule, answers).items() if seen.keys() >= set(pair)}
         rails = [one for one in measured_rails(schedule, answers) if seen.keys() >= {one.source, one.target}]
@@ -73,6 +73,8 @@ def measured_rails(
         for client, server in one:
             for rail, ways in sorted((_answer(answers[client], number).get("rails") or {}).items()):
                 for way, (source, target) in {"forward": (client, server), "reverse": (server, client)}.items():
+                    if way not in ways:
+                        continue
                     yield parse(Speed, {**ways[way], "source": source, "target": target, "rail": rail}, "rails")
 
 

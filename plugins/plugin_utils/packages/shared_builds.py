@@ -15,6 +15,8 @@ from ..documents.stack import Stack
 from ..drift.kernels import built_for, kernels_that_matter, module_version
 from ..drift.record import observe
 
+# What is read of each node.
+READS = ("ansible_facts.gpu_stack", "ansible_facts.gpu_node_state", "__nvidia_driver_asks")
 FIRST = "first"  # the builder is the first node of each kind
 
 

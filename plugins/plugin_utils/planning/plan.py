@@ -24,6 +24,12 @@ from .published import index_of, tables_for
 from .questions import question_from_facts
 from .repository_key import retired_key
 
+# What a node says of itself that its plan depends on.
+READS = tuple(
+    f"ansible_facts.{name}"
+    for name in ("architecture", "distribution", "distribution_version", "gpu_node", "gpu_node_state")
+)
+
 
 def plan(
     hosts: Mapping[str, Mapping], version: str, lock: str | None = None, renew: bool = False, explain: str = ""

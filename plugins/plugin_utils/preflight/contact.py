@@ -10,6 +10,12 @@ from typing import Any
 
 from ..problems.problem import Problem
 
+# What role stack registered at the first contact.
+READS = (
+    *(f"__stack_reached.{name}" for name in ("failed", "msg", "unreachable")),
+    *(f"__stack_root.{name}" for name in ("rc", "unreachable")),
+)
+
 
 def contact_problems(gathered: Mapping[str, Mapping[str, Any]], root: Mapping[str, Mapping[str, Any]]) -> list[Problem]:
     """Find why hosts are lost: unreachable, not allowed to become root, or anything else about their facts.

@@ -9,7 +9,8 @@ from collections.abc import Collection, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
-from ..cluster.address import address_problems, cluster_address
+from ..cluster.address import READS, address_problems, cluster_address
+from ..documents.door import fitting
 from ..problems.problem import Problem
 
 # Tags that Ansible itself gives a meaning.
@@ -46,6 +47,7 @@ def known_address_problems(nodes: Mapping[str, Mapping[str, Any]]) -> list[Probl
 
     nodes: variables of the nodes, with facts where a cache has them
     """
+    nodes, _others = fitting(nodes, READS)  # what does not fit of what a cache has is told when it is measured
     addresses = {name: cluster_address(variables) for name, variables in nodes.items()}
     return address_problems({name: one for name, one in addresses.items() if one or _is_measured(nodes[name])})
 

@@ -153,7 +153,7 @@ def test_collectives_that_were_not_asked_for_are_skipped():
 
 def planned(stack, node, peers, hosts, nproc="auto", network_rounds=0):
     """The plan of a node among all of these hosts."""
-    cluster = verification_cluster(list(hosts), hosts)
+    cluster = verification_cluster(hosts)
     return verification_plan(stack, node, hosts[node], cluster, peers, nproc, network_rounds)
 
 
