@@ -173,8 +173,10 @@ options:
     type: int
   ignored_xids:
     description:
-      - Xid events in the kernel log to ignore. By default, those of class V(application), which restarting the application resolves.
-      - Only events after the last load of the driver count, and only those after it last withdrew its demand for a recovery of the GPU.
+      - Xid events in the kernel log to ignore. By default none is, but those of class V(application), which restarting the application
+        resolves, are only among the RV(notes).
+      - Only events of the last load of the driver and after it count, and only those after the last reset of the GPU or of the
+        NVSwitches that the log tells, or after the driver last withdrew its demand for a recovery of the GPU.
     type: list
     elements: int
   persistence:
@@ -259,6 +261,14 @@ findings:
           person to look; V(reset), V(reboot) and V(isolate) mean the GPU's reset, the node's reboot, or that the node is taken out of
           service.
       type: str
+notes:
+  description:
+    - What is worth telling and no fault of the node, such as an Xid that an application caused, or processes killed for lack of memory.
+      RV(verdict) does not depend on it.
+    - As RV(findings), with the severity V(note).
+  returned: success
+  type: list
+  elements: dict
 judged:
   description: What was judged, including what is as it should be. What does not apply to this node is left out.
   returned: success
@@ -276,7 +286,7 @@ judged:
       description: Expected value.
       type: raw
     measured:
-      description: Measured value, where there are no findings.
+      description: Measured value, where there are no findings; the notes, where there are some.
       type: raw
 skipped_checks:
   description: Codes of the checks that apply to this node and that O(skip_checks) left out.

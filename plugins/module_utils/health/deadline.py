@@ -10,7 +10,7 @@ __metaclass__ = type
 import gc
 
 from ..machine.child import bounded
-from .findings import fault, judged, verdict
+from .findings import fault, judged, verdict, without_findings
 
 
 def within(seconds, work):
@@ -43,7 +43,8 @@ def unanswered(seconds):
     return {
         "verdict": verdict(found["findings"]),
         "findings": found["findings"],
-        "judged": [{key: value for key, value in found.items() if key != "findings"}],
+        "notes": [],
+        "judged": [without_findings(found)],
         "skipped_checks": [],
         "counters": {},
     }

@@ -34,7 +34,7 @@ def is_for_programs(finding):
 def describe_run(host, now, seconds, judged, known):
     """Return the document but for what GPUs tell.
 
-    ``judged``: {findings, judged, skipped_checks}; ``known``: {key: since} of findings of earlier runs, see finding_key.
+    ``judged``: {findings, notes, judged, skipped_checks}; ``known``: {key: since} of findings of earlier runs, see finding_key.
     """
     findings = [
         dict(one, subject=subject_of(one), since=known.get(finding_key(one), int(now))) for one in judged["findings"]
@@ -47,6 +47,7 @@ def describe_run(host, now, seconds, judged, known):
         "verdict": verdict(findings),
         "action": action_of(findings),
         "findings": findings,
+        "notes": [dict(one, subject=subject_of(one)) for one in judged["notes"]],
         "judged": judged["judged"],
         "skipped_checks": judged["skipped_checks"],
         "gpus_expected": None,

@@ -25,7 +25,7 @@ from .verdict import judge
 
 HEADING = r"\[\w+\]$"  # of a unit
 # What lines of the kernel's log have that some check reads.
-KNOWN = ("NVRM", "SXid", "mlx5_core", "emory", "[Hardware Error]", "EDAC")
+KNOWN = ("NVRM", "SXid", "nvidia", "mlx5_core", "emory", "[Hardware Error]", "EDAC")
 # ``sys``, ``proc`` and ``root``: FileTrees. ``library``: NVML's. ``log``: the kernel's.
 # ``opener``: nvml.open_nvml, or a recording's.
 Places = namedtuple("Places", "sys proc root library log opener")

@@ -11,6 +11,8 @@ from .check_table import BY_CODE, FAULTS
 
 # The worst finding is the verdict; what is unknown is not success, and no known fault either.
 SEVERITIES = ("failed", "reboot_required", "degraded", "unknown")
+# What a job did is worth telling, and no fault of the node: it is no finding.
+NOTE = "note"
 
 
 def finding(check, expected, measured, severity, action, gpu=None, action_class=None):
@@ -48,14 +50,25 @@ def no_answer(check, expected, name, source, function):
 
 
 def judged(check, expected, measured, findings=()):
-    """Return the record of one thing that was judged; no ``findings``: it is as expected."""
+    """Return the record of one thing that was judged; no ``findings`` but notes: it is as expected, and was measured as they say."""
+    notes = [entry for entry in findings if entry and entry["severity"] == NOTE]
     return {
         "check": check,
         "category": BY_CODE[check].category,
         "expected": expected,
-        "measured": measured,
-        "findings": [entry for entry in findings if entry],
+        "measured": "; ".join(in_words(note) for note in notes) or measured,
+        "findings": [entry for entry in findings if entry and entry["severity"] != NOTE],
+        "notes": notes,
     }
+
+
+def in_words(note):
+    return "%s of %s" % (note["measured"], note["gpu"]) if note["gpu"] else str(note["measured"])
+
+
+def without_findings(entry):
+    """Return what was judged as it is told: findings and notes are told for the whole node."""
+    return {key: value for key, value in entry.items() if key not in ("findings", "notes")}
 
 
 def verdict(findings):

@@ -21,7 +21,7 @@ from ..machine.files import FileTree, replace
 from ..machine.nvml import DEFAULT_LIBRARY
 from . import ata_log, examination, hook, metrics, nic_history, program_options, state
 from .document import describe_gpus, describe_run, finding_key
-from .findings import fault, judged
+from .findings import fault, judged, without_findings
 from .kernel_log import RING
 from .over_time import follow, is_left_out
 from .processes import FIRST_NAMESPACE
@@ -76,16 +76,12 @@ def run(places, options, directory):
     now = time.time()
     document = describe_run(
         socket.gethostname(), now, now - began,
-        {"findings": findings, "judged": [without_findings(entry) for entry in entries], "skipped_checks": skipped},
+        {"findings": findings, "notes": found["notes"], "judged": [without_findings(entry) for entry in entries], "skipped_checks": skipped},
         known["findings"],
     )  # fmt: skip
     document.update(found["told"])
     after.update(stuck=stuck, findings={finding_key(one): one["since"] for one in document["findings"]})
     return tell(document, after, options, directory, now)
-
-
-def without_findings(entry):
-    return {key: value for key, value in entry.items() if key != "findings"}
 
 
 def look(places, options, known):
@@ -131,6 +127,7 @@ def examine(say, places, options):
         say(
             {
                 "findings": found["findings"],
+                "notes": found["notes"],
                 "judged": found["judged"],
                 "skipped_checks": found["skipped_checks"],
                 "told": describe_gpus(node, readings, options["gpu_count"]),
@@ -148,6 +145,7 @@ def unanswered(code, measured):
     entry = judged("nvml", "an answer", measured)
     return {
         "findings": [finding],
+        "notes": [],
         "judged": [without_findings(entry)],
         "skipped_checks": [],
         "told": {},

@@ -34,7 +34,7 @@ HOST_CHECKS = (
           ("hardware", "the firmware reports hardware errors that are fatal or recoverable", "degraded", "monitor",
            "read the lines around it in the kernel's log, and call the vendor if it comes back")),
     check("oom_kills", "health", "host", "kernel, mm/oom_kill.c; an hour is ours",
-          ("killed", "the kernel killed processes, as the node had run out of memory", "degraded", "application",
+          ("killed", "the kernel killed processes, as the node had run out of memory", "note", "application",
            "look at what the jobs on the node need, and whether services were killed"),
           oom_minutes={"type": "int", "default": 60}),
     check("nccl_settings", "health", "host", "NCCL, docs/userguide, env.rst",

@@ -18,23 +18,38 @@ RING = "/dev/kmsg"
 JOURNAL = ("journalctl", "--dmesg", "--boot", "--quiet", "--no-pager", "--output=short-monotonic")
 SECONDS = 20
 ADDRESS = r"((?:[0-9a-fA-F]{4,8}:)?[0-9a-fA-F]{2}:[0-9a-fA-F]{2}(?:\.[0-9a-fA-F])?)"
-# As the driver writes them: src/nvidia/arch/nvalloc/unix and src/nvidia/src/kernel/gpu/rc/kernel_rc.c of
+# As the driver writes them: kernel-open/nvidia/nv.c and nv-pci.c, src/nvidia/arch/nvalloc/unix/src/osinit.c, kernel_rc.c and kernel_gsp.c of
 # NVIDIA/open-gpu-kernel-modules; SXid: NVIDIA Fabric Manager User Guide. Older drivers write no "PCI:" before the address; that of a
-# MIG instance has its numbers behind it.
+# MIG instance has its numbers behind it. Some messages have several lines, each with a prefix of its own or with none.
+# Each alternative begins with a literal text, which makes the search fast.
+LINES = r"(?:(?!Xid|The NVIDIA GPU)[\s\S]){0,600}?"
 EVENT = re.compile(
     r"NVRM: (?:"
     r"(?P<load>loading NVIDIA UNIX )"
     r"|Xid \((?:PCI:)?" + ADDRESS + r"(?: GPU-[^)]*)?\): (?P<xid>\d+)(?P<rest>[^\n]*)"
     r"|GPU (?:at )?(?:PCI:)?" + ADDRESS + r":? (?:GPU )?(?P<bus>has fallen off the bus)"
-    r"|The NVIDIA GPU " + ADDRESS + r"(?:(?!Xid|The NVIDIA GPU)[\s\S]){0,600}?(?P<gone>fallen off the bus)"
+    r"|The NVIDIA GPU " + ADDRESS + LINES + r"(?:(?P<gone>fallen off the bus)|(?P<unsupported>is not supported)|(?P<closed>requires use of))"
+    r"|(?P<bar>This PCI I/O region assigned to your NVIDIA device is invalid)" + LINES + r"\(PCI:" + ADDRESS + r"\)"
     r"|GPU " + ADDRESS + r": RmInitAdapter (?P<init>failed)"
+    r"|(?:GPU(?P<instance>\d+) )?(?P<gsp>_kgspLog(?:RpcTimeout|GspTimeout|Xid119|RpcSanityCheckFailure)|(?:_kgsp\w+: )?\*+ GSP Timeout)"
     r")|SXid \((?:PCI:)?" + ADDRESS + r"\): (?P<sxid>\d+), (?P<how>[Nn]on-fatal|Fatal)"
+    # A device is enabled where it is probed anew: drivers/pci/setup-res.c, pci.c of the kernel.
+    r"|nvidia(?:-nvlink: (?P<begin>Nvlink Core is being initialized)|-nvswitch: (?P<switch>Probing device) " + ADDRESS +
+    r"|: probe of " + ADDRESS + r" (?P<probe>failed with error)"
+    r"| " + ADDRESS + r": (?:probe with driver nvidia (?P<probe_of>failed with error)|(?P<anew>enabling device|reset done)))"
 )  # fmt: skip
+ADDRESSES = sorted(set(range(1, EVENT.groups + 1)) - set(EVENT.groupindex.values()))
+KINDS = {"bus": "off_bus", "gone": "off_bus", "xid": "xid", "sxid": "sxid", "init": "init", "unsupported": "unsupported",
+         "closed": "unsupported", "bar": "bar", "gsp": "gsp", "probe": "probe", "probe_of": "probe"}  # fmt: skip
+# What the driver tells while it is loaded, before it says so: nvidia_init_module of nv.c.
+PROBED = ("gone", "unsupported", "bar", "probe", "probe_of")
 # What is looked for behind an Xid alone is compiled there.
 CHANGED = r" to 0x([0-9a-fA-F]+)"
 # An event of NVLink 5: "149, NETIR_LINK_EVT Fatal XC0 i0 Link 08 (0x004505c6 …".
 FATAL = r"\bFatal\b"
 LINK_DOWN = r"\bNETIR_LINK_(?:EVT|DOWN) [^(]*\(0x([0-9a-fA-F]+)"
+# By which number the driver's log calls a GPU whose firmware does not answer.
+INSTANCE = r"Xid \((?:PCI:)?" + ADDRESS + r"\): \d+,[^\n]* RPC response from GPU(\d+) GSP"
 SEQUENCE = re.compile(r"^\d+,(\d+),")
 
 
@@ -77,7 +92,11 @@ def read_ring(path):
 def is_whole(text):
     """Return whether records of the ring buffer go back to boot, or to the load of the driver: what is older does not count."""
     first = SEQUENCE.match(text)
-    return first is None or int(first.group(1)) == 0 or any(found.group("load") for found in EVENT.finditer(text))
+    return first is None or int(first.group(1)) == 0 or any(is_load(found) for found in EVENT.finditer(text))
+
+
+def is_load(found):
+    return bool(found.group("load") or found.group("begin"))
 
 
 def is_record(line):
@@ -94,40 +113,90 @@ def read_journal(command=JOURNAL, seconds=SECONDS):
     return "\n".join(lines) or None if code == 0 else None
 
 
-def find_events(text):
+def find_events(text, numbers=None):
     """Return the events that still count: [{``kind``, ``address`` without function, ``number``, ``fatal``}], each once.
 
-    What was before the driver's last load does not count, nor what a GPU told before the driver took its demand for recovery back, as
-    it does after a reset.
+    What was before the driver's last load does not count, but what it told of its GPUs while it was loaded does; nor what was before a
+    GPU, or the NVSwitches with their GPUs, were reset or probed anew, or before the driver took its demand for recovery back.
+    ``numbers``: {number of a GPU in the driver's log: its address}, where the log itself does not tell.
     """
-    events = []
+    events = Events(text, numbers)
     for found in EVENT.finditer(text.replace("\\x0a", "\n")):
-        if found.group("load"):
-            events = []
-            continue
-        event = parse(found)
-        if event["kind"] == "recovery":
-            stale = None if event["number"] == 0 else "recovery"
-            events = [one for one in events if one["address"] != event["address"] or stale and one["kind"] != stale]
-        if event not in events and (event["kind"], event["number"]) != ("recovery", 0):
-            events.append(event)
-    return events
+        if found.group("begin"):
+            events.begin()
+        elif found.group("load"):
+            events.load()
+        elif found.group("switch"):
+            events.reset_fabric(address_in(found))
+        elif found.group("anew"):
+            events.forget(address_in(found))
+        else:
+            events.add(parse(found), any(found.group(name) for name in PROBED))
+    return [dict(zip(("kind", "address", "number", "fatal"), key)) for key in events.told]
+
+
+class Events:
+    """Events in the order of the log, without those that no longer count."""
+
+    def __init__(self, text, numbers):
+        # {(kind, address, number, fatal): (after which load it was told last, whether only a load tells that)}
+        self.told, self.loads, self.begun = {}, 0, False
+        self.numbers = dict(numbers or {})
+        if " GSP" in text:
+            known = re.findall(INSTANCE, text)
+            self.numbers.update((int(number), address_of(address)) for address, number in known)
+
+    def begin(self):
+        """Start a load: the kernel modules of NVLink and NVSwitch are the first that it starts."""
+        self.told, self.begun = {}, True
+
+    def load(self):
+        """End a load. Where the log has no start of it, what the driver tells in no other situation belongs to it."""
+        if not self.begun:
+            self.told = {key: when for key, when in self.told.items() if when == (self.loads, True)}
+        self.loads, self.begun = self.loads + 1, False
+
+    def reset_fabric(self, switch):
+        """Forget what a switch and all GPUs told: NVSwitches are only reset together with the GPUs."""
+        self.told = {key: when for key, when in self.told.items() if key[0] == "sxid" and key[1] != switch}
+
+    def forget(self, address, kind=None):
+        """Forget what a GPU told, or its events of one kind."""
+        self.told = {key: when for key, when in self.told.items() if key[1] != address or kind not in (None, key[0])}
+
+    def add(self, event, probed):
+        kind, address, number, fatal = event
+        if kind == "gsp":
+            address = self.numbers.get(number)
+        if kind == "recovery":
+            self.forget(address, "recovery" if number else None)
+            if not number:
+                return
+        self.told[kind, address, number, fatal] = self.loads, probed
+
+
+def address_in(found):
+    """Return the address in what EVENT matched, without function; None where there is none."""
+    return address_of(next((text for text in map(found.group, ADDRESSES) if text), None))
+
+
+def address_of(text):
+    return normalise_address(text).partition(".")[0] if text else None
 
 
 def parse(found):
-    """Return the event of a line: kind xid, recovery (number: of the action), sxid, off_bus or init."""
-    address = normalise_address(next(text for text in found.group(2, 5, 7, 9, 11) if text)).partition(".")[0]
-    kind, number, fatal = "off_bus", None, True
-    if found.group("xid"):
-        kind, number, fatal = "xid", int(found.group("xid")), is_fatal(found.group("rest"))
+    """Return (kind, address, number, fatal); of kind recovery the number is that of the action, of gsp that of the GPU."""
+    kind, number, fatal = next(kind for name, kind in KINDS.items() if found.group(name)), None, True
+    if kind == "xid":
+        number, fatal = int(found.group("xid")), is_fatal(found.group("rest"))
         changed = re.search(CHANGED, found.group("rest")) if number == RECOVERY_CHANGED else None
         if changed:
             kind, number = "recovery", int(changed.group(1), 16)
-    elif found.group("sxid"):
-        kind, number, fatal = "sxid", int(found.group("sxid")), found.group("how") == "Fatal"
-    elif found.group("init"):
-        kind = "init"
-    return {"kind": kind, "address": address, "number": number, "fatal": fatal}
+    elif kind == "sxid":
+        number, fatal = int(found.group("sxid")), found.group("how") == "Fatal"
+    elif kind == "gsp" and found.group("instance"):
+        number = int(found.group("instance"))
+    return kind, address_in(found), number, fatal
 
 
 def is_fatal(rest):

@@ -15,6 +15,16 @@ from .xid_table import RECOVERY_ACTIONS, RECOVERY_CHANGED, class_of
 CHECK, EXPECTED = "xid", "no events"
 LEFT = "no events in what is left of the log"
 SWITCH_ACTION = "check the fabric manager's log; reset the GPUs behind the switch"
+GSP_XIDS = (119, 120)
+# {kind of an event that has no number: (fault, what was measured)}
+WITHOUT_NUMBER = {
+    "off_bus": ("reboot", "fallen off the bus"),
+    "init": ("reboot", "initialisation failed"),
+    "probe": ("reboot", "the driver could not set the GPU up"),
+    "unsupported": ("unsupported", "not supported by this driver"),
+    "bar": ("bar", "the firmware gave it no address space"),
+    "gsp": ("gsp", "the GPU's firmware (GSP) does not answer"),
+}
 
 
 # Of gpu_node, which say that the fabric between the GPUs is not well.
@@ -30,9 +40,10 @@ def judge_log(node, text, limits, uvm=None):
         return judged(CHECK, EXPECTED, None, [fault(CHECK, "unreadable", EXPECTED, None)])
     gpus = {without_function(gpu["pci_bus_id"]): gpu for gpu in node["gpus"]}
     switches = {without_function(address) for address in node["nvswitches"]["pci_bus_ids"]}
-    events = find_events(text)
+    events = find_events(text, numbers_of(gpus))
     # Containers share the ring buffer with others: what is not of this node does not condemn it.
     own = [event for event in events if event["address"] in gpus and event["kind"] != "sxid"]
+    own = [event for event in own if not is_told_better(event, own)]
     demanded = {event["address"]: event["number"] for event in own if event["kind"] == "recovery"}
     sxids = [event for event in events if event["address"] in switches and event["kind"] == "sxid"]
     found = [switch_finding(event) for event in sxids]
@@ -41,7 +52,9 @@ def judge_log(node, text, limits, uvm=None):
         gpu, name = gpus[event["address"]], None
         if event["kind"] == "xid":
             name = class_of(event["number"], event["fatal"], gpu, dict(around, alone=is_alone(event, own)))
-        if not is_ignored(event, name, limits["ignored_xids"]):
+        if name == "application" and limits["ignored_xids"] is not None:
+            name = "told"
+        if not is_ignored(event, limits["ignored_xids"]):
             found.append(gpu_finding(event, name, gpu, demanded, any(one["fatal"] for one in sxids)))
     if is_whole(text):
         return judged(CHECK, EXPECTED, EXPECTED, found)
@@ -50,8 +63,24 @@ def judge_log(node, text, limits, uvm=None):
     return judged(CHECK, EXPECTED, LEFT, found)
 
 
+def numbers_of(gpus):
+    """Return {number of a GPU in the driver's log: address}; the log of some drivers has no number, which tells enough of an only GPU."""
+    numbers = {gpu["index"]: address for address, gpu in gpus.items() if gpu["index"] is not None}
+    if len(gpus) == 1:
+        numbers[None] = next(iter(gpus))
+    return numbers
+
+
 def without_function(address):
     return address.rpartition(".")[0]
+
+
+def is_told_better(event, events):
+    """Return whether another event of the GPU says the same in more detail."""
+    others = [one for one in events if one["address"] == event["address"] and one["kind"] != event["kind"]]
+    if event["kind"] == "gsp":
+        return any(one["kind"] == "xid" and one["number"] in GSP_XIDS for one in others)
+    return event["kind"] == "probe" and any(one["kind"] in ("off_bus", "unsupported", "bar") for one in others)
 
 
 def is_alone(event, events):
@@ -60,13 +89,13 @@ def is_alone(event, events):
     return {one["number"] for one in same} == {event["number"]}
 
 
-def is_ignored(event, name, ignored):
-    """Return whether an event is not a finding: an Xid that the user named or, where none are named, one of the application."""
-    if event["kind"] != "xid":
-        return event["kind"] == "recovery" and RECOVERY_CHANGED in (ignored or ())
-    if ignored is None:
-        return name == "application"
-    return event["number"] in ignored
+def is_ignored(event, ignored):
+    """Return whether an event is not a finding: an Xid that the user named, or what is told with it."""
+    if event["kind"] == "recovery":
+        return RECOVERY_CHANGED in (ignored or ())
+    if event["kind"] == "gsp":
+        return set(GSP_XIDS) <= set(ignored or ())
+    return event["kind"] == "xid" and event["number"] in (ignored or ())
 
 
 def gpu_finding(event, name, gpu, demanded, switch_failed):
@@ -80,11 +109,11 @@ def gpu_finding(event, name, gpu, demanded, switch_failed):
         action = RECOVERY_ACTIONS.get(demanded.get(event["address"]), (None, None))[1]
         if event["number"] == 74 and switch_failed:
             action = SWITCH_ACTION
-    elif kind == "init":
-        # A driver that tried again and reached the GPU tells that to NVML only.
-        name, text = "monitor" if "nvml" in gpu["seen_by"] else "reboot", "initialisation failed"
     else:
-        name, text = "reboot", "fallen off the bus"
+        name, text = WITHOUT_NUMBER[kind]
+        # A driver that tried again and reached the GPU tells that to NVML only.
+        if kind not in ("off_bus", "gsp") and "nvml" in gpu["seen_by"]:
+            name = "monitor"
     return fault(CHECK, name, EXPECTED, text, gpu_label(gpu), action)
 
 

@@ -13,7 +13,7 @@ from . import condition, host, nics
 from .check_table import BY_CODE, FAULTS
 from .coherence import judge_coherence
 from .crashes import attempt, with_unread
-from .findings import fault, judged, no_answer, number_of, verdict
+from .findings import fault, judged, no_answer, number_of, verdict, without_findings
 from .links import aer_errors, nvlinks, pcie_generation, pcie_width
 from .log import judge_log
 from .memory import memory
@@ -43,7 +43,7 @@ THROTTLING = [one.code for one in BY_CODE["throttling"].faults]
 
 
 def judge(node, readings, limits):
-    """Return {``verdict``, ``findings``, ``judged``, ``skipped_checks``, ``counters``}.
+    """Return {``verdict``, ``findings``, ``notes``, ``judged``, ``skipped_checks``, ``counters``}.
 
     ``readings``: ``counters`` {pci_bus_id: …}, see health.reading, and ``log``, the text or None, see health.kernel_log.
     ``limits``: the module's options.
@@ -55,7 +55,8 @@ def judge(node, readings, limits):
     return {
         "verdict": verdict(findings),
         "findings": findings,
-        "judged": [{key: value for key, value in entry.items() if key != "findings"} for entry in entries],
+        "notes": [note for entry in entries for note in entry["notes"]],
+        "judged": [without_findings(entry) for entry in entries],
         "skipped_checks": skipped,
         "counters": {gpu_label(gpu): readings["counters"].get(gpu["pci_bus_id"]) for gpu in node["gpus"]},
     }

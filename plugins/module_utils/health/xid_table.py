@@ -16,9 +16,9 @@ OPEN_MODULES = "NVIDIA/open-gpu-kernel-modules, "
 # Tools that act on Xids in clusters: aws-samples/awsome-distributed-training, 2.gpu-cluster-healthcheck.
 HEALTHCHECK = "awsome-distributed-training, gpu-cluster-healthcheck: "
 
-# What becomes of a node: the severity of the finding, and what to do. "application": the node stays as it is.
+# What becomes of a node: the severity of the finding, and what to do. "application": the node is well.
 CLASSES = {
-    "application": ("degraded", "look at the application"),
+    "application": ("note", "look at the application"),
     "monitor": ("degraded", "look the Xid up, and call the vendor if it comes back"),
     "reset": ("failed", "drain the node and reset the GPU; reboot if that fails"),
     "reboot": ("failed", "drain and reboot the node"),

@@ -23,12 +23,14 @@ def healthy() -> "list[Fault]":
     loaded = "NVRM: loading NVIDIA UNIX Open Kernel Module for x86_64  580.95.05  Release Build\n"
     demand = xid(154, hgx, 0, "GPU recovery action changed from 0x0 (None) to 0x1 (GPU Reset Required)")
     taken_back = xid(154, hgx, 0, "GPU recovery action changed from 0x1 (GPU Reset Required) to 0x0 (None)")
+    probing = f"nvidia-nvswitch: Probing device {hgx.nvswitches[0][-1]}, Vendor Id = 0x10de, Device Id = 0x22a3, Class = 0x68000\n"
     strangers = "NVRM: Xid (PCI:0000:99:00): 79, GPU has fallen off the bus.\nnvidia-nvswitch0: SXid (PCI:0000:99:00.0): 1, Fatal, x\n"
     return [
         *(Fault(make.__name__, make(), "ok") for make in machines.MACHINES),
         *(Fault(f"Xid {number} of an application", hgx, "ok", xid(number, hgx)) for number in (13, 31, 43, 45, 68, 94)),
         Fault("before the driver's load", hgx, "ok", xid(79, hgx) + demand + loaded),
         Fault("cured by a reset", hgx, "ok", xid(48, hgx) + demand + taken_back),
+        Fault("cured by a reset of the switches", hgx, "ok", xid(48, hgx) + demand + probing),
         Fault("of other hosts", hgx, "ok", strangers),
         Fault("no bridges", cut(a40, 0), "ok"),
         Fault("part of a board", cut(replace(dgx, gpus=dgx.gpus[:4], nvswitches=dgx.nvswitches[:3]), 6), "ok"),

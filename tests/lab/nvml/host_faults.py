@@ -85,10 +85,6 @@ def host() -> "list[Fault]":
     ]  # fmt: skip
     found = [Fault(name, a40.with_files(what), verdict) for name, verdict, what in files]
     lines = [
-        ("killed for lack of memory", "degraded", oom(a40.uptime - 600)),
-        ("killed for lack of memory, in a journal", "degraded",
-         f"[{a40.uptime - 600}.000100] gpu-7 kernel: Out of memory: Killed process 12 (sshd) total-vm:1kB\n"),
-        ("killed for lack of memory, by an older kernel", "degraded", "Out of memory: Kill process 7 (a) score 9 or sacrifice child\n"),
         ("uncorrected error in a process", "failed", "4,0,5,-;mce: Uncorrected hardware memory error in user-access at af34214200\n"),
         ("uncorrected error of a controller", "failed",
          "4,0,5,-;EDAC MC0: 1 UE memory read error on CPU_SrcID#0_MC#0_Chan#0_DIMM#0 (channel:0 slot:0 page:0x0)\n"),
@@ -125,6 +121,9 @@ def well_around() -> "list[Fault]":
     """Return what the machine around the GPUs says that is not its fault."""
     a40 = machines.a40_pcie()
     lines = {
+        "killed for lack of memory": oom(a40.uptime - 600),
+        "killed for lack of memory, in a journal": f"[{a40.uptime - 600}.000100] gpu-7 kernel: Out of memory: Killed process 12 (sshd) total-vm:1kB\n",
+        "killed for lack of memory, by an older kernel": "Out of memory: Kill process 7 (a) score 9 or sacrifice child\n",
         "a job beyond its own memory": oom(a40.uptime - 60).replace("Out", "Memory cgroup out"),
         "killed long ago": oom(a40.uptime - 7200),
         "corrected machine checks": "4,0,5,-;mce: [Hardware Error]: Machine check events logged\n"

@@ -17,6 +17,29 @@ DEMANDS = (
 )
 
 
+def probes() -> "list[Fault]":
+    """Return machines whose driver could not set a GPU up; that NVML does not show it is another check."""
+    hgx = machines.hgx_h100()
+    gpu, loaded = (
+        hgx.gpus[3].address,
+        "NVRM: loading NVIDIA UNIX Open Kernel Module for x86_64  570.158.01  Release Build\n",
+    )
+    causes = {
+        "off the bus while the driver was loaded": "has\nNVRM: fallen off the bus and is not responding to commands.",
+        "not supported by the driver": "is not supported by open\nNVRM: nvidia.ko because it does not include the required GPU",
+    }
+    logs = {
+        name: f"NVRM: The NVIDIA GPU {gpu}\nNVRM: (PCI ID: 10de:26b5) installed in this system {cause}\n"
+        for name, cause in causes.items()
+    }
+    logs["without address space"] = (
+        f"NVRM: This PCI I/O region assigned to your NVIDIA device is invalid:\nNVRM: BAR1 is 0M @ 0x0 (PCI:{gpu})\n"
+    )
+    failed = f"nvidia: probe of {gpu} failed with error -1\nNVRM: The NVIDIA probe routine failed for 1 device(s).\n"
+    hidden, alone = hgx.change(3, hidden=True), {"skip_checks": ["gpu_answers"]}
+    return [Fault(name, hidden, "failed", text + failed + loaded, alone) for name, text in logs.items()]
+
+
 def log() -> "list[Fault]":
     hgx = machines.hgx_h100()
     switch, gpu = hgx.nvswitches[0][-1], hgx.gpus[0].address
@@ -39,9 +62,11 @@ def log() -> "list[Fault]":
             "failed",
             f"NVRM: The NVIDIA GPU {gpu}\nNVRM: (PCI ID: 10de:2330)\nNVRM: fallen off the bus\n",
         ),
+        ("no answer of the firmware", "failed", "NVRM: GPU6 _kgspLogRpcTimeout: ********* GSP Timeout **********\n"),
         ("initialisation failed", "degraded", f"NVRM: GPU {gpu}: RmInitAdapter failed! (0x62:0x40:2192)\n"),
     ]
     found = [Fault(name, hgx, verdict, log) for name, verdict, log in lines]
+    found += probes()
     modules = {"sys/module/nvidia/refcnt": "9\n"}
     found += [
         Fault("Xid 159 without unified memory", hgx.with_files(modules), "degraded", xid(159, hgx)),

@@ -16,7 +16,7 @@ from ansible_collections.allreduce.gpu.plugins.module_utils.health.check_table i
     OPTIONS,
     OPTIONS_OVER_TIME,
 )
-from ansible_collections.allreduce.gpu.plugins.module_utils.health.findings import SEVERITIES
+from ansible_collections.allreduce.gpu.plugins.module_utils.health.findings import NOTE, SEVERITIES
 from ansible_collections.allreduce.gpu.plugins.module_utils.health.xid_table import CLASSES
 
 TABLES = ("check_table.py", "host_checks.py")
@@ -42,7 +42,7 @@ def test_a_fault_has_a_severity_and_an_action(check):
     for fault in check.faults:
         assert CODE.fullmatch(fault.code)
         assert fault.meaning and fault.action
-        assert fault.severity in SEVERITIES
+        assert fault.severity in (*SEVERITIES, NOTE)
         assert fault.action_class in ACTION_CLASSES
 
 

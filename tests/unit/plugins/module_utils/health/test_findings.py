@@ -10,6 +10,7 @@ from ansible_collections.allreduce.gpu.plugins.module_utils.health.findings impo
     no_answer,
     number_of,
     verdict,
+    without_findings,
 )
 
 
@@ -34,8 +35,17 @@ def test_what_is_well_has_no_findings():
 def test_what_was_judged_says_of_which_kind_it_is():
     bad = finding("xid", 1, 2, "failed", "")
     entry = {"check": "xid", "category": BY_CODE["xid"].category, "expected": 1, "measured": 2}
-    assert judged("xid", 1, 2) == {**entry, "findings": []}
-    assert judged("xid", 1, 2, [None, bad]) == {**entry, "findings": [bad]}
+    assert judged("xid", 1, 2) == {**entry, "findings": [], "notes": []}
+    assert judged("xid", 1, 2, [None, bad]) == {**entry, "findings": [bad], "notes": []}
+
+
+def test_a_note_is_no_finding_and_stands_for_what_was_measured():
+    notes = [finding("xid", 1, "Xid 31", "note", "", "GPU3"), finding("xid", 1, "Xid 13", "note", "")]
+    found = judged("xid", 1, "none", notes)
+    assert (found["findings"], found["notes"], found["measured"]) == ([], notes, "Xid 31 of GPU3; Xid 13")
+    assert without_findings(found) == {
+        "check": "xid", "category": BY_CODE["xid"].category, "expected": 1, "measured": "Xid 31 of GPU3; Xid 13",
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("code", ["reset", "monitor"])

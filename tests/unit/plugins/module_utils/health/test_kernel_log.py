@@ -57,8 +57,28 @@ def found(text):
         ),
         ("[99.000001] gpu-7 kernel: NVRM: Xid (PCI:0000:07:00): 79, pid=1", ("xid", "0000:07:00", 79)),
         ("NVRM: GPU 0000:04:00.0: RmInitAdapter failed! (0x62:0x40:2192)", ("init", "0000:04:00", None)),
+        ("nvidia: probe of 0000:5d:00.0 failed with error -1", ("probe", "0000:5d:00", None)),
+        ("nvidia 0000:67:00.0: probe with driver nvidia failed with error -1", ("probe", "0000:67:00", None)),
+        (
+            "NVRM: The NVIDIA GPU 0000:00:04.0 (PCI ID: 10de:1db1)\nNVRM: installed in this system is not supported by open\n"
+            "NVRM: nvidia.ko because it does not include the required GPU\nNVRM: System Processor (GSP).",
+            ("unsupported", "0000:00:04", None),
+        ),
+        (
+            "[ 5.5] NVRM: The NVIDIA GPU 0000:02:00.0 (PCI ID: 10de:2c58)\n"
+            "               NVRM: installed in this system requires use of the NVIDIA open kernel modules.",
+            ("unsupported", "0000:02:00", None),
+        ),
+        (
+            "NVRM: This PCI I/O region assigned to your NVIDIA device is invalid:\nNVRM: BAR1 is 0M @ 0x0 (PCI:0000:67:00.0)",
+            ("bar", "0000:67:00", None),
+        ),
+        ("NVRM: GPU6 _kgspLogRpcTimeout: ********* GSP Timeout **********", ("gsp", None, 6)),
+        ("NVRM: GPU0 _kgspLogGspTimeout: ********* GSP Timeout **********", ("gsp", None, 0)),
+        ("NVRM: GPU1 _kgspLogRpcSanityCheckFailure: GPU1 sanity check failed 0xf waiting for RPC response from GSP.", ("gsp", None, 1)),
+        ("NVRM: _kgspLogXid119: ***************** GSP Timeout ************", ("gsp", None, None)),
     ],
-)
+)  # fmt: skip
 def test_every_line_is_one_event(line, event):
     assert found(line) == [event]
 
@@ -72,6 +92,11 @@ def test_every_line_is_one_event(line, event):
         "NVRM: GPU Board Serial Number: 1322321043914",
         "systemd[1]: the words Xid (PCI:0000:01:00): 79 in somebody else's line",
         RECOVERY % ("0x1 (GPU Reset Required)", "0x0 (None)"),
+        "NVRM: GPU0 _kgspIsHeartbeatTimedOut: Heartbeat timed out, currentTimeMs 8 heartbeat 0 diff 6070 timeout 5200",
+        "NVRM: GPU0 _kgspProcessRpcEvent: Attempted to process RPC event from GPU0: 0x101a",
+        "nvidia 0000:07:00.0: enabling device (0140 -> 0142)",
+        "NVRM: This PCI I/O region assigned to your NVIDIA device is invalid:\nNVRM: BAR1 is 0M @ 0x00000000 (PCI:0001:00.0)",
+        "NVRM: The NVIDIA probe routine failed for 1 device(s).",
     ],
 )
 def test_other_lines_are_none(line):
@@ -92,6 +117,77 @@ def test_what_was_before_the_last_load_of_the_driver_does_not_count(loaded):
     assert found(LOG + loaded) == []
     assert found(loaded + LOG) == found(LOG)
     assert found(LOG + loaded + "NVRM: Xid (PCI:0000:03:00): 48, pid=1") == [("xid", "0000:03:00", 48)]
+
+
+# Of NVIDIA/NVSentinel#155, and of a machine whose log starts with the module of NVLink.
+GONE = """[ 1843.308145] NVRM: The NVIDIA GPU 0000:b3:00.0
+               NVRM: (PCI ID: 10de:26b5) installed in this system has
+               NVRM: fallen off the bus and is not responding to commands.
+[ 1843.439600] nvidia: probe of 0000:b3:00.0 failed with error -1
+[ 1843.439662] NVRM: The NVIDIA probe routine failed for 1 device(s).
+"""
+BEGUN = "[ 1840.1] nvidia-nvlink: Nvlink Core is being initialized, major device number 239\n"
+TOLD = [("off_bus", "0000:b3:00", None), ("probe", "0000:b3:00", None)]
+UNKNOWN_TO_IT = (
+    "NVRM: The NVIDIA GPU 0000:5d:00.0 (PCI ID: 10de:1db1)\nNVRM: installed in this system is not supported by open\n"
+)
+
+
+@pytest.mark.parametrize("loaded", [LOADED, LOADED_OPEN])
+@pytest.mark.parametrize("begun", ["", BEGUN], ids=["without the start", "with the start"])
+def test_what_a_load_told_before_it_said_so_counts(loaded, begun):
+    assert found(begun + GONE + loaded) == TOLD
+    assert found(LOG + begun + GONE + loaded) == TOLD
+    assert found(begun + GONE + UNKNOWN_TO_IT + loaded) == [*TOLD, ("unsupported", "0000:5d:00", None)]
+    # The next load set it up.
+    assert found(begun + GONE + loaded + begun + loaded) == []
+    assert found(begun + GONE + loaded + begun + GONE + loaded) == TOLD
+    assert found(LOG + loaded + begun + GONE + loaded) == TOLD
+
+
+def test_a_load_that_set_up_no_gpu_never_says_so():
+    assert found(LOG + BEGUN + GONE + "NVRM: None of the NVIDIA devices were initialized.\n") == TOLD
+    assert found(BEGUN + GONE + BEGUN + LOADED) == []
+
+
+def test_what_no_load_tells_is_of_the_time_before_it():
+    off = "NVRM: GPU 0000:01:00.0: GPU has fallen off the bus.\n"
+    closed = "NVRM: The NVIDIA GPU 0000:02:00.0 (PCI ID: 10de:2c58)\nNVRM: installed in this system requires use of the NVIDIA open\n"
+    assert found(off + closed) == [("off_bus", "0000:01:00", None), ("unsupported", "0000:02:00", None)]
+    assert found(off + closed + LOADED) == []
+
+
+SWITCH = "nvidia-nvswitch: Probing device 0000:%s:00.0, Vendor Id = 0x10de, Device Id = 0x22a3, Class = 0x68000\n"
+SXID = "nvidia-nvswitch%d: SXid (PCI:0000:0%d:00.0): 20034, Fatal, Link 30 LTSSM Fault Up\n"
+
+
+def test_a_reset_of_the_switches_is_one_of_all_gpus():
+    told = LOG + SXID % (0, 5) + SXID % (1, 6)
+    switches = [("sxid", "0000:05:00", 20034), ("sxid", "0000:06:00", 20034)]
+    assert found(told) == [*found(LOG), *switches]
+    assert found(told + SWITCH % "05") == switches[1:]
+    assert found(told + SWITCH % "05" + SWITCH % "06") == []
+    assert found(told + SWITCH % "05" + SWITCH % "06" + LOG) == found(LOG)
+    assert found(SWITCH % "08" + GONE) == TOLD
+
+
+@pytest.mark.parametrize("line", ["enabling device (0140 -> 0142)", "reset done"])
+def test_a_gpu_that_was_probed_anew_or_reset_starts_afresh(line):
+    others = [("xid", "0001:b1:00", 31), ("xid", "0000:03:00", 14)]
+    demand = RECOVERY % ("0x0 (None)", "0x1 (GPU Reset Required)")
+    line = f"4,1400,99999,-;nvidia 0000:07:00.0: {line}\n"
+    assert found(LOG + demand + line) == others
+    assert found(LOG + line + LOG) == [*others, ("xid", "0000:07:00", 79)]
+    assert found(LOG + line.replace("nvidia ", "nvme ")) == found(LOG)
+
+
+def test_the_log_itself_says_which_number_a_gpu_has():
+    timeout = "NVRM: GPU4 _kgspLogRpcTimeout: ****** GSP Timeout *****\n"
+    xid = "NVRM: Xid (PCI:0000:9b:00): 119, pid=1, name=python, Timeout after 45s of waiting for RPC response from GPU4 GSP! Expected x\n"
+    assert found(timeout + xid) == [("gsp", "0000:9b:00", 4), ("xid", "0000:9b:00", 119)]
+    assert found(timeout + xid + "nvidia 0000:9b:00.0: reset done\n") == []
+    (event,) = kernel_log.find_events(timeout, {4: "0000:9b:00"})
+    assert event["address"] == "0000:9b:00"
 
 
 def test_a_demand_that_was_taken_back_takes_what_led_to_it_along():
@@ -151,6 +247,7 @@ def test_a_log_is_read_to_its_end(tmp_path):
         ("6,0,0,-;Linux version 6.1.0\n" + LOG, True),
         (LOG, False),
         (LOG + LOADED, True),
+        (LOG + BEGUN, True),
         ("", True),
     ],
 )

@@ -16,7 +16,11 @@ OWN = ADDRESS[:-2]
 def told(text, ignored=None, **gpu):
     machine = {**node(gpu), "nvswitches": {"count": 1, "pci_bus_ids": [SWITCH]}}
     findings = judge_log(machine, text, {**LIMITS, "ignored_xids": ignored})["findings"]
-    return [(one["gpu"], one["measured"], one["action_class"], one["severity"]) for one in findings]
+    return [as_told(one) for one in findings]
+
+
+def as_told(one):
+    return one["gpu"], one["measured"], one["action_class"], one["severity"]
 
 
 def xid(number, rest="pid=1", address=OWN):
@@ -44,8 +48,11 @@ def around(text, uvm=None, findings=(), ignored=None):
 def test_classes(name, numbers):
     assert {class_of(number) for number in numbers} == {name}
     for number in numbers:
-        wanted = [] if name == "application" else [("GPU0", f"Xid {number}", name, CLASSES[name][0])]
-        assert told(xid(number), name="NVIDIA H100 80GB HBM3") == wanted
+        wanted = ("GPU0", f"Xid {number}", name, CLASSES[name][0])
+        machine = node({"name": "NVIDIA H100 80GB HBM3"})
+        found = judge_log(machine, xid(number), LIMITS)
+        key, other = ("notes", "findings") if name == "application" else ("findings", "notes")
+        assert ([as_told(one) for one in found[key]], found[other]) == ([wanted], [])
 
 
 @pytest.mark.parametrize(
@@ -136,6 +143,62 @@ def test_a_gpu_that_is_gone_without_an_xid():
     assert told("NVRM: GPU 0000:07:00.0: GPU has fallen off the bus.") == [
         ("GPU0", "fallen off the bus", "reboot", "failed")
     ]
+
+
+GONE = f"""NVRM: The NVIDIA GPU {ADDRESS}
+NVRM: (PCI ID: 10de:26b5) installed in this system has
+NVRM: fallen off the bus and is not responding to commands.
+nvidia: probe of {ADDRESS} failed with error -1
+NVRM: The NVIDIA probe routine failed for 1 device(s).
+NVRM: loading NVIDIA UNIX Open Kernel Module for x86_64  570.158.01  Release Build
+"""
+UNSUPPORTED = GONE.replace("fallen off the bus and is not responding to commands.", "").replace(
+    "has", "is not supported by open"
+)
+BAR = (
+    f"NVRM: This PCI I/O region assigned to your NVIDIA device is invalid:\nNVRM: BAR1 is 0M @ 0x0 (PCI:{ADDRESS})\n"
+    + "".join(GONE.splitlines(keepends=True)[3:])
+)
+PROBE = "".join(GONE.splitlines(keepends=True)[3:])
+TIMEOUT = "NVRM: GPU%s _kgspLogRpcTimeout: ********* GSP Timeout **********\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (GONE, ("fallen off the bus", "reboot", "failed")),
+        (UNSUPPORTED, ("not supported by this driver", "configure", "failed")),
+        (BAR, ("the firmware gave it no address space", "configure", "failed")),
+        (PROBE, ("the driver could not set the GPU up", "reboot", "failed")),
+    ],
+    ids=["gone", "unsupported", "bar", "probe"],
+)
+def test_a_gpu_that_the_driver_could_not_set_up_is_told_once(text, expected):
+    assert told(text, seen_by=["pci"]) == [("GPU0", *expected)]
+    assert told(text.replace(ADDRESS, "0000:99:00.0"), seen_by=["pci"]) == []
+    assert told(text + text.splitlines()[-1], seen_by=["pci"]) == []
+    # One that it reached later.
+    later = told(text)[0][2:]
+    assert later == (("reboot", "failed") if text == GONE else ("monitor", "degraded"))
+
+
+@pytest.mark.parametrize("text", [TIMEOUT % 0, "NVRM: _kgspLogXid119: ****** GSP Timeout ******\n"])
+def test_a_gpu_whose_firmware_does_not_answer_is_not_well(text):
+    assert told(text) == [("GPU0", "the GPU's firmware (GSP) does not answer", "reset", "failed")]
+    assert told(text + xid(119)) == told(text + xid(119), [48]) == [("GPU0", "Xid 119", "reset", "failed")]
+    assert told(text, [119, 120]) == []
+    assert told(text + "NVRM: loading NVIDIA UNIX Open Kernel Module\n") == []
+
+
+def test_the_firmware_of_a_gpu_that_is_not_here_condemns_no_node():
+    assert told(TIMEOUT % 6) == []
+
+
+def test_what_a_reset_healed_does_not_count():
+    probing = f"nvidia-nvswitch: Probing device {SWITCH}, Vendor Id = 0x10de, Device Id = 0x22a3, Class = 0x68000\n"
+    assert told(xid(48) + probing) == []
+    assert told(xid(48) + f"nvidia {ADDRESS}: reset done\n") == []
+    assert [one[1] for one in told(xid(48) + probing + xid(79))] == ["Xid 79"]
 
 
 def test_a_failed_initialisation_counts_less_on_a_gpu_that_answers():

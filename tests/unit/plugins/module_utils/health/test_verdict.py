@@ -199,7 +199,7 @@ def test_a_skipped_check_gives_no_finding_and_says_that_it_was_skipped():
 def test_a_host_without_gpu_is_well_unless_some_were_declared():
     bare = {**node(), "gpus": []}
     assert judge(bare, NOTHING, LIMITS) == {
-        "verdict": "ok", "findings": [], "judged": [], "skipped_checks": [], "counters": {},
+        "verdict": "ok", "findings": [], "notes": [], "judged": [], "skipped_checks": [], "counters": {},
     }  # fmt: skip
     assert judge(bare, NOTHING, {**LIMITS, "gpu_count": 4})["verdict"] == "failed"
 
