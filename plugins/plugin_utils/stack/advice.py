@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from .component import Component
 from .components import COMPONENTS, component
+from .judge import session_for
 from .model import AnyCandidate, Question, Solution
 from .published import published_warnings
 from .solution import inside, on_host
@@ -42,7 +43,8 @@ def warnings(tables: Tables, question: Question, chosen: Solution) -> list[str]:
     for slot, one in chosen.items():
         beside = inside(chosen, slot.environment) if slot.environment else on_host(chosen)
         found += [] if one.absent else component(slot.component).warnings(tables, question, one, beside)
-    return found + unknowns(question, chosen)
+    doubts = [text for _rule, text in session_for(tables).judge(question).doubts(chosen)]
+    return found + [f"not verified: {text}" for text in dict.fromkeys([*unknowns(question, chosen), *doubts])]
 
 
 def _os_warnings(question: Question) -> list[str]:

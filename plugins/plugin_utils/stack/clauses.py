@@ -8,10 +8,10 @@ Verdicts are kept as bits, too: millions of them cost the garbage collector noth
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from .model import AnyCandidate
-from .rule import Context, Rule
+from .rule import Context, Doubt, Rule
 
 Candidates = list[AnyCandidate]
 
@@ -20,11 +20,13 @@ class Clause:
     """A rule with the facts it looks at, one of each kind; compared by identity, for speed."""
 
     def __init__(self, context: Context, rule: Rule, facts: tuple[AnyCandidate, ...]) -> None:
+        self.rule = rule
         self._check, self._place = rule.check, {kind: place for place, kind in enumerate(rule.scope, 1)}
         self._arguments: list[object] = [context, *(None for _kind in rule.scope)]
         for fact in facts:
             self._arguments[self._place[fact.component]] = fact
         self._good: dict[AnyCandidate | None, int] = {}
+        self._doubtful: dict[AnyCandidate | None, int] = {}
         self._known: dict[AnyCandidate | None, int] = {}
 
     def reason(self, *chosen: AnyCandidate) -> str | None:
@@ -34,23 +36,30 @@ class Clause:
             arguments[self._place[one.component]] = one
         return self._check(*arguments)
 
-    def passing(self, mine: AnyCandidate | None, asked: int, others: Candidates) -> int:
-        """Return those of the others that the rule lets through, with one of mine if there is one."""
+    def passing(self, mine: AnyCandidate | None, asked: int, others: Candidates, doubts: bool = False) -> int:
+        """Return those of the others that the rule lets through, with one of mine if there is one. doubts: whether it passes those it doubts."""
         known = self._known.get(mine, 0)
         unknown = asked & ~known
         if unknown:
             beside = () if mine is None else (mine,)
-            fine = (number for number in bits(unknown) if not self.reason(*beside, others[number]))
-            self._good[mine] = self._good.get(mine, 0) | sum(1 << number for number in fine)
+            for number in bits(unknown):
+                said = self.reason(*beside, others[number])
+                if not said:
+                    self._good[mine] = self._good.get(mine, 0) | 1 << number
+                elif isinstance(said, Doubt):
+                    self._doubtful[mine] = self._doubtful.get(mine, 0) | 1 << number
             self._known[mine] = known | unknown
-        return self._good.get(mine, 0) & asked
+        return (self._good.get(mine, 0) | (self._doubtful.get(mine, 0) if doubts else 0)) & asked
 
 
 class Relation:
-    """Which of one component's candidates go together with which of another."""
+    """Which of one component's candidates go together with which of another; doubts: the rules that let pass what they doubt."""
 
-    def __init__(self, clauses: Sequence[Clause], here: Candidates, there: Candidates) -> None:
+    def __init__(
+        self, clauses: Sequence[Clause], here: Candidates, there: Candidates, doubts: Collection[Rule] = ()
+    ) -> None:
         self._clauses, self._here, self._there = clauses, here, there
+        self._doubts = [clause.rule in doubts for clause in clauses]
         self._good: dict[int, int] = {}
         self._known: dict[int, int] = {}
 
@@ -68,8 +77,8 @@ class Relation:
 
     def _judge(self, number: int, unknown: int) -> None:
         mine, good = self._here[number], unknown
-        for clause in self._clauses:
-            good = clause.passing(mine, good, self._there)
+        for clause, doubts in zip(self._clauses, self._doubts, strict=True):
+            good = clause.passing(mine, good, self._there, doubts)
         self._good[number] = self._good.get(number, 0) | good
         self._known[number] = self._known.get(number, 0) | unknown
 

@@ -82,12 +82,6 @@ def wheels_mistake(name: str, question: Question) -> InputError | None:
     return InputError("no_wheels", name) if name in question.frameworks and not has else None
 
 
-def unknowns(name: str, one: Extension) -> Iterator[str]:
-    """Yield what is not known of a release's wheels."""
-    if one.row.get("glibc", "") is None:
-        yield f"the glibc that {name} {one.version} needs"
-
-
 def lines(tables: Tables, subject: Subject[Any, Any]) -> Iterator[tuple[object, ...]]:
     """Yield the lines of documentation about a table, the newest release first."""
     rows: Iterable[Mapping[str, Any]] = reversed(tables.rows(subject))

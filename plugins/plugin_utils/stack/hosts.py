@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from .blame import Part, keep
-from .judge import Session
+from .judge import CERTAIN, Session
 from .model import Gpu, Question
 from .rows import DistroRow, GpuRow
 from .search import solve
@@ -24,7 +24,7 @@ def other_hosts(session: Session, question: Question, parts: Sequence[Part]) -> 
     left = keep(question, parts)
     names = {name for name, _value in parts}
     found: list[str] = []
-    if question.owner and solve(session, replace(left, owner=None)):
+    if question.owner and _works(session, replace(left, owner=None)):
         found.append("set gpu_stack_take_charge to true, so that a driver that fits is planned")
     for fact, ways in (("os", _systems), ("arch", _architectures), ("gpus", _gpus)):
         if fact in names:
@@ -32,11 +32,16 @@ def other_hosts(session: Session, question: Question, parts: Sequence[Part]) -> 
     return found
 
 
+def _works(session: Session, question: Question) -> bool:
+    """Return whether a question has a stack, and for certain: what nobody verified is no way out."""
+    return solve(session, question, doubts=CERTAIN) is not None
+
+
 def _systems(session: Session, left: Question) -> Iterator[str]:
     """Yield the distributions that would do: releases of the same first, then the others."""
     rows = [row for row in session.tables.rows("distros") if row["status"] == "supported" and row != left.os]
     rows.sort(key=lambda row: (row["id"] != left.system["id"], -float(row["version"])))
-    names = [_name(row) for row in rows if solve(session, replace(left, os=row, kernels=()))]
+    names = [_name(row) for row in rows if _works(session, replace(left, os=row, kernels=()))]
     if names:
         yield f"install {listed(names[:MOST], 'or')}"
 
@@ -46,13 +51,13 @@ def _name(row: DistroRow) -> str:
 
 
 def _architectures(session: Session, left: Question) -> Iterator[str]:
-    if left.arch == "aarch64" and solve(session, replace(left, arch="x86_64", wheels="x86_64")):
+    if left.arch == "aarch64" and _works(session, replace(left, arch="x86_64", wheels="x86_64")):
         yield "use an x86_64 host"
 
 
 def _gpus(session: Session, left: Question) -> Iterator[str]:
     """Yield that kinds of GPUs go into hosts of their own, or the nearest generation that would do."""
-    alone = [gpu for gpu in left.gpus if solve(session, replace(left, gpus=(gpu,)))]
+    alone = [gpu for gpu in left.gpus if _works(session, replace(left, gpus=(gpu,)))]
     if len(left.gpus) > 1:
         if len(alone) == len(left.gpus):
             yield "put these GPUs into different hosts"
@@ -60,7 +65,7 @@ def _gpus(session: Session, left: Question) -> Iterator[str]:
             yield f"take out {listed([gpu.model for gpu in left.gpus if gpu not in alone])}"
         return
     row = left.gpus[0].row
-    if row.get("vgpu") and solve(session, _with(left, {**row, "model": f"all of {row['model']}", "vgpu": False})):
+    if row.get("vgpu") and _works(session, _with(left, {**row, "model": f"all of {row['model']}", "vgpu": False})):
         yield "pass a whole GPU through"
         return
     have = version(row["compute_capability"])
@@ -75,7 +80,7 @@ def _gpus(session: Session, left: Question) -> Iterator[str]:
 def _first(session: Session, left: Question, rows: Iterable[GpuRow]) -> list[GpuRow]:
     """Return the first GPU that would do, judged by one of each generation."""
     generations = {row["compute_capability"]: row for row in rows}
-    fitting = (row for row in generations.values() if solve(session, _with(left, row)))
+    fitting = (row for row in generations.values() if _works(session, _with(left, row)))
     return [row for row in [next(fitting, None)] if row]
 
 

@@ -5,17 +5,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import product
 
 from .clauses import Candidates, Clause, Relation
 from .components import RULES, component
-from .model import FACTS, AnyCandidate, Kind, Question, Slot
-from .rule import Context, Rule
+from .model import FACTS, AnyCandidate, Kind, Question, Slot, Solution
+from .rule import Context, Doubt, Rule
 from .tables import Tables
 
 Facts = tuple[tuple[AnyCandidate, ...], ...]
+# The rules whose doubts let candidates pass: those of all, those of none, or some.
+Doubts = tuple[Rule, ...] | frozenset[Rule]
+CERTAIN: Doubts = frozenset()
 # Questions whose rules are remembered: what one refusal asks about, and the hosts of a cluster.
 MOST_JUDGES = 512
 
@@ -77,10 +80,10 @@ class Session:
             self.all(one.component).append(one)
         return self._numbers[one]
 
-    def judge(self, question: Question, rules: Iterable[Rule] | None = None) -> Judge:
-        """Return the rules of a question, all of them by default."""
+    def judge(self, question: Question, rules: Iterable[Rule] | None = None, doubts: Doubts = RULES) -> Judge:
+        """Return the rules of a question, all of them by default; doubts: those that let pass what they doubt."""
         chosen = RULES if rules is None else tuple(rules)
-        return self._judge(self._context(question), self._facts(question), question.frameworks, chosen)
+        return self._judge(self._context(question), self._facts(question), question.frameworks, chosen, doubts)
 
     def _facts(self, question: Question) -> Facts:
         """Return the facts of a question by kind; equal facts of other questions are the same candidates."""
@@ -101,7 +104,12 @@ class Session:
         )
 
     def _make_judge(
-        self, context: Context, facts: Facts, frameworks: tuple[str, ...], rules: tuple[Rule, ...]
+        self,
+        context: Context,
+        facts: Facts,
+        frameworks: tuple[str, ...],
+        rules: tuple[Rule, ...],
+        doubts: Doubts,
     ) -> Judge:
         of_kind, made = dict(zip(FACTS, facts, strict=True)), self._clauses.setdefault(context, {})
         found: dict[tuple[Kind, ...], list[Clause]] = {}
@@ -113,7 +121,7 @@ class Session:
                 made[rule, looked_at] = clause
                 for kinds in dict.fromkeys((rule.choices, rule.choices[::-1])):
                     found.setdefault(kinds, []).append(clause)
-        return Judge(self, found)
+        return Judge(self, found, doubts)
 
 
 def _generation(one: AnyCandidate) -> str:
@@ -124,8 +132,8 @@ def _generation(one: AnyCandidate) -> str:
 class Judge:
     """The rules of one question, by the kinds of candidates that they judge."""
 
-    def __init__(self, session: Session, clauses: dict[tuple[Kind, ...], list[Clause]]) -> None:
-        self._session, self._clauses = session, clauses
+    def __init__(self, session: Session, clauses: dict[tuple[Kind, ...], list[Clause]], doubts: Doubts) -> None:
+        self._session, self._clauses, self._doubts = session, clauses, doubts
         self._relations: dict[tuple[Kind, Kind], Relation | None] = {}
         self.facts_agree = not any(True for _reason in self.reasons())
 
@@ -133,24 +141,43 @@ class Judge:
         """Yield why rules about exactly these components object; without arguments, why the facts clash."""
         for clause in self._clauses.get(tuple(one.component for one in chosen), ()):
             said = clause.reason(*chosen)
-            if said:
+            if said and not isinstance(said, Doubt):
                 yield said
+
+    def doubts(self, solution: Solution) -> Iterator[tuple[Rule, str]]:
+        """Yield the rules that doubt what fills the slots, and what they are not certain of."""
+        by_kind: dict[Kind, list[Slot]] = {}
+        for slot in solution:
+            by_kind.setdefault(slot.component, []).append(slot)
+        for kinds, clauses in self._clauses.items():
+            if kinds != clauses[0].rule.choices:  # the same the other way round
+                continue
+            for slots in product(*(by_kind.get(kind, ()) for kind in kinds)):
+                chosen = [solution[slot] for slot in slots]
+                said = [(clause.rule, clause.reason(*chosen)) for clause in clauses if _see_each_other(*slots)]
+                yield from ((rule, text) for rule, text in said if isinstance(text, Doubt))
 
     def alone(self, kind: Kind, asked: int) -> int:
         """Return those of a component's candidates that no rule about them alone objects to."""
         for clause in self._clauses.get((kind,), ()):
-            asked = clause.passing(None, asked, self._session.all(kind))
+            asked = clause.passing(None, asked, self._session.all(kind), clause.rule in self._doubts)
         return asked
 
     def relation(self, one: Slot, other: Slot) -> Relation | None:
         """Return which candidates of two slots go together; None where all do, or the slots cannot see each other."""
-        if one == other or (one.environment and other.environment and one.environment != other.environment):
+        if one == other or not _see_each_other(one, other):
             return None
         kinds = (one.component, other.component)
         if kinds not in self._relations:
             clauses = self._clauses.get(kinds, [])
-            self._relations[kinds] = Relation(clauses, *map(self._session.all, kinds)) if clauses else None
+            here, there = map(self._session.all, kinds)
+            self._relations[kinds] = Relation(clauses, here, there, self._doubts) if clauses else None
         return self._relations[kinds]
+
+
+def _see_each_other(*slots: Slot) -> bool:
+    """Return whether what fills slots meets: on the host, or in one environment."""
+    return len({slot.environment for slot in slots} - {""}) < 2
 
 
 @lru_cache(maxsize=2)

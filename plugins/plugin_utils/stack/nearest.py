@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from .components import ALONE, DEFAULT, FRAMEWORKS, component, homeless, is_brought, key_of, permitted_build
-from .judge import Session
+from .judge import CERTAIN, Session
 from .model import AnyCandidate, Question, Solution
 from .search import Wanted, solve
 from .slots import slots
@@ -42,7 +42,7 @@ def relax(
     for loose in _loosened(question, names, left_out):
         keys = _keys(session, question, loose, [name for name in names if name != "environments"])
         for wanted in _attempts(session, loose, keys, names):
-            solution = solve(session, loose, wanted=wanted)
+            solution = solve(session, loose, wanted=wanted, doubts=CERTAIN)
             if solution is not None:
                 return _proved(session, question, loose, solution, keys, names, left_out, every)
     return None
@@ -77,7 +77,7 @@ def _attempts(session: Session, loose: Question, keys: dict[str, Cost], names: S
     if len(pythons) < 2:
         yield apart
         return
-    if solve(session, loose, wanted=apart) is None:
+    if solve(session, loose, wanted=apart, doubts=CERTAIN) is None:
         return  # nor is there one with the same Python for all
     key = keys["python"]
     pool = [one for one in session.candidates(loose, pythons[0]) if key(one) is not None]
@@ -153,7 +153,7 @@ def _proved(
         loose, constraints={**loose.constraints, **{name: value for name, value in changes.items() if value}}
     )
     asked = replace(asked, permitted_build=permitted_build(asked.constraints))
-    proof = solve(session, asked)
+    proof = solve(session, asked, doubts=CERTAIN)
     if proof is None:
         return None
     steps = sum((keys[slot.component](one) or (0,))[0] for slot, one in solution.items() if slot.component in keys)

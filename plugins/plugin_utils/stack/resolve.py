@@ -15,7 +15,7 @@ from .inputs import read_question
 from .judge import session_for
 from .model import Part
 from .result import build_stack, inputs_of
-from .search import solve
+from .search import preferred
 from .suggest import nearest, suggestion
 from .tables import Tables, load
 
@@ -35,7 +35,7 @@ def resolve(given: Mapping[str, Any], tables: Tables | None = None) -> Answer:
 def choose(given: Mapping[str, Any], tables: Tables) -> tuple[Part | None, Part]:
     """Return the stack, or None where there is none, and the inputs it depends on; cheaper than explaining a refusal."""
     question = read_question(tables, given)
-    chosen = solve(session_for(tables), question)
+    chosen = preferred(session_for(tables), question)
     return build_stack(tables, question, chosen) if chosen else None, inputs_of(question)
 
 

@@ -18,6 +18,12 @@ from .tables import Tables
 Check = TypeVar("Check", bound=Callable[..., str | None])
 
 
+class Doubt(str):
+    """A reason that may not hold, as the tables leave the limit empty: it counts where anything fits for certain, and is told else."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True)
 class Context:
     """What rules may look at beside the candidates they judge.
@@ -61,7 +67,7 @@ class Rules(list[Rule]):
     def __call__(
         self, name: str, *scope: Kind, sources: tuple[str, ...], needs: str | None = None, hint: str = ""
     ) -> Callable[[Check], Check]:
-        """Take in a function(context, *candidates) that returns a reason for a clash, or None."""
+        """Take in a function(context, *candidates) that returns a reason for a clash, a Doubt, or None."""
 
         def register(check: Check) -> Check:
             self.append(Rule(name, scope, check, sources, needs, hint))

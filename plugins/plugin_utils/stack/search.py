@@ -13,7 +13,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from .clauses import Relation
-from .judge import Session
+from .components import RULES
+from .judge import CERTAIN, Doubts, Session
 from .model import AnyCandidate, Question, Slot
 from .rule import Rule
 from .slots import slots
@@ -26,8 +27,10 @@ Alive = list[int]
 class Network:
     """The slots of a question, what may fill them, and what goes together."""
 
-    def __init__(self, session: Session, question: Question, rules: Iterable[Rule] | None = None) -> None:
-        judge = session.judge(question, rules)
+    def __init__(
+        self, session: Session, question: Question, rules: Iterable[Rule] | None = None, doubts: Doubts = RULES
+    ) -> None:
+        judge = session.judge(question, rules, doubts)
         self.slots = slots(question)
         self.pools = [session.pool(question, slot) for slot in self.slots]
         self.alive: Alive = [
@@ -95,11 +98,28 @@ class Network:
         return alive
 
 
+def preferred(session: Session, question: Question) -> dict[Slot, AnyCandidate] | None:
+    """Return the preferred way to fill every slot, or None when there is none: one that fits for certain, else with the fewest doubts."""
+    found = solve(session, question, doubts=CERTAIN) or solve(session, question)
+    if not found:
+        return None
+    needed = {rule for rule, _text in session.judge(question).doubts(found)}
+    for rule in sorted(needed, key=lambda one: one.name):
+        other = solve(session, question, doubts=frozenset(needed - {rule}))
+        if other:
+            found, needed = other, needed - {rule}
+    return found
+
+
 def solve(
-    session: Session, question: Question, rules: Iterable[Rule] | None = None, wanted: Wanted = ()
+    session: Session,
+    question: Question,
+    rules: Iterable[Rule] | None = None,
+    wanted: Wanted = (),
+    doubts: Doubts = RULES,
 ) -> dict[Slot, AnyCandidate] | None:
-    """Return the preferred way to fill every slot, or None when there is none."""
-    network = Network(session, question, rules)
+    """Return the first way to fill every slot, or None when there is none; doubts: the rules that let pass what they doubt."""
+    network = Network(session, question, rules, doubts)
     order = network.preferences(wanted)
     alive = network.narrowed(network.permitted(order))
     found = network.fill(alive, order) if alive else None

@@ -14,7 +14,7 @@ from .blame import Part
 from .components import COMPONENTS, DEFAULT, FRAMEWORKS, OPTIONAL, is_brought, key_of
 from .components.driver.owner import VENDOR
 from .interpreters import INTERPRETER
-from .judge import Session
+from .judge import CERTAIN, Session
 from .libraries import Version
 from .model import Question, Solution
 from .nearest import Relaxed, needs_no_default, other_constraints, relax
@@ -61,9 +61,8 @@ def _can_work(session: Session, question: Question) -> bool:
     gone = {name for name, _gone in _loose(question)}
     asked = {*question.constraints, *([DEFAULT] if DEFAULT in gone or is_brought(question.constraints) else [])}
     kept = tuple(name for name in question.frameworks if name not in asked)
-    return (
-        solve(session, replace(question.without_constraints(*gone), environments="split", frameworks=kept)) is not None
-    )
+    least = replace(question.without_constraints(*gone), environments="split", frameworks=kept)
+    return solve(session, least, doubts=CERTAIN) is not None
 
 
 def _loose(question: Question) -> list[Option]:

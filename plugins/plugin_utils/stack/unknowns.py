@@ -14,11 +14,11 @@ from .solution import inside, on_host
 from .wording import listed
 
 # Columns of a distribution's row that may be empty.
-SYSTEM = {"glibc": "its glibc", "gcc": "its g++", "cuda_first": "the first CUDA published for it"}
+SYSTEM = {"gcc": "its g++"}
 
 
 def unknowns(question: Question, chosen: Solution) -> list[str]:
-    """Return a sentence for every limit that could not be checked."""
+    """Return every limit that could not be checked, beside what rules doubt."""
     found = [*_of_the_system(question, chosen)]
     host = on_host(chosen)
     for name, one in host.items():
@@ -27,7 +27,7 @@ def unknowns(question: Question, chosen: Solution) -> list[str]:
         parts = inside(chosen, environment)
         for name in FRAMEWORKS:
             found += component(name).unknowns(question, parts[name], parts) if name in parts else []
-    return [f"not verified: {text}" for text in found]
+    return found
 
 
 def _of_the_system(question: Question, chosen: Solution) -> Iterator[str]:

@@ -8,14 +8,14 @@ from __future__ import annotations
 from typing import Literal
 
 from .facts import GpuModel, System
-from .rule import Context
+from .rule import Context, Doubt
 from .versions import at_least, major, minor
 
 
 def reach(capability: str, sass: list[str] | None, ptx: str | None) -> Literal["sass", "ptx"] | None:
     """Return how code reaches a GPU: 'sass' (same major, not above the GPU's minor), 'ptx' (any lower), or not at all.
 
-    None in the tables means the list is not known; then nothing is claimed and 'sass' is returned.
+    None in the tables means the list is not known; then 'sass' is returned, and code_reason doubts it.
     """
     if sass is None and ptx is None:
         return "sass"
@@ -24,17 +24,24 @@ def reach(capability: str, sass: list[str] | None, ptx: str | None) -> Literal["
     return "ptx" if ptx and at_least(capability, ptx) else None
 
 
-def too_early(context: Context, name: str, cuda: str, gpu: GpuModel, sass: list[str] | None) -> str | None:
-    """Return why a wheel runs on no such GPU where nobody looked which code it holds: a compiler knows no generation after it."""
-    first = context.tables.first_cuda(gpu.row["compute_capability"])
-    if sass is not None or at_least(minor(cuda), first):
-        return None
-    return f"{name} is built with CUDA {minor(cuda)}, and the generation of {gpu.version} begins with CUDA {first}"
+def code_reason(
+    context: Context, name: str, cuda: str, gpu: GpuModel, sass: list[str] | None, ptx: str | None
+) -> str | None:
+    """Return why a wheel holds no code for a GPU; where nobody looked which it holds: a compiler knows no generation after it."""
+    capability = gpu.row["compute_capability"]
+    if reach(capability, sass, ptx) is None:
+        return f"{name} holds no code for {gpu.version} (compute capability {capability})"
+    first = context.tables.first_cuda(capability)
+    if sass is None and not at_least(minor(cuda), first):
+        return f"{name} is built with CUDA {minor(cuda)}, and the generation of {gpu.version} begins with CUDA {first}"
+    return Doubt(f"the GPUs that {name} holds code for") if sass is None and ptx is None else None
 
 
 def glibc_reason(name: str, floor: str | None, os: System) -> str | None:
-    """Return why a wheel does not load on a distribution with an older glibc; nothing is claimed where one is not known."""
+    """Return why a wheel does not load on a distribution with an older glibc."""
     have = os.row["glibc"]
-    if have and floor and not at_least(have, floor):
-        return f"{name} needs glibc {floor} or newer; {os.version} has {have}"
-    return None
+    if floor is None:
+        return Doubt(f"the glibc that {name} needs")
+    if have is None:
+        return Doubt(f"the glibc of {os.version}")
+    return None if at_least(have, floor) else f"{name} needs glibc {floor} or newer; {os.version} has {have}"

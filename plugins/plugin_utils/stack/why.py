@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypedDict
 
@@ -18,7 +18,7 @@ from .inputs import read_question
 from .judge import Session, session_for
 from .libraries import Version
 from .model import AnyCandidate, Question, Slot, Solution
-from .search import solve
+from .search import preferred, solve
 from .tables import Tables
 from .versions import version
 from .wording import listed, sentences
@@ -53,7 +53,7 @@ def explanation(tables: Tables, given: Mapping[str, Any], name: str) -> Explanat
     if name not in known:
         raise InputError("wrong_word", "explain", value=name, choices=known)
     session, question = session_for(tables), read_question(tables, given)
-    solution = solve(session, question)
+    solution = preferred(session, question)
     if solution is None:
         return None
     slot = next((slot for slot, one in solution.items() if slot.component == name and not one.absent), None)
@@ -98,9 +98,10 @@ def _rejected(session: Session, question: Question, one: AnyCandidate, solution:
     """Return what would have come of asking for a candidate."""
     asks = _asks(one)
     asked = replace(question, constraints={**question.constraints, **asks})
-    other = solve(session, asked)
+    other = preferred(session, asked)
     if other is not None:
-        reason = _preferred(question, one, solution, other)
+        doubts = [text for _rule, text in session.judge(asked).doubts(other)]
+        reason = _preferred(question, one, solution, other, doubts)
         return {"version": _label(one), "rules": [], "between": [], "reasons": [reason]}
     found = blamed(session, asked)
     parts = next((parts for parts in found if set(asks) & set(dict(parts))), found[0])
@@ -113,11 +114,15 @@ def _rejected(session: Session, question: Question, one: AnyCandidate, solution:
     return {"version": _label(one), "rules": [rule.name for rule in rules], "between": between, "reasons": texts}
 
 
-def _preferred(question: Question, one: AnyCandidate, solution: Solution, other: Solution) -> str:
+def _preferred(
+    question: Question, one: AnyCandidate, solution: Solution, other: Solution, doubts: Sequence[str]
+) -> str:
     """Return why a candidate that fits was not taken; other: what would be planned with it."""
     constraints = [f"{name} {question.constraints[name]}" for name in _asks(one) if name in question.constraints]
     if constraints:
         return f"it fits, but {listed(constraints)} {'was' if len(constraints) == 1 else 'were'} asked for"
+    if doubts:
+        return f"it fits as far as is known, but nobody has verified {listed(doubts)}"
     if not component(one.component).verified(one):
         return "it fits as far as is known, but its wheels have not been verified"
     changed = [(solution[slot], other[slot]) for slot in solution if str(solution[slot]) != str(other[slot])]

@@ -7,39 +7,13 @@ from __future__ import annotations
 
 from tools import nulls
 
-# Who says that a cell is not known, or what holds without it.
-SAID = {
-    ("dcgm", "released"): "documentation shows ?",
-    ("container_toolkit", "min_driver"): "the component warns, and takes the floor of older releases",
-    ("distros", "cuda_first"): "unknowns.py warns where a toolkit is planned",
-    ("distros", "scenario"): "none: a rebuild would inherit what is left out",
-    ("driver_packages", "ubuntu_revisions.addon"): "a pattern is pinned instead of a version",
-    ("driver_packages", "ubuntu_revisions.driver"): "a pattern is pinned instead of a version",
-    ("drivers", "eol"): "the branch's status is known",
-    ("drivers", "latest"): "documentation shows ?",
-    ("drivers", "type"): "a branch of unknown type is preferred to none",
-    ("gpus", "forward_compat"): "taken as false",
-    ("gpus", "min_driver"): "the driver component warns before known_driver",
-    ("jax", "tensorflow.ml_dtypes"): "none: TensorFlow requires nothing",
-    ("jax", "tensorflow.nvcc"): "none: TensorFlow requires nothing",
-    ("mig", "profiles"): "the plan says that a profile that is asked for was not verified",
-    ("repositories", "key_fingerprint"): "role cuda_repository asks for it",
-    ("tensorflow", "ptx"): "the component warns on hosts with GPUs",
-    ("tensorflow", "sass"): "the component warns on hosts with GPUs",
-    ("torch", "cudnn"): "TensorFlow's component warns where it limits it",
-    ("torch", "nccl"): "TensorFlow's component warns where it limits it",
-    ("torch", "nvshmem"): "the component takes what the release's other builds pin, and warns",
-    ("torch", "ptx"): "taken as none",
-    ("torch", "sass"): "not planned unasked for GPUs that came later",
-}
-
 
 def test_nulls_stand_only_where_it_is_said_what_holds_without_a_value():
-    assert {cell for cell in nulls.nulls() if cell not in SAID} == set()
+    assert {cell for cell in nulls.nulls() if cell not in nulls.REASONS} == set()
 
 
 def test_what_is_said_is_still_needed():
-    assert set(SAID) <= set(nulls.nulls())
+    assert set(nulls.REASONS) <= set(nulls.nulls())
 
 
 def test_cells_are_counted_by_table_and_column(tmp_path):

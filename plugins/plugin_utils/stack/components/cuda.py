@@ -12,7 +12,7 @@ from ..keys import Key
 from ..model import NONE, AnyCandidate, Candidate, Part, Question
 from ..package import Package
 from ..rows import CudaRow
-from ..rule import Context, Rules
+from ..rule import Context, Doubt, Rules
 from ..tables import Tables
 from ..versions import at_least, major, matches, minor
 from .driver.row import Driver
@@ -77,7 +77,11 @@ def cuda_os(context: Context, cuda: Toolkit, os: System) -> str | None:
         return f"CUDA {number} was never published for {os.version}, whose first toolkit is {first}"
     if last and not at_least(last, number):
         return f"CUDA {number} is no longer published for {os.version}: its last toolkit is {last}"
-    return None
+    return (
+        None
+        if first
+        else Doubt(f"whether CUDA {number} is published for {os.version}, whose first toolkit nobody has looked up")
+    )
 
 
 def compiler_reason(cuda: Toolkit, compiler: Compiler) -> str | None:
@@ -161,7 +165,7 @@ CUDA = Component(
     place="host",
     candidates=_cuda,
     rules=rule,
-    system=("cuda_first", "gcc"),
+    system=("gcc",),
     warnings=_warnings,
     result=_result,
     mistake=_mistake,

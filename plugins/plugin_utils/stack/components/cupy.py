@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, TypedDict
 
-from ..component import Beside, Component, Overview, first_to_last
+from ..component import Component, Overview, first_to_last
 from ..facts import GpuModel, Machine
 from ..keys import Key
 from ..libraries import SpecifierSet
 from ..model import Candidate, Question
-from ..rule import Context, Rules
+from ..rule import Context, Doubt, Rules
 from ..tables import Nothing, Subject, Tables
 from ..versions import at_least, major, matches, minor, version
 from ..wording import listed
@@ -106,7 +106,9 @@ def cupy_gpu(context: Context, cupy: Cupy, gpu: GpuModel) -> str | None:
     low, high = row["min_cc"] or capability, row.get("max_cc") or capability
     if not at_least(capability, low) or not at_least(high, capability):
         return f"CuPy {cupy.version} supports compute capability {low} to {high}; {gpu.version} has {capability}"
-    return None
+    ends = {"oldest": row["min_cc"], "newest": row.get("max_cc", "none")}
+    unknown = [end for end, value in ends.items() if value is None]
+    return Doubt(f"the {listed(unknown)} GPU generation that CuPy {cupy.version} supports") if unknown else None
 
 
 @rule("cupy-driver-floor", "cupy", "driver", sources=("S1", "S19"))
@@ -115,14 +117,6 @@ def cupy_driver_floor(context: Context, cupy: Cupy, driver: Driver) -> str | Non
     if not at_least(driver.version, floor):
         return f"{cupy.variant} (CUDA {cupy.row['cuda']}) needs driver {floor} or newer, not {driver.version}"
     return None
-
-
-def _unknowns(question: Question, cupy: Cupy, beside: Beside) -> Iterator[str]:
-    """Yield which end of the GPUs that CuPy supports is not known."""
-    ends = {"oldest": cupy.row["min_cc"], "newest": cupy.row.get("max_cc", "none")}
-    texts = [end for end, value in ends.items() if value is None]
-    if question.gpus and texts:
-        yield f"the {listed(texts)} GPU generation that CuPy {cupy.version} supports"
 
 
 KEY = Key(name="cupy", docs=("CuPy.",), sample="latest")
@@ -142,7 +136,6 @@ CUPY = Component(
     candidates=_cupy,
     rules=rule,
     tables=(CUPY_ROWS,),
-    unknowns=_unknowns,
     requirements=lambda tables, question, one: [f"{one.variant}=={one.version}"],
     module="cupy",
     size={"cuda": 500, "cpu": 500},

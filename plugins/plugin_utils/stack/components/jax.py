@@ -11,7 +11,6 @@ from typing import TypedDict
 from ..component import Beside, Component, Overview, first_to_last
 from ..facts import GpuModel, Machine, System
 from ..keys import Key
-from ..libraries import SpecifierSet
 from ..model import Candidate, Question
 from ..rows import Arch
 from ..rule import Context, Rules
@@ -22,7 +21,7 @@ from .cudnn import dropped_with, wheel_limits
 from .cupy import Cupy
 from .driver.row import Driver
 from .python import Python
-from .pytorch.row import Torch
+from .pytorch.row import LIBRARIES, Torch, pins_reason
 from .tensorflow import Tensorflow
 
 CPU = "cpu"
@@ -160,11 +159,7 @@ def jax_pytorch_pins(context: Context, jax: Jax, torch: Torch) -> str | None:
     """PyTorch pins NVIDIA's wheels to versions, of which JAX needs newer ones."""
     if torch.variant == "cpu" or not jax.row["cuda"] or major(torch.row["cuda"]) != jax.row["cuda"]:
         return None
-    for library, have in (("cudnn", torch.row.get("cudnn")), ("nccl", torch.row.get("nccl"))):
-        wanted = _required(jax, library)
-        if have and not SpecifierSet(wanted).contains(have):
-            return f"PyTorch {torch.version}+{torch.variant} pins {library} {have}, {_name(jax)} needs {wanted}"
-    return None
+    return pins_reason(torch, {library: _required(jax, library) for library in LIBRARIES}, _name(jax))
 
 
 @rule("jax-tensorflow-cuda-major", "jax", "tensorflow", sources=("S16", "J1"))

@@ -13,14 +13,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TypedDict
 
-from ..component import Beside, Component, Overview
+from ..component import Component, Overview
 from ..extensions import gpu_mistake
 from ..facts import GpuModel, Machine, System
 from ..keys import Key
 from ..libraries import SpecifierSet
 from ..model import Candidate, Question
 from ..rows import Arch
-from ..rule import Context, Rules
+from ..rule import Context, Doubt, Rules
 from ..tables import Subject, Tables
 from ..versions import at_least, major, matches, minor, version
 from ..wheels import glibc_reason
@@ -125,7 +125,8 @@ def nvshmem_pytorch_pin(context: Context, nvshmem: Nvshmem, torch: Torch) -> str
     """PyTorch requires one release exactly; builds that nobody looked at are held to that of their neighbours."""
     pin = pinned(torch)
     if pin in (None, nvshmem.version):
-        return None
+        unseen = torch.variant != "cpu" and torch.row.get("nvshmem", "") is None
+        return Doubt(f"the NVSHMEM that PyTorch {torch.version}+{torch.variant} pins") if unseen else None
     return f"PyTorch {torch.version}+{torch.variant} pins NVSHMEM {pin}, not {nvshmem.version}"
 
 
@@ -152,13 +153,6 @@ def nvshmem_cupy_cuda_major(context: Context, nvshmem: Nvshmem, cupy: Cupy) -> s
     return f"{_name(nvshmem)} does not fit {cupy.variant}"
 
 
-def _unknowns(question: Question, one: Nvshmem, beside: Beside) -> Iterator[str]:
-    """Yield what is not known of the PyTorch that it lives beside."""
-    torch = beside.get("pytorch")
-    if torch and torch.variant != "cpu" and torch.row.get("nvshmem", "") is None:
-        yield f"the NVSHMEM that PyTorch {torch.version}+{torch.variant} pins"
-
-
 def _lines(tables: Tables) -> Iterator[tuple[object, ...]]:
     rows = list(_rows(tables))
     days = {release: day for row in rows for release, day in row["releases"].items()}
@@ -182,7 +176,6 @@ NVSHMEM = Component(
     rules=rule,
     tables=(WHEELS,),
     beside=("pytorch", "jax", "cupy"),
-    unknowns=_unknowns,
     system=("glibc",),
     requirements=lambda tables, question, one: [f"{one.variant}=={one.version}"],
     module="nvidia.nvshmem",

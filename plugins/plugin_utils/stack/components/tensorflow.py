@@ -8,21 +8,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, TypedDict
 
-from ..component import Beside, Component, Overview, first_to_last
+from ..component import Component, Overview, first_to_last
 from ..facts import GpuModel, Machine, System
 from ..keys import Key
-from ..libraries import SpecifierSet
 from ..model import Candidate, Question
 from ..rule import Context, Rules
 from ..tables import Nothing, Subject, Tables
 from ..versions import at_least, major, matches, minor
-from ..wheels import glibc_reason, reach, too_early
-from ..wording import listed
+from ..wheels import code_reason, glibc_reason, reach
 from .cuda import Toolkit
 from .cudnn import Cudnn, wheel_limits
 from .driver.row import Driver
 from .python import Python
-from .pytorch.row import Torch, bundled
+from .pytorch.row import LIBRARIES, Torch, bundled, pins_reason
 
 if TYPE_CHECKING:
     from typing_extensions import NotRequired
@@ -95,12 +93,10 @@ def tensorflow_driver_floor(context: Context, tensorflow: Tensorflow, driver: Dr
 @rule("tensorflow-gpu", "tensorflow", "gpus", sources=("S17", "S34"))
 def tensorflow_gpu(context: Context, tensorflow: Tensorflow, gpu: GpuModel) -> str | None:
     """The wheel must hold code the GPU can run; on compute capability 12.0 published wheels were seen to fail."""
-    capability, row = gpu.row["compute_capability"], tensorflow.row
-    if reach(capability, row["sass"], row["ptx"]) is None:
-        return f"TensorFlow {tensorflow.version} holds no code for {gpu.version} (compute capability {capability})"
-    if major(capability) == "12":
-        return f"TensorFlow {tensorflow.version} fails on {gpu.version}: its PTX does not compile for compute capability {capability}"
-    return too_early(context, f"TensorFlow {tensorflow.version}", row["cuda"], gpu, row["sass"])
+    capability, row, name = gpu.row["compute_capability"], tensorflow.row, f"TensorFlow {tensorflow.version}"
+    if major(capability) == "12" and reach(capability, row["sass"], row["ptx"]):
+        return f"{name} fails on {gpu.version}: its PTX does not compile for compute capability {capability}"
+    return code_reason(context, name, row["cuda"], gpu, row["sass"], row["ptx"])
 
 
 @rule("tensorflow-ptx-driver", "tensorflow", "driver", "gpus", sources=("S1", "S34"))
@@ -175,18 +171,14 @@ def pytorch_tensorflow_pins(context: Context, torch: Torch, tensorflow: Tensorfl
         or major(torch.row["cuda"]) != major(tensorflow.row["cuda"])
     ):
         return None
-    if not _ranges(pins):
-        if minor(torch.row["cuda"]) != tensorflow.row["cuda"]:
-            return (
-                f"PyTorch {torch.version}+{torch.variant} pins the libraries of CUDA "
-                f"{minor(torch.row['cuda'])}, TensorFlow {tensorflow.version} those of {tensorflow.row['cuda']}"
-            )
-        return None
-    for library, have in (("cudnn", torch.row.get("cudnn")), ("nccl", torch.row.get("nccl"))):
-        wanted = pins[f"{library}-cu{major(torch.row['cuda'])}"]
-        if have and not SpecifierSet(wanted).contains(have):
-            return f"PyTorch {torch.version}+{torch.variant} pins {library} {have}, TensorFlow {tensorflow.version} needs {wanted}"
-    return None
+    if not _ranges(pins) and minor(torch.row["cuda"]) != tensorflow.row["cuda"]:
+        return (
+            f"PyTorch {torch.version}+{torch.variant} pins the libraries of CUDA "
+            f"{minor(torch.row['cuda'])}, TensorFlow {tensorflow.version} those of {tensorflow.row['cuda']}"
+        )
+    found = {library: pins[f"{library}-cu{major(torch.row['cuda'])}"] for library in LIBRARIES}
+    wanted = {library: pin if pin[0] in "<>" else f"=={pin}" for library, pin in found.items()}
+    return pins_reason(torch, wanted, f"TensorFlow {tensorflow.version}")
 
 
 def _ranges(pins: Mapping[str, str]) -> bool:
@@ -198,23 +190,6 @@ def _reason(tables: Tables, question: Question, one: Tensorflow) -> str:
         "brings its CUDA libraries as wheels" if one.row["and_cuda"] else f"uses the host's CUDA {one.row['cuda']}"
     )
     return f"{question.asked('tensorflow')}; {libraries if question.accelerator == 'cuda' else 'on the CPU'}"
-
-
-def _unknowns(question: Question, tensorflow: Tensorflow, beside: Beside) -> Iterator[str]:
-    """Yield what is not known of the wheel, and of what it shares with PyTorch in one environment."""
-    torch: Torch | None = beside.get("pytorch")
-    if torch and torch.variant != "cpu" and tensorflow.row.get("pins"):
-        yield from _unknown_libraries(torch, tensorflow)
-    if question.accelerator == "cuda" and tensorflow.row["sass"] is None and tensorflow.row["ptx"] is None:
-        yield f"the GPUs that TensorFlow {tensorflow.version} holds code for"
-
-
-def _unknown_libraries(torch: Torch, tensorflow: Tensorflow) -> Iterator[str]:
-    libraries = {"cuDNN": torch.row.get("cudnn"), "NCCL": torch.row.get("nccl")}
-    texts = [library for library, value in libraries.items() if value is None]
-    if texts and major(tensorflow.row["cuda"]) == major(torch.row["cuda"]):
-        name = f"PyTorch {torch.version}+{torch.variant}"
-        yield f"the {listed(texts)} of {name}, which TensorFlow {tensorflow.version} limits"
 
 
 KEY = Key(name="tensorflow", docs=("TensorFlow.",), sample='"2.12.0"')
@@ -243,7 +218,6 @@ TENSORFLOW = Component(
     tables=(TENSORFLOW_ROWS,),
     uses=("cuda", "cudnn"),
     reason=_reason,
-    unknowns=_unknowns,
     system=("glibc",),
     requirements=_requirements,
     module="tensorflow",

@@ -11,7 +11,7 @@ from ..extensions import Extension, ExtensionRow, releases
 from ..facts import System
 from ..keys import Key
 from ..model import Candidate, Question
-from ..rule import Context, Rules
+from ..rule import Context, Doubt, Rules
 from ..tables import Subject, Tables
 from ..versions import at_least, major, minor
 from ..wheels import glibc_reason
@@ -62,7 +62,8 @@ def transformer_engine_pytorch_cuda(context: Context, engine: Extension, torch: 
             f"{name} needs cuDNN {table['min_cudnn']} or newer; PyTorch {torch.version}+{torch.variant} brings {cudnn}"
         )
     if engine.variant == f"cu{major(torch.row['cuda'])}":
-        return None
+        build = f"PyTorch {torch.version}+{torch.variant}"
+        return None if cudnn else Doubt(f"the cuDNN of {build}, of which {name} needs {table['min_cudnn']} or newer")
     return f"{name} has no core of PyTorch {torch.version}+{torch.variant}'s CUDA in {engine.variant}"
 
 

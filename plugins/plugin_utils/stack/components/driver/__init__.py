@@ -14,7 +14,6 @@ from ...keys import Key
 from ...model import Part, Question
 from ...rows import Source
 from ...tables import Tables
-from ...versions import at_least
 from ...wording import listed
 from .candidates import drivers
 from .mig import KEY as MIG_KEY
@@ -39,7 +38,7 @@ def _reason(tables: Tables, question: Question, one: Driver) -> str:
 
 
 def _warnings(tables: Tables, question: Question, one: Driver, beside: Beside) -> list[str]:
-    branch, found = one.row["branch"], mig_warnings(tables, question)
+    branch, found = one.row["branch"], mig_warnings(question)
     if question.owner:
         return [
             *found,
@@ -75,11 +74,6 @@ def _unknowns(question: Question, driver: Driver, beside: Beside) -> Iterator[st
     branch = driver.row["branch"]
     if branch["status"] == "unknown":
         yield f"how long NVIDIA supports driver branch {branch['branch']}"
-    if question.owner is None:
-        rows = [gpu.row for gpu in question.gpus if gpu.row["min_driver"] is None and "chip" not in gpu.row]
-        early = [row["model"] for row in rows if not at_least(driver.version, row.get("known_driver", "9999"))]
-        if early:
-            yield f"whether driver {driver.version} is new enough for {listed(early)}"
 
 
 def _branch(one: Driver) -> str:

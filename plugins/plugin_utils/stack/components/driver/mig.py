@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import TypedDict
 
 from ...facts import GpuModel
@@ -14,6 +13,7 @@ from ...input_error import InputError
 from ...keys import Key
 from ...model import Question
 from ...rows import GpuRow
+from ...rule import Doubt
 from ...tables import Nothing, Subject, Tables
 from ...versions import at_least
 
@@ -63,29 +63,21 @@ def mig_reason(tables: Tables, gpu: GpuModel, constraint: str) -> str | None:
     if None in found and not _may(gpu.row):
         return f"{gpu.version} cannot be partitioned"
     if constraint == ENABLED or all(constraint in profiles for profiles in known):
-        return None
+        if None in found:
+            return Doubt(f"whether {gpu.version} can be partitioned")
+        seen = constraint == ENABLED or len(known) == len(found)
+        return None if seen else Doubt(f"whether {gpu.version} has instances of {constraint}")
     return f"{gpu.version} has no instances of {constraint}, but of {', '.join(known[0])}"
 
 
-def mig_warnings(tables: Tables, question: Question) -> list[str]:
-    """Return what becomes of communication between instances, and which GPUs nobody has seen partitioned so."""
-    constraint = question.constraints.get(KEY.name)
-    if constraint is None:
+def mig_warnings(question: Question) -> list[str]:
+    """Return what becomes of communication between instances."""
+    if KEY.name not in question.constraints:
         return []
     return [
         "instances of partitioned GPUs (MIG) reach each other neither over NVLink and NVSwitch nor by CUDA IPC: training on several goes "
         "through the host's memory; role gpu_settings switches the mode (mig_mode), but no role creates the instances",
-        *(f"not verified: {text}" for text in _unknowns(tables, question, constraint)),
     ]
-
-
-def _unknowns(tables: Tables, question: Question, constraint: str) -> Iterator[str]:
-    for gpu in question.gpus:
-        found = [_row(tables, model) for model in _models(gpu.row)]
-        if None in found:
-            yield f"whether {gpu.model} can be partitioned"
-        elif constraint != ENABLED and any(row and row["profiles"] is None for row in found):
-            yield f"whether {gpu.model} has instances of {constraint}"
 
 
 def _models(row: GpuRow) -> list[str]:

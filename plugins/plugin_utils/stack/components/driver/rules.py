@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from ...facts import GpuModel, Kernel, Machine, Mig, System
-from ...rule import Context, Rules
+from ...rule import Context, Doubt, Rules
 from ...versions import at_least
 from .candidates import in_archive_of
 from .kernels import limit
@@ -29,9 +29,13 @@ def driver_gpu_last_branch(context: Context, driver: Driver, gpu: GpuModel) -> s
 def driver_gpu_minimum(context: Context, driver: Driver, gpu: GpuModel) -> str | None:
     """A GPU needs the first driver that knew it; without a known one, the driver of its first CUDA."""
     floor = gpu.row["min_driver"] or context.tables.bundled_driver(gpu.row["min_cuda"])
-    if not at_least(driver.version, floor) and driver.row["source"] != "vendor":
+    if driver.row["source"] == "vendor":
+        return None
+    if not at_least(driver.version, floor):
         return f"{gpu.version} needs driver {floor} or newer, not {driver.version}"
-    return None
+    # A generation has no driver of its own in the tables; a model has, or the first driver that is known to know it.
+    seen = gpu.row["min_driver"] or "chip" in gpu.row or at_least(driver.version, gpu.row.get("known_driver", "9999"))
+    return None if seen else Doubt(f"whether driver {driver.version} is new enough for {gpu.version}")
 
 
 @rule("kernel-modules-gpu", "driver", "gpus", sources=("S8",))

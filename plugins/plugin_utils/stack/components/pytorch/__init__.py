@@ -50,15 +50,6 @@ def _reason(tables: Tables, question: Question, one: Torch) -> str:
     return f"{why}; {build} runs from driver {tables.driver_floor(one.row['cuda'])} on"
 
 
-def _unknowns(question: Question, torch: Torch, beside: Beside) -> Iterator[str]:
-    """Yield what is not known of PyTorch's wheel."""
-    name = f"PyTorch {torch.version}+{torch.variant}"
-    if torch.row["release"]["glibc"] is None:
-        yield f"the glibc that {name} needs"
-    if torch.variant != "cpu" and question.gpus and torch.row.get("sass") is None and torch.row.get("ptx") is None:
-        yield f"the GPUs that {name} holds code for"
-
-
 KEYS = (
     Key(
         name="pytorch",
@@ -155,7 +146,6 @@ PYTORCH = Component(
     tables=(TORCH,),
     default=True,
     reason=_reason,
-    unknowns=_unknowns,
     system=("glibc",),
     requirements=lambda tables, question, one: [f"torch=={one.version}"],
     details=_details,

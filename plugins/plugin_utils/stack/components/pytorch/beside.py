@@ -18,7 +18,6 @@ from ...extensions import (
     python_reason,
     releases,
     torch_reason,
-    unknowns,
     wheels_mistake,
 )
 from ...facts import GpuModel, Machine, System
@@ -68,7 +67,7 @@ def wheel_rules(rule: Rules, made: Made) -> None:
 
     @rule(f"{made.dashed}-glibc", made.name, "os", sources=(made.source,))
     def for_glibc(context: Context, one: Extension, os: System) -> str | None:
-        return glibc_reason(f"{made.title} {one.version}", one.row.get("glibc"), os)
+        return glibc_reason(f"{made.title} {one.version}", one.row["glibc"], os) if "glibc" in one.row else None
 
     @rule(f"{made.dashed}-arch", made.name, "arch", sources=(made.source,))
     def for_arch(context: Context, one: Extension, arch: Machine) -> str | None:
@@ -107,7 +106,6 @@ def on_pytorch(
     usual: dict[str, Any] = {
         "candidates": lambda tables, question: releases(made.name, tables.rows(made.rows), question),
         "requirements": lambda tables, question, one: [f"{package}=={one.version}"],
-        "unknowns": lambda question, one, beside: unknowns(made.title, one),
         "module": made.name,
     }
     return Component(

@@ -5,12 +5,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypedDict
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Literal, TypedDict
 
+from ...libraries import SpecifierSet
 from ...model import Candidate
 from ...rows import Arch
+from ...rule import Doubt
 from ...tables import Subject
 from ...versions import at_least
+from ...wording import listed
 
 if TYPE_CHECKING:
     from typing_extensions import NotRequired
@@ -64,6 +68,23 @@ class TorchChoice(TorchBuild):
 
 
 Torch = Candidate[TorchChoice]
+
+
+Library = Literal["cudnn", "nccl"]
+# What PyTorch's wheels pin of NVIDIA's, as far as others require it, too.
+LIBRARIES: dict[Library, str] = {"cudnn": "cuDNN", "nccl": "NCCL"}
+
+
+def pins_reason(torch: Torch, wanted: Mapping[Library, str], name: str) -> str | None:
+    """Return why what a build pins is not what something beside it requires: ranges by library. It is doubted where nobody saw the pin."""
+    build, unknown = f"PyTorch {torch.version}+{torch.variant}", []
+    for library, limits in wanted.items():
+        have = torch.row.get(library)
+        if have is None:
+            unknown.append(LIBRARIES[library])
+        elif not SpecifierSet(limits).contains(have):
+            return f"{build} pins {library} {have}, {name} needs {limits}"
+    return Doubt(f"the {listed(unknown)} of {build}, which {name} limits") if unknown else None
 
 
 def bundled(torch: Torch) -> bool:

@@ -6,9 +6,9 @@
 from __future__ import annotations
 
 from ...facts import GpuModel, Machine, System
-from ...rule import Context, Rules
+from ...rule import Context, Doubt, Rules
 from ...versions import at_least, major
-from ...wheels import glibc_reason, reach, too_early
+from ...wheels import code_reason, glibc_reason, reach
 from ..cudnn import dropped_with
 from ..driver.row import Driver
 from ..python import Python
@@ -67,13 +67,8 @@ def pytorch_gpu(context: Context, torch: Torch, gpu: GpuModel) -> str | None:
     """The wheel must hold code the GPU can run."""
     if torch.variant == "cpu":
         return None
-    capability = gpu.row["compute_capability"]
-    if reach(capability, torch_sass(context, torch), torch.row.get("ptx")) is None:
-        return (
-            f"PyTorch {torch.version}+{torch.variant} holds no code for {gpu.version} (compute capability {capability})"
-        )
-    sass = torch_sass(context, torch)
-    return too_early(context, f"PyTorch {torch.version}+{torch.variant}", torch.row["cuda"], gpu, sass)
+    name, sass = f"PyTorch {torch.version}+{torch.variant}", torch_sass(context, torch)
+    return code_reason(context, name, torch.row["cuda"], gpu, sass, torch.row.get("ptx"))
 
 
 @rule("pytorch-ptx-driver", "pytorch", "driver", "gpus", sources=("S1", "S2"))
@@ -93,6 +88,10 @@ def pytorch_cudnn_gpu(context: Context, torch: Torch, gpu: GpuModel) -> str | No
     """The wheel pins a cuDNN, which must hold code for the GPU, too."""
     have, cuda = torch.row.get("cudnn"), major(torch.row.get("cuda", ""))
     first = dropped_with(context.tables, cuda, gpu.row["compute_capability"])
-    if not have or not first or not at_least(have, first):
+    if not first or (have and not at_least(have, first)):
         return None
+    if not have:
+        return Doubt(
+            f"the cuDNN of PyTorch {torch.version}+{torch.variant}, which has code for {gpu.version} before {first} only"
+        )
     return f"PyTorch {torch.version}+{torch.variant} pins cuDNN {have}, which has no code for {gpu.version}: support ended before {first}"

@@ -10,7 +10,7 @@ from collections import Counter
 import pytest
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.clauses import Clause, Relation, bits
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.model import Candidate
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.rule import Context, Rule
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.rule import Context, Doubt, Rule
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -80,9 +80,19 @@ def test_a_clause_asks_its_rule_once_for_each_pair():
     assert len(asked) == 5
 
 
+def test_what_a_rule_doubts_passes_where_its_doubts_do():
+    doubting = Rule(
+        "example", ("nccl", "cuda"), lambda context, nccl, cuda: Doubt("a limit") if nccl is THERE[1] else None, ()
+    )
+    one = Clause(Context(None), doubting, ())
+    assert [one.passing(HERE[0], 0b11, THERE, doubts) for doubts in (False, True, False)] == [0b01, 0b11, 0b01]
+    assert Relation([one], HERE, THERE, {doubting}).supported(1, 0b11) == 0b11
+    assert Relation([one], HERE, THERE, set()).supported(1, 0b11) == 0b01
+
+
 def test_a_relation_asks_its_clauses_once_for_each_pair():
     class Counting(Clause):
-        def passing(self, mine, asked, others):
+        def passing(self, mine, asked, others, doubts=False):
             counts.update((mine, number) for number in bits(asked))
             return asked
 

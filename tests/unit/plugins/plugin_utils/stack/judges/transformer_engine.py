@@ -31,9 +31,9 @@ CASES = """
 - {name: Transformer Engine over the PyTorch of a driver, rule: transformer-engine-pytorch,
    request: {transformer_engine: latest, wheels: site, driver: "535"},
    gets: {driver.branch: "535", torch: 2.14.1+cu126, environments.0.requirements.2: transformer-engine-cu12==2.20.2}}
-- {name: Transformer Engine over a PyTorch with an old cuDNN, rule: transformer-engine-pytorch,
+- {name: Transformer Engine over a PyTorch with an old cuDNN, rule: transformer-engine-pytorch-cuda,
    request: {transformer_engine: latest, wheels: site, pytorch: "2.4.0"},
-   refused: {between: [pytorch, transformer_engine], rule: transformer-engine-pytorch, says: "requires PyTorch >=2.6, not 2.4.0"}}
+   refused: {between: [pytorch, transformer_engine], rule: transformer-engine-pytorch-cuda, says: "brings 9.1.0.70"}}
 - {name: Transformer Engine on Ampere, rule: transformer-engine-gpu, gpus: [A100 SXM4 80GB],
    request: {transformer_engine: latest, wheels: site}, gets: {driver.branch: "595"}}
 - {name: Transformer Engine on Turing, rule: transformer-engine-gpu, gpus: [Tesla T4], request: {transformer_engine: latest, wheels: site},
@@ -57,7 +57,19 @@ def old_glibc(subjects):
         torch["glibc"] = "2.12"
 
 
-FUTURES = {"transformer-engine-glibc": (old_glibc, {"request": {"transformer_engine": "2.9", "wheels": "site"}})}
+def new_cudnn(subjects):
+    for torch in subjects["torch"]["rows"]:
+        for build in torch["builds"]:
+            build["cudnn"] = "9.26.0.51"
+
+
+FUTURES = {
+    "transformer-engine-glibc": (old_glibc, {"request": {"transformer_engine": "2.9", "wheels": "site"}}),
+    "transformer-engine-pytorch": (
+        new_cudnn,
+        {"request": {"transformer_engine": "2.9", "wheels": "site", "pytorch": "2.5.1", "pytorch_index": "cu124"}},
+    ),
+}
 
 
 def published():

@@ -1,0 +1,101 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Reports from the field, each with others of its kind, on the published tables."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import replace
+
+import pytest
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.resolve import resolve
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.tables import load
+
+TABLES = load()
+
+
+def ask(request, *gpus, os="ubuntu 22.04", tables=None, **facts):
+    return resolve({"os": os, "gpus": list(gpus or ["A10"]), "request": request, **facts}, tables)
+
+
+def planned(request, *gpus, **facts):
+    answer = ask(request, *gpus, **facts)
+    assert answer["stack"], [one["reason"] for one in answer["conflicts"]]
+    return answer["stack"]
+
+
+def refused(request, *gpus, **facts):
+    answer = ask(request, *gpus, **facts)
+    assert answer["stack"] is None
+    return answer
+
+
+def text_of(answer):
+    return " ".join(f"{one['reason']} {one['suggestion']}" for one in answer["conflicts"])
+
+
+def unseen(*builds):
+    """Return the tables as they would be if nobody had seen what these builds pin: (release, tag)."""
+    subjects = copy.deepcopy(dict(TABLES.subjects))
+    for row in subjects["torch"]["rows"]:
+        for build in row["builds"]:
+            if (row["version"], build["tag"]) in builds:
+                build |= {"cudnn": None, "nccl": None}
+    return replace(TABLES, subjects=subjects)
+
+
+# What is not known.
+
+
+def test_a_build_whose_pins_are_known_is_judged_by_them():
+    answer = refused({"jax": "0.6.0", "pytorch": "2.5.0", "python": "3.12"}, "L40S", environments="one")
+    assert "pins cudnn 9.1.0.70, JAX 0.6.0 for CUDA 12 needs >=9.8" in text_of(answer)
+
+
+OTHERS = [("2.6.0", "cu118"), ("2.6.0", "cu124"), ("2.6.0", "cu126")]
+
+
+def test_a_build_whose_pins_nobody_saw_is_planned_with_a_warning_where_nothing_else_fits():
+    stack = planned({"jax": "0.6.0", "pytorch": "2.6.0", "python": "3.12"}, "L40S", tables=unseen(*OTHERS))
+    assert [
+        one for one in stack["warnings"] if one.startswith("not verified: the cuDNN and NCCL of PyTorch 2.6.0+cu12")
+    ]
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        {"jax": "0.6.0", "pytorch": ">=2.8,<2.9"},
+        {"tensorflow": "2.20", "pytorch": ">=2.8,<2.9"},
+        {"transformer_engine": "2.9", "wheels": "site", "pytorch": ">=2.8,<2.9"},
+    ],
+)
+def test_a_build_whose_pins_nobody_saw_is_not_preferred_to_one_that_fits(request_):
+    """The build that the release itself prefers is the unseen one."""
+    stack = planned({**request_, "python": "3.12"}, "L40S", tables=unseen(("2.8.0", "cu128")))
+    assert stack["environments"][0]["libraries"]["cuda"] in ("12.6", "12.9")
+    assert not [one for one in stack["warnings"] if "2.8.0" in one]
+
+
+def test_a_build_whose_pins_nobody_saw_is_no_way_out():
+    """Among all that is proposed there is no build of the release that JAX's cuDNN is not known of."""
+    tables = unseen(
+        *(
+            (row["version"], build["tag"])
+            for row in TABLES.rows("torch")
+            for build in row["builds"]
+            if row["version"] == "2.8.0"
+        )
+    )
+    answer = refused({"jax": "0.6.0", "pytorch": "2.5.0", "python": "3.12"}, "L40S", environments="one", tables=tables)
+    changes = [changes for one in answer["conflicts"] for changes in one["alternatives"]]
+    assert [one["pytorch"] for one in changes if "pytorch" in one] == ["2.9.1"]
+    assert answer["suggestion"]["changes"] == {"jax": "0.5.3"}
+
+
+def test_an_old_gpu_gets_no_cudnn_that_may_have_dropped_it():
+    stack = planned({}, "Tesla V100-SXM2-32GB", tables=unseen(("2.14.1", "cu126"), ("2.14.0", "cu126")))
+    assert stack["environments"][0]["frameworks"]["pytorch"] == "2.13.0"
+    asked = planned({"pytorch": "2.14.1"}, "Tesla V100-SXM2-32GB", tables=unseen(("2.14.1", "cu126")))
+    assert "not verified: the cuDNN of PyTorch 2.14.1+cu126" in " ".join(asked["warnings"])
