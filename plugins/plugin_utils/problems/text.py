@@ -192,6 +192,8 @@ SENTENCES = {
         "gpu_stack_gpu_models names '{subject}', which is not a PCI device id; write its four hexadecimal digits in "
         "quotes, such as '2901'."
     ),
+    "unknown_build": "{subject} {value} is not known; the builds of that release are {builds}.",
+    "no_builds": "{subject} {value} names a build, and the releases of {subject} have no builds to choose from; remove what follows the plus sign.",
     "unknown_version": "{subject} {value} is not known; the nearest known ones are {nearest}.",
     "index_not_asked": "The package index was not queried for it (stack_read_index, python_env_no_index); a newer collection may have it.",
     "index_silent": (

@@ -117,6 +117,11 @@ class Component:
         return (2 if self.beside else int(not self.framework), not self.default)
 
     @property
+    def builds(self) -> bool:
+        """Return whether a label of its version names what a key permits."""
+        return self.keys[0].label is not None and any(key.permits for key in self.keys)
+
+    @property
     def reads(self) -> tuple[str, ...]:
         """The constraints that its candidates depend on."""
         return tuple(key.name for key in self.keys)

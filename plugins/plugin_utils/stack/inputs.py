@@ -24,7 +24,7 @@ from .pci_ids import pci_id
 from .request_keys import ELSEWHERE, KEYS
 from .rows import Arch, DistroRow, GpuRow
 from .tables import Tables
-from .versions import ConstraintError, check_constraint, neighbours, starts_with
+from .versions import ConstraintError, check_constraint, label_of, neighbours, starts_with, without_label
 from .wording import listed
 
 ARCHITECTURES: dict[str, Arch] = {
@@ -205,11 +205,29 @@ def _check_known(tables: Tables, question: Question) -> None:
         raise InputError("no_guest_driver", vgpu) if vgpu else InputError("no_driver_left", question.owner.name)
     for one in COMPONENTS:
         constraint = question.constraints.get(one.name)
-        mistake = (_unknown_version(tables, question, one, constraint) if constraint else None) or one.mistake(
-            tables, question
-        )
+        mistake = _wrong_version(tables, question, one, constraint) if constraint else None
+        mistake = mistake or one.mistake(tables, question)
         if mistake:
             raise mistake
+
+
+def _wrong_version(tables: Tables, question: Question, made: Component, constraint: str) -> InputError | None:
+    """Return that a constraint names a build that is none, or that no version fits it."""
+    label, named = made.keys[0].label, label_of(constraint)
+    if named and label is None:
+        return InputError("no_builds", made.name, value=constraint)
+    wrong = _unknown_version(tables, question, made, constraint)
+    if not wrong or not named or label is None:
+        return wrong
+    free = replace(question.without_constraints(*question.constraints), owner=None)
+    others = {
+        label(one): None
+        for accelerator in ("cuda", "cpu")
+        for one in made.candidates(
+            tables, replace(free, constraints={made.name: without_label(constraint)}, accelerator=accelerator)
+        )
+    }
+    return InputError("unknown_build", made.name, value=constraint, builds=", ".join(others)) if others else wrong
 
 
 def _unknown_version(tables: Tables, question: Question, made: Component, constraint: str) -> InputError | None:

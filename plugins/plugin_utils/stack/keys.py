@@ -39,7 +39,7 @@ class Key:
     shown: how a candidate is asked for by it. order: where a candidate stands among others, None where none is nearer
     than another. exact: whether naming one release takes this constraint beside the version. permits: whether naming a build takes
     it although nothing would choose it unasked. declares: whether it says what the host has, so that nothing can be proposed
-    in its place.
+    in its place. label: what follows the plus sign of a version to name a build of it; None where there are no such builds.
     """
 
     name: str
@@ -54,3 +54,4 @@ class Key:
     exact: bool = False
     permits: bool = False
     declares: bool = False
+    label: Callable[[AnyCandidate], str] | None = None

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from .components import ALONE, DEFAULT, FRAMEWORKS, component, homeless, is_brought, key_of, permitted_build
 from .judge import CERTAIN, Session
@@ -113,12 +114,11 @@ def _distance(
     order = key_of(name)[1].order
     if slot is None or order is None:
         return lambda one: 0
-    only = replace(
-        loose,
-        constraints={**loose.constraints, name: question.constraints[name]},
-        permitted_build=question.permitted_build,
-    )
-    asked = {order(one) for one in session.candidates(only, slot) if not one.absent}
+    mine = {name: question.constraints[name]}
+    asked: set[tuple[Any, ...]] = set()
+    for constraints in ({**loose.constraints, **mine}, mine):  # the others may leave nothing of what this one asks for
+        only = replace(loose, constraints=constraints, permitted_build=question.permitted_build)
+        asked = asked or {order(one) for one in session.candidates(only, slot) if not one.absent}
     free = {order(one) for one in session.candidates(loose, slot) if not one.absent}
     places = {order: place for place, order in enumerate(sorted(asked | free))}
     aims = [places[order] for order in asked]

@@ -47,8 +47,17 @@ def packaged(name: str, rows: Sequence[RowT], question: Question) -> list[Candid
     return found + [
         Candidate(name, row["version"], f"CUDA {row['cuda']}", row)
         for row in ordered
-        if matches(row["version"], constraint or "latest")
+        if matches(f"{row['version']}+{_label(row)}", constraint or "latest")
     ]
+
+
+def _label(row: LibraryRow) -> str:
+    return f"cuda{row['cuda']}"
+
+
+def label_of_build(one: Library) -> str:
+    """Return how a version names a build of it, as those of packages do."""
+    return _label(one.row)
 
 
 def repository_warnings(tables: Tables, question: Question, one: Packaged, beside: Beside) -> list[str]:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect
 from collections.abc import Iterable
 from functools import cache
@@ -63,11 +64,22 @@ def minor(text: str) -> str:
     return ".".join(str(text).split(".")[:2])
 
 
+def label_of(text: str) -> str | None:
+    """Return the local label of a version, or of one in a range: cu118 of ==2.1.2+cu118."""
+    found = re.search(r"\+([^,\s]+)", text)
+    return found[1].lower() if found else None
+
+
+def without_label(text: str) -> str:
+    """Return a version or a range without local labels."""
+    return re.sub(r"\+[^,\s]+", "", text)
+
+
 @cache
 def starts_with(text: str, prefix: str) -> bool:
-    """Return whether a version lies under a prefix: 535.54.03 under 535, but 5.35 not under 5.3."""
+    """Return whether a version lies under a prefix: 535.54.03 under 535, but 5.35 not under 5.3; a label has to be the same."""
     wanted = segments(prefix)
-    return segments(text)[: len(wanted)] == wanted
+    return segments(text)[: len(wanted)] == wanted and label_of(prefix) in (None, label_of(text))
 
 
 @cache
@@ -88,11 +100,11 @@ def check_constraint(text: str) -> str:
 
 @cache
 def matches(text: str, spec: str) -> bool:
-    """Return whether a version is one the constraint (as check_constraint returns it) allows."""
+    """Return whether a version is one the constraint (as check_constraint returns it) allows; its label tells builds of it apart."""
     if spec == "latest":
         return True
     if spec[0] in "<>=!~":
-        return SpecifierSet(spec).contains(text, prereleases=True)
+        return SpecifierSet(spec).contains(text if label_of(spec) else without_label(text), prereleases=True)
     return starts_with(text, spec)
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from ..component import Component
 from ..keys import Key
 from ..rule import Rule
+from ..versions import label_of
 from .container_toolkit import CONTAINER_TOOLKIT
 from .cuda import CUDA
 from .cudnn import CUDNN
@@ -72,9 +73,12 @@ def is_brought(constraints: Iterable[str]) -> bool:
 
 def permitted_build(constraints: Mapping[str, str]) -> str | None:
     """Return the build that these constraints name, which may be one that would not be taken unasked; None where they name none."""
-    return next(
-        (constraints[name] for name, (_component, key) in _BY_KEY.items() if key.permits and name in constraints), None
-    )
+    named = {name: value for name, value in constraints.items() if name in _BY_KEY}
+    builds = [value for name, value in named.items() if key_of(name)[1].permits]
+    labels = [
+        label_of(value) for name, value in named.items() if key_of(name)[0].builds and name == key_of(name)[0].name
+    ]
+    return next(filter(None, [*builds, *labels]), None)
 
 
 def place(name: str) -> int:

@@ -12,7 +12,15 @@ from ..facts import GpuModel
 from ..keys import Key
 from ..model import Candidate, Part, Question
 from ..package import Package
-from ..repository_libraries import Library, LibraryRow, is_in_repository, library_result, packaged, repository_warnings
+from ..repository_libraries import (
+    Library,
+    LibraryRow,
+    is_in_repository,
+    label_of_build,
+    library_result,
+    packaged,
+    repository_warnings,
+)
 from ..rule import Context, Rules
 from ..tables import Subject, Tables
 from ..versions import at_least, major, minor
@@ -82,6 +90,7 @@ def cudnn_gpu(context: Context, cudnn: Cudnn, gpu: GpuModel) -> str | None:
 
 KEY = Key(
     name="cudnn",
+    label=label_of_build,
     docs=("cuDNN as a system library.",),
     sample='"8.9"',
 )

@@ -11,7 +11,14 @@ from ..component import Beside, Component
 from ..keys import Key
 from ..model import Candidate, Part, Question
 from ..package import Package
-from ..repository_libraries import LibraryRow, is_in_repository, library_result, packaged, repository_warnings
+from ..repository_libraries import (
+    LibraryRow,
+    is_in_repository,
+    label_of_build,
+    library_result,
+    packaged,
+    repository_warnings,
+)
 from ..rule import Context, Rules
 from ..tables import Nothing, Subject, Tables
 from ..versions import at_least, major, minor
@@ -68,6 +75,7 @@ def nccl_driver_floor(context: Context, nccl: Nccl, driver: Driver) -> str | Non
 
 KEY = Key(
     name="nccl",
+    label=label_of_build,
     docs=("NCCL as a system library.",),
     sample="latest",
 )

@@ -12,7 +12,7 @@ from ...input_error import InputError, nearest
 from ...keys import Key, variant_of
 from ...model import PLAIN, Candidate, Part, Question
 from ...tables import Tables
-from ...versions import at_least, matches, version
+from ...versions import at_least, label_of, matches, version
 from .row import TORCH, Torch, TorchChoice
 from .rules import rule
 
@@ -24,8 +24,8 @@ def _torch(tables: Tables, question: Question) -> list[Torch]:
     """Builds for the host's accelerator; what the resolver may choose freely is best backed by verified values."""
     constraint, tag = question.constraint("pytorch"), question.constraint("pytorch_index")
     found: list[Torch] = []
-    for row in [row for row in reversed(tables.rows(TORCH)) if matches(row["version"], constraint)]:
-        for build in row["builds"]:
+    for row in reversed(tables.rows(TORCH)):
+        for build in [one for one in row["builds"] if matches(f"{row['version']}+{one['tag']}", constraint)]:
             names = (build["tag"], PLAIN) if build.get("default") else (build["tag"],)
             fits = (build["tag"] == "cpu") == (question.accelerator == "cpu") or question.permitted_build in names
             if tag in names or (tag == "latest" and fits):
@@ -53,9 +53,13 @@ def _reason(tables: Tables, question: Question, one: Torch) -> str:
 KEYS = (
     Key(
         name="pytorch",
-        docs=("PyTorch; V(none) leaves it out.",),
+        docs=(
+            "PyTorch; V(none) leaves it out.",
+            "A build can be named with its release, as in V(2.7.1+cu118).",
+        ),
         sample='">=2.4,<2.9"',
-        comment="none leaves it out",
+        comment="none leaves it out; 2.7.1+cu118 names a build, too",
+        label=variant_of,
     ),
     Key(
         name="pytorch_index",
@@ -94,6 +98,9 @@ def _missing(tables: Tables, question: Question) -> str | None:
         return None
     free = _torch(tables, question.without_constraints("pytorch_index"))
     have = ", ".join(dict.fromkeys(one.variant for one in free)) or "none"
+    label = label_of(question.constraints.get("pytorch", ""))
+    if label:
+        return f"pytorch {question.constraints['pytorch']} names the build {label}, and pytorch_index the build {tag}"
     if tag in never:
         return f"PyTorch never had an index {tag}; the builds are {have}"
     return f"PyTorch {question.constraints.get('pytorch', '')} has no build {tag}; its builds are {have}"

@@ -9,6 +9,7 @@ import copy
 from dataclasses import replace
 
 import pytest
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.input_error import InputError
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.resolve import resolve
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.tables import load
 
@@ -99,3 +100,63 @@ def test_an_old_gpu_gets_no_cudnn_that_may_have_dropped_it():
     assert stack["environments"][0]["frameworks"]["pytorch"] == "2.13.0"
     asked = planned({"pytorch": "2.14.1"}, "Tesla V100-SXM2-32GB", tables=unseen(("2.14.1", "cu126")))
     assert "not verified: the cuDNN of PyTorch 2.14.1+cu126" in " ".join(asked["warnings"])
+
+
+# Local version labels.
+
+
+@pytest.mark.parametrize("constraint", ["2.1.2+cu118", "==2.1.2+cu118", "2.1+cu118", "===2.1.2+cu118", "2.1.2+CU118"])
+def test_a_label_names_the_build_of_pytorch(constraint):
+    environment = planned({"pytorch": constraint})["environments"][0]
+    assert (environment["frameworks"]["pytorch"], environment["index"]["name"]) == ("2.1.2", "cu118")
+
+
+def test_a_label_names_the_build_for_processors_on_a_host_with_gpus():
+    assert planned({"pytorch": "2.1.2+cpu"})["environments"][0]["index"]["name"] == "cpu"
+
+
+@pytest.mark.parametrize("name, index", [("cu121", "cu121"), ("cu121", "pypi"), ("cu118", "cu118")])
+def test_a_label_may_say_what_the_index_says(name, index):
+    found = planned({"pytorch": f"2.1.2+{name}", "pytorch_index": index})["environments"][0]["index"]
+    assert (found and found["name"]) == (None if index == "pypi" else index)
+
+
+@pytest.mark.parametrize("index", ["cu121", "cpu", "pypi"])
+def test_a_label_against_the_index_is_a_conflict(index):
+    answer = refused({"pytorch": "2.1.2+cu118", "pytorch_index": index})
+    assert [one["between"] for one in answer["conflicts"]] == [["pytorch", "pytorch_index"]]
+    assert "names the build cu118" in text_of(answer)
+    # Nobody has downloaded the builds for processors of that time, so that the next one that is known is proposed.
+    assert f"set pytorch to {'2.13.0' if index == 'cpu' else '2.1.2'};" in text_of(answer)
+    assert "set pytorch_index to cu118" in text_of(answer)
+
+
+@pytest.mark.parametrize(
+    "name, constraint, code, told",
+    [
+        ("pytorch", "2.1.2+cu117", "unknown_build", "cu121, cu118, cpu"),
+        ("pytorch", "==2.1.2+rocm5.6", "unknown_build", "cu121, cu118, cpu"),
+        ("pytorch", "99.1+cu118", "unknown_version", None),
+        ("nccl", "2.21.5+cuda11.0", "unknown_build", "cuda12.5, cuda12.4"),
+        *(
+            (name, f"{version}+cu118", "no_builds", None)
+            for name, version in [
+                ("tensorflow", "2.15.1"), ("jax", "0.6.0"), ("vllm", "==0.9.0"), ("cupy", "13.6.0"), ("horovod", "0.28.1"),
+                ("flash_attn", "2.8.3"), ("transformer_engine", "2.9.0"), ("triton", "3.6.0"), ("lightning", "2.6.0"),
+                ("deepspeed", "0.19.0"), ("nvshmem", "3.4.5"), ("driver", "535.309.01"), ("cuda", "12.4.1"), ("python", "3.10"),
+                ("dcgm", "4.4.1"), ("container_toolkit", "1.18.0"),
+            ]
+        ),
+    ],
+)  # fmt: skip
+def test_a_label_that_is_no_build_is_refused(name, constraint, code, told):
+    with pytest.raises(InputError) as caught:
+        ask({name: constraint, "wheels": "site"})
+    problem = caught.value.problems[0]
+    assert (problem.code, problem.subject, problem.detail["value"]) == (code, name, constraint)
+    assert told is None or problem.detail["builds"] == told
+
+
+def test_a_label_names_the_build_of_nccl():
+    found = [planned({"cuda": "12.8", "nccl": f"2.21.5+cuda{build}"})["nccl"]["cuda"] for build in ("12.4", "12.5")]
+    assert found == ["12.4", "12.5"]
