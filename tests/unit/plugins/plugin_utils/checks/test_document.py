@@ -253,7 +253,7 @@ def test_the_plan_has_whom_to_send_packets_of_full_size():
 def test_a_thousand_nodes_are_tried_with_sixteen_others_each():
     names = [f"gpu-{number}" for number in range(1000)]
     variables = {name: {"gpu_cluster_address": f"10.0.{i // 250}.{i % 250 + 1}"} for i, name in enumerate(names)}
-    cluster = verification_cluster(names, variables)
+    cluster = verification_cluster(variables)
     met = {
         name: set(verification_plan(STACK, name, variables[name], cluster, names, "auto", 16)["network"]["peers"])
         for name in names[:40]
