@@ -40,13 +40,13 @@ _value:
 
 # ruff: noqa: E402 (sanity wants the documentation first)
 from ..plugin_utils.cluster.address import READS, cluster_address
-from ..plugin_utils.node.told import admitted
+from ..plugin_utils.node.told import admitted_neighbours
 
 
 def imex_nodes(names, hostvars):
     """Return {domain: addresses of the nodes in it}."""
     found = {}
-    for variables in admitted(hostvars, names, (*READS, "ansible_facts.gpu_node.fabric.domain")).values():
+    for variables in admitted_neighbours(hostvars, names, (*READS, "ansible_facts.gpu_node.fabric.domain")).values():
         domain, address = _domain(variables), cluster_address(variables)
         if domain is not None and address:
             found.setdefault(domain, []).append(address)

@@ -36,11 +36,15 @@ _value:
 """
 
 from ..plugin_utils.checks.plan import READS, verification_cluster  # noqa: E402
-from ..plugin_utils.node.told import admitted  # noqa: E402
+from ..plugin_utils.node.told import admitted_neighbours  # noqa: E402
 
 
 class FilterModule:
     """Adapter for Ansible."""
 
     def filters(self):
-        return {"_verification_cluster": lambda names, hostvars: verification_cluster(admitted(hostvars, names, READS))}
+        return {
+            "_verification_cluster": lambda names, hostvars: verification_cluster(
+                admitted_neighbours(hostvars, names, READS)
+            )
+        }

@@ -36,7 +36,7 @@ _raw:
 # ruff: noqa: E402 (sanity wants the documentation first)
 from ansible.plugins.lookup import LookupBase
 
-from ..plugin_utils.node.told import admitted
+from ..plugin_utils.node.told import admitted_neighbours
 from ..plugin_utils.subjects import BY_NAME
 
 
@@ -46,4 +46,4 @@ class LookupModule(LookupBase):
     def run(self, terms, variables=None, **kwargs):
         groups = variables.get("groups") or {}
         subjects = [BY_NAME[term] for term in terms]
-        return [admitted(variables["hostvars"], one.hosts(groups), one.reads_of_others) for one in subjects]
+        return [admitted_neighbours(variables["hostvars"], one.hosts(groups), one.reads_of_others) for one in subjects]

@@ -10,11 +10,11 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ..cluster.address import READS as ADDRESS
-from ..cluster.address import cluster_address
+from ..cluster.address import cluster_address, neighbours
 from ..documents.check import CLUSTER, STATUSES
 from ..documents.check import verdict as verdict_of
 from ..documents.comparison import Comparison
-from ..documents.door import VALIDATORS, fitting, told
+from ..documents.door import VALIDATORS, fitting
 from ..documents.network import Network
 from ..documents.parsing import DocumentError, parse
 from ..documents.verification import NodeVerification
@@ -58,7 +58,7 @@ def verification(
     present, hosts = set(present), list(hosts)
     known, unfit = fitting({name: hostvars[name] for name in hosts}, READS)
     groups = next((one.get("groups") or {} for one in known.values()), {})
-    others = told(hostvars, hosts_of(groups), READS_OF_OTHERS).values
+    others = neighbours(hostvars, hosts_of(groups), READS_OF_OTHERS).values
     wrong: dict[str, str] = {}
     for problem in unfit:
         wrong.setdefault(problem.subject, problem_sentence(problem))

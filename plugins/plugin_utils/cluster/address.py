@@ -6,10 +6,11 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from ..documents import values
+from ..documents.door import Told, told
 from ..documents.values import Unfit
 from ..problems.problem import Problem
 
@@ -70,6 +71,14 @@ def taken_addresses(known: Mapping[str, Mapping[str, Any]]) -> Iterator[Problem]
             for node in nodes:
                 if node not in sure:
                     yield Problem("address_of_another", node, {"address": address, "owner": sure[0]})
+
+
+def neighbours(hostvars: Mapping[str, Mapping[str, Any]], names: Iterable[str], paths: Iterable[str]) -> Told:
+    """Return what these nodes say, without those that say the address of another one; see documents/door.py."""
+    said = told(hostvars, names, [*paths, "ansible_host"])
+    problems = [*taken_addresses(said.values)]
+    gone = {problem.subject for problem in problems}
+    return Told({name: one for name, one in said.values.items() if name not in gone}, (*said.problems, *problems))
 
 
 def _declared(node: str, variables: Mapping[str, Any]) -> list[str]:

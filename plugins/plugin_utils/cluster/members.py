@@ -80,7 +80,7 @@ def collect(
     members.problems += [one for one in said.problems if one.subject in taking_part]
     everybody = {**dict.fromkeys(hostvars, {}), **said.values}
     members.leave_out(_misnamed(members.variables(), host_names.Names.of(everybody)))
-    members.leave_out(addresses.taken_addresses(members.variables()))
+    members.leave_out(one for one in addresses.taken_addresses(said.values) if one.subject in members.names)
     members.leave_out(
         addresses.address_problems({node: addresses.cluster_address(one) for node, one in members.variables().items()})
     )

@@ -122,7 +122,7 @@ def file_name(value: object) -> str:
 
 def package_name(value: object) -> str:
     """Return the name of a package of apt, dnf or Python; never an option."""
-    if not isinstance(value, str) or not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._+:-]{0,213}", value):
+    if not isinstance(value, str) or not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9.+_:-]{0,213}", value):
         raise Unfit("the name of a package")
     return str(value)
 

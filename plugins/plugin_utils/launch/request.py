@@ -13,8 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..cluster.address import READS, address_problems, cluster_address
-from ..documents.door import told
+from ..cluster.address import READS, address_problems, cluster_address, neighbours
 from ..problems.problem import Problem, ProblemError, refuse
 from .launchers.table import LAUNCHERS
 
@@ -146,7 +145,7 @@ def check_numbers(args: Mapping[str, Any]) -> None:
 
 def node_addresses(nodes: Sequence[str], hostvars: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
     """Return the cluster address of each node, when each has one of its own; raise ProblemError."""
-    said = told(hostvars, nodes, READS)
+    said = neighbours(hostvars, nodes, READS)
     refuse(said.problems)
     addresses = {node: cluster_address(variables) for node, variables in said.values.items()}
     refuse(address_problems(addresses))

@@ -10,6 +10,7 @@ from typing import Any
 
 from ansible.utils.display import Display
 
+from ..cluster.address import neighbours
 from ..documents.door import fitting, told
 from ..problems.problem import Problem
 from ..subjects.sentences import describe
@@ -20,6 +21,15 @@ def admitted(
 ) -> dict[str, dict[str, Any]]:
     """Return what these nodes say at these paths, see documents/door.py; hosts that Ansible does not know say nothing."""
     found = told(hostvars, [name for name in names if name in hostvars], paths)
+    warn(found.problems)
+    return found.values
+
+
+def admitted_neighbours(
+    hostvars: Mapping[str, Mapping[str, Any]], names: Iterable[str], paths: Iterable[str]
+) -> dict[str, dict[str, Any]]:
+    """Return the same of those nodes whose addresses are their own."""
+    found = neighbours(hostvars, [name for name in names if name in hostvars], paths)
     warn(found.problems)
     return found.values
 
