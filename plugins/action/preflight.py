@@ -28,6 +28,7 @@ from ..plugin_utils.preflight.check import (
     to_measure,
     training_problems,
 )
+from ..plugin_utils.preflight.controller import settings_problems
 from ..plugin_utils.preflight.inventory import MOLECULE_TAGS, SPECIAL_TAGS, tag_problems
 from ..plugin_utils.preflight.playbook import tags_of
 from ..plugin_utils.preflight.runs import Run, claim, node_address, process_start
@@ -79,6 +80,7 @@ class ActionModule(ActionBase):
             warnings: list[Problem] = []
         else:
             problems, warnings = all_problems(world, roles, resolve, arguments["ignore"])
+            problems += settings_problems(bool(getattr(C, "INJECT_FACTS_AS_VARS", False)))
             skipped = set(variables.get("ansible_skip_tags") or []) - MOLECULE_TAGS
             problems += self._tag_problems([*(variables.get("ansible_run_tags") or []), *sorted(skipped)])
         if arguments["exclusive"] and not problems and not self._task.check_mode:

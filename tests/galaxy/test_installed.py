@@ -29,6 +29,7 @@ def project(request, released, tmp_path_factory):
     def call(*command):
         return run(*command, cwd=place, env=env)
 
+    (place / "ansible.cfg").write_text("[defaults]\ninject_facts_as_vars = false\n", encoding="utf-8")
     (place / "hosts.yml").write_text(yaml.safe_dump(INVENTORY), encoding="utf-8")
     call("ansible-galaxy", "collection", "install", released.files["allreduce-gpu-0.1.0.tar.gz"])
     return call, place

@@ -16,6 +16,7 @@ CONFIG = """\
 [defaults]
 collections_path = collections
 forks = 10
+inject_facts_as_vars = false
 [connection]
 pipelining = true
 """

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Find what the controller lacks for what a plan is to write, before the plan is made."""
+"""Find what of the controller does not do: Ansible's settings, and what it lacks for what a plan is to write."""
 
 from __future__ import annotations
 
@@ -15,6 +15,14 @@ from ..problems.problem import Problem
 
 # The library that writes bills of materials, and its module.
 SBOM_LIBRARY, SBOM_MODULE = "cyclonedx-python-lib", "cyclonedx"
+
+
+def settings_problems(facts_become_variables: bool) -> list[Problem]:
+    """Return why Ansible's own settings do not do: a fact that a node returns must not take the place of a user's variable.
+
+    facts_become_variables: inject_facts_as_vars
+    """
+    return [Problem("facts_become_variables", "inject_facts_as_vars")] if facts_become_variables else []
 
 
 def controller_problems(values: Mapping[str, Any]) -> list[Problem]:

@@ -32,6 +32,11 @@ SENTENCES = {
         "Unknown variable {subject} ({scope}); role {role} has no such option. 'ansible-doc -t role "
         "allreduce.gpu.{role}' lists them. Name it in preflight_ignore if it belongs to something else."
     ),
+    "facts_become_variables": (
+        "Ansible's setting {subject} is on, its default: a node could then set variables of its own on the controller, such as "
+        "cluster_ssh_authorized_keys. Set inject_facts_as_vars = false under [defaults] in ansible.cfg, or ANSIBLE_INJECT_FACT_VARS=false in "
+        "the environment; facts are then read as ansible_facts.NAME only."
+    ),
     "undefined_variable": "{subject} ({scope}) uses {names}, which nothing defines for {nodes}; define it, or correct the template.",
     "wrong_type": "{subject} ({scope}) is {value}; set it to {type}.",
     "number_without_quotes": "{subject} ({scope}) is the number {value} to YAML, as {value}0 would be; write what you mean in quotes.",
