@@ -9,9 +9,6 @@ on the controller (plugin_utils/launch/board.py) through which each learns that 
 
 from __future__ import annotations
 
-import base64
-import io
-import tarfile
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -25,6 +22,7 @@ from ..plugin_utils.launch.follow import Follower, Limits, UnitError, Unreachabl
 from ..plugin_utils.launch.interrupts import Interrupted
 from ..plugin_utils.launch.job import Launcher, Place
 from ..plugin_utils.launch.launchers.table import LAUNCHERS
+from ..plugin_utils.launch.logs import save_logs
 from ..plugin_utils.launch.outcome import message, run_result
 from ..plugin_utils.launch.remote import RemoteUnit
 from ..plugin_utils.problems.problem import Problem, ProblemError
@@ -163,16 +161,3 @@ class ActionModule(ActionBase):
             return self._transfer_data(shell.join_path(shell.tmpdir, "run.tar.gz"), data)
         except AnsibleConnectionFailure as error:
             raise Unreachable(str(error)) from error
-
-
-def save_logs(stopped: Mapping, directory: Path) -> None:
-    """Unpack the logs that module training_unit returned at the end of the run."""
-    if not stopped.get("logs"):
-        return
-    directory.mkdir(parents=True, exist_ok=True)
-    with tarfile.open(fileobj=io.BytesIO(base64.b64decode(stopped["logs"])), mode="r:gz") as tar:
-        for member in tar:
-            # The node chose these names.
-            named = member.isfile() and Path(member.name).name == member.name
-            if named and (content := tar.extractfile(member)):
-                (directory / member.name).write_bytes(content.read())

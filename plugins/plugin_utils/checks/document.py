@@ -23,6 +23,7 @@ from ..drift.record import node_comparisons, record
 from ..network.record import asked, probe_of
 from ..network.record import network as cluster_network_of
 from ..network.record import record as network_record
+from ..problems.phrases import clean
 from ..subjects import SUBJECTS
 from ..subjects.monitoring.request import hosts_of
 from ..subjects.pcie.answer import pairs as pcie_pairs
@@ -201,7 +202,7 @@ def summary_lines(document: Mapping) -> list[str]:
             lines.append("  not checked: whether GPUs compute (verify_gpu_compute: false)")
         for entry in found:
             if entry["status"] in ("failed", "unknown"):
-                lines.append(f"  {entry['status']}: {entry['name']}: {sentence(entry)}")
+                lines.append(f"  {entry['status']}: {entry['name']}: {clean(sentence(entry))}")
     return lines
 
 

@@ -21,13 +21,16 @@ from typing import Any, NewType, TypeVar
 T = TypeVar("T")
 # Text, or a number that people read as text.
 Words = NewType("Words", str)
+# Characters of a value that an error shows.
+LONGEST = 200
 
 
 class DocumentError(ValueError):
     """A document that is not of its type: ``path`` (dotted), ``value`` and the ``expected`` type in words."""
 
     def __init__(self, path: str, value: object, expected: str) -> None:
-        super().__init__(f"{path or 'the document'} is {value!r}; it must be {expected}")
+        shown = repr(value)[:LONGEST]
+        super().__init__(f"{path or 'the document'} is {shown}; it must be {expected}")
         self.path, self.value, self.expected = path, value, expected
 
 

@@ -228,8 +228,8 @@ def document(cls: type) -> Validator:
     return judge
 
 
-def plain(value: Any) -> Any:
-    """Return a value of JSON whose size, depth and numbers have bounds."""
+def plain(value: Any, finite: bool = True) -> Any:
+    """Return a value of JSON whose size, depth and numbers have bounds. finite: without infinity and NaN; else numbers may be any."""
     waiting, seen = [(value, 0)], 0
     while waiting:
         one, depth = waiting.pop()
@@ -242,22 +242,22 @@ def plain(value: Any) -> Any:
             children = list(one)
         else:
             children = []
-            _scalar(one)
+            _scalar(one, finite)
         if depth >= DEEPEST or seen + len(waiting) + len(children) > MOST_VALUES:
             raise Unfit(f"a document of at most {MOST_VALUES} values and {DEEPEST} levels")
         waiting += [(child, depth + 1) for child in children]
     return value
 
 
-def _scalar(value: object) -> None:
+def _scalar(value: object, finite: bool) -> None:
     if isinstance(value, str):
         if len(value) > LONGEST_TEXT:
             raise Unfit(f"a document with texts of at most {LONGEST_TEXT} characters")
     elif isinstance(value, float):
-        if not math.isfinite(value):
+        if finite and not math.isfinite(value):
             raise Unfit("a document with finite numbers")
     elif isinstance(value, int):
-        if not -LARGEST <= value <= LARGEST:
+        if finite and not -LARGEST <= value <= LARGEST:
             raise Unfit("a document with numbers of a reasonable size")
     elif value is not None:
         raise Unfit("a document of JSON")

@@ -24,6 +24,7 @@ from typing import Any
 
 from ..documents.parsing import parse
 from ..documents.training import Metrics, Stall
+from ..problems.phrases import clean
 from .stall import describe_stall, find_stall
 
 # What a rank says that dies because another one did: Gloo, NCCL, the TCP store, torchrun's rendezvous, sockets.
@@ -134,6 +135,10 @@ def run_result(
 
 def message(result: Mapping, node: str, directory: str) -> str:
     """Return what the task says on NODE: one sentence, on the node of the cause with the failing rank's last lines."""
+    return clean(_message(result, node, directory))
+
+
+def _message(result: Mapping, node: str, directory: str) -> str:
     failure = result["failure"]
     if failure is None:
         lost = result.get("lost", [])

@@ -10,9 +10,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
+from ..documents.unit import judge_answer
+from ..documents.values import Unfit
 from ..topology.nics import rank_binding
 from . import request
-from .follow import Unreachable
+from .follow import UnitError, Unreachable
 from .interrupts import Interrupts
 from .job import Job, Launcher, Place
 
@@ -132,4 +134,10 @@ class RemoteUnit:
 
     def _module(self, state: str, **arguments: object) -> dict:
         common = {"run_id": self._args["run_id"], "state": state, "directory": RUNS}
-        return self._node.execute({**common, **arguments}, self._vars)
+        answer = self._node.execute({**common, **arguments}, self._vars)
+        try:
+            return judge_answer(answer)
+        except Unfit as error:
+            raise UnitError(
+                f"{self._place.node} answered what module training_unit never does: not {error.expected}"
+            ) from None

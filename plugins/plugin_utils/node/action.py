@@ -14,6 +14,7 @@ from ..documents.observed import Observed
 from ..drift.desired import DEFAULTS, desired
 from ..drift.packaged import Desired
 from ..drift.record import observe
+from ..problems.phrases import clean
 from .diffs import merge
 from .module_defaults import with_defaults
 from .units import UNITS
@@ -113,4 +114,4 @@ class NodeAction(ActionBase):
     def _explained(self, failed: Mapping[str, Any]) -> dict[str, Any]:
         known = self.explain(failed)
         text, tail = known.pop("text"), known.pop("tail", "")
-        return {**known, "failed": True, "msg": f"{self.what_failed()} on {self.host}: {text}.{tail}"}
+        return {**known, "failed": True, "msg": clean(f"{self.what_failed()} on {self.host}: {text}.{tail}")}

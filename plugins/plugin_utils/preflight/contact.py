@@ -10,6 +10,8 @@ from typing import Any
 
 from ..problems.problem import Problem
 
+# Characters of a node's message.
+LONGEST = 500
 # What role stack registered at the first contact.
 READS = (
     *(f"__stack_reached.{name}" for name in ("failed", "msg", "unreachable")),
@@ -28,7 +30,9 @@ def contact_problems(gathered: Mapping[str, Mapping[str, Any]], root: Mapping[st
     failed = [host for host in gathered if gathered[host].get("failed") and host not in unreachable]
     barred = [host for host in failed if root[host].get("rc") != 0]
     others = [
-        Problem("no_facts", host, {"error": str(gathered[host].get("msg"))}) for host in failed if host not in barred
+        Problem("no_facts", host, {"error": str(gathered[host].get("msg"))[:LONGEST]})
+        for host in failed
+        if host not in barred
     ]
     lost = sorted({*unreachable, *failed})
     answering = len(gathered) - len(lost)

@@ -9,6 +9,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from .phrases import clean
 from .problem import Problem
 from .scope import Scope
 
@@ -321,9 +322,10 @@ TYPES = {
 def describe(problem: Problem, sentences: Mapping[str, str] | None = None) -> str:
     """Return the sentence for one problem. sentences: by code, for problems of settings subjects theirs."""
     values = {name: _words(name, value) for name, value in problem.detail.items()}
-    return (sentences or SENTENCES)[problem.code].format(
+    sentence = (sentences or SENTENCES)[problem.code].format(
         subject=problem.subject, takes=_takes(problem.detail), **values
     )
+    return clean(sentence)  # what a node said goes to a terminal
 
 
 def describe_all(problems: Iterable[Problem], sentences: Mapping[str, str] | None = None) -> str:
