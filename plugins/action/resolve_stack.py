@@ -15,6 +15,7 @@ from ..plugin_utils.planning.decide import answered, decide
 from ..plugin_utils.planning.plan import READS, planned_stack
 from ..plugin_utils.planning.published import tables_for
 from ..plugin_utils.planning.questions import question_from_facts
+from ..plugin_utils.problems.phrases import clean
 from ..plugin_utils.problems.problem import Problem, ProblemError, refuse
 from ..plugin_utils.stack.components import COMPONENTS
 from ..plugin_utils.stack.explain import conflict_message
@@ -48,7 +49,7 @@ class ActionModule(ActionBase):
         except ProblemError as error:
             raise AnsibleActionFail(describe_all(error.problems), result={"cause": error.problems[0].code}) from None
         if answer["stack"] is None and options["on_conflict"] == "fail":
-            raise AnsibleActionFail(conflict_message(answer), result={"changed": False, **answer})
+            raise AnsibleActionFail(clean(conflict_message(answer)), result={"changed": False, **answer})
         if answer["stack"]:
             answer = {**answer, "stack": with_packages(answer["stack"], options["packages"])}
         result.update(answer, changed=False)

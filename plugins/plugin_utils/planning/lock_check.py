@@ -9,6 +9,7 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from ..problems.phrases import clean
 from ..problems.problem import Problem, ProblemError
 from ..stack.explain import conflict_line
 from ..stack.resolve import choose, refuse
@@ -94,4 +95,4 @@ def lines(verdicts: Sequence[Verdict]) -> list[str]:
 
 
 def _wrapped(text: str, bullet: str) -> list[str]:
-    return textwrap.wrap(text, WIDTH, initial_indent=bullet, subsequent_indent="  ", break_on_hyphens=False)
+    return textwrap.wrap(clean(text), WIDTH, initial_indent=bullet, subsequent_indent="  ", break_on_hyphens=False)

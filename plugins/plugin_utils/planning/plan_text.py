@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from ..drift.components import PACKAGED
+from ..problems.phrases import clean
 from ..stack.why import Explanation, explanation_lines
 
 WIDTH = 72  # what is left of 80 columns beside the indentation of Ansible's output
@@ -21,7 +22,7 @@ def plan_table(plan: Mapping) -> list[str]:
     blocks = [_group(one["hosts"], one["stack"], one.get("explanation")) for one in plan["stacks"]]
     warnings = [line for text in plan.get("warnings") or () for line in wrap("warning", text)]
     blocks += [_refused(one) for one in plan["refused"]] + ([warnings] if warnings else [])
-    return [line for block in blocks for line in [*block, ""]][:-1]
+    return [clean(line) for block in blocks for line in [*block, ""]][:-1]
 
 
 def _group(hosts: list[str], stack: Mapping, told: Explanation | None = None) -> list[str]:
