@@ -20,7 +20,7 @@ description:
       connection was lost can be reached again.
   - What belongs on which node is decided by role P(allreduce.gpu.firewall#role); this module carries it out.
 author: "The allreduce.gpu authors (@allreduce)"
-extends_documentation_fragment: [allreduce.gpu.applied]
+extends_documentation_fragment: [allreduce.gpu.applied, allreduce.gpu.files]
 attributes:
   check_mode:
     description: Predicts changes without making them.
@@ -41,26 +41,6 @@ options:
     description: Tool that manages the node's rules, with O(state=present).
     type: str
     choices: [nftables, firewalld, ufw]
-  files:
-    description: Files and links that belong to the rules.
-    type: list
-    elements: dict
-    default: []
-    suboptions:
-      path:
-        description: Absolute path.
-        type: path
-        required: true
-      content:
-        description: The whole text of a file.
-        type: str
-      mode:
-        description: Permissions of a file as four octal digits in quotes.
-        type: str
-        default: '0644'
-      link:
-        description: What a link points to, in place of a file.
-        type: str
   values:
     description: Values of files below C(/proc/sys).
     type: list

@@ -18,7 +18,7 @@ description:
   - If a program fails, the node is restored to its previous state.
   - Which classes a node gets is decided by role P(allreduce.gpu.qos#role); this module carries it out.
 author: "The allreduce.gpu authors (@allreduce)"
-extends_documentation_fragment: [allreduce.gpu.applied]
+extends_documentation_fragment: [allreduce.gpu.applied, allreduce.gpu.files]
 attributes:
   check_mode:
     description: Predicts changes without making them.
@@ -89,26 +89,6 @@ options:
     description: Digest of O(table), which has it as a comment.
     type: str
     default: ''
-  files:
-    description: Files and links that load the same at boot.
-    type: list
-    elements: dict
-    default: []
-    suboptions:
-      path:
-        description: Absolute path.
-        type: path
-        required: true
-      content:
-        description: The whole text of a file.
-        type: str
-      mode:
-        description: Permissions of a file as four octal digits in quotes.
-        type: str
-        default: '0644'
-      link:
-        description: What a link points to, in place of a file.
-        type: str
   root:
     description:
       - Directory to change in place of the root directory, to try a change on a recorded machine.

@@ -18,7 +18,7 @@ description:
       O(state=absent), is restored.
   - What belongs on which node is decided by role P(allreduce.gpu.rdma#role); this module carries it out.
 author: "The allreduce.gpu authors (@allreduce)"
-extends_documentation_fragment: [allreduce.gpu.applied]
+extends_documentation_fragment: [allreduce.gpu.applied, allreduce.gpu.files]
 attributes:
   check_mode:
     description: Predicts changes without making them.
@@ -32,26 +32,6 @@ options:
     type: str
     choices: [present, absent]
     default: present
-  files:
-    description: Files and links.
-    type: list
-    elements: dict
-    default: []
-    suboptions:
-      path:
-        description: Absolute path.
-        type: path
-        required: true
-      content:
-        description: The whole text of a file.
-        type: str
-      mode:
-        description: Permissions of a file as four octal digits in quotes.
-        type: str
-        default: '0644'
-      link:
-        description: What a link points to, in place of a file.
-        type: str
   values:
     description: Values of files below C(/sys). Those that the node does not have are ignored.
     type: list
