@@ -15,7 +15,8 @@ description:
     GPUs, and gives one verdict with its findings. Changes nothing.
   - What cannot be known is a finding of severity V(unknown); it never counts as healthy, and makes no known verdict worse.
   - What each check finds, which verdict that gives and what to do then is in one table, C(docs/health.md).
-  - An idle GPU lowers its PCIe generation, so that is judged only while the GPU works at its highest clocks.
+  - An idle GPU lowers its PCIe generation, so that is judged only while the GPU works at its highest clocks. What GPU and slot support is
+    compared with the other GPUs of the model.
   - The verdict does not fail the task. Let C(failed_when) decide what is tolerable.
   - The node keeps the module's code as compiled, in C(/var/cache/allreduce) for root and in C(~/.cache/allreduce) for another user.
 author: "The allreduce.gpu authors (@allreduce)"
@@ -67,7 +68,9 @@ options:
       - peer_memory
       - peer_mig_mode
       - peer_ecc_mode
+      - peer_application_clocks
       - peer_compute_mode
+      - peer_temperature
       - memory_size
       - cpu_count
       - memory_errors
@@ -89,10 +92,14 @@ options:
     description: Maximum number of uncorrected memory errors of a GPU since the driver was loaded.
     type: int
     default: 0
+  max_corrected_errors:
+    description: Maximum number of corrected memory errors of a GPU since the driver was loaded.
+    type: int
+    default: 50000000
   max_remapped_rows:
     description:
       - Maximum number of memory rows remapped for uncorrectable errors. By default it is not checked.
-      - Remapping that failed or waits for a reset is always a finding.
+      - Remapping that failed or waits for a reset, and 512 rows, which is all that a GPU can remap, are always a finding.
     type: int
   max_aggregate_errors:
     description: Maximum number of uncorrected memory errors in the lifetime of a GPU. By default it is not checked.
@@ -300,16 +307,20 @@ counters:
   sample:
     GPU0:
       uncorrected_errors: 0
+      corrected_errors: 0
       remapped_rows: {correctable: 0, uncorrectable: 0, pending: 0, failed: 0}
       retired_pages_pending: null
       sram: {threshold_exceeded: false, uncorrected: 0}
       spare_rows: {max: 640, high: 0, partial: 0, low: 0, none: 0}
       clock_reasons: [idle]
       performance_state: 0
+      application_clocks: {graphics: 1980, memory: 2619}
       temperature: 34
       temperature_margin: 53
       temperature_limit: null
       slowdown_margin: -2
+      shutdown_margin: -8
+      shutdown_temperature: null
       memory_temperature: 40
       memory_temperature_limit: null
       inforom_valid: true

@@ -24,6 +24,7 @@ NVLINK_ACTION = "reset the GPU; then check the kernel log for Xid 74"
 NVLINK_ERRORS_ACTION = (
     "compare with the other GPUs; reset the GPU as soon as the node is idle; call the vendor if they grow again"
 )
+SLOT_ACTION = "put the GPU into a slot like those of the others; look at the riser, and at the slot's settings in the firmware's setup"
 COOLING_ACTION = "check fans, airflow and room temperature"
 
 # Of a GPU that is unlike its peers: what can be set, and what the card is.
@@ -61,6 +62,12 @@ def peer_checks():
         ("memory", "nvmlDeviceGetMemoryInfo", "the size of memory, in whole GiB,", PEER_PART),
         ("mig_mode", "nvmlDeviceGetMigMode", "MIG mode", PEER_SETTING),
         ("ecc_mode", "nvmlDeviceGetEccMode", "ECC mode", PEER_SETTING),
+        (
+            "application_clocks",
+            "nvmlDeviceGetApplicationsClock",
+            "the graphics or memory clock of applications",
+            PEER_SETTING,
+        ),
         ("compute_mode", "nvmlDeviceGetComputeMode", "compute mode", PEER_SETTING),
     )
     source = "ours: most GPUs of the same model in the node; NVML's "
@@ -72,7 +79,12 @@ def peer_checks():
 
 
 CHECKS = (
-    check("module_loaded", "coherence", "driver", "NVIDIA driver README: /proc/driver/nvidia/version",
+    check("module_loaded", "coherence", "driver", "NVIDIA driver README: /proc/driver/nvidia/version; kernel, kernel/module/signing.c",
+          ("held", "no driver is loaded, since another one has the GPUs", "failed", "configure",
+           "nouveau or nova_core: blacklist it below /etc/modprobe.d, rebuild the initramfs and reboot, as role allreduce.gpu.nvidia_driver does; "
+           "another: give the GPUs back"),
+          ("refused", "no driver is loaded, since the kernel refuses a module without a signature that it knows", "failed", "configure",
+           "enrol the key that signs the module (mokutil), or install signed modules; see Secure Boot in docs/troubleshooting.md"),
           ("absent", "no driver is loaded", "failed", "configure", "load the driver; if that fails, reboot, or install it")),
     check("driver_library", "coherence", "driver", NVML + "/group__nvmlDeviceEnumvs.html: NVML_ERROR_LIB_RM_VERSION_MISMATCH",
           ("missing", "the driver's library is missing", "failed", "configure", "install the driver's libraries"),
@@ -90,6 +102,7 @@ CHECKS = (
           ("not_ready", "the fabric is not set up, and CUDA fails with error 802", "failed", "configure",
            "start the fabric manager, then check its log"),
           ("split", "the node's GPUs are in several domains or partitions", "degraded", "monitor", FABRIC_ACTION),
+          ("apart", "a GPU is in another domain or partition than most of the node", "degraded", "monitor", FABRIC_ACTION),
           *fabric_faults()),
     check("gpu_count", "health", "node", "the plan, or the user",
           ("fewer", "there are fewer GPUs than declared", "failed", "isolate",
@@ -102,10 +115,12 @@ CHECKS = (
           *answer_faults()),
     check("pcie_width", "health", "GPU", NVML + "/group__nvmlDeviceQueries.html: nvmlDeviceGetMaxPcieLinkWidth",
           ("narrow", "the PCIe link has fewer lanes than the GPU and its slot support", "degraded", "monitor",
-           "reseat the GPU or its riser")),
+           "reseat the GPU or its riser"),
+          ("slot", "GPU and slot support fewer lanes than those of most GPUs of the model", "degraded", "monitor", SLOT_ACTION)),
     check("pcie_generation", "health", "GPU", NVML + "/group__nvmlDeviceQueries.html: nvmlDeviceGetMaxPcieLinkGeneration",
           ("slow", "the PCIe link of a busy GPU runs at an older generation than GPU and slot support", "degraded", "monitor",
-           "look at the slot, its riser, and the firmware's link speed")),
+           "look at the slot, its riser, and the firmware's link speed"),
+          ("slot", "GPU and slot support an older generation than those of most GPUs of the model", "degraded", "monitor", SLOT_ACTION)),
     check("aer_errors", "health", "GPU", "kernel, Documentation/ABI/testing/sysfs-bus-pci-devices-aer; zero is ours",
           *[(code, "the PCIe link has had more %s errors than tolerated since boot" % code, "degraded", "monitor",
              "check the kernel log for AER; reseat the GPU or its riser") for code in ("fatal", "nonfatal")],
@@ -122,14 +137,19 @@ CHECKS = (
            "compare the way between them (nvidia-smi topo -m, PCIe ACS, IOMMU) with the others'"),
           ("unknown", "the driver does not know whether two GPUs that NVLink joins reach each other's memory", "unknown", "monitor",
            "compare with nvidia-smi topo -p2p r, and check the kernel log")),
-    check("ecc_errors", "health", "GPU", MEMORY_ERRORS + "; zero is ours",
+    check("ecc_errors", "health", "GPU",
+          MEMORY_ERRORS + "; zero is ours; corrected: facebookresearch/gcm, check-nvidia-smi, ecc_corrected_volatile_total",
           ("uncorrected", "more uncorrected memory errors since the driver was loaded than tolerated", "failed", "reset",
            "drain and reset the GPU"),
           ("uncounted", "ECC is on, but NVML counts no errors", "unknown", "monitor", "NVML counts none although ECC is on; compare with nvidia-smi -q -d ECC"),
-          max_uncorrected_errors={"type": "int", "default": 0}),
-    check("row_remapping", "health", "GPU", MEMORY_ERRORS + "/error-recovery-and-response-flags.html",
+          ("corrected", "a flood of corrected memory errors since the driver was loaded", "degraded", "monitor",
+           "reset the GPU as soon as the node is idle; plan its replacement if they grow again"),
+          max_uncorrected_errors={"type": "int", "default": 0}, max_corrected_errors={"type": "int", "default": 50000000}),
+    check("row_remapping", "health", "GPU", MEMORY_ERRORS + "/error-recovery-and-response-flags.html; row-remapping.html: 512 rows",
           ("failed", "a memory row could not be remapped", "failed", "isolate", "replace the GPU"),
           ("pending", "a memory row is remapped at the next reset", "reboot_required", "reset", "reset the GPU"),
+          ("all", "as many rows were remapped as a GPU can remap", "degraded", "isolate",
+           "drain the node at the next opportunity, and have the GPU replaced"),
           ("many", "more rows were remapped than tolerated", "degraded", "monitor", "plan the GPU's replacement"),
           max_remapped_rows={"type": "int"}),
     check("page_retirement", "health", "GPU", "https://docs.nvidia.com/deploy/dynamic-page-retirement",
@@ -159,7 +179,8 @@ CHECKS = (
            "reseat the GPU or its riser; check the kernel log for AER"),
           max_pcie_replays={"type": "int"}),
     check("temperature", "health", "GPU",
-          NVML + "/group__nvmlDeviceQueries.html: nvmlDeviceGetTemperatureThreshold, nvmlDeviceGetMarginTemperature",
+          NVML + "/group__nvmlDeviceQueries.html: nvmlDeviceGetTemperatureThreshold, nvmlDeviceGetMarginTemperature; "
+          "the shutdown temperature for memory without a limit of its own is ours",
           ("hot", "the GPU is at its own temperature limit", "degraded", "monitor", COOLING_ACTION),
           ("memory_hot", "the GPU's memory is at its own temperature limit", "degraded", "monitor", COOLING_ACTION),
           temperature_margin={"type": "int", "default": 2}),
@@ -208,6 +229,9 @@ CHECKS = (
           ("unlike", "the model differs from that of most GPUs that NVLink joins it with", "degraded", "monitor",
            "check whether it is the card that was ordered; if it is intended, skip this check")),
     *peer_checks(),
+    check("peer_temperature", "health", "GPU", "ours: the median of the other idle GPUs of the model in the node, and 25 degrees",
+          ("warm", "an idle GPU is much warmer than the other idle ones of its model", "degraded", "monitor",
+           "look again in a minute, in case it has just worked; then check its fan or heat sink, and the airflow there")),
     *HOST_CHECKS,
     *TIME_CHECKS,
     *PORT_CHECKS,
@@ -219,6 +243,8 @@ CHECKS = (
            "check the adapter's cable and the switch port"),
           ("rail_slow", "a port is slower than its peers", "degraded", "monitor",
            "check the adapter's cable, the switch port and the negotiated speed"),
+          ("nic_without_rdma", "an adapter is on the bus, and has no RDMA device", "degraded", "configure",
+           "load the RDMA module of its driver (mlx5_ib, or the vendor's), and check the kernel log for the adapter; reboot if it does not come"),
           ("other", "anything else that gpu_facts reports", "degraded", "monitor", "see what it says")),
 )  # fmt: skip
 BY_CODE = {one.code: one for one in CHECKS}

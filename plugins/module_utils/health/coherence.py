@@ -10,31 +10,59 @@ from __future__ import absolute_import, division, print_function
 
 __metaclass__ = type
 
+import re
+
 from ..machine.describe import describe
 from ..machine.fabric_health import QUESTIONS
 from ..machine.problems import is_unusable
 from ..machine.topology import gpu_label
 from .findings import fault, judged, no_answer
 
+# {code of a problem of gpu_node: its fault}; None: the problem says which.
+FABRIC_FAULTS = {"fabric_unhealthy": None, "fabric_split": "split", "fabric_apart": "apart"}
+# kernel/module/signing.c: what Secure Boot, or lockdown(7), makes of a module without a signature that is known.
+REFUSED = r"Loading of (?:module with \w+ \w+|unsigned module) is rejected|Lockdown: [^\n:]+: unsigned module loading is restricted"
 FABRIC_QUESTIONS = tuple(sorted({function for function, dummy_structure in QUESTIONS}))
 
 
-def judge_coherence(node):
-    """Return judgements of a gpu_node with GPUs; none of one without."""
+def judge_coherence(node, host, log):
+    """Return judgements of a gpu_node with GPUs; none of one without. ``host``: see host_reading, ``log``: the kernel's, or None."""
     if not node["gpus"]:
         return []
-    found = [module_loaded(node["driver"])]
+    found = [module_loaded(node, host.get("rivals") or {}, log or "")]
     if node["driver"]["loaded_version"]:
         found += [driver_library(node["driver"])] + nvml(node["driver"]) + fabric(node)
     return found
 
 
-def module_loaded(driver):
-    """Judge whether there is a driver at all."""
-    loaded, problem = driver["loaded_version"], None
+def module_loaded(node, rivals, log):
+    """Judge whether there is a driver at all, and name what keeps it away: another one that has the GPUs, or the kernel."""
+    loaded, expected, problem = node["driver"]["loaded_version"], "a loaded driver", None
     if loaded is None:
-        problem = fault("module_loaded", "absent", "a loaded driver", "not loaded")
-    return judged("module_loaded", "a loaded driver", loaded, [problem])
+        holders = {}
+        for gpu in node["gpus"]:
+            if gpu.get("kernel_driver") not in (None, "nvidia"):
+                holders.setdefault(gpu["kernel_driver"], []).append(gpu["pci_bus_id"])
+        refused = re.search(REFUSED, log)
+        if holders:
+            text = "; ".join(held(name, addresses, rivals) for name, addresses in sorted(holders.items()))
+            problem = fault("module_loaded", "held", expected, text)
+        elif refused:
+            problem = fault("module_loaded", "refused", expected, "not loaded; the kernel says: " + refused.group())
+        else:
+            problem = fault("module_loaded", "absent", expected, "not loaded")
+    return judged("module_loaded", expected, loaded, [problem])
+
+
+def held(name, addresses, rivals):
+    """Return what a driver has and, of one that is loaded by itself, why it still is; ``rivals``: see host_reading."""
+    text = "%s has %s" % (name, ", ".join(sorted(addresses)))
+    rival = rivals.get(name)
+    if rival is None:
+        return text
+    if not rival["blacklisted"]:
+        return text + "; nothing below modprobe.d keeps it from loading"
+    return text + "; %s blacklists it: the initramfs is older, or the node was not rebooted" % rival["blacklisted"]
 
 
 def driver_library(driver):
@@ -65,7 +93,7 @@ def fabric(node):
     Its manager's service is another question, and not on this node where the fabric spans a rack.
     """
     state = node["fabric"]["state"]
-    found = [unhealthy(one) for one in node["findings"] if one["code"] in ("fabric_unhealthy", "fabric_split")]
+    found = [unhealthy(one) for one in node["findings"] if one["code"] in FABRIC_FAULTS]
     found += [unanswered for gpu in node["gpus"] if not is_unusable(gpu) for unanswered in refused(gpu)]
     if state not in ("not_started", "in_progress", "completed") and not found:
         return []  # unknown, or no fabric
@@ -82,5 +110,5 @@ def refused(gpu):
 
 def unhealthy(one):
     """Find fault with the fabric of one GPU, or with GPUs that it keeps apart."""
-    code = one["detail"]["health"] if one["code"] == "fabric_unhealthy" else "split"
+    code = one["detail"]["health"] if one["code"] == "fabric_unhealthy" else FABRIC_FAULTS[one["code"]]
     return fault("fabric", code, "healthy, in one partition", describe(one), one["subject"])

@@ -67,10 +67,25 @@ def temperature(name, counters, dummy_gpu, context):
     if distance <= least:
         text = "%d degrees below its limit" % distance
         found.append(fault("temperature", "hot", "more than %d degrees below its limit" % least, text, name))
-    limit, memory = counters["memory_temperature_limit"], counters["memory_temperature"]
+    limit, memory = memory_limit(counters), counters["memory_temperature"]
     if limit and memory and memory >= limit:
         found.append(fault("temperature", "memory_hot", "below %d degrees" % limit, "%d degrees" % memory, name))
     return found
+
+
+def memory_limit(counters):
+    """Return the memory's own limit or, of a GPU that tells none, the temperature at which it shuts itself down; None where neither is known.
+
+    That is ours: memory may be warmer than the processor, and none is meant to be as hot as that.
+    """
+    limit, margin, shutdown = [
+        counters.get(key) for key in ("memory_temperature_limit", "temperature_margin", "shutdown_margin")
+    ]
+    if limit or counters.get("shutdown_temperature"):
+        return limit or counters["shutdown_temperature"]
+    if None in (margin, shutdown, counters.get("temperature")):
+        return None
+    return counters["temperature"] + margin - shutdown
 
 
 def recovery_action(name, counters, dummy_gpu, dummy_context):
@@ -111,7 +126,7 @@ CONDITIONS = (
     ("pcie_replays", "few", has("pcie_replays"), pcie_replays, ("FI_DEV_PCIE_REPLAY_COUNTER",)),
     ("temperature", "below its limits", has_temperature, temperature,
      ("DeviceGetMarginTemperature", "DeviceGetTemperature", "DeviceGetTemperatureThreshold", "FI_DEV_MEMORY_TEMP",
-      "FI_DEV_TEMPERATURE_SLOWDOWN_TLIMIT")),
+      "FI_DEV_TEMPERATURE_SLOWDOWN_TLIMIT", "FI_DEV_TEMPERATURE_SHUTDOWN_TLIMIT")),
     ("recovery_action", "none", has("recovery_action"), recovery_action, ("FI_DEV_GET_GPU_RECOVERY_ACTION",)),
     ("inforom", "valid", has("inforom_valid"), inforom, ("DeviceValidateInforom",)),
 )  # fmt: skip

@@ -14,8 +14,8 @@ EXPECTED = "a judgement"
 # What the readers of health.reading read for.
 READERS = {
     "read_memory": ("ecc_errors", "row_remapping", "page_retirement", "sram_errors", "spare_rows"),
-    "read_clocks": ("throttling", "pcie_generation"),
-    "read_condition": ("temperature", "inforom", "stale_processes"),
+    "read_clocks": ("throttling", "pcie_generation", "peer_application_clocks", "peer_temperature"),
+    "read_condition": ("temperature", "peer_temperature", "inforom", "stale_processes"),
     "read_fields": ("aggregate_errors", "nvlink_errors", "pcie_replays", "recovery_action"),
 }
 # The same of health.host_reading; what is declared says itself that it is not known.
@@ -26,6 +26,7 @@ HOST_READERS = {
     "clock": ("kernel_clock",),
     "disks": ("disks",),
     "nvme": ("nvme_health",),
+    "rivals": ("module_loaded",),
     "uptime_seconds": ("pcie_replays", "oom_kills"),
 }
 

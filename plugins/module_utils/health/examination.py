@@ -17,7 +17,7 @@ from ..machine.rails import rail_ports
 from ..machine.topology import gpu_label
 from . import kernel_log
 from .clock import RECORDED
-from .host_reading import read_host
+from .host_reading import MODPROBE, RIVALS, read_host
 from .p2p_access import read_p2p_access
 from .processes import SESSIONS, read_processes
 from .reading import read_gpus
@@ -25,7 +25,7 @@ from .verdict import judge
 
 HEADING = r"\[\w+\]$"  # of a unit
 # What lines of the kernel's log have that some check reads.
-KNOWN = ("NVRM", "SXid", "nvidia", "mlx5_core", "emory", "[Hardware Error]", "EDAC")
+KNOWN = ("NVRM", "SXid", "nvidia", "Loading of", "Lockdown", "mlx5_core", "emory", "[Hardware Error]", "EDAC")
 # ``sys``, ``proc`` and ``root``: FileTrees. ``library``: NVML's. ``log``: the kernel's.
 # ``opener``: nvml.open_nvml, or a recording's.
 Places = namedtuple("Places", "sys proc root library log opener")
@@ -116,8 +116,9 @@ def write_drives(recording, drives):
 
 def reduce_file(path, text):
     """Return what the checks read of a file of the host: others' secrets stay there."""
-    wanted = "STATE=" if path.startswith(SESSIONS) else "NCCL_"
-    return "\n".join(line for line in text.split("\n") if wanted in line or re.match(HEADING, line))
+    wanted = ("STATE=",) if path.startswith(SESSIONS) else RIVALS if path.startswith(MODPROBE) else ("NCCL_",)
+    kept = [line for line in text.split("\n") if any(word in line for word in wanted) or re.match(HEADING, line)]
+    return "\n".join(kept)
 
 
 def reduce_log(log):

@@ -18,6 +18,10 @@ from .processes import FIRST_NAMESPACE
 TOTAL = re.compile(r"^MemTotal:\s+(\d+) kB", re.M)
 # Documentation/ABI/testing/sysfs-bus-pci-devices-aer of the kernel.
 AER = re.compile(r"^TOTAL_ERR_(?:NON)?FATAL (\d+)", re.M)
+# Drivers of the kernel for NVIDIA's GPUs, and where modprobe.d(5) says what is not to be loaded.
+RIVALS = ("nouveau", "nova_core")
+MODPROBE = ("/etc/modprobe.d", "/run/modprobe.d", "/usr/local/lib/modprobe.d", "/usr/lib/modprobe.d", "/lib/modprobe.d")
+BLACKLIST = r"^\s*(?:blacklist\s+%s\s*$|install\s+%s\s+/bin/(?:true|false)\b)"
 # Counters of memory controllers: Documentation/admin-guide/RAS of the kernel.
 CONTROLLERS = "/devices/system/edac/mc"
 
@@ -39,6 +43,7 @@ def read_host(sys_tree, proc_tree, tree, addresses=()):
         ("disks", read_disks, (sys_tree,)),
         ("nvme", read_nvme, (sys_tree, proc_tree)),
         ("uvm", read_uvm, (sys_tree,)),
+        ("rivals", read_rivals, (sys_tree, tree)),
     ):
         try:
             found[key] = read(*trees)
@@ -78,6 +83,24 @@ def read_aer(tree, addresses):
 def read_uvm(tree):
     """Return whether the driver's module for unified memory is loaded; None where the kernel does not tell of modules."""
     return tree.exists("/module/nvidia_uvm") if tree.is_directory("/module") else None
+
+
+def read_rivals(sys_tree, tree):
+    """Return {driver: {``blacklisted``: file}} of the kernel's own drivers that are loaded while NVIDIA's is not."""
+    if sys_tree.exists("/module/nvidia"):
+        return {}
+    names = [name for name in RIVALS if sys_tree.exists("/module/" + name)]
+    return {name: {"blacklisted": find_blacklist(tree, name)} for name in names}
+
+
+def find_blacklist(tree, name):
+    """Return the file that keeps a module from being loaded by itself; None without one."""
+    for directory in MODPROBE:
+        for file in tree.names(directory):
+            place = "%s/%s" % (directory, file)
+            if file.endswith(".conf") and re.search(BLACKLIST % (name, name), tree.text(place) or "", re.M):
+                return place
+    return None
 
 
 def read_uptime(tree):

@@ -13,6 +13,7 @@ from ..machine.nvml_gpus import SPEED_FIELD
 from ..machine.problems import with_code
 from ..machine.topology import gpu_label
 from .findings import fault, judged, no_answer, number_of
+from .peers import of_one_model, usual
 
 
 def pcie_width(gpus):
@@ -27,7 +28,7 @@ def pcie_width(gpus):
         for gpu in gpus
         if gpu not in known
     ]
-    found += [one for one in refused if one]
+    found += [one for one in refused if one] + less_than_peers("pcie_width", gpus, "max_width", "x%d")
     return [judged("pcie_width", "full", "full on %s" % number_of(known), found)] if known or found else []
 
 
@@ -47,7 +48,19 @@ def pcie_generation(gpus):
         if "idle" not in (counters.get("clock_reasons") or ())
     ]
     found += [one for one in refused if one]
+    found += less_than_peers("pcie_generation", [gpu for gpu, dummy in gpus], "max_generation", "generation %d")
     return [judged("pcie_generation", "full", "full on %s" % number_of(busy), found)] if busy or found else []
+
+
+def less_than_peers(check, gpus, key, words):
+    """Find GPUs that with their slots support less than most of their model do, whatever they have now."""
+    found = []
+    for group in of_one_model([gpu for gpu in gpus if gpu["pcie"].get(key)]):
+        most = usual([gpu["pcie"][key] for gpu in group])
+        for gpu in group if most else ():
+            if gpu["pcie"][key] < most:
+                found.append(fault(check, "slot", words % most, words % gpu["pcie"][key], gpu_label(gpu)))
+    return found
 
 
 def aer_errors(gpus, aer, limits):

@@ -10,6 +10,8 @@ __metaclass__ = type
 from ..machine.topology import gpu_label
 from .findings import fault, judged, no_answer, number_of
 
+ROWS = 512  # that a GPU can remap: https://docs.nvidia.com/deploy/a100-gpu-mem-error-mgmt/row-remapping.html
+
 
 def memory(gpus, limits):
     """Judge uncorrected errors, and row remapping (Ampere and newer) or page retirement (older), of GPUs with ECC."""
@@ -18,7 +20,8 @@ def memory(gpus, limits):
     new = [pair for pair in guarded if pair[1].get("remapped_rows") or row_errors(pair[1])]
     modes = [no_answer("ecc_errors", "an answer", gpu_label(gpu), gpu, "DeviceGetEccMode") for gpu, dummy in gpus]
     errors = [one for one in modes if one]
-    errors += [error_finding(gpu_label(gpu), counters, limits) for gpu, counters in guarded]
+    for gpu, counters in guarded:
+        errors += [error_finding(gpu_label(gpu), counters, limits), flood(gpu_label(gpu), counters, limits)]
     rows = [found for gpu, counters in new for found in row_findings(gpu_label(gpu), counters, limits)]
     pages = [page_finding(gpu_label(gpu), counters) for gpu, counters in guarded]
     tolerated = "at most %d uncorrected" % limits["max_uncorrected_errors"]
@@ -56,6 +59,14 @@ def error_finding(name, counters, limits):
     return None
 
 
+def flood(name, counters, limits):
+    """Judge corrected errors; a GPU that does not count them has told so of the others, too."""
+    errors, most = counters.get("corrected_errors"), limits["max_corrected_errors"]
+    if (errors or 0) > most:
+        return fault("ecc_errors", "corrected", "at most %d corrected" % most, "%d corrected" % errors, name)
+    return None
+
+
 def row_findings(name, counters, limits):
     check, rows, most = "row_remapping", counters.get("remapped_rows"), limits["max_remapped_rows"]
     if rows is None:
@@ -65,7 +76,10 @@ def row_findings(name, counters, limits):
         found.append(fault(check, "failed", "spare rows", "remapping failed", name))
     if rows.get("pending"):
         found.append(fault(check, "pending", "nothing pending", "pending", name))
-    if most is not None and rows.get("uncorrectable", 0) > most:
+    remapped = rows.get("correctable", 0) + rows.get("uncorrectable", 0)
+    if remapped >= ROWS:
+        found.append(fault(check, "all", "fewer than %d rows" % ROWS, "%d rows remapped" % remapped, name))
+    elif most is not None and rows.get("uncorrectable", 0) > most:
         text = "%d rows remapped" % rows["uncorrectable"]
         found.append(fault(check, "many", "at most %d rows" % most, text, name))
     return found

@@ -14,6 +14,9 @@ from .findings import fault, judged, no_answer, number_of
 
 FEWEST = 3  # two have no majority
 EXPECTED = "as on most of its model"
+# Degrees, ours: by its place in the air an idle GPU may be 10 to 20 warmer than another, and one that has just worked cools down to that
+# within seconds.
+WARMER = 25
 CLOCKS = ("graphics", "sm", "memory")
 
 
@@ -25,6 +28,12 @@ def power_limit(gpu):
 def clocks(gpu):
     known = gpu["max_clocks_mhz"] or {}
     return "/".join(str(known.get(clock)) for clock in CLOCKS) + " MHz" if known else None
+
+
+def application_clocks(gpu):
+    """Return the clocks at which applications run; NVML tells them with a GPU's counters, and facts have none."""
+    known = gpu.get("application_clocks") or {}
+    return None if None in known.values() or not known else "%(graphics)d/%(memory)d MHz" % known
 
 
 def memory(gpu):
@@ -63,11 +72,26 @@ COMPARED = (
     ("peer_compute_mode", lambda gpu: gpu["compute_mode"], model, "DeviceGetComputeMode"),
 )
 
+# The same of what is read with a GPU's counters, and not among a node's facts.
+COMPARED_COUNTERS = (("peer_application_clocks", application_clocks, model, "DeviceGetApplicationsClock"),)
+
+
+def with_counters(pairs):
+    """Return GPUs with what is compared of their counters, and NVML's errors of both."""
+    return [
+        dict(
+            gpu,
+            application_clocks=counters.get("application_clocks"),
+            nvml_errors=dict(gpu.get("nvml_errors") or {}, **counters.get("nvml_errors") or {}),
+        )
+        for gpu, counters in pairs
+    ]
+
 
 def peers(gpus):
     """Judge GPUs that answer by what most others have; what a GPU does not have is not compared."""
     entries = []
-    for check, value, among, function in COMPARED if len(gpus) >= FEWEST else ():
+    for check, value, among, function in COMPARED + COMPARED_COUNTERS if len(gpus) >= FEWEST else ():
         groups, found = {}, []
         for gpu in gpus:
             refused = missing(check, gpu, value, function)
@@ -112,9 +136,43 @@ def missing(check, gpu, value, function):
     return found or (None if gpu["name"] else no_answer(check, EXPECTED, gpu_label(gpu), gpu, "DeviceGetName"))
 
 
+def of_one_model(gpus):
+    """Return lists of GPUs of one model, those that are long enough for a majority."""
+    groups = {}
+    for gpu in gpus:
+        if gpu["name"]:
+            groups.setdefault(gpu["name"], []).append(gpu)
+    return [group for group in groups.values() if len(group) >= FEWEST]
+
+
+def usual(values):
+    """Return what more than half of them are; None where nothing is."""
+    value, count = Counter(values).most_common(1)[0]
+    return value if 2 * count > len(values) else None
+
+
 def unlike(check, group):
     """Return findings for those of [(gpu, text)] that have not what more than half of them have."""
-    usual, count = Counter(text for dummy, text in group).most_common(1)[0]
-    if 2 * count <= len(group):
-        return []
-    return [fault(check, "unlike", usual, text, gpu_label(gpu)) for gpu, text in group if text != usual]
+    most = usual([text for dummy, text in group])
+    return [fault(check, "unlike", most, text, gpu_label(gpu)) for gpu, text in group if most and text != most]
+
+
+def idle_temperature(pairs):
+    """Judge [(gpu, counters)] that are idle by the median of the other idle ones of their model."""
+    check, expected = "peer_temperature", "as idle ones of its model"
+    idle = [(gpu, counters) for gpu, counters in pairs if is_idle(counters) and counters.get("temperature") is not None]
+    groups, found = of_one_model([gpu for gpu, dummy in idle]), []
+    degrees = {gpu_label(gpu): counters["temperature"] for gpu, counters in idle}
+    for group in groups:
+        for gpu in group:
+            others = sorted(degrees[gpu_label(one)] for one in group if one is not gpu)
+            most = others[len(others) // 2] + WARMER
+            if degrees[gpu_label(gpu)] > most:
+                text = "%d degrees" % degrees[gpu_label(gpu)]
+                found.append(fault(check, "warm", "at most %d degrees" % most, text, gpu_label(gpu)))
+    alike = "alike on %s" % number_of([gpu for group in groups for gpu in group])
+    return [judged(check, expected, alike, found)] if groups else []
+
+
+def is_idle(counters):
+    return "idle" in (counters.get("clock_reasons") or ())

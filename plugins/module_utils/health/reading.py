@@ -31,6 +31,7 @@ FIELDS = (
     "FI_DEV_GET_GPU_RECOVERY_ACTION",
     "FI_DEV_MEMORY_TEMP",
     "FI_DEV_TEMPERATURE_SLOWDOWN_TLIMIT",
+    "FI_DEV_TEMPERATURE_SHUTDOWN_TLIMIT",
 )
 LINK_FIELDS = {
     "replays": ("FI_DEV_NVLINK_ERROR_DL_REPLAY",),
@@ -42,7 +43,8 @@ LINK_SUMS = {
     "recoveries": ("FI_DEV_NVLINK_RECOVERY_ERROR_COUNT_TOTAL",),
     "crc_errors": ("FI_DEV_NVLINK_CRC_FLIT_ERROR_COUNT_TOTAL", "FI_DEV_NVLINK_CRC_DATA_ERROR_COUNT_TOTAL"),
 }
-GPU_SENSOR, SLOWDOWN, MEMORY_MAX = 0, 1, 2  # nvmlTemperatureSensors_t, nvmlTemperatureThresholds_t
+GPU_SENSOR, SHUTDOWN, SLOWDOWN, MEMORY_MAX = 0, 0, 1, 2  # nvmlTemperatureSensors_t, nvmlTemperatureThresholds_t
+GRAPHICS, MEMORY = 0, 2  # nvmlClockType_t
 MIB = 1024 * 1024
 
 
@@ -92,6 +94,7 @@ def read_memory(nvml, handle):
     retired = nvml.call("DeviceGetRetiredPagesPendingStatus", handle)
     return {
         "uncorrected_errors": nvml.call("DeviceGetTotalEccErrors", handle, 1, 0),
+        "corrected_errors": nvml.call("DeviceGetTotalEccErrors", handle, 0, 0),
         "remapped_rows": dict(zip(("correctable", "uncorrectable", "pending", "failed"), rows)) if rows else None,
         "retired_pages_pending": None if retired is None else bool(retired),
         "sram": read_sram(nvml, handle),
@@ -120,6 +123,10 @@ def read_clocks(nvml, handle):
     return {
         "clock_reasons": clock_reasons(nvml.call("DeviceGetCurrentClocksThrottleReasons", handle)),
         "performance_state": nvml.call("DeviceGetPerformanceState", handle),
+        "application_clocks": {
+            "graphics": nvml.call("DeviceGetApplicationsClock", handle, GRAPHICS),
+            "memory": nvml.call("DeviceGetApplicationsClock", handle, MEMORY),
+        },
     }
 
 
@@ -135,7 +142,8 @@ def read_condition(nvml, handle):
         "temperature": nvml.call("DeviceGetTemperature", handle, GPU_SENSOR),
         "temperature_margin": margin,
         "temperature_limit": limit,
-        "memory_temperature_limit": nvml.call("DeviceGetTemperatureThreshold", handle, MEMORY_MAX) if limit else None,
+        "memory_temperature_limit": nvml.call("DeviceGetTemperatureThreshold", handle, MEMORY_MAX),
+        "shutdown_temperature": nvml.call("DeviceGetTemperatureThreshold", handle, SHUTDOWN),
         "inforom_valid": read_inforom(nvml, handle),
         "processes": processes
         and [{"pid": one.pid, "memory_mib": (one.usedGpuMemory or 0) // MIB} for one in processes],
@@ -164,13 +172,14 @@ def read_fields(nvml, handle, links):
         wanted += [(name, link) for names in LINK_FIELDS.values() for name in names for link in links]
         wanted += [(name, 0) for names in LINK_SUMS.values() for name in names]
     values = nvml.fields(handle, wanted)
-    aggregate, replays, action, memory, slowdown = [values.get((name, 0)) for name in FIELDS]
+    aggregate, replays, action, memory, slowdown, shutdown = [values.get((name, 0)) for name in FIELDS]
     return {
         "aggregate_errors": aggregate,
         "pcie_replays": replays,
         "recovery_action": action,
         "memory_temperature": memory or None,  # memory at work is not at 0 degrees
         "slowdown_margin": slowdown,
+        "shutdown_margin": shutdown,
         "nvlink_errors": read_link_errors(values) if links else None,
     }
 

@@ -12,7 +12,6 @@ from .kernel_log import find_events
 
 SM, MEMORY = 1, 2  # nvmlClockType_t
 SLOWDOWN = 1  # nvmlTemperatureThresholds_t
-CORRECTED, VOLATILE = 0, 0  # nvmlMemoryErrorType_t, nvmlEccCounterType_t
 THERMAL = (
     "FI_DEV_PERF_POLICY_THERMAL"  # nanoseconds, as NVIDIA/DCGM has it: dcgmlib/src/dcgm_fields.cpp, THERMAL_VIOLATION
 )
@@ -45,7 +44,6 @@ def read_sample(nvml, handle):
         "memory_clock_mhz": nvml.call("DeviceGetClockInfo", handle, MEMORY),
         "slowdown_temperature": nvml.call("DeviceGetTemperatureThreshold", handle, SLOWDOWN),
         "thermal_slowdown_ns": nvml.fields(handle, [(THERMAL, 0)]).get((THERMAL, 0)),
-        "corrected_errors": nvml.call("DeviceGetTotalEccErrors", handle, CORRECTED, VOLATILE),
     }
 
 
@@ -63,7 +61,7 @@ def gpu_values(gpu, counters, sample, xids):
     """
     counters, rows = counters or {}, (counters or {}).get("remapped_rows") or {}
     values = {name: counters.get(name) for name in (
-        "temperature", "memory_temperature", "uncorrected_errors", "pcie_replays", "recovery_action")}  # fmt: skip
+        "temperature", "memory_temperature", "corrected_errors", "uncorrected_errors", "pcie_replays", "recovery_action")}  # fmt: skip
     return dict(
         sample or {},
         row_remap_pending=rows.get("pending"),

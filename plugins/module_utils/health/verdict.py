@@ -18,7 +18,7 @@ from .links import aer_errors, nvlinks, pcie_generation, pcie_width
 from .log import judge_log
 from .memory import memory
 from .p2p_access import p2p_access
-from .peers import COMPARED, models, peers
+from .peers import COMPARED, COMPARED_COUNTERS, idle_temperature, models, peers, with_counters
 from .presence import presence, usable
 from .processes import stale_processes
 
@@ -26,6 +26,7 @@ from .processes import stale_processes
 JUDGES = {
     "driver_mismatch": ("driver_library",),
     "fabric_not_ready": ("fabric",),
+    "fabric_apart": ("fabric",),
     "fabric_split": ("fabric",),
     "fabric_unhealthy": ("fabric",),
     "gpu_failing": ("gpu_answers",),
@@ -64,7 +65,7 @@ def judge(node, readings, limits):
 
 def judge_checks(node, readings, limits):
     """Return what every check that applies to the node judged; a check that is skipped still knows its problems."""
-    entries = attempt(COHERENCE, judge_coherence, node)
+    entries = attempt(COHERENCE, judge_coherence, node, readings.get("host") or {}, readings["log"])
     if node["gpus"] or limits["gpu_count"]:
         entries += attempt(("gpu_count", "gpu_answers"), presence, node, readings["counters"], limits)
     if node["gpus"]:
@@ -98,7 +99,8 @@ def steps(node, gpus, readings, limits):
             (("throttling", "persistence_mode"), clocks, (gpus, limits)),
             (("pending_modes",), pending_modes, (answering,)),
             (("peer_model",), models, (answering, node["topology"])),
-            (tuple(row[0] for row in COMPARED), peers, (answering,)),
+            (tuple(row[0] for row in COMPARED + COMPARED_COUNTERS), peers, (with_counters(gpus),)),
+            (("peer_temperature",), idle_temperature, (gpus,)),
         ]
         + nics.steps(node, readings["log"], limits)
         + host.steps(around, readings["log"], limits)

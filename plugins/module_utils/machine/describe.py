@@ -15,6 +15,7 @@ from .fabric_health import CODES
 SENTENCES = {
     "acs_redirect": "PCIe ACS redirects peer-to-peer traffic at bridge {subject}",
     "driver_mismatch": "Driver version mismatch: kernel module {loaded}, user-space library {library}",
+    "fabric_apart": "{subject} is in domain or partition {domain} of the NVLink fabric, most of the node's GPUs are in {expected}",
     "fabric_not_ready": "The NVLink fabric is {state}; CUDA cannot start until the fabric manager has configured it",
     "fabric_split": "The node's GPUs are in several domains or partitions of the NVLink fabric: {domains}",
     "fabric_unhealthy": "The NVLink fabric reports for {subject}: {health}",
@@ -23,6 +24,7 @@ SENTENCES = {
     "gpu_not_in_nvml": "GPU {subject} is on the PCI bus but not visible to NVML",
     "gpu_not_on_bus": "{subject} ({pci_bus_id}) is visible to NVML but not on the PCI bus",
     "gpu_not_opened": "NVML cannot open {subject}: {reason}",
+    "nic_without_rdma": "Adapter {subject} has no RDMA device; its driver is {driver}",
     "nvlinks_inactive": "{subject} has {active} active NVLinks, not {expected}",
     "nvlinks_slow": "{subject} has {links} slow NVLinks, the slowest with {speed} of {expected} MB/s",
     "nvml_unavailable": "Kernel module {loaded} is loaded but NVML is not available: {reason}",

@@ -11,7 +11,7 @@ from . import nvml_gpus, pci_names, procfs, sysfs
 from .describe import describe
 from .nic_order import build_affinity
 from .nvml import library_version, open_nvml
-from .problems import find_problems
+from .problems import find_problems, problem
 from .rails import rail_problems
 from .topology import build_topology, peer_bridges
 
@@ -43,11 +43,13 @@ def read_machine(opened, sys_tree, proc_tree, nvml_library, pci_databases=pci_na
     """Do what measure does; ``opened``: what open_nvml yields. Opening costs more than all questions to one GPU."""
     nvml, unavailable = opened
     measured = nvml_gpus.read_all(nvml) if nvml else NO_NVML
-    devices = sysfs.read_pci_devices(sys_tree)
+    vendors = sysfs.read_vendors(sys_tree)
+    devices = sysfs.read_pci_devices(sys_tree, vendors)
     names = pci_names.read_names({device["device_id"] for device in devices.values()}, pci_databases)
     nics = sysfs.read_nics(sys_tree)
     bridges = {part for device in list(devices.values()) + nics for part in device["path"][1:-1]}
     return build(
+        without_rdma=sysfs.read_without_rdma(sys_tree, nics, vendors),
         devices={address: dict(device, name=names.get(device["device_id"])) for address, device in devices.items()},
         nics=nics,
         acs_bridges=[address for address in sorted(bridges) if sysfs.read_acs_redirect(sys_tree, address)],
@@ -60,7 +62,7 @@ def read_machine(opened, sys_tree, proc_tree, nvml_library, pci_databases=pci_na
     )
 
 
-def build(devices, nics, acs_bridges, numa_nodes, numa_distances, module, module_gpus, library, nvml):
+def build(devices, nics, acs_bridges, numa_nodes, numa_distances, module, module_gpus, library, nvml, without_rdma=()):
     """Merge what the doors gave (see sysfs, procfs and nvml_gpus for the shapes)."""
     seen = {gpu["pci_bus_id"]: gpu for gpu in nvml["gpus"] if "problem" not in gpu}
     pci = {address: device for address, device in devices.items() if device["kind"] == "gpu"}
@@ -97,6 +99,7 @@ def build(devices, nics, acs_bridges, numa_nodes, numa_distances, module, module
     between = peer_bridges(gpus, public_nics, topology, paths)
     findings = find_problems(node, lost, [bridge for bridge in acs_bridges if bridge in between])
     findings += rail_problems(gpus, public_nics, topology)
+    findings += [problem("nic_without_rdma", one["pci_bus_id"], driver=one["driver"] or "none") for one in without_rdma]
     return dict(node, findings=findings, problems=[describe(finding) for finding in findings])
 
 

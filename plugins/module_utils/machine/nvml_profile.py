@@ -111,6 +111,9 @@ class Recorder:
         special = getattr(self, "of_" + name, None)
         if special:
             return special(arguments, answer, code)
+        if name == "DeviceGetApplicationsClock":
+            place = 0 if arguments[0] == 2 else 1  # the line has memory first, as nvidia-smi's -ac
+            return self.part(section, "application_clocks", place, answer, ["0", "0"], code)
         if name in CLOCKS:
             return self.part(section, CLOCKS[name], arguments[0], answer, ["0", "0", "0"], code)
         if name in LINK:

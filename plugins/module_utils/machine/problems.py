@@ -135,14 +135,32 @@ def usual(gpu, gpus, switched):
     return max(Counter(peers).items(), key=lambda item: item[::-1])[0]
 
 
+def domain_problems(pairs):
+    """Find [(gpu, domain)] of a node that are in several: those that are not where most are or, without a majority, all."""
+    counts = Counter(domain for dummy, domain in pairs)
+    if len(counts) < 2:
+        return []
+    usual, count = counts.most_common(1)[0]
+    if 2 * count <= len(pairs):
+        return [problem("fabric_split", domains=", ".join(sorted(counts)))]
+    return [
+        problem("fabric_apart", gpu_label(gpu), domain=domain, expected=usual)
+        for gpu, domain in pairs
+        if domain != usual
+    ]
+
+
 def fabric_problems(node):
     """Find what is wrong with the NVLink fabric as its GPUs see it, whatever its manager's service does."""
     state = node["fabric"]["state"]
     found = [problem("fabric_not_ready", state=state)] if state in ("not_started", "in_progress") else []
     fabrics = [(gpu, gpu["fabric"]) for gpu in node["gpus"] if gpu.get("fabric")]
-    domains = sorted({fabric["domain"] for dummy, fabric in fabrics if fabric["domain"]})
-    if len(domains) > 1:
-        found.append(problem("fabric_split", domains=", ".join(domains)))
-    return found + [
-        problem("fabric_unhealthy", gpu_label(gpu), health=code) for gpu, fabric in fabrics for code in fabric["health"]
-    ]
+    return (
+        found
+        + domain_problems([(gpu, fabric["domain"]) for gpu, fabric in fabrics if fabric["domain"]])
+        + [
+            problem("fabric_unhealthy", gpu_label(gpu), health=code)
+            for gpu, fabric in fabrics
+            for code in fabric["health"]
+        ]
+    )

@@ -80,7 +80,7 @@ def rail_problems(gpus, nics, topology):
         for nic in nics:
             for port in nic["ports"]:
                 kind = _kind(gpus, nic, port, topology)
-                if kind in groups and is_bad(nic, port, groups[kind][0][1]):
+                if kind in groups and is_bad(nic, port, groups[kind]):
                     bad.setdefault(kind, []).append((nic, port))
         for kind, pairs in bad.items():
             if _may_be_judged(kind, len(groups[kind]), len(pairs)):
@@ -100,12 +100,19 @@ def _may_be_judged(kind, well, bad):
     return where == ELSEWHERE and model is not None and well > bad
 
 
-def _is_down(nic, port, dummy_rail):
-    """Return whether a port is known not to be up, on a card of which no other port is."""
-    return port["state"] not in (None, "ACTIVE") and not active_ports(nic)
+def _is_down(nic, port, rails):
+    """Return whether a port is known not to be up, on a card of which no other port is, or as the first of several.
+
+    Of these another may have the cable instead, unless all that are its equals have more ports in use.
+    """
+    if port["state"] in (None, "ACTIVE"):
+        return False
+    used, first = len(active_ports(nic)), min(one["port"] for one in nic["ports"])
+    return not used or port["port"] == first and used < min(len(active_ports(other)) for other, dummy in rails)
 
 
-def _is_slow(dummy_nic, port, rail):
+def _is_slow(dummy_nic, port, rails):
+    rail = rails[0][1]
     return (
         port["state"] == "ACTIVE"
         and (port["rate_gbps"] or 0) < (rail["rate_gbps"] or 0)

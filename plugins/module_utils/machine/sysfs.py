@@ -15,6 +15,9 @@ from .topology import natural_key
 NVIDIA = 0x10DE
 GPU_CLASSES = (0x0300, 0x0302)
 BRIDGE_CLASS = 0x0680
+MELLANOX = 0x15B3
+INFINIBAND, NETWORK = (0x0207,), (0x0200, 0x0207)
+FOR_GUESTS = ("vfio", "pci-stub", "xen-pciback")
 ADDRESS = re.compile(r"^[0-9a-f]{4,}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]$")
 HOST_BRIDGE = re.compile(r"^pci[0-9a-f]{4,}:[0-9a-f]{2}$")
 
@@ -28,17 +31,23 @@ def normalise_address(address):
     return "%04x:%s:%s" % (domain, parts[-2], parts[-1])
 
 
-def read_pci_devices(tree):
-    """Return {address: device} of NVIDIA's GPUs and NVSwitches.
+def read_vendors(tree):
+    """Return {PCI address: number of its vendor}."""
+    base = "/bus/pci/devices"
+    return {address: tree.number("%s/%s/vendor" % (base, address)) for address in tree.names(base)}
+
+
+def read_pci_devices(tree, vendors=None):
+    """Return {address: device} of NVIDIA's GPUs and NVSwitches; ``vendors``: see read_vendors, None: they are read here.
 
     A device has ``kind`` (gpu|nvswitch), ``device_id`` (int), ``subsystem_id`` (``10de:1463``), ``vgpu``, ``numa_node``,
     ``cpu_affinity``, ``path`` (host bridge first, then the bridges, then the device itself), ``link`` ({width,
     max_width, generation, max_generation}), ``driver``.
     """
     devices = {}
-    for address in tree.names("/bus/pci/devices"):
+    for address, vendor in sorted((read_vendors(tree) if vendors is None else vendors).items()):
         base = "/bus/pci/devices/" + address
-        if tree.number(base + "/vendor") == NVIDIA:
+        if vendor == NVIDIA:
             kind = _kind(tree.number(base + "/class"))
             if kind:
                 vgpu = read_vgpu(tree, address) if kind == "gpu" else None
@@ -128,6 +137,27 @@ GENERATIONS = {"2.5": 1, "5": 2, "5.0": 2, "8": 3, "8.0": 3, "16": 4, "16.0": 4,
 def _generation(text):
     """Return the PCIe generation of a link speed: ``16.0 GT/s PCIe`` → 4."""
     return GENERATIONS.get(text.split()[0]) if text else None
+
+
+def read_without_rdma(tree, nics, vendors):
+    """Return [{``pci_bus_id``, ``driver``}] of adapters that should have an RDMA device, and none of whose functions has one.
+
+    Those are InfiniBand's, and of a model of which another has one. Functions of one card may share a device (RoCE LAG), virtual
+    functions may be a guest's, and so may what another driver has.
+    """
+    models = {(vendors.get(nic["pci_bus_id"]), nic["pci_device_id"]) for nic in nics if nic["pci_bus_id"]}
+    known = {vendor for vendor, dummy in models} | {MELLANOX}
+    cards = {nic["pci_bus_id"].rpartition(".")[0] for nic in nics if nic["pci_bus_id"]}
+    found = []
+    for address, vendor in sorted(vendors.items()):
+        base = "/bus/pci/devices/" + address
+        if vendor not in known or address.rpartition(".")[0] in cards or tree.exists(base + "/physfn"):
+            continue
+        code, driver = tree.number(base + "/class"), (tree.link(base + "/driver") or "").rpartition("/")[2] or None
+        wanted = INFINIBAND if (vendor, hexadecimal(tree.number(base + "/device"))) not in models else NETWORK
+        if code is not None and code >> 8 in wanted and not (driver or "").startswith(FOR_GUESTS):
+            found.append({"pci_bus_id": address, "driver": driver})
+    return found
 
 
 def read_nics(tree):

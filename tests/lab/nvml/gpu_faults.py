@@ -9,6 +9,7 @@ from .fault import Fault, all_said, said
 # A function that the library does not have, and fields that the driver does not know or refuses as invalid.
 UNKNOWN_TO_OLD_DRIVERS = (
     ("sram", 13), ("row_histogram", 13), ("inforom_valid", 3), ("temperature_margin", 13), ("processes", 13), ("field.94", 2),
+    ("field.193", 3), ("ecc_errors.0.0", 3),
     ("field.230", 2), ("field.194", 3), ("field.82", 3), ("field.6", 3), ("field.161", 3), ("field.162", 3), ("field.163", 3),
 )  # fmt: skip
 
@@ -20,6 +21,7 @@ def answers() -> "list[Fault]":
         Fault("not among NVML's GPUs", hgx.change(3, hidden=True), "failed"),
         Fault("held by another driver", hgx.change(3, hidden=True, driver="vfio-pci"), "degraded"),
         Fault("no driver", a40.without_driver(), "failed"),
+        *no_driver(),
         Fault("no library", a40.with_library(None), "failed"),
         Fault("another library", a40.with_library("550.54.14"), "reboot_required"),
         Fault("log cannot be read", a40, "unknown", None),
@@ -49,6 +51,22 @@ def answers() -> "list[Fault]":
     return found + [Fault(f"no permission for {key}", said(hgx, 3, (key, "!4")), "unknown") for key in compared]
 
 
+def no_driver() -> "list[Fault]":
+    """Return machines on which something keeps the driver from being loaded."""
+    a40 = machines.a40_pcie()
+    held = a40.without_driver()
+    for number in range(len(a40.gpus)):
+        held = held.change(number, driver="nouveau")
+    loaded = {"sys/module/nouveau/refcnt": "3\n"}
+    blacklist = {**loaded, "root/etc/modprobe.d/nvidia.conf": "blacklist nouveau\noptions nouveau modeset=0\n"}
+    rejected = "4,0,5,-;Loading of module with unavailable key is rejected\n"
+    return [
+        Fault("nouveau has the GPUs", held.with_files(loaded), "failed"),
+        Fault("nouveau has the GPUs in spite of a blacklist", held.with_files(blacklist), "failed"),
+        Fault("a module without a known signature", a40.without_driver(), "failed", rejected),
+    ]
+
+
 def counters() -> "list[Fault]":
     a40, hgx = machines.a40_pcie(), machines.hgx_h100()
     slowdowns = (("hardware", "0x8"), ("thermal", "0x20"), ("hardware thermal", "0x40"), ("brake of power", "0x80"))
@@ -60,6 +78,14 @@ def counters() -> "list[Fault]":
         ),
         Fault("ECC that is on and counts nothing", said(a40, 2, ("ecc_errors.1.0", "!3")), "unknown"),
         Fault("uncorrected errors", said(a40, 0, ("ecc_errors.1.0", "2")), "failed"),
+        Fault("a flood of corrected errors", said(hgx, 2, ("ecc_errors.0.0", "100000000")), "degraded"),
+        Fault("as many rows remapped as a GPU can", said(hgx, 2, ("remapped_rows", "88 512 0 0")), "degraded"),
+        Fault("a slot of an older generation than the peers'", said(hgx, 5, ("pcie_max_generation", "3")), "degraded"),
+        Fault(
+            "a slot with fewer lanes than the peers'",
+            said(hgx, 5, ("pcie_max_width", "8"), ("pcie_width", "8")),
+            "degraded",
+        ),
         Fault("row remapping pending", said(hgx, 1, ("remapped_rows", "0 1 1 0")), "reboot_required"),
         Fault("row remapping failed", said(hgx, 1, ("remapped_rows", "0 1 0 1")), "failed"),
         Fault("uncorrected errors of B200", said(machines.hgx_b200(), 7, ("ecc_errors.1.0", "1")), "failed"),
@@ -100,6 +126,18 @@ def condition() -> "list[Fault]":
         Fault("hot by degrees", said(a40, 0, ("temperature", "91")), "degraded"),
         Fault("at its slowdown temperature", said(v100, 0, ("temperature", "92")), "degraded"),
         Fault("hot memory", said(dgx, 0, ("field.82", "95")), "degraded"),
+        Fault("hot memory of Hopper", said(hgx, 0, ("field.82", "110")), "degraded"),
+        Fault(
+            "hot memory by a limit of its own",
+            said(hgx, 0, ("temperature_threshold.2", "90"), ("field.82", "90")),
+            "degraded",
+        ),
+        Fault(
+            "hot memory of a GPU with a temperature to shut down at",
+            said(hgx, 0, ("temperature_threshold.0", "92"), ("field.82", "92")),
+            "degraded",
+        ),
+        Fault("much warmer than idle peers", said(hgx, 3, ("temperature", "79")), "degraded"),
         Fault("many PCIe replays", said(hgx, 6, ("field.94", "4000000000")), "degraded"),
         Fault("many PCIe replays of an older link", said(v100, 6, ("field.94", "90000000")), "degraded"),
         Fault("recovery of NVLink 5", said(b200, 4, ("field.215.17", "1")), "degraded"),
@@ -147,10 +185,20 @@ def well() -> "list[Fault]":
     hgx, dgx = machines.hgx_h100(), machines.dgx_a100()
     remapped = (("remapped_rows", "3 2 0 0"), ("row_histogram", "637 2 1 0 0"), ("field.6", "2"), ("sram", "0 1 0"))
     old = [(key, f"!{code}") for key, code in UNKNOWN_TO_OLD_DRIVERS]
+    clocks = ("application_clocks", "2619 1980")
     hot = (("temperature_margin", "3"), ("temperature", "84"), ("field.82", "94"))
     return [
         Fault("hot and well", all_said(hgx, *hot), "ok"),
         Fault("hot in degrees and well", all_said(dgx, ("temperature", "89"), ("field.82", "94")), "ok"),
+        Fault("some corrected errors", said(hgx, 1, ("ecc_errors.0.0", "40000000")), "ok"),
+        Fault(
+            "warm at work",
+            said(hgx, 1, ("temperature", "79"), ("throttle_reasons", "0"), ("pcie_generation", "5")),
+            "ok",
+        ),
+        Fault("warmest of idle ones", said(hgx, 1, ("temperature", "55")), "ok"),
+        Fault("a board with slots of an older generation", all_said(hgx, ("pcie_max_generation", "4")), "ok"),
+        Fault("application clocks of all alike", all_said(hgx, clocks), "ok"),
         Fault("some PCIe replays", all_said(hgx, ("field.94", "1000")), "ok"),
         Fault("CRC errors that links corrected", said(hgx, 1, ("field.163.3", "250")), "ok"),
         Fault("rows remapped long ago", said(hgx, 1, *remapped), "ok"),

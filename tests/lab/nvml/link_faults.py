@@ -32,7 +32,8 @@ def fabric() -> "list[Fault]":
         Fault("routes of B200 unhealthy", said(b200, 2, ("fabric_health", str(1 << 4))), "failed"),
         Fault("fabric in progress", said(tray, 0, ("fabric_state", "2")), "failed"),
         Fault("registration failed", said(tray, 0, ("fabric_status", "999")), "failed"),
-        Fault("two partitions", said(tray, 0, ("fabric_clique", "7")), "degraded"),
+        Fault("one GPU in another partition", said(tray, 0, ("fabric_clique", "7")), "degraded"),
+        Fault("two partitions", said(said(tray, 0, ("fabric_clique", "7")), 1, ("fabric_clique", "7")), "degraded"),
         Fault("fabric unhealthy", said(tray, 0, ("fabric_summary", "2")), "failed"),
         Fault("fabric of limited capacity", said(tray, 0, ("fabric_summary", "3")), "degraded"),
     ]
@@ -160,10 +161,12 @@ def peers() -> "list[Fault]":
         ("power_limit", "500000"), ("max_clocks", "1755 1755 2619"), ("vbios", "96.00.61.00.01"), ("inforom", "G520.0200.00.04"),
         ("memory_mib", "65247"), ("mig", "1 1"), ("ecc", "0 0"), ("compute_mode", "3"),
     )  # fmt: skip
+    slow = said(all_said(hgx, ("application_clocks", "2619 1980")), 3, ("application_clocks", "2619 1410"))
     others = (("vbios", "97.00.61.00.01"), ("compute_mode", "2"), ("memory_mib", "97871"), ("power_limit", "900000"))
     return [
         *(Fault(f"{key} unlike others of B200", said(b200, 6, (key, value)), "degraded") for key, value in others),
         *(Fault(f"{key} unlike seven others", said(hgx, 3, (key, value)), "degraded") for key, value in settings),
+        Fault("lower application clock than seven others", slow, "degraded"),
         Fault("another model among seven", hgx.change(3, model=replace(machines.H100, name="NVIDIA H200")), "degraded"),
         Fault("power limit unlike three others", said(a40, 2, ("power_limit", "200000")), "degraded"),
     ]

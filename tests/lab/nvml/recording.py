@@ -197,7 +197,7 @@ def condition(model: Model) -> "Iterator[str]":
     yield from ("temperature 34", "processes ", "field.94 0", "field.75 0")
     yield from ("power_usage 61250", "clocks 345 345 2619", "memory_used_mib 1 512")
     # T.Limits on Ada and newer, degrees Celsius before.
-    yield from ("temperature_margin 53", "field.194 -2") if ada else ("temperature_threshold.1 92",)
+    yield from ("temperature_margin 53", "field.194 -2", "field.193 -8") if ada else ("temperature_threshold.1 92",)
     if model.ecc:
         yield from ("inforom_valid 1", "field.6 0")
     if model.ecc and ampere:

@@ -41,6 +41,10 @@ def told(found):
         (("temperature_margin", "0"), {}, ("temperature", HOT % 2, AT % 2, "degraded", "monitor")),
         (("temperature_margin", "1"), {}, None),
         (("temperature_margin", "8"), {"temperature_margin": 10}, ("temperature", HOT % 10, AT % 10, "degraded", "monitor")),
+        # Memory without a limit of its own: where the GPU shuts itself down, at T.Limit -8 or in degrees.
+        (("field.82", "94"), {}, None),
+        (("field.82", "95"), {}, ("temperature", "below 95 degrees", "95 degrees", "degraded", "monitor")),
+        (("field.82", "110"), {}, ("temperature", "below 95 degrees", "110 degrees", "degraded", "monitor")),
         (("field.230", "0"), {}, None),
         (("field.230", "2"), {}, ("recovery_action", "none", "reboot the node", "failed", "reboot")),
         (("field.230", "4"), {}, ("recovery_action", "none", "drain and reset the GPU", "failed", "reset")),
@@ -65,7 +69,7 @@ def test_hopper(examine, setting, limits, expected):
     ],
 )
 def test_ampere(examine, settings, expected):
-    found = told(examine(said(machines.dgx_a100(), 3, *settings)))
+    found = told(examine(said(machines.dgx_a100(), 3, *settings), skip_checks=["peer_temperature"]))
     assert [(check, measured) for check, dummy, dummy_expected, measured, *dummy_rest in found] == expected
 
 
@@ -102,3 +106,23 @@ def test_replays_are_judged_by_the_rate_that_the_link_allows(generation, seconds
 
 def test_rates_grow_with_the_generation():
     assert list(REPLAYS) == sorted(REPLAYS)
+
+
+@pytest.mark.parametrize(
+    ("settings", "limit"),
+    [
+        ((("temperature_threshold.2", "105"), ("temperature_threshold.0", "92")), 105),
+        ((("temperature_threshold.0", "92"),), 92),
+        ((), 95),
+        ((("field.193", "!3"),), None),
+        ((("temperature_margin", "!3"),), None),
+    ],
+)
+def test_the_limit_of_memory_is_its_own_or_that_of_the_gpu(examine, settings, limit):
+    cool, hot = (
+        said(machines.hgx_h100(), 3, *settings, ("field.82", str(degrees)))
+        for degrees in ((limit or 200) - 1, limit or 200)
+    )
+    assert told(examine(cool)) == []
+    found = [one[:4] for one in told(examine(hot))]
+    assert found == ([("temperature", "GPU3", f"below {limit} degrees", f"{limit} degrees")] if limit else [])

@@ -17,7 +17,7 @@ BROKEN = (
     ({"ecc": None}, {}, {"ecc_errors", "row_remapping", "page_retirement"}),
     ({}, {"spare_rows": 7}, {"spare_rows"}),
     ({}, {"sram": 7}, {"sram_errors"}),
-    ({}, {"clock_reasons": 7}, {"throttling", "persistence_mode", "pcie_generation"}),
+    ({}, {"clock_reasons": 7}, {"throttling", "persistence_mode", "pcie_generation", "peer_temperature"}),
 )
 
 

@@ -5,7 +5,7 @@
 
 import pytest
 from ansible_collections.allreduce.gpu.tests.lab.nvml import machines
-from ansible_collections.allreduce.gpu.tests.lab.nvml.fault import said
+from ansible_collections.allreduce.gpu.tests.lab.nvml.fault import all_said, said
 
 
 def told(examine, machine):
@@ -31,6 +31,62 @@ def told(examine, machine):
 def test_the_one_that_differs_is_named(examine, setting, check, expected, measured):
     machine = said(machines.hgx_h100(), 3, setting)
     assert told(examine, machine) == [(check, "GPU3", expected, measured, "degraded")]
+
+
+def test_the_one_with_lower_application_clocks_is_named(examine):
+    alike = all_said(machines.hgx_h100(), ("application_clocks", "2619 1980"))
+    assert told(examine, alike) == []
+    for value, measured in (("2619 1410", "1410/2619 MHz"), ("1593 1980", "1980/1593 MHz")):
+        found = told(examine, said(alike, 3, ("application_clocks", value)))
+        assert found == [("peer_application_clocks", "GPU3", "1980/2619 MHz", measured, "degraded")]
+    # A driver that refuses the question, and one that no longer has it.
+    assert [one[:2] + one[4:] for one in told(examine, said(alike, 3, ("application_clocks", "!4")))] == [
+        ("peer_application_clocks", "GPU3", "unknown")
+    ]
+    assert told(examine, said(alike, 3, ("application_clocks", "!26"))) == []
+
+
+@pytest.mark.parametrize(
+    ("settings", "found"),
+    [
+        ((("pcie_max_generation", "3"),), [("pcie_generation", "generation 5", "generation 3")]),
+        ((("pcie_max_width", "8"), ("pcie_width", "8")), [("pcie_width", "x16", "x8")]),
+        ((("pcie_max_width", "8"), ("pcie_width", "4")), [("pcie_width", "x8", "x4"), ("pcie_width", "x16", "x8")]),
+        # More than the others is no fault of it.
+        ((("pcie_max_generation", "6"),), []),
+        ((("pcie_max_generation", "!3"), ("pcie_max_width", "!3")), []),
+    ],
+)
+def test_a_slot_that_has_less_than_the_others_is_named(examine, settings, found):
+    machine = said(machines.hgx_h100(), 5, *settings)
+    assert told(examine, machine) == [
+        (check, "GPU5", expected, measured, "degraded") for check, expected, measured in found
+    ]
+
+
+def test_slots_without_a_majority_are_as_they_are(examine):
+    two = said(machines.rtx_3090(), 0, ("pcie_max_width", "8"), ("pcie_width", "8"))
+    halves = said(said(machines.a40_pcie(), 0, ("pcie_max_generation", "3")), 1, ("pcie_max_generation", "3"))
+    assert (told(examine, two), told(examine, halves)) == ([], [])
+
+
+def test_an_idle_gpu_that_is_much_warmer_is_named(examine):
+    hgx = machines.hgx_h100()
+    expected = ("peer_temperature", "GPU3", "at most 59 degrees", "79 degrees", "degraded")
+    assert told(examine, said(hgx, 3, ("temperature", "79"))) == [expected]
+    assert told(examine, said(hgx, 3, ("temperature", "59"))) == []
+    # One at work is warm, and an idle one is not compared with those.
+    busy = (("throttle_reasons", "0"), ("pcie_generation", "5"))
+    assert told(examine, said(hgx, 3, ("temperature", "79"), *busy)) == []
+    assert (
+        told(
+            examine,
+            said(all_said(hgx, ("temperature", "30"), *busy), 3, ("temperature", "79"), ("throttle_reasons", "1")),
+        )
+        == []
+    )
+    two = said(machines.rtx_3090(), 0, ("temperature", "79"))
+    assert told(examine, two) == []
 
 
 def test_without_a_majority_nobody_is_blamed(examine):

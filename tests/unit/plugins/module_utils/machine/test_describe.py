@@ -22,6 +22,14 @@ EVERY = [
         "The NVLink fabric is still starting; CUDA cannot start until the fabric manager has configured it",
     ),
     (
+        problem("fabric_apart", "GPU3", domain="a.2", expected="a.1"),
+        "GPU3 is in domain or partition a.2 of the NVLink fabric, most of the node's GPUs are in a.1",
+    ),
+    (
+        problem("nic_without_rdma", "0000:c1:00.0", driver="mlx5_core"),
+        "Adapter 0000:c1:00.0 has no RDMA device; its driver is mlx5_core",
+    ),
+    (
         problem("fabric_split", domains="a.1, a.2"),
         "The node's GPUs are in several domains or partitions of the NVLink fabric: a.1, a.2",
     ),

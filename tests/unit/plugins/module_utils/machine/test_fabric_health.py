@@ -84,9 +84,22 @@ def test_every_driver_is_asked_what_it_knows(measure, version, health):
 
 
 def test_gpus_of_one_node_in_several_partitions(examine):
-    found = examine(with_fabric(machines.gb200_tray(), 3, clique=7))
+    halves = with_fabric(with_fabric(machines.gb200_tray(), 3, clique=7), 0, clique=7)
+    found = examine(halves)
     assert told(found) == [(None, "degraded")]
     assert "abababababab.7" in found["findings"][0]["measured"]
+
+
+def test_one_gpu_in_another_partition_is_named(examine, measure):
+    machine = with_fabric(machines.gb200_tray(), 3, clique=7)
+    found = examine(machine)
+    assert told(found) == [("GPU3", "degraded")]
+    domain = "abababab-abab-abab-abab-abababababab"
+    sentence = (
+        f"GPU3 is in domain or partition {domain}.7 of the NVLink fabric, most of the node's GPUs are in {domain}.0"
+    )
+    assert found["findings"][0]["measured"] == sentence
+    assert measure(machine)["problems"] == [sentence]
 
 
 def test_a_status_means_nothing_before_the_registration_is_complete(examine):

@@ -90,6 +90,15 @@ DOWN, HALF = port(state="DOWN", rate=10), port(rate=200)
         ("PIX PIX", [nic("a", port(), port(2, "DOWN")), nic("b", port(), port(2))], []),
         ("PIX PIX", [nic("a", address="0000:41:00.0"), nic("b", DOWN, address="0000:41:00.1")], []),
         ("PIX PIX", [nic("a", address="0000:41:00.0"), nic("b", DOWN, address="0000:61:00.0")], [("rail_down", "b")]),
+        # The first port of one, where its equals use both; another port may have the cable of a first one.
+        ("PIX PIX", [nic("a", port(), port(2)), nic("b", DOWN, port(2))], [("rail_down", "b")]),
+        (
+            "NODE SYS SYS",
+            [nic("a", port(), port(2)), nic("b", port(), port(2)), nic("c", DOWN, port(2))],
+            [("rail_down", "c")],
+        ),
+        ("PIX PIX", [nic("a", port(), port(2, "DOWN")), nic("b", DOWN, port(2))], []),
+        ("PIX PIX PIX", [nic("a", port(), port(2)), nic("b", port(), port(2, "DOWN")), nic("c", DOWN, port(2))], []),
         # What is not known is not a fault.
         ("PIX -", [nic("a"), nic("b", DOWN)], []),
         ("PIX PIX", [nic("a"), nic("b", port(state=None))], []),
@@ -167,3 +176,13 @@ def test_without_distances_the_address_decides(measure):
 @pytest.mark.parametrize("distances", [{0: [10, 12]}, {1: ["-", "-", "-", "-"]}])
 def test_distances_that_cannot_be_read_are_not_known(measure, distances):
     assert measure(dataclasses.replace(machines.a100_nvlink(), distances=distances))["numa_distances"] == {}
+
+
+def test_an_adapter_on_the_bus_without_an_rdma_device_is_told(examine, measure):
+    place = "sys/bus/pci/devices/0000:fe:00.0/"
+    hgx = machines.hgx_h100().with_files(
+        {place + "vendor": "0x15b3\n", place + "device": "0x101b\n", place + "class": "0x020700\n"}
+    )
+    assert measure(hgx)["problems"] == ["Adapter 0000:fe:00.0 has no RDMA device; its driver is none"]
+    (one,) = examine(hgx)["findings"]
+    assert (one["check"], one["severity"], one["action_class"]) == ("other_problems", "degraded", "configure")
