@@ -24,7 +24,7 @@ from ..plugin_utils.launch.job import Launcher, Place
 from ..plugin_utils.launch.launchers.table import LAUNCHERS
 from ..plugin_utils.launch.logs import save_logs
 from ..plugin_utils.launch.outcome import message, run_result
-from ..plugin_utils.launch.remote import RemoteUnit
+from ..plugin_utils.launch.remote import RemoteUnit, with_warnings
 from ..plugin_utils.problems.problem import Problem, ProblemError
 from ..plugin_utils.subjects.sentences import describe_all
 
@@ -72,7 +72,9 @@ class ActionModule(ActionBase):
             request.check_numbers(args)
             args["min_nodes"] = request.least_nodes(args, len(nodes))
             launcher = LAUNCHERS[args["launcher"]]
-            place = Place(node, nodes, request.node_addresses(nodes, task_vars["hostvars"]), args["port"])
+            addresses = request.node_addresses(nodes, task_vars["hostvars"])
+            repeated = request.repeated_addresses(nodes, task_vars["hostvars"])
+            place = Place(node, nodes, addresses, args["port"], repeated)
             work = [self._find(path) for path in (args["script"], *args["files"])]
             unit = RemoteUnit(self, args, place, launcher, work, task_vars)
         except ProblemError as error:
@@ -80,7 +82,7 @@ class ActionModule(ActionBase):
         if self._task.check_mode:
             return {**result, **unit.rehearse()}
         try:
-            return {**result, **self._launch(args, place, unit, launcher)}
+            return with_warnings({**result, **self._launch(args, place, unit, launcher)}, unit.warnings)
         except OSError as error:
             raise AnsibleActionFail(f"The results below {args['directory']} cannot be written: {error}.") from error
 

@@ -64,6 +64,10 @@ options:
   rendezvous:
     description: Address and port of the rendezvous, C(address:port). Required with O(state=started).
     type: str
+  nodes:
+    description: Number of nodes that take part. With more than one, a cluster address on the loopback interface is refused.
+    type: int
+    default: 1
   lease:
     description: Seconds without O(state=polled) after which the node ends the run.
     type: int
@@ -196,6 +200,7 @@ OPTIONS = {
     "programs": {"type": "list", "elements": "path", "default": []},
     "address": {"type": "str"},
     "rendezvous": {"type": "str"},
+    "nodes": {"type": "int", "default": 1},
     "lease": {"type": "int", "default": 60},
     "wait": {"type": "float", "default": 0},
     "tail_lines": {"type": "int", "default": 20},

@@ -26,6 +26,10 @@ SENTENCES = {
     "no_address": (
         "No interface of this node has the cluster address {subject}; set gpu_cluster_address to one that it has."
     ),
+    "loopback_interface": (
+        "The cluster address {subject} of this node is on the loopback interface, on which no packet leaves the node. Put it on a dummy interface (ip "
+        "link add dummy0 type dummy), which routing to the host serves as well, or set gpu_cluster_address to an address of the network."
+    ),
     "port_in_use": "The rendezvous port {subject} of this node is in use, perhaps by another run; choose another.",
 }
 

@@ -51,7 +51,7 @@ def _refusals(params, run):
     if programs and not any(os.access(path, os.X_OK) for path in programs):
         name = os.path.basename(programs[0])
         yield problem("no_horovodrun", programs[0]) if name == "horovodrun" else problem("no_mpirun", name)
-    yield _address_refusal(params["address"], run)
+    yield _address_refusal(params, run)
     yield _port_refusal(params["address"], *_endpoint(params["rendezvous"]))
 
 
@@ -122,6 +122,11 @@ def interface(address, run):
 
 def _interfaces(address, run):
     """Return the names of the interfaces that carry ADDRESS; None where ip cannot be asked."""
+    links = _links(address, run)
+    return None if links is None else sorted({link["ifname"] for link in links})
+
+
+def _links(address, run):
     rc, out, dummy = run(["ip", "-json", "address", "show", "to", address])
     if rc != 0:
         return None
@@ -130,7 +135,7 @@ def _interfaces(address, run):
     except ValueError:
         return None
     # ip prints an empty object for each interface that the filter left out.
-    return sorted({link["ifname"] for link in links if link.get("ifname") and link.get("addr_info")})
+    return [link for link in links if link.get("ifname") and link.get("addr_info")]
 
 
 def _standing(params, shown):
@@ -147,10 +152,18 @@ def _standing(params, shown):
     return result
 
 
-def _address_refusal(address, run):
-    if _interfaces(address, run) == []:
-        return problem("no_address", address)
+def _address_refusal(params, run):
+    """Refuse an address that the node does not have, and one of loopback, on which no packet leaves, where others take part."""
+    links = _links(params["address"], run)
+    if links == []:
+        return problem("no_address", params["address"])
+    if links and params["nodes"] > 1 and all(_is_loopback(link) for link in links):
+        return problem("loopback_interface", params["address"])
     return None
+
+
+def _is_loopback(link):
+    return link.get("link_type") == "loopback" or "LOOPBACK" in link.get("flags", ())
 
 
 def _port_refusal(address, host, port):

@@ -15,7 +15,7 @@ from .check import Check, compared, skipped
 CATEGORY = "network"
 NAMES = {
     "own_name": "the node's own name resolves to its cluster address",
-    "interface_ambiguity": "one interface in the cluster's subnet, or ARP settings that keep several apart",
+    "interface_ambiguity": "one interface of the network in the cluster's subnet, or ARP settings that keep several apart",
     "reachability": "the other nodes answer",
     "path_mtu": "packets as large as the interface sends arrive",
     "clock_offset": f"clocks differ by at most {findings.CLOCK:g} s",
@@ -24,6 +24,7 @@ OFF = "the network is not checked (verify_network: false)"
 ALONE = "the cluster has one node"
 SENTENCES = {
     "own_name": "{subject} resolves to {resolved} on the node itself instead of {address}",
+    "loopback": "the cluster address is on {subject}, on which no packet leaves the node: put it on a dummy interface",
     "shared_subnet": "{subject} has {settings}: role tuning sets arp_ignore 1, arp_announce 2 and rp_filter 2 (tuning_state: present)",
     "narrow_below": "{subject} below {interface} carries {mtu} bytes, {interface} sends {above}",
     "no_answer": "{subject} does not answer ping: a firewall that drops ICMP also drops the messages that tell senders the path's MTU",

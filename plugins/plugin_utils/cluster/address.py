@@ -43,13 +43,29 @@ def is_address(value: object) -> bool:
 
 
 def address_problems(addresses: Mapping[str, str | None]) -> list[Problem]:
-    """Return what keeps nodes from reaching each other at these addresses (by node): missing, invalid, shared."""
+    """Return what keeps nodes from reaching each other at these addresses (by node): missing, invalid, of loopback, shared."""
     missing = [node for node, address in addresses.items() if not address]
     problems = [Problem("missing_address", "gpu_cluster_address", {"nodes": missing})] if missing else []
-    invalid = [(node, address) for node, address in addresses.items() if address and not is_address(address)]
-    problems += [Problem("invalid_address", node, {"address": address}) for node, address in invalid]
+    alone = len(addresses) == 1
+    problems += [found for node, address in addresses.items() if address and (found := _problem(node, address, alone))]
     shared = [(address, nodes) for address, nodes in _owners(addresses).items() if len(nodes) > 1]
     return problems + [Problem("shared_address", address, {"nodes": nodes}) for address, nodes in shared]
+
+
+def _problem(node: str, address: str, alone: bool) -> Problem | None:
+    """Return why other nodes cannot reach a node at its address; one that is alone may have that of its loopback interface."""
+    if is_address(address):
+        return None
+    if not _is_loopback(address):
+        return Problem("invalid_address", node, {"address": address})
+    return None if alone else Problem("loopback_address", node, {"address": address})
+
+
+def _is_loopback(text: str) -> bool:
+    try:
+        return ipaddress.ip_address(text).is_loopback
+    except ValueError:
+        return False
 
 
 def _owners(addresses: Mapping[str, str | None]) -> dict[str, list[str]]:

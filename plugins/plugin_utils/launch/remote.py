@@ -12,7 +12,9 @@ from typing import Any, Protocol
 
 from ..documents.unit import judge_answer
 from ..documents.values import Unfit
-from ..topology.nics import rank_binding
+from ..problems.problem import Problem
+from ..problems.text import describe
+from ..topology.nics import crowded, rank_binding
 from . import request
 from .follow import UnitError, Unreachable
 from .interrupts import Interrupts
@@ -60,6 +62,15 @@ def launch(
     }
 
 
+def few_cpus(node: str, ranks: Mapping[str, int]) -> Problem:
+    """Return that a node has fewer CPUs near its GPUs than ranks. RANKS: {CPU: how many ranks have only this one}."""
+    return Problem("few_cpus", node, {"cpus": ",".join(ranks), "ranks": sum(ranks.values())})
+
+
+def with_warnings(result: dict[str, Any], warnings: list[str]) -> dict[str, Any]:
+    return {**result, "warnings": [*result.get("warnings", ()), *warnings]} if warnings else result
+
+
 class RemoteUnit:
     """The unit of one node. WORK: script and files; ARCHIVE: them with the first launch.json, as the node gets them."""
 
@@ -68,7 +79,11 @@ class RemoteUnit:
     ):
         self._node, self._args, self._place, self._launcher, self._vars = node, args, place, launcher, task_vars
         measured = (task_vars.get("ansible_facts") or {}).get("gpu_node")
-        cpus = [one["cpus"] for one in rank_binding(measured)] if measured else []
+        bindings = rank_binding(measured) if measured else []
+        cpus = [one["cpus"] for one in bindings]
+        # Only one rank for each GPU is bound.
+        shared = crowded(bindings) if args["nproc_per_node"] in ("auto", str(len(bindings))) else {}
+        self.warnings = [describe(few_cpus(place.node, shared))] if shared else []
         self._archive = request.archive(launch(args, launcher, place, 0, cpus), launcher.files, work)
         self._succeeded = False
         self.size = len(self._archive)
@@ -117,7 +132,8 @@ class RemoteUnit:
         warnings = self._module("started", **self._start_arguments()).get("warnings", [])
         place, script = self._place, self._args["script"]
         text = f"Would run {script} on {', '.join(place.nodes)} with the rendezvous {place.rendezvous}."
-        return {"changed": True, "msg": text, "warnings": [f"{place.node}: {warning}" for warning in warnings]}
+        told = [f"{place.node}: {warning}" for warning in warnings]
+        return {"changed": True, "msg": text, "warnings": told + self.warnings}
 
     def _start_arguments(self) -> dict:
         args, place = self._args, self._place
@@ -128,6 +144,7 @@ class RemoteUnit:
             "python": python,
             "address": place.address,
             "rendezvous": place.rendezvous,
+            "nodes": len(place.nodes),
             "lease": args["lease"],
             **({"programs": programs} if programs else {}),
         }

@@ -9,6 +9,7 @@ import io
 import json
 import shlex
 import tarfile
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -150,6 +151,13 @@ def node_addresses(nodes: Sequence[str], hostvars: Mapping[str, Mapping[str, Any
     addresses = {node: cluster_address(variables) for node, variables in said.values.items()}
     refuse(address_problems(addresses))
     return {node: address for node, address in addresses.items() if address}
+
+
+def repeated_addresses(nodes: Sequence[str], hostvars: Mapping[str, Mapping[str, Any]]) -> frozenset[str]:
+    """Return the IPv4 addresses that facts tell of more than one node: those of bridges, which lead to the node itself."""
+    known = [(hostvars[node].get("ansible_facts") or {}).get("all_ipv4_addresses") or () for node in nodes]
+    counts = Counter(address for some in known for address in set(some))
+    return frozenset(address for address, count in counts.items() if count > 1)
 
 
 def archive(launch: Mapping, programs: Sequence[str] = (), work: Sequence[Path] = ()) -> bytes:

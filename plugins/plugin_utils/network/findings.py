@@ -17,6 +17,7 @@ from .population import Judgement, Sample, judge
 # hold (kernel, Documentation/networking/ip-sysctl.rst; NVIDIA/skyhook-packages, nvidia-base). rp_filter 1 is the strict one.
 ARP_LEAST = {"arp_announce": 2, "arp_ignore": 1}
 STRICT = 1
+LOOPBACK = "lo"  # as the kernel names it, drivers/net/loopback.c
 # Seconds that clocks may differ: ours, below the 15 s at which torchrun's rendezvous leaves a node out (PyTorch 2.13.0,
 # dynamic_rendezvous.py, keep-alive of 5 s times 3). What is not known better than that is not known.
 CLOCK, CLOCK_UNKNOWN = 1.0, 15.0
@@ -32,8 +33,8 @@ def own_name_problems(name: str, address: str, resolved: Iterable[str]) -> list[
 
 
 def link_problems(link: Link) -> list[Problem]:
-    """Return settings of interfaces that share a subnet which do not keep them apart."""
-    found = []
+    """Return settings of interfaces that share a subnet which do not keep them apart, and an address that no other node reaches."""
+    found = [Problem("loopback", link.interface)] if link.interface == LOOPBACK else []
     for interface, settings in link.shared.items():
         wrong = {key: settings.get(key) for key, least in ARP_LEAST.items() if (settings.get(key) or 0) < least}
         if settings.get("rp_filter") == STRICT:

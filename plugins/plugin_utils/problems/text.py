@@ -64,6 +64,14 @@ SENTENCES = {
     ),
     "missing_address": "No default IPv4 address on {nodes}; set gpu_cluster_address there.",
     "invalid_address": "gpu_cluster_address of {subject} is '{address}'; set it to an IP address.",
+    "loopback_address": (
+        "The cluster address of {subject} is {address}, which leads every node to itself; set gpu_cluster_address to the address at which "
+        "the other nodes reach it."
+    ),
+    "few_cpus": (
+        "{ranks} ranks of {subject} share CPU {cpus}, as it has fewer CPUs near its GPUs than ranks; give the machine more CPUs, or start "
+        "fewer ranks with train_nproc_per_node."
+    ),
     "shared_address": (
         "{nodes} have the same cluster address {subject}; set gpu_cluster_address of each to the address "
         "at which the others reach it."

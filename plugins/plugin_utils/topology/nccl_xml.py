@@ -17,6 +17,7 @@ from xml.etree import ElementTree as Xml
 
 from ...module_utils.machine.topology import gpu_label
 from .islands import connected
+from .nics import cpu_numbers
 
 SPEEDS = {1: "2.5", 2: "5.0", 3: "8.0", 4: "16.0", 5: "32.0", 6: "64.0"}  # GT/s by PCIe generation
 BRIDGE, GPU, NVSWITCH = "0x060400", "0x030200", "0x068000"
@@ -55,10 +56,7 @@ def cpu_mask(cpus: str) -> str:
     >>> cpu_mask("0-3,36")
     '00000010,0000000f'
     """
-    mask = 0
-    for part in cpus.split(","):
-        first, dummy, last = part.partition("-")
-        mask |= (1 << int(last or first) + 1) - (1 << int(first))
+    mask = sum(1 << cpu for cpu in cpu_numbers(cpus))
     words = range((mask.bit_length() + 31) // 32)
     return ",".join(f"{mask >> 32 * word & 0xFFFFFFFF:08x}" for word in reversed(words))
 

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import pairwise
 from typing import Any
 
 from ...module_utils.machine.nic_order import nic_ranks
@@ -155,18 +156,70 @@ def rank_binding(gpu_node: Mapping) -> list[dict[str, Any]]:
 
 
 def share(cpus: str | None, number: int, of: int) -> str | None:
-    """Return the number-th of equal shares of a CPU list. Each range is divided, so that siblings stay together.
+    """Return the number-th of equal shares of a CPU list, in any notation of cpuset(7) and taskset(1).
 
-    >>> share("0-15,64-79", 1, 2)
-    '8-15,72-79'
+    Each run of CPUs at one distance is divided, so that siblings and neighbours stay together, and what is left over is dealt out in
+    turn: no share has more than one CPU more than another. Where there are fewer CPUs than shares, neighbouring shares have one in
+    common.
+
+    >>> share("0-15,64-79", 1, 2), share("0,2,4,6", 1, 2)
+    ('8-15,72-79', '4,6')
     """
     if cpus is None:
         return None
-    parts = []
-    for text in cpus.split(","):
-        first, dash, last = text.partition("-")
-        low, high = int(first), int(last or first)
-        begin, end = (low + (high - low + 1) * step // of for step in (number, number + 1))
-        if begin < end:
-            parts.append(str(begin) if end - begin == 1 else f"{begin}-{end - 1}")
-    return ",".join(parts) or cpus
+    found = cpu_numbers(cpus)
+    if len(found) < of:
+        return str(found[number * len(found) // of])
+    own: list[int] = []
+    dealt = 0
+    for run in _runs(found):
+        each, left = divmod(len(run), of)
+        sizes = [each + ((one - dealt) % of < left) for one in range(of)]
+        begin = sum(sizes[:number])
+        own += run[begin : begin + sizes[number]]
+        dealt += left
+    return ",".join(_spans(own))
+
+
+def cpu_numbers(cpus: str) -> list[int]:
+    """Return the CPUs of a list: ``0-3,8``, with a stride ``0-14:2``, or with the first of each group ``0-31:2/8`` (Linux, kernel-parameters)."""
+    found: set[int] = set()
+    for part in cpus.split(","):
+        ends, _colon, step = part.strip().partition(":")
+        first, _dash, last = ends.partition("-")
+        used, slash, group = step.partition("/")
+        span = range(int(first), int(last or first) + 1)
+        if slash:
+            found |= {cpu for cpu in span if (cpu - span.start) % int(group) < int(used)}
+        else:
+            found |= set(span[:: int(used or 1)])
+    return sorted(found)
+
+
+def _runs(numbers: list[int]) -> list[list[int]]:
+    """Return sorted numbers as runs without a gap wider than the usual one."""
+    gaps = Counter(after - before for before, after in pairwise(numbers))
+    usual = min((gap for gap, count in gaps.items() if count == max(gaps.values())), default=1)
+    runs: list[list[int]] = []
+    for one in numbers:
+        if runs and one - runs[-1][-1] <= usual:
+            runs[-1].append(one)
+        else:
+            runs.append([one])
+    return runs
+
+
+def _spans(numbers: list[int]) -> Iterator[str]:
+    """Yield sorted numbers as what is next to each other: ``0-3``, ``8``."""
+    begin = 0
+    for index in range(1, len(numbers) + 1):
+        if index == len(numbers) or numbers[index] != numbers[index - 1] + 1:
+            first, last = numbers[begin], numbers[index - 1]
+            yield str(first) if first == last else f"{first}-{last}"
+            begin = index
+
+
+def crowded(bindings: Iterable[Mapping[str, Any]]) -> dict[str, int]:
+    """Return {CPU: how many ranks have only this one} of what rank_binding gives, where there are fewer CPUs than ranks."""
+    ranks = Counter(one["cpus"] for one in bindings if one["cpus"] is not None)
+    return {cpus: count for cpus, count in ranks.items() if count > 1}

@@ -10,13 +10,22 @@ rank.py gives them the names that torchrun would, and the first node's address.
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 from ..job import Job, Launcher
 
 # Debian and Ubuntu; Enterprise Linux, for what `module load mpi` finds; what comes with its own prefix.
 PROGRAMS = ("/usr/bin/mpirun", "/usr/lib64/openmpi/bin/mpirun", "/opt/openmpi/bin/mpirun", "/usr/local/bin/mpirun")
+# The same on every host that has them, whether or not facts tell: moby, daemon/libnetwork/ipamutils (172.17 to 172.31, 192.168 by /20);
+# Podman, containers.conf(5); libvirt, virbr0; LXC, lxc-net.
+BRIDGES = (
+    *(f"172.{second}.0.1" for second in range(17, 32)),
+    *(f"192.168.{third}.1" for third in range(0, 256, 16)),
+    "10.88.0.1",
+    "192.168.122.1",
+    "10.0.3.1",
+)
 
 
 def arguments(job: Job) -> list[str]:
@@ -25,10 +34,10 @@ def arguments(job: Job) -> list[str]:
     --bind-to none: rank.py binds, by the kernel's numbers. Those of a rankfile are Open MPI's own, of which only each node knows
     the kernel's.
     """
-    network = common_network(job.place.addresses[node] for node in job.place.nodes)
+    found = ",".join(networks((job.place.addresses[node] for node in job.place.nodes), job.place.repeated))
     # Without these, it takes the first interface that looks usable: a bridge of containers, or a management network.
-    networks = ["--mca", "btl_tcp_if_include", network, "--mca", "oob_tcp_if_include", network] if network else []
-    return ["--map-by", "slot", "--bind-to", "none", "--wdir", f"{job.directory}/work", *networks]
+    kept = ["--mca", "btl_tcp_if_include", found, "--mca", "oob_tcp_if_include", found] if found else []
+    return ["--map-by", "slot", "--bind-to", "none", "--wdir", f"{job.directory}/work", *kept]
 
 
 def variables(job: Job) -> dict[str, str]:
@@ -43,14 +52,30 @@ def more(job: Job) -> dict[str, Any]:
     return {"is_first": job.place.is_first, "addresses": addresses, "programs": list(PROGRAMS), "cpus": list(job.cpus)}
 
 
-def common_network(addresses: Iterable[str]) -> str | None:
-    """Return the smallest network with all of ADDRESSES; None where one is not IPv4, of which alone Open MPI takes networks."""
+def networks(addresses: Iterable[str], repeated: Iterable[str] = ()) -> list[str]:
+    """Return the fewest networks that have all of ADDRESSES and no address that several nodes have, such as a bridge's.
+
+    Open MPI would connect to that one, and so a rank to its own node. [] where an address is not IPv4, of which alone Open MPI takes
+    networks.
+    """
     try:
-        parsed = [int(ipaddress.IPv4Address(address)) for address in addresses]
+        parsed = sorted({int(ipaddress.IPv4Address(address)) for address in addresses})
     except ValueError:
-        return None
-    differing = max(parsed) ^ min(parsed)
-    return str(ipaddress.IPv4Network((min(parsed), 32 - differing.bit_length()), strict=False))
+        return []
+    foreign = {int(ipaddress.IPv4Address(address)) for address in (*BRIDGES, *repeated)} - set(parsed)
+    return [str(network) for network in _without(parsed, foreign)]
+
+
+def _without(addresses: list[int], foreign: Collection[int]) -> Iterator[ipaddress.IPv4Network]:
+    """Yield networks of sorted addresses; one that has a foreign address is two."""
+    bits = (addresses[0] ^ addresses[-1]).bit_length()
+    first = addresses[0] >> bits << bits
+    if not any(first <= one < first + (1 << bits) for one in foreign):
+        yield ipaddress.IPv4Network((first, 32 - bits))
+        return
+    middle = first + (1 << bits - 1)
+    yield from _without([one for one in addresses if one < middle], foreign)
+    yield from _without([one for one in addresses if one >= middle], foreign)
 
 
 LAUNCHER = Launcher(

@@ -74,7 +74,8 @@ def interfaces(address: str) -> dict[str, str]:
     """Return the variables that keep Gloo and NCCL to the interface with the cluster address."""
     asked = subprocess.run(["ip", "-json", "address", "show", "to", address], capture_output=True, check=False)
     links = json.loads(asked.stdout or b"[]") if asked.returncode == 0 else []
-    names = [link["ifname"] for link in links if link.get("addr_info")]
+    # On loopback, which routing to the host puts an address on, libraries would reach their own node only.
+    names = [link["ifname"] for link in links if link.get("addr_info") and link.get("link_type") != "loopback"]
     # NCCL takes names as prefixes unless they begin with "=".
     return {"GLOO_SOCKET_IFNAME": names[0], "NCCL_SOCKET_IFNAME": "=" + names[0]} if len(names) == 1 else {}
 

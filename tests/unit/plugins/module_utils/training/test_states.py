@@ -57,7 +57,7 @@ def params(tmp_path):
         port = probe.getsockname()[1]
     return {
         "run_id": "r1", "state": "started", "directory": str(tmp_path / "runs"), "user": getpass.getuser(),
-        "python": str(python), "archive": "unused", "address": "127.0.0.1", "rendezvous": f"127.0.0.1:{port}",
+        "python": str(python), "archive": "unused", "nodes": 1, "address": "127.0.0.1", "rendezvous": f"127.0.0.1:{port}",
         "lease": 60, "wait": 0, "tail_lines": 20, "log_limit": 1000, "remove": False,
     }  # fmt: skip
 
@@ -103,6 +103,36 @@ def test_root_is_needed(params, monkeypatch):
 def test_an_address_the_node_does_not_have_is_refused(params):
     found = training_states.refusals(dict(params, address="192.0.2.1"), Node(ip="[{},{}]"))
     assert found == [problem("no_address", "192.0.2.1")]
+
+
+# As routing to the host puts it there, and ip prints it; some releases print no type.
+ROUTED = {
+    "ifname": "lo",
+    "flags": ["LOOPBACK", "UP", "LOWER_UP"],
+    "addr_info": [{"local": "10.20.30.40", "prefixlen": 32}],
+}
+DUMMY = {
+    "ifname": "dummy0",
+    "link_type": "ether",
+    "flags": ["BROADCAST", "NOARP", "UP"],
+    "addr_info": [{"local": "10.20.30.40"}],
+}
+
+
+@pytest.mark.parametrize(
+    ("links", "nodes", "refused"),
+    [
+        ([ROUTED], 2, True),
+        ([dict(ROUTED, flags=[], link_type="loopback"), {}], 2, True),
+        ([ROUTED], 1, False),
+        ([DUMMY], 2, False),
+        ([ROUTED, DUMMY], 2, False),
+    ],
+)
+def test_a_cluster_address_on_loopback_is_refused_where_others_take_part(params, links, nodes, refused):
+    found = training_states.refusals(dict(params, nodes=nodes), Node(ip=json.dumps(links)))
+    assert [one["code"] for one in found] == (["loopback_interface"] if refused else [])
+    assert not refused or "127.0.0.1 of this node is on the loopback interface, on which no packet leaves" in describe(found[0])
 
 
 @pytest.mark.parametrize("printed", ["no JSON", None])

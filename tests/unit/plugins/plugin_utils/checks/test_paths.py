@@ -62,6 +62,11 @@ def test_a_node_that_is_well():
             "eth0 has rp_filter 1",
         ),
         (probe({"shared": {"eth0": GOOD_ARP, "eth1": {}}}), "interface_ambiguity", "arp_announce unset"),
+        (
+            probe({"interface": "lo"}),
+            "interface_ambiguity",
+            "the cluster address is on lo, on which no packet leaves the node: put it on a dummy",
+        ),
         (probe(clock={"least": 19.6, "most": 20.1}), "clock_offset", "the clock of b is 19.6 to 20.1 s ahead"),
         (probe(clock={"least": -2.5, "most": -2.1}), "clock_offset", "the clock of b is 2.1 to 2.5 s behind"),
     ],

@@ -34,6 +34,10 @@ def test_the_inventory_wins_over_the_default_route(variables, address):
         ({"a": None, "b": "10.0.0.1", "c": ""}, [Problem("missing_address", "gpu_cluster_address", {"nodes": ["a", "c"]})]),
         ({"a": "node-a"}, [Problem("invalid_address", "a", {"address": "node-a"})]),
         ({"a": "10.0.0.1/24"}, [Problem("invalid_address", "a", {"address": "10.0.0.1/24"})]),
+        # Alone, a node may meet itself.
+        ({"a": "127.0.0.1"}, []),
+        ({"a": "127.0.0.1", "b": "10.0.0.1"}, [Problem("loopback_address", "a", {"address": "127.0.0.1"})]),
+        ({"a": "10.0.0.1", "b": "::1"}, [Problem("loopback_address", "b", {"address": "::1"})]),
         ({"a": "fd00::1", "b": "FD00:0::1"}, [Problem("shared_address", "fd00::1", {"nodes": ["a", "b"]})]),
     ],
 )  # fmt: skip

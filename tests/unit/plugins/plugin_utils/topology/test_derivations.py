@@ -6,6 +6,8 @@
 import pytest
 from ansible_collections.allreduce.gpu.plugins.module_utils.machine.nic_order import build_affinity
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.topology import islands, mpi, nics
+from hypothesis import given
+from hypothesis import strategies as st
 
 
 def nic(name, rate=200, layer="InfiniBand", state="ACTIVE", gid=None, **more):
@@ -282,11 +284,63 @@ def test_a_rank_without_adapter_or_known_cpus():
 
 
 @pytest.mark.parametrize(
-    ("cpus", "number", "of", "expected"),
-    [("0-15", 0, 1, "0-15"), ("0-2", 1, 3, "1"), ("0", 1, 2, "0"), ("0,2,4,6", 0, 2, "0,2,4,6"), ("0-3,8", 1, 4, "1")],
+    ("cpus", "of", "expected"),
+    [
+        ("0-15", 1, ["0-15"]),
+        ("0-2", 3, ["0", "1", "2"]),
+        ("0-15,64-79", 2, ["0-7,64-71", "8-15,72-79"]),
+        ("0-3,8", 4, ["0,8", "1", "2", "3"]),
+        # Every second CPU, in each notation; siblings behind a gap, and what is left over.
+        ("0,2,4,6,8,10,12,14", 4, ["0,2", "4,6", "8,10", "12,14"]),
+        ("0-14:2", 4, ["0,2", "4,6", "8,10", "12,14"]),
+        ("0-15:1/2", 4, ["0,2", "4,6", "8,10", "12,14"]),
+        ("0-31:2/8", 2, ["0,8,16,24", "1,9,17,25"]),
+        ("14,12,10,8,6,4,2,0", 2, ["0,2,4,6", "8,10,12,14"]),
+        ("0-6:2,32-38:2", 2, ["0,2,32,34", "4,6,36,38"]),
+        ("0-4,64-68", 2, ["0-2,64-65", "3-4,66-68"]),
+        # Fewer CPUs than ranks.
+        ("0", 2, ["0", "0"]),
+        ("0-3", 8, ["0", "0", "1", "1", "2", "2", "3", "3"]),
+        ("0,4", 3, ["0", "0", "4"]),
+    ],
 )
-def test_shares_of_cpus(cpus, number, of, expected):
-    assert nics.share(cpus, number, of) == expected
+def test_shares_of_cpus(cpus, of, expected):
+    assert [nics.share(cpus, number, of) for number in range(of)] == expected
+    assert nics.share(None, 0, of) is None
+
+
+def notation(cpus, style):
+    """The same CPUs as kernels and people write them."""
+    numbers = sorted(cpus)
+    if style == "strides":
+        return ",".join(f"{one}-{one + 1}:2" for one in numbers)
+    return ",".join(map(str, numbers if style == "single" else reversed(numbers)))
+
+
+@given(
+    cpus=st.sets(st.integers(0, 300), min_size=1, max_size=120),
+    of=st.integers(1, 16),
+    style=st.sampled_from(["single", "reversed", "strides"]),
+)
+def test_shares_are_disjoint_even_and_all(cpus, of, style):
+    shares = [nics.cpu_numbers(nics.share(notation(cpus, style), number, of)) for number in range(of)]
+    every = [cpu for share in shares for cpu in share]
+    assert set(every) == cpus
+    if len(cpus) >= of:
+        assert len(every) == len(cpus)
+        assert max(map(len, shares)) - min(map(len, shares)) <= 1
+    else:
+        assert {len(share) for share in shares} == {1}
+        counts = [every.count(cpu) for cpu in cpus]
+        assert max(counts) - min(counts) <= 1
+
+
+def test_ranks_that_have_one_cpu_in_common_are_told():
+    few = nics.rank_binding(node([gpu(number, cpus="0-1") for number in range(3)], [], {}))
+    assert [one["cpus"] for one in few] == ["0", "0", "1"]
+    assert nics.crowded(few) == {"0": 2}
+    assert nics.crowded(nics.rank_binding(node([gpu(0), gpu(1)], [], {}))) == {}
+    assert nics.crowded(nics.rank_binding(node([gpu(0, cpus=None), gpu(1, cpus=None)], [], {}))) == {}
 
 
 def test_nearest_nics_are_those_of_the_affinity():

@@ -2,13 +2,21 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
+import ipaddress
+from dataclasses import replace
+
 import pytest
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.launch.job import Job, Place
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.launch.launchers import mpirun
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.launch.launchers.table import LAUNCHERS
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.launch.request import NODE_FILES
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.launch.request import (
+    NODE_FILES,
+    repeated_addresses,
+)
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.problems.problem import ProblemError
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.problems.text import describe_all
+from hypothesis import given
+from hypothesis import strategies as st
 
 ADDRESSES = {"gpu-1": "10.0.0.1", "gpu-2": "10.0.0.2", "gpu-3": "10.0.0.3"}
 RENDEZVOUS = ["--rdzv-backend=c10d", "--rdzv-id=r1", "--rdzv-endpoint=10.0.0.1:29500"]
@@ -91,17 +99,53 @@ def test_a_launcher_finds_its_files(name):
 
 
 @pytest.mark.parametrize(
-    ("addresses", "network"),
+    ("addresses", "repeated", "networks"),
     [
-        (["10.0.0.1"], "10.0.0.1/32"),
-        (["10.0.0.4", "10.0.0.5"], "10.0.0.4/31"),
-        (["10.0.1.9", "10.0.0.200", "10.0.1.1"], "10.0.0.0/23"),
-        (["1.0.0.1", "129.0.0.1"], "0.0.0.0/0"),
-        (["10.0.0.1", "fd00::1"], None),
+        (["10.0.0.1"], [], ["10.0.0.1/32"]),
+        (["10.0.0.4", "10.0.0.5"], [], ["10.0.0.4/31"]),
+        (["10.0.1.9", "10.0.0.200", "10.0.1.1"], [], ["10.0.0.0/23"]),
+        (["10.0.0.1", "fd00::1"], [], []),
+        # Racks that are routed: docker0's 172.17.0.1 is between them, and other bridges in wider networks.
+        (["172.16.10.11", "172.18.10.12"], [], ["172.16.10.11/32", "172.18.10.12/32"]),
+        (["172.16.10.11", "172.16.10.12", "172.18.10.12"], [], ["172.16.10.8/29", "172.18.10.12/32"]),
+        (["1.0.0.1", "129.0.0.1"], [], ["1.0.0.1/32", "129.0.0.1/32"]),
+        (["192.168.121.1", "192.168.123.1"], [], ["192.168.121.1/32", "192.168.123.1/32"]),
+        # What facts tell, and an address of the cluster itself that a bridge could have.
+        (["10.1.0.1", "10.1.3.1"], [], ["10.1.0.0/22"]),
+        (["10.1.0.1", "10.1.3.1"], ["10.1.2.254"], ["10.1.0.1/32", "10.1.3.1/32"]),
+        (["10.1.0.1", "10.1.0.2"], ["10.1.0.2", "10.1.2.254"], ["10.1.0.0/30"]),
+        (["172.17.0.1", "172.17.0.2"], [], ["172.17.0.0/30"]),
     ],
 )
-def test_open_mpi_is_kept_to_the_network_of_the_cluster_addresses(addresses, network):
-    assert mpirun.common_network(addresses) == network
+def test_open_mpi_is_kept_to_networks_without_what_is_on_every_node(addresses, repeated, networks):
+    assert mpirun.networks(addresses, repeated) == networks
+
+
+@given(
+    addresses=st.lists(st.ip_addresses(v=4, network="172.16.0.0/12").map(str), min_size=1, max_size=8),
+    repeated=st.lists(st.ip_addresses(v=4, network="172.16.0.0/12").map(str), max_size=4),
+)
+def test_the_networks_have_all_addresses_and_no_other_that_is_on_several_nodes(addresses, repeated):
+    networks = [ipaddress.ip_network(one) for one in mpirun.networks(addresses, repeated)]
+    assert all(sum(ipaddress.ip_address(one) in network for network in networks) == 1 for one in addresses)
+    for one in {*repeated, *mpirun.BRIDGES} - set(addresses):
+        assert not any(ipaddress.ip_address(one) in network for network in networks)
+
+
+def test_the_addresses_that_facts_tell_of_several_nodes():
+    def facts(*addresses):
+        return {"ansible_facts": {"all_ipv4_addresses": list(addresses)}}
+
+    hostvars = {
+        "a": facts("10.0.0.1", "172.17.0.1", "172.17.0.1"),
+        "b": facts("10.0.0.2", "172.17.0.1"),
+        "c": {},
+        "d": facts("10.0.0.1"),
+    }
+    assert repeated_addresses(("a", "b", "c"), hostvars) == {"172.17.0.1"}
+    there = job(addresses={"gpu-1": "10.0.0.1", "gpu-2": "10.0.0.9"})
+    found = LAUNCHERS["mpirun"].arguments(replace(there, place=replace(there.place, repeated=frozenset({"10.0.0.4"}))))
+    assert found[-1] == "10.0.0.1/32,10.0.0.9/32"
 
 
 def test_without_a_network_open_mpi_chooses():
