@@ -206,6 +206,7 @@ SENTENCES = {
         "gpu_stack_gpu_models names '{subject}', which is not a PCI device id; write its four hexadecimal digits in "
         "quotes, such as '2901'."
     ),
+    "key_of_excluded": "{subject} is about {component}, which the request leaves out ({component}: none); remove one of the two.",
     "unknown_build": "{subject} {value} is not known; the builds of that release are {builds}.",
     "no_builds": "{subject} {value} names a build, and the releases of {subject} have no builds to choose from; remove what follows the plus sign.",
     "unknown_version": "{subject} {value} is not known; the nearest known ones are {nearest}.",

@@ -46,7 +46,7 @@ def read_question(tables: Tables, given: Mapping[str, Any]) -> Question:
     """
     request = _request(tables, given)
     environments = _word("environments", request.pop("environments", None) or given.get("environments") or "one")
-    excluded = {name for name in FRAMEWORKS if str(request.get(name, "")).lower() in ("none", "false")}
+    excluded = {name for name in FRAMEWORKS if _is_excluded(request.get(name))}
     request = {name: value for name, value in request.items() if name not in excluded}
     if given.get("python") and "python" not in request:
         request["python"] = given["python"]
@@ -81,7 +81,10 @@ def read_question(tables: Tables, given: Mapping[str, Any]) -> Question:
 
 def _request(tables: Tables, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the profile and the user ask for, the user's word first; raise InputError for a key nobody knows."""
-    request = {**_profile(tables, given.get("profile")), **(given.get("request") or {})}
+    own = given.get("request") or {}
+    dropped = {key for name in FRAMEWORKS if _is_excluded(own.get(name)) for key in component(name).reads}
+    usual = {name: value for name, value in _profile(tables, given.get("profile")).items() if name not in dropped}
+    request = {**usual, **own}
     request = {name: value for name, value in request.items() if value is not None}
     unknown = sorted(set(request) - set(KEYS))
     if unknown and unknown[0] in ELSEWHERE:
@@ -89,6 +92,10 @@ def _request(tables: Tables, given: Mapping[str, Any]) -> dict[str, Any]:
     if unknown:
         raise InputError("unknown_request_key", unknown[0], nearest=nearest(unknown[0], KEYS, 1))
     return request
+
+
+def _is_excluded(value: object) -> bool:
+    return str(value).lower() in ("none", "false") and value is not None
 
 
 def _profile(tables: Tables, name: str | None) -> Mapping[str, Any]:
@@ -103,6 +110,9 @@ def _frameworks(constraints: Iterable[str], excluded: Container[str]) -> tuple[s
     """Return the frameworks to install: those asked for, and PyTorch where nothing else is, or where one lives beside it."""
     constraints = set(constraints)
     named = {name for name in FRAMEWORKS if constraints & set(component(name).reads)}
+    for name in (name for name in FRAMEWORKS if name in named and name in excluded):
+        key = next(key for key in component(name).reads if key in constraints)
+        raise InputError("key_of_excluded", key, component=name)
     if DEFAULT not in excluded and (not named & set(ALONE) or homeless(named)):
         named.add(DEFAULT)
     for name in homeless(named):

@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
-from ..component import Component
+import re
+
+from ..component import Beside, Component
 from ..facts import AnsibleCore, System
 from ..interpreters import INTERPRETER, PYTHONS, PythonChoice, choices, offered
 from ..keys import Key, variant_of
@@ -65,6 +67,22 @@ def _reason(tables: Tables, question: Question, one: Python) -> str:
     return f"no wheels for the distribution's Python {offered(os)}; {where}" if short else where
 
 
+def _warnings(tables: Tables, question: Question, one: Python, beside: Beside) -> list[str]:
+    """Return who decides on the patch release, where one is asked for: plans and wheels are about minor versions."""
+    constraint = question.constraints.get("python", "")
+    if not re.search(r"\d+\.\d+\.\d", constraint):
+        return []
+    which = {
+        "distribution": "the one that the distribution's packages have",
+        "standalone": "the newest that uv knows",
+        "conda": "the newest that conda's channels have",
+        "path": f"that of {one.row['path']}",
+    }[one.row["source"]]
+    return [
+        f"Python {constraint} was asked for; a plan chooses the minor version, and the patch release of {one.version} is {which}"
+    ]
+
+
 KEYS = (
     Key(name="python", docs=("Python of the environments.",), sample='"3.10"'),
     Key(
@@ -104,6 +122,7 @@ PYTHON = Component(
     rules=rule,
     required=True,
     reason=_reason,
+    warnings=_warnings,
     published=False,
     missing=_missing,
     identity=lambda one: (one.row.get("path"),),

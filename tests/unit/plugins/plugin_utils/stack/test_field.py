@@ -160,3 +160,29 @@ def test_a_label_that_is_no_build_is_refused(name, constraint, code, told):
 def test_a_label_names_the_build_of_nccl():
     found = [planned({"cuda": "12.8", "nccl": f"2.21.5+cuda{build}"})["nccl"]["cuda"] for build in ("12.4", "12.5")]
     assert found == ["12.4", "12.5"]
+
+
+# Constraints that were taken and then ignored.
+
+
+@pytest.mark.parametrize("constraint", ["3.10.15", "3.10.1", "<3.10.20,>=3.10"])
+@pytest.mark.parametrize("interpreter", [None, "standalone", "conda", "/usr/bin/python3.10"])
+def test_a_patch_release_of_python_is_spoken_of(constraint, interpreter):
+    stack = planned({"pytorch": "2.5.1", "python": constraint}, interpreter=interpreter)
+    assert stack["python"] == "3.10"
+    assert f"Python {constraint} was asked for; a plan chooses the minor version" in " ".join(stack["warnings"])
+
+
+def test_a_minor_version_of_python_is_not():
+    assert not [one for one in planned({"python": "3.10"})["warnings"] if "Python" in one]
+
+
+def test_a_build_of_what_is_left_out_is_a_contradiction():
+    with pytest.raises(InputError) as caught:
+        ask({"pytorch": "none", "pytorch_index": "cu118", "jax": "latest"})
+    assert [(one.code, one.subject) for one in caught.value.problems] == [("key_of_excluded", "pytorch_index")]
+
+
+def test_what_a_profile_says_of_what_is_left_out_goes_with_it():
+    stack = planned({"pytorch": "none", "jax": "latest"}, profile="pytorch-cu118-legacy")
+    assert set(stack["environments"][0]["frameworks"]) == {"jax"}
