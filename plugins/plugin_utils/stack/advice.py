@@ -41,7 +41,7 @@ def warnings(tables: Tables, question: Question, chosen: Solution) -> list[str]:
     """Return what to keep an eye on."""
     found = [*_os_warnings(question), *_gpu_warnings(question), *published_warnings(tables, chosen)]
     for slot, one in chosen.items():
-        beside = inside(chosen, slot.environment) if slot.environment else on_host(chosen)
+        beside = {**on_host(chosen), **(inside(chosen, slot.environment) if slot.environment else {})}
         found += [] if one.absent else component(slot.component).warnings(tables, question, one, beside)
     doubts = [text for _rule, text in session_for(tables).judge(question).doubts(chosen)]
     return found + [f"not verified: {text}" for text in dict.fromkeys([*unknowns(question, chosen), *doubts])]

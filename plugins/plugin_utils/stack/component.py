@@ -66,13 +66,14 @@ class Component:
     at.
 
     result: the parts of the stack that the host's make; repository: whether they come from NVIDIA's repository.
-    requirements: the wheels of a framework; details: what else the environment has from it; conda: how conda has it, where
-    it does; module: what is imported. size: MiB that it takes once installed, by accelerator, rounded up.
+    requirements: the wheels of a framework, with what else is in its environment and on the host; details: what else the environment has
+    from it; conda: how conda has it, where it does; module: what is imported. size: MiB that it takes once installed, by accelerator, rounded up.
     overview: what documentation shows of its tables.
 
     published: whether all its versions are in the tables, so that a constraint that none fits is a mistake. mistake: what else
     of the constraints is one. missing: why nothing fits the constraints. installable: whether a candidate was seen where the host
-    would get it from. verified: whether it may be chosen unasked. identity: what tells candidates of one version and
+    would get it from. verified: whether it may be chosen unasked. ended: how far past its support a candidate is, which is proposed only
+    where nothing before it works. identity: what tells candidates of one version and
     variant apart.
     """
 
@@ -93,7 +94,7 @@ class Component:
     system: tuple[str, ...] = ()
     result: Callable[[Tables, Question, Beside], Part] = lambda tables, question, host: {}
     repository: Callable[[Question, AnyCandidate], bool] = lambda question, one: True
-    requirements: Callable[[Tables, Question, AnyCandidate], list[str]] = lambda tables, question, one: []
+    requirements: Callable[[Tables, Question, AnyCandidate, Beside], list[str]] = lambda tables, question, one, beside: []
     details: Callable[[Tables, Question, Beside, Site], Part] = lambda tables, question, beside, site: {}
     conda: Callable[[Tables, Question, AnyCandidate], Conda | None] = lambda tables, question, one: None
     module: str = ""
@@ -104,6 +105,7 @@ class Component:
     missing: Callable[[Tables, Question], str | None] = lambda tables, question: None
     installable: Callable[[Tables, Question, AnyCandidate], bool] = lambda tables, question, one: True
     verified: Callable[[AnyCandidate], bool] = lambda one: True
+    ended: Callable[[AnyCandidate], int] = lambda one: 0
     identity: Callable[[AnyCandidate], tuple[object, ...]] = lambda one: ()
 
     @property

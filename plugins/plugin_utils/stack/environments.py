@@ -9,13 +9,13 @@ from .component import Beside, Site
 from .components import FRAMEWORKS, component
 from .interpreters import interpreter
 from .model import Part, Question, Solution
-from .solution import inside
+from .solution import inside, on_host
 from .tables import Tables
 
 
 def environment(tables: Tables, question: Question, chosen: Solution, name: str, cuda_home: str | None) -> Part:
     """Return one environment; cuda_home: where the host's toolkit lies, if it has one."""
-    parts = inside(chosen, name)
+    parts, host = inside(chosen, name), on_host(chosen)
     frameworks = [one for one in FRAMEWORKS if one in parts]
     python = parts["python"]
     origin = interpreter(question.system, python.version, python.row)
@@ -24,10 +24,10 @@ def environment(tables: Tables, question: Question, chosen: Solution, name: str,
         "python": python.version,
         "interpreter": origin,
         "accelerator": question.accelerator,
-        "requirements": [*_requirements(tables, question, parts, frameworks), "numpy"],
+        "requirements": [*_requirements(tables, question, parts, host, frameworks), "numpy"],
         "index": None,
         "libraries": None,
-        "conda": _conda(tables, question, parts, frameworks),
+        "conda": _conda(tables, question, parts, host, frameworks),
         "frameworks": {one: parts[one].version for one in sorted(frameworks)},
         "build": None,
     }
@@ -37,11 +37,12 @@ def environment(tables: Tables, question: Question, chosen: Solution, name: str,
     return found
 
 
-def _requirements(tables: Tables, question: Question, parts: Beside, names: list[str]) -> list[str]:
-    return [line for name in names for line in component(name).requirements(tables, question, parts[name])]
+def _requirements(tables: Tables, question: Question, parts: Beside, host: Beside, names: list[str]) -> list[str]:
+    beside = {**host, **parts}
+    return [line for name in names for line in component(name).requirements(tables, question, parts[name], beside)]
 
 
-def _conda(tables: Tables, question: Question, parts: Beside, frameworks: list[str]) -> Part:
+def _conda(tables: Tables, question: Question, parts: Beside, host: Beside, frameworks: list[str]) -> Part:
     """Return the same environment for conda: its channels and specs, and the wheels that go on top (the index is the same)."""
     channels, specs = [tables.subjects["conda"]["base_channel"]], [f"python={parts['python'].version}"]
     wheels = []
@@ -50,5 +51,5 @@ def _conda(tables: Tables, question: Question, parts: Beside, frameworks: list[s
         channels = found.channels if found else channels
         specs += found.specs if found else []
         wheels += [] if found else [name]
-    lines = _requirements(tables, question, parts, wheels)
+    lines = _requirements(tables, question, parts, host, wheels)
     return {"channels": channels, "specs": [*specs, "numpy", "pip"], "wheels": lines}

@@ -8,18 +8,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, TypedDict
 
-from ..component import Component, Overview, first_to_last
+from ..component import Beside, Component, Overview, first_to_last
 from ..facts import GpuModel, Machine
 from ..keys import Key
 from ..libraries import SpecifierSet
 from ..model import Candidate, Question
 from ..rule import Context, Doubt, Rules
-from ..tables import Nothing, Subject, Tables
+from ..tables import Subject, Tables
 from ..versions import at_least, major, matches, minor, version
 from ..wording import listed
+from .cuda import Toolkit
 from .driver.row import Driver
 from .python import Python
-from .pytorch.row import Torch
+from .pytorch.row import Torch, bundled
 from .tensorflow import Tensorflow
 
 rule = Rules()
@@ -37,7 +38,13 @@ class CupyRow(TypedDict):
     numpy: str
 
 
-CUPY_ROWS = Subject("cupy", CupyRow, Nothing)
+class CupyTable(TypedDict):
+    """ctk_first: the first release with the extra that brings CUDA's wheels."""
+
+    ctk_first: str
+
+
+CUPY_ROWS = Subject("cupy", CupyRow, CupyTable)
 
 
 class CupyChoice(CupyRow):
@@ -67,6 +74,48 @@ def cupy_arch(context: Context, cupy: Cupy, arch: Machine) -> str | None:
     if arch.version == "aarch64" and not at_least(cupy.version, "12.0"):
         return f"CuPy {cupy.version} has no wheels for aarch64, where 12.0 is the first that does"
     return None
+
+
+@rule("cupy-cuda-major", "cupy", "cuda", sources=("S19", "P4"))
+def cupy_cuda_major(context: Context, cupy: Cupy, cuda: Toolkit) -> str | None:
+    """The host's toolkit is what CuPy finds; releases that can bring CUDA's wheels are doubted beside another one."""
+    if cuda.absent or major(cuda.version) == cupy.row["cuda"]:
+        return None
+    toolkit = f"CUDA {minor(cuda.version)}"
+    if brings_cuda(context.tables, cupy):
+        return Doubt(
+            f"whether {cupy.variant} {cupy.version} takes its own libraries, where the host has the toolkit of {toolkit}"
+        )
+    return f"{cupy.variant} is built for CUDA {cupy.row['cuda']}, and the host has the toolkit of {toolkit}"
+
+
+def brings_cuda(tables: Tables, cupy: Cupy) -> bool:
+    """Return whether a release has the extra that brings the wheels of NVRTC, the runtime and the libraries."""
+    return at_least(cupy.version, tables.beside(CUPY_ROWS)["ctk_first"])
+
+
+def _is_alone(question: Question, cupy: Cupy, beside: Beside) -> bool:
+    """Return whether neither a toolkit on the host nor wheels of others bring NVRTC and the runtime."""
+    cuda, torch, tensorflow = beside.get("cuda"), beside.get("pytorch"), beside.get("tensorflow")
+    wheels = torch and torch.variant != "cpu" and not bundled(torch)
+    toolkit = cuda and not cuda.absent and major(cuda.version) == cupy.row["cuda"]
+    others = wheels or (tensorflow and tensorflow.row["and_cuda"])
+    return question.accelerator == "cuda" and not toolkit and not others
+
+
+def _requirements(tables: Tables, question: Question, cupy: Cupy, beside: Beside) -> list[str]:
+    extra = "[ctk]" if brings_cuda(tables, cupy) and _is_alone(question, cupy, beside) else ""
+    return [f"{cupy.variant}{extra}=={cupy.version}"]
+
+
+def _warnings(tables: Tables, question: Question, cupy: Cupy, beside: Beside) -> list[str]:
+    """Return that nothing brings what it compiles kernels with; a toolkit is planned only where one is asked for or used."""
+    if "cuda" in question.constraints or brings_cuda(tables, cupy) or not _is_alone(question, cupy, beside):
+        return []
+    return [
+        f"{cupy.variant} {cupy.version} needs NVRTC and the CUDA runtime, which neither a toolkit on the host nor other wheels bring: ask for "
+        f"cuda {cupy.row['cuda']} as well, or for CuPy {tables.beside(CUPY_ROWS)['ctk_first']} or newer, which brings them"
+    ]
 
 
 @rule("pytorch-cupy-cuda-major", "pytorch", "cupy", sources=("S19", "S26"))
@@ -136,8 +185,9 @@ CUPY = Component(
     candidates=_cupy,
     rules=rule,
     tables=(CUPY_ROWS,),
-    requirements=lambda tables, question, one: [f"{one.variant}=={one.version}"],
+    warnings=_warnings,
+    requirements=_requirements,
     module="cupy",
-    size={"cuda": 500, "cpu": 500},
+    size={"cuda": 3000, "cpu": 500},  # with CUDA's wheels, where nothing else brings them
     overview=Overview("CuPy", ("series", "Python", "wheels"), _lines),
 )

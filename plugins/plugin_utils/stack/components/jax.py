@@ -13,10 +13,11 @@ from ..facts import GpuModel, Machine, System
 from ..keys import Key
 from ..model import Candidate, Question
 from ..rows import Arch
-from ..rule import Context, Rules
+from ..rule import Context, Doubt, Rules
 from ..tables import Subject, Tables
 from ..versions import at_least, major, matches, meet, minor
 from ..wheels import glibc_reason
+from .cuda import Toolkit
 from .cudnn import dropped_with, wheel_limits
 from .cupy import Cupy
 from .driver.row import Driver
@@ -198,6 +199,16 @@ def jax_tensorflow_packages(context: Context, jax: Jax, tensorflow: Tensorflow) 
     return None
 
 
+@rule("jax-cuda-major", "jax", "cuda", sources=("J2",))
+def jax_cuda_major(context: Context, jax: Jax, cuda: Toolkit) -> str | None:
+    """Prefer the plugin for the toolkit of the host, whose libraries go before those of wheels where LD_LIBRARY_PATH names them."""
+    if cuda.absent or jax.row["cuda"] in ("", major(cuda.version)):
+        return None
+    return Doubt(
+        f"whether {_name(jax)} takes its own libraries, where the host has the toolkit of CUDA {minor(cuda.version)}"
+    )
+
+
 @rule("jax-cupy-cuda-major", "jax", "cupy", sources=("S19", "J1"))
 def jax_cupy_cuda_major(context: Context, jax: Jax, cupy: Cupy) -> str | None:
     if jax.row["cuda"] and jax.row["cuda"] != cupy.row["cuda"]:
@@ -225,7 +236,7 @@ def _warnings(tables: Tables, question: Question, one: Jax, beside: Beside) -> l
     return [f"{_name(one)} is built with CUDA {built[-1]}, before the generation of {name}" for name in late]
 
 
-def _requirements(tables: Tables, question: Question, one: Jax) -> list[str]:
+def _requirements(tables: Tables, question: Question, one: Jax, beside: Beside) -> list[str]:
     cuda = one.row["cuda"]
     if not cuda:
         return [f"jax=={one.version}"]

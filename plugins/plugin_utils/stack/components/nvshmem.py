@@ -177,7 +177,7 @@ NVSHMEM = Component(
     tables=(WHEELS,),
     beside=("pytorch", "jax", "cupy"),
     system=("glibc",),
-    requirements=lambda tables, question, one: [f"{one.variant}=={one.version}"],
+    requirements=lambda tables, question, one, beside: [f"{one.variant}=={one.version}"],
     module="nvidia.nvshmem",
     size={"cuda": 500, "cpu": 500},  # 3.8.0: 401 MiB for CUDA 12, 257 MiB for CUDA 13, and the headers of CCCL
     overview=Overview("NVSHMEM", ("release", "released", "CUDA"), _lines),

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, TypedDict
 
-from ..component import Component, Overview, first_to_last
+from ..component import Beside, Component, Overview, first_to_last
 from ..facts import GpuModel, Machine, System
 from ..keys import Key
 from ..model import Candidate, Question
@@ -195,7 +195,7 @@ def _reason(tables: Tables, question: Question, one: Tensorflow) -> str:
 KEY = Key(name="tensorflow", docs=("TensorFlow.",), sample='"2.12.0"')
 
 
-def _requirements(tables: Tables, question: Question, one: Tensorflow) -> list[str]:
+def _requirements(tables: Tables, question: Question, one: Tensorflow, beside: Beside) -> list[str]:
     if not one.row["and_cuda"] or question.accelerator != "cuda":
         return [f"tensorflow=={one.version}"]
     pins, cuda = one.row["pins"], major(one.row["cuda"])

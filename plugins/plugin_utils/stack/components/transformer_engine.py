@@ -83,7 +83,7 @@ TRANSFORMER_ENGINE = on_pytorch(
     gpus=True,
     site=True,
     candidates=_releases,
-    requirements=lambda tables, question, one: [
+    requirements=lambda tables, question, one, beside: [
         f"transformer-engine{part}=={one.version}" for part in ("", f"-{one.variant}", "-torch")
     ],
     system=("glibc",),

@@ -9,9 +9,10 @@ from typing import TypedDict
 
 from ..extensions import Extension, ExtensionRow
 from ..keys import Key
-from ..rule import Context, Rules
+from ..rule import Context, Doubt, Rules
 from ..tables import Subject
-from ..versions import major
+from ..versions import major, minor
+from .cuda import Toolkit
 from .pytorch.beside import Made, gpu_rule, on_pytorch, python_rule, pytorch_rule, wheel_rules
 from .pytorch.row import Torch
 
@@ -38,6 +39,17 @@ def vllm_pytorch_build(context: Context, vllm: Extension, torch: Torch) -> str |
         return None
     theirs = f"CUDA {cuda} and " if cuda else ""
     return f"vLLM {vllm.version} is compiled for {theirs}the PyTorch of the general package index, not for PyTorch {torch.version}+{torch.variant}"
+
+
+@rule("vllm-cuda-major", "cuda", "pytorch", sources=("V2", "V3"), needs="vllm")
+def vllm_cuda_major(context: Context, cuda: Toolkit, torch: Torch) -> str | None:
+    """What it compiles at run time it compiles with the toolkit of the host, for the CUDA of PyTorch."""
+    if cuda.absent or torch.variant == "cpu" or major(cuda.version) == major(torch.row["cuda"]):
+        return None
+    build = f"PyTorch {torch.version}+{torch.variant}"
+    return Doubt(
+        f"whether vLLM compiles kernels for {build} with the toolkit of CUDA {minor(cuda.version)} on the host"
+    )
 
 
 VLLM = on_pytorch(

@@ -32,7 +32,7 @@ def _horovod(tables: Tables, question: Question) -> list[Horovod]:
 KEY = Key(name="horovod", docs=("Horovod.",), sample='"0.28.1"')
 
 
-def _requirements(tables: Tables, question: Question, one: Horovod) -> list[str]:
+def _requirements(tables: Tables, question: Question, one: Horovod, beside: Beside) -> list[str]:
     """Return what it needs beside its frameworks; itself it has no wheels."""
     return list(tables.beside(HOROVOD_ROWS)["requirements"])
 

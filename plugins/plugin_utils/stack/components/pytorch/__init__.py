@@ -154,7 +154,7 @@ PYTORCH = Component(
     default=True,
     reason=_reason,
     system=("glibc",),
-    requirements=lambda tables, question, one: [f"torch=={one.version}"],
+    requirements=lambda tables, question, one, beside: [f"torch=={one.version}"],
     details=_details,
     conda=_conda,
     module="torch",

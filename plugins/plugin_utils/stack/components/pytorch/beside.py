@@ -105,7 +105,7 @@ def on_pytorch(
 
     usual: dict[str, Any] = {
         "candidates": lambda tables, question: releases(made.name, tables.rows(made.rows), question),
-        "requirements": lambda tables, question, one: [f"{package}=={one.version}"],
+        "requirements": lambda tables, question, one, beside: [f"{package}=={one.version}"],
         "module": made.name,
     }
     return Component(

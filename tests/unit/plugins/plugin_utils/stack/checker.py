@@ -260,7 +260,7 @@ def check_environment(stack, environment):
     if "cupy" in frameworks:
         row = CUPY[frameworks["cupy"]]
         requirement = next(one for one in environment["requirements"] if one.startswith("cupy-cuda"))
-        major = requirement.split("==")[0][len("cupy-cuda") : -1]
+        major = re.match(r"cupy-cuda(\d+)x", requirement)[1]
         if stack["gpus"]:
             cuda_majors.add(major)
         if environment["python"] not in row["python"]:

@@ -28,6 +28,8 @@ ONLY_DIRECT = {
     "horovod-cuda",
     "horovod-nccl",
     "horovod-cuda-compiler",
+    "jax-cuda-major",  # these two doubt, and refuse nothing
+    "vllm-cuda-major",
     *futures(),
 }
 

@@ -186,3 +186,72 @@ def test_a_build_of_what_is_left_out_is_a_contradiction():
 def test_what_a_profile_says_of_what_is_left_out_goes_with_it():
     stack = planned({"pytorch": "none", "jax": "latest"}, profile="pytorch-cu118-legacy")
     assert set(stack["environments"][0]["frameworks"]) == {"jax"}
+
+
+# The CUDA that is there.
+
+
+def requirements(stack, name):
+    return [
+        line
+        for one in stack["environments"]
+        if name in one["frameworks"]
+        for line in one["requirements"]
+        if name.split("_")[0] in line
+    ]
+
+
+@pytest.mark.parametrize(
+    "request_, name, line",
+    [
+        ({"cuda": "12.4", "cupy": "13.6.0"}, "cupy", "cupy-cuda12x==13.6.0"),
+        ({"cuda": "12.8", "cupy": "latest"}, "cupy", "cupy-cuda12x==14.2.0"),
+        ({"cuda": "11.8", "cupy": "13.6.0"}, "cupy", "cupy-cuda11x==13.6.0"),
+        ({"cuda": "13.0", "cupy": "latest"}, "cupy", "cupy-cuda13x==14.2.0"),
+        ({"cuda": "12.4", "jax": "0.9.1"}, "jax", "jax[cuda12]==0.9.1"),
+        ({"cuda": "13.0", "jax": "0.9.1"}, "jax", "jax[cuda13]==0.9.1"),
+        ({"cuda": "12.4", "cupy": "13.6.0", "pytorch": "2.11.0"}, "cupy", "cupy-cuda12x==13.6.0"),
+    ],
+)
+def test_the_wheel_is_for_the_cuda_that_the_host_has(request_, name, line):
+    stack = planned({"pytorch": "none", **request_}, "L4")
+    assert requirements(stack, name) == [line]
+    assert not [one for one in stack["warnings"] if "not verified" in one]
+
+
+def test_vllm_is_one_for_the_cuda_that_the_host_has():
+    found = planned({"cuda": "12.4", "vllm": "latest"}, "L4")["environments"][0]
+    assert found["libraries"]["cuda"].startswith("12.")
+
+
+@pytest.mark.parametrize(
+    "request_", [{"vllm": "0.20.0"}, {"jax": "0.6.0", "cuda": "13.0"}, {"cupy": "14.2.0", "pytorch": "2.15.0"}]
+)
+def test_a_wheel_for_another_cuda_than_the_host_has_is_not_taken_for_granted(request_):
+    assert [one for one in planned({"cuda": "12.4", **request_}, "L4")["warnings"] if "not verified: whether" in one]
+
+
+def test_a_cupy_that_brings_no_cuda_is_not_planned_beside_a_toolkit_of_another():
+    answer = refused({"cuda": "12.4", "cupy": "13.6.0", "pytorch": "2.15.0"}, "L4")
+    assert "the toolkit of CUDA 12.4" in text_of(answer) or "built for CUDA 12" in text_of(answer)
+
+
+@pytest.mark.parametrize(
+    "request_, line",
+    [
+        ({"cupy": "latest"}, "cupy-cuda13x[ctk]==14.2.0"),
+        ({"cupy": "latest", "driver": "550"}, "cupy-cuda12x[ctk]==14.2.0"),
+        ({"cupy": "latest", "pytorch": "latest"}, "cupy-cuda13x==14.2.0"),
+        ({"cupy": "latest", "tensorflow": "2.20"}, "cupy-cuda12x==14.2.0"),
+        ({"cupy": "latest", "jax": "latest"}, "cupy-cuda13x[ctk]==14.2.0"),  # whose wheels lack cuRAND
+    ],
+)
+def test_cupy_brings_nvrtc_and_the_runtime_where_nothing_else_does(request_, line):
+    assert requirements(planned(request_, "L4"), "cupy") == [line]
+
+
+def test_a_cupy_that_cannot_bring_them_says_so():
+    lacking = "needs NVRTC and the CUDA runtime"
+    assert lacking in " ".join(planned({"cupy": "13.6.0"}, "L4")["warnings"])
+    for beside in ({"cuda": "13.0"}, {"pytorch": "2.11.0"}, {"tensorflow": "2.12.0", "python": "3.10"}):
+        assert lacking not in " ".join(planned({"cupy": "13.6.0", **beside}, "L4")["warnings"])
