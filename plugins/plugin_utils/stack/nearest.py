@@ -103,7 +103,14 @@ def _keys(session: Session, question: Question, loose: Question, names: Sequence
 
 
 def _key(tables: Tables, question: Question, distances: Sequence[Callable[[AnyCandidate], int]]) -> Cost:
-    return lambda one: (sum(far(one) for far in distances),) if _can_be_installed(tables, question, one) else None
+    """Return the key of a component: what lives comes before what has ended, and the near before the far."""
+
+    def key(one: AnyCandidate) -> tuple[int, ...] | None:
+        if not _can_be_installed(tables, question, one):
+            return None
+        return component(one.component).ended(one), sum(distance(one) for distance in distances)
+
+    return key
 
 
 def _distance(
@@ -156,7 +163,7 @@ def _proved(
     proof = solve(session, asked, doubts=CERTAIN)
     if proof is None:
         return None
-    steps = sum((keys[slot.component](one) or (0,))[0] for slot, one in solution.items() if slot.component in keys)
+    steps = sum((keys[slot.component](one) or (0,))[-1] for slot, one in solution.items() if slot.component in keys)
     changes = {name: value for name, value in changes.items() if name not in same}
     changes.update({name: "split" for name in names if name == "environments"})
     changes.update(dict.fromkeys(_gone(question, asked, left_out)))

@@ -15,7 +15,7 @@ from ...model import Part, Question
 from ...rows import Source
 from ...tables import Tables
 from ...wording import listed
-from .candidates import drivers
+from .candidates import drivers, ended
 from .mig import KEY as MIG_KEY
 from .mig import MIG, mig_mistake, mig_warnings
 from .packages import driver_result, fabric_manager_result, imex_result
@@ -196,5 +196,6 @@ DRIVER = Component(
     mistake=_mistake,
     missing=_missing,
     installable=_is_known,
+    ended=ended,
     identity=_identity,
 )

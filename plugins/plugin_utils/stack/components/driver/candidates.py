@@ -56,6 +56,11 @@ def _standing(one: Driver, first: Source) -> int:
     return STATUS.index(one.row["branch"]["status"])
 
 
+def ended(one: Driver) -> int:
+    """Return how far a driver is past its support: a distribution keeps its own alive, whatever becomes of the branch at NVIDIA."""
+    return 0 if one.row["source"] in ("distribution", "vendor") else STATUS.index(one.row["branch"]["status"])
+
+
 def _driver(branch: BranchRow, number: str, source: Source, flavour: Flavour, **more: Unpack[Origin]) -> Driver:
     row: DriverRow = {"branch": branch, "source": source, "kernel_modules": flavour, **more}
     return Candidate("driver", number, f"{source}, {flavour} modules", row)

@@ -255,3 +255,41 @@ def test_a_cupy_that_cannot_bring_them_says_so():
     assert lacking in " ".join(planned({"cupy": "13.6.0"}, "L4")["warnings"])
     for beside in ({"cuda": "13.0"}, {"pytorch": "2.11.0"}, {"tensorflow": "2.12.0", "python": "3.10"}):
         assert lacking not in " ".join(planned({"cupy": "13.6.0", **beside}, "L4")["warnings"])
+
+
+# Advice.
+
+ENDED = {str(row["branch"]) for row in TABLES.rows("drivers") if row["status"] == "eol"}
+
+
+@pytest.mark.parametrize(
+    "request_, gpu, os, advised",
+    [
+        ({"driver": "470", "pytorch": "2.13.0"}, "A10", "ubuntu 22.04", "580"),
+        ({"driver": "470", "cuda": "12.4"}, "RTX 3090", "ubuntu 22.04", "580"),
+        ({"driver": "535"}, "B200", "ubuntu 24.04", "580"),
+        ({"driver": "515", "jax": "0.9.1"}, "A10", "rocky 9", "580"),
+        ({"driver": "550", "vllm": "latest"}, "H200 SXM 141GB", "ubuntu 22.04", None),
+        ({"driver": "535"}, "K80", "ubuntu 20.04", "470"),  # nothing that lives runs it
+    ],
+)
+def test_no_branch_past_its_end_is_advised_while_a_living_one_works(request_, gpu, os, advised):
+    answer = ask(request_, gpu, os=os)
+    changes = [changes for one in answer["conflicts"] for changes in one["alternatives"]]
+    named = {one["driver"] for one in changes if one.get("driver")}
+    assert named == ({advised} if advised else set())
+    assert not named & ENDED or gpu == "K80"
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        {"pytorch": "2.1.2+cu118", "pytorch_index": "cu121"}, {"cuda": "12.0", "tensorflow": "2.12.0"}, {"jax": "0.6.0", "pytorch": "2.5.0"},
+        {"driver": "470", "cupy": "14.2.0"}, {"cuda": "13.0", "cudnn": "8.9"}, {"nccl": "2.19.3", "cuda": "13.0"},
+    ],
+)  # fmt: skip
+def test_advice_is_about_what_was_asked_and_nothing_else(request_):
+    answer = refused(request_)
+    named = {name for one in answer["conflicts"] for changes in one["alternatives"] for name in changes}
+    assert named <= {*request_, "environments"}
+    assert set(answer["suggestion"]["changes"]) <= {*request_, "environments"}
