@@ -14,6 +14,7 @@ connection end the run on all nodes.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import io
 import json
 import os
@@ -32,6 +33,7 @@ RECORD = Path("/etc/allreduce/nodes.json")  # of role cluster_ssh
 # dynamic_rendezvous.py: keep_alive_interval, keep_alive_max_attempt).
 CLOCKS_APART = 10.0
 WATCH_INTERVAL = 2.0  # seconds between two looks at each GPU, see watch.py
+ENDING = 60.0  # seconds in which a node ends its part once it is asked to: serve.py's own patience, and the logs
 
 
 def unlike(reference: Mapping[str, str], own: Mapping[str, str]) -> str:
@@ -116,10 +118,10 @@ class Run:
     """A run from its start to its end."""
 
     def __init__(self, asked: argparse.Namespace, nodes: dict[str, str], run_id: str):
-        from connection import Node  # beside this file on the nodes
+        from connection import WAITING, Node  # beside this file on the nodes
 
         archive = pack([asked.script, *asked.file])
-        self.messages: queue.Queue = queue.Queue()
+        self.messages: queue.Queue = queue.Queue(WAITING)
         self.nodes = {
             name: Node(name, address, header(asked, run_id, nodes, name, archive) + archive, self.messages)
             for name, address in nodes.items()
@@ -128,13 +130,35 @@ class Run:
         self.ahead: dict[str, tuple[float, float]] = {}
         self.versions: dict[str, dict[str, str]] = {}
         self.problem = ""
+        self.until: float | None = None  # when every node has ended that was asked to
 
     def follow(self) -> None:
         """Show what rank 0 prints until every node has ended; stop all when one fails."""
         heard = {"ready": self._ready, "output": self._output, "end": self._end, "gone": self._gone}
-        while len(self.ends) < len(self.nodes):
-            name, message = self.messages.get()
-            heard[message["kind"]](name, message)
+        while left := [name for name in self.nodes if name not in self.ends]:
+            with contextlib.suppress(queue.Empty):
+                name, message = self.messages.get(timeout=1.0)
+                heard[message["kind"]](name, message)
+            if self.until and time.monotonic() > self.until:
+                error = f"it did not end within {ENDING:.0f} s of being asked to"
+                self.ends.update(
+                    {name: {"failures": [], "error": error, "log": []} for name in left if name not in self.ends}
+                )
+
+    def close(self) -> None:
+        """End what is left of the connections; say what nodes printed that is no message."""
+        from connection import GRACE
+
+        until = time.monotonic() + GRACE
+        for name, node in self.nodes.items():
+            node.stop()
+            node.close(until)
+            if node.sample:
+                hint = "its ~/.bashrc should print in a terminal only"
+                print(
+                    f"allreduce-run: {name} has also printed {node.sample!r}, which was left out; {hint}",
+                    file=sys.stderr,
+                )
 
     @staticmethod
     def _output(_name: str, message: dict) -> None:
@@ -148,18 +172,20 @@ class Run:
 
     def _gone(self, name: str, message: dict) -> None:
         if name not in self.ends:
-            self._end(
-                name, {"failures": [], "error": f"it cannot be reached, or cannot begin: {message['why']}", "log": []}
-            )
+            what = "the connection has ended" if name in self.ahead else "it cannot be reached, or cannot begin"
+            self._end(name, {"failures": [], "error": f"{what}: {message['why']}", "log": []})
 
     def stop(self, problem: str = "") -> None:
         """End the run on all nodes."""
         self.problem = self.problem or problem
+        self.until = self.until or time.monotonic() + ENDING
         for node in self.nodes.values():
             node.stop()
 
     def _ready(self, name: str, message: dict) -> None:
         """Begin once all are ready, and agree."""
+        if name in self.ahead:
+            return
         node = self.nodes[name]
         self.ahead[name] = (message["now"] - time.time(), message["now"] - node.asked)
         self.versions[name] = message["versions"]
@@ -231,6 +257,7 @@ def main() -> int:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, note)
     run.follow()
+    run.close()
     failure = run.failure()
     if failure:
         print(f"allreduce-run: run {run_id} failed: {failure[0]}", *failure[1:], sep="\n  ", file=sys.stderr)

@@ -5,7 +5,7 @@
 
 On standard input come a line of JSON, {run_id, address, launch, bytes}, a tar archive of so many bytes with script and files, and the line
 "go"; then it stays open. When it ends, so does the node's part of the run. On standard output go lines of JSON, each with its kind:
-ready (now, versions), output (text), end (failures, error, log).
+ready (now, versions), alive, output (text), end (failures, error, log). A line is at most as long as connection.py takes.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import json
 import os
 import platform
 import signal
+import stat
 import subprocess
 import sys
 import tarfile
@@ -28,8 +29,10 @@ INSTALLED = Path(__file__).absolute().parent
 RUNS = Path.home() / "allreduce-runs"
 EVERY = 0.5  # seconds
 PATIENCE = 15  # seconds between SIGTERM and SIGKILL: a checkpoint is written meanwhile
-MOST = 1 << 16  # bytes of rank 0's output at once
-LINES = 20
+MOST, NOTE = 1 << 16, 1 << 20  # bytes of a log at once, and of what the agent leaves
+LINES, WIDTH, FAILURES = 20, 500, 8  # of what is told at the end
+BEAT = 5.0  # seconds between two signs of life
+_SAYING = threading.Lock()
 
 
 def main() -> int:
@@ -39,12 +42,21 @@ def main() -> int:
     directory = prepare(header)
     packages = {one.metadata["Name"].lower(): one.version for one in importlib.metadata.distributions()}
     say(kind="ready", now=time.time(), versions={**packages, "python": platform.python_version()})
+    threading.Thread(target=beat, daemon=True).start()
     if sys.stdin.buffer.readline() != b"go\n":
         return 1
     closed = threading.Event()
     threading.Thread(target=wait_for_end, args=(closed,), daemon=True).start()
     watch(directory, header["run_id"], closed)
     return 0
+
+
+def beat() -> None:
+    """Give signs of life, until nobody listens any more."""
+    with contextlib.suppress(BrokenPipeError):
+        while True:
+            time.sleep(BEAT)
+            say(kind="alive")
 
 
 def wait_for_end(closed: threading.Event) -> None:
@@ -105,7 +117,7 @@ def watch(directory: Path, run_id: str, closed: threading.Event) -> None:
 def tell(logs: Path, seen: int) -> int:
     """Tell what rank 0 has printed since SEEN bytes, where it is on this node; returns how many bytes that were."""
     text = b""
-    with contextlib.suppress(FileNotFoundError), (logs / "rank0.out").open("rb") as log:
+    with contextlib.suppress(OSError), open_file(logs / "rank0.out") as log:
         log.seek(seen)
         text = log.read(MOST)
     if text:
@@ -115,21 +127,41 @@ def tell(logs: Path, seen: int) -> int:
 
 def outcome(logs: Path, status: int) -> dict:
     """Return how the node's part ended: {failures: [...], error, log} with the last lines of each rank that failed, and of the agent."""
+    found: dict = {"failures": [], "error": f"the agent ended with status {status} without a message that can be read"}
     try:
-        found = json.loads((logs / "agent.json").read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        found = {"failures": [], "error": f"the agent ended with status {status} without a message"}
-    for failure in found["failures"]:
-        failure["tail"] = tail(logs / f"rank{failure['rank']}.err") or tail(logs / f"rank{failure['rank']}.out")
+        with open_file(logs / "agent.json") as note:
+            told = json.loads(note.read(NOTE))
+        first = sorted(told["failures"], key=lambda one: one["time"])[:FAILURES]
+        failures = [
+            {**{name: one[name] for name in ("rank", "exit_code", "time")}, "tail": tails(logs, one["rank"])}
+            for one in first
+        ]
+        found = {"failures": failures, "error": told["error"] and str(told["error"])[-WIDTH:]}
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):  # no message, or one that somebody else wrote
+        pass
     return {**found, "log": tail(logs / "torchrun.log") if found["error"] else []}
+
+
+def tails(logs: Path, rank: int) -> list[str]:
+    """Return the last lines of a rank, of its errors if it wrote any."""
+    return tail(logs / f"rank{rank:d}.err") or tail(logs / f"rank{rank:d}.out")
 
 
 def tail(path: Path) -> list[str]:
     """Return the last lines of a log."""
-    with contextlib.suppress(FileNotFoundError), path.open("rb") as log:
-        log.seek(max(0, path.stat().st_size - MOST))
-        return log.read().decode(errors="replace").splitlines()[-LINES:]
+    with contextlib.suppress(OSError), open_file(path) as log:
+        log.seek(max(0, os.fstat(log.fileno()).st_size - MOST))
+        return [line[-WIDTH:] for line in log.read(MOST).decode(errors="replace").splitlines()[-LINES:]]
     return []
+
+
+def open_file(path: Path) -> io.FileIO:
+    """Open a file of the logs; raise OSError for what is none, such as a pipe in its place, which nobody may ever write to."""
+    stream = io.FileIO(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC))
+    if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
+        stream.close()
+        raise OSError(f"{path} is not a file")
+    return stream
 
 
 def end(agent: subprocess.Popen) -> None:
@@ -153,8 +185,10 @@ def kill_all(run_id: str) -> None:
 
 def say(**message: object) -> None:
     """Tell run.py something."""
-    sys.stdout.write(json.dumps(message) + "\n")
-    sys.stdout.flush()
+    with _SAYING:
+        # The empty line ends what a shell may have printed without one.
+        sys.stdout.write(f"\n{json.dumps(message)}\n")
+        sys.stdout.flush()
 
 
 if __name__ == "__main__":

@@ -112,6 +112,56 @@ def target(link):
         return ""
 
 
+def test_what_a_shell_prints_is_left_out_and_told(start, tmp_path):
+    """As an echo in ~/.bashrc does, before, between and after."""
+    path = tmp_path / "installed" / "serve.py"
+    text = path.read_text(encoding="utf-8")
+    path.write_text(
+        text.replace("def say(**message", "print('Welcome', end='', flush=True)\n\n\ndef say(**message"),
+        encoding="utf-8",
+    )
+    out, err = start(
+        "import os; print('\\33[31mrank\\33[0m', os.environ['RANK'], '\\33]0;title\\7', end='\\r')"
+    ).communicate(timeout=60)
+    assert out.rstrip() == "rank 0"
+    assert "allreduce-run: gpu-2 has also printed 'Welcome', which was left out" in err
+
+
+def test_a_silent_node_ends_the_run(start, tmp_path):
+    for name, old, new in (
+        (
+            "serve.py",
+            '    say(kind="ready"',
+            "    time.sleep(600 * header['address'].endswith('2'))\n    say(kind=\"ready\"",
+        ),
+        ("connection.py", "HELLO, SILENCE, SLOWEST = 60.0", "HELLO, SILENCE, SLOWEST = 3.0"),
+        ("connection.py", "GRACE = 10.0", "GRACE = 1.0"),
+    ):
+        path = tmp_path / "installed" / name
+        text = path.read_text(encoding="utf-8")
+        assert old in text
+        path.write_text(text.replace(old, new), encoding="utf-8")
+    process = start("print('never')")
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (1, "")
+    assert "failed: gpu-2: it cannot be reached, or cannot begin: it has said nothing for 3 s" in err
+
+
+def test_pipes_in_place_of_logs_hold_nobody_up(run):
+    """Of the script's own user, to whom the logs belong."""
+    script = """
+import os, pathlib, sys
+logs = pathlib.Path(os.getcwd()).parent / "logs"
+for name in (f"rank{os.environ['RANK']}.err", "rank0.out", "torchrun.log"):
+    (logs / name).unlink(missing_ok=True)
+    os.mkfifo(logs / name)
+sys.exit(3)
+"""
+    status, _out, err = run(script)
+    assert status == 1
+    assert "ended with exit code 3" in err
+
+
 def test_clocks_that_are_apart_end_the_run_before_it_begins(start, tmp_path):
     path = tmp_path / "installed" / "serve.py"
     text = path.read_text(encoding="utf-8")
