@@ -132,7 +132,9 @@ DUMMY = {
 def test_a_cluster_address_on_loopback_is_refused_where_others_take_part(params, links, nodes, refused):
     found = training_states.refusals(dict(params, nodes=nodes), Node(ip=json.dumps(links)))
     assert [one["code"] for one in found] == (["loopback_interface"] if refused else [])
-    assert not refused or "127.0.0.1 of this node is on the loopback interface, on which no packet leaves" in describe(found[0])
+    assert not refused or "127.0.0.1 of this node is on the loopback interface, on which no packet leaves" in describe(
+        found[0]
+    )
 
 
 @pytest.mark.parametrize("printed", ["no JSON", None])
