@@ -17,6 +17,7 @@ from ansible import constants as C  # noqa: N812 (its usual name)
 from ansible import context
 from ansible.errors import AnsibleParserError
 from ansible.plugins.action import ActionBase
+from ansible.release import __version__ as ansible_version
 from ansible.utils.vars import load_extra_vars
 
 from ..plugin_utils.planning.variables import PLAIN, may_be_template
@@ -28,7 +29,7 @@ from ..plugin_utils.preflight.check import (
     to_measure,
     training_problems,
 )
-from ..plugin_utils.preflight.controller import settings_problems
+from ..plugin_utils.preflight.controller import core_problems, settings_problems
 from ..plugin_utils.preflight.inventory import MOLECULE_TAGS, SPECIAL_TAGS, tag_problems
 from ..plugin_utils.preflight.playbook import tags_of
 from ..plugin_utils.preflight.runs import Run, claim, node_address, process_start
@@ -55,6 +56,9 @@ class ActionModule(ActionBase):
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         """Make one pass over all hosts of the inventory."""
         super().run(tmp, task_vars)
+        unsafe = core_problems(ansible_version)
+        if unsafe:
+            return _result(unsafe)
         _validation, arguments = self.validate_argument_spec(
             {
                 "ignore": {"type": "list", "elements": "str", "default": []},

@@ -305,6 +305,10 @@ SENTENCES = {
         "{subject} cannot be written ({error}); free some space or correct its permissions, or set another "
         "report_directory."
     ),
+    "unsafe_core": (
+        "ansible-core {subject} runs what a node says as code on the controller (CVE-2024-11079); install {safe} or a newer release: "
+        "pip install --upgrade 'ansible-core>={safe}'."
+    ),
     "sbom_no_library": (
         "The controller lacks the Python package {subject}, which writes bills of materials; install it with 'pip install {subject}' next "
         "to Ansible, or leave stack_sbom empty."
@@ -313,6 +317,33 @@ SENTENCES = {
         "The controller has no {subject}, which resolves what stack_pylock asks for; install it with 'pip install uv', set stack_uv to its "
         "path, or leave stack_pylock empty."
     ),
+    "lock_line": (
+        "The line {subject} is not a package with one version and its SHA-256; uv writes no such line into a lock, so find out what did."
+    ),
+    "lock_twice": "Package {subject} has two lines; uv writes one for each package into a lock, so find out what wrote it.",
+    "lock_long": "It has {subject} characters; no lock is so long, so find out what wrote it.",
+    "lock_unmet": "It has {found} for the requirement {subject}; uv solves no such lock, so find out what wrote it.",
+    "lock_kept": (
+        "{subject} on the controller is not a lock of this request ({reason}); restore it from version control, or set frameworks_relock=true "
+        "for one run to replace it."
+    ),
+    "conda_lock_line": (
+        "{subject} in a lock of conda is not a package of python_env_conda_channels with its SHA-256; name the channel by its address there "
+        "if it is one of yours, or else find out what wrote that line."
+    ),
+    "wheel_unreadable": "{subject} is not a wheel that everybody reads alike ({reason}); find out what the node that compiled it did.",
+    "wheel_large": "{subject} has {size} bytes; no wheel of Horovod is so large, so find out what the node that compiled it did.",
+    "wheel_foreign": (
+        "{subject} has {member}, which is not Horovod's; what stands beside its package could run as root, so find out what the node that "
+        "compiled it did."
+    ),
+    "wheel_other": (
+        "{subject} has other content on the controller than the node that compiled it said; run again, and if it stays so, find out why."
+    ),
+    "wheels_unreadable": (
+        "What uv says of the wheels of the lock ({subject}) cannot be read; Python 3.11 or newer on the controller can, else install from the index."
+    ),
+    "wheels_other": "uv's list of wheels is not that of the lock: {subject}; find out what uv on that node did, else install from the index.",
     "no_lock_directory": "stack_lock is {subject}, and there is no directory {directory}; create it, or set another path.",
 }
 
