@@ -46,6 +46,11 @@ def list_keys(text: str) -> str:
             raise ValueError(
                 f"gpg does not start on the controller ({error.strerror}): install its package gnupg there"
             ) from error
+    # rpm looks for blocks where gpg sees none, as in a comment.
+    if done.returncode == 0 and done.stdout.count(b"\npub:") + done.stdout.startswith(b"pub:") < text.count(
+        "-----BEGIN PGP"
+    ):
+        raise ValueError("it holds a block that gpg does not read: export the key with `gpg --armor --export`")
     if done.returncode != 0:
         said = done.stderr.decode(errors="replace").strip().splitlines()
         raise ValueError(

@@ -18,6 +18,7 @@ from .programs import USER, known_services
 
 RECORD = "/var/lib/allreduce/monitoring.json"
 REPOSITORY = "/etc/yum.repos.d/allreduce-monitoring.repo"
+KEY = "/etc/pki/rpm-gpg/RPM-GPG-KEY-allreduce-monitoring"
 # Debian's package makes it.
 PACKAGED = "/var/lib/prometheus/node-exporter"
 Files = list[dict[str, Any]]
@@ -35,13 +36,17 @@ def started(host: Host) -> Files:
 
 
 def repository(host: Host) -> dict[str, str]:
-    """Return the declared repository of dnf; empty where the distribution has the packages."""
+    """Return the declared repository of dnf; empty where the distribution has the packages.
+
+    dnf takes the key from the file that was compared with the fingerprint, never from its address.
+    """
     if host.source.origin != "declared":
         return {}
-    url, key = host.wanted.repository["url"], host.wanted.repository["key"]
+    wanted = host.wanted.repository
+    url, fingerprint = wanted["url"], "".join(wanted["fingerprint"].split()).upper()
     lines = ["[allreduce-monitoring]", "name=Prometheus", f"baseurl={url}", "enabled=1", "gpgcheck=1"]
-    content = configuration.HEADING + "\n".join([*lines, f"gpgkey={key}"]) + "\n"
-    return {"path": REPOSITORY, "content": content, "key": key, "fingerprint": host.wanted.repository["fingerprint"]}
+    content = configuration.HEADING + "\n".join([*lines, f"gpgkey=file://{KEY}"]) + "\n"
+    return {"path": REPOSITORY, "content": content, "key": wanted["key"], "key_file": KEY, "fingerprint": fingerprint}
 
 
 def open_files(host: Host) -> Files:
@@ -118,7 +123,7 @@ def removed(facts: Mapping[str, Any]) -> dict[str, Any]:
     known = {name: services.get(name) or {} for name in known_services()}
     files = [
         *(f"/etc/systemd/system/{name}.service.d/allreduce.conf" for name in known),
-        *(REPOSITORY, grafana.SOURCE, grafana.PROVIDER, RULES, PROMETHEUS, ALERTMANAGER, units.COUNTERS),
+        *(REPOSITORY, KEY, grafana.SOURCE, grafana.PROVIDER, RULES, PROMETHEUS, ALERTMANAGER, units.COUNTERS),
         *(configuration.PASSWORD_FILE, configuration.WEB),
         *(f"{configuration.TARGETS}/{job}.json" for job in configuration.JOBS),
         *(f"{grafana.DASHBOARDS}/{path.name}" for path in sorted(grafana.OURS.glob("*.json"))),

@@ -44,7 +44,7 @@ READS_OF_OTHERS = (
 )
 TLS = ("monitoring_tls_certificate", "monitoring_tls_key", "monitoring_tls_authority")
 REPOSITORY = ("url", "key", "fingerprint")
-# Of the repository's values: ansible.builtin.rpm_key compares the whole fingerprint.
+# Of the repository's values: the whole fingerprint is compared.
 _REPOSITORY = {
     "url": (r"(https?|file)://\S+", "https://repo.example.org/el9"),
     "key": (r"((https?|file):/)?/\S+", "https://repo.example.org/key.asc"),

@@ -61,6 +61,31 @@ def test_keys_tell_which_hash_binds_them(gpg):
 
 
 @needs_gpg
+def test_every_block_that_rpm_would_find_is_listed(gpg):
+    """rpm imports the blocks that it finds by their first words, wherever these stand."""
+    blocks = []
+    for name in ("mirror", "evil"):
+        gpg("--quick-generate-key", name, "rsa2048", "sign")
+        blocks.append(gpg("--armor", "--export", name))
+    own, evil = blocks
+    assert len(parse_keys(list_keys(own))) == 1
+    for text in (
+        own + evil,
+        evil + own,
+        f"{own}\n\n{evil}",
+        own.replace("\n\n", f"\nComment: x\n\n{evil}", 1),
+        own + evil.replace("\n", "\r\n"),
+    ):
+        try:
+            assert len(parse_keys(list_keys(text))) == 2
+        except ValueError as error:
+            assert "gpg" in str(error)
+    inside = own.replace("-----\n", f"-----\nComment: {openpgp.ARMOR}\n", 1)
+    with pytest.raises(ValueError, match="a block that gpg does not read"):
+        list_keys(inside)
+
+
+@needs_gpg
 def test_files_that_are_not_whole_are_refused(gpg):
     gpg("--quick-generate-key", "mirror", "rsa2048", "sign")
     key = gpg("--armor", "--export")

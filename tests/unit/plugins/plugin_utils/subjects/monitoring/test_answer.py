@@ -178,6 +178,11 @@ def test_older_systems_have_other_names():
     declared = inventory(monitoring_repository=REPOSITORY)
     found = answer("gpu-1", declared, GROUPS, facts(rocky))
     assert found["packages"] == ["node_exporter"] and "gpgcheck=1" in found["repository"]["content"]
+    # dnf would import whatever the address has then.
+    assert f"gpgkey=file://{found['repository']['key_file']}\n" in found["repository"]["content"]
+    assert REPOSITORY["key"] not in found["repository"]["content"]
+    assert found["repository"]["fingerprint"] == "".join(REPOSITORY["fingerprint"].split()).upper()
+    assert found["repository"]["key_file"] in {one["path"] for one in removed(facts(rocky))["files"]}
     # A host that only watches has no plan: Ansible's own facts tell.
     plain = {"os_family": "Debian", "distribution": "Debian", "distribution_version": "12.9", "gpu_node_state": {}}
     assert answer("ctl", inventory(), GROUPS, plain)["packages"] == ["prometheus", "prometheus-alertmanager"]
