@@ -12,6 +12,7 @@ from __future__ import absolute_import, division, print_function
 
 __metaclass__ = type
 
+import gzip
 import hashlib
 import io
 import json
@@ -35,8 +36,8 @@ SENTENCES = {
 }
 MARK = "# Written by allreduce.gpu: another node compiles this module for these kernels.\n"
 MANIFEST = "manifest.json"
-# Bytes; what claims more is not an archive of a driver.
-LARGEST, LARGEST_MANIFEST = 2 << 30, 1 << 20
+# Bytes, and members; what claims more is not an archive of a driver.
+LARGEST, LARGEST_MANIFEST, MOST = 2 << 30, 1 << 20, 1000
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+~-]*")
 _FILE = re.compile(r"[A-Za-z0-9_-]+\.ko(\.(gz|xz|zst))?|Module\.symvers")
 
@@ -199,23 +200,37 @@ def _installed(place, kernel):
 
 def _extract(place, path, aside):
     """Extract an archive's files below ASIDE; return its manifest. Nothing else than such files gets out of it."""
-    manifest, left = None, LARGEST
+    manifest, left, count = None, LARGEST, 0
     try:
-        with tarfile.open(path, "r:gz") as tar:
+        with gzip.open(path) as stream, tarfile.open(fileobj=_Bounded(stream), mode="r:") as tar:
             for member in tar:
-                left -= member.size
+                left, count = left - member.size, count + 1
                 kernel, _slash, name = member.name.partition("/")
-                if left < 0 or not member.isreg() or os.path.exists(os.path.join(aside, member.name)):
-                    raise ValueError("member %s" % member.name)
+                plain = member.isreg() and not member.issparse() and member.size >= 0
+                if left < 0 or count > MOST or not plain or os.path.lexists(os.path.join(aside, member.name)):
+                    raise ValueError("member %s" % ascii(member.name[:80]))
                 if member.name == MANIFEST and member.size <= LARGEST_MANIFEST:
                     manifest = json.loads(tar.extractfile(member).read().decode("utf-8"))
                 elif kernel in place.kernels and _FILE.fullmatch(name):
                     _write(tar.extractfile(member), os.path.join(aside, kernel), name)
                 else:
-                    raise ValueError("member %s" % member.name)
+                    raise ValueError("member %s" % ascii(member.name[:80]))
         _check(place, manifest)
-    except (tarfile.TarError, zlib.error, AttributeError, EOFError, KeyError, TypeError, ValueError) as error:
+    except (
+        tarfile.TarError,
+        zlib.error,
+        AttributeError,
+        EOFError,
+        KeyError,
+        TypeError,
+        ValueError,
+        RecursionError,
+    ) as error:
         raise ArchiveError("module_archive_invalid", place.name, reason=error)
+    except EnvironmentError as error:
+        if error.errno is not None:
+            raise
+        raise ArchiveError("module_archive_invalid", place.name, reason=error)  # gzip says so
     return manifest
 
 
@@ -228,6 +243,19 @@ def _check(place, manifest):
             raise ValueError("its manifest of kernel %s" % kernel)
     if not isinstance(manifest["certificate"], (str, type(None))):
         raise ValueError("its manifest's certificate")
+
+
+class _Bounded:
+    """An archive that is read in small pieces only: tarfile reads headers into memory whose length the archive itself says."""
+
+    def __init__(self, stream):
+        self._stream = stream
+        self.seek, self.tell = stream.seek, stream.tell
+
+    def read(self, size=-1):
+        if not 0 <= size <= 2 * LARGEST_MANIFEST or self.tell() > LARGEST + (LARGEST >> 1):
+            raise ValueError("a header of %d bytes" % size)
+        return self._stream.read(size)
 
 
 def _write(stream, directory, name):

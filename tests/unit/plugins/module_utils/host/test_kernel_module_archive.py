@@ -209,6 +209,36 @@ def test_an_archive_that_grows_without_bound_is_refused(pair, monkeypatch):
     assert refused(pair) == "module_archive_invalid"
 
 
+def raw(name, size, kind=tarfile.REGTYPE, headers=None):
+    """The header of a member that claims this size."""
+    member = tarfile.TarInfo(name)
+    member.size, member.type, member.pax_headers = size, kind, headers or {}
+    return member.tobuf(tarfile.PAX_FORMAT if headers else tarfile.GNU_FORMAT)
+
+
+HEADERS = {
+    "a header that fills the memory": raw("x", 1 << 40, tarfile.XHDTYPE),
+    "a name that does": raw("x", 1 << 40, tarfile.GNUTYPE_LONGNAME),
+    "a size below zero": raw(f"{KERNEL}/nvidia.ko", 0, headers={"size": "-1099511627776"}),
+    "another name further on": raw(f"{KERNEL}/nvidia.ko", 0, headers={"path": "../../../../etc/cron.d/x"}),
+    "a file with holes": raw(f"{KERNEL}/nvidia.ko", 0, tarfile.GNUTYPE_SPARSE),
+    "a size that no disk has": raw(f"{KERNEL}/nvidia.ko", 1 << 60),
+}
+
+
+@pytest.mark.parametrize("name", sorted(HEADERS))
+def test_headers_that_claim_anything_are_refused(pair, name):
+    os.makedirs(os.path.dirname(pair[2]))
+    with gzip.open(pair[2], "wb") as stream:
+        stream.write(HEADERS[name] + b"\0" * (64 << 20))
+    assert refused(pair) == "module_archive_invalid"
+
+
+def test_members_without_end_are_refused(pair):
+    forged(pair[2], *((f"{KERNEL}/m{number}.ko", b"") for number in range(archive.MOST + 1)))
+    assert refused(pair) == "module_archive_invalid"
+
+
 @pytest.mark.parametrize("kept", [0, 40, 300])
 def test_a_truncated_archive_is_refused(pair, kept):
     archive.pack(pair[0], pair[2], None)
