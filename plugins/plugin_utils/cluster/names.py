@@ -20,9 +20,28 @@ from ..documents.door import unfit
 from ..documents.values import Unfit
 from ..problems.problem import Problem
 
-READS = ("ansible_host", "cluster_ssh_domains", "ansible_facts.nodename", "ansible_facts.hostname")
-# What a host calls itself that nobody has named.
-_NO_NAME = ("localhost", "(none)", "")
+READS = (
+    "ansible_host",
+    "cluster_ssh_domains",
+    "gpu_cluster_address",
+    "ansible_facts.nodename",
+    "ansible_facts.hostname",
+)
+# What a host calls itself that nobody has named, and names that distributions give to interfaces and networks of every host.
+_NO_NAME = (
+    *(
+        "",
+        "(none)",
+        "localhost",
+        "localhost4",
+        "localhost6",
+        "ip6-localhost",
+        "ip6-loopback",
+        "ip6-localnet",
+        "ip6-mcastprefix",
+    ),
+    *("ip6-allnodes", "ip6-allrouters", "ip6-allhosts", "broadcasthost", "_gateway", "_outbound"),
+)
 
 
 def is_own_name(name: str) -> bool:
@@ -66,8 +85,7 @@ class Names:
         others = {one for host in self.hosts - set(own) for one in (host, host.partition(".")[0])}
         if said in others or (short in others and short not in mine and domain in ("", *self.domains)):
             return Problem("name_of_another", node, {"name": said})
-        address = str(((variables.get("ansible_facts") or {}).get("default_ipv4") or {}).get("address") or "")
-        if not domain or domain in self.domains or short in mine or short == f"ip-{address.replace('.', '-')}":
+        if not domain or domain in self.domains or short in mine or short in _names_of_addresses(node, variables):
             return None
         return Problem("foreign_domain", node, {"name": said, "domain": domain})
 
@@ -76,6 +94,13 @@ def _declared(host: str, variables: Mapping[str, Any]) -> list[str]:
     """Return the names that the inventory has for a host: its own, and the one by which Ansible reaches it."""
     given = (host, variables.get("ansible_host"))
     return [one.lower() for one in given if isinstance(one, str) and not _is_address(one)]
+
+
+def _names_of_addresses(node: str, variables: Mapping[str, Any]) -> list[str]:
+    """Return what clouds call a host with an address of this one."""
+    measured = ((variables.get("ansible_facts") or {}).get("default_ipv4") or {}).get("address")
+    known = (measured, variables.get("gpu_cluster_address"), variables.get("ansible_host"), node)
+    return [f"ip-{one.replace('.', '-')}" for one in known if isinstance(one, str) and _is_address(one)]
 
 
 def _is_address(text: str) -> bool:

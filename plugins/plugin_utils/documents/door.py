@@ -89,6 +89,8 @@ VALIDATORS: dict[str, Validator] = {
         values.fields(bandwidth=values.mapping(_speed), rails=values.mapping(values.mapping(_speed)))
     ),
 }
+# An address that nobody could use does no harm where a user's variable takes its place.
+SUPERSEDED = {f"{FACTS}.default_ipv4.address": "gpu_cluster_address"}
 # What is not shown, even in part: the user of a node could make these files links to any other.
 _NOT_SHOWN = "__cluster_ssh_keys."
 
@@ -157,7 +159,8 @@ def _admitted(name: str, variables: Mapping[str, Any], paths: list[str]) -> tupl
         except _Misplaced as error:
             problems.append(unfit(name, error.path, error.value, "a mapping"))
         except Unfit as error:
-            problems.append(unfit(name, path, value, error.expected))
+            if not (values.is_ip(value) and variables.get(SUPERSEDED.get(path, ""))):
+                problems.append(unfit(name, path, value, error.expected))
     return found, list({(one.subject, one.detail["place"]): one for one in problems}.values())
 
 

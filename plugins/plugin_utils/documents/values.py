@@ -57,6 +57,14 @@ def address(value: object) -> str:
     return str(found)
 
 
+def is_ip(value: object) -> bool:
+    """Return whether a value is an IP address of any kind."""
+    try:
+        return isinstance(value, str) and bool(ipaddress.ip_address(value))
+    except ValueError:
+        return False
+
+
 def _is_of_one_host(found: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
     if found.is_unspecified or found.is_loopback or found.is_multicast or found.is_link_local or found.is_reserved:
         return False

@@ -1,10 +1,12 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A few variables of many hosts, each host asked once."""
+"""A few variables of many hosts, each host asked once, and what does not fit left out."""
 
 import pytest
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.door import told
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.door import fitting, told
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.problems.problem import Problem
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.problems.text import describe
 
 FACTS = {"default_ipv4": {"address": "10.0.0.1", "interface": "eth0"}, "gpu_stack": None}
 
@@ -47,3 +49,59 @@ def test_each_host_is_asked_once():
         "gpu-2": {"a": "gpu-2"},
     }
     assert asked == ["gpu-1", "gpu-2"]
+
+
+ADDRESS, NAME = "ansible_facts.default_ipv4.address", "ansible_facts.nodename"
+
+
+def facts(**said):
+    return {"ansible_facts": said}
+
+
+@pytest.mark.parametrize(
+    ("variables", "place", "shown", "expected"),
+    [
+        ({"ansible_facts": [1]}, "ansible_facts", "a list", "a mapping"),
+        (facts(default_ipv4="10.0.0.1"), "ansible_facts.default_ipv4", "'10.0.0.1'", "a mapping"),
+        (facts(default_ipv4={"address": "0.0.0.0/0"}), ADDRESS, "'0.0.0.0/0'", "the IP address of one host"),
+        (facts(default_ipv4={"address": 10**400}), ADDRESS, "a huge number", "the IP address of one host"),
+        (facts(nodename="a\x1b[2J\n"), NAME, r"'a\x1b[2J\n'", "a line of text of at most 128 characters"),
+        (facts(nodename="x" * 10_000_000), NAME, f"'{'x' * 60}…'", "a line of text of at most 128 characters"),
+        (facts(nodename={"a": 1}), NAME, "a mapping", "a line of text of at most 128 characters"),
+        (facts(nodename=True), NAME, "True", "a line of text of at most 128 characters"),
+    ],
+)
+def test_what_does_not_fit_is_a_problem_of_that_node(variables, place, shown, expected):
+    hosts = {"gpu-1": facts(nodename="gpu-1"), "gpu-9": variables}
+    found = told(hosts, hosts, [ADDRESS, NAME])
+    assert found.values == {"gpu-1": facts(nodename="gpu-1")}
+    assert found.problems == (Problem("unfit_answer", "gpu-9", {"place": place, "shown": shown, "expected": expected}),)
+    assert describe(found.problems[0]).startswith(
+        f"gpu-9 is left out: its {place} is {shown}, but it must be {expected};"
+    )
+
+
+def test_keys_are_not_shown():
+    (problem,) = told(
+        {"a": {"__cluster_ssh_keys": {"public_key": ["root:$6$"]}}}, ["a"], ["__cluster_ssh_keys.public_key"]
+    ).problems
+    assert problem.detail["shown"] == "not shown here"
+
+
+def test_a_users_variables_are_not_judged_here():
+    variables = {"firewall_ports": object(), "gpu_cluster_address": "node-a"}
+    assert told({"a": variables}, ["a"], variables).values == {"a": variables}
+
+
+def test_an_address_that_a_user_replaces_may_be_of_any_kind():
+    said = facts(default_ipv4={"address": "169.254.0.1"})
+    assert told({"a": said}, ["a"], [ADDRESS]).problems
+    assert told({"a": {**said, "gpu_cluster_address": "10.0.0.1"}}, ["a"], [ADDRESS]).values == {"a": {}}
+    evil = facts(default_ipv4={"address": "10.0.0.1\n"})
+    assert told({"a": {**evil, "gpu_cluster_address": "10.0.0.1"}}, ["a"], [ADDRESS]).problems
+
+
+def test_whole_variables_are_those_of_the_nodes_that_fit():
+    hosts = {"a": {**facts(nodename="a"), "x": 1}, "b": facts(nodename=1)}
+    fit, problems = fitting(hosts, [NAME])
+    assert fit == {"a": hosts["a"]} and [one.subject for one in problems] == ["b"]
