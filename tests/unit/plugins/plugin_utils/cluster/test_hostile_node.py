@@ -255,3 +255,17 @@ def test_a_verification_names_it_and_judges_the_others(said, answers):
     assert {name: found["nodes"][name] for name in others} == alone
     json.dumps(found["nodes"][EVIL], allow_nan=False)
     assert found["nodes"][EVIL]["checks"]
+
+
+def test_from_where_a_node_comes_only_the_inventory_says():
+    """Even where nobody else knows the node that is away."""
+    said = record([entry(3, sources=["128.0.0.0/1"], address="10.0.0.66", nodename="pypi.org")])
+    hostvars = {EVIL: {**node(9), KEYS: {**node(9)[KEYS], "record": said}}, ABSENT: {"gpu_cluster_address": "10.0.0.3"}}
+    found = ssh_cluster([EVIL, ABSENT], hostvars, [EVIL])
+    assert f'from="10.0.0.3" {key("user3")} gpu-3' in found["authorized_keys"]
+    assert "128.0.0.0" not in found["authorized_keys"] and "pypi.org" not in found["hosts"]
+    hostvars[ABSENT]["cluster_ssh_extra_addresses"] = ["10.1.0.0/16"]
+    assert (
+        f'from="10.0.0.3,10.1.0.0/16" {key("user3")} gpu-3'
+        in ssh_cluster([EVIL, ABSENT], hostvars, [EVIL])["authorized_keys"]
+    )
