@@ -11,6 +11,7 @@ node's address: a name of another host would bring that host's connections there
 from __future__ import annotations
 
 import ipaddress
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -58,18 +59,19 @@ def node_name(variables: Mapping[str, Any]) -> str | None:
 
 @dataclass(frozen=True)
 class Names:
-    """What the inventory says about names: those of its hosts, in lower case, and the domains that nodes may be in."""
+    """What the inventory says about names: how many hosts have each, whole or without its domain, and the domains that nodes may be in."""
 
-    hosts: frozenset[str]
+    hosts: Counter[str]
     domains: frozenset[str]
 
     @classmethod
     def of(cls, known: Mapping[str, Mapping[str, Any]]) -> Names:
         """Return those of these hosts. known: their variables, of which ansible_host and cluster_ssh_domains count."""
-        given = [name for host, variables in known.items() for name in _declared(host, variables)]
+        declared = [_declared(host, variables) for host, variables in known.items()]
+        given = [name for names in declared for name in names]
         listed = [one for variables in known.values() for one in _listed(variables.get("cluster_ssh_domains"))]
         domains = {name.partition(".")[2] for name in given} | {one.strip(".").lower() for one in listed}
-        return cls(frozenset(given), frozenset(domains - {""}))
+        return cls(Counter(name for names in declared for name in _with_short(names)), frozenset(domains - {""}))
 
     def problem(self, node: str, variables: Mapping[str, Any]) -> Problem | None:
         """Return why a node cannot be called what it calls itself."""
@@ -81,13 +83,21 @@ class Names:
         except Unfit as error:
             return unfit(node, "ansible_facts.nodename", name, error.expected)
         short, _dot, domain = said.partition(".")
-        mine = {one.partition(".")[0] for one in own}
-        others = {one for host in self.hosts - set(own) for one in (host, host.partition(".")[0])}
-        if said in others or (short in others and short not in mine and domain in ("", *self.domains)):
+        mine = _with_short(own)
+        belongs = domain == "" or domain in self.domains
+        if self._is_of_another(said, mine) or (belongs and short not in mine and self._is_of_another(short, mine)):
             return Problem("name_of_another", node, {"name": said})
-        if not domain or domain in self.domains or short in mine or short in _names_of_addresses(node, variables):
+        if belongs or short in mine or short in _names_of_addresses(node, variables):
             return None
         return Problem("foreign_domain", node, {"name": said, "domain": domain})
+
+    def _is_of_another(self, name: str, mine: set[str]) -> bool:
+        return self.hosts[name] > (name in mine)
+
+
+def _with_short(names: Iterable[str]) -> set[str]:
+    """Return names with and without their domains."""
+    return {one for name in names for one in (name, name.partition(".")[0])}
 
 
 def _declared(host: str, variables: Mapping[str, Any]) -> list[str]:

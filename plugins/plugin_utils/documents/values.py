@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import functools
 import ipaddress
 import math
 import re
@@ -30,6 +31,7 @@ LONGEST_FILE = 8 * 2**20
 # RFC 1123, section 2.1, and RFC 1035, section 2.3.4.
 _LABEL = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?")
 _LONGEST_NAME = 253
+_LONGEST_ADDRESS = 45
 _LONGEST_KEY = 16_384
 _KEY_KINDS = frozenset({"ssh-ed25519", "ssh-rsa", "ecdsa-sha2-nistp256", "ecdsa-sha2-nistp384", "ecdsa-sha2-nistp521"})
 _THIS_NETWORK = ipaddress.ip_network("0.0.0.0/8")
@@ -45,16 +47,20 @@ class Unfit(ValueError):
 
 def address(value: object) -> str:
     """Return the address of one host in its canonical form: one that other hosts can open a connection to."""
-    expected = "the IP address of one host"
-    if not isinstance(value, str):
-        raise Unfit(expected)
+    found = _of_one_host(str(value)) if isinstance(value, str) and len(value) <= _LONGEST_ADDRESS else None
+    if found is None:
+        raise Unfit("the IP address of one host")
+    return found
+
+
+@functools.lru_cache(maxsize=4096)
+def _of_one_host(text: str) -> str | None:
+    """Return the canonical form; every room asks for the same ones."""
     try:
-        found = ipaddress.ip_address(value)
+        found = ipaddress.ip_address(text)
     except ValueError:
-        raise Unfit(expected) from None
-    if not _is_of_one_host(found):
-        raise Unfit(expected)
-    return str(found)
+        return None
+    return str(found) if _is_of_one_host(found) else None
 
 
 def is_ip(value: object) -> bool:
