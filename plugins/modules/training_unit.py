@@ -172,6 +172,10 @@ flight:
       completed. Only of ranks that wrote one since they started.
   returned: with O(state=stopped)
   type: dict
+flight_errors:
+  description: Why dumps of the flight recorder could not be read, by rank.
+  returned: with O(state=stopped)
+  type: dict
 disk_full:
   description: Whether the disk that holds the run's directory is full.
   returned: with O(state=stopped)

@@ -4,7 +4,9 @@
 """Dumps of PyTorch's flight recorder: which collectives each rank has begun and ended last.
 
 A dump is a pickle of plain values (torch/csrc/distributed/c10d/FlightRecorder.hpp, versions 2.x), in a file that the training user
-may have written as he likes: what would call anything is refused before it is read.
+may have written as he likes: what would call anything is refused. So is what takes long: a few hundred bytes can be a list whose parts
+are lists of each other, endless to whoever follows or hashes it. Reading ends after so many steps, keys are text, and nothing here
+goes deeper than the writer does.
 """
 
 from __future__ import absolute_import, division, print_function
@@ -16,14 +18,22 @@ import os
 import pickle
 import pickletools
 import re
-import stat
+
+from ..machine.regular import IrregularError, open_regular
 
 PREFIX = "flight-rank"
 DUMP_FILE = re.compile(r"^%s(\d{1,6})$" % PREFIX)
 LIMIT = 32 << 20  # bytes; 2,000 entries with their tracebacks are some MB
+# Opcodes of one dump, of which 2,000 entries with 64 frames each have 1,700,000, and of all dumps of a node.
+STEPS, ALL_STEPS = 4000000, 16000000
 # Of the collectives of a group, those around the last one that was completed.
 BEFORE, AFTER = 8, 24
-GROUPS, ENTRIES, FRAMES = 256, 10000, 64  # at most: a user may write anything
+GROUPS, ENTRIES, FRAMES, RANKS = (
+    256,
+    10000,
+    64,
+    1 << 17,
+)  # at most: a user may write anything. RANKS: characters that name them
 # What builds None, numbers, text, lists, tuples and dictionaries, and nothing that imports or calls.
 PLAIN = frozenset(
     "PROTO FRAME STOP MARK NONE NEWTRUE NEWFALSE BININT BININT1 BININT2 LONG1 BINFLOAT BINUNICODE SHORT_BINUNICODE EMPTY_DICT EMPTY_LIST"
@@ -31,18 +41,21 @@ PLAIN = frozenset(
 )
 
 
+CODES = {ord(opcode.code): opcode.name for opcode in pickletools.opcodes}
+
+
 class DumpError(Exception):
     """The reason why a dump cannot be read."""
 
 
 def collect(logs, uid, ranks):
-    """Return {rank as text: groups} of the dumps that ranks wrote since they started; one that cannot be read is left out.
+    """Return {rank as text: groups} of the dumps that ranks wrote since they started, and {rank as text: why it cannot be read}.
 
     ranks: what run.ranks returned
     """
     started = {rank["rank"]: rank.get("started") for rank in ranks}
-    found = {}
-    for name in os.listdir(logs) if os.path.isdir(logs) else []:
+    found, errors, left = {}, {}, ALL_STEPS
+    for name in sorted(os.listdir(logs)) if os.path.isdir(logs) else []:
         match = DUMP_FILE.match(name)
         number = int(match.group(1)) if match else None
         if number not in started:
@@ -51,47 +64,87 @@ def collect(logs, uid, ranks):
         # Ranks that were started again have dumps of their former lives.
         if data is None or written < (started[number] or 0) - 1:
             continue
+        steps = Steps(min(STEPS, left))
+        before = steps.left
         try:
-            found[str(number)] = groups(load(data))
-        except DumpError:
-            pass
-    return found
+            found[str(number)] = groups(load(data, steps))
+        except DumpError as error:
+            errors[str(number)] = str(error)[:200]
+        left -= before - steps.left
+    return found, errors
 
 
 def read_whole(path, uid, limit):
     """Return (content, time of the last change); (None, 0) unless it is a regular file of UID with at most LIMIT bytes."""
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError:
+        with open_regular(path, uid=uid) as stream:
+            content = stream.read(limit + 1)
+            return (content, os.fstat(stream.fileno()).st_mtime) if len(content) <= limit else (None, 0)
+    except (OSError, IrregularError):
         return None, 0
-    with os.fdopen(handle, "rb") as stream:
-        status = os.fstat(handle)
-        if not stat.S_ISREG(status.st_mode) or status.st_uid != uid or status.st_size > limit:
-            return None, 0
-        return stream.read(limit), status.st_mtime
 
 
-def load(data):
-    """Return the value of a pickle of plain values; raise DumpError for anything else."""
+class Steps:
+    """How many more steps may be taken."""
+
+    def __init__(self, left):
+        self.left = left
+
+
+def load(data, steps=None):
+    """Return the value of a pickle of plain values; raise DumpError for anything else, and for one of more steps than are left."""
     try:
-        for opcode, argument, _place in pickletools.genops(data):
-            if opcode.name not in PLAIN:
-                raise DumpError("it has the opcode %s" % opcode.name)
-            # The reader makes room for the largest place that is named.
-            if opcode.name == "LONG_BINPUT" and argument > len(data):
-                raise DumpError("it names place %d" % argument)
-        return _Plain(io.BytesIO(data)).load()
+        return _Plain(data, steps or Steps(STEPS)).load()
     except DumpError:
         raise
     except Exception as error:  # pickle raises nearly anything for damaged data
         raise DumpError("%s: %s" % (type(error).__name__, error))
 
 
-class _Plain(pickle.Unpickler):
-    """A reader that imports nothing, should an opcode be missed."""
+class _Table(dict):
+    """What each opcode does; has the steps counted, and takes no other opcodes."""
+
+    def __init__(self, steps):
+        methods = pickle._Unpickler.dispatch
+        super(_Table, self).__init__((code, methods[code]) for code, name in CODES.items() if name in PLAIN)
+        self._steps = steps
+
+    def __getitem__(self, code):
+        self._steps.left -= 1
+        if self._steps.left < 0:
+            raise DumpError("it takes too many steps to read")
+        return dict.__getitem__(self, code)
+
+    def __missing__(self, code):
+        raise DumpError("it has the opcode %s" % CODES.get(code, code))
+
+
+class _Plain(pickle._Unpickler):
+    """The reader that is written in Python, without the opcodes that import or call; its keys are text.
+
+    Other keys can be made for a dictionary to take long: tuples of tuples to be hashed, numbers of one hash.
+    """
+
+    def __init__(self, data, steps):
+        super(_Plain, self).__init__(io.BytesIO(data))
+        self.dispatch = _Table(steps)
+        self.dispatch.update({ord("s"): _Plain.set_item, ord("u"): _Plain.set_items})
 
     def find_class(self, module, name):
         raise DumpError("it names %s.%s" % (module, name))
+
+    def set_item(self):
+        self._check(self.stack[-2:-1])
+        self.load_setitem()
+
+    def set_items(self):
+        self._check(self.stack[::2])
+        self.load_setitems()
+
+    @staticmethod
+    def _check(keys):
+        if not all(isinstance(key, str) for key in keys):
+            raise DumpError("it has a key that is no text")
 
 
 def groups(dump):
@@ -106,13 +159,15 @@ def groups(dump):
         named = entry.get("process_group")
         if entry.get("is_p2p") or not isinstance(named, (list, tuple)) or len(named) != 2:
             continue
-        group = found.setdefault(_text(named[0]), {"description": _text(named[1]), "id": entry.get("pg_id"), "all": []})
+        group = found.setdefault(
+            _text(named[0]), {"description": _text(named[1]), "id": _id(entry.get("pg_id")), "all": []}
+        )
         group["all"].append(_collective(entry))
     return {name: _group(dump, name, found[name]) for name in list(found)[:GROUPS]}
 
 
 def _group(dump, name, group):
-    status = _dict(_dict(dump.get("pg_status")).get(str(group["id"])))
+    status = _dict(_dict(dump.get("pg_status")).get(group["id"]))
     ended = [one["sequence"] for one in group["all"] if one["state"] == "completed"]
     begun = [one["sequence"] for one in group["all"]]
     completed = max(_number(status.get("last_completed_collective"), max(ended or [0])), 0)
@@ -148,8 +203,14 @@ def _place(frames):
 
 def _ranks(text):
     """Return the ranks of `[0, 1, 2]`."""
-    match = re.match(r"^\[[\d, ]*\]$", text) if isinstance(text, str) else None
+    short = isinstance(text, str) and len(text) <= RANKS
+    match = re.match(r"^\[([0-9]{1,6}(, ?[0-9]{1,6})*)?\]$", text) if short else None
     return [int(number) for number in re.findall(r"\d+", text)] if match else None
+
+
+def _id(value):
+    """Return how pg_status calls a group, which is numbered."""
+    return str(value) if value is None or isinstance(value, (int, str)) else ""
 
 
 def _dict(value):
@@ -161,7 +222,8 @@ def _list(value):
 
 
 def _number(value, default):
-    return value if isinstance(value, int) and not isinstance(value, bool) else default
+    is_number = isinstance(value, int) and not isinstance(value, bool)
+    return value if is_number and abs(value) < 1 << 63 else default
 
 
 def _text(value):
