@@ -16,17 +16,20 @@ import stat
 import tempfile
 
 from ..machine.files import make_directories
+from ..machine.regular import read_regular
 from .as_user import as_user
 from .kept_files import readable
 from .text_blocks import with_block, without_lines
 
+LONGEST = 16 << 20  # bytes of a configuration file
 ABSENT = {"state": "absent", "content": None, "mode": None, "owner": None, "group": None}
 
 
 def read(path, follow=True):
-    """Return {state, content, mode, owner, group} of what is at ``path`` now.
+    """Return {state, content, mode, owner, group} of what is at ``path`` now; raise ValueError for a file that is no small one.
 
-    A link counts as what it points to, but is a link where it points to nothing, or is not to be followed.
+    The state is special for pipes, devices and sockets, of which nothing is read. A link counts as what it points to, but is a link
+    where it points to nothing, or is not to be followed.
     """
     if not follow and os.path.islink(path):
         return dict(ABSENT, state="link")
@@ -36,12 +39,12 @@ def read(path, follow=True):
         if error.errno not in (errno.ENOENT, errno.ENOTDIR):
             raise
         return dict(ABSENT, state="link") if os.path.islink(path) else dict(ABSENT)
-    found = {"state": "directory", "content": None, "mode": "%04o" % stat.S_IMODE(status.st_mode)}
+    state = "directory" if stat.S_ISDIR(status.st_mode) else "special"
+    found = {"state": state, "content": None, "mode": "%04o" % stat.S_IMODE(status.st_mode)}
     found["owner"] = _name(pwd.getpwuid, status.st_uid)
     found["group"] = _name(grp.getgrgid, status.st_gid)
-    if not stat.S_ISDIR(status.st_mode):
-        with open(path, "rb") as stream:
-            found.update(state="file", content=stream.read().decode("utf-8", "surrogateescape"))
+    if stat.S_ISREG(status.st_mode):
+        found.update(state="file", content=read_regular(path, LONGEST, follow=True).decode("utf-8", "surrogateescape"))
     return found
 
 
@@ -78,10 +81,9 @@ def plan(wanted, found):
         return ["remove"] if found["state"] != "absent" else []
     if found["state"] == "link" and not wanted.get("follow", True):
         raise ValueError("%(path)s is a symbolic link where a %(state)s belongs: remove it" % wanted)
-    if {wanted["state"], found["state"]} == {"file", "directory"}:
-        raise ValueError(
-            "%s is a %s where a %s belongs: move it away" % (wanted["path"], found["state"], wanted["state"])
-        )
+    if found["state"] == "special" or {wanted["state"], found["state"]} == {"file", "directory"}:
+        there = "a pipe, device or socket" if found["state"] == "special" else "a " + found["state"]
+        raise ValueError("%s is %s where a %s belongs: move it away" % (wanted["path"], there, wanted["state"]))
     steps = []
     if wanted["state"] == "directory" and found["state"] != "directory":
         steps.append("make_directory")

@@ -12,8 +12,9 @@ __metaclass__ = type
 
 import errno
 import os
-import stat
 import subprocess
+
+from ..machine.regular import open_regular, read_regular
 
 KINDS = ("ed25519", "ecdsa", "rsa")
 NEXT = ".next"
@@ -32,15 +33,11 @@ def comment_of(comment, rotation):
 def public_key(path):
     """Return the text of the public key beside a private one; None where there is none."""
     try:
-        handle = os.open(path + ".pub", os.O_RDONLY | os.O_NONBLOCK)
+        return read_regular(path + ".pub", LONGEST, follow=True).decode("utf-8", "replace")
     except OSError as error:
         if error.errno in (errno.ENOENT, errno.ENOTDIR):
             return None
         raise
-    with os.fdopen(handle, "rb") as stream:
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise ValueError("%s.pub is not a regular file: remove it" % path)
-        return stream.read(LONGEST).decode("utf-8", "replace")
 
 
 def comment_in(text):
@@ -137,8 +134,9 @@ def _make(path, kind, comment):
 def _public_part(path):
     """Return the kind and the key that belong to a private key; nothing where it cannot be read."""
     try:
+        open_regular(path, follow=True).close()  # ssh-keygen would wait for a pipe
         return _keygen(["-y", "-P", "", "-f", path]).split()[:2]
-    except ValueError:
+    except (EnvironmentError, ValueError):
         return []
 
 

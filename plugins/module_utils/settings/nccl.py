@@ -7,13 +7,12 @@ from __future__ import absolute_import, division, print_function
 
 __metaclass__ = type
 
-import os
 import pwd
 import re
 import socket
-import stat
 import struct
 
+from ..machine.regular import IrregularError, read_regular
 from . import tuning_record
 
 CONF = "/etc/nccl.conf"
@@ -58,14 +57,10 @@ def read_nccl(tree, user=None):
 
 def short_text(tree, path):
     """Return the text of a short regular file; None of anything else: a pipe would never end."""
-    place = tree.path(tree.resolve(path))
     try:
-        status = os.stat(place)
-        if not stat.S_ISREG(status.st_mode) or status.st_size > LONGEST:
-            return None
-    except (IOError, OSError):
+        return read_regular(tree.path(tree.resolve(path)), LONGEST, follow=True).decode("utf-8", "replace")
+    except (EnvironmentError, IrregularError):
         return None
-    return tree.content(tree.resolve(path))
 
 
 def variables_of(text):

@@ -16,6 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from ..host.download import sha256
 from ..machine.problems import problem
+from ..machine.regular import IrregularError, open_regular
 from . import manifest
 from .sources import source_of
 
@@ -35,9 +36,9 @@ class Place:
     def manifest(self):
         """Return the manifest of what is there; None without one."""
         try:
-            with open(os.path.join(self.target, self.manifest_name), "rb") as stream:
+            with open_regular(os.path.join(self.target, self.manifest_name), follow=True) as stream:
                 return stream.read(manifest.MOST)
-        except EnvironmentError:
+        except (EnvironmentError, IrregularError):
             return None
 
     def problems(self, needs_mount):

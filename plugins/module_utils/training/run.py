@@ -18,11 +18,11 @@ import json
 import os
 import re
 import shutil
-import stat
 import tarfile
 
 from ..machine.files import make_directories
 from ..machine.problems import problem
+from ..machine.regular import IrregularError, read_end
 from .describe import describe
 from .flight import DUMP_FILE, read_whole
 
@@ -32,6 +32,11 @@ _LOG_FILE = re.compile(r"^((horovodrun|mpirun|torchrun)\.log|gpus\.jsonl|rank\d+
 _NOTE = re.compile(r"^(rank\d+(\.end)?|agent)\.json$")
 _TAIL_BYTES = 65536
 _METRICS_BYTES = 1048576
+_LINE = 1000  # characters of a line that is told, its last ones
+# A user may write anything: as many ranks of a node, lists in lists, and bytes of all logs in limits of one.
+MOST_RANKS, _DEEPEST, _LOGS = 1024, 32, 32
+# What rank.py notes of a rank, and what each of it may be.
+_NOTED = {"rank": (0, 10**6), "local_rank": (0, 10**6), "world_size": (1, 10**6), "attempt": (0, 10**6)}
 
 
 class RunError(Exception):
@@ -110,63 +115,94 @@ def ranks(path, uid):
     """
     logs = os.path.join(path, "logs")
     found = []
-    for name in os.listdir(logs) if os.path.isdir(logs) else []:
-        if _RANK_FILE.match(name):
-            rank = _json(read_tail(os.path.join(logs, name), uid, _TAIL_BYTES)[0])
+    for name in sorted(os.listdir(logs)) if os.path.isdir(logs) else []:
+        if _RANK_FILE.match(name) and len(found) < MOST_RANKS:
             # A file that was caught half written is there at the next look.
-            if isinstance(rank, dict) and isinstance(rank.get("rank"), int):
+            rank = _note(_json(read_tail(os.path.join(logs, name), uid, _TAIL_BYTES)[0]))
+            if rank and name == "rank%d.json" % rank["rank"]:
                 found.append(dict(rank, **_last_output(logs, rank["rank"], uid)))
     return sorted(found, key=lambda rank: rank["rank"])
+
+
+def _note(value):
+    """Return what rank.py noted; None for anything else."""
+    given = value if isinstance(value, dict) else {}
+    found = {key: given.get(key, _NOTED[key][0]) for key in _NOTED}
+    started = given.get("started")
+    numbers = all(_is_whole(found[key], *_NOTED[key]) for key in _NOTED)
+    if not numbers or not isinstance(started, (int, float)) or not 0 <= started < 1e12:
+        return None
+    return dict(found, started=started)
+
+
+def _is_whole(value, least, most):
+    return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
 
 
 def tail(path, rank, count, uid):
     """Return the last COUNT lines of a rank's stderr, or of its stdout when stderr is empty."""
     for stream in ("err", "out"):
         text = read_tail(os.path.join(path, "logs", "rank%d.%s" % (rank, stream)), uid, _TAIL_BYTES)[0]
-        lines = [line.rstrip() for line in text.splitlines() if line.strip()]
+        lines = _lines(text, count)
         if lines:
-            return lines[-count:]
+            return lines
     return []
+
+
+def _lines(text, count):
+    """Return the last lines that say something."""
+    return [line.rstrip()[-_LINE:] for line in text.splitlines() if line.strip()][-count:]
 
 
 def agent(path, uid):
     """Return what agent.py wrote at its end, None while it runs or when it was killed."""
-    return _json(read_tail(os.path.join(path, "logs", "agent.json"), uid, _METRICS_BYTES)[0])
+    found = _json(read_tail(os.path.join(path, "logs", "agent.json"), uid, _METRICS_BYTES)[0])
+    return found if isinstance(found, dict) else None
 
 
 def agent_tail(path, count, uid):
     """Return the last COUNT lines of the agent's own log, which is named after the program that starts the ranks."""
     logs = os.path.join(path, "logs")
     text = "".join(read_tail(os.path.join(logs, name), uid, _TAIL_BYTES)[0] for name in _AGENT_LOGS)
-    return [line.rstrip() for line in text.splitlines() if line.strip()][-count:]
+    return _lines(text, count)
 
 
 def metrics(path, uid):
     """Return (metrics or None, one sentence why they cannot be used or None)."""
-    text = read_tail(os.path.join(path, "logs", "metrics.json"), uid, _METRICS_BYTES)[0]
-    if not text.strip():
+    place = os.path.join(path, "logs", "metrics.json")
+    text, before = read_tail(place, uid, _METRICS_BYTES)
+    if not text.strip() and (not os.path.lexists(place) or os.path.isfile(place)):
         return None, None
-    found = _json(text)
+    found = None if before else _json(text)
     if isinstance(found, dict):
         return found, None
-    return None, "The file named in ALLREDUCE_METRICS does not hold one JSON object of at most 1 MiB."
+    return (
+        None,
+        "The file named in ALLREDUCE_METRICS does not hold one JSON object of at most 1 MiB and %d levels." % _DEEPEST,
+    )
 
 
 def collect_logs(path, uid, limit):
-    """Return all logs as base64 of a tar.gz; of a file longer than LIMIT bytes, its end behind a line that says so, and no dump."""
-    packed = io.BytesIO()
+    """Return all logs as base64 of a tar.gz; of a file longer than LIMIT bytes, its end behind a line that says so, and no dump.
+
+    All together have at most 32 times as many bytes, and are those of 1024 ranks.
+    """
+    packed, left = io.BytesIO(), _LOGS * limit
     logs = os.path.join(path, "logs")
     with tarfile.open(fileobj=packed, mode="w:gz") as tar:
-        for name in sorted(os.listdir(logs)) if os.path.isdir(logs) else []:
+        names = [name for name in os.listdir(logs) if _LOG_FILE.match(name) or DUMP_FILE.match(name)]
+        # The logs of the whole node first.
+        for name in sorted(names, key=lambda name: (name.startswith(("rank", "flight")), name))[: 4 * MOST_RANKS]:
             data = None
             if _LOG_FILE.match(name):
-                text, cut = read_tail(os.path.join(logs, name), uid, limit)
+                text, cut = read_tail(os.path.join(logs, name), uid, min(limit, left))
                 if cut:
                     text = "[%d bytes left out here; the whole file is %s]\n%s" % (cut, os.path.join(logs, name), text)
                 data = text.encode("utf-8")
-            elif DUMP_FILE.match(name):
-                data = read_whole(os.path.join(logs, name), uid, limit)[0]
+            else:
+                data = read_whole(os.path.join(logs, name), uid, min(limit, left))[0]
             if data is not None:
+                left = max(0, left - len(data))
                 member = tarfile.TarInfo(name)
                 member.size = len(data)
                 tar.addfile(member, io.BytesIO(data))
@@ -176,16 +212,10 @@ def collect_logs(path, uid, limit):
 def read_tail(path, uid, limit):
     """Return (last LIMIT bytes as text, number of bytes before them); ("", 0) unless it is a regular file of UID."""
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError:
+        content, before = read_end(path, limit, uid=uid)
+    except (OSError, IrregularError):
         return "", 0
-    with os.fdopen(handle, "rb") as stream:
-        status = os.fstat(handle)
-        if not stat.S_ISREG(status.st_mode) or status.st_uid != uid:
-            return "", 0
-        before = max(0, status.st_size - limit)
-        stream.seek(before)
-        return stream.read(limit).decode("utf-8", "replace"), before
+    return content.decode("utf-8", "replace"), before
 
 
 def _last_output(logs, rank, uid):
@@ -207,10 +237,24 @@ def _last_output(logs, rank, uid):
 
 
 def _json(text):
+    """Return the value of a text that is JSON; None for anything else, and for one that is deeper than programs go."""
     try:
-        return json.loads(text)
-    except ValueError:
+        value = json.loads(text, parse_int=_whole)
+    except (ValueError, RecursionError):
         return None
+    waiting = [(value, 0)]
+    while waiting:
+        one, depth = waiting.pop()
+        if depth > _DEEPEST:
+            return None
+        if isinstance(one, (dict, list)):
+            waiting += [(inner, depth + 1) for inner in (one.values() if isinstance(one, dict) else one)]
+    return value
+
+
+def _whole(digits):
+    """Return a number; thousands of digits would take long, and no program takes them."""
+    return int(digits) if len(digits) < 300 else float(digits)
 
 
 def _add_variables(path, variables):

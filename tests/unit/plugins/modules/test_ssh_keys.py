@@ -9,6 +9,7 @@ import pwd
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -172,6 +173,18 @@ def test_a_pipe_is_no_public_key(user):
         shutil.chown(user.ssh, user.account.name)
         shutil.chown(user.ssh / "id_ed25519.pub", user.account.name)
     assert "id_ed25519.pub is not a regular file: remove it" in user.run()["msg"]
+
+
+def test_a_pipe_is_no_private_key(user):
+    """That a replacement was interrupted is seen by what ssh-keygen reads of it, which would wait for the pipe."""
+    user.run()
+    os.mkfifo(user.ssh / "id_ed25519.next")
+    if os.geteuid() == 0:
+        shutil.chown(user.ssh / "id_ed25519.next", user.account.name)
+    began = time.monotonic()
+    assert not user.run(rotation="2", state="next").get("failed")
+    assert time.monotonic() - began < 30
+    assert user.names() == sorted([*FILES, "id_ed25519.next", "id_ed25519.next.pub"])
 
 
 def test_the_record_comes_with_its_time(user, tmp_path):

@@ -1,6 +1,8 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
+import os
+
 import pytest
 from ansible_collections.allreduce.gpu.plugins.module_utils.host import config_files
 
@@ -82,6 +84,31 @@ def test_a_link_is_refused_where_it_must_not_be_followed(tmp_path, target):
 def test_what_is_no_link_is_read_the_same_way(tmp_path):
     assert config_files.read(str(tmp_path), follow=False) == config_files.read(str(tmp_path))
     assert config_files.read(str(tmp_path / "none"), follow=False)["state"] == "absent"
+
+
+@pytest.mark.parametrize("state", ["file", "directory"])
+def test_a_pipe_is_refused_at_once(tmp_path, state):
+    """Opened, it would wait for somebody to write to it."""
+    path = str(tmp_path / "pipe")
+    os.mkfifo(path, 0o644)
+    found = config_files.read(path)
+    assert (found["state"], found["content"], found["mode"]) == ("special", None, "0644")
+    with pytest.raises(ValueError, match=f"pipe is a pipe, device or socket where a {state} belongs: move it away"):
+        config_files.plan(dict(DIRECTORY, path=path, state=state), found)
+    assert config_files.plan({"path": path, "state": "absent"}, found) == ["remove"]
+
+
+def test_a_device_is_not_read(tmp_path):
+    assert config_files.read("/dev/zero")["state"] == "special"
+    (tmp_path / "link").symlink_to("/dev/zero")
+    assert config_files.read(str(tmp_path / "link"))["state"] == "special"
+
+
+def test_a_file_without_an_end_is_refused(tmp_path):
+    with open(tmp_path / "huge", "wb") as stream:
+        stream.truncate(1 << 40)
+    with pytest.raises(ValueError, match="huge has more than 16777216 bytes"):
+        config_files.read(str(tmp_path / "huge"))
 
 
 def test_a_dangling_link_is_seen(tmp_path):

@@ -8,6 +8,7 @@ import json
 import os
 import stat
 import tarfile
+import time
 
 import pytest
 from ansible_collections.allreduce.gpu.plugins.module_utils.training import run as training_run
@@ -110,6 +111,111 @@ def test_ranks_are_read_with_their_last_output(run):
 def test_a_note_that_is_half_written_is_left_for_the_next_look(run):
     log(run, "rank0.json", '{"rank": 0, "wor')
     assert training_run.ranks(str(run), UID) == []
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"rank": -1},
+        {"rank": True},
+        {"rank": "0"},
+        {"rank": 1},  # the file is another rank's
+        {"world_size": 10**400},
+        {"world_size": 0},
+        {"world_size": None},
+        {"world_size": 1.5},
+        {"attempt": [1]},
+        {"started": float("nan")},
+        {"started": float("inf")},
+        {"started": 10**400},
+        {"started": "now"},
+        {"local_rank": {}},
+    ],
+)
+def test_a_note_that_rank_py_did_not_write_is_none(run, change):
+    note = {"rank": 0, "local_rank": 0, "world_size": 2, "attempt": 0, "started": 5.0}
+    log(run, "rank0.json", json.dumps({**note, "more": "x" * 1000}))
+    (found,) = training_run.ranks(str(run), UID)
+    assert found == {**note, "last_output": None, "last_line": ""}
+    log(run, "rank0.json", json.dumps({**note, **change}))
+    assert training_run.ranks(str(run), UID) == []
+
+
+def test_no_more_ranks_are_told_than_a_node_has(run, monkeypatch):
+    monkeypatch.setattr(training_run, "MOST_RANKS", 3)
+    for number in range(9):
+        log(run, f"rank{number}.json", json.dumps({"rank": number, "world_size": 9, "started": 5.0}))
+    assert len(training_run.ranks(str(run), UID)) == 3
+
+
+def nested(levels):
+    return "[" * levels + "]" * levels
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        nested(100000), '{"a": ' * 100000 + "1" + "}" * 100000, nested(999), nested(40), "[" * 100000, "x", "{}" + " " * (1 << 20),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("name", ["metrics.json", "agent.json", "rank0.json"])
+def test_json_without_an_end_is_refused(run, name, text):
+    log(run, name, text if name != "metrics.json" else f'{{"a": {text}}}')
+    began = time.monotonic()
+    found, error = training_run.metrics(str(run), UID)
+    assert (found, bool(error)) == (None, name == "metrics.json")
+    if name == "agent.json":
+        assert training_run.agent(str(run), UID) in (None, {})
+    assert training_run.ranks(str(run), UID) == []
+    assert time.monotonic() - began < 5
+
+
+def test_numbers_of_metrics_may_be_anything(run):
+    log(run, "metrics.json", '{"loss": NaN, "rate": 1%s, "steps": 12345678901234567890}' % ("0" * 400))
+    found, error = training_run.metrics(str(run), UID)
+    assert error is None
+    assert (found["rate"], found["steps"]) == (float("inf"), 12345678901234567890)
+    assert found["loss"] != found["loss"]
+    log(run, "metrics.json", '{"rate": %s}' % ("9" * 1000000))
+    began = time.monotonic()
+    assert training_run.metrics(str(run), UID) == ({"rate": float("inf")}, None)
+    assert time.monotonic() - began < 2
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir], ids=["pipe", "directory"])
+def test_what_is_no_file_in_the_place_of_metrics_is_told(run, make):
+    make(str(run / "logs" / "metrics.json"))
+    assert training_run.metrics(str(run), UID)[1].startswith("The file named in ALLREDUCE_METRICS")
+
+
+def test_pipes_and_directories_in_the_place_of_logs_are_left_out(run):
+    for number, name in enumerate(
+        ("rank0.out", "rank0.err", "torchrun.log", "agent.json", "flight-rank0", "rank1.json")
+    ):
+        (os.mkdir if number % 2 else os.mkfifo)(str(run / "logs" / name))
+    log(run, "rank0.json", json.dumps({"rank": 0, "world_size": 1, "started": 5.0}))
+    assert [one["last_line"] for one in training_run.ranks(str(run), UID)] == [""]
+    assert training_run.tail(str(run), 0, 9, UID) == training_run.agent_tail(str(run), 9, UID) == []
+    assert training_run.agent(str(run), UID) is None
+
+
+def test_a_long_line_is_told_by_its_end(run):
+    log(run, "rank0.err", "x" * 5000 + "end")
+    (line,) = training_run.tail(str(run), 0, 9, UID)
+    assert (len(line), line[-4:]) == (1000, "xend")
+
+
+def test_all_logs_together_have_a_limit(run):
+    for number in range(40):
+        log(run, f"rank{number}.out", "x" * 20)
+    log(run, "torchrun.log", "first")
+    packed = base64.b64decode(training_run.collect_logs(str(run), UID, 10))
+    with tarfile.open(fileobj=io.BytesIO(packed)) as tar:
+        texts = {member.name: tar.extractfile(member).read().decode() for member in tar}
+    assert texts["torchrun.log"] == "first"
+    assert len(texts) == 41
+    assert texts["rank9.out"].startswith("[20 bytes left out here; the whole file is ")
+    assert sum(text.count("x") for text in texts.values()) <= 320
 
 
 def test_a_tail_is_that_of_stderr_or_else_of_stdout(run):
