@@ -25,6 +25,7 @@ from ..plugin_utils.launch.launchers.table import LAUNCHERS
 from ..plugin_utils.launch.logs import save_logs
 from ..plugin_utils.launch.outcome import message, run_result
 from ..plugin_utils.launch.remote import RemoteUnit, with_warnings
+from ..plugin_utils.problems.phrases import clean
 from ..plugin_utils.problems.problem import Problem, ProblemError
 from ..plugin_utils.subjects.sentences import describe_all
 
@@ -116,8 +117,13 @@ class ActionModule(ActionBase):
         # One node's report of a failure is enough to read; the first node always has it, for programs.
         if failure is None or place.is_first or failure["node"] == place.node:
             result["training"] = training
+        warnings = [
+            f"{place.node}: {what} cannot be read: {why}" for what, why in (outcome.get("unread") or {}).items()
+        ]
         if failure is None and outcome["status"] == "failed":
-            result["warnings"] = [f"{place.node} was lost during run {args['run_id']}, which ended without it."]
+            warnings.append(f"{place.node} was lost during run {args['run_id']}, which ended without it.")
+        if warnings:
+            result["warnings"] = warnings
         return {**result, "unreachable": True} if failure and outcome.get("unreachable") else result
 
     @staticmethod
@@ -149,9 +155,9 @@ class ActionModule(ActionBase):
         try:
             result = self._execute_module("allreduce.gpu.training_unit", dict(arguments), task_vars=task_vars)
         except AnsibleConnectionFailure as error:
-            raise Unreachable(str(error).rstrip(": ")) from error
+            raise Unreachable(clean(str(error)).rstrip(": ")) from error
         if result.get("failed"):
-            raise UnitError(result.get("msg") or "module training_unit failed without a message")
+            raise UnitError(clean(str(result.get("msg") or "module training_unit failed without a message")))
         return result
 
     def upload(self, data: bytes) -> str:
@@ -162,4 +168,4 @@ class ActionModule(ActionBase):
                 self._make_tmp_path()
             return self._transfer_data(shell.join_path(shell.tmpdir, "run.tar.gz"), data)
         except AnsibleConnectionFailure as error:
-            raise Unreachable(str(error)) from error
+            raise Unreachable(clean(str(error))) from error

@@ -12,6 +12,7 @@ The outcome of a node is a dict, since it travels between the workers as JSON:
   metrics        what this node's rank 0 wrote, or None
   ranks, waited, flight  the numbers of its ranks that started, and of those that gave up waiting; what their flight recorders left
                  (stall.py)
+  unread         {what its ranks left: why it could not be read}
 """
 
 from __future__ import annotations
@@ -71,6 +72,10 @@ def node_outcome(
         "ranks": [rank["rank"] for rank in ranks],
         "waited": [rank["rank"] for rank in ranks if _gave_up((stopped.get("tails") or {}).get(str(rank["rank"]), []))],
         "flight": stopped.get("flight") or {},
+        "unread": {
+            **{f"the dump of rank {rank}": why for rank, why in (stopped.get("flight_errors") or {}).items()},
+            **({"its metrics": stopped["metrics_error"]} if stopped.get("metrics_error") else {}),
+        },
     }
     # A rank may have failed in the very moment in which the controller stopped the node for another reason.
     if not outcome["failures"] and (cause or (cause is None and not _succeeded(stopped))):
@@ -211,7 +216,7 @@ def _node_failure(stopped: Mapping, cause: str | None, received: float, engine: 
     reason = cause or (f"{engine} ended: {error}" if error else f"{engine} {stopped.get('end', 'ended')}")
     lost = not cause and _lost_peer([error or "", *tail])
     return {
-        "rank": None, "exit_code": None, "time": agent.get("finished", received), "reason": reason.rstrip("."),
+        "rank": None, "exit_code": None, "time": agent.get("finished") or received, "reason": reason.rstrip("."),
         "tail": [] if cause else tail, "lost_peer": lost,
     }  # fmt: skip
 

@@ -10,17 +10,18 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from ..documents.unit import judge_answer
-from ..documents.values import Unfit
+from ..documents.parsing import DocumentError
 from ..problems.problem import Problem
 from ..problems.text import describe
 from ..topology.nics import crowded, rank_binding
 from . import request
+from .answers import harmless, read_answer
 from .follow import UnitError, Unreachable
 from .interrupts import Interrupts
 from .job import Job, Launcher, Place
 
 RUNS = "/var/lib/allreduce/runs"
+LONGEST = 300  # characters of a sentence about an answer
 
 
 class Node(Protocol):
@@ -129,7 +130,7 @@ class RemoteUnit:
 
     def rehearse(self) -> dict:
         """Return what would run, and as warnings what would stop it, in check mode."""
-        warnings = self._module("started", **self._start_arguments()).get("warnings", [])
+        warnings = harmless(list(self._module("started", **self._start_arguments()).get("warnings", [])))
         place, script = self._place, self._args["script"]
         text = f"Would run {script} on {', '.join(place.nodes)} with the rendezvous {place.rendezvous}."
         told = [f"{place.node}: {warning}" for warning in warnings]
@@ -153,8 +154,8 @@ class RemoteUnit:
         common = {"run_id": self._args["run_id"], "state": state, "directory": RUNS}
         answer = self._node.execute({**common, **arguments}, self._vars)
         try:
-            return judge_answer(answer)
-        except Unfit as error:
+            return answer if state == "started" else read_answer(answer)
+        except DocumentError as error:
             raise UnitError(
-                f"{self._place.node} answered what module training_unit never does: not {error.expected}"
-            ) from None
+                f"{self._place.node} answered what module training_unit does not: {error}"[:LONGEST]
+            ) from error

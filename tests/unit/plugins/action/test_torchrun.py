@@ -205,6 +205,49 @@ def test_any_other_end_of_the_task_stops_the_unit(act, node):
     assert node.states()[-1] == "stopped"
 
 
+ESCAPE = "\x1b]0;owned\x07\x1b[2J"
+
+
+def test_no_sequence_of_a_node_reaches_the_terminal(act, node, tmp_path):
+    """On ansible-core 2.19 a failure's message is printed as it is."""
+    failed = {**GOOD, "state": "failed"}
+    failure = {"rank": 0, "local_rank": 0, "exit_code": 3, "time": 1, "message": ESCAPE}
+    node.stopped = {
+        **node.stopped, "service": failed, "agent": {"failures": [failure], "error": ESCAPE}, "end": ESCAPE, "tails": {"0": [f"{ESCAPE}boom"]},
+        "metrics": {ESCAPE: ESCAPE}, "metrics_error": f"{ESCAPE}why", "flight_errors": {"0": ESCAPE},
+    }  # fmt: skip
+    found = act()
+    assert "boom" in found["msg"]
+    assert len(found["warnings"]) == 2
+    assert "\\u001b" not in json.dumps(found)
+    assert "\\u001b" not in (tmp_path / "runs" / "r1" / "result.json").read_text()
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"failed": True, "msg": f"{ESCAPE}no"},
+        {"service": ESCAPE, "now": 1},
+        AnsibleConnectionFailure(f"{ESCAPE}no route"),
+    ],
+)
+def test_nor_does_one_of_a_node_that_refuses(act, node, monkeypatch, answer):
+    monkeypatch.setattr(time, "sleep", lambda seconds: None)
+    moments = iter(range(0, 10000, 10))
+    monkeypatch.setattr(time, "monotonic", lambda: next(moments))
+    node.polled = answer
+    found = act()
+    assert found["failed"]
+    assert "\\u001b" not in json.dumps(found)
+
+
+@pytest.mark.parametrize("name", ["..", ".", "a/b", "x" * 50 + "/..", "rank0.out\n", "\x1b[2J"])
+def test_logs_are_files_of_their_directory(act, node, tmp_path, name):
+    node.stopped = {**node.stopped, "logs": logs(**{name: "evil", "rank0.out": "hello"})}
+    assert not act()["failed"]
+    assert [path.name for path in (tmp_path / "runs" / "r1" / "logs" / "gpu-1").iterdir()] == ["rank0.out"]
+
+
 def test_results_that_cannot_be_written_are_one_sentence(act, tmp_path):
     (tmp_path / "runs").write_text("a file")
     with pytest.raises(AnsibleActionFail, match=r"The results below .*/runs cannot be written"):
