@@ -221,7 +221,7 @@ def fit_facts(drawn):
     return {**facts(9), **drawn} if isinstance(drawn, dict) else drawn
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(said=JSON | FACTS.map(fit_facts), answers=JSON | ANSWERS)
 def test_whatever_one_node_says(said, answers):
     """Text that fits by chance may be its own; nothing is about another node, and nothing is raised."""
@@ -245,7 +245,7 @@ FACTS_OF_MODULES = (
 MEASURED = st.fixed_dictionaries({}, optional=dict.fromkeys(FACTS_OF_MODULES, JSON))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(said=JSON | MEASURED, answers=VERIFIED)
 def test_a_verification_names_it_and_judges_the_others(said, answers):
     others = {name: {"ansible_facts": facts(number)} for number, name in ((1, "gpu-1"), (2, "gpu-2"))}
