@@ -84,7 +84,7 @@ CHECKS = (
            "nouveau or nova_core: blacklist it below /etc/modprobe.d, rebuild the initramfs and reboot, as role allreduce.gpu.nvidia_driver does; "
            "another: give the GPUs back"),
           ("refused", "no driver is loaded, since the kernel refuses a module without a signature that it knows", "failed", "configure",
-           "enrol the key that signs the module (mokutil), or install signed modules; see Secure Boot in docs/troubleshooting.md"),
+           "Secure Boot: enrol the key that signs the module (mokutil), or install signed modules"),
           ("absent", "no driver is loaded", "failed", "configure", "load the driver; if that fails, reboot, or install it")),
     check("driver_library", "coherence", "driver", NVML + "/group__nvmlDeviceEnumvs.html: NVML_ERROR_LIB_RM_VERSION_MISMATCH",
           ("missing", "the driver's library is missing", "failed", "configure", "install the driver's libraries"),
@@ -203,7 +203,7 @@ CHECKS = (
           ("wrapped", "the start of the kernel log was overwritten, and no journal has it", "unknown", "configure",
            "let systemd-journald keep the kernel's messages, or give the kernel a larger log (log_buf_len)"),
           *[of_class(name, name, "an event of class %s" % name) for name in CLASSES],
-          ("told", "an event of class application, where ``ignored_xids`` leaves it out", "degraded", "application",
+          ("told", "an event of class application, where ignored_xids is set and does not have it", "degraded", "application",
            CLASSES["application"][1]),
           of_class("reset", "gsp", "the firmware of a GPU does not answer, which Xid 119 or 120 tells elsewhere"),
           ("unsupported", "the driver does not support a GPU", "failed", "configure",
