@@ -33,10 +33,10 @@ EVENT = re.compile(
     r"|GPU " + ADDRESS + r": RmInitAdapter (?P<init>failed)"
     r"|(?:GPU(?P<instance>\d+) )?(?P<gsp>_kgspLog(?:RpcTimeout|GspTimeout|Xid119|RpcSanityCheckFailure)|(?:_kgsp\w+: )?\*+ GSP Timeout)"
     r")|SXid \((?:PCI:)?" + ADDRESS + r"\): (?P<sxid>\d+), (?P<how>[Nn]on-fatal|Fatal)"
-    # A device is enabled where it is probed anew: drivers/pci/setup-res.c, pci.c of the kernel.
+    # A device is enabled where it is probed again: drivers/pci/setup-res.c, pci.c of the kernel.
     r"|nvidia(?:-nvlink: (?P<begin>Nvlink Core is being initialized)|-nvswitch: (?P<switch>Probing device) " + ADDRESS +
     r"|: probe of " + ADDRESS + r" (?P<probe>failed with error)"
-    r"| " + ADDRESS + r": (?:probe with driver nvidia (?P<probe_of>failed with error)|(?P<anew>enabling device|reset done)))"
+    r"| " + ADDRESS + r": (?:probe with driver nvidia (?P<probe_of>failed with error)|(?P<again>enabling device|reset done)))"
 )  # fmt: skip
 ADDRESSES = sorted(set(range(1, EVENT.groups + 1)) - set(EVENT.groupindex.values()))
 KINDS = {"bus": "off_bus", "gone": "off_bus", "xid": "xid", "sxid": "sxid", "init": "init", "unsupported": "unsupported",
@@ -117,7 +117,7 @@ def find_events(text, numbers=None):
     """Return the events that still count: [{``kind``, ``address`` without function, ``number``, ``fatal``}], each once.
 
     What was before the driver's last load does not count, but what it told of its GPUs while it was loaded does; nor what was before a
-    GPU, or the NVSwitches with their GPUs, were reset or probed anew, or before the driver took its demand for recovery back.
+    GPU, or the NVSwitches with their GPUs, were reset or probed again, or before the driver took its demand for recovery back.
     ``numbers``: {number of a GPU in the driver's log: its address}, where the log itself does not tell.
     """
     events = Events(text, numbers)
@@ -128,7 +128,7 @@ def find_events(text, numbers=None):
             events.load()
         elif found.group("switch"):
             events.reset_fabric(address_in(found))
-        elif found.group("anew"):
+        elif found.group("again"):
             events.forget(address_in(found))
         else:
             events.add(parse(found), any(found.group(name) for name in PROBED))
