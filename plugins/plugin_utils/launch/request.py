@@ -14,7 +14,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..cluster.address import READS, address_problems, cluster_address, neighbours
+from ..cluster.address import READS, address_problems, cluster_address, is_address, neighbours
+from ..documents.door import FACTS, told
 from ..problems.problem import Problem, ProblemError, refuse
 from .launchers.table import LAUNCHERS
 
@@ -155,9 +156,14 @@ def node_addresses(nodes: Sequence[str], hostvars: Mapping[str, Mapping[str, Any
 
 def repeated_addresses(nodes: Sequence[str], hostvars: Mapping[str, Mapping[str, Any]]) -> frozenset[str]:
     """Return the IPv4 addresses that facts tell of more than one node: those of bridges, which lead to the node itself."""
-    known = [(hostvars[node].get("ansible_facts") or {}).get("all_ipv4_addresses") or () for node in nodes]
-    counts = Counter(address for some in known for address in set(some))
+    said = told(hostvars, nodes, [f"{FACTS}.all_ipv4_addresses"]).values
+    known = [(said.get(node) or {}).get(FACTS, {}).get("all_ipv4_addresses") for node in nodes]
+    counts = Counter(address for some in known if isinstance(some, list) for address in {*filter(_is_ipv4, some)})
     return frozenset(address for address, count in counts.items() if count > 1)
+
+
+def _is_ipv4(value: object) -> bool:
+    return isinstance(value, str) and is_address(value) and ":" not in value
 
 
 def archive(launch: Mapping, programs: Sequence[str] = (), work: Sequence[Path] = ()) -> bytes:

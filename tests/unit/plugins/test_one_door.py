@@ -20,7 +20,8 @@ ROOT = Path(__file__).resolve().parents[3]
 NAME = "hostvars"
 # Functions that hand it to the door, or are it.
 DOOR = {
-    "admitted", "admitted_neighbours", "collect", "fitting", "misplaced", "neighbours", "node_addresses", "told", "verification", "whole", "_values",
+    "admitted", "admitted_neighbours", "collect", "fitting", "misplaced", "neighbours", "node_addresses", "repeated_addresses",
+    "told", "verification", "whole", "_values",
 }  # fmt: skip
 ALLOWED = {
     "plugins/action/cluster_plan.py:_hosts": "the variables are handed to fitting before anything reads them",

@@ -143,6 +143,10 @@ def test_the_addresses_that_facts_tell_of_several_nodes():
         "d": facts("10.0.0.1"),
     }
     assert repeated_addresses(("a", "b", "c"), hostvars) == {"172.17.0.1"}
+    # What a node says that somebody took over.
+    for said in ("172.17.0.1", [{}, 7, None, "fd00::1", "10.0.0.0/8", "x"], {"10.0.0.9": 1}, 7):
+        liar = {"ansible_facts": {"all_ipv4_addresses": said}}
+        assert repeated_addresses(("a", "b", "e", "f"), {**hostvars, "e": liar, "f": liar}) == {"172.17.0.1"}
     there = job(addresses={"gpu-1": "10.0.0.1", "gpu-2": "10.0.0.9"})
     found = LAUNCHERS["mpirun"].arguments(replace(there, place=replace(there.place, repeated=frozenset({"10.0.0.4"}))))
     assert found[-1] == "10.0.0.1/32,10.0.0.9/32"
