@@ -5,12 +5,14 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, TypedDict
 
 from ..component import Beside, Component
 from ..facts import GpuModel
 from ..keys import Key
 from ..model import Candidate, Part, Question
+from ..nvidia_wheels import released
 from ..package import Package
 from ..repository_libraries import (
     Library,
@@ -23,7 +25,7 @@ from ..repository_libraries import (
 )
 from ..rule import Context, Rules
 from ..tables import Subject, Tables
-from ..versions import at_least, major, minor
+from ..versions import at_least, major, minor, version
 from .cuda import Toolkit
 
 if TYPE_CHECKING:
@@ -36,8 +38,9 @@ class CudnnRow(LibraryRow):
 
 
 class CudnnTable(TypedDict):
-    """min_cc: by CUDA major, the wheel's versions that begin with a newer compute capability than those before them."""
+    """By CUDA major: first_cc: the first compute capability of cuDNN 9; min_cc: the versions that begin with a newer one than before."""
 
+    first_cc: dict[str, str]
     min_cc: dict[str, dict[str, str]]
 
 
@@ -61,8 +64,27 @@ def wheel_limits(tables: Tables, question: Question, cuda: str) -> list[str]:
 
 
 def _cudnn(tables: Tables, question: Question) -> list[Library]:
-    rows = tables.rows(CUDNN_ROWS)
-    return packaged("cudnn", rows, question)
+    return packaged("cudnn", _rows(tables), question)
+
+
+@cache
+def _rows(tables: Tables) -> list[CudnnRow]:
+    """Return the builds that were seen in repositories, and those that the wheels show to be released for a CUDA major."""
+    seen = tables.rows(CUDNN_ROWS)
+    known = {(row["version"], major(row["cuda"])) for row in seen}
+    missing = [one for one in released(tables, "cudnn") if one not in known and major(one[0]) != "8"]
+    more: list[CudnnRow] = [
+        {"version": release, "cuda": cuda, "min_cc": _first(tables, release, cuda), "repositories": []}
+        for release, cuda in missing
+    ]
+    return [*seen, *more]
+
+
+def _first(tables: Tables, release: str, cuda: str) -> str:
+    """Return the first compute capability that a release of cuDNN 9 has code for."""
+    table = tables.beside(CUDNN_ROWS)
+    steps = [floor for first, floor in table["min_cc"].get(cuda, {}).items() if at_least(release, first)]
+    return max([table["first_cc"][cuda], *steps], key=version)
 
 
 @rule("cudnn-cuda", "cudnn", "cuda", sources=("S20", "K1"))
@@ -82,7 +104,7 @@ def cudnn_cuda(context: Context, cudnn: Cudnn, cuda: Toolkit) -> str | None:
 
 @rule("cudnn-gpu", "cudnn", "gpus", sources=("S20",))
 def cudnn_gpu(context: Context, cudnn: Cudnn, gpu: GpuModel) -> str | None:
-    """cuDNN dropped what is older than Turing with 9.11."""
+    """cuDNN 9 begins with Maxwell, and with Turing from 9.11 on."""
     if not cudnn.absent and not at_least(gpu.row["compute_capability"], cudnn.row["min_cc"]):
         return f"cuDNN {cudnn.version} dropped {gpu.version}: it begins with compute capability {cudnn.row['min_cc']}"
     return None
@@ -112,8 +134,7 @@ def _result(tables: Tables, question: Question, host: Beside) -> Part:
 
 
 def _installable(tables: Tables, question: Question, one: Library) -> bool:
-    rows = tables.rows(CUDNN_ROWS)
-    return is_in_repository(rows, question, one)
+    return is_in_repository(_rows(tables), question, one)
 
 
 CUDNN = Component(

@@ -6,10 +6,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 
 from ..component import Beside, Component
 from ..keys import Key
 from ..model import Candidate, Part, Question
+from ..nvidia_wheels import released
 from ..package import Package
 from ..repository_libraries import (
     LibraryRow,
@@ -21,7 +23,7 @@ from ..repository_libraries import (
 )
 from ..rule import Context, Rules
 from ..tables import Nothing, Subject, Tables
-from ..versions import at_least, major, minor
+from ..versions import at_least, major, minor, version
 from .cuda import Toolkit
 from .driver.row import Driver
 
@@ -38,8 +40,18 @@ rule = Rules()
 
 
 def _nccl(tables: Tables, question: Question) -> list[Nccl]:
-    rows = tables.rows(NCCL_ROWS)
+    rows = _rows(tables)
     return packaged("nccl", [_beside(row, rows, question) for row in rows], question)
+
+
+@cache
+def _rows(tables: Tables) -> list[LibraryRow]:
+    """Return the builds that were seen in repositories, and those that the wheels show to be released for a CUDA major."""
+    seen = tables.rows(NCCL_ROWS)
+    known = {(row["version"], major(row["cuda"])) for row in seen}
+    missing = [one for one in released(tables, "nccl") if one not in known and not version(one[0]).is_postrelease]
+    more: list[LibraryRow] = [{"version": release, "cuda": cuda, "repositories": []} for release, cuda in missing]
+    return [*seen, *more]
 
 
 def _beside(row: LibraryRow, rows: Sequence[LibraryRow], question: Question) -> NcclRow:
@@ -83,7 +95,11 @@ KEY = Key(
 
 def _packages(question: Question, nccl: Nccl) -> list[Package]:
     names = ("libnccl", "libnccl-devel") if question.system["package_manager"] == "dnf" else ("libnccl2", "libnccl-dev")
-    return [{"name": name, "version": f"{nccl.version}-1+cuda{nccl.row['cuda']}"} for name in names]
+    build = nccl.row["cuda"]
+    # Which minor of its CUDA a package is built for is known of those that were seen.
+    return [
+        {"name": name, "version": f"{nccl.version}-1+cuda{build if '.' in build else f'{build}.*'}"} for name in names
+    ]
 
 
 def _result(tables: Tables, question: Question, host: Beside) -> Part:
@@ -100,6 +116,6 @@ NCCL = Component(
     tables=(NCCL_ROWS,),
     warnings=repository_warnings,
     result=_result,
-    installable=lambda tables, question, one: is_in_repository(tables.rows(NCCL_ROWS), question, one),
+    installable=lambda tables, question, one: is_in_repository(_rows(tables), question, one),
     identity=lambda one: one.row["instead"] if one.row else (),
 )

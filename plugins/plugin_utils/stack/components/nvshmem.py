@@ -11,7 +11,6 @@ no driver of its own for it, so that what the framework beside it needs is enoug
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TypedDict
 
 from ..component import Component, Overview
 from ..extensions import gpu_mistake
@@ -19,9 +18,9 @@ from ..facts import GpuModel, Machine, System
 from ..keys import Key
 from ..libraries import SpecifierSet
 from ..model import Candidate, Question
-from ..rows import Arch
+from ..nvidia_wheels import WHEELS, WheelRow
 from ..rule import Context, Doubt, Rules
-from ..tables import Subject, Tables
+from ..tables import Tables
 from ..versions import at_least, major, matches, minor, version
 from ..wheels import glibc_reason
 from .cupy import Cupy
@@ -31,23 +30,6 @@ from .pytorch.row import Torch
 PACKAGE = "nvidia-nvshmem-cu"
 
 
-class WheelRow(TypedDict):
-    """Releases of one package whose wheels are for the same machines; glibc: what is known to be enough, by architecture."""
-
-    package: str
-    platforms: dict[Arch, str]
-    glibc: dict[Arch, str]
-    releases: dict[str, str]
-
-
-class WheelTable(TypedDict):
-    """What holds from a release on, by CUDA major: of NVSHMEM, the first compute capability; of JAX, what its plugin requires."""
-
-    sources: dict[str, str]
-    nvshmem_min_cc: dict[str, dict[str, str]]
-    nvshmem_of_jax: dict[str, dict[str, str]]
-
-
 class WheelChoice(WheelRow):
     """A release, with the major of the CUDA that it is built for."""
 
@@ -55,7 +37,6 @@ class WheelChoice(WheelRow):
 
 
 Nvshmem = Candidate[WheelChoice]
-WHEELS = Subject("nvidia_wheels", WheelRow, WheelTable)
 rule = Rules()
 
 

@@ -39,7 +39,7 @@ def pytorch_glibc(context: Context, torch: Torch, os: System) -> str | None:
     return glibc_reason(f"PyTorch {torch.version}", torch.row["release"]["glibc"], os)
 
 
-@rule("pytorch-arch", "pytorch", "arch", sources=("S15",))
+@rule("pytorch-arch", "pytorch", "arch", sources=("S15", "S13", "O4"))
 def pytorch_arch(context: Context, torch: Torch, arch: Machine) -> str | None:
     """CUDA wheels for aarch64 exist for a few builds only."""
     builds = context.tables.beside(TORCH)["aarch64_sass"]
@@ -83,7 +83,7 @@ def pytorch_ptx_driver(context: Context, torch: Torch, driver: Driver, gpu: GpuM
     return None
 
 
-@rule("pytorch-cudnn-gpu", "pytorch", "gpus", sources=("S20",))
+@rule("pytorch-cudnn-gpu", "pytorch", "gpus", sources=("S20", "O3"))
 def pytorch_cudnn_gpu(context: Context, torch: Torch, gpu: GpuModel) -> str | None:
     """The wheel pins a cuDNN, which must hold code for the GPU, too."""
     have, cuda = torch.row.get("cudnn"), major(torch.row.get("cuda", ""))

@@ -36,6 +36,7 @@ CUPY = {release: row for row in table("cupy")["rows"] for releases in row["wheel
 HOROVOD = {row["version"]: row for row in table("horovod")["rows"]}
 CXX = table("horovod")["cxx_standards"]
 CUDNN = {(row["version"], row["cuda"]): row for row in table("cudnn")["rows"]}
+WHEELS = {(one, row["package"]) for row in table("nvidia_wheels")["rows"] for one in row["releases"]}
 NCCL = table("nccl")["rows"]
 MIG = {model: row["profiles"] for row in table("mig")["rows"] for model in row["models"]}
 KERNELS = table("kernels")["rows"]
@@ -77,7 +78,7 @@ def release_driver(cuda):
     row = CUDA.get(mm(cuda))
     if row is None:
         return "0"
-    return row["updates"].get(cuda) or (list(row["updates"].values()) or [row["min_driver"]])[0]
+    return row["updates"].get(cuda) or [*filter(None, row["updates"].values()), row["min_driver"]][0]
 
 
 def floor(cuda):
@@ -225,12 +226,20 @@ def check_libraries(stack):
     cuda = stack["cuda"]
     wrong = check_toolkit(stack, cuda, stack["driver"]) if cuda else []
     if stack["cudnn"]:
-        row = CUDNN[stack["cudnn"]["version"], stack["cudnn"]["cuda"]]
+        row = cudnn_row(stack["cudnn"]["version"], stack["cudnn"]["cuda"])
         if not cuda or row["cuda"].split(".")[0] != cuda["version"].split(".")[0]:
             wrong.append("cuDNN of another CUDA major")
         if any(n(gpu["compute_capability"]) < n(row["min_cc"]) for gpu in stack["gpus"]):
             wrong.append("cuDNN dropped this GPU")
     return wrong + (check_nccl(stack) if stack["nccl"] else [])
+
+
+def cudnn_row(release, cuda):
+    """A build that was seen in a repository; else one whose wheel is released: with code for Maxwell and newer, or Turing and newer."""
+    if (release, cuda) in CUDNN:
+        return CUDNN[release, cuda]
+    assert (release, f"nvidia-cudnn-cu{cuda}") in WHEELS, f"no cuDNN {release} for CUDA {cuda}"
+    return {"cuda": cuda, "min_cc": "7.5" if cuda == "13" or n(release) >= n("9.11") else "5.0"}
 
 
 def check_nccl(stack):
