@@ -101,7 +101,7 @@ def newest_patches(tables: Tables) -> list[tuple[str, list[TorchBuild]]]:
 
 def _toolkits(tables: Tables) -> Iterator[tuple[str, ...]]:
     for row in reversed(tables.rows("cuda")):
-        came_with = ", ".join(dict.fromkeys(row["updates"].values())) or "?"
+        came_with = ", ".join(dict.fromkeys(filter(None, row["updates"].values()))) or "none"
         yield row["version"], row["min_driver"], came_with, f"{row['min_cc']} – {row['max_cc']}"
 
 

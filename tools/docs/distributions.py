@@ -158,7 +158,7 @@ def _toolkits(tables: Tables, row: Mapping) -> str:
     for cuda in reversed(tables.rows("cuda")):
         first, last = row["cuda_first"], row.get("cuda_last")
         if at_least(cuda["version"], first or "0") and at_least(last or "99", cuda["version"]):
-            newest = list(cuda["updates"])[-1] if cuda["updates"] else cuda["version"] + ".0"
+            newest = list(cuda["updates"])[-1]
             floor = tables.driver_floor(newest)
             lines.append((newest, floor, _builds(tables, row, "cudnn", cuda), _builds(tables, row, "nccl", cuda)))
     return table(("CUDA", "driver at least", "cuDNN", "NCCL"), lines)

@@ -24,7 +24,7 @@ from ansible_collections.allreduce.gpu.plugins.plugin_utils.releases.torch impor
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.releases.wheels import Release, pinned, release_of
 from packaging.version import Version
 
-from . import cupy, document, extensions, horovod, jax, nvidia, tensorflow, torch
+from . import cuda, cupy, document, extensions, horovod, jax, nvidia, tensorflow, torch
 
 TABLES = Path(__file__).resolve().parents[2] / "data" / "stack"
 TABLE = TABLES / "torch.yml"
@@ -177,7 +177,15 @@ def horovod_lines(side: Executor, today: str) -> list[str]:
     return [f"Horovod {release}: no row, as nobody has compiled it" for release in found]
 
 
+def cuda_lines(side: Executor, today: str) -> list[str]:
+    """Return the releases of the toolkit that somebody has to look up before they get a row."""
+    table = document.read(TABLES / "cuda.yml")
+    found = cuda.missing(table["rows"], table["index_only"], INDEX.releases(cuda.PACKAGE, nvidia.PYTHONS))
+    return [f"CUDA {release}: no row, as the index tells neither its driver nor who publishes it" for release in found]
+
+
 WRITERS = {
+    "cuda": cuda_lines,
     "torch": pytorch_lines,
     "tensorflow": tensorflow_lines,
     "cupy": cupy_lines,

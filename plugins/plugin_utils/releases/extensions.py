@@ -42,7 +42,7 @@ PACKAGES = (
     Package("vllm", "vllm", "vLLM", "0.9.0", "V2", compiled=True),
     Package("lightning", "lightning", "Lightning", "2.0.0", "L1"),
     Package("triton", "triton", "Triton", "2.0.0", "T2", pinned=True),
-    Package("deepspeed", "deepspeed", "DeepSpeed", "0.18.0", "Q1", torch=">=2.0.0"),
+    Package("deepspeed", "deepspeed", "DeepSpeed", "0.14.0", "Q1", torch=">=2.0.0"),
     Package("flash-attn", "flash_attn", "FlashAttention", "2.8.0", "F1", torch=">=2.2"),
     Package("transformer-engine", "transformer_engine", "Transformer Engine", "2.9.0", "Y1", torch=">=2.6"),
 )

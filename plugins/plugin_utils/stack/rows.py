@@ -49,6 +49,7 @@ class DistroRow(TypedDict):
     modularity: NotRequired[bool]
     status: Literal["supported", "eol"]
     cuda_first: str | None
+    cuda_seen: NotRequired[str]
     cuda_last: NotRequired[str]
     advice: NotRequired[str]
 
@@ -116,7 +117,7 @@ class BranchRow(TypedDict):
 class CudaRow(TypedDict):
     version: str
     min_driver: str
-    updates: dict[str, str]
+    updates: dict[str, str | None]
     cudart: NotRequired[dict[str, str]]
     min_cc: str
     gcc_max: str

@@ -149,7 +149,7 @@ def _bundled_driver(tables: Tables, cuda: str) -> str:
     if row is None:
         return "0"
     updates = row["updates"]
-    return updates.get(cuda) or next(iter(updates.values()), row["min_driver"])
+    return updates.get(cuda) or next(filter(None, updates.values()), row["min_driver"])
 
 
 @cache

@@ -26,8 +26,7 @@ def _cuda(tables: Tables, question: Question) -> list[Toolkit]:
     constraint = question.constraints.get("cuda")
     found: list[Toolkit] = [] if constraint else [Candidate("cuda", NONE)]
     for row in reversed(tables.rows("cuda")):
-        updates = list(row["updates"]) or [row["version"] + ".0"]
-        allowed = [update for update in reversed(updates) if matches(update, constraint or "latest")]
+        allowed = [update for update in reversed(row["updates"]) if matches(update, constraint or "latest")]
         found += [Candidate("cuda", update, row=row) for update in allowed[:1]]
     return found
 
@@ -73,15 +72,14 @@ def cuda_os(context: Context, cuda: Toolkit, os: System) -> str | None:
     if cuda.absent:
         return None
     first, last, number = os.row.get("cuda_first"), os.row.get("cuda_last"), cuda.row["version"]
+    seen = first or os.row.get("cuda_seen")
     if first and not at_least(number, first):
         return f"CUDA {number} was never published for {os.version}, whose first toolkit is {first}"
     if last and not at_least(last, number):
         return f"CUDA {number} is no longer published for {os.version}: its last toolkit is {last}"
-    return (
-        None
-        if first
-        else Doubt(f"whether CUDA {number} is published for {os.version}, whose first toolkit nobody has looked up")
-    )
+    if seen and at_least(number, seen):
+        return None
+    return Doubt(f"whether CUDA {number} is published for {os.version}, whose first toolkit nobody has looked up")
 
 
 def compiler_reason(cuda: Toolkit, compiler: Compiler) -> str | None:

@@ -57,8 +57,8 @@ def _standing(one: Driver, first: Source) -> int:
 
 
 def ended(one: Driver) -> int:
-    """Return how far a driver is past its support: a distribution keeps its own alive, whatever becomes of the branch at NVIDIA."""
-    return 0 if one.row["source"] in ("distribution", "vendor") else STATUS.index(one.row["branch"]["status"])
+    """Return how far the branch of a driver is past its support at NVIDIA; that a distribution keeps its own alive is said by no advice."""
+    return STATUS.index(one.row["branch"]["status"])
 
 
 def _driver(branch: BranchRow, number: str, source: Source, flavour: Flavour, **more: Unpack[Origin]) -> Driver:
@@ -130,7 +130,7 @@ def _branch_drivers(tables: Tables, question: Question) -> list[Driver]:
 
 @cache
 def _seen_versions(tables: Tables) -> dict[int, list[str]]:
-    seen = {number for row in tables.rows("cuda") for number in row["updates"].values()}
+    seen = {number for row in tables.rows("cuda") for number in row["updates"].values() if number}
     seen |= {row["latest"] for row in tables.rows("drivers") if row["latest"]}
     branches: dict[int, list[str]] = {}
     for number in sorted(seen, key=version):

@@ -137,7 +137,7 @@ def test_a_label_against_the_index_is_a_conflict(index):
         ("pytorch", "2.1.2+cu117", "unknown_build", "cu121, cu118, cpu"),
         ("pytorch", "==2.1.2+rocm5.6", "unknown_build", "cu121, cu118, cpu"),
         ("pytorch", "99.1+cu118", "unknown_version", None),
-        ("nccl", "2.21.5+cuda11.0", "unknown_build", "cuda12.5, cuda12.4"),
+        ("nccl", "2.21.5+cuda11.0", "unknown_build", "cuda12.5, cuda12.4, cuda11"),
         *(
             (name, f"{version}+cu118", "no_builds", None)
             for name, version in [
@@ -293,3 +293,113 @@ def test_advice_is_about_what_was_asked_and_nothing_else(request_):
     named = {name for one in answer["conflicts"] for changes in one["alternatives"] for name in changes}
     assert named <= {*request_, "environments"}
     assert set(answer["suggestion"]["changes"]) <= {*request_, "environments"}
+
+
+# Libraries, by the major of their CUDA.
+
+
+@pytest.mark.parametrize(
+    "name, version, cuda, build",
+    [
+        ("cudnn", "9.10.2", "11.8", "11"), ("cudnn", "9.13", "12.8", "12"), ("cudnn", "9.10.2", "12.4", "12"), ("cudnn", "9.11", "12.8", "12"),
+        ("cudnn", "9.28", "13.0", "13"), ("cudnn", "9.20.0", "12.9", "12"), ("nccl", "2.29.7", "12.9", "12"), ("nccl", "2.29.7", "13.0", "13"),
+        ("nccl", "2.28.9", "13.0", "13.0"), ("nccl", "2.21.5", "11.8", "11"), ("nccl", "2.21.5", "12.4", "12.4"),
+    ],
+)  # fmt: skip
+def test_a_library_is_there_for_each_cuda_that_it_is_released_for(name, version, cuda, build):
+    part = planned({name: version, "cuda": cuda})[name]
+    assert part["cuda"] == build
+    assert all(build in package["version"] or build in package["name"] for package in part["packages"])
+
+
+@pytest.mark.parametrize(
+    "name, version, cuda", [("cudnn", "9.11", "11.8"), ("cudnn", "9.10.2", "13.0"), ("nccl", "2.29.7", "11.8")]
+)
+def test_a_library_is_not_there_for_a_cuda_that_it_is_not_released_for(name, version, cuda):
+    answer = refused({name: version, "cuda": cuda})
+    assert [one["between"] for one in answer["conflicts"]] == [sorted([name, "cuda"])]
+
+
+def test_a_build_that_no_repository_was_seen_to_have_is_neither_proposed_nor_preferred():
+    stack = planned({"cuda": "12.8", "cudnn": "latest", "nccl": "latest"})
+    assert (stack["cudnn"]["version"], stack["nccl"]["version"]) == ("9.10.2.21", "2.25.1")
+    assert [
+        one
+        for one in planned({"cudnn": "9.13", "cuda": "12.8"})["warnings"]
+        if "was not seen in the repository ubuntu2204" in one
+    ]
+
+
+@pytest.mark.parametrize(
+    "request_, gpu, refused_",
+    [
+        ({"pytorch": "2.7.1", "pytorch_index": "cu118"}, "Tesla K80", True),
+        ({"pytorch": "2.4.1", "pytorch_index": "cu118"}, "Tesla K80", True),
+        ({"pytorch": "2.3.1", "pytorch_index": "cu118"}, "Tesla K80", False),
+        ({"pytorch": "2.7.1", "pytorch_index": "cu118"}, "Tesla M40", False),
+        ({"pytorch": "none", "cupy": "13.6.0", "cuda": "11.8", "cudnn": "9.5"}, "Tesla K80", True),
+        ({"pytorch": "none", "cupy": "13.6.0", "cuda": "11.8", "cudnn": "9.5"}, "Tesla M40", False),
+    ],
+)
+def test_cudnn_has_code_for_the_gpu_whatever_its_cuda(request_, gpu, refused_):
+    answer = ask(request_, gpu, os="ubuntu 20.04")
+    assert (answer["stack"] is None) == refused_
+    assert not refused_ or "cuDNN" in text_of(answer)
+
+
+# Releases of 2026-11.
+
+
+@pytest.mark.parametrize(
+    "cuda, planned_",
+    [("13.4", "13.4.2"), ("13.4.1", "13.4.1"), ("13.5", "13.5.0"), ("12.9", "12.9.2"), ("13.0", "13.0.3")],
+)
+def test_toolkits_are_planned_at_their_newest_final_release(cuda, planned_):
+    part = planned({"cuda": cuda})["cuda"]
+    assert part["version"] == planned_
+    assert part["packages"][0]["version"] == f"{planned_}-1"
+    assert len(part["packages"]) == 4  # with those that keep others from moving on
+
+
+def test_a_preview_is_no_toolkit():
+    with pytest.raises(InputError) as caught:
+        ask({"cuda": "13.4.0"})
+    assert "13.4.2" in caught.value.problems[0].detail["nearest"]
+
+
+@pytest.mark.parametrize(
+    "gpu, release, tag",
+    [
+        ("GH200", "2.8.0", "cu129"),
+        ("GB200", "2.8.0", "cu129"),
+        ("GB200", "2.15.0", "cu132"),
+        ("GB300", "2.14.1", "cu132"),
+    ],
+)
+def test_builds_for_aarch64(gpu, release, tag):
+    stack = planned({"pytorch": release, "pytorch_index": tag}, gpu, os="ubuntu 24.04", arch="aarch64")
+    assert stack["environments"][0]["index"]["name"] == tag
+
+
+@pytest.mark.parametrize(
+    "os, cuda, certain",
+    [
+        ("rocky 9", "11.8", True),
+        ("debian 13", "13.1", True),
+        ("ubuntu 26.04", "13.4", True),
+        ("ubuntu 26.04", "13.0", False),
+    ],
+)
+def test_the_first_toolkit_of_a_distribution(os, cuda, certain):
+    warned = [one for one in planned({"cuda": cuda}, os=os)["warnings"] if "nobody has looked up" in one]
+    assert bool(warned) is not certain
+
+
+def test_a_toolkit_before_the_first_of_a_distribution():
+    assert "never published for debian 13" in text_of(refused({"cuda": "12.4"}, os="debian 13"))
+
+
+@pytest.mark.parametrize("release", ["0.14.0", "0.15.4", "0.16.9", "0.17.6"])
+def test_deepspeed_of_before(release):
+    stack = planned({"deepspeed": release, "wheels": "site", "pytorch": "2.5.1", "python": "3.10"})
+    assert f"deepspeed=={release}" in stack["environments"][0]["requirements"]

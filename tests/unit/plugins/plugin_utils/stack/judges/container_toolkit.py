@@ -27,7 +27,7 @@ CASES = """
    request: {container_toolkit: "1.13.5", driver: "450", pytorch: none}, gets: {container_toolkit.version: 1.13.5}}
 - {name: the container toolkit and a driver that is too old, rule: container-toolkit-driver, gpus: [V100 PCIe],
    request: {container_toolkit: "1.13.5", driver: "410", pytorch: none},
-   refused: {between: [container_toolkit, driver], rule: container-toolkit-driver, says: "needs driver 418.81.07 or newer", works: "driver: 4"}}
+   refused: {between: [container_toolkit, driver], rule: container-toolkit-driver, says: "needs driver 418.81.07 or newer", works: "driver: 580"}}
 - {name: a newer container toolkit takes no older driver, rule: container-toolkit-driver, gpus: [V100 PCIe],
    request: {container_toolkit: "1.20.0", driver: "410", pytorch: none},
    refused: {between: [container_toolkit, driver], rule: container-toolkit-driver, says: "needs driver 418.81.07 or newer"}}
