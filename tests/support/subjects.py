@@ -23,7 +23,7 @@ def decided(subject, variables, facts, **more):
 
 
 def compared(subject, variables, facts, **more):
-    return subject.compare(Node(more.pop("name", "gpu-1"), variables, facts, **more))
+    return subject.comparisons(Node(more.pop("name", "gpu-1"), variables, facts, **more))
 
 
 def decide_node(subject, name, hostvars, groups, facts, boot=()):

@@ -152,7 +152,7 @@ def comparisons(name: str, known: Mapping[str, Mapping]) -> list[Comparison]:
     node = Node(name, variables, facts, known, groups)
     return [
         *node_comparisons(facts.get("gpu_stack") or {}, node.state, chosen),
-        *(found for subject in SUBJECTS for found in subject.compare(node)),
+        *(found for subject in SUBJECTS for found in subject.comparisons(node)),
     ]
 
 

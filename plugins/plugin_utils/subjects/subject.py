@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from ..documents.comparison import Comparison
+from ..documents.comparison import Comparison, Remedy, compared
+from ..problems import text
 from ..problems.problem import Problem
 
 
@@ -105,6 +106,17 @@ class Subject:
     def switch(self) -> str:
         """Return the variable that says whether it is present."""
         return next(name for name in self.defaults if name.endswith("_state"))
+
+    def comparisons(self, node: Node) -> list[Comparison]:
+        """Return every comparison of a node. What the role refuses is not as planned, whatever is there."""
+        found = self.compare(node)
+        if not self.applied_by or node.variables.get(self.switch) != "present" or any(one.differs for one in found):
+            return found
+        refused = self.decide(node).problems
+        if not refused:
+            return found
+        reasons = "refused: " + text.describe_all(refused, {**text.SENTENCES, **self.sentences}).rstrip(".")
+        return [*found, compared(self.name, self.name, "as declared", reasons, False, Remedy.APPLY, "request")]
 
     def asked(self, variables: Mapping[str, Any], purpose: str) -> dict[str, Any]:
         """Return the options of the module that measures it. purpose: apply or verify."""

@@ -41,7 +41,7 @@ def decide_registers(node: Node) -> Decision:
     values = _values(wanted, measured, node.facts)
     text = json.dumps({"values": values}, indent=1, sort_keys=True) + "\n"
     files = [{"path": DECLARATION, "content": text, "mode": "0644"}, *node.boot] if values else []
-    return Decision({"files": files, "values": values})
+    return Decision({"files": files, "values": values}, applies=wanted.asks)
 
 
 def comparisons(node: Node) -> list[Comparison]:

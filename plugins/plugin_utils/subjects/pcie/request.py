@@ -28,7 +28,7 @@ class Request:
     @property
     def asks(self) -> bool:
         """Return whether anything is to be changed."""
-        return self.present and (self.clear_redirect or self.read_request > 0)
+        return self.present and (self.clear_redirect or self.read_request != 0)
 
 
 def request(variables: Mapping[str, Any]) -> Request:

@@ -53,8 +53,11 @@ def comparisons(node: Node) -> list[Comparison]:
         return compare_unset(node.has_record("rdma"))
     if not node.facts.get("gpu_rdma"):
         return compare_unmeasured()
+    measured = _node(node.facts)
+    if not measured.adapters:  # such a node is left alone
+        return compare_unset(node.has_record("rdma"))
     has_gpus = bool(parse(GpuNode, node.facts.get("gpu_node") or {}, "gpu_node").gpus)
-    return compare_rdma(wanted, _node(node.facts), _nccl(node.facts), has_gpus)
+    return compare_rdma(wanted, measured, _nccl(node.facts), has_gpus)
 
 
 def adapters(variables: Mapping[str, Any], facts: Mapping[str, Any]) -> list[dict[str, Any]]:

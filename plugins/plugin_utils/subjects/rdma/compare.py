@@ -20,9 +20,7 @@ COMPONENT = "rdma"
 
 
 def compare_rdma(wanted: Request, node: RdmaNode, nccl: Iterable[str], has_gpus: bool) -> list[Comparison]:
-    """Return a comparison for everything that is declared; none for a node without adapters, which is left alone."""
-    if not node.adapters:
-        return []
+    """Return a comparison for everything that is declared."""
     return [
         _links(node),
         *(_gpudirect(node, nccl) if wanted.gpudirect and has_gpus else ()),

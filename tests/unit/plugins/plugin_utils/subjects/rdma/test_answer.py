@@ -43,7 +43,10 @@ def test_a_node_without_adapters_is_left_alone(tmp_path):
         "notes": ["gpu-1 has no RDMA adapter and is left alone."],
         "packages": [],
     }
-    assert compared(SUBJECT, FABRIC, facts(tmp_path / "again")) == []
+    measured = facts(tmp_path / "again")
+    assert compared(SUBJECT, {**FABRIC, "rdma_ipoib": {"ib0": {"mtu": 2044}}}, measured) == []
+    recorded = {**measured, "gpu_node_state": {"records": ["rdma"]}}
+    assert [one.status.value for one in compared(SUBJECT, FABRIC, recorded)] == ["unwanted"]
 
 
 @pytest.mark.parametrize(

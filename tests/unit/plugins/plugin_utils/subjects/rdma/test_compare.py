@@ -83,10 +83,6 @@ def test_without_a_declaration_nobody_asks_for_a_fabric():
     assert set(compared(port(apps={}, pfc=()))) == {"adapters", "mlx5_0 to 0000:07:00.0"}
 
 
-def test_a_node_without_adapters():
-    assert compared(RdmaNode(), roce=FABRIC, ipoib={"ib0": {"mtu": 2044}}) == {}
-
-
 @pytest.mark.parametrize(
     ("change", "subjects"),
     [

@@ -1,0 +1,148 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Whatever is asked for and measured, the role, verify and the report judge a subject alike: all of them, for every subject.
+
+Requests follow from the role's argument spec, facts from the types of the subject's document.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import json
+from dataclasses import is_dataclass
+from pathlib import Path
+from typing import get_args, get_origin, get_type_hints
+
+import pytest
+import yaml
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks import drift as checks
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.parsing import parse
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.verification import NodeVerification
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.record import record
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.comparisons import differences, items
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects import SUBJECTS
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.subject import Node
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+ROLES = Path(__file__).resolve().parents[5] / "roles"
+DOCUMENTS = "ansible_collections.allreduce.gpu.plugins.plugin_utils.documents"
+# Values of texts and names of entries, and what documents have in fields that are read further.
+WORDS = ("10.0.0.1", "10.0.0.2", "fd00::1")
+FIELDS = {
+    "code": st.just("read_only"),
+    "kind": st.sampled_from(["gpu", "nic"]),
+    "left": st.sampled_from([None, "container"]),
+    "port_range": st.sampled_from([None, "32768\t60999"]),
+    "reserved": st.sampled_from([None, "", "29400-29499"]),
+    "reserved_before": st.sampled_from([None, "", "8080"]),
+}
+EXAMPLES = settings().max_examples // 3  # each is four tests for seven subjects and more
+each_subject = pytest.mark.parametrize("subject", SUBJECTS, ids=lambda one: one.name)
+each_measured = pytest.mark.parametrize("subject", [one for one in SUBJECTS if one.facts], ids=lambda one: one.name)
+
+
+@functools.cache
+def options(role):
+    text = (ROLES / role / "meta" / "argument_specs.yml").read_text(encoding="utf-8")
+    return yaml.safe_load(text)["argument_specs"]["main"]["options"]
+
+
+def value(spec, default):
+    """Values of a role's option: those that its spec allows, as far as it says, and the default."""
+    if "choices" in spec:
+        return st.sampled_from(spec["choices"])
+    known = {"bool": st.booleans(), "int": st.integers(-1, 10000) | st.just(default)}
+    return known.get(spec.get("type"), st.just(default))
+
+
+def requests(subject):
+    """The subject's variables."""
+    specs = options(subject.name)
+    return st.fixed_dictionaries({name: value(specs.get(name, {}), one) for name, one in subject.defaults.items()})
+
+
+def document(name):
+    """The type of a subject's fact."""
+    found = vars(importlib.import_module(f"{DOCUMENTS}.{name}")).values()
+    return next(one for one in found if isinstance(one, type) and one.__name__.endswith("Node"))
+
+
+@functools.cache
+def of(kind):
+    """Values of a type as JSON has them."""
+    inner = get_args(kind)
+    if is_dataclass(kind):
+        hints = get_type_hints(kind)
+        return st.fixed_dictionaries({name: FIELDS[name] if name in FIELDS else of(one) for name, one in hints.items()})
+    if get_origin(kind) in (dict, tuple):
+        few = st.lists(of(inner[-1] if get_origin(kind) is dict else inner[0]), max_size=2)
+        return few.map(lambda found: dict(zip(WORDS, found, strict=False))) if get_origin(kind) is dict else few
+    if inner:
+        return st.one_of(*(of(one) for one in inner))
+    plain = {str: st.sampled_from(WORDS), int: st.integers(0, 70000), bool: st.booleans(), float: st.floats(0, 9)}
+    return plain.get(kind, st.none())
+
+
+@st.composite
+def nodes(draw, subject, state=None, measured=None):
+    """A node for a subject, with any request and any measurement: also none."""
+    recorded = draw(st.sampled_from([[], [record_of(subject)]]))
+    services = {unit: {"enabled": draw(st.booleans()), "active": draw(st.booleans())} for unit in subject.units}
+    facts = {"gpu_node_state": {"records": recorded, "services": services}}
+    if subject.facts and (draw(st.booleans()) if measured is None else measured):
+        facts[f"gpu_{subject.name}"] = draw(of(document(subject.name)))
+    variables = draw(requests(subject)) | ({subject.switch: state} if state else {})
+    return Node("gpu-1", variables, facts, groups={group: ["gpu-1"] for group in subject.members})
+
+
+def record_of(subject):
+    """The name of the record of what was there before."""
+    return subject.options.get("record", subject.name)
+
+
+def agreed(subject, node):
+    """Whether nothing differs, as verify and the report say alike."""
+    found = subject.comparisons(node)
+    passes = {check["status"] for check in checks.checks(found)} <= {"passed"}
+    as_written = json.loads(json.dumps({"comparisons": [record(one) for one in found]}))
+    rows = items(parse(NodeVerification, as_written).comparisons)
+    assert passes is (differences(rows) == 0)
+    return passes
+
+
+@each_subject
+@settings(max_examples=EXAMPLES)
+@given(data=st.data())
+def test_verify_and_report_say_the_same(subject, data):
+    agreed(subject, data.draw(nodes(subject)))
+
+
+@each_measured
+@settings(max_examples=EXAMPLES)
+@given(data=st.data())
+def test_what_is_absent_is_as_planned_exactly_where_the_role_has_nothing_to_take_back(subject, data):
+    node = data.draw(nodes(subject, "absent"))
+    assert agreed(subject, node) is not node.has_record(record_of(subject))
+
+
+@each_measured
+@settings(max_examples=EXAMPLES)
+@given(data=st.data())
+def test_what_the_role_refuses_or_takes_back_is_not_as_planned(subject, data):
+    node = data.draw(nodes(subject, "present", measured=True))
+    decision = subject.decide(node)
+    if decision.problems or not decision.applies:
+        idle = not decision.problems and not node.has_record(record_of(subject))
+        assert agreed(subject, node) is idle, decision
+
+
+@each_measured
+@settings(max_examples=EXAMPLES)
+@given(data=st.data())
+def test_what_was_not_measured_is_not_as_planned(subject, data):
+    node = data.draw(nodes(subject, "present", measured=False))
+    if subject.decide(node).applies:
+        assert not agreed(subject, node)
