@@ -9,7 +9,7 @@ import pytest
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.comparison import Comparison
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.observed import Observed
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.stack import Package
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.components import BY_HOLD
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.components import BY_HOLD, PACKAGED
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.desired import desired
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.reconcile import drift
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.packages.managers import manager_of
@@ -20,9 +20,12 @@ from ansible_collections.allreduce.gpu.plugins.plugin_utils.packages.plan import
     own_plan,
     steps,
 )
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.components import COMPONENTS
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.resolve import resolve
 
-REQUEST = {"driver": "570", "cuda": "12.8", "cudnn": "9", "nccl": "2", "dcgm": "4", "container_toolkit": "1.17"}
+# Everything that can be asked for, and versions of what the others depend on.
+REQUEST = {one.name: "latest" for one in PACKAGED if one.name in {part.name for part in COMPONENTS}}
+REQUEST |= {"driver": "570", "cuda": "12.8", "cudnn": "9", "nccl": "2", "dcgm": "4", "container_toolkit": "1.17"}
 HOSTS = {
     "ubuntu 22.04": {"os": "ubuntu 22.04", "gpus": ["NVIDIA A100-SXM4-80GB"] * 8},
     "rocky 9.6": {"os": "rocky 9.6", "gpus": ["NVIDIA A100-SXM4-80GB"] * 8},
@@ -104,9 +107,7 @@ def test_dependencies_take_the_drivers_version_where_nvidia_has_several(stack):
 
 @pytest.mark.parametrize("name", BY_HOLD)
 def test_what_is_absent_is_removed_and_no_longer_held(stack, name):
-    wanted = desired(
-        stack, {"nvidia_driver_state": "absent", "cudnn_state": "absent", "container_toolkit_state": "absent"}
-    )
+    wanted = desired(stack, {f"{one.role}_state": "absent" for one in PACKAGED if one.role})
     whole = component_plan(name, desired(stack, {}))
     installed = {package.name: "1" for package in whole.packages if package.name not in ("dkms", "infiniband-diags")}
     plan = absent_plan(name, wanted)
