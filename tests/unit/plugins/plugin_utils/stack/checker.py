@@ -276,7 +276,7 @@ def check_environment(stack, environment):
             wrong.append("CuPy has no wheel for this Python")
         if stack["driver"] and n(stack["driver"]["version"]) < n(FLOORS[major]):
             wrong.append("driver too old for CuPy")
-        wrong += check_cupy(stack, frameworks, row)
+        wrong += check_cupy(stack, frameworks, row) + check_toolkit_major(stack, major, "CuPy")
     for name, judge in judges().items():
         wrong += judge.check(stack, environment, cuda_majors) if name in frameworks else []
     if "horovod" in frameworks:
@@ -316,6 +316,14 @@ def check_aarch64(stack, environment):
     if stack["os"]["arch"] == "aarch64" and "cupy" in frameworks and n(frameworks["cupy"]) < n("12.0"):
         wrong.append("CuPy has no wheels for aarch64")
     return wrong
+
+
+def check_toolkit_major(stack, major, name):
+    """What finds the toolkit of the host is for its CUDA, or the plan warns of that toolkit."""
+    toolkit = mm(stack["cuda"]["version"]) if stack["cuda"] else None
+    if toolkit is None or toolkit.split(".")[0] == major or any(f"CUDA {toolkit}" in one for one in stack["warnings"]):
+        return []
+    return [f"{name} is for CUDA {major}, the host has the toolkit of {toolkit}"]
 
 
 def check_cupy(stack, frameworks, row):

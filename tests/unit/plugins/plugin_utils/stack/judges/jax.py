@@ -78,6 +78,8 @@ CASES = """
 - {name: no NumPy for JAX and TensorFlow, rule: jax-tensorflow-packages, gpus: [],
    request: {jax: "0.8.0", tensorflow: "2.17.0"},
    refused: {between: [environments, jax, tensorflow], rule: jax-tensorflow-packages, says: numpy}}
+- {name: JAX follows the toolkit of the host, rule: jax-cuda-major, request: {jax: "0.9.1", cuda: "12.4", pytorch: none},
+   gets: {environments.0.requirements.0: "jax[cuda12]==0.9.1"}}
 - {name: JAX follows CuPy's CUDA, rule: jax-cupy-cuda-major,
    request: {jax: "0.9.1", cupy: "13.4.0", pytorch: none, driver: "550"},
    gets: {environments.0.requirements.1: "jax[cuda12]==0.9.1"}}
@@ -139,7 +141,7 @@ def check_plugin(stack, environment, row, cuda, cuda_majors):
     if plugin is None:
         return ["JAX has no plugin for this CUDA"]
     cuda_majors.add(cuda)
-    wrong = []
+    wrong = checker.check_toolkit_major(stack, cuda, "JAX")
     if checker.n(stack["driver"]["version"]) < checker.n(checker.FLOORS[cuda]):
         wrong.append("driver too old for JAX")
     if any(checker.n(gpu["compute_capability"]) < checker.n(TABLE["min_cc"][cuda]) for gpu in stack["gpus"]):

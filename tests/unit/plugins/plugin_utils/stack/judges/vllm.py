@@ -43,6 +43,8 @@ CASES = """
 - {name: vLLM on aarch64, rule: vllm-arch, arch: aarch64, gpus: [GH200], request: {vllm: "0.32.0"}, gets: {torch: 2.13.0+cu130}}
 - {name: vLLM before it had wheels for aarch64, rule: vllm-arch, arch: aarch64, gpus: [GH200], request: {vllm: "0.10.1"},
    refused: {between: [arch, vllm], rule: vllm-arch, says: "no wheels for aarch64"}}
+- {name: vLLM beside a toolkit of another CUDA, rule: vllm-cuda-major, request: {vllm: "0.32.0", cuda: "12.8"},
+   gets: {torch: 2.13.0+cu130}, warns: "the toolkit of CUDA 12.8 on the host"}
 - {name: vLLM on Volta, rule: vllm-gpu, gpus: [V100 PCIe], request: {vllm: latest}, gets: {torch: 2.10.0+cu128}}
 - {name: vLLM on Pascal, rule: vllm-gpu, os: ubuntu 20.04, gpus: [Tesla P100 PCIe], request: {vllm: latest},
    refused: {between: [gpus, vllm], rule: vllm-gpu, says: "supports compute capability 7.0 and newer"}}
