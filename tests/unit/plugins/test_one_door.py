@@ -36,8 +36,7 @@ ALLOWED = {
 ALLOWED_YAML = {
     "hostvars[inventory_hostname]": "the variables of the node itself",
     "((hostvars | default({})).localhost": "a fact of the controller, which preflight has set",
-    "hostvars[__frameworks_from.downloader].__frameworks_offered": "the controller has set it: wheels that it chose from its lock",
-    "map('extract', hostvars, '__horovod_verified')": "the controller has set it: digests of the builds that it verified",
+    "hostvars[__frameworks_from.packer].__frameworks_packed": "the archive is verified where it is taken",
     "map('extract', hostvars, ['__frameworks_marker', 'path'])": "compared with names of files on the node, and goes nowhere else",
 }
 
