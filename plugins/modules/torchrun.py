@@ -108,6 +108,12 @@ options:
         message that names the node which is missing or cannot reach the rendezvous.
     type: int
     default: 120
+  stall_timeout:
+    description:
+      - Seconds after which a run in which no rank has written anything, neither output nor metrics, shows which ranks are behind and where
+        in their script, and again at doubling intervals. It is not stopped. V(0) disables this.
+    type: int
+    default: 600
   lease:
     description: Seconds after which a node ends its part of the run without a heartbeat from the controller.
     type: int

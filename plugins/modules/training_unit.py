@@ -76,6 +76,10 @@ options:
     description: With O(state=polled), seconds to wait for the run's end before returning.
     type: float
     default: 0
+  stacks:
+    description: With O(state=polled), ask each rank for the stack of its main Python thread.
+    type: bool
+    default: false
   tail_lines:
     description: Lines of each log to return with O(state=stopped).
     type: int
@@ -121,7 +125,7 @@ end:
 ranks:
   description:
     - The node's ranks that have started, each with C(rank), C(local_rank), C(world_size), C(attempt), C(started),
-      C(last_output) and C(last_line).
+      C(last_output) and C(last_line), and with O(stacks=true) C(stack), the frames of its main thread, the innermost first.
   returned: with O(state=polled) and O(state=stopped)
   type: list
   elements: dict
@@ -137,6 +141,10 @@ versions:
   description: Versions of the packages in the environment of O(python), by name, and of V(python) itself.
   returned: with O(state=polled) and O(python)
   type: dict
+metrics_written:
+  description: When the file named in E(ALLREDUCE_METRICS) was written last, in seconds since the epoch.
+  returned: with O(state=polled) and O(state=stopped)
+  type: float
 now:
   description: The node's clock, in seconds since the epoch.
   returned: with O(state=polled) and O(state=stopped)
@@ -207,6 +215,7 @@ OPTIONS = {
     "nodes": {"type": "int", "default": 1},
     "lease": {"type": "int", "default": 60},
     "wait": {"type": "float", "default": 0},
+    "stacks": {"type": "bool", "default": False},
     "tail_lines": {"type": "int", "default": 20},
     "log_limit": {"type": "int", "default": 10485760},
     "remove": {"type": "bool", "default": False},

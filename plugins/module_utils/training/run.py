@@ -6,7 +6,7 @@
   <run>/                root's: launch.json and the programs that read it; the training user may read
   <run>/work/           the user's: the script, its files, what it writes; working directory of the ranks
   <run>/logs/           the user's: torchrun.log or that of another engine, agent.json, rank<N>.out, rank<N>.err, rank<N>.json, metrics.json, gpus.jsonl,
-                        flight-rank<N>
+                        rank<N>.stack, flight-rank<N>
 
 Everything below logs/ may have been put there by an unprivileged user while we read as root, so only regular files
 of that user are read, without following links.
@@ -28,7 +28,7 @@ from .flight import DUMP_FILE, read_whole
 
 _RANK_FILE = re.compile(r"^rank(\d+)\.json$")
 _AGENT_LOGS = ("horovodrun.log", "mpirun.log", "torchrun.log")
-_LOG_FILE = re.compile(r"^((horovodrun|mpirun|torchrun)\.log|gpus\.jsonl|rank\d+\.(out|err))$")
+_LOG_FILE = re.compile(r"^((horovodrun|mpirun|torchrun)\.log|gpus\.jsonl|rank\d+\.(out|err|stack))$")
 _NOTE = re.compile(r"^(rank\d+(\.end)?|agent)\.json$")
 _TAIL_BYTES = 65536
 _METRICS_BYTES = 1048576
@@ -180,6 +180,14 @@ def metrics(path, uid):
         None,
         "The file named in ALLREDUCE_METRICS does not hold one JSON object of at most 1 MiB and %d levels." % _DEEPEST,
     )
+
+
+def metrics_written(path):
+    """Return when the metrics were written last; None where they are not there."""
+    try:
+        return os.lstat(os.path.join(path, "logs", "metrics.json")).st_mtime
+    except OSError:
+        return None
 
 
 def collect_logs(path, uid, limit):

@@ -20,7 +20,7 @@ from ..host.systemd_unit import TransientService, describe_end
 from ..machine.files import FileTree
 from ..machine.problems import problem
 from ..packages.environments import read_versions
-from . import flight
+from . import flight, stacks
 from . import run as training_run
 from .run import RunError
 
@@ -88,6 +88,11 @@ def poll(params, run):
         time.sleep(_POLL_STEP)
         shown = service.show()
     result = dict(_standing(params, shown), changed=False)
+    if params.get("stacks") and result["ranks"]:
+        logs = os.path.join(_path(params), "logs")
+        told = stacks.stacks(logs, _uid(_path(params)), [rank["rank"] for rank in result["ranks"]])
+        for rank in result["ranks"]:
+            rank["stack"] = told.get(rank["rank"], [])
     if params["rendezvous"] and not result["ranks"]:
         result["rendezvous_error"] = _connect_error(*_endpoint(params["rendezvous"]))
     if params["python"]:
@@ -145,6 +150,7 @@ def _standing(params, shown):
         "service": shown,
         "ranks": training_run.ranks(path, _uid(path)) if known else [],
         "agent": training_run.agent(path, _uid(path)) if known else None,
+        "metrics_written": training_run.metrics_written(path) if known else None,
         "now": time.time(),
     }
     if shown["state"] != "running":

@@ -76,6 +76,7 @@ class _Standing:
     now: float
     ranks: tuple[_Rank, ...] = ()
     agent: _Agent | None = None
+    metrics_written: float | None = None
     end: str = "ended"
     rendezvous_error: str | None = None
     versions: dict[str, str] = field(default_factory=dict)

@@ -6,6 +6,7 @@
 A directory on the controller with one JSON file per node, written by that node's worker only:
   phase             starting (its unit is not running yet) | waiting (no rank has started) | running | ended
   until             the worker writes again before this time, or is lost (seconds since the epoch)
+  written           {rank: when something of it was seen last, by the controller's clock}
   rendezvous_error  why the node cannot connect to the rendezvous, or None
   outcome           None until the node has ended, see outcome.py
 """
@@ -42,9 +43,10 @@ class Board:
         rendezvous_error: str | None = None,
         outcome: Mapping | None = None,
         patience: float = PATIENCE,
+        written: Mapping[str, float] | None = None,
     ) -> None:
         """Publish the state of the own node, and how long it is valid."""
-        state = {"phase": phase, "rendezvous_error": rendezvous_error, "outcome": outcome}
+        state = {"phase": phase, "rendezvous_error": rendezvous_error, "outcome": outcome, "written": written or {}}
         write_json(self._directory / f"{self._node}.json", {**state, "until": self._clock() + patience})
 
     def tell(self, ahead: tuple[float, float], versions: Mapping[str, str]) -> None:
@@ -54,6 +56,23 @@ class Board:
     def told(self, node: str) -> dict | None:
         """Return what the worker of a node told, as {ahead, versions}."""
         return _read(self._seen / f"{node}.json")
+
+    def tell_stacks(self, stacks: Mapping[str, Sequence[str]]) -> None:
+        """Publish where the ranks of the own node are."""
+        write_json(self._seen / f"{self._node}.stacks.json", {"at": self._clock(), "stacks": stacks})
+
+    def stacks(self, since: float) -> dict[str, dict]:
+        """Return the stacks of each node that told them after a time."""
+        told = {node: _read(self._seen / f"{node}.stacks.json") for node in self._nodes}
+        return {node: one["stacks"] for node, one in told.items() if one and one["at"] >= since}
+
+    def tell_silence(self, text: str) -> None:
+        """Publish which ranks are behind; an empty text once ranks write again."""
+        write_json(self._seen / "silence.json", {"text": text})
+
+    def silence(self) -> str:
+        """Return which ranks are behind, or an empty text."""
+        return (_read(self._seen / "silence.json") or {}).get("text", "")
 
     def awaited(self) -> list[str]:
         """Return the nodes that have told nothing and still may: they have neither ended nor been lost."""

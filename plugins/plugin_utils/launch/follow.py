@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from . import outcome as outcomes
+from . import silence
 from .board import Board, explain_clock, explain_stall, explain_versions
 from .job import Launcher, Place
 from .launchers.table import LAUNCHERS
@@ -26,6 +27,8 @@ FIRST_WAIT, WAIT, FIRST_PHASE = 1.0, 4.0, 15.0
 STOP_PATIENCE = 120.0
 # A node that does not answer is tried again for half a lease, and a worker that says nothing is believed for a while.
 VERDICT_PATIENCE = 120.0
+# For the other workers to ask their nodes for stacks; shorter than half of the shortest lease.
+STACKS_PATIENCE = 8.0
 
 
 class Unreachable(Exception):
@@ -41,6 +44,8 @@ class Unit(Protocol):
 
     def poll(self, wait: float) -> Mapping: ...
 
+    def stacks(self) -> Mapping[str, list[str]]: ...
+
     def stop(self) -> Mapping: ...
 
 
@@ -50,12 +55,13 @@ class UnitError(Exception):
 
 @dataclass(frozen=True)
 class Limits:
-    """Seconds; timeout 0 is none. The run has failed when fewer than min_nodes are left, by default when one is lost."""
+    """Seconds; 0 is none. The run has failed when fewer than min_nodes are left, by default when one is lost."""
 
     timeout: int
     start_timeout: int
     upload_patience: float = 60.0
     min_nodes: int | None = None
+    stall_timeout: int = 0  # after which ranks that write nothing are named; 0 for never
 
 
 class Follower:
@@ -77,6 +83,8 @@ class Follower:
         self._launcher, self._nodes, self._generation = launcher, place.nodes, 0
         self._began = self._clock()
         self._shown = self._began
+        self._written: dict[str, tuple[object, float]] = {}  # of each rank: what was seen of it last, and since when
+        self._patience = float(limits.stall_timeout)
         self.stopped: Mapping = {}
 
     def run(self) -> dict:
@@ -155,7 +163,8 @@ class Follower:
         self._board.post("waiting")
         while True:
             seen = self._unit.poll(FIRST_WAIT if self._clock() - self._began < FIRST_PHASE else WAIT)
-            self._board.post("running" if seen["ranks"] else "waiting", seen.get("rendezvous_error"))
+            written = self._note_written(seen)
+            self._board.post("running" if seen["ranks"] else "waiting", seen.get("rendezvous_error"), written=written)
             if seen["service"]["state"] != "running":
                 outcome = self._stop(None)
                 return None if self._only_lost_peer(outcome) and self._wait_for_verdict() else outcome
@@ -168,7 +177,8 @@ class Follower:
             culprit, cause = self._cause(seen, ready)
             if cause:
                 return self._stop(cause, culprit)
-            self._progress(seen)
+            if not self._silence():
+                self._progress(seen)
 
     def _left(self) -> tuple[str, ...]:
         failed = self._board.failed()
@@ -206,7 +216,10 @@ class Follower:
         """(node to look at, phrase) why this node's worker ends a run that goes on; the phrase is None to go on."""
         limits = self._limits
         if limits.timeout and self._clock() - self._began > limits.timeout:
-            return self._place.node, f"the run did not end within its timeout of {limits.timeout} s"
+            behind = self._board.silence()
+            return self._place.node, f"the run did not end within its timeout of {limits.timeout} s" + (
+                f"; {behind}" if behind else ""
+            )
         if not seen["ranks"] and self._clock() - ready > limits.start_timeout:
             first = self._place.nodes[0]
             where = self._place.rendezvous if self._launcher.listens else ""
@@ -223,6 +236,45 @@ class Follower:
 
     def _lost(self, reason: str) -> dict:
         return outcomes.lost_outcome(self._place.node, self._began, self._clock(), reason.rstrip("."))
+
+    def _note_written(self, seen: Mapping) -> dict[str, float]:
+        """Return when each rank of this node was last seen to have written something, or to have started."""
+        for rank in seen["ranks"]:
+            last = (rank["started"], rank["last_output"], seen.get("metrics_written") if rank["rank"] == 0 else None)
+            if self._written.get(str(rank["rank"]), (None,))[0] != last:
+                self._written[str(rank["rank"])] = (last, self._clock())
+        return {rank: when for rank, (_last, when) in self._written.items()}
+
+    def _silence(self) -> bool:
+        """Name the ranks that hold up a run in which none writes, at doubling intervals; return whether that is so."""
+        states = {node: state for node, state in self._board.read().items() if state and not state["outcome"]}
+        ranks = silence.ranks_of(states, {})
+        quiet = self._clock() - max((one.written for one in ranks), default=self._clock())
+        leads = self._place.node == self._left()[0]
+        if not self._limits.stall_timeout or quiet < self._limits.stall_timeout:
+            if self._patience > self._limits.stall_timeout and leads:
+                self._board.tell_silence("")
+                self._show(f"{self._clock() - self._began:4.0f} s  ranks write again")
+            self._patience = float(self._limits.stall_timeout)
+            return False
+        if quiet >= self._patience:
+            while self._patience <= quiet:
+                self._patience *= 2
+            asked = self._clock()
+            self._board.tell_stacks(self._unit.stacks())
+            if leads:
+                self._explain_silence(states, asked, quiet)
+        return True
+
+    def _explain_silence(self, states: Mapping[str, Mapping], asked: float, quiet: float) -> None:
+        """Show it, once all nodes have told where their ranks are, or had the time to."""
+        until = asked + STACKS_PATIENCE
+        while len(stacks := self._board.stacks(asked - STACKS_PATIENCE)) < len(states) and self._clock() < until:
+            self._sleep(0.5)
+        first, *more = silence.explain(silence.ranks_of(states, stacks), quiet)
+        self._board.tell_silence(first)
+        for line in (f"{self._clock() - self._began:4.0f} s  {first}", *more):
+            self._show(line)
 
     def _progress(self, seen: Mapping) -> None:
         now = self._clock()

@@ -54,7 +54,12 @@ class Launcher:
     arguments: Callable[[Job], list[str]]
     variables: Callable[[Job], dict[str, str]]
     more: Callable[[Job], dict[str, Any]] = lambda job: {}  # of launch.json
-    files: tuple[str, ...] = ("agent.py", "rank.py", "watch.py")  # of launch/node, beside the script's directory
+    files: tuple[str, ...] = (
+        "agent.py",
+        "rank.py",
+        "sitecustomize.py",
+        "watch.py",
+    )  # of launch/node, beside the script's directory
     elastic: bool = False  # goes on without nodes that were lost, as long as there are min_nodes
     listens: bool = True  # on the rendezvous, before any rank has started
     programs: tuple[str, ...] = ()  # the node has one of these, if any are named; a bare name is one of the environment

@@ -37,7 +37,7 @@ LAUNCHER = Launcher(
     arguments,
     lambda job: {},
     more=more,
-    files=("agent.py", "rank.py", "watch.py", "horovodrun.py", "commands.py", "relay.py"),
+    files=("agent.py", "rank.py", "sitecustomize.py", "watch.py", "horovodrun.py", "commands.py", "relay.py"),
     listens=False,
     programs=("horovodrun",),
 )

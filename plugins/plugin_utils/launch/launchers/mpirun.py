@@ -83,7 +83,7 @@ LAUNCHER = Launcher(
     arguments,
     variables,
     more=more,
-    files=("agent.py", "rank.py", "watch.py", "mpi.py", "commands.py", "relay.py"),
+    files=("agent.py", "rank.py", "sitecustomize.py", "watch.py", "mpi.py", "commands.py", "relay.py"),
     listens=False,
     programs=PROGRAMS,
 )

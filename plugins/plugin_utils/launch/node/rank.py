@@ -55,10 +55,21 @@ def main(script: str, args: list[str]) -> None:
         "started": time.time(),
     }
     write_json(f"rank{rank}", note)
+    os.environ.update(stack_variables(rank))
     argv = [sys.executable, "-u", script, *args]
     if names:
         sys.exit(follow(argv, note))
     os.execv(argv[0], argv)  # noqa: S606 - becoming the script is the purpose
+
+
+def stack_variables(rank: int) -> dict[str, str]:
+    """Return what has sitecustomize.py write this rank's stacks when it is asked to."""
+    if not (HERE / "sitecustomize.py").exists():  # as under allreduce-run
+        return {}
+    before = os.environ.get("PYTHONPATH")
+    own = {"ALLREDUCE_PYTHONPATH": before} if before is not None else {}
+    path = str(HERE) + (os.pathsep + before if before else "")
+    return {**own, "ALLREDUCE_STACK": str(LOGS / f"rank{rank}.stack"), "PYTHONPATH": path}
 
 
 def refuse_few(launch: dict, nodes: int) -> None:

@@ -248,6 +248,46 @@ def test_logs_are_files_of_their_directory(act, node, tmp_path, name):
     assert [path.name for path in (tmp_path / "runs" / "r1" / "logs" / "gpu-1").iterdir()] == ["rank0.out"]
 
 
+@pytest.mark.parametrize(
+    ("answer", "stacks"),
+    [
+        (
+            {"service": GOOD, "now": 1, "ranks": [{**RANK, "stack": [f"{ESCAPE}train.py:1 main"]}]},
+            {"0": ["train.py:1 main"]},
+        ),
+        ({"service": GOOD, "now": 1, "ranks": [{**RANK, "stack": "x"}]}, {}),
+        ({"failed": True, "msg": "no"}, {}),
+        (AnsibleConnectionFailure("no route"), {}),
+    ],
+)
+def test_a_node_that_cannot_tell_where_its_ranks_are_does_not_end_the_run(act, node, monkeypatch, answer, stacks):
+    told = []
+
+    def run(follower):
+        node.polled = answer
+        told.append(follower._unit.stacks())
+        assert follower._limits.stall_timeout == 600
+        return {"status": "succeeded"}
+
+    monkeypatch.setattr(torchrun.Follower, "run", run)
+    monkeypatch.setattr(torchrun.Follower, "gather", lambda follower: [_succeeded()])
+    assert not act()["failed"]
+    assert told == [stacks]
+    assert node.calls[-1]["stacks"] is True
+
+
+def _succeeded():
+    return {
+        "node": "gpu-1",
+        "status": "succeeded",
+        "started": 1.0,
+        "finished": 2.0,
+        "world_size": 1,
+        "metrics": None,
+        "failures": [],
+    }
+
+
 def test_results_that_cannot_be_written_are_one_sentence(act, tmp_path):
     (tmp_path / "runs").write_text("a file")
     with pytest.raises(AnsibleActionFail, match=r"The results below .*/runs cannot be written"):
@@ -298,6 +338,13 @@ def test_mpirun_is_looked_for_on_the_node_and_nobody_waits_for_a_rendezvous(act,
 def test_what_torchrun_needs_is_all_that_travels_for_it(act, node):
     act()
     with tarfile.open(fileobj=io.BytesIO(node.uploaded)) as tar:
-        assert sorted(tar.getnames()) == ["agent.py", "launch.json", "rank.py", "watch.py", "work/train.py"]
+        assert sorted(tar.getnames()) == [
+            "agent.py",
+            "launch.json",
+            "rank.py",
+            "sitecustomize.py",
+            "watch.py",
+            "work/train.py",
+        ]
     assert node.calls[1]["rendezvous"] == "10.0.0.1:29500"
     assert not {"again", "programs"} & set(node.calls[0])

@@ -221,6 +221,20 @@ def test_a_poll_with_an_interpreter_tells_the_versions_of_its_environment(params
     assert "versions" not in training_states.poll(dict(params, python=None), Node())
 
 
+def test_a_poll_asks_for_stacks_on_request(params, created, monkeypatch):
+    logs = os.path.join(created, "logs")
+    with open(os.path.join(logs, "rank0.json"), "w") as out:
+        json.dump({"rank": 0, "world_size": 1, "started": 1.0}, out)
+    with open(os.path.join(logs, "metrics.json"), "w"):
+        os.utime(os.path.join(logs, "metrics.json"), (5, 5))
+    asked = []
+    monkeypatch.setattr(training_states.stacks, "stacks", lambda *args: asked.append(args) or {0: ["train.py:1 main"]})
+    found = training_states.poll(params, Node())
+    assert (asked, "stack" in found["ranks"][0], found["metrics_written"]) == ([], False, 5.0)
+    found = training_states.poll(dict(params, stacks=True), Node())
+    assert (asked, found["ranks"][0]["stack"]) == ([(logs, os.getuid(), [0])], ["train.py:1 main"])
+
+
 def test_a_poll_returns_as_soon_as_the_service_ends(params, created):
     found = training_states.poll(dict(params, wait=30), Node(states=["running", "running", "exited"]))
     assert found["service"]["state"] == "succeeded"

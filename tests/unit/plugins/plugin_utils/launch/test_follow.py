@@ -57,6 +57,10 @@ class Machine:
         self.last = answer
         return {"now": self.clock.now, **answer}
 
+    def stacks(self):
+        self.calls.append("stacks")
+        return {str(one["rank"]): [f"/x/train.py:{40 + one['rank']} step"] for one in self.last["ranks"]}
+
     def stop(self):
         self.calls.append("stop")
         last = self.last
@@ -103,11 +107,12 @@ def build(tmp_path, clock, lines):
         nodes=("gpu-1", "gpu-2"),
         min_nodes=None,
         told=(-1, 0.5),
+        stall_timeout=0,
     ):
         place = Place(node, nodes, ADDRESSES, 29500)
         board = Board(tmp_path, node, place.nodes, clock)
         unit = Machine(clock, answers, start_error)
-        limits = Limits(timeout, start_timeout, min_nodes=min_nodes)
+        limits = Limits(timeout, start_timeout, min_nodes=min_nodes, stall_timeout=stall_timeout)
         if told:
             for one in nodes:
                 Board(tmp_path, one, nodes, clock).tell(told, VERSIONS)
@@ -268,6 +273,76 @@ def test_an_abort_stops_the_node_and_leaves_the_reason(build):
     assert follower.abort("the run was interrupted")["failures"][0]["reason"] == "the run was interrupted"
     assert unit.calls == ["stop"]
     assert board.outcomes()[0]["status"] == "failed"
+
+
+TWO = {"service": service("running"), "ranks": [rank(number, "epoch 1", 1e9) for number in (0, 1)]}
+
+
+@pytest.mark.parametrize("other", ["tells", "is late"])
+def test_a_run_in_which_no_rank_writes_names_them_at_doubling_intervals(build, lines, clock, other):
+    dummy, dummy, peer = build("gpu-2", [RUNNING])
+    peer.post("running", patience=1e6, written={"2": 1000.0})
+    follower, unit, board = build("gpu-1", [TWO] * 110 + [DONE], stall_timeout=60)
+    tell = peer.tell_stacks
+    unit.stacks = lambda: (unit.calls.append("stacks"), other == "tells" and tell({"2": ["/x/train.py:7 load"]}))[1] or {
+        "0": ["/x/train.py:40 step"], "1": ["/x/train.py:40 step"],
+    }  # fmt: skip
+    follower.run()
+    heads = [line for line in lines if "no rank has written" in line]
+    assert [int(line.split(" for ")[1].split(" s")[0]) // 10 for line in heads] == [6, 12, 24]
+    assert heads[0].endswith("; behind: rank 2 on gpu-2" if other == "tells" else " s")
+    assert ("  in x/train.py:7 load: rank 2 on gpu-2" in lines) is (other == "tells")
+    assert "  in x/train.py:40 step: rank 0 on gpu-1 and rank 1 on gpu-1" in lines
+    assert sum("rank 0: epoch 1" in line for line in lines) <= 6  # not repeated for ever
+    assert unit.calls.count("stacks") == 3
+
+
+def test_a_run_that_goes_on_is_silent_no_longer(build, lines):
+    later = {"service": service("running"), "ranks": [rank(0, "epoch 2", 2e9)]}
+    follower, unit, board = build("gpu-1", [RUNNING] * 30 + [later] * 5 + [DONE], stall_timeout=60, nodes=("gpu-1",))
+    follower.run()
+    assert [line.split("  ")[-1] for line in lines if "write again" in line] == ["ranks write again"]
+    assert board.silence() == ""
+
+
+@pytest.mark.parametrize("key", ["last_output", "metrics_written", "started"])
+def test_what_counts_as_written(build, lines, key):
+    answers = []
+    for number in range(60):
+        one = {**rank(0, "epoch 1", 5.0), **({key: float(number)} if key != "metrics_written" else {})}
+        answers.append(
+            {
+                "service": service("running"),
+                "ranks": [one],
+                "metrics_written": float(number) if key == "metrics_written" else 1.0,
+            }
+        )
+    follower, unit, dummy = build("gpu-1", [*answers, DONE], stall_timeout=60, nodes=("gpu-1",))
+    follower.run()
+    assert "stacks" not in unit.calls
+
+
+def test_a_node_that_only_follows_tells_where_its_ranks_are(build, lines):
+    dummy, dummy, first = build("gpu-1", [RUNNING])
+    first.post("running", patience=1e6, written={"0": 1000.0})
+    follower, unit, board = build("gpu-2", [TWO] * 30 + [DONE], stall_timeout=60)
+    follower.run()
+    assert board.stacks(0.0) == {"gpu-2": {"0": ["/x/train.py:40 step"], "1": ["/x/train.py:41 step"]}}
+    assert not any("no rank has written" in line for line in lines)
+
+
+def test_a_run_that_is_never_to_be_watched(build, lines):
+    follower, unit, dummy = build("gpu-1", [RUNNING] * 300 + [DONE], nodes=("gpu-1",))
+    follower.run()
+    assert "stacks" not in unit.calls
+    assert lines[-1].endswith("gpu-1 rank 0: epoch 1")
+
+
+def test_the_end_of_a_timeout_names_who_was_behind(build):
+    follower, unit, dummy = build("gpu-1", [TWO], timeout=100, stall_timeout=60, nodes=("gpu-1",))
+    reason = follower.run()["failures"][0]["reason"]
+    assert reason.startswith("the run did not end within its timeout of 100 s; no rank has written anything for 6")
+    assert reason.endswith("; behind: rank 0 on gpu-1")
 
 
 def test_progress_is_shown_every_ten_seconds(build, lines):
