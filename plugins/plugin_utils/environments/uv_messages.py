@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable
 
 from ..packages.causes import UNKNOWN, Cause, Explanation, recognize
+from ..problems.phrases import clean
 
 __all__ = ["explain", "without_credentials"]
 
@@ -155,6 +156,7 @@ def explain(
 
     output: its standard error; what: the beginning of the sentence; the rest: where wheels were looked for.
     """
+    output = clean(output)
     lines = [line.strip() for line in output.splitlines() if line.strip()]
     # Two things that only repeat what stands elsewhere in the sentence.
     last = re.sub(r"^(error|cause): | for url \(\S+\)$", "", lines[-1]) if lines else "no output"

@@ -70,7 +70,7 @@ class NodeAction(ActionBase):
         given = with_defaults(module, dict(arguments), self._task, self._templar)
         answer: dict[str, Any] = self._execute_module(module_name=module, module_args=given, task_vars=self._vars)
         self._facts.update(answer.get("ansible_facts") or {})
-        self._warnings += answer.get("warnings") or []
+        self._warnings += [clean(one) if isinstance(one, str) else one for one in answer.get("warnings") or []]
         if answer.get("failed"):
             raise StepFailed(answer)
         if changes:

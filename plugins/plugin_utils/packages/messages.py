@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Mapping
 
+from ..problems.phrases import clean
 from .causes import UNKNOWN, Cause, Explanation, recognize
 
 _MIRROR = "for a mirror, repeat its synchronisation; otherwise wait until the repository is complete and run this again"
@@ -154,8 +155,8 @@ def explain(result: Mapping, holder: Mapping | None = None, source: str = "the r
     A result that has a ``cause`` was explained before, and keeps what it says. holder: who has the package manager's
     lock; source: the repository, where the result does not name it.
     """
-    output = text_of(result)
-    message = " ".join(str(result.get("msg") or output).split()).rstrip(".")
+    output = clean(text_of(result))
+    message = " ".join(clean(str(result.get("msg") or output)).split()).rstrip(".")
     if result.get("cause"):
         return {"cause": result["cause"], "remedy": result.get("remedy") or "", "text": message}
     known = recognize(CAUSES, output)
