@@ -35,6 +35,7 @@ ALLOWED = {
     "plugins/module_utils/host/cdi.py": "CDI specifications: the version in the name of a library; node-side Python reads no YAML",
     "plugins/module_utils/host/audit.py": "records of the audit log, which have no other form",
     "plugins/module_utils/host/boot.py": "files of GRUB and boot loader entries, output of grubby",
+    "plugins/module_utils/training/stacks.py:frames": "stacks that Python's faulthandler writes, which have no other form",
     "plugins/module_utils/host/download.py:_problem": "http.client: a proxy's answer to CONNECT has no code of its own",
     "plugins/module_utils/host/download.py:link_to": "a page of a package index (PEP 503)",
     "plugins/module_utils/host/driver_owner.py:dgx_name": "/etc/dgx-release",

@@ -57,10 +57,13 @@ def read_nccl(tree, user=None):
 
 def short_text(tree, path):
     """Return the text of a short regular file; None of anything else: a pipe would never end."""
+    place = tree.resolve(path)
     try:
-        return read_regular(tree.path(tree.resolve(path)), LONGEST, follow=True).decode("utf-8", "replace")
+        text = read_regular(tree.path(place), LONGEST, follow=True).decode("utf-8", "replace")
     except (EnvironmentError, IrregularError):
         return None
+    tree.content(place)  # what records a machine notes the file
+    return text
 
 
 def variables_of(text):
