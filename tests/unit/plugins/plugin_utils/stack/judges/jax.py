@@ -78,9 +78,8 @@ CASES = """
 - {name: no NumPy for JAX and TensorFlow, rule: jax-tensorflow-packages, gpus: [],
    request: {jax: "0.8.0", tensorflow: "2.17.0"},
    refused: {between: [environments, jax, tensorflow], rule: jax-tensorflow-packages, says: numpy}}
-- {name: JAX for another CUDA than the toolkit of the host, rule: jax-cuda-major,
-   request: {jax: "0.9.1", cuda: "12.4", pytorch: none}, gets: {cuda.version: 12.4.1},
-   warns: "where the host has the toolkit of CUDA 12.4"}
+- {name: JAX follows the toolkit of the host, rule: jax-cuda-major, request: {jax: "0.9.1", cuda: "12.4", pytorch: none},
+   gets: {environments.0.requirements.0: "jax[cuda12]==0.9.1"}}
 - {name: JAX follows CuPy's CUDA, rule: jax-cupy-cuda-major,
    request: {jax: "0.9.1", cupy: "13.4.0", pytorch: none, driver: "550"},
    gets: {environments.0.requirements.1: "jax[cuda12]==0.9.1"}}
