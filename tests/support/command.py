@@ -46,6 +46,7 @@ def play(
     environment = {
         **{key: value for key, value in os.environ.items() if not key.startswith("ANSIBLE_")},
         "ANSIBLE_CONFIG": str(CHECKOUT / "ansible.cfg"),
+        "ANSIBLE_HOME": str(directory / "home"),  # where runs that go on are noted
         "ANSIBLE_COLLECTIONS_PATH": str(collections),
         "ANSIBLE_SSH_EXECUTABLE": str(program),
         "ANSIBLE_NOCOLOR": "1",

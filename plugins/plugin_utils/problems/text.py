@@ -47,7 +47,7 @@ SENTENCES = {
         "use sudo there, or give its password with -K."
     ),
     "no_facts": "Facts of {subject} cannot be gathered ({error}); correct that.",
-    "some_lost": "To go on with those that answer ({count}), run the command again with --limit '{limit}'.",
+    "some_lost": "The others answer ({count}); run the command again with --limit '{limit}' to go on with them alone.",
     "run_in_progress": (
         "{user} has been running site on {subject} since {since} (process {pid}); wait for its end, or stop it. What was interrupted "
         "can be run again."

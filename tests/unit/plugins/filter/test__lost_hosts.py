@@ -14,4 +14,4 @@ HOSTVARS = {
 def test_lost_hosts():
     sentence, advice = FilterModule().filters()["_lost_hosts"](list(HOSTVARS), HOSTVARS)
     assert sentence.startswith("1 of 3 nodes cannot be reached, so nothing was touched: lost; check power")
-    assert advice == "To go on with those that answer (2), run the command again with --limit '!lost'."
+    assert advice == "The others answer (2); run the command again with --limit '!lost' to go on with them alone."

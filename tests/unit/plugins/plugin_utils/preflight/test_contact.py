@@ -15,7 +15,11 @@ BARRED = {"failed": True, "msg": "Missing sudo password"}
     ("gathered", "root", "found"),
     [
         ({"a": {}, "b": {"skipped": True}}, {"a": {}, "b": {}}, []),
-        ({"b": LOST, "a": LOST, "c": {}}, {"a": {}, "b": {}, "c": {}}, [("unreachable", ["a", "b"]), ("some_lost", "!a:!b")]),
+        (
+            {"b": LOST, "a": LOST, "c": {}},
+            {"a": {}, "b": {}, "c": {}},
+            [("unreachable", ["a", "b"]), ("some_lost", "!a:!b")],
+        ),
         ({"a": BARRED, "b": BARRED}, {"a": BARRED, "b": {"rc": 1, "failed": True}}, [("not_root", ["a", "b"])]),
         ({"a": FAILED}, {"a": {"rc": 0}}, [("no_facts", "no python")]),
         ({"a": FAILED}, {"a": LOST}, [("unreachable", ["a"])]),
