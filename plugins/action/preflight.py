@@ -42,6 +42,13 @@ from ..plugin_utils.workers import prepare
 
 prepare()  # every playbook begins with this action
 COLLECTION = Path(__file__).absolute().parents[2]
+_OPTIONS = {
+    "ignore": {"type": "list", "elements": "str", "default": []},
+    **{
+        name: {"type": "bool", "default": False}
+        for name in ("measured", "exclusive", "planning", "training", "benchmark")
+    },
+}
 
 
 class ActionModule(ActionBase):
@@ -59,16 +66,7 @@ class ActionModule(ActionBase):
         unsafe = core_problems(ansible_version)
         if unsafe:
             return _result(unsafe)
-        _validation, arguments = self.validate_argument_spec(
-            {
-                "ignore": {"type": "list", "elements": "str", "default": []},
-                "measured": {"type": "bool", "default": False},
-                "exclusive": {"type": "bool", "default": False},
-                "planning": {"type": "bool", "default": False},
-                "training": {"type": "bool", "default": False},
-                "benchmark": {"type": "bool", "default": False},
-            }
-        )
+        _validation, arguments = self.validate_argument_spec(_OPTIONS)
         variables = task_vars or {}
         try:
             world = _world(variables, load_extra_vars(self._loader))
@@ -85,10 +83,10 @@ class ActionModule(ActionBase):
         else:
             problems, warnings = all_problems(world, roles, resolve, arguments["ignore"])
             problems += settings_problems(bool(getattr(C, "INJECT_FACTS_AS_VARS", False)))
-            skipped = set(variables.get("ansible_skip_tags") or []) - MOLECULE_TAGS
-            problems += self._tag_problems([*(variables.get("ansible_run_tags") or []), *sorted(skipped)])
+            problems += self._tag_problems(variables)
         if arguments["exclusive"] and not problems and not self._task.check_mode:
-            problems += claim(Path(C.config.get_config_value("ANSIBLE_HOME")) / "allreduce" / "runs", _run(world))
+            found, told = _claim(world)
+            problems, warnings = problems + found, warnings + told
         if arguments["planning"] and not problems:
             problems += planning_problems(world, roles, resolve)
         if arguments["training"] and not problems:
@@ -106,8 +104,10 @@ class ActionModule(ActionBase):
         paths = sorted((COLLECTION / "roles").glob("*/meta/argument_specs.yml"))
         return {path.parts[-3]: self._loader.load_from_file(str(path)) or {} for path in paths}
 
-    def _tag_problems(self, tags: list[str]) -> list[Problem]:
+    def _tag_problems(self, variables: Mapping[str, Any]) -> list[Problem]:
         """Read the playbooks again only where tags were named, to run or to skip."""
+        skipped = set(variables.get("ansible_skip_tags") or []) - MOLECULE_TAGS
+        tags = [*(variables.get("ansible_run_tags") or []), *sorted(skipped)]
         if set(tags) <= SPECIAL_TAGS:
             return []
         return tag_problems(tags, tags_of(context.CLIARGS["args"], self._loader))
@@ -145,6 +145,15 @@ def _resolved(templar: Any, value: Any) -> Any:
             return UNRESOLVED
     parts = {key: _resolved(templar, one) for key, one in value.items()}
     return {key: one for key, one in parts.items() if one is not UNRESOLVED}
+
+
+def _claim(world: World) -> tuple[list[Problem], list[Problem]]:
+    """Return the problems of noting this run, and as warnings why it could not be noted: nothing else needs that file."""
+    directory = Path(C.config.get_config_value("ANSIBLE_HOME")) / "allreduce" / "runs"
+    try:
+        return claim(directory, _run(world)), []
+    except OSError as error:
+        return [], [Problem("run_not_noted", str(directory), {"error": error.strerror})]
 
 
 def _run(world: World) -> Run:

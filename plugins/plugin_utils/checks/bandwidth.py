@@ -11,8 +11,8 @@ from ...module_utils.machine.topology import active_ports
 from ..topology.islands import expected_bus_bandwidth, is_one_island
 from .check import Check, check
 
-# Below this share of its NVLinks' peak an all-reduce does not use them: nccl-tests reach 75 to 85 % at 256 MiB, and what NCCL
-# falls back to, PCIe or memory shared between processes, has at most a tenth of the links of any NVSwitch system. Our judgement.
+# Ours, far below what a run over NVLink reaches (about 80 %, see expected_bus_bandwidth). By the tables of topology/islands.py, PCIe, which
+# NCCL falls back to, has 14 % of the NVLinks of an H100 and 11 % of those of an A100; of cards with a bridge it may have more than this.
 LOWEST_SHARE = 0.25
 
 

@@ -62,6 +62,9 @@ SENTENCES = {
         "{user} has been running site on {subject} since {since} from {machine} (process {pid}); wait for its end. If that process "
         "is gone, remove {file}."
     ),
+    "run_not_noted": (
+        "This run cannot be noted in {subject} ({error}), so a second one on the same nodes would not be refused; make that directory writable."
+    ),
     "missing_address": "No default IPv4 address on {nodes}; set gpu_cluster_address there.",
     "invalid_address": "gpu_cluster_address of {subject} is '{address}'; set it to an IP address.",
     "loopback_address": (

@@ -130,3 +130,20 @@ def test_a_second_run_on_the_same_nodes_is_refused_until_the_first_ends(tmp_path
     assert f"(process {first.pid})" in refused.stdout
     assert predicted.returncode == 0, predicted.stdout
     assert second().returncode == 0
+
+
+def test_a_home_that_cannot_be_written_is_a_warning(tmp_path):
+    (tmp_path / "hosts.ini").write_text("[gpu_nodes]\ngpu-1\n", encoding="utf-8")
+    task = {"allreduce.gpu.preflight": {"measured": True, "exclusive": True}}
+    play = [{"hosts": "gpu_nodes", "gather_facts": False, "tasks": [task]}]
+    (tmp_path / "play.yml").write_text(json.dumps(play), encoding="utf-8")
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "allreduce").write_text("a file", encoding="utf-8")  # root may write any directory
+    done = subprocess.run(
+        [str(Path(sys.executable).with_name("ansible-playbook")), "-i", "hosts.ini", "play.yml"],
+        capture_output=True, text=True, check=False, cwd=tmp_path,
+        env=dict(os.environ, ANSIBLE_CONFIG=str(ROOT / "ansible.cfg"), ANSIBLE_COLLECTIONS_PATH=str(ROOT / ".collections"),
+                 ANSIBLE_HOME=str(tmp_path / "home"), COLUMNS="1000", ANSIBLE_NOCOLOR="1"),
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout
+    assert "This run cannot be noted in" in done.stdout + done.stderr
