@@ -38,6 +38,8 @@ NOT_ON_36 = tuple(
         "settings/test_tuning_properties.py",  # hypothesis is for newer releases
         "storage/test_config_lines_properties.py",
         "host/test_audit_properties.py",
+        "training/test_flight_properties.py",
+        "training/test_stacks.py",  # starts scripts as the controller's code does
     )
 )
 
