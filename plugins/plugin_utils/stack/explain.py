@@ -13,7 +13,7 @@ from .answer import Answer, Conflict
 from .blame import Part, keep
 from .components import RULES, component
 from .hosts import other_hosts
-from .judge import Session
+from .judge import CERTAIN, Doubts, Session
 from .model import Question, Slot, Solution
 from .nearest import Relaxed, relax
 from .rule import Rule
@@ -23,13 +23,17 @@ from .wording import advice_text, sentences
 
 
 def conflicts(
-    session: Session, question: Question, found: Sequence[Sequence[Part]], joint: Relaxed | None
+    session: Session,
+    question: Question,
+    found: Sequence[Sequence[Part]],
+    joint: Relaxed | None,
+    doubts: Doubts = CERTAIN,
 ) -> list[Conflict]:
     """Return conflicts in the shape users get them; joint: what is proposed for all of them together."""
     proposed: dict[str, Relaxed | None] = {}
     for name in dict.fromkeys(name for parts in found for name, _value in parts):
         if question.constraints.get(name, "latest") != "latest":
-            proposed[name] = relax(session, question, [name])
+            proposed[name] = relax(session, question, [name], doubts=doubts)
     return [describe(session, question, parts, proposed, joint) for parts in found]
 
 

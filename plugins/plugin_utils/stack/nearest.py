@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from .components import ALONE, DEFAULT, FRAMEWORKS, component, homeless, is_brought, key_of, permitted_build
-from .judge import CERTAIN, Session
+from .judge import CERTAIN, Doubts, Session
 from .model import AnyCandidate, Question, Solution
 from .search import Wanted, solve
 from .slots import slots
@@ -31,21 +31,27 @@ class Relaxed:
 
 
 def relax(
-    session: Session, question: Question, names: Iterable[str], left_out: Iterable[str] = (), every: bool = True
+    session: Session,
+    question: Question,
+    names: Iterable[str],
+    left_out: Iterable[str] = (),
+    every: bool = True,
+    doubts: Doubts = CERTAIN,
 ) -> Relaxed | None:
     """Return the nearest stack where these constraints may have other values, and these components are left out.
 
     every: whether an answer must have another value for every constraint
+    doubts: the rules that may doubt it, as suggest.unavoidable() finds them
     """
     names, left_out = tuple(names), tuple(left_out)
     if any(key_of(name)[1].declares for name in names if name != "environments"):
         return None
     for loose in _loosened(question, names, left_out):
         keys = _keys(session, question, loose, [name for name in names if name != "environments"])
-        for wanted in _attempts(session, loose, keys, names):
-            solution = solve(session, loose, wanted=wanted, doubts=CERTAIN)
+        for wanted in _attempts(session, loose, keys, names, doubts):
+            solution = solve(session, loose, wanted=wanted, doubts=doubts)
             if solution is not None:
-                return _proved(session, question, loose, solution, keys, names, left_out, every)
+                return _proved(session, question, loose, solution, keys, names, left_out, every, doubts)
     return None
 
 
@@ -70,7 +76,9 @@ def other_constraints(left_out: Iterable[str]) -> list[str]:
     return [name for one in left_out if one in FRAMEWORKS for name in component(one).reads if name != one]
 
 
-def _attempts(session: Session, loose: Question, keys: dict[str, Cost], names: Sequence[str]) -> Iterable[Wanted]:
+def _attempts(
+    session: Session, loose: Question, keys: dict[str, Cost], names: Sequence[str], doubts: Doubts
+) -> Iterable[Wanted]:
     """Yield the orders to look for a solution in; one constraint on Python is one for every environment."""
     mine = [slot for slot in slots(loose) if slot.component in keys]
     pythons = [slot for slot in mine if slot.component == "python"]
@@ -78,7 +86,7 @@ def _attempts(session: Session, loose: Question, keys: dict[str, Cost], names: S
     if len(pythons) < 2:
         yield apart
         return
-    if solve(session, loose, wanted=apart, doubts=CERTAIN) is None:
+    if solve(session, loose, wanted=apart, doubts=doubts) is None:
         return  # nor is there one with the same Python for all
     key = keys["python"]
     pool = [one for one in session.candidates(loose, pythons[0]) if key(one) is not None]
@@ -149,6 +157,7 @@ def _proved(
     names: Sequence[str],
     left_out: Sequence[str],
     every: bool,
+    doubts: Doubts,
 ) -> Relaxed | None:
     """Return the changes that a solution stands for, if asking for them gives a stack."""
     changes: dict[str, str | None] = {name: instead(solution, name) for name in names if name != "environments"}
@@ -160,7 +169,7 @@ def _proved(
         loose, constraints={**loose.constraints, **{name: value for name, value in changes.items() if value}}
     )
     asked = replace(asked, permitted_build=permitted_build(asked.constraints))
-    proof = solve(session, asked, doubts=CERTAIN)
+    proof = solve(session, asked, doubts=doubts)
     if proof is None:
         return None
     steps = sum((keys[slot.component](one) or (0,))[-1] for slot, one in solution.items() if slot.component in keys)

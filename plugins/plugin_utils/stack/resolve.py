@@ -16,7 +16,7 @@ from .judge import session_for
 from .model import Part
 from .result import build_stack, inputs_of
 from .search import preferred
-from .suggest import nearest, suggestion
+from .suggest import nearest, suggestion, unavoidable
 from .tables import Tables, load
 
 
@@ -42,7 +42,7 @@ def choose(given: Mapping[str, Any], tables: Tables) -> tuple[Part | None, Part]
 def refuse(given: Mapping[str, Any], tables: Tables) -> Answer:
     """Return what resolve returns for a question without a stack: the minimal conflicts and what would resolve them."""
     question, session = read_question(tables, given), session_for(tables)
-    found = blamed(session, question)
-    joint = nearest(session, question, found)
-    told = conflicts(session, question, found, joint)
+    found, doubts = blamed(session, question), unavoidable(session, question)
+    joint = nearest(session, question, found, doubts)
+    told = conflicts(session, question, found, joint, doubts)
     return {"stack": None, "conflicts": told, "suggestion": suggestion(question, joint), "warnings": []}

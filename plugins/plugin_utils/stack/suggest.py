@@ -14,11 +14,11 @@ from .blame import Part
 from .components import COMPONENTS, DEFAULT, FRAMEWORKS, OPTIONAL, is_brought, key_of
 from .components.driver.owner import VENDOR
 from .interpreters import INTERPRETER
-from .judge import CERTAIN, Session
+from .judge import CERTAIN, Doubts, Session
 from .libraries import Version
 from .model import Question, Solution
 from .nearest import Relaxed, needs_no_default, other_constraints, relax
-from .search import solve
+from .search import preferred, solve
 from .versions import version
 
 # A constraint that gets another value, or a component that is left out.
@@ -27,10 +27,12 @@ Option = tuple[str, bool]
 MOST_CHANGES, MOST_QUESTIONS = 4, 160
 
 
-def nearest(session: Session, question: Question, found: Sequence[Sequence[Part]]) -> Relaxed | None:
+def nearest(
+    session: Session, question: Question, found: Sequence[Sequence[Part]], doubts: Doubts = CERTAIN
+) -> Relaxed | None:
     """Return what works with the fewest components left out, then the fewest and the nearest changes; None when nothing works."""
     conflicts = [{name for name, _value in parts} for parts in found]
-    if not _can_work(session, question):
+    if solve(session, _least(question), doubts=doubts) is None:
         return None
     asked = 0
     for dropped, count in _sizes(len(question.constraints) + 1):
@@ -38,7 +40,7 @@ def nearest(session: Session, question: Question, found: Sequence[Sequence[Part]
         for options in _options(question, conflicts, dropped, count):
             asked += 1
             changed, left_out = ([name for name, gone in options if gone is which] for which in (False, True))
-            answer = relax(session, question, changed, left_out)
+            answer = relax(session, question, changed, left_out, doubts=doubts)
             answers += [answer] if answer else []
         if answers:
             return min(answers, key=_cost)
@@ -46,7 +48,9 @@ def nearest(session: Session, question: Question, found: Sequence[Sequence[Part]
             break
     loose = _loose(question)
     gone = [name for name, left_out in loose if left_out]
-    return relax(session, question, [name for name, _left_out in loose if name not in gone], gone, every=False)
+    return relax(
+        session, question, [name for name, _left_out in loose if name not in gone], gone, every=False, doubts=doubts
+    )
 
 
 def _sizes(most: int) -> Iterator[tuple[int, int]]:
@@ -56,13 +60,18 @@ def _sizes(most: int) -> Iterator[tuple[int, int]]:
             yield dropped, count
 
 
-def _can_work(session: Session, question: Question) -> bool:
-    """Return whether anything works on this host when all that can be given up is."""
+def unavoidable(session: Session, question: Question) -> Doubts:
+    """Return the rules that doubt this host whatever is asked for, as those about MIG do: no proposal can do without them."""
+    found = preferred(session, least := _least(question))
+    return frozenset(rule for rule, _text in session.judge(least).doubts(found)) if found else CERTAIN
+
+
+def _least(question: Question) -> Question:
+    """Return what is left of a question when all that can be given up is."""
     gone = {name for name, _gone in _loose(question)}
     asked = {*question.constraints, *([DEFAULT] if DEFAULT in gone or is_brought(question.constraints) else [])}
     kept = tuple(name for name in question.frameworks if name not in asked)
-    least = replace(question.without_constraints(*gone), environments="split", frameworks=kept)
-    return solve(session, least, doubts=CERTAIN) is not None
+    return replace(question.without_constraints(*gone), environments="split", frameworks=kept)
 
 
 def _loose(question: Question) -> list[Option]:
