@@ -15,9 +15,9 @@ description:
 options:
   _terms:
     description:
-      - Of role python_env, V(missing), V(unchecked), V(conda), V(conda_locks) and V(conda_made); of role frameworks, V(settled),
-        V(lock_files), V(environments), V(locks), V(project), V(places), V(changes), V(shares) and V(archives); of role horovod,
-        V(builds), V(build_plan) and V(wheels).
+      - Of role python_env, V(missing), V(unchecked), V(conda), V(conda_refused), V(conda_locks) and V(conda_made); of role frameworks,
+        V(settled), V(lock_files), V(environments), V(refused), V(locks), V(new_locks), V(project), V(places), V(changes), V(shares),
+        V(archives), V(wheel_files) and V(offered); of role horovod, V(builds), V(build_plan), V(wheels) and V(wheel_refused).
       - Of these V(settled), V(conda_locks), V(locks), V(changes), V(shares), V(archives), V(build_plan) and V(wheels) are about all nodes.
     type: list
     elements: str
@@ -39,10 +39,13 @@ _raw:
 """
 
 # ruff: noqa: E402 (sanity wants the documentation first)
+from ansible.errors import AnsibleError
 from ansible.plugins.lookup import LookupBase
 
 from ..plugin_utils.environments.plan import QUESTIONS
 from ..plugin_utils.node.told import admitted
+from ..plugin_utils.problems.problem import ProblemError
+from ..plugin_utils.problems.text import describe_all
 
 
 class LookupModule(LookupBase):
@@ -54,4 +57,8 @@ class LookupModule(LookupBase):
     def _answer(self, question, variables):
         own = {name: self._templar.template(variables[name]) for name in question.reads if name in variables}
         hosts = variables["ansible_play_hosts"] if question.shared else ()
-        return question.answer(own, admitted(variables["hostvars"], hosts, question.shared))
+        nodes = admitted(variables["hostvars"], hosts, question.shared)
+        try:
+            return question.answer(own, nodes)
+        except ProblemError as error:
+            raise AnsibleError(describe_all(error.problems)) from error

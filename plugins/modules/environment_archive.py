@@ -9,14 +9,14 @@ __metaclass__ = type
 
 DOCUMENTATION = r"""
 module: environment_archive
-short_description: Copy a Python environment from one node to another
+short_description: Copy the wheels of a Python environment from one node to another
 version_added: 0.1.0
 description:
-  - Packs an environment below C(/opt/allreduce/envs) on a node that has it, and unpacks it on others in the place of theirs, which must have
-    the same interpreter at the same path.
+  - Downloads the wheels of an environment on one node, and copies them from there to others, so that these need no package index.
   - >-
-      The archive is copied over SSH as O(user), continuing where an interrupted run stopped, and is used only if it has the SHA-256 of the one that
-      was packed. The unpacked environment replaces the old one atomically.
+      Each wheel counts only with the SHA-256 that O(wheels) has for it, which is that of the lock: neither the index nor the node that it comes from
+      has to be trusted. Nothing is unpacked; uv installs from the directory.
+  - The wheels are copied over SSH as O(user), continuing where an interrupted run stopped.
 author: "The allreduce.gpu authors (@allreduce)"
 attributes:
   check_mode:
@@ -32,69 +32,79 @@ options:
     required: true
   state:
     description:
-      - V(packed) writes the archive, V(unpacked) copies and unpacks it, V(absent) removes it.
+      - V(downloaded) fetches the wheels from their addresses, V(copied) from another node, V(absent) removes them.
     type: str
-    choices: [packed, unpacked, absent]
+    choices: [downloaded, copied, absent]
     required: true
+  wheels:
+    description: The wheels; a file in the directory of the environment that is none of them is removed. Required but for O(state=absent).
+    type: list
+    elements: dict
+    suboptions:
+      file:
+        description: Name of the wheel.
+        type: str
+        required: true
+      sha256:
+        description: Its SHA-256.
+        type: str
+        required: true
+      bytes:
+        description: Its size, RV(wheels) of the task that downloaded it. Required with O(state=copied).
+        type: int
+      url:
+        description: Its address, which may be V(file:///…). Required with O(state=downloaded).
+        type: str
+  sources:
+    description: Addresses of package indexes, which have the user names and passwords that those of the wheels lack.
+    type: list
+    elements: str
+    default: []
   address:
-    description: Address of the node that has the archive. Required with O(state=unpacked).
+    description: Address of the node that has the wheels. Required with O(state=copied).
     type: str
   user:
     description: User who reaches that node by SSH, with the keys of role P(allreduce.gpu.cluster_ssh#role).
     type: str
     default: trainer
-  sha256:
-    description: RV(sha256) of the task that packed it. Required with O(state=unpacked).
-    type: str
-  bytes:
-    description: RV(bytes) of the task that packed it. Required with O(state=unpacked).
-    type: int
-  keep:
-    description: With O(state=unpacked), keep the archive, for other nodes to fetch it from this one.
-    type: bool
-    default: false
   directory:
-    description: Name of the environment's directory, if it differs from O(name).
-    type: str
-  environments:
-    description: Directory of the environments.
-    type: path
-    default: /opt/allreduce/envs
-  archives:
-    description: Directory of the archives. It is created if it is missing.
+    description: Directory with a directory for each environment. It is created if it is missing.
     type: path
     default: /opt/allreduce/cache/environments
 """
 
 EXAMPLES = r"""
-- name: Pack the environment on a node that has it
+- name: Download the wheels on a node that reaches the index
   allreduce.gpu.environment_archive:
     name: main
-    state: packed
+    state: downloaded
+    wheels:
+      - file: filelock-4.3.1-py3-none-any.whl
+        sha256: 79e43df8e9fe509cd83a3899a7c186c8077cbbe4d200a1ed3705c2f3bb6bc487
+        url: https://mirror.example.org/filelock-4.3.1-py3-none-any.whl
   become: true
-  register: packed
+  register: downloaded
   when: inventory_hostname == "gpu-1"
 
-- name: Unpack it on the others
+- name: Copy them to the others
   allreduce.gpu.environment_archive:
     name: main
-    state: unpacked
+    state: copied
     address: 10.0.0.1
-    sha256: "{{ hostvars['gpu-1'].packed.sha256 }}"
-    bytes: "{{ hostvars['gpu-1'].packed.bytes }}"
+    wheels:
+      - file: filelock-4.3.1-py3-none-any.whl
+        sha256: 79e43df8e9fe509cd83a3899a7c186c8077cbbe4d200a1ed3705c2f3bb6bc487
+        bytes: 244559
   become: true
   when: inventory_hostname != "gpu-1"
 """
 
 RETURN = r"""
-sha256:
-  description: SHA-256 of the archive.
-  returned: with O(state=packed), but for check mode
-  type: str
-bytes:
-  description: Its size.
-  returned: with O(state=packed), but for check mode
-  type: int
+wheels:
+  description: The wheels, each with C(file), C(sha256) and C(bytes).
+  returned: with O(state=downloaded), but for check mode
+  type: list
+  elements: dict
 problem:
   description: Why it failed, for programs. Decide by C(code).
   returned: when it failed, but for errors of the file system
@@ -103,7 +113,15 @@ problem:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.host import environment_archive as archive
+from ..module_utils.host import environment_wheels as carry
+from ..module_utils.host.download import read_proxies
+
+WHEEL = {
+    "file": {"type": "str", "required": True},
+    "sha256": {"type": "str", "required": True},
+    "bytes": {"type": "int"},
+    "url": {"type": "str"},
+}
 
 
 def main():
@@ -111,56 +129,50 @@ def main():
     module = AnsibleModule(
         argument_spec={
             "name": {"type": "str", "required": True},
-            "state": {"type": "str", "choices": ["packed", "unpacked", "absent"], "required": True},
+            "state": {"type": "str", "choices": ["downloaded", "copied", "absent"], "required": True},
+            "wheels": {"type": "list", "elements": "dict", "options": WHEEL},
+            "sources": {"type": "list", "elements": "str", "default": [], "no_log": True},
             "address": {"type": "str"},
             "user": {"type": "str", "default": "trainer"},
-            "sha256": {"type": "str"},
-            "bytes": {"type": "int"},
-            "keep": {"type": "bool", "default": False},
-            "directory": {"type": "str"},
-            "environments": {"type": "path", "default": archive.ENVIRONMENTS},
-            "archives": {"type": "path", "default": archive.ARCHIVES},
+            "directory": {"type": "path", "default": carry.WHEELS},
         },
-        required_if=[("state", "unpacked", ("address", "sha256", "bytes"))],
+        required_if=[("state", "downloaded", ["wheels"]), ("state", "copied", ["wheels", "address"])],
         supports_check_mode=True,
     )
     params = module.params
-    place = archive.Place(params["name"], params["environments"], params["archives"], params["directory"])
+    place = carry.Place(params["name"], params["directory"])
     if module.check_mode:
-        module.exit_json(changed=params["state"] != "absent" or archive.is_there(place))
+        module.exit_json(changed=params["state"] != "absent" or carry.is_there(place))
     try:
         module.exit_json(**STATES[params["state"]](place, params))
-    except archive.ArchiveError as error:
+    except carry.WheelsError as error:
         module.fail_json(msg="%s." % error, problem=error.problem)
     except EnvironmentError as error:
-        module.fail_json(msg="Environment %s was not copied: %s." % (params["name"], error))
+        module.fail_json(msg="The wheels of environment %s were not copied: %s." % (params["name"], error))
 
 
-def packed(place, dummy):
-    """Write the archive."""
-    return dict(archive.pack(place), changed=True)
+def downloaded(place, params):
+    """Download the wheels."""
+    found = carry.fetch(place, params["wheels"], params["sources"], read_proxies())
+    return {"changed": True, "wheels": [{key: one[key] for key in ("file", "sha256", "bytes")} for one in found]}
 
 
-def unpacked(place, params):
-    """Fetch the archive and unpack it."""
-    wanted = {"sha256": params["sha256"], "bytes": params["bytes"]}
-    archive.fetch(place, params["address"], params["user"], wanted)
+def copied(place, params):
+    """Copy the wheels from another node; leave nothing where that fails."""
     try:
-        archive.unpack(place)
+        carry.copy(place, params["wheels"], params["address"], params["user"])
     except Exception:
-        archive.remove(place)
+        carry.remove(place)
         raise
-    if not params["keep"]:
-        archive.remove(place)
     return {"changed": True}
 
 
 def absent(place, dummy):
-    """Remove the archive."""
-    return {"changed": archive.remove(place)}
+    """Remove the wheels."""
+    return {"changed": carry.remove(place)}
 
 
-STATES = {"packed": packed, "unpacked": unpacked, "absent": absent}
+STATES = {"downloaded": downloaded, "copied": copied, "absent": absent}
 
 if __name__ == "__main__":
     main()

@@ -18,7 +18,7 @@ from .progress import LabError, say
 # What make demo leaves in the lab's inventory.
 GENERATED = [
     paths.CHECKOUT / "inventories" / "lab" / name
-    for name in ("hosts.yml", ".known_hosts", ".reports", "stack.lock.yml")
+    for name in ("hosts.yml", ".known_hosts", ".reports", "stack.lock.yml", "python.locks")
 ]
 
 PROVISION = """

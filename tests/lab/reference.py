@@ -178,4 +178,4 @@ def _machine(gpus: list[str]) -> str:
 
 def _left(_directory: str, found: list[str]) -> set[str]:
     """Return what of an inventory stays where it is: what former runs left there."""
-    return {name for name in found if name.startswith(".") or name == "stack.lock.yml"}
+    return {name for name in found if name.startswith(".") or name in ("stack.lock.yml", "python.locks")}

@@ -162,7 +162,7 @@ def test_a_source_of_another_checksum_is_refused(uncompiled):
         f"Cannot compile Horovod 0.28.1 on {first}: The checksum of file:///srv/sources/horovod-0.28.1.tar.gz did not match"
         in run.words
     )
-    assert f"was not compiled on {first}; the message of that host says why" in run.words
+    assert f"There is no Horovod for environment main from {first}; the message of that host says why" in run.words
     assert uncompiled.on(second, f"ls {CACHE} 2>/dev/null || true") == ""
     assert uncompiled.asked(f"ls -d {SITE}/horovod* 2>/dev/null || true") == dict.fromkeys(uncompiled.hosts, "")
 

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.lab
 
 ENVIRONMENTS = "/opt/allreduce/envs"
 ENVIRONMENT = f"{ENVIRONMENTS}/main"
-ARCHIVE = "/opt/allreduce/cache/environments/main.tar"
+WHEELS = "/opt/allreduce/cache/environments/main"
 JOB = "base,python_env,frameworks,cluster_ssh"
 RAISES = """
 import os, time
@@ -39,8 +39,8 @@ for hook in input output; do
   nft add rule inet cut $hook meta $([ $hook = input ] && echo iif || echo oif) lo accept
 done
 """
-# A byte of the archive changes whenever it is whole.
-CORRUPT = f"while sleep 0.1; do [ -s {ARCHIVE} ] && printf x | dd of={ARCHIVE} bs=1 seek=5000000 conv=notrunc; done"
+# A byte of the largest wheel changes whenever it is whole.
+CORRUPT = f"while sleep 0.1; do for one in {WHEELS}/torch-*.whl; do [ -s $one ] && printf x | dd of=$one bs=1 seek=5000000 conv=notrunc; done; done"
 
 
 def site(two):
@@ -144,7 +144,7 @@ def test_versions_that_differ_between_the_hosts_are_refused(two, script, launche
     nothing_started(two, said)
 
 
-def test_an_archive_that_is_corrupted_on_its_way_is_not_unpacked(two):
+def test_a_wheel_that_is_corrupted_on_its_way_is_not_installed(two):
     first, second = two.hosts
     before = packages(two, second)
     two.on(second, f"rm -rf {ENVIRONMENT} {ENVIRONMENTS}/.main-*")
@@ -156,7 +156,7 @@ def test_an_archive_that_is_corrupted_on_its_way_is_not_unpacked(two):
     said = " ".join(run.output.split())
     assert run.status == 0, run.output[-4000:]
     assert f"Environment main comes from the package index, not from {first}" in said
-    assert "sent is not the one that was packed" in said
+    assert "does not have the SHA-256 of the lock" in said
     assert packages(two, second) == before
     in_use = two.on(second, f"readlink {ENVIRONMENT}").strip()
     assert set(two.on(second, f"ls -A {ENVIRONMENTS}").split()) == {"main", in_use}

@@ -5,9 +5,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
+from dataclasses import asdict
 from typing import Any
 
+from ..documents.files import is_wheel_of
 from ..documents.observed import Environment as Found
 from ..documents.observed import Observed
 from ..documents.parsing import parse
@@ -16,7 +19,7 @@ from ..drift.record import observe
 from ..drift.requests import build_digest
 from .locks import locked_packages
 
-__all__ = ["assign_builds", "describe_builds"]
+__all__ = ["assign_builds", "describe_builds", "wheel_of"]
 
 
 def describe_builds(
@@ -42,9 +45,17 @@ def _described(environment: Mapping, system: System, lock: str, observed: Observ
         "name": planned.name,
         "digest": digest,
         "build": environment["build"],
-        "wheel": {"file": wheel.file, "sha256": wheel.sha256} if wheel else None,
+        "wheel": wheel_of(asdict(wheel), environment["build"]["version"]) if wheel else None,
         "installed": found is not None and found.horovod == digest and _is_whole(found),
     }
+
+
+def wheel_of(said: object, version: str) -> dict[str, str] | None:
+    """Return {file, sha256} of what a node says of its wheel; None where that is not a wheel of this Horovod."""
+    file, digest = (said.get("file"), said.get("sha256")) if isinstance(said, Mapping) else (None, None)
+    if not is_wheel_of(file, "horovod", version) or not re.fullmatch(r"[0-9a-f]{64}", str(digest)):
+        return None
+    return {"file": str(file), "sha256": str(digest)}
 
 
 def _is_whole(found: Found) -> bool:
@@ -52,7 +63,7 @@ def _is_whole(found: Found) -> bool:
 
 
 def assign_builds(hosts: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> dict[str, dict[str, Any]]:
-    """Map the digest of each build to {host, environment, wheel, receivers}.
+    """Map the digest of each build to {host, environment, version, wheel, receivers}.
 
     The first host that has the wheel gives it to the others; without any, the first that asks for it compiles, in that environment.
     Receivers are the other hosts that neither have it nor had it installed. hosts: name -> its described builds, in the play's order.
@@ -62,7 +73,13 @@ def assign_builds(hosts: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> dict[
     for host, one in builds:
         known = plan.get(one["digest"])
         if known is None or (one["wheel"] and not known["wheel"]):
-            plan[one["digest"]] = {"host": host, "environment": one["name"], "wheel": one["wheel"], "receivers": []}
+            plan[one["digest"]] = {
+                "host": host,
+                "environment": one["name"],
+                "version": one["build"]["version"],
+                "wheel": one["wheel"],
+                "receivers": [],
+            }
     for host, one in builds:
         chosen = plan[one["digest"]]
         if not (one["wheel"] or one["installed"] or host == chosen["host"] or host in chosen["receivers"]):

@@ -15,23 +15,23 @@ FANOUT = 4
 def distribution(
     hosts: Mapping[str, Mapping[str, Mapping[str, Any]]], addresses: Mapping[str, str | None], fanout: int = FANOUT
 ) -> dict[str, dict[str, Any]]:
-    """Map the name of each environment to {packers, rounds: [{receiver: {source, address, packer, keep}}]}.
+    """Map the name of each environment to {downloaders, rounds: [{receiver: {source, address, downloader}}]}.
 
-    The first host on which it is installed as its lock says packs it, or else the first that asks for it, once it has installed it.
-    Hosts of one request get the same environment. A host without an address gives nothing. keep: others fetch from it later.
+    The first host on which it is installed as its lock says downloads its wheels, or else the first that asks for it. Hosts of one
+    request get the same wheels. A host without an address gives nothing.
 
     hosts: name -> its described environments (locks.describe_environments), in the play's order
     """
     found: dict[str, dict[str, Any]] = {}
     for name in dict.fromkeys(name for described in hosts.values() for name in described):
-        packers, rounds = [], []
+        downloaders, rounds = [], []
         for asking in _requests(hosts, name).values():
-            packer = next((host for host in asking if hosts[host][name]["installed"]), next(iter(asking)))
-            receivers = [host for host in asking if host != packer and not hosts[host][name]["installed"]]
-            if receivers and addresses.get(packer):
-                packers.append(packer)
-                rounds.append(_rounds(packer, receivers, addresses, fanout))
-        found[name] = {"packers": packers, "rounds": _merged(rounds)}
+            downloader = next((host for host in asking if hosts[host][name]["installed"]), next(iter(asking)))
+            receivers = [host for host in asking if host != downloader and not hosts[host][name]["installed"]]
+            if receivers and addresses.get(downloader):
+                downloaders.append(downloader)
+                rounds.append(_rounds(downloader, receivers, addresses, fanout))
+        found[name] = {"downloaders": downloaders, "rounds": _merged(rounds)}
     return found
 
 
@@ -45,22 +45,18 @@ def _requests(hosts: Mapping[str, Mapping[str, Mapping[str, Any]]], name: str) -
 
 
 def _rounds(
-    packer: str, receivers: Sequence[str], addresses: Mapping[str, str | None], fanout: int
+    downloader: str, receivers: Sequence[str], addresses: Mapping[str, str | None], fanout: int
 ) -> list[dict[str, dict[str, Any]]]:
-    sources, waiting, rounds = [packer], list(receivers), []
+    sources, waiting, rounds = [downloader], list(receivers), []
     while waiting:
         pairs = [
             (receiver, sources[index // fanout]) for index, receiver in enumerate(waiting[: fanout * len(sources)])
         ]
         waiting = waiting[len(pairs) :]
-        rounds.append({receiver: {"source": source, "packer": packer} for receiver, source in pairs})
+        rounds.append({receiver: {"source": source, "downloader": downloader} for receiver, source in pairs})
         sources += [receiver for receiver, _source in pairs if addresses.get(receiver)]
-    giving = {one["source"] for round_ in rounds for one in round_.values()}
     return [
-        {
-            receiver: {**one, "address": addresses[one["source"]], "keep": receiver in giving}
-            for receiver, one in round_.items()
-        }
+        {receiver: {**one, "address": addresses[one["source"]]} for receiver, one in round_.items()}
         for round_ in rounds
     ]
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 
 with suppress(ImportError):  # ansible-core depends on it; only ansible-test's import check runs without it
-    from packaging.requirements import Requirement
     from packaging.utils import canonicalize_name
 
 from ..documents.observed import Environment as Found
@@ -21,45 +21,23 @@ from ..documents.stack import Environment, System
 from ..drift.environments import beside_conda, by_conda, compare_interpreter, compare_with_lock, compiled_packages
 from ..drift.interpreters import executable
 from ..drift.requests import request_digest
+from ..problems.text import describe
+from .pins import lock_problem, read_pins
 
 __all__ = ["assign", "describe_environments", "lock_texts", "locked_packages", "request_of"]
 
-_NO_REQUIREMENT = re.compile(r"\s+(?:--|#)")  # an option or a comment after it
 _DIGEST = re.compile(r"^# request: (?P<digest>[0-9a-f]{16})$", re.MULTILINE)
 
 
-def locked_packages(text: str) -> dict[str, str | None]:
-    """Return {canonical name: version} of every requirement in a lock; the version is None where a URL is pinned.
-
-    Options of the installer, hashes and comments are left out. ValueError for a requirement that pins nothing, or for no requirement.
-    """
-    lines = (line.strip() for line in text.replace("\\\n", " ").splitlines())
-    pins = (Requirement(_NO_REQUIREMENT.split(line)[0]) for line in lines if line and line[0] not in "#-")
-    return {canonicalize_name(pin.name): _pinned_version(pin) for pin in pins}
-
-
-def _pinned_version(requirement: Requirement) -> str | None:
-    pins = [one.version for one in requirement.specifier if one.operator == "=="]
-    if not pins and requirement.url is None:
-        raise ValueError(f"{requirement} pins no version")
-    return pins[0] if pins else None
+def locked_packages(text: str) -> dict[str, str]:
+    """Return {canonical name: version} of a lock; LockError, a ValueError, for anything else."""
+    return {name: pin.version for name, pin in read_pins(text).items()}
 
 
 def request_of(text: str) -> str | None:
     """Return the digest of the request that a lock answers, None where it names none."""
     match = _DIGEST.search(text)
     return match["digest"] if match else None
-
-
-def _is_lock_of(text: str, digest: str) -> bool:
-    """Return whether the text is a lock that can be read, and of this request."""
-    if request_of(text) != digest:
-        return False
-    try:
-        locked_packages(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _is_installed(lock: str, planned: Environment, found: Mapping | None) -> bool:
@@ -74,7 +52,7 @@ def _is_installed(lock: str, planned: Environment, found: Mapping | None) -> boo
         str(canonicalize_name(name)): version for name, version in observed.packages.items() if name not in compiled
     }
     comparisons = compare_interpreter("environment", planned, observed, known=True)
-    locked = locked_packages(lock)
+    locked = dict[str, str | None](locked_packages(lock))
     return (
         not _changed_packages(planned, found)
         and not any(one.differs for one in comparisons)
@@ -120,7 +98,8 @@ def describe_environments(
     relock: bool = False,
 ) -> dict[str, dict]:
     """Return a host's environments by name: what each asks for, the host's valid lock, whether that is installed, and which
-    packages of it have to be installed again; conda: whether they are installed beside what conda brings; executable: its interpreter.
+    packages of it have to be installed again; conda: whether they are installed beside what conda brings; executable: its interpreter;
+    refused: why the host's text is not a lock, though it claims to be one of this request; relock: whether it has to be solved again.
 
     platform: {id, version, arch}; files: results of slurp; installed: environments of gpu_node_state
     """
@@ -132,7 +111,9 @@ def describe_environments(
         digest = request_digest(planned, parse(System, platform))
         text = texts.get(environment["name"], "")
         found = (installed or {}).get(environment["name"])
-        lock = text if _is_lock_of(text, digest) and not relock else ""
+        answers = request_of(text) == digest
+        problem = lock_problem(text, planned.requirements) if answers else None
+        lock = text if answers and problem is None and not relock else ""
         described[environment["name"]] = {
             "name": environment["name"],
             "python": environment["python"],
@@ -140,6 +121,8 @@ def describe_environments(
             "index": index,
             "digest": digest,
             "lock": lock,
+            "refused": describe(problem) if problem else "",
+            "relock": relock,
             "installed": _is_installed(lock, planned, found),
             "reinstall": _changed_packages(planned, found),
             "conda": by_conda(planned),
@@ -148,17 +131,25 @@ def describe_environments(
     return described
 
 
-def assign(hosts: Mapping[str, Mapping[str, Mapping]]) -> dict[str, dict]:
+def assign(
+    hosts: Mapping[str, Mapping[str, Mapping]], kept: Mapping[str, str] | None = None
+) -> dict[str, dict[str, str]]:
     """Map the digest of each request to the host that answers for it and its lock.
 
-    An empty lock is to be solved by that host. hosts: name -> its described environments, in the play's order. The
-    first host with a valid lock wins, so that a new node gets what the others have; without any, the first host that
-    asks solves.
+    The lock is that which the controller keeps; without one, that of most hosts, so that a new node gets what the others have, and a
+    single one cannot choose for them. An empty lock is to be solved by that host, the first that asks.
+
+    hosts: name -> its described environments, in the play's order; kept: digest -> the lock that the controller keeps
     """
-    plan: dict[str, dict] = {}
+    asking: dict[str, list[tuple[str, Mapping]]] = {}
     for host, environments in hosts.items():
         for environment in environments.values():
-            known = plan.get(environment["digest"])
-            if known is None or (environment["lock"] and not known["lock"]):
-                plan[environment["digest"]] = {"host": host, "lock": environment["lock"]}
-    return plan
+            asking.setdefault(environment["digest"], []).append((host, environment))
+    return {digest: _answer(asked, (kept or {}).get(digest, "")) for digest, asked in asking.items()}
+
+
+def _answer(asked: Sequence[tuple[str, Mapping]], kept: str) -> dict[str, str]:
+    locks = Counter(one["lock"] for _host, one in asked if one["lock"])
+    common = locks.most_common(1)[0][0] if locks else ""
+    lock = common if not kept or any(one["relock"] for _host, one in asked) else kept
+    return {"host": next((host for host, one in asked if lock and one["lock"] == lock), asked[0][0]), "lock": lock}

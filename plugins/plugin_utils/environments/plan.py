@@ -11,22 +11,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from ansible.module_utils.parsing.convert_bool import boolean
 
 from ..cluster.address import cluster_address
-from .builds import assign_builds, describe_builds
-from .conda import conda_environments
+from ..problems.problem import Problem
+from ..problems.text import describe
+from .builds import assign_builds, describe_builds, wheel_of
+from .compiled_wheel import sha256, wheel_problem
+from .conda import conda_environments, conda_problem
 from .creation import environments_to_create
 from .distribution import distribution
 from .downloads import unchecked_builds
-from .locks import assign, describe_environments
+from .kept import CONDA, WHEELS, choose, new_locks, read_locks
+from .locks import describe_environments
+from .pins import lock_problem
 from .places import describe_places, environment_directory, lock_files
 from .project import project
 from .settled import are_settled
 from .sharing import leaders, share
+from .wheel_files import offered_wheels, planned_wheels
 
 __all__ = ["QUESTIONS", "Question"]
 
@@ -61,9 +67,10 @@ def _said(nodes: Nodes, name: str) -> dict[str, Any]:
     return {host: variables[name] for host, variables in nodes.items() if name in variables}
 
 
-def _settled(_own: Variables, nodes: Nodes) -> bool:
+def _settled(own: Variables, nodes: Nodes) -> bool:
     relocks = any(_is_on(variables, "frameworks_relock") for variables in nodes.values())
-    return not relocks and are_settled(map(_facts, nodes.values()))
+    directory = own.get("python_env_locks")
+    return not relocks and are_settled(map(_facts, nodes.values()), read_locks(directory) if directory else None)
 
 
 def _missing(own: Variables, _nodes: Nodes) -> list[Any]:
@@ -82,6 +89,42 @@ def _conda(own: Variables, _nodes: Nodes) -> dict[str, Any]:
     channels, packages = own["python_env_conda_channels"], own["python_env_conda_packages"]
     relock = _is_on(own, "frameworks_relock")
     return dict(conda_environments(stack["environments"], stack["os"], files, channels, packages, relock=relock))
+
+
+def _wheels_problem(text: str, environment: Mapping[str, Any]) -> Problem | None:
+    return lock_problem(text, environment["requirements"])
+
+
+def _locks(own: Variables, nodes: Nodes) -> dict[str, Any]:
+    asked = _said(nodes, "__frameworks_environments")
+    return dict(choose(asked, own.get("python_env_locks") or "", _wheels_problem))
+
+
+def _conda_locks(own: Variables, nodes: Nodes) -> dict[str, Any]:
+    def judge(text: str, _environment: Mapping[str, Any]) -> Problem | None:
+        return conda_problem(text, own["python_env_conda_channels"])
+
+    return dict(choose(_said(nodes, "__python_env_conda"), own.get("python_env_locks") or "", judge, CONDA))
+
+
+def _new_locks(own: Variables, _nodes: Nodes) -> list[dict[str, str]]:
+    """Return the locks that the controller is to keep, of wheels and of what conda brings."""
+    directory = own.get("python_env_locks") or ""
+    return [
+        *new_locks(own.get("__frameworks_plan") or {}, directory, WHEELS),
+        *new_locks(own.get("__python_env_conda_plan") or {}, directory, CONDA),
+    ]
+
+
+def _refused(own: Variables, _nodes: Nodes) -> str:
+    """Return why what a node has solved is not a lock; empty where it is one."""
+    problem = lock_problem(own["__frameworks_solved"], own["__frameworks_item"]["requirements"])
+    return describe(problem) if problem else ""
+
+
+def _conda_refused(own: Variables, _nodes: Nodes) -> str:
+    problem = conda_problem(own["__python_env_conda_solved"], own["python_env_conda_channels"])
+    return describe(problem) if problem else ""
 
 
 def _conda_made(own: Variables, _nodes: Nodes) -> dict[str, Any]:
@@ -159,6 +202,14 @@ def _archives(own: Variables, nodes: Nodes) -> dict[str, Any]:
     return distribution(places, {host: cluster_address(nodes[host]) if gives else None for host in places})
 
 
+def _wheel_files(own: Variables, _nodes: Nodes) -> list[dict[str, str]]:
+    return planned_wheels(own["__frameworks_pylock"]["stdout"], own["__frameworks_lock"])
+
+
+def _offered(own: Variables, _nodes: Nodes) -> list[dict[str, Any]]:
+    return offered_wheels(own["__frameworks_wheels"], own["__frameworks_downloaded"].get("wheels"))
+
+
 def _builds(own: Variables, _nodes: Nodes) -> dict[str, Any]:
     """Return the node's builds. What role frameworks has made, and not yet activated, has no Horovod, whatever that in use has."""
     stack, state = _facts(own)
@@ -173,9 +224,18 @@ def _wheels(own: Variables, nodes: Nodes) -> dict[str, Any]:
     """Return the wheel of each build: found by the node that gives it, or compiled there in this run; empty where that failed."""
     compiled = _said(nodes, "__horovod_compiled")
     return {
-        digest: chosen["wheel"] or compiled.get(chosen["host"], {}).get(digest) or {}
+        digest: chosen["wheel"] or wheel_of(compiled.get(chosen["host"], {}).get(digest), chosen["version"]) or {}
         for digest, chosen in own["__horovod_plan"].items()
     }
+
+
+def _wheel_refused(own: Variables, _nodes: Nodes) -> str:
+    """Return why a wheel that was fetched to the controller does not go on to other nodes; empty where it does."""
+    digest, path = own["item"], Path(own["__horovod_fetched"])
+    problem = wheel_problem(path, own["__horovod_plan"][digest]["version"])
+    if problem is None and sha256(path) != own["__horovod_wheels"][digest]["sha256"]:
+        problem = Problem("wheel_other", own["__horovod_wheels"][digest]["file"])
+    return describe(problem) if problem else ""
 
 
 QUESTIONS = {
@@ -192,12 +252,11 @@ QUESTIONS = {
             "frameworks_relock",
         ),
     ),
-    "conda_locks": Question(
-        lambda own, nodes: assign(_said(nodes, "__python_env_conda")), shared=("__python_env_conda",)
-    ),
+    "conda_refused": Question(_conda_refused, ("__python_env_conda_solved", "python_env_conda_channels")),
+    "conda_locks": Question(_conda_locks, ("python_env_conda_channels", "python_env_locks"), ("__python_env_conda",)),
     "conda_made": Question(_conda_made, ("ansible_facts", "__python_env_conda", "__python_env_conda_plan")),
     # Of role frameworks.
-    "settled": Question(_settled, shared=("ansible_facts", "frameworks_relock")),
+    "settled": Question(_settled, ("python_env_locks",), ("ansible_facts", "frameworks_relock")),
     "lock_files": Question(_lock_files, ("ansible_facts", "__python_env_root", "__frameworks_lock_directory")),
     "environments": Question(
         _environments,
@@ -211,9 +270,9 @@ QUESTIONS = {
             "python_env_no_index",
         ),
     ),
-    "locks": Question(
-        lambda own, nodes: assign(_said(nodes, "__frameworks_environments")), shared=("__frameworks_environments",)
-    ),
+    "locks": Question(_locks, ("python_env_locks",), ("__frameworks_environments",)),
+    "refused": Question(_refused, ("__frameworks_item", "__frameworks_solved")),
+    "new_locks": Question(_new_locks, ("__frameworks_plan", "__python_env_conda_plan", "python_env_locks")),
     "project": Question(lambda own, nodes: project(own["__frameworks_item"]), ("__frameworks_item",)),
     "places": Question(
         _places,
@@ -230,6 +289,8 @@ QUESTIONS = {
     "archives": Question(
         _archives, ("__frameworks_distribute",), ("__frameworks_places", "ansible_facts", "gpu_cluster_address")
     ),
+    "wheel_files": Question(_wheel_files, ("__frameworks_pylock", "__frameworks_lock")),
+    "offered": Question(_offered, ("__frameworks_wheels", "__frameworks_downloaded")),
     # Of role horovod.
     "builds": Question(
         _builds, ("ansible_facts", "__frameworks_environments", "__frameworks_places", "__frameworks_plan")
@@ -238,4 +299,5 @@ QUESTIONS = {
         lambda own, nodes: assign_builds(_said(nodes, "__horovod_builds")), shared=("__horovod_builds",)
     ),
     "wheels": Question(_wheels, ("__horovod_plan",), ("__horovod_compiled",)),
+    "wheel_refused": Question(_wheel_refused, ("item", "__horovod_fetched", "__horovod_plan", "__horovod_wheels")),
 }

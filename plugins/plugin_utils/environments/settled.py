@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import Any
@@ -14,19 +15,23 @@ from ..documents.stack import Environment, System
 from ..drift.environments import by_conda, compare_environments
 from ..drift.record import observe
 from ..drift.requests import build_digest, request_digest
+from .builds import wheel_of
 
 __all__ = ["are_settled"]
 
 
-def are_settled(nodes: Iterable[tuple[Mapping[str, Any] | None, Mapping[str, Any] | None]]) -> bool:
+def are_settled(
+    nodes: Iterable[tuple[Mapping[str, Any] | None, Mapping[str, Any] | None]], kept: Mapping[str, str] | None = None
+) -> bool:
     """Return whether every planned environment is in use, has no drift, and was made from the same lock as the others, and whether some
     node keeps the wheel of each Horovod.
 
-    nodes: (gpu_stack, gpu_node_state) of each node. False says only that the locks have to be read: also where a fact is missing,
-    or where conda makes an environment, of which module conda_env tells what is to be done.
+    nodes: (gpu_stack, gpu_node_state) of each node; kept: digest of a request -> the lock that the controller keeps, None where it
+    keeps none. False says only that the locks have to be read: also where a fact is missing, or where conda makes an environment, of
+    which module conda_env tells what is to be done.
     """
     made: dict[object, object] = {}
-    built, kept = set[str](), set[str]()
+    built, wheels = set[str](), set[str]()
     for stack, state in nodes:
         if not stack or not state:
             return False
@@ -34,7 +39,6 @@ def are_settled(nodes: Iterable[tuple[Mapping[str, Any] | None, Mapping[str, Any
         planned = tuple(parse(Environment, one) for one in stack["environments"])
         if any(one.differs for one in compare_environments(planned, system, observed)):
             return False
-        kept.update(observed.horovod_builds)
         for one in planned:
             found = (observed.environments or {}).get(one.name)
             if found is None or found.lock is None or by_conda(one):
@@ -43,13 +47,23 @@ def are_settled(nodes: Iterable[tuple[Mapping[str, Any] | None, Mapping[str, Any
             content = _content(found.target or "", one.name)
             if not content or build not in (None, found.horovod):
                 return False
+            if kept is not None and _digest(kept.get(request_digest(one, system), "")) != found.lock.digest:
+                return False
             # What is asked for has one lock, to the byte; what is more than that the same has one content, whose digest names the directory.
             whole = repr({**asdict(one), "name": None, "platform": asdict(system)})
             answers = {request_digest(one, system): (found.lock.packages, found.lock.digest), whole: content}
             if any(made.setdefault(asked, answer) != answer for asked, answer in answers.items()):
                 return False
-            built.update([build] if build else [])
-    return built <= kept
+            if build and one.build:
+                built.add(build)
+                wheel = observed.horovod_builds.get(build)
+                wheels.update([build] if wheel and wheel_of(asdict(wheel), one.build.version) else [])
+    return built <= wheels
+
+
+def _digest(text: str) -> str:
+    """Return what a node measures of a lock: see parse_lock of module_utils/packages/environments.py."""
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def _content(target: str, name: str) -> str:

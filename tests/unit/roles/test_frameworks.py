@@ -60,7 +60,8 @@ def test_uv_on_nodes_is_the_one_the_project_is_tested_with():
 
 def test_a_written_lock_is_recognized_in_the_next_run():
     item = {**MAIN, "digest": request_digest(MAIN, PLATFORM, INDEX)}
-    text = rendered("lock.txt.j2", item, __frameworks_solution=SimpleNamespace(stdout="torch==2.13.0+cpu"))
+    solved = f"torch==2.13.0+cpu --hash=sha256:{'a' * 64}\nnumpy==2.4.6 --hash=sha256:{'b' * 64}"
+    text = rendered("lock.txt.j2", item, __frameworks_solution=SimpleNamespace(stdout=solved))
     found = {"item": {"name": "main"}, "content": base64.b64encode(text.encode()).decode()}
     environment = describe_environments([{**MAIN, "index": INDEX}], PLATFORM, [found], {})["main"]
     assert environment["lock"] == text

@@ -1,8 +1,12 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Nodes whose directory of environments is one and the same, as on a shared file system: here directories of this machine, the real uv."""
+"""Nodes that share the directory of environments, as on a shared file system, and nodes that give each other wheels and locks.
 
+They are directories of this machine, with the real uv.
+"""
+
+import hashlib
 import json
 import os
 import re
@@ -145,3 +149,82 @@ def test_different_plans_for_one_directory_are_refused(cluster):
     assert did(run, "Create environment main") == ["gpu-1", "gpu-3"]
     assert nodes.version("gpu-1") == "1.0"
     assert not (nodes.place / "gpu-2" / "locks").exists()
+
+
+# A connection of a few lines: from one directory to another. In place of a hostile node's, what stands in the file `sends`.
+SSH = """#!/bin/sh
+while [ "$#" -gt 2 ]; do shift; done
+[ ! -e {place}/sends ] || exec cat {place}/sends
+exec sh -c "$(echo "$2" | sed "s,/gpu-[0-9]/given/,/gpu-${{1##*.}}/given/,")"
+"""
+RUNUSER = '#!/bin/sh\nshift 3; exec "$@"\n'
+
+
+@pytest.fixture
+def apart(cluster, tmp_path, monkeypatch):
+    """Nodes with a directory each; only the first has an index, and all reach each other."""
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for name, text in (("ssh", SSH.format(place=tmp_path)), ("runuser", RUNUSER)):
+        (programs / name).write_text(text)
+        (programs / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+    nodes = cluster("one", "two", "three")
+    given = {
+        "gpu_cluster_address": "10.0.0.{{ inventory_hostname[-1] }}",
+        "__frameworks_wheel_directory": f"{tmp_path}/{{{{ inventory_hostname }}}}/given",
+        "python_env_find_links": "{{ [wheels] if inventory_hostname == 'gpu-1' else [] }}",
+        "wheels": f"{tmp_path}/wheels",
+    }
+    return nodes, lambda **more: ("--extra-vars", json.dumps({**given, **more}))
+
+
+def test_wheels_go_from_node_to_node_and_locks_to_the_controller(apart):
+    nodes, given = apart
+    run = nodes.succeed("1.0", *given())
+    assert "comes from the package index" not in run.output
+    assert {nodes.version(node) for node in NODES} == {"1.0"}
+    assert did(run, "Create environment main") == did(run, "Install environment main") == [*NODES]
+    assert not [path for node in NODES for path in (nodes.place / node / "given").glob("*")]
+    (kept,) = (nodes.place / "python.locks").iterdir()
+    assert {nodes.lock(node) for node in NODES} == {kept.read_text(encoding="utf-8")}
+    run = nodes.succeed("1.0", *given())
+    assert not re.search(r"changed=[1-9]", run.output), run.output
+
+
+def test_what_a_node_sends_instead_of_wheels_is_not_installed(apart):
+    nodes, given = apart
+    (nodes.place / "sends").write_bytes(b"PK\3\4" * 10_000)
+    run = nodes.succeed("1.0", *given(python_env_find_links=[str(nodes.place / "wheels")]))
+    said = " ".join(run.output.split())
+    for node in NODES[1:]:
+        assert (
+            "Environment main comes from the package index, not from gpu-1: other-1.0-py3-none-any.whl that 10.0.0.1"
+            in said
+        )
+        assert nodes.version(node) == "1.0"
+        assert not (nodes.place / node / "given" / "main").exists()
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("--find-links {place}/evil", "The line '--find-links {place}/evil' is not a package"),
+        ("other @ file://{place}/evil/other-1.0-py3-none-any.whl --hash=sha256:{digest}", "is not a package"),
+        ("evil==1.0 --hash=sha256:{digest}", None),  # of an index, and no difference to see
+    ],
+)
+def test_no_node_changes_the_lock_of_the_others(apart, line, told):
+    nodes, given = apart
+    nodes.succeed("1.0", *given())
+    (nodes.place / "evil").mkdir()
+    wheel(nodes.place / "evil", "evil", "1.0")
+    digest = hashlib.sha256((nodes.place / "evil" / "evil-1.0-py3-none-any.whl").read_bytes()).hexdigest()
+    before, path = nodes.lock("gpu-2"), nodes.place / "gpu-1" / "locks" / "main.txt"
+    path.write_text(before + line.format(place=nodes.place, digest=digest) + "\n", encoding="utf-8")
+    run = nodes.succeed("1.0", *given(python_env_find_links=[str(nodes.place / "wheels"), str(nodes.place / "evil")]))
+    assert (told is None) or told.format(place=nodes.place)[:60] in " ".join(run.output.split())
+    assert {nodes.lock(node) for node in NODES} == {before}
+    for node in NODES:
+        assert not list(nodes.roots[node].glob("main/lib/python3*/site-packages/evil*"))
+    assert did(run, "Install environment main") in ([], ["gpu-1"])

@@ -3,59 +3,63 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The module as Ansible runs it, between two nodes that are two directories; an ssh of a few lines goes from one to the other."""
 
+import hashlib
+import io
 import json
 import os
 import subprocess
 import sys
+import tarfile
 from pathlib import Path
 
 import pytest
 from ansible_collections.allreduce.gpu.plugins.modules import environment_archive
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 COLLECTIONS = str(Path(environment_archive.__file__).resolve().parents[2] / ".collections")
-# Runs what ssh is given, where the other node has its archives; BREAKS: after so many bytes the connection is lost, once.
+# Runs what ssh is given, where the other node has its wheels; breaks: after so many bytes the connection is lost, once. sends: a hostile
+# node sends this instead.
 SSH = """#!/bin/sh
-while [ "$#" -gt 1 ]; do [ "$1" = away ] && {{ echo 'Connection refused' >&2; exit 255; }}; shift; done
+while [ "$#" -gt 1 ]; do [ "$1" = away ] && {{ printf 'Connection \\033[2Jrefused\\n' >&2; exit 255; }}; shift; done
 echo "$1" >> {place}/asked
+if [ -e {place}/sends ]; then exec cat {place}/sends; fi
 command=$(echo "$1" | sed 's,/two/,/one/,')
-if [ -e {place}/breaks ]; then rm {place}/breaks; sh -c "$command" | head -c 3000; exit 255; fi
+if [ -e {place}/breaks ]; then rm {place}/breaks; sh -c "$command" | head -c 30000; exit 255; fi
 exec sh -c "$command"
 """
 RUNUSER = """#!/bin/sh
-[ "$2" = trainer ] || { echo "runuser: user $2 does not exist" >&2; exit 1; }
+[ "$2" = trainer ] || {{ echo "runuser: user $2 does not exist" >&2; exit 1; }}
 shift 3; exec "$@"
 """
+CONTENT = {
+    "alpha-1.0-py3-none-any.whl": b"alpha" * 5000,
+    "torch-2.13.0+cpu-cp311-cp311-manylinux_2_28_x86_64.manylinux2014_x86_64.whl": bytes(range(256)) * 100,
+    "z_e.ta-1-2build-py2.py3-none-any.whl": b"z",
+}
+WHEELS = [
+    {"file": name, "sha256": hashlib.sha256(content).hexdigest(), "bytes": len(content)}
+    for name, content in CONTENT.items()
+]
 
 
 @pytest.fixture
 def place(tmp_path):
-    """Two nodes; the first has the environment, the second one of the same interpreter with nothing in it."""
-    programs = tmp_path / "bin"
-    programs.mkdir()
-    for name, text in (("ssh", SSH.format(place=tmp_path)), ("runuser", RUNUSER)):
-        (programs / name).write_text(text)
+    """Two nodes, an index that has the wheels, and a file beside each directory that nothing may touch."""
+    programs, index = tmp_path / "bin", tmp_path / "index"
+    for directory in (programs, index, tmp_path / "one", tmp_path / "two"):
+        directory.mkdir()
+    for name, text in (("ssh", SSH), ("runuser", RUNUSER)):
+        (programs / name).write_text(text.format(place=tmp_path))
         (programs / name).chmod(0o755)
-    for node in ("one", "two"):
-        base = tmp_path / node / "envs" / "main"
-        (base / "bin").mkdir(parents=True)
-        (base / "bin" / "python").symlink_to("/usr/bin/python3")
-        (base / "pyvenv.cfg").write_text(f"home = /usr/bin\nof = {node}\n")
-    base = tmp_path / "one" / "envs" / "main"
-    (base / ".lock").write_text("uv's")
-    (base / "lib").mkdir()
-    (base / "lib" / "data").write_bytes(bytes(range(256)) * 40)
-    (base / "bin" / "torchrun").write_text("#!/bin/sh\n")
-    (base / "bin" / "torchrun").chmod(0o755)
-    os.utime(base / "lib" / "data", (1_700_000_000, 1_700_000_000.5))
-    (tmp_path / "two" / "envs" / "main" / "old").write_text("what is replaced")
+    for name, content in CONTENT.items():
+        (index / name).write_bytes(content)
+    (tmp_path / "two" / "outside").write_text("as it was")
     return tmp_path
 
 
 def run(place, node, state, check=False, **options):
-    said = {
-        "name": "main", "state": state, "environments": f"{place}/{node}/envs", "archives": f"{place}/{node}/archives",
-        **options,
-    }  # fmt: skip
+    said = {"name": "main", "state": state, "directory": f"{place}/{node}/wheels", **options}
     done = subprocess.run(
         [sys.executable, "-m", "ansible_collections.allreduce.gpu.plugins.modules.environment_archive",
          json.dumps({"ANSIBLE_MODULE_ARGS": {"_ansible_check_mode": check, **said}})],
@@ -66,132 +70,179 @@ def run(place, node, state, check=False, **options):
     return json.loads(done.stdout)
 
 
-def packed(place):
-    found = run(place, "one", "packed")
-    return {key: found[key] for key in ("sha256", "bytes")}
+def downloaded(place, **change):
+    wheels = [{**one, "url": f"file://{place}/index/{one['file']}", **change} for one in WHEELS]
+    return run(place, "one", "downloaded", wheels=[{k: v for k, v in one.items() if k != "bytes"} for one in wheels])
 
 
-def unpacked(place, archive, **options):
-    return run(place, "two", "unpacked", **{"address": "10.0.0.1", **archive, **options})
+def copied(place, wheels=WHEELS, **options):
+    return run(place, "two", "copied", wheels=wheels, **{"address": "10.0.0.1", **options})
 
 
-def files(place, node):
-    base = place / node / "envs"
-    return {
-        str(path.relative_to(base)): os.readlink(path)
-        if path.is_symlink()
-        else (path.stat().st_mode, path.stat().st_mtime, path.read_bytes())
-        for path in base.rglob("*")
-        if path.name not in ("pyvenv.cfg", ".lock") and not path.is_dir()
-    }
+def there(place, node):
+    base = place / node / "wheels" / "main"
+    return {path.name: path.read_bytes() for path in base.iterdir()} if base.exists() else None
 
 
-def test_an_environment_goes_from_one_node_to_another(place):
-    archive = packed(place)
-    assert unpacked(place, archive)["changed"] is True
-    assert files(place, "two") == files(place, "one")
-    assert (place / "two" / "envs" / "main" / "pyvenv.cfg").read_text().endswith("of = two\n")
-    assert not (place / "two" / "envs" / "main" / ".lock").exists()
-    assert list((place / "two" / "archives").iterdir()) == []
-    assert [path.name for path in (place / "two" / "envs").iterdir()] == ["main"]
+def test_wheels_go_from_the_index_to_a_node_and_from_there_to_another(place):
+    found = downloaded(place)
+    assert (found["changed"], found["wheels"]) == (True, WHEELS)
+    assert copied(place)["changed"] is True
+    assert there(place, "two") == there(place, "one") == CONTENT
+    base = place / "two" / "wheels" / "main"
+    assert base.stat().st_mode & 0o777 == 0o755
+    assert {path.stat().st_mode & 0o777 for path in base.iterdir()} == {0o644}
+    assert len((place / "asked").read_text().splitlines()) == 1
+    # What is there is not asked for again.
+    assert copied(place)["changed"] is True
+    assert len((place / "asked").read_text().splitlines()) == 1
 
 
-def test_an_environment_whose_directory_has_another_name(place):
-    """That of the node which packs may have another one than that of the node which unpacks; the archive is called like the environment."""
-    for node, directory in (("one", "main"), ("two", ".main-0123456789ab")):
-        (place / node / "envs" / "main").rename(place / node / "envs" / directory)
-    archive = packed(place)
-    assert unpacked(place, archive, directory=".main-0123456789ab")["changed"] is True
-    assert [path.name for path in (place / "two" / "envs").iterdir()] == [".main-0123456789ab"]
-    assert (place / "two" / "envs" / ".main-0123456789ab" / "bin" / "torchrun").exists()
+def test_only_what_is_missing_is_copied_and_nothing_else_stays(place):
+    downloaded(place)
+    base = place / "two" / "wheels" / "main"
+    base.mkdir(parents=True)
+    (base / WHEELS[0]["file"]).write_bytes(CONTENT[WHEELS[0]["file"]])
+    (base / WHEELS[1]["file"]).write_bytes(b"of another lock")
+    (base / "evil-1.0-py3-none-any.whl").write_bytes(b"which uv would find")
+    (base / WHEELS[2]["file"]).symlink_to(place / "two" / "outside")
+    (base / f"{WHEELS[2]['file']}.part").mkdir()
+    assert copied(place)["changed"] is True
+    assert there(place, "two") == CONTENT
+    assert WHEELS[0]["file"] not in (place / "asked").read_text()
+    assert (place / "two" / "outside").read_text() == "as it was"
 
 
-def test_the_same_files_make_the_same_archive(place):
-    first = packed(place)
-    (place / "one" / "archives" / "main.tar").unlink()
-    assert packed(place) == first
+def test_a_link_in_the_place_of_the_directory_is_replaced(place):
+    downloaded(place)
+    (place / "two" / "wheels").mkdir()
+    (place / "two" / "elsewhere").mkdir()
+    (place / "two" / "wheels" / "main").symlink_to(place / "two" / "elsewhere")
+    assert copied(place)["changed"] is True
+    assert not (place / "two" / "wheels" / "main").is_symlink() and not list((place / "two" / "elsewhere").iterdir())
 
 
-@pytest.mark.parametrize(("node", "state"), [("one", "packed"), ("two", "unpacked")])
+@pytest.mark.parametrize(("node", "state"), [("one", "downloaded"), ("two", "copied")])
 def test_check_mode_changes_nothing(place, node, state):
-    before = files(place, "one"), files(place, "two")
-    found = run(place, node, state, check=True, address="10.0.0.1", sha256="", bytes=0)
+    found = run(place, node, state, check=True, address="10.0.0.1", wheels=WHEELS)
     assert found["changed"] is True
-    assert (files(place, "one"), files(place, "two")) == before
-    assert not (place / node / "archives").exists()
+    assert there(place, node) is None and not (place / "asked").exists()
 
 
 @pytest.mark.parametrize("check", [False, True])
-def test_an_archive_is_removed_once(place, check):
-    packed(place)
+def test_wheels_are_removed_once(place, check):
+    downloaded(place)
     assert run(place, "one", "absent", check=check)["changed"] is True
-    assert (place / "one" / "archives" / "main.tar").exists() is check
+    assert (there(place, "one") is not None) is check
     if not check:
         assert run(place, "one", "absent")["changed"] is False
 
 
-def test_what_is_kept_is_given_to_others(place):
-    archive = packed(place)
-    unpacked(place, archive, keep=True)
-    assert (place / "two" / "archives" / "main.tar").read_bytes() == (
-        place / "one" / "archives" / "main.tar"
-    ).read_bytes()
-
-
 def test_a_connection_that_breaks_goes_on_where_it_was(place):
-    archive = packed(place)
+    downloaded(place)
     (place / "breaks").touch()
-    assert unpacked(place, archive)["changed"] is True
-    assert [line.split()[2] for line in (place / "asked").read_text().splitlines()] == ["+1", "+3001"]
-    assert files(place, "two") == files(place, "one")
+    assert copied(place)["changed"] is True
+    asked = [line.rpartition("tail -c ")[2] for line in (place / "asked").read_text().splitlines()]
+    assert asked == ["+1", "+5001"]  # 30000 bytes: the first wheel has 25000
+    assert there(place, "two") == CONTENT
 
 
-def test_what_an_interrupted_run_left_of_another_archive_is_dropped(place):
-    archive = packed(place)
-    (place / "two" / "archives").mkdir()
-    (place / "two" / "archives" / "main.tar.part").write_bytes(b"of another archive")
-    assert unpacked(place, archive)["changed"] is True
-    assert files(place, "two") == files(place, "one")
+@pytest.mark.parametrize("left", [b"of another wheel", b"x" * 25_000, b"x" * 99_000])
+def test_what_an_interrupted_run_left_of_another_wheel_is_dropped(place, left):
+    downloaded(place)
+    base = place / "two" / "wheels" / "main"
+    base.mkdir(parents=True)
+    (base / f"{WHEELS[0]['file']}.part").write_bytes(left)
+    assert copied(place)["changed"] is True
+    assert there(place, "two") == CONTENT
 
 
-def test_another_archive_than_the_one_that_was_packed_is_refused(place):
-    archive, before = packed(place), files(place, "two")
-    with (place / "one" / "archives" / "main.tar").open("r+b") as stream:
-        stream.seek(2000)
-        stream.write(b"changed by who carries it")
-    found = unpacked(place, archive)
-    assert (found["failed"], found["problem"]["code"]) == (True, "archive_corrupted")
-    assert found["msg"] == "The archive of environment main that 10.0.0.1 sent is not the one that was packed."
-    assert files(place, "two") == before
-    assert list((place / "two" / "archives").iterdir()) == []
+def test_a_wheel_that_does_not_have_the_hash_of_the_lock_is_refused(place):
+    downloaded(place)
+    (place / "one" / "wheels" / "main" / WHEELS[1]["file"]).write_bytes(b"evil!" * 5120)
+    found = copied(place)
+    assert (found["failed"], found["problem"]["code"]) == (True, "wheels_changed")
+    assert found["msg"] == f"{WHEELS[1]['file']} that 10.0.0.1 sent does not have the SHA-256 of the lock."
+    assert there(place, "two") is None
+    (place / "index" / WHEELS[0]["file"]).write_bytes(b"evil")
+    run(place, "one", "absent")
+    found = downloaded(place)
+    assert (found["problem"]["code"], found["problem"]["subject"]) == ("wheels_not_downloaded", WHEELS[0]["file"])
+    assert WHEELS[0]["file"] not in there(place, "one")
 
 
 @pytest.mark.parametrize(
     ("options", "reason"),
-    [({"address": "away"}, "Connection refused"), ({"user": "nobody"}, "runuser: user nobody does not exist")],
+    [({"address": "away"}, "Connection ?[2Jrefused"), ({"user": "nobody"}, "runuser: user nobody does not exist")],
 )
 def test_a_node_that_cannot_be_reached(place, options, reason):
-    found = unpacked(place, packed(place), **options)
-    assert (found["failed"], found["problem"]["code"]) == (True, "archive_not_fetched")
+    downloaded(place)
+    found = copied(place, **options)
+    assert (found["failed"], found["problem"]["code"]) == (True, "wheels_not_copied")
     assert found["msg"].endswith(f": {reason}.")
+    assert there(place, "two") is None
 
 
-def test_another_interpreter(place):
-    archive, before = packed(place), files(place, "two")
-    (place / "two" / "envs" / "main" / "bin" / "python").unlink()
-    (place / "two" / "envs" / "main" / "bin" / "python").symlink_to("/usr/bin/python3.12")
-    found = unpacked(place, archive)
-    assert (found["failed"], found["problem"]["code"]) == (True, "archive_other_interpreter")
-    assert set(files(place, "two")) == set(before)
-    assert [path.name for path in (place / "two" / "envs").iterdir()] == ["main"]
+def archive(*members):
+    """A tar archive as a hostile node may send it."""
+    content = io.BytesIO()
+    with tarfile.open(fileobj=content, mode="w") as tar:
+        for name, kind, target in members:
+            one = tarfile.TarInfo(name)
+            one.type, one.linkname, one.mode = kind, target, 0o4755
+            tar.addfile(one)
+    return content.getvalue()
 
 
-def test_no_environment_to_pack(place):
-    (place / "one" / "envs" / "main" / "bin" / "python").unlink()
-    assert run(place, "one", "packed")["problem"]["code"] == "archive_no_environment"
+HOSTILE = st.one_of(
+    st.binary(max_size=200),
+    st.sampled_from([
+        archive(("../outside", tarfile.REGTYPE, "")), archive(("a", tarfile.SYMTYPE, "/"), ("a/etc/x", tarfile.REGTYPE, "")),
+        archive(("x", tarfile.LNKTYPE, "../../outside")), archive(("d", tarfile.CHRTYPE, "")), b"\0" * 100_000, b"PK\3\4" * 10_000,
+    ]),
+    st.sampled_from(list(CONTENT.values())),
+)  # fmt: skip
+
+
+@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(HOSTILE, min_size=1, max_size=4).map(b"".join))
+def test_whatever_a_node_sends_only_wheels_of_the_lock_arrive(place, content):
+    (place / "sends").write_bytes(content)
+    before = {
+        path: path.read_bytes() for path in place.rglob("*") if path.is_file() and path.name not in ("asked", "sends")
+    }
+    found = copied(place)
+    if content.startswith(b"".join(CONTENT.values())):
+        assert there(place, "two") == CONTENT
+        run(place, "two", "absent")
+    else:
+        assert found["failed"] and there(place, "two") is None
+    assert {
+        path: path.read_bytes() for path in place.rglob("*") if path.is_file() and path.name not in ("asked", "sends")
+    } == before
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        *({"file": name} for name in (
+            "../x-1-py3-none-any.whl", "/etc/x-1-py3-none-any.whl", "x", "", ".", "..", "a-1-b-c-d/e.whl", "a-1-py3-none-any.whl\n", "a-1-py3-none-any.whl\0",
+            "a-1-py3-none-any.pth", "-a-1-py3-none-any.whl", "a'-1-py3-none-any.whl", "a-1-py3-none-any.whl;id", "$(id)-1-py3-none-any.whl", "ä-1-a-b-c.whl",
+            "a-1-py3-none-" + "x" * 250 + ".whl", WHEELS[1]["file"])),
+        *({"sha256": digest} for digest in ("", "0", "0" * 63, "0" * 65, "A" * 64, "g" * 64, "0" * 64 + "\n")),
+        *({"bytes": size} for size in (0, -1, 1 << 60, 1 << 35)),
+    ],
+)  # fmt: skip
+def test_what_is_not_a_wheel_to_carry_is_refused_before_anything_is_asked(place, wrong):
+    found = copied(place, wheels=[{**WHEELS[0], **wrong}, *WHEELS[1:]])
+    assert (found["failed"], found["problem"]["code"]) == (True, "wheels_invalid")
+    assert not (place / "asked").exists() and there(place, "two") is None
+    assert found["problem"]["subject"].isprintable()
 
 
 def test_no_room(place):
-    archive = packed(place)
-    found = unpacked(place, {**archive, "bytes": 1 << 60})
-    assert found["problem"]["code"] == "archive_no_space"
+    found = copied(place, wheels=[{**one, "bytes": 15 << 30} for one in WHEELS])
+    assert (
+        found["problem"]["code"] == "wheels_no_space"
+        or os.statvfs(place).f_bavail * os.statvfs(place).f_frsize > 135 << 30
+    )

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents import files
+from hypothesis import given
+from hypothesis import strategies as st
 
 
 def names(directory):
@@ -50,3 +52,67 @@ def test_a_reader_never_sees_a_part(tmp_path, monkeypatch):
     monkeypatch.setattr(Path, "write_bytes", watched)
     files.replace_file(path, b"new")
     assert (seen, path.read_bytes()) == ([b"old"], b"new")
+
+
+@pytest.mark.parametrize(
+    "file",
+    [
+        "horovod-0.28.1-cp311-cp311-linux_x86_64.whl",
+        "Horovod-0.28.1-1build-py2.py3-none-manylinux_2_28_x86_64.manylinux2014_x86_64.whl",
+        "horovod-0.28.1.0-cp311-abi3-any.whl",
+    ],
+)
+def test_the_wheel_of_a_package(file):
+    assert files.is_wheel_of(file, "horovod", "0.28.1")
+
+
+WHEEL = "horovod-0.28.1-cp311-cp311-linux_x86_64.whl"
+
+
+@pytest.mark.parametrize(
+    "file",
+    [
+        *(f"{prefix}{WHEEL}" for prefix in ("/", "../", "./", "a/", "..", ".", "-", " ", "\n", "~/", "$HOME", "\\", "C:", "\0", "｡")),
+        *(f"{WHEEL}{suffix}" for suffix in ("/", "/x", "\n", "\0", " ", ".", "\\", ";id", ".pth", "\u2028")),
+        *(WHEEL.replace("cp311-cp311", tags) for tags in ("cp311/../cp311", "cp311", "cp311--cp311", "cp311-cp 311", "-", "a-b-c-d", "${X}-cp311")),
+        *(WHEEL.replace("0.28.1", version) for version in (
+            "0.28.2", "0.28", "", "0.28.1+cpu", "0.28.1/..", "x", "1!0.28.1", "0.28.*", "٠.28.1", "0.28.1" + "0" * 300)),
+        *(WHEEL.replace("horovod", name) for name in ("evil", "", "horovod-evil", "h/o", "horov‐od", "ｈorovod", "horovod_")),
+        WHEEL.replace(".whl", ".WHL"), WHEEL.replace(".whl", ".zip"), WHEEL.replace(".whl", ""), "", ".", "..", ".whl", "/etc/passwd", "------.whl",
+        WHEEL.encode(), None, 3, [WHEEL], {"file": WHEEL}, WHEEL * 1000,
+    ],
+)  # fmt: skip
+def test_everything_else_is_none(file):
+    assert not files.is_wheel_of(file, "horovod", "0.28.1")
+
+
+PARTS = st.sampled_from(
+    [
+        *WHEEL.removesuffix(".whl").split("-"),
+        "-",
+        ".whl",
+        "/",
+        "..",
+        "\\",
+        "\n",
+        "\0",
+        "$",
+        "ä",
+        " ",
+        "~",
+        "0.28.1",
+        "+",
+        "!",
+    ]
+)
+
+
+@given(
+    st.one_of(
+        st.text(max_size=60), st.lists(PARTS, max_size=12).map("".join), st.lists(PARTS, max_size=7).map("-".join)
+    )
+)
+def test_no_name_of_a_wheel_is_a_path(file):
+    if files.is_wheel_of(file, "horovod", "0.28.1"):
+        assert Path("/cache", file).resolve() == Path("/cache") / file
+        assert file.isascii() and file.isprintable() and not set("/\\$ ~!'\"&;|<>*?") & set(file)

@@ -6,7 +6,11 @@
 import copy
 
 import pytest
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.environments.builds import assign_builds, describe_builds
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.environments.builds import (
+    assign_builds,
+    describe_builds,
+    wheel_of,
+)
 
 PLATFORM = {"id": "debian", "version": "12", "arch": "x86_64", "family": "debian"}
 BUILD = {
@@ -25,7 +29,7 @@ BUILD = {
     "frameworks": ["pytorch"],
 }
 MAIN = {"name": "main", "python": "3.11", "accelerator": "cpu", "requirements": ["torch==2.13.0"], "build": BUILD}
-LOCK = "torch==2.13.0+cpu --hash=sha256:aa\nnumpy==2.4.6 --hash=sha256:bb\n"
+LOCK = f"torch==2.13.0+cpu --hash=sha256:{'a' * 64}\nnumpy==2.4.6 --hash=sha256:{'b' * 64}\n"
 WHEEL = {"file": "horovod-0.28.1-cp311-cp311-linux_x86_64.whl", "sha256": "c" * 64}
 
 
@@ -114,9 +118,30 @@ def test_the_wheel_of_this_build_is_known():
     assert described(state=state(None, builds={"0" * 16: WHEEL}))["wheel"] is None
 
 
+@pytest.mark.parametrize(
+    ("said", "taken"),
+    [
+        (WHEEL, True),
+        ({**WHEEL, "file": "../../../etc/shadow"}, False),
+        ({**WHEEL, "file": "horovod-0.28.2-cp311-cp311-linux_x86_64.whl"}, False),
+        ({**WHEEL, "sha256": "c" * 63}, False),
+        ({**WHEEL, "sha256": "C" * 64}, False),
+        ({**WHEEL, "sha256": "c" * 64 + " --index-url https://evil.example"}, False),
+        ({**WHEEL, "sha256": ["c" * 64]}, False),
+        ({"sha256": "c" * 64}, False),
+        ({}, False),
+        (None, False),
+        ("horovod", False),
+        ([WHEEL], False),
+    ],
+)
+def test_what_a_node_says_of_its_wheel_is_of_the_plan_or_nothing(said, taken):
+    assert wheel_of(said, "0.28.1") == (WHEEL if taken else None)
+
+
 def one(digest, wheel=None, installed=False, name="main"):
     """A described build, as far as the assignment looks at it."""
-    return {"name": name, "digest": digest, "wheel": wheel, "installed": installed}
+    return {"name": name, "digest": digest, "build": BUILD, "wheel": wheel, "installed": installed}
 
 
 @pytest.mark.parametrize(

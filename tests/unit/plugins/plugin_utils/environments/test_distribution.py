@@ -24,7 +24,7 @@ def pairs(found):
 
 
 @pytest.mark.parametrize(
-    ("hosts", "packers", "rounds"),
+    ("hosts", "downloaders", "rounds"),
     [
         ({"a": one()}, [], []),
         ({"a": one(), "b": one()}, ["a"], [{"b": "a"}]),
@@ -39,16 +39,16 @@ def pairs(found):
         ),
     ],
 )
-def test_who_gets_it_from_whom(hosts, packers, rounds):
+def test_who_gets_it_from_whom(hosts, downloaders, rounds):
     found = distribution(hosts, addresses(hosts), fanout=2)["main"]
-    assert (found["packers"], pairs(found)) == (packers, rounds)
+    assert (found["downloaders"], pairs(found)) == (downloaders, rounds)
 
 
 def test_what_a_receiver_is_told():
     hosts = {name: one() for name in "abcd"}
     (first, second) = distribution(hosts, addresses(hosts), fanout=2)["main"]["rounds"]
-    assert first["b"] == {"source": "a", "packer": "a", "address": "10.0.0.1", "keep": False}
-    assert second == {"d": {"source": "a", "packer": "a", "address": "10.0.0.1", "keep": False}}
+    assert first["b"] == {"source": "a", "downloader": "a", "address": "10.0.0.1"}
+    assert second == {"d": {"source": "a", "downloader": "a", "address": "10.0.0.1"}}
 
 
 def test_who_has_no_address_gives_nothing():
@@ -56,7 +56,7 @@ def test_who_has_no_address_gives_nothing():
     nowhere = {**addresses(hosts), "b": None}
     found = distribution(hosts, nowhere, fanout=2)["main"]
     assert "b" not in {entry["source"] for round_ in found["rounds"] for entry in round_.values()}
-    assert distribution(hosts, dict.fromkeys(hosts))["main"] == {"packers": [], "rounds": []}
+    assert distribution(hosts, dict.fromkeys(hosts))["main"] == {"downloaders": [], "rounds": []}
 
 
 @given(
@@ -67,7 +67,7 @@ def test_everybody_gets_it_once_from_who_has_it(kinds, fanout):
     hosts = {f"n{index}": one(digest, installed) for index, (digest, installed, _reached) in enumerate(kinds)}
     reached = {f"n{index}": f"10.0.1.{index}" if kind[2] else None for index, kind in enumerate(kinds)}
     found = distribution(hosts, reached, fanout)["main"]
-    have = set(found["packers"])
+    have = set(found["downloaders"])
     for round_ in found["rounds"]:
         assert round_
         for receiver, entry in round_.items():
@@ -75,10 +75,12 @@ def test_everybody_gets_it_once_from_who_has_it(kinds, fanout):
             assert entry["source"] in have
             assert reached[entry["source"]]
             assert entry["address"] == reached[entry["source"]]
-            assert len({hosts[name]["main"]["digest"] for name in (receiver, entry["source"], entry["packer"])}) == 1
+            assert (
+                len({hosts[name]["main"]["digest"] for name in (receiver, entry["source"], entry["downloader"])}) == 1
+            )
         assert max(Counter(entry["source"] for entry in round_.values()).values()) <= fanout
         have |= set(round_)
-    for packer in found["packers"]:
-        digest = hosts[packer]["main"]["digest"]
+    for downloader in found["downloaders"]:
+        digest = hosts[downloader]["main"]["digest"]
         lacking = {name for name, host in hosts.items() if host["main"] == {"digest": digest, "installed": False}}
         assert lacking <= have

@@ -31,14 +31,15 @@ MAIN = {
     "name": "main",
     "python": "3.11",
     "accelerator": "cpu",
-    "requirements": ["torch==2.13.0", "numpy"],
+    "requirements": ["torch==2.13.0", "typing-extensions"],
     "index": {"name": "cpu", "url": "https://wheels.example/cpu"},
 }
-BODY = """torch==2.13.0+cpu \\
-    --hash=sha256:aa
+A, B, C = ("sha256:" + digit * 64 for digit in "abc")
+BODY = f"""torch==2.13.0+cpu \\
+    --hash={A}
 typing-extensions==4.16.0 \\
-    --hash=sha256:bb \\
-    --hash=sha256:cc
+    --hash={B} \\
+    --hash={C}
 """
 INSTALLED = {"main": {"python": "3.11.2", "packages": {"torch": "2.13.0+cpu", "typing_extensions": "4.16.0"}}}
 DIGEST = request_digest(MAIN, PLATFORM, MAIN["index"])
@@ -65,16 +66,8 @@ def test_an_environment_that_is_made_anew_is_not_installed():
 
 
 def test_packages_of_a_lock_are_canonical_names_with_versions():
-    text = BODY + (
-        "My_Pkg[extra]==1 ; python_version > '3'  # via torch\nlocal @ https://x/y.whl \\\n    --hash=sha256:dd\n"
-        "--index-url https://m.example/simple\n# a==1\n\n    # via torch\n"
-    )
-    assert locked_packages(text) == {
-        "torch": "2.13.0+cpu",
-        "typing-extensions": "4.16.0",
-        "my-pkg": "1",
-        "local": None,
-    }
+    text = BODY + f"My_Pkg[extra]==1 ; python_version > '3' --hash={A}\n# a==1\n\n    # via torch\n"
+    assert locked_packages(text) == {"torch": "2.13.0+cpu", "typing-extensions": "4.16.0", "my-pkg": "1"}
 
 
 @pytest.mark.parametrize(
@@ -156,7 +149,7 @@ def test_what_pins_nothing_is_no_lock(line):
         locked_packages(f"{BODY}{line}\n")
 
 
-NO_LOCKS = [BODY, LOCK.replace(DIGEST, "0" * 16), f"{LOCK}torch>=2.0\n"]
+NO_LOCKS = [BODY, LOCK.replace(DIGEST, "0" * 16), f"{LOCK}torch>=2.0\n", LOCK.replace("2.13.0", "2.12.0")]
 
 
 @pytest.mark.parametrize("text", [None, "", "\0", *NO_LOCKS])
@@ -166,9 +159,26 @@ def test_missing_and_foreign_locks_count_for_nothing(text):
 
 
 def test_a_lock_of_nothing_is_a_lock():
-    text = LOCK.replace(BODY, "")
-    empty = {"main": {"python": "3.11.2", "packages": {}}}
-    assert (described(text, empty)["lock"], described(text, empty)["installed"]) == (text, True)
+    nothing = {**MAIN, "requirements": []}
+    text = LOCK.replace(BODY, "").replace(DIGEST, request_digest(nothing, PLATFORM, MAIN["index"]))
+    found = described(text, {"main": {"python": "3.11.2", "packages": {}}}, nothing)
+    assert (found["lock"], found["installed"]) == (text, True)
+
+
+@pytest.mark.parametrize(
+    ("text", "refused"),
+    [
+        (LOCK, ""),
+        ("", ""),
+        (LOCK.replace(DIGEST, "0" * 16) + "--index-url https://evil.example\n", ""),  # of another request: not read
+        (LOCK + "--index-url https://evil.example\n", "The line '--index-url https://evil.example' is not a package"),
+        (LOCK.replace("2.13.0", "2.12.0"), "It has 2.12.0+cpu for the requirement torch==2.13.0;"),
+        (LOCK.partition("typing")[0], "It has nothing for the requirement typing-extensions;"),
+    ],
+)
+def test_a_host_is_told_why_its_lock_does_not_count(text, refused):
+    found = described(text)["refused"]
+    assert found.startswith(refused) and bool(found) is bool(refused)
 
 
 def test_relock_disregards_the_lock():
@@ -192,9 +202,9 @@ def test_environment_without_index_has_none():
     assert described(environment={**MAIN, "index": None}, index_url="https://m.example")["index"] is None
 
 
-def entry(digest, lock=""):
+def entry(digest, lock="", relock=False):
     """A described environment, as far as the assignment looks at it."""
-    return {"digest": digest, "lock": lock}
+    return {"digest": digest, "lock": lock, "relock": relock}
 
 
 def test_first_host_that_asks_solves():
@@ -205,6 +215,20 @@ def test_first_host_that_asks_solves():
 def test_a_lock_that_exists_serves_hosts_before_it_too():
     hosts = {"new": {"main": entry("d1")}, "old": {"main": entry("d1", "L1")}, "last": {"main": entry("d1", "L2")}}
     assert assign(hosts) == {"d1": {"host": "old", "lock": "L1"}}
+
+
+def test_one_host_does_not_choose_for_the_others():
+    hosts = {"a": {"main": entry("d1", "evil")}, "b": {"main": entry("d1", "L")}, "c": {"main": entry("d1", "L")}}
+    assert assign(hosts) == {"d1": {"host": "b", "lock": "L"}}
+
+
+@pytest.mark.parametrize(
+    ("lock", "relock", "expected"),
+    [("L1", False, ("a", "kept")), ("", False, ("a", "kept")), ("kept", False, ("b", "kept")), ("", True, ("a", ""))],
+)
+def test_the_controller_decides_unless_a_lock_is_to_be_solved_again(lock, relock, expected):
+    hosts = {"a": {"main": entry("d1", "", relock)}, "b": {"main": entry("d1", lock, relock)}}
+    assert assign(hosts, {"d1": "kept", "d2": "other"}) == {"d1": {"host": expected[0], "lock": expected[1]}}
 
 
 def test_no_environments_need_no_assignment():

@@ -22,7 +22,7 @@ MAIN = {
 }  # fmt: skip
 CONDA = {**MAIN, "interpreter": {"source": "conda", "path": None, "packages": []}}
 DIGEST = request_digest(parse(Environment, MAIN), parse(System, PLATFORM))
-LOCK = f"# Solved on gpu-1\n# request: {DIGEST}\ntorch==2.13.0 \\\n    --hash=sha256:aa\nnumpy==2.4.6\n"
+LOCK = f"# Solved on gpu-1\n# request: {DIGEST}\ntorch==2.13.0 \\\n    --hash=sha256:{'a' * 64}\nnumpy==2.4.6 --hash=sha256:{'b' * 64}\n"
 DIRECTORY = environment_directory(MAIN, PLATFORM, LOCK)
 OLDER = ".main-000000000000"
 FOUND = {"python": "3.11.2", "home": "/usr/bin", "target": DIRECTORY, "packages": {"torch": "2.13.0", "numpy": "2.4.6"},

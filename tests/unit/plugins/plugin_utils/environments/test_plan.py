@@ -47,11 +47,13 @@ def test_hosts_that_ask_get_it_from_the_address_of_another():
     }
     assert answer("archives", {"__frameworks_distribute": True}, **nodes) == {
         "main": {
-            "packers": ["gpu-1"],
-            "rounds": [{"gpu-2": {"source": "gpu-1", "packer": "gpu-1", "address": "10.0.0.1", "keep": False}}],
+            "downloaders": ["gpu-1"],
+            "rounds": [{"gpu-2": {"source": "gpu-1", "downloader": "gpu-1", "address": "10.0.0.1"}}],
         }
     }
-    assert answer("archives", {"__frameworks_distribute": False}, **nodes) == {"main": {"packers": [], "rounds": []}}
+    assert answer("archives", {"__frameworks_distribute": False}, **nodes) == {
+        "main": {"downloaders": [], "rounds": []}
+    }
 
 
 def test_those_that_see_a_file_share_with_whom_made_it():
@@ -87,14 +89,17 @@ def test_one_node_with_something_to_activate_is_a_change(switch, expected):
 
 
 def test_a_wheel_is_found_or_compiled_or_missing():
-    found, compiled = {"file": "a.whl", "sha256": "1"}, {"file": "b.whl", "sha256": "2"}
+    name = "horovod-0.28.1-cp311-cp311-linux_x86_64.whl"
+    found, compiled = {"file": name, "sha256": "1" * 64}, {"file": name, "sha256": "2" * 64}
+    wrong = {"file": "../../etc/shadow", "sha256": "2" * 64}
     plan = {
-        "a": {"host": "gpu-1", "wheel": found},
-        "b": {"host": "gpu-2", "wheel": None},
-        "c": {"host": "gpu-1", "wheel": None},
+        "a": {"host": "gpu-1", "version": "0.28.1", "wheel": found},
+        "b": {"host": "gpu-2", "version": "0.28.1", "wheel": None},
+        "c": {"host": "gpu-1", "version": "0.28.1", "wheel": None},
+        "d": {"host": "gpu-2", "version": "0.28.1", "wheel": None},
     }
-    nodes = {"gpu_1": {}, "gpu_2": {"__horovod_compiled": {"b": compiled}}}
-    assert answer("wheels", {"__horovod_plan": plan}, **nodes) == {"a": found, "b": compiled, "c": {}}
+    nodes = {"gpu_1": {}, "gpu_2": {"__horovod_compiled": {"b": compiled, "d": wrong}}}
+    assert answer("wheels", {"__horovod_plan": plan}, **nodes) == {"a": found, "b": compiled, "c": {}, "d": {}}
 
 
 @pytest.mark.parametrize(

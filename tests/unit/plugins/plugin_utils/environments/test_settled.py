@@ -35,7 +35,7 @@ LOCK, NEWER = ({"torch": "2.13.0", "numpy": version} for version in ("2.4.6", "2
 
 def text(environment, lock, hashed="aa"):
     digest = request_digest(parse(Environment, environment), parse(System, PLATFORM))
-    pins = "\n".join(f"{name}=={version} --hash=sha256:{hashed}" for name, version in lock.items())
+    pins = "\n".join(f"{name}=={version} --hash=sha256:{hashed * 32}" for name, version in lock.items())
     return f"# request: {digest}\n{pins}\n"
 
 
@@ -50,7 +50,9 @@ def node(environment=None, locked=None, hashed="aa", wheel=True, **found):
         "lock": parse_lock(text(environment, locked, hashed)),
         "target": environment_directory(environment, PLATFORM, text(environment, locked, hashed)), **found,
     }  # fmt: skip
-    builds = {build: {"file": "h.whl", "sha256": "0"}} if build and wheel else {}
+    builds = (
+        {build: {"file": "horovod-0.28.1-cp311-cp311-linux_x86_64.whl", "sha256": "0" * 64}} if build and wheel else {}
+    )
     return (
         {"os": PLATFORM, "environments": [environment]},
         {"environments": {environment["name"]: one}, "horovod_builds": builds},
@@ -113,6 +115,20 @@ def test_settled(nodes):
 )
 def test_not_settled(other):
     assert not are_settled([PLANNED, other])
+
+
+@pytest.mark.parametrize(
+    ("nodes", "kept", "settled"),
+    [
+        ([PLANNED, node(OTHER_NAME)], text(MAIN, LOCK), True),
+        ([PLANNED], text(MAIN, LOCK, "bb"), False),
+        ([node(hashed="bb"), node(hashed="bb")], text(MAIN, LOCK), False),  # all nodes, but not the controller
+        ([PLANNED], None, False),  # which is then written
+    ],
+)
+def test_the_lock_that_the_controller_keeps_counts(nodes, kept, settled):
+    digest = request_digest(parse(Environment, MAIN), parse(System, PLATFORM))
+    assert are_settled(nodes, {digest: kept} if kept else {}) is settled
 
 
 def test_another_lock_for_the_same_request_is_seen_beside_a_compiled_package():

@@ -1,0 +1,112 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Wheels between nodes, as nodes with Python 3.6 copy them, too: each is the one of the list, or none is there."""
+
+import hashlib
+import os
+
+import pytest
+from ansible_collections.allreduce.gpu.plugins.module_utils.host import environment_wheels as carry
+
+CONTENT = {
+    "alpha-1.0-py3-none-any.whl": b"alpha" * 50000,
+    "beta-2.0+cpu-cp311-cp311-linux_x86_64.whl": bytes(range(256)) * 100,
+}
+WHEELS = [
+    {"file": name, "sha256": hashlib.sha256(content).hexdigest(), "bytes": len(content)}
+    for name, content in sorted(CONTENT.items())
+]
+WHOLE = b"".join(CONTENT[one["file"]] for one in WHEELS)
+RUNUSER = '#!/bin/sh\nshift 3; exec "$@"\n'
+# Sends what is in the file, from where it is asked to.
+SSH = '#!/bin/sh\nfor one; do :; done; exec tail -c "${{one##*tail -c }}" {place}/sends\n'
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    (tmp_path / "bin").mkdir()
+    for name, text in (("ssh", SSH.format(place=tmp_path)), ("runuser", RUNUSER)):
+        (tmp_path / "bin" / name).write_text(text)
+        (tmp_path / "bin" / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}/bin:{os.environ['PATH']}")
+    return carry.Place("main", str(tmp_path / "wheels"))
+
+
+def sent(place, tmp_path, content):
+    """What is there, and the code of the problem, after a node sent this."""
+    (tmp_path / "sends").write_bytes(content)
+    code = None
+    try:
+        carry.copy(place, WHEELS, "10.0.0.1", "trainer")
+    except carry.WheelsError as error:
+        code = error.problem["code"]
+    found = {name: (tmp_path / "wheels" / "main" / name).read_bytes() for name in os.listdir(place.directory)}
+    return {name: content for name, content in found.items() if not name.endswith(".part")}, code
+
+
+def test_the_wheels_of_the_list_arrive(place, tmp_path):
+    assert sent(place, tmp_path, WHOLE) == (CONTENT, None)
+    assert sent(place, tmp_path, b"") == (CONTENT, None)  # which nobody asks for
+
+
+def test_more_than_the_wheels_is_not_read(place, tmp_path):
+    assert sent(place, tmp_path, WHOLE + b"more" * 1000) == (CONTENT, None)
+
+
+@pytest.mark.parametrize("number", range(9))
+def test_a_byte_that_differs_is_found(place, tmp_path, number):
+    at = number * len(WHOLE) // 9
+    found, code = sent(place, tmp_path, WHOLE[:at] + bytes([WHOLE[at] ^ 1]) + WHOLE[at + 1 :])
+    first = WHEELS[0]
+    assert code == "wheels_changed"
+    assert found == ({first["file"]: CONTENT[first["file"]]} if at >= first["bytes"] else {})
+
+
+OTHERS = {
+    "nothing": b"", "a byte": b"x", "the beginning": WHOLE[:100], "the end": WHOLE[1:], "zeros": b"\0" * 600000, "backwards": WHOLE[::-1],
+    "another": CONTENT[WHEELS[1]["file"]],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", sorted(OTHERS))
+def test_anything_else_leaves_nothing(place, tmp_path, name):
+    found, code = sent(place, tmp_path, OTHERS[name])
+    assert (found, code in ("wheels_changed", "wheels_not_copied")) == ({}, True)
+
+
+def test_lists_have_an_end():
+    many = [dict(WHEELS[0], file=f"a{number}-1-py3-none-any.whl") for number in range(2001)]
+    large = [dict(one, bytes=16 << 30) for one in many[:5]]
+    for wheels in (many, large):
+        with pytest.raises(carry.WheelsError) as refused:
+            carry.check(wheels)
+        assert refused.value.problem["code"] == "wheels_invalid"
+
+
+@pytest.mark.parametrize(("silence", "pace", "seconds"), [(0.2, 1 << 18, 0), (60, 1 << 30, -1)])
+def test_a_node_that_sends_nothing_or_too_little_does_not_hold_the_others(
+    place, tmp_path, monkeypatch, silence, pace, seconds
+):
+    for name, value in (("SILENCE", silence), ("PACE", pace), ("PATIENCE", seconds), ("ATTEMPTS", 1)):
+        monkeypatch.setattr(carry, name, value)
+    (tmp_path / "bin" / "ssh").write_text("#!/bin/sh\nprintf x; exec sleep 600\n")
+    with pytest.raises(carry.WheelsError) as refused:
+        carry.copy(place, WHEELS, "10.0.0.1", "trainer")
+    assert refused.value.problem["detail"]["reason"] == "it sent too little"
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("https://index.example/a/b.whl", "https://me:secret@index.example/a/b.whl"),
+        ("https://index.example:8443/b.whl", "https://index.example:8443/b.whl"),
+        ("http://index.example/b.whl", "http://index.example/b.whl"),
+        ("https://evil.example/index.example/b.whl", "https://evil.example/index.example/b.whl"),
+        ("https://index.example.evil/b.whl", "https://index.example.evil/b.whl"),
+        ("file:///srv/b.whl", "file:///srv/b.whl"),
+    ],
+)
+def test_a_password_goes_to_its_own_host_only(url, expected):
+    sources = ["", "/srv/wheels", "https://open.example/simple", "https://me:secret@index.example/simple"]
+    assert carry.with_password(url, sources) == expected
