@@ -63,7 +63,7 @@ OFF = sorted(set(re.findall(r"import_role:\s+name: allreduce\.gpu\.(\w+)", SITE)
 
 
 def converged():
-    """Return the fact gpu_node_state of a node that is as planned."""
+    """Return the fact gpu_node_state of a node that is as planned, with the digest and the text of its environment's lock."""
     question = question_from_facts({"request": REQUEST}, {**FACTS, "gpu_node": {"gpus": []}}, __version__)
     stack = decide(question)["stack"]
     state, plan = states.as_planned(stack), states.planned(stack)
@@ -71,12 +71,19 @@ def converged():
     state["uv"] = uv_version()
     state["nvml_binding"] = hashlib.sha256(pynvml_file().read_bytes()).hexdigest()
     (environment,) = plan.environments
-    pins = state["environments"][environment.name]["lock"]["packages"]
-    lines = [f"{name}=={version} --hash=sha256:{'0' * 64}" for name, version in pins.items()]
-    lock = "\n".join([f"# request: {request_digest(environment, plan.os)}", *lines]) + "\n"
+    measured = state["environments"][environment.name]["lock"]
+    digest, lock = lock_of(environment, plan.os, measured["packages"])
+    measured["digest"] = hashlib.sha256(lock.encode()).hexdigest()[:16]
     place = environment_directory(stack["environments"][0], stack["os"], lock)
     state["environments"][environment.name]["target"] = place
-    return state
+    return state, (digest, lock)
+
+
+def lock_of(environment, system, pins):
+    """Return the digest of an environment's request, and the text of a lock of these pins."""
+    lines = [f"{name}=={version} --hash=sha256:{'0' * 64}" for name, version in pins.items()]
+    digest = request_digest(environment, system)
+    return digest, "\n".join([f"# request: {digest}", *lines]) + "\n"
 
 
 def played(place, playbook, *options, variables=None, answers=None, packages=(), **measured):
@@ -84,12 +91,15 @@ def played(place, playbook, *options, variables=None, answers=None, packages=(),
 
     variables: of the nodes; answers: of more modules, or {node: those}; packages: more of them; measured: more of the nodes' state.
     """
-    state = converged()
+    state, (digest, lock) = converged()
     state["packages"].update(dict.fromkeys(packages, "1.0-1"))
     state.update(measured)
     given = {"gpu_stack_request": REQUEST, "stack_lock": "", **(variables or {})}
     nodes = {"hosts": {"gpu-1": {}, "gpu-2": {}}, "vars": given}
     write_inventory(place, {"gpu_nodes": nodes, "controllers": {"hosts": {"gpu-1": {}}}})
+    kept = place / "inventory" / "python.locks" / f"{digest}.txt"  # as the run that made the environments left it
+    kept.parent.mkdir()
+    kept.write_text(lock, encoding="utf-8")
     key = base64.b64encode(b"\0\0\0\x0bssh-ed25519\0\0\0 " + b"k" * 32).decode()
     modules = {
         "setup": {"ansible_facts": FACTS},
@@ -140,7 +150,7 @@ def sent(run):
 
 def test_only_what_measures_is_sent(run, tmp_path):
     """The first run notes its files, and is told of them as measured; the one after it measures, and keeps the pair of keys."""
-    state = converged()
+    state, dummy = converged()
     noted = {"gpu-1": {}, "gpu-2": {}}
     for row in sent(run):
         if row["module"].endswith("config_files"):

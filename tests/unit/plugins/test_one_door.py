@@ -36,7 +36,8 @@ ALLOWED = {
 ALLOWED_YAML = {
     "hostvars[inventory_hostname]": "the variables of the node itself",
     "((hostvars | default({})).localhost": "a fact of the controller, which preflight has set",
-    "hostvars[__frameworks_from.packer].__frameworks_packed": "the archive is verified where it is taken",
+    "hostvars[__frameworks_from.downloader].__frameworks_offered": "each wheel is verified by the controller's lock where it is taken",
+    "map('extract', hostvars, '__horovod_verified')": "digests, which say which of the wheels that the plan names to take",
     "map('extract', hostvars, ['__frameworks_marker', 'path'])": "compared with names of files on the node, and goes nowhere else",
 }
 
