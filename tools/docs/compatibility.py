@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.components.cudnn import dropped_with
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.components.pytorch.row import TORCH, TorchBuild
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.tables import Tables
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.versions import at_least, major, minor, version
@@ -126,6 +127,9 @@ def _runs(tables: Tables, build: TorchBuild, capability: str) -> str:
         return "–"  # its compiler knows no generation after it
     if sass is None and ptx is None:
         return "?"
+    have, ended = build.get("cudnn"), dropped_with(tables, major(build["cuda"]), capability)
+    if have and ended and at_least(have, ended):
+        return "–"  # the cuDNN that it pins has no code for it
     how = reach(capability, sass, ptx)
     return {"sass": "yes", "ptx": "PTX", None: "–"}[how]
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import jinja2
 import pytest
 import yaml
+from ansible_collections.allreduce.gpu.plugins.filter._plain import FilterModule
 
 from tests.support.local_play import run_roles
 
@@ -73,4 +74,6 @@ def test_what_mokutil_said_is_shown_and_not_its_prompts(stderr, shown):
     said = {"rc": 255, "stdout_lines": ["input password: ", "input password again: "], "stderr_lines": stderr}
     boot = {"certificate": "/var/lib/dkms/mok.pub"}
     variables = {"__nvidia_driver_enrolment": said, "__nvidia_driver_secure_boot": boot, "inventory_hostname": "node"}
-    assert shown in re.sub(r"\s+", " ", jinja2.Template(message).render(variables))
+    environment = jinja2.Environment()
+    environment.filters = {**environment.filters, "allreduce.gpu._plain": FilterModule().filters()["_plain"]}
+    assert shown in re.sub(r"\s+", " ", environment.from_string(message).render(variables))
