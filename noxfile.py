@@ -89,12 +89,6 @@ def lint(session):
         session.run("ansible-lint", "--strict", env={"ANSIBLE_COLLECTIONS_PATH": str(TREE.parents[2])})
 
 
-@nox.session(tags=["all", "code"])
-def unit(session):
-    """Unit and property tests on the ansible-core of requirements.txt."""
-    _pytest(session, "unit", *WORKERS, TIMEOUT, "tests/unit", *session.posargs)
-
-
 # What a mistake in most changes fails, in some minutes: no playbook runs, no lab, and none of the resolver's many plans.
 QUICK = (
     "ci", "plugins/filter", "plugins/lookup", "plugins/module_utils", "plugins/plugin_utils", "roles/test_shape.py",
@@ -265,6 +259,19 @@ def galaxy(session):
 def browser(session):
     """Render a report in headless Chromium and look at it."""
     _pytest(session, "browser", "tests/report", *session.posargs)
+
+
+# Last of its lane: it alone takes both processors, which the other lane has left by then.
+@nox.session(tags=["all", "code"])
+def unit(session):
+    """Unit and property tests on the ansible-core of requirements.txt, without the long ones."""
+    _pytest(session, "unit", *WORKERS, TIMEOUT, "-m", "not long", "tests/unit", *session.posargs)
+
+
+@nox.session(tags=["all"])
+def unit_long(session):
+    """Unit tests of half a minute and more: roles with real tools, of which Molecule shows the usual way on hosts."""
+    _pytest(session, "unit_long", *WORKERS, TIMEOUT, "-m", "long", "tests/unit", *session.posargs)
 
 
 @nox.session(tags=["all"], venv_backend="uv")

@@ -236,6 +236,7 @@ SETTINGS = {
 }
 
 
+@pytest.mark.long
 def test_what_was_applied_and_holds_is_not_applied_again(tmp_path):
     """Each node measures the digest that the module was given on it, as the modules that measure do (test_applied.py)."""
     facts = {name: {"ansible_facts": fact(FileTree(str(tmp_path)))} for name, fact in SETTINGS.values()}

@@ -139,6 +139,7 @@ def collections(tmp_path):
     return tmp_path / "collections"
 
 
+@pytest.mark.long
 def test_a_lock_outlives_newer_tables_and_renewing_shows_the_difference_first(tmp_path, collections):
     newest, update = newest_pytorch(), f"update {difference()}"
     write_inventory(tmp_path, described("gpu-1", "gpu-2"))
@@ -175,6 +176,7 @@ def test_a_host_the_lock_does_not_fit_is_refused_with_what_changed(tmp_path):
     assert "stack_lock_renew=true" in planned.words
 
 
+@pytest.mark.long
 def test_bills_of_materials_are_written_for_each_kind_of_host(tmp_path):
     write_inventory(tmp_path, described("gpu-1", "gpu-2"))
     directory = tmp_path / "inventory" / "sbom"
@@ -194,6 +196,7 @@ def test_bills_of_materials_are_written_for_each_kind_of_host(tmp_path):
     assert "changed=1" not in again.output
 
 
+@pytest.mark.long
 def test_each_environment_is_exported_as_a_pylock_that_keeps_what_it_has(tmp_path):
     tomllib = pytest.importorskip("tomllib")
     wheels, file = tmp_path / "wheels", tmp_path / "inventory" / "pylock" / "gpu-1" / "pylock.main.toml"
@@ -225,6 +228,7 @@ def test_each_environment_is_exported_as_a_pylock_that_keeps_what_it_has(tmp_pat
     assert "changed=1" not in again.output
 
 
+@pytest.mark.long
 def test_a_release_of_yesterday_is_planned_from_the_index_and_then_from_the_lock(tmp_path):
     tags = [f"cp312-cp312-manylinux_2_28_{arch}" for arch in ("x86_64", "aarch64")]
     requires = ["cuda-toolkit[cudart]==13.2.2", "nvidia-cudnn-cu13==9.26.0.51", "nvidia-nccl-cu13==2.30.7"]

@@ -117,6 +117,7 @@ def test_a_value_that_depends_on_facts_is_refused_before_a_node_is_changed(site,
     assert ("PLAY [Reconcile" in run.output) != bool(status)
 
 
+@pytest.mark.long
 def test_the_roles_of_site_do_not_validate_their_arguments_again(site):
     """Ansible does so for those that others depend on, whatever a playbook says."""
     run = site.play([KNOWN, SITE], "--tags", ",".join(IDLE))
@@ -146,6 +147,7 @@ def test_check_mode_without_a_lock(site):
     assert given == site.resolved()
 
 
+@pytest.mark.long
 def test_a_renewed_plan_is_followed_in_the_same_run(site):
     first = site.play([KNOWN, "allreduce.gpu.plan"])
     assert first.status == 0, first.output

@@ -144,6 +144,7 @@ def test_a_machine_without_systemd_runs_the_program_as_it_is(tmp_path):
     assert not list(Path(os.environ.get("TMPDIR", "/tmp")).glob("allreduce-benchmark.*"))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("options", [[], ["--check"]], ids=["run", "check"])
 def test_an_environment_without_pytorch_is_said(tmp_path, options):
     python = tmp_path / "prefix" / "bin" / "python"

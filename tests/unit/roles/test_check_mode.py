@@ -38,6 +38,7 @@ def facts(system, **request):
     return {"gpu_stack": stack, "gpu_node": {"gpus": [{}] * 8}, "gpu_node_state": state}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_what_would_be_done_is_shown(system, tmp_path):
     run = run_roles(tmp_path, ROLES, facts(system), "--check", "--diff")
@@ -52,6 +53,7 @@ def test_what_would_be_done_is_shown(system, tmp_path):
     assert services[1:] == ["nvidia-persistenced", "nvidia-fabricmanager"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("system", "driver", "needed"),
     [

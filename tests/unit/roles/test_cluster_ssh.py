@@ -33,6 +33,7 @@ def modules(run):
     return [row["module"].rpartition(".")[2] for row in run.executions if row["role"]]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("rotate", ["", "2026-11", 7])
 def test_a_new_user(tmp_path, rotate):
     """Whoever has no key yet begins with one of the rotation."""
@@ -80,6 +81,7 @@ def test_nodes_that_cannot_be_connected_are_refused_with_the_reason(tmp_path):
     assert "gpu_cluster_address of node is 'not an address'; set it to an IP address." in run.output
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("user", [False, True])
 def test_taken_back(tmp_path, user):
     run = play(tmp_path, cluster_ssh_state="absent", cluster_ssh_remove_user=user)

@@ -27,6 +27,7 @@ PACKAGES = [
     Package("jpeg", "3.0.0", "h2_1", (), {"lib/libjpeg.so": "jpeg 3.0\n"}),
 ]
 pytestmark = [
+    pytest.mark.long,
     pytest.mark.skipif(platform.machine() != "x86_64", reason="the channel has packages for x86_64 alone"),
     pytest.mark.skipif(os.geteuid() != 0, reason="the role gives what it writes to root"),
 ]

@@ -26,9 +26,12 @@ UV = Path(sys.executable).parent / "uv"
 PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 NODES = ("gpu-1", "gpu-2", "gpu-3")
 
-pytestmark = pytest.mark.skipif(
-    not UV.exists() or os.geteuid() != 0, reason="uv is not installed beside this Python, or this is not root"
-)
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.skipif(
+        not UV.exists() or os.geteuid() != 0, reason="uv is not installed beside this Python, or this is not root"
+    ),
+]
 
 
 class Cluster:

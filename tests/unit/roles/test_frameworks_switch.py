@@ -24,9 +24,12 @@ PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 PRINTS = "def main():\n    import sys\n    print({!r}, sys.prefix)\n"
 BROKEN = "raise ImportError('libmissing.so.1: cannot open shared object file')\n"
 
-pytestmark = pytest.mark.skipif(
-    not UV.exists() or os.geteuid() != 0, reason="uv is not installed beside this Python, or this is not root"
-)
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.skipif(
+        not UV.exists() or os.geteuid() != 0, reason="uv is not installed beside this Python, or this is not root"
+    ),
+]
 
 
 class Node:

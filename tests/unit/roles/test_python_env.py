@@ -70,6 +70,7 @@ SYSTEMS = [
 ]  # fmt: skip
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("system", "planned", "packages"), SYSTEMS)
 def test_packages_of_interpreters_and_of_uv(system, planned, packages, tmp_path):
     """Check mode names them, in one transaction."""
@@ -129,6 +130,7 @@ def test_an_environment_as_planned_is_left_alone(tmp_path):
     assert "Install Python" not in run.output
 
 
+@pytest.mark.long
 def test_modulefiles_on_request(tmp_path):
     """What they do to a shell is seen on a host, in scenario 40."""
     given = facts([{**ENVIRONMENT, "frameworks": {"pytorch": "2.8.0"}}])

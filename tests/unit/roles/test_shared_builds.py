@@ -6,8 +6,12 @@
 import json
 import re
 
+import pytest
+
 from tests.support.local_play import run_roles
 from tests.unit.roles.test_check_mode import facts
+
+pytestmark = pytest.mark.long
 
 HOSTS = ("one", "two")
 

@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from survey import survey  # noqa: E402 (a neighbour, found through the line above)
 
-ASKED = int(os.environ.get("SURVEY_QUESTIONS", "100"))
+ASKED = int(os.environ.get("SURVEY_QUESTIONS", "40"))
 NEVER = [
     "accepted, but the checker objects",
     "no suggestion, and no hardware forbids it",

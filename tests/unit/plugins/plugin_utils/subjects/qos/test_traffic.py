@@ -17,7 +17,7 @@ from ansible_collections.allreduce.gpu.tests.unit.plugins.module_utils.qos_helpe
 from tests.support.subjects import decide_node
 
 WHY_NOT = lacking("tc", "nft", "iperf3")
-pytestmark = pytest.mark.skipif(bool(WHY_NOT), reason=str(WHY_NOT))
+pytestmark = [pytest.mark.long, pytest.mark.skipif(bool(WHY_NOT), reason=str(WHY_NOT))]
 
 TRAINING, BULK = 5201, 5301
 LINK, GUARANTEE = 100e6, 80e6
