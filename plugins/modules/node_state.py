@@ -40,7 +40,7 @@ options:
     description: Directories whose free space is reported.
     type: list
     elements: path
-    default: [/, /opt, /var]
+    default: [/, /opt, /opt/allreduce/cache, /opt/allreduce/envs, /var]
   root:
     description:
       - Directory to read in place of the root directory, to examine a recorded machine.
@@ -131,7 +131,11 @@ def main():
         argument_spec={
             "packages": dict(strings, default=["*"]),
             "services": strings,
-            "paths": {"type": "list", "elements": "path", "default": ["/", "/opt", "/var"]},
+            "paths": {
+                "type": "list",
+                "elements": "path",
+                "default": ["/", "/opt", "/opt/allreduce/cache", "/opt/allreduce/envs", "/var"],
+            },
             "root": {"type": "path", "default": "/"},
             "gpus": {"type": "bool", "default": False},
         },
