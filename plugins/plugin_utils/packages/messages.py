@@ -59,6 +59,18 @@ CAUSES = (
         "run site, whose role base finishes it, or dpkg --configure --pending and apt-get --fix-broken install there",
     ),
     Cause(
+        "database_damaged",
+        r"rpmdb open failed|BDB0113|rpmdb: damaged",
+        "rpm's database is damaged",
+        "run rpm --rebuilddb there, and run this again",
+    ),
+    Cause(
+        "database_damaged",
+        r"package lists or status file could not be parsed|package cache file is corrupted|Unable to parse package file",
+        "apt's lists are damaged",
+        "remove the files in /var/lib/apt/lists and /var/cache/apt/*.bin there, and run this again",
+    ),
+    Cause(
         "sources_contradict",
         r"Conflicting values set for option (?P<option>\S+) regarding source (?P<source>\S+) \S+?(?P<values>: \S* != ?[^\s,]*)?(?=[,\s]|$)",
         "the host's package sources name {source} more than once, with values of {option} that contradict each other{values}",
@@ -129,14 +141,14 @@ CAUSES = (
     Cause(
         "unknown_key",
         r"NO_PUBKEY (?P<id>\w+)|Missing key (?P<id2>\w+)|[Nn]o public key|Signing key not found|keys? (?:listed|already installed).*not correct|NOKEY|"
-        r"Public key for \S+ is not installed",
+        r"Public key for \S+ is not installed|key\(s\) didn't help",
         "{source} is signed with a key{id} other than the one that is set",
         "{trust}",
     ),
     Cause(
         "package_unsigned",
-        r"Package (?P<name>\S+) is not signed",
-        "{name} is not signed",
+        r"Package (?P<name>\S+) is not signed|unauthenticated packages|packages could not be authenticated",
+        "a package is not signed ({lines})",
         "take it from a repository that signs its packages, or mirror it again",
     ),
     Cause(
@@ -196,9 +208,15 @@ CAUSES = (
     ),
     Cause(
         "no_repository",
-        r"(?:does not have|no longer has) a Release file|\b404\b",
+        r"(?:does not have|no longer has) a Release file|\b404\b|File not found - ",
         "there is no repository at {source}",
         "correct {address}",
+    ),
+    Cause(
+        "no_repository",
+        r"There are no enabled repo",
+        "no package source is enabled on the host",
+        "enable those of its distribution, or register it where they need a subscription",
     ),
     Cause(
         "no_mirror",
@@ -210,7 +228,7 @@ CAUSES = (
         "unreachable",
         r"Could not (?:connect|resolve)|Connection (?:refused|failed|timed out|reset)|Couldn't (?:connect|resolve)|timed out|Timeout was reached|"
         r"Temporary failure resolving|Unable to connect|(?:Network is|Host) unreachable|No route to host|SSL connect error|"
-        r"All mirrors were (?:already )?tried",
+        r"[Aa]ll mirrors were (?:already )?tried",
         "{source} cannot be reached",
         "check the host's network, set base_http_proxy if it needs a proxy, or set {address} to a mirror that it reaches",
     ),
@@ -343,6 +361,6 @@ def _values(named: str | None) -> str:
 
 def _problem_lines(text: str) -> str:
     lines = [line.strip(" -") for line in text.splitlines()]
-    words = r"Depends:?\s|Conflicts:|Breaks:|requires |provides |conflicts |filtered out|switching of module"
+    words = r"Depends:?\s|Conflicts:|Breaks:|requires |provides |conflicts |filtered out|switching of module|not signed|authenticated"
     wanted = [line for line in lines if re.search(words, line)]
     return "; ".join(dict.fromkeys(wanted[:4])) or "see the message above"

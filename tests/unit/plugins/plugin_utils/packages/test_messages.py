@@ -419,6 +419,43 @@ FAILURES = {
         "install\n   2. nvidia-driver:amd64 Depends nvidia-kernel-dkms (= 550.163.01-2)\n      but none of the choices are installable",
         ["Depends nvidia-kernel-dkms"],
     ),
+    "rpm's database": (
+        "database_damaged",
+        "error: rpmdb: BDB0113 Thread/process 4711/140 failed: BDB1507 Thread died in Berkeley DB library\nError: Error: rpmdb open failed",
+        ["rpm --rebuilddb"],
+    ),
+    "apt's lists": (
+        "database_damaged",
+        "E: Encountered a section with no Package: header\nE: Problem with MergeList /var/lib/apt/lists/x_Packages\n"
+        "E: The package lists or status file could not be parsed or opened.",
+        ["/var/lib/apt/lists"],
+    ),
+    "dnf, nothing enabled": (
+        "no_repository",
+        'This system is not registered with an entitlement server.\nError: There are no enabled repositories in "/etc/yum.repos.d".',
+        ["no package source is enabled", "register"],
+    ),
+    "dnf, none of the keys": (
+        "unknown_key",
+        "Importing GPG key 0xD42D0685:\nImport of key(s) didn't help, wrong key(s)?\nError: GPG check FAILED",
+        ["is signed with a key other than"],
+    ),
+    "dnf, no mirror has it": (
+        "unreachable",
+        "Failed to download metadata for repo 'epel': Yum repo downloading error: Downloading error(s): repodata/a.xml.gz - Cannot "
+        "download, all mirrors were already tried without success",
+        ["repository epel cannot be reached"],
+    ),
+    "apt, without a signature": (
+        "package_unsigned",
+        "E: There were unauthenticated packages and -y was used without --allow-unauthenticated",
+        ["is not signed"],
+    ),
+    "apt, a directory without an index": (
+        "no_repository",
+        "E: Failed to fetch file:/srv/cuda/./Packages  File not found - /srv/cuda/./Packages (2: No such file or directory)",
+        ["there is no repository at file:/srv/cuda/./Packages"],
+    ),
     "packages that do not fit": (
         "dependency_conflict",
         "The following packages have unmet dependencies:\n nvidia-driver-cuda : Depends: libcuda1 (= 550.1) but 535.1 is "
@@ -448,11 +485,12 @@ def test_every_cause_is_seen_here():
     "warning",
     [
         "W: Target Packages (Packages) is configured multiple times in /etc/apt/sources.list.d/b.sources:1 and /etc/apt/sources.list.d/c.list:2",
+        "W: http://x.example/dists/bullseye/Release.gpg: Policy will reject signature within a year, see --audit for details",
         "Repository 'cuda-rhel9-x86_64' is missing name in configuration, using id.\n"
         "Repository cuda-rhel9-x86_64 is listed more than once in the configuration",
     ],
 )
-def test_a_source_that_is_named_twice_and_works_is_no_cause(warning):
+def test_a_warning_about_a_source_that_works_is_no_cause(warning):
     assert explain({"msg": "something", "stderr": warning})["cause"] == "unknown"
     assert explain({"msg": "Could not get lock /var/lib/dpkg/lock", "stderr": warning})["cause"] == "lock_held"
 
