@@ -22,9 +22,8 @@ options:
     description: Which process holds the package manager's lock, as C(ansible_facts.gpu_node_state.package_manager_holder) has it.
     type: dict
   source:
-    description: Address of the repository, where the failure does not name it.
+    description: Address of NVIDIA's repository, where the failure names no other.
     type: str
-    default: the repository
 """
 
 EXAMPLES = r"""

@@ -50,7 +50,9 @@ options:
         type: str
         required: true
       bytes:
-        description: Its size, RV(wheels) of the task that downloaded it. Required with O(state=copied).
+        description: >-
+          Its size, RV(wheels) of the task that downloaded it. Required with O(state=copied). With O(state=downloaded), nothing is
+          downloaded unless there is room for so much.
         type: int
       url:
         description: Its address, which may be V(file:///…). Required with O(state=downloaded).
@@ -71,6 +73,10 @@ options:
     description: Directory with a directory for each environment. It is created if it is missing.
     type: path
     default: /opt/allreduce/cache/environments
+  environments:
+    description: Directory of the environments. Where it is on another file system, that one must have room for the wheels, too.
+    type: path
+    default: /opt/allreduce/envs
 """
 
 EXAMPLES = r"""
@@ -135,6 +141,7 @@ def main():
             "address": {"type": "str"},
             "user": {"type": "str", "default": "trainer"},
             "directory": {"type": "path", "default": carry.WHEELS},
+            "environments": {"type": "path", "default": carry.ENVIRONMENTS},
         },
         required_if=[("state", "downloaded", ["wheels"]), ("state", "copied", ["wheels", "address"])],
         supports_check_mode=True,
@@ -153,14 +160,14 @@ def main():
 
 def downloaded(place, params):
     """Download the wheels."""
-    found = carry.fetch(place, params["wheels"], params["sources"], read_proxies())
+    found = carry.fetch(place, params["wheels"], params["sources"], read_proxies(), params["environments"])
     return {"changed": True, "wheels": [{key: one[key] for key in ("file", "sha256", "bytes")} for one in found]}
 
 
 def copied(place, params):
     """Copy the wheels from another node; leave nothing where that fails."""
     try:
-        carry.copy(place, params["wheels"], params["address"], params["user"])
+        carry.copy(place, params["wheels"], params["address"], params["user"], params["environments"])
     except Exception:
         carry.remove(place)
         raise

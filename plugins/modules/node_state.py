@@ -40,7 +40,7 @@ options:
     description: Directories whose free space is reported.
     type: list
     elements: path
-    default: [/, /opt, /var]
+    default: [/, /opt, /opt/allreduce/cache, /opt/allreduce/envs, /var]
   root:
     description:
       - Directory to read in place of the root directory, to examine a recorded machine.
@@ -86,6 +86,7 @@ ansible_facts:
         package_holds: {driver: {packages: ['nvidia-*'], excluded: [], services: [], module_stream: null, kernel: false, kept: true}}
         apt_components: [main, contrib, non-free, non-free-firmware]
         apt_mirrors: [{uri: 'http://archive.example.org/debian', suite: bookworm, components: [main], signed_by: null}]
+        apt_contradictions: []
         dnf_repositories: null
         dkms: [{module: nvidia-current, version: 535.261.03, kernel: 6.1.0-40-amd64, arch: x86_64, status: installed}]
         driver: {loaded: null, installed: 535.261.03}
@@ -130,7 +131,11 @@ def main():
         argument_spec={
             "packages": dict(strings, default=["*"]),
             "services": strings,
-            "paths": {"type": "list", "elements": "path", "default": ["/", "/opt", "/var"]},
+            "paths": {
+                "type": "list",
+                "elements": "path",
+                "default": ["/", "/opt", "/opt/allreduce/cache", "/opt/allreduce/envs", "/var"],
+            },
             "root": {"type": "path", "default": "/"},
             "gpus": {"type": "bool", "default": False},
         },

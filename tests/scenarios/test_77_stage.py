@@ -184,7 +184,7 @@ def test_no_room_is_told_before_anything_is_copied(nodes):
     )
     large = {"stage_name": "large", "stage_source": "/var/tmp/large", "stage_checksum": ""}
     run = nodes.stage("--limit", nodes.first, **large)
-    assert run.status != 0 and "and 2147483648 are to be copied" in run.words
+    assert run.status != 0 and "and 2.0 GiB are to be copied" in run.words
     assert nodes.on(nodes.first, TREE) == before
 
 

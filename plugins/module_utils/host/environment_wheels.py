@@ -24,9 +24,10 @@ from urllib.parse import urlsplit, urlunsplit
 
 from ..machine.files import make_directories
 from ..machine.problems import problem
+from ..machine.sizes import free_words, needed_words
 from . import download
 
-WHEELS = "/opt/allreduce/cache/environments"
+WHEELS, ENVIRONMENTS = "/opt/allreduce/cache/environments", "/opt/allreduce/envs"
 # Nobody is there to answer a question; a peer that is gone is noticed.
 SSH = ("ssh", "-x", "-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=15", "-o", "ServerAliveInterval=15")
 # A connection that brings neither a whole wheel nor so many bytes has failed, and so many failures are enough.
@@ -41,18 +42,22 @@ DIGEST = re.compile(r"[0-9a-f]{64}")
 LARGEST, MOST, LARGEST_SUM = 16 << 30, 2000, 64 << 30
 SENTENCES = {
     "wheels_invalid": "{subject} is not a wheel to carry: name, SHA-256 or size is wrong",
-    "wheels_no_space": "{subject} has {free} bytes free, and {needed} are needed",
+    "wheels_no_space": "{subject} has {free} free, and {needed} are needed: free some space or put a larger disk there",
+    "wheels_disk": "{subject} cannot be written to ({reason}): free some space or put a larger disk there",
     "wheels_not_downloaded": "{subject} could not be downloaded: {reason}",
     "wheels_not_copied": "The wheels of environment {subject} could not be copied from {address}: {reason}",
     "wheels_changed": "{subject} that {address} sent does not have the SHA-256 of the lock",
 }
+
+SIZES = {"free": free_words, "needed": needed_words}
 
 
 class WheelsError(Exception):
     """Why wheels were not carried. ``problem``: its record, which the text describes."""
 
     def __init__(self, code, subject, **detail):
-        super(WheelsError, self).__init__(SENTENCES[code].format(subject=subject, **detail))
+        words = {key: SIZES[key](value) if key in SIZES else value for key, value in detail.items()}
+        super(WheelsError, self).__init__(SENTENCES[code].format(subject=subject, **words))
         self.problem = problem(code, subject, **detail)
 
 
@@ -81,21 +86,27 @@ def check(wheels, sized=True):
         raise WheelsError("wheels_invalid", "a list of %d wheels" % len(wheels))
 
 
-def fetch(place, wheels, sources, proxies):
+def fetch(place, wheels, sources, proxies, environments=ENVIRONMENTS):
     """Download the wheels, [{file, sha256, url}]; return them with their sizes. Raise WheelsError or OSError.
+
+    Where the index told their sizes, nothing is downloaded unless there is room for them.
 
     sources: addresses with the user name and password for those that need them
     """
     check(wheels, sized=False)
     _prepare(place, wheels)
-    for one in wheels:
-        if download.sha256(place.path(one)) != one["sha256"]:
-            part = place.path(one) + ".part"
-            fault = download.fetch(with_password(one["url"], sources), part, proxies)
-            reason = fault["detail"] if fault else "it does not have the SHA-256 of the lock"
-            if fault or download.sha256(part) != one["sha256"]:
-                raise WheelsError("wheels_not_downloaded", one["file"], reason=download.without_password(reason))
-            _put(part, place.path(one))
+    left = [one for one in wheels if download.sha256(place.path(one)) != one["sha256"]]
+    _make_room(place, sum(one.get("bytes") or 0 for one in left), environments)
+    for one in left:
+        part = place.path(one) + ".part"
+        fault = download.fetch(with_password(one["url"], sources), part, proxies)
+        if fault and fault["code"] == "disk":
+            remove(place)
+            raise WheelsError("wheels_disk", place.directory, reason=fault["detail"])
+        reason = fault["detail"] if fault else "it does not have the SHA-256 of the lock"
+        if fault or download.sha256(part) != one["sha256"]:
+            raise WheelsError("wheels_not_downloaded", one["file"], reason=download.without_password(reason))
+        _put(part, place.path(one))
     return [dict(one, bytes=os.path.getsize(place.path(one))) for one in wheels]
 
 
@@ -110,7 +121,7 @@ def with_password(url, sources):
     return url
 
 
-def copy(place, wheels, address, user):
+def copy(place, wheels, address, user, environments=ENVIRONMENTS):
     """Copy the wheels, [{file, sha256, bytes}], from ADDRESS over SSH as USER, from where an interrupted run stopped.
 
     Raise WheelsError or OSError. What does not have its SHA-256 is never in its place.
@@ -118,12 +129,17 @@ def copy(place, wheels, address, user):
     check(wheels)
     _prepare(place, wheels)
     left = [one for one in wheels if download.sha256(place.path(one)) != one["sha256"]]
-    _make_room(place, sum(one["bytes"] for one in left))
+    _make_room(place, sum(one["bytes"] for one in left), environments)
     failures, again = 0, set()
     end = time.monotonic() + PATIENCE + sum(one["bytes"] for one in left) / PACE
     while left:
         had = len(left), _length(place.path(left[0]) + ".part")
-        reason = _receive(place, left, address, user, end)
+        try:
+            reason = _receive(place, left, address, user, end)
+        except EnvironmentError as error:
+            if error.errno not in download.DISK:
+                raise
+            raise WheelsError("wheels_disk", place.directory, reason=str(error))
         if left and _length(place.path(left[0]) + ".part") >= left[0]["bytes"]:
             # Left by a run that was to get another wheel, or damaged: once more from the beginning.
             os.unlink(place.path(left[0]) + ".part")
@@ -169,12 +185,26 @@ def _put(part, path):
     os.rename(part, path)
 
 
-def _make_room(place, needed):
-    """Raise WheelsError where there is no room for the wheels and the twice as much that becomes of them."""
-    found = os.statvfs(place.directory)
-    free = found.f_bavail * found.f_frsize
-    if free < 3 * needed:
-        raise WheelsError("wheels_no_space", place.directory, free=free, needed=3 * needed)
+def _make_room(place, needed, environments):
+    """Raise WheelsError where there is no room for the wheels, and for the twice as much that becomes of them.
+
+    uv unpacks it beside the wheels, and copies it where the environments are on another file system.
+    """
+    counted = set()
+    for directory, times in ((place.directory, 3), (environments, 2)):
+        there = _existing(directory)
+        device, found = os.stat(there).st_dev, os.statvfs(there)
+        free = found.f_bavail * found.f_frsize
+        if device not in counted and free < times * needed:
+            raise WheelsError("wheels_no_space", directory, free=free, needed=times * needed)
+        counted.add(device)
+
+
+def _existing(directory):
+    """Return the directory, or the nearest above it that is there."""
+    while not os.path.isdir(directory) and directory != os.path.dirname(directory):
+        directory = os.path.dirname(directory)
+    return directory
 
 
 def _receive(place, left, address, user, end):
@@ -191,6 +221,7 @@ def _receive(place, left, address, user, end):
             stderr=errors,
             cwd="/",
         )
+        silent = True  # for the end, where reading fails
         try:
             silent = _read(run.stdout.fileno(), place, left, end)
         finally:

@@ -106,12 +106,18 @@ def _seconds(value):
 
 
 def disk_free_mib(tree, paths):
-    """Return the MiB free for unprivileged writers below each path, or below its nearest existing parent."""
-    free = {}
+    """Return the MiB free for unprivileged writers below each path, or below its nearest existing parent.
+
+    Paths on one file system have one number, whatever is written meanwhile.
+    """
+    free, measured = {}, {}
     for path in paths:
         place = path
         while place != "/" and not os.path.exists(tree.path(place)):
             place = os.path.dirname(place)
-        stat = os.statvfs(tree.path(place))
-        free[path] = stat.f_bavail * stat.f_frsize // (1024 * 1024)
+        device = os.stat(tree.path(place)).st_dev
+        if device not in measured:
+            stat = os.statvfs(tree.path(place))
+            measured[device] = stat.f_bavail * stat.f_frsize // (1024 * 1024)
+        free[path] = measured[device]
     return free

@@ -20,7 +20,7 @@ from ..host import (
     selinux,
     services,
 )
-from ..packages import environments, hold_dnf, repositories
+from ..packages import apt_sources, environments, hold_dnf, repositories
 from ..packages import hold as package_hold
 from ..packages import installed as installed_packages
 from ..packages import locks as package_locks
@@ -82,6 +82,7 @@ def _packages(tree, release, manager, listed, patterns):
         "package_manager_holder": package_locks.lock_holder(tree),
         "apt_components": installed_packages.enabled_components(mirrors, release) if mirrors is not None else None,
         "apt_mirrors": mirrors,
+        "apt_contradictions": apt_sources.contradictions(apt_sources.read_entries(tree)) if manager == "apt" else None,
         "dnf_repositories": repositories.read_dnf_repositories(tree) if manager == "dnf" else None,
     }
 

@@ -10,6 +10,8 @@ __metaclass__ = type
 import fnmatch
 import re
 
+from .apt_sources import read_entries
+
 # Not "unattended-upgr": that daemon always waits for the shutdown; real upgrades run dpkg.
 PACKAGE_PROGRAMS = ("dpkg", "apt", "apt-get", "aptitude")
 BROKEN_STATES = ("half-installed", "unpacked", "half-configured")
@@ -96,51 +98,13 @@ def package_program_runs(tree):
     return False
 
 
-def parse_sources_list(text):
-    """Return the enabled entries {uri, suite, components, signed_by} of a one-line-style sources.list."""
-    entries = []
-    for line in text.splitlines():
-        found = re.match(r"\s*deb\s+(?:\[([^\]]*)\]\s+)?(\S+)\s+(\S+)\s*([^#]*)", line)
-        if found:
-            signed_by = re.search(r"signed-by=(\S+)", found.group(1) or "")
-            entries.append(
-                {
-                    "uri": found.group(2),
-                    "suite": found.group(3),
-                    "components": found.group(4).split(),
-                    "signed_by": signed_by.group(1) if signed_by else None,
-                }
-            )
-    return entries
-
-
-def parse_deb822_sources(text):
-    """Return the same entries of a .sources file; one for each URI and suite.
-
-    A key written into the file is one text.
-    """
-    entries = []
-    for stanza in re.split(r"\n\s*\n", re.sub(r"(?m)^#.*\n?", "", text)):
-        joined = re.sub(r"\n[ \t]+", " ", stanza)
-        fields = {key.lower(): value.split() for key, value in re.findall(r"(?m)^([A-Za-z-]+):[ \t]*(.*)$", joined)}
-        if "deb" in fields.get("types", []) and fields.get("enabled", ["yes"])[0].lower() not in ("no", "false"):
-            signed_by = " ".join(fields.get("signed-by", [])) or None
-            for uri in fields.get("uris", []):
-                for suite in fields.get("suites", []):
-                    components = fields.get("components", [])
-                    entries.append({"uri": uri, "suite": suite, "components": components, "signed_by": signed_by})
-    return entries
-
-
 def read_apt_mirrors(tree, release):
-    """Return the entries of the distribution's own archive: suites, components, and (where apt has read it) origin."""
-    entries = parse_sources_list(tree.text("/etc/apt/sources.list") or "")
-    for name in tree.names("/etc/apt/sources.list.d"):
-        text = tree.text("/etc/apt/sources.list.d/" + name) or ""
-        if name.endswith(".list"):
-            entries += parse_sources_list(text)
-        elif name.endswith(".sources"):
-            entries += parse_deb822_sources(text)
+    """Return the entries {uri, suite, components, signed_by} of the distribution's own archive."""
+    entries = [
+        {key: entry[key] for key in ("uri", "suite", "components", "signed_by")}
+        for _path, entry in read_entries(tree)
+        if "deb" in entry["types"]
+    ]
     distribution, codename = release.get("ID", ""), release.get("VERSION_CODENAME")
     known = set(ARCHIVE_COMPONENTS.get(distribution, ()))
     own = []

@@ -7,6 +7,8 @@ from __future__ import absolute_import, division, print_function
 
 __metaclass__ = type
 
+from ..machine.sizes import free_words, needed_words
+
 SENTENCES = {
     "read_only": "{subject} is read-only",
     "removable": "{subject} is removable",
@@ -54,7 +56,7 @@ SENTENCES = {
     "stage_no_entry": "line {line} of {subject} is not in sha256sum's format, or names a file that is not below the source",
     "stage_empty": "{subject} names no file",
     "stage_no_file": "the source does not have {subject}, or does not report its size",
-    "stage_no_space": "{subject} has {free} bytes free, and {needed} are to be copied",
+    "stage_no_space": "{subject} has {free} free, and {needed} are to be copied",
     "stage_busy": "another run is assembling {subject}",
     "stage_not_fetched": "{subject} could not be copied: {reason}",
     "stage_differs": "{subject} of the source does not match its manifest",
@@ -64,11 +66,12 @@ LEFT = {
     "container": "the disks belong to the container's host",
     "none_blank": "it has no blank local NVMe disk",
 }
+SIZES = {"free": free_words, "needed": needed_words}
 
 
 def describe(problem):
     """Return the sentence for a problem, without its end."""
-    detail = {key: _words(value) for key, value in problem["detail"].items()}
+    detail = {key: SIZES.get(key, _words)(value) for key, value in problem["detail"].items()}
     return SENTENCES[problem["code"]].format(subject=problem["subject"], **detail)
 
 

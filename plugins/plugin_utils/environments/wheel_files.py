@@ -23,8 +23,10 @@ __all__ = ["offered_wheels", "planned_wheels"]
 LARGEST = 16 << 30  # bytes of a wheel
 
 
-def planned_wheels(pylock: str, lock: str) -> list[dict[str, str]]:
-    """Return [{file, sha256, url}] of the wheels to download, one for each package of the lock. ProblemError where that cannot be.
+def planned_wheels(pylock: str, lock: str) -> list[dict[str, Any]]:
+    """Return [{file, sha256, url, bytes}] of the wheels to download, one for each package of the lock. ProblemError where that cannot be.
+
+    bytes is missing where the index does not tell it.
 
     pylock: what uv on the node makes of the lock (PEP 751): for each package the one wheel that it would install
     """
@@ -40,15 +42,18 @@ def planned_wheels(pylock: str, lock: str) -> list[dict[str, str]]:
     return sorted(found.values(), key=lambda one: one["file"])
 
 
-def offered_wheels(planned: list[Mapping[str, str]], said: object) -> list[dict[str, Any]]:
+def offered_wheels(planned: list[Mapping[str, Any]], said: object) -> list[dict[str, Any]]:
     """Return [{file, sha256, bytes}] of the wheels to copy: those that were planned, with the sizes that the node says."""
     sizes = [one.get("bytes") if isinstance(one, Mapping) else None for one in said] if isinstance(said, list) else []
-    valid = [isinstance(size, int) and not isinstance(size, bool) and 0 < size <= LARGEST for size in sizes]
-    if len(sizes) != len(planned) or not all(valid):
+    if len(sizes) != len(planned) or not all(_is_size(size) for size in sizes):
         raise ProblemError(Problem("wheels_other", "bytes"))
     return [
         {"file": one["file"], "sha256": one["sha256"], "bytes": size} for one, size in zip(planned, sizes, strict=True)
     ]
+
+
+def _is_size(size: object) -> bool:
+    return isinstance(size, int) and not isinstance(size, bool) and 0 < size <= LARGEST
 
 
 def _packages(pylock: str) -> list[Mapping[str, Any]]:
@@ -61,7 +66,7 @@ def _packages(pylock: str) -> list[Mapping[str, Any]]:
     return packages
 
 
-def _wheel(name: str, pin: Pin, wheels: object) -> dict[str, str]:
+def _wheel(name: str, pin: Pin, wheels: object) -> dict[str, Any]:
     """Return the first of a package's wheels that the lock has."""
     for one in wheels if isinstance(wheels, list) else ():
         url = _address(one) if isinstance(one, Mapping) else ""
@@ -69,7 +74,12 @@ def _wheel(name: str, pin: Pin, wheels: object) -> dict[str, str]:
         digest = str(hashes.get("sha256")) if isinstance(hashes, Mapping) else ""
         file = unquote(urlsplit(url).path.rpartition("/")[2]) if url else ""
         if digest in pin.hashes and is_wheel_of(file, name, pin.version):
-            return {"file": file, "sha256": digest, "url": url}
+            return {
+                "file": file,
+                "sha256": digest,
+                "url": url,
+                **({"bytes": one["size"]} if _is_size(one.get("size")) else {}),
+            }
     raise ProblemError(Problem("wheels_other", shown(name)))
 
 

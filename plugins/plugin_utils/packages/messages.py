@@ -14,9 +14,23 @@ from .causes import UNKNOWN, Cause, Explanation, recognize
 
 _MIRROR = "for a mirror, repeat its synchronisation; otherwise wait until the repository is complete and run this again"
 _LOCK = ("another package manager holds the lock{holder}", "let it finish, or stop it, and run this again")
-_KEY = "set {key} to the file of the key that signs it and {key}_fingerprint to its fingerprint, if you trust that key"
 _INDEX = "the signature of {source} does not match its index, which "
 _COMPILER_LOG = r"(?P<file>/var/lib/dkms/\S+?/make\.log)"
+_HELD = "let go of it with apt-mark unhold, dnf versionlock delete, or excludepkgs in /etc/dnf/dnf.conf and /etc/yum.repos.d, and run this again"
+# What a remedy says of NVIDIA's repository, which a role sets up, and of any other.
+_NVIDIA = {
+    "key": "cuda_repository_key",
+    "address": "cuda_repository_mirror",
+    "trust": "set cuda_repository_key to the file of the key that signs it and cuda_repository_key_fingerprint to its fingerprint, "
+    "if you trust that key",
+    "unsigned": "set cuda_repository_signed_metadata: false",
+}
+_OTHER = {
+    "key": "Signed-By or gpgkey of its entry",
+    "address": "the address of its entry among the host's package sources (base_apt_mirror or base_dnf_mirror, if it is the distribution's)",
+    "trust": "correct or remove its entry among the host's package sources",
+    "unsigned": "set repo_gpgcheck=0 in its entry",
+}
 
 # The first that is found counts: what is particular stands before what it brings along.
 CAUSES = (
@@ -35,8 +49,40 @@ CAUSES = (
     ),
     Cause(
         "lock_held",
-        r"Failed to lock|Could not get lock|[Ll]ockfile is held|is locked by another|lock_timeout",
+        r"Failed to lock|Could not get lock|[Ll]ockfile is held|(?:is|was) locked by another|can't create transaction lock|lock_timeout",
         *_LOCK,
+    ),
+    Cause(
+        "interrupted",
+        r"dpkg was interrupted|needs to be reinstalled, but I can't find an archive",
+        "an installation of packages was interrupted",
+        "run site, whose role base finishes it, or dpkg --configure --pending and apt-get --fix-broken install there",
+    ),
+    Cause(
+        "database_damaged",
+        r"rpmdb open failed|BDB0113|rpmdb: damaged",
+        "rpm's database is damaged",
+        "run rpm --rebuilddb there, and run this again",
+    ),
+    Cause(
+        "database_damaged",
+        r"package lists or status file could not be parsed|package cache file is corrupted|Unable to parse package file",
+        "apt's lists are damaged",
+        "remove the files in /var/lib/apt/lists and /var/cache/apt/*.bin there, and run this again",
+    ),
+    Cause(
+        "sources_contradict",
+        r"Conflicting values set for option (?P<option>\S+) regarding source (?P<source>\S+) \S+?(?P<values>: \S* != ?[^\s,]*)?(?=[,\s]|$)",
+        "the host's package sources name {source} more than once, with values of {option} that contradict each other{values}",
+        "keep one of its entries in /etc/apt/sources.list and /etc/apt/sources.list.d, remove the others, and run this again",
+    ),
+    Cause(
+        "sources_unreadable",
+        r"Malformed (?:entry|stanza|line) \d+ in (?:list|source|sources)(?: list| file)? (?P<file>\S+)|"
+        r"Type '\S+' is not known on \S+ \d+ in source list (?P<file2>\S+)|Invalid value set for option \S+ regarding source (?P<file3>\S+)|"
+        r"Parsing file [\"'](?P<file4>[^\"']+)[\"'] failed|The list of sources could not be read",
+        "the package manager cannot read its list of sources ({file})",
+        "correct or remove that entry, and run this again",
     ),
     Cause(
         "proxy_refused",
@@ -51,28 +97,71 @@ CAUSES = (
         "name the authority that issued it, such as that of an inspecting proxy, in base_ca_certificates",
     ),
     Cause(
+        "not_an_index",
+        r"Clearsigned file isn't valid|NOSPLIT|NODATA|Splitting up \S+ into data and signature failed|repomd\.xml parser error",
+        "what answers for {source} is not a repository, but perhaps a login page or a proxy",
+        "check what the host gets from that address, and set {address} to one that it reaches",
+    ),
+    Cause(
+        "keyring_unreadable",
+        r"key\(s\) in the keyring (?P<file>\S+) are ignored|Failed to parse keyring [\"'](?P<file2>[^\"']+)|Permission denied reading [\"'](?P<file3>[^\"']+)",
+        "the package manager cannot read the keyring {file}",
+        "make it readable for everybody and its contents OpenPGP keys, armored ones in a file that ends with .asc",
+    ),
+    Cause(
+        "key_expired",
+        r"EXPKEYSIG (?P<id>\w+)|KEYEXPIRED|Signing key on (?P<id2>\w+) is not (?:alive|live)|Expired on \d{4}-",
+        "the key{id} that signs {source} has expired",
+        "check that the host's clock is right; if it is, get the renewed key: {trust}",
+    ),
+    Cause(
+        "key_revoked",
+        r"REVKEYSIG (?P<id>\w+)|KEYREVOKED",
+        "the key{id} that signs {source} was withdrawn by its owner",
+        "get the key that took its place: {trust}",
+    ),
+    Cause(
+        "index_not_valid_yet",
+        r"is not valid yet|Not live until",
+        "the index of {source} is not valid yet",
+        "set the host's clock, which is behind, and run this again",
+    ),
+    Cause(
         "key_rejected",
-        r"policy|SHA-?1.{0,80}(?:not considered secure|rejected)|Signing key on \w+ is not bound",
-        "the host's policy rejects the key of {source}, which only SHA-1 binds to its name",
+        r"[Pp]olicy reject(?:ed|s)|SHA-?1.{0,80}(?:not considered secure|rejected)|Signing key on \w+ is not bound",
+        "the host's policy rejects the key of {source} as too weak, often since only SHA-1 binds it to its name",
         "use a mirror that signs with a key of its own ({key}), or take the packages from the distribution",
     ),
     Cause(
+        "key_not_fetched",
+        r"Failed to retrieve GPG key|GPG key retrieval failed",
+        "the key of {source} cannot be fetched",
+        "correct gpgkey of its entry in /etc/yum.repos.d",
+    ),
+    Cause(
         "unknown_key",
-        r"NO_PUBKEY (?P<id>\w+)|Missing key (?P<id2>\w+)|[Nn]o public key|Signing key not found|keys? (?:listed|already installed).*not correct|NOKEY",
+        r"NO_PUBKEY (?P<id>\w+)|Missing key (?P<id2>\w+)|[Nn]o public key|Signing key not found|keys? (?:listed|already installed).*not correct|NOKEY|"
+        r"Public key for \S+ is not installed|key\(s\) didn't help",
         "{source} is signed with a key{id} other than the one that is set",
-        _KEY,
+        "{trust}",
+    ),
+    Cause(
+        "package_unsigned",
+        r"Package (?P<name>\S+) is not signed|unauthenticated packages|packages could not be authenticated",
+        "a package is not signed ({lines})",
+        "take it from a repository that signs its packages, or mirror it again",
     ),
     Cause(
         "metadata_unsigned",
         r"GPG signature is not available\..{0,200}?(?:Status code: 404|Curl error \(37\))",
         "{source} carries no signed metadata",
-        "mirror repodata/repomd.xml.asc too, or set cuda_repository_signed_metadata: false (packages are still verified)",
+        "mirror repodata/repomd.xml.asc too, or {unsigned} (packages are still verified)",
     ),
     Cause(
         "bad_signature",
         r"Bad GPG signature|GPG signature verification error",  # dnf does not tell one from the other
         _INDEX + "is only partly copied or signed with a key other than the one that is set",
-        "for a mirror, repeat its synchronisation, or " + _KEY,
+        "for a mirror, repeat its synchronisation, or {trust}",
     ),
     Cause(
         "bad_signature",
@@ -82,9 +171,15 @@ CAUSES = (
     ),
     Cause(
         "index_expired",
-        r"is expired \(invalid since|is not valid yet|Release file expired",
+        r"is expired \(invalid since|Release file expired",
         "the index of {source} has expired",
         _MIRROR + ", and check that the host's clock is right",
+    ),
+    Cause(
+        "release_renamed",
+        r"Repository '(?P<source>[^']+?)(?: InRelease| Release)?' changed its '(?P<option>[^']+)' value from '(?P<old>[^']*)' to '(?P<new>[^']*)'",
+        "{source} changed its {option} from {old} to {new}",
+        "name the release of the host in that entry, or, if you want the new one, run apt-get update --allow-releaseinfo-change there",
     ),
     Cause(
         "index_inconsistent",
@@ -106,34 +201,87 @@ CAUSES = (
         "wait until its server works again, or set {address} to a mirror, and run this again",
     ),
     Cause(
+        "access_denied",
+        r"\b40[13]\s+(?:Forbidden|Unauthorized)|Status code: 40[13]|\berror: 40[13]\b",
+        "{source} denies access",
+        "give the host what it asks for, such as a subscription or a user name and password in its address, or set {address} to a mirror",
+    ),
+    Cause(
         "no_repository",
-        r"(?:does not have|no longer has) a Release file|\b404\b",
+        r"(?:does not have|no longer has) a Release file|\b404\b|File not found - ",
         "there is no repository at {source}",
         "correct {address}",
     ),
     Cause(
+        "no_repository",
+        r"There are no enabled repo",
+        "no package source is enabled on the host",
+        "enable those of its distribution, or register it where they need a subscription",
+    ),
+    Cause(
+        "no_mirror",
+        r"No URLs in mirrorlist",
+        "the list of mirrors of {source} names none, as for a release that is past its end of life",
+        "set {address} to a mirror that still has it",
+    ),
+    Cause(
         "unreachable",
-        r"Could not (?:connect|resolve)|Connection (?:refused|failed|timed out)|Couldn't (?:connect|resolve)|timed out|"
-        r"Temporary failure resolving|Unable to connect|(?:Network is|Host) unreachable|No route to host",
+        r"Could not (?:connect|resolve)|Connection (?:refused|failed|timed out|reset)|Couldn't (?:connect|resolve)|timed out|Timeout was reached|"
+        r"Temporary failure resolving|Unable to connect|(?:Network is|Host) unreachable|No route to host|SSL connect error|"
+        r"[Aa]ll mirrors were (?:already )?tried",
         "{source} cannot be reached",
         "check the host's network, set base_http_proxy if it needs a proxy, or set {address} to a mirror that it reaches",
     ),
     Cause(
+        "module_stream",
+        r"filtered out by modular filtering|[Mm]odular dependency problem|switch enabled streams of a module|switching of module",
+        "the stream of a dnf module that is enabled on the host is not the planned one ({lines})",
+        "run dnf module reset with the name of that module there, and run this again",
+    ),
+    Cause(
+        "package_held",
+        r"filtered out by exclude filtering",
+        "a package is locked or excluded on the host ({lines})",
+        _HELD,
+    ),
+    Cause(
+        "package_held",
+        r"held packages will be changed:\s+(?P<name>[^\n]+)|Held packages were changed",
+        "a package is held on the host ({name})",
+        _HELD,
+    ),
+    Cause(
         "package_not_found",
         r"[Vv]ersion '(?P<version>[^']+)' for '(?P<name>[^']+)' was not found|[Nn]o package matching '(?P<name2>[^']+)'|"
-        r"No package (?P<name3>\S+) available|no available installation candidate for (?P<name4>[^=\s]+)=(?P<version2>\S+)",
+        r"No package (?P<name3>\S+) available|no available installation candidate for (?P<name4>[^=\s]+)=(?P<version2>\S+)|"
+        r"Unable to locate package (?P<name5>\S+)|Package '(?P<name6>[^']+)' has no installation candidate|"
+        r"(?:No match for argument|Unable to find a match|missing groups or modules): (?P<name7>\S+)",
         "no repository of the host has {name} {version}, which the plan names",
         "request another version in gpu_stack_request, or complete the mirror",
     ),
     Cause("lock_held", r"Waiting for process with pid \d+ to finish", *_LOCK),
     Cause(
+        "file_conflict",
+        r"trying to overwrite (?:shared )?'(?P<file>[^']+)', which is (?:also in|different from other instances of) package (?P<name>[^\s:]+)|"
+        r"file (?P<file2>/\S+) (?:from install of \S+ )?conflicts (?:with file from package|between attempted installs of) (?P<name2>\S+)",
+        "{file} is in {name}, too",
+        "remove {name} if it was installed by hand, and run this again",
+    ),
+    Cause(
         "dependency_conflict",
-        r"unmet dependencies|held broken packages|nothing provides|[Dd]epsolve|[Cc]onflicting requests|pkgProblemResolver",
+        r"unmet dependencies|held broken packages|nothing provides|[Dd]epsolve|[Cc]onflicting (?:requests|assignments)|pkgProblemResolver|"
+        r"Unable to satisfy dependencies",
         "the packages conflict with what is installed or in the repositories ({lines})",
         "remove packages that were installed by hand, or complete the mirror",
     ),
+    Cause(
+        "script_failed",
+        r"error processing (?:package|archive) (?P<name>\S+) \(--\S+\):\s+(?:(?:installed|new|old) \S+ package \S+ script|subprocess)|"
+        r"Error in \w+ scriptlet in rpm package (?P<name2>\S+)|%\w+\((?P<name3>[^)]+)\) scriptlet failed",
+        "a script of the package {name} failed",
+        "see what it printed above, mend that on the host, and run this again",
+    ),
 )
-_SETTINGS = {"key": "cuda_repository_key", "address": "cuda_repository_mirror"}
 
 
 def text_of(result: Mapping) -> str:
@@ -149,11 +297,11 @@ def compiler_log(result: Mapping) -> str | None:
     return found["file"] if found else None
 
 
-def explain(result: Mapping, holder: Mapping | None = None, source: str = "the repository") -> Explanation:
+def explain(result: Mapping, holder: Mapping | None = None, source: str | None = None) -> Explanation:
     """Explain a failed result, without what was being done; where no cause is known, the text is its message.
 
     A result that has a ``cause`` was explained before, and keeps what it says. holder: who has the package manager's
-    lock; source: the repository, where the result does not name it.
+    lock; source: the address of NVIDIA's repository, where the result names no other.
     """
     output = clean(text_of(result))
     message = " ".join(clean(str(result.get("msg") or output)).split()).rstrip(".")
@@ -168,32 +316,51 @@ def explain(result: Mapping, holder: Mapping | None = None, source: str = "the r
     return {"cause": cause.code, "remedy": remedy, "text": f"{cause.what.format(**values)}: {remedy}"}
 
 
-def _fillings(found: re.Match, text: str, holder: Mapping | None, source: str) -> dict:
+def _fillings(found: re.Match, text: str, holder: Mapping | None, given: str | None) -> dict:
     groups = {}
     for name, value in found.groupdict().items():
         if value:
-            groups[name.rstrip("234")] = value
-    asked = re.search(
-        r"(?:The repository '|Failed to fetch |Release file for |Curl error \(\d+\): [^:]*? for )(\w+:/\S+)", text
-    )
+            groups[name.rstrip("234567")] = value
+    source = groups.get("source") or _source(text) or given or _repository(text) or "the repository"
+    is_nvidia = source.startswith(given or "the repository") or re.search("cuda|nvidia", source)
     place = groups.get("place") or groups.get("file") or groups.get("directory")
     return {
-        **_SETTINGS,
+        **(_NVIDIA if is_nvidia else _OTHER),
         "name": "",
         "version": "",
-        "file": "",
+        "file": "see the message above",
         "code": "an error",
-        "source": asked.group(1).strip("'") if asked else source,
+        "source": source,
         "url": groups.get("url") or groups.get("rpm") or "a package",
         "lines": _problem_lines(text),
         **{key: value for key, value in groups.items() if key not in ("id", "rpm")},
         "id": f" ({groups['id']})" if "id" in groups else "",
         "where": f" ({place})" if place else "",
+        "values": _values(groups.get("values")),
         "holder": f" (process {holder['pid']}, {holder['program']})" if holder else "",
     }
 
 
+def _source(text: str) -> str | None:
+    """Return the address that the failure names."""
+    named = r"The repository '|Failed to fetch |Release file for |GPG error: |signature verification failed: |Status code: \d+ for |"
+    found = re.search(rf"(?:{named}Curl error \(\d+\): [^:]*? for )(\w+:/\S+)", text)
+    return found[1].strip("'") if found else None
+
+
+def _repository(text: str) -> str | None:
+    """Return the name that dnf has for the repository of which it speaks."""
+    found = re.search(r"\brepo(?:sitory)? '([^']+)'", text)
+    return f"repository {found[1]}" if found else None
+
+
+def _values(named: str | None) -> str:
+    """Return both values of a contradiction, which apt names as ``: one != other``."""
+    return f" ({', '.join(value.strip() or 'none' for value in named[2:].split(' !='))})" if named else ""
+
+
 def _problem_lines(text: str) -> str:
     lines = [line.strip(" -") for line in text.splitlines()]
-    wanted = [line for line in lines if re.search(r"Depends:|Conflicts:|Breaks:|requires |provides |conflicts ", line)]
+    words = r"Depends:?\s|Conflicts:|Breaks:|requires |provides |conflicts |filtered out|switching of module|not signed|authenticated"
+    wanted = [line for line in lines if re.search(words, line)]
     return "; ".join(dict.fromkeys(wanted[:4])) or "see the message above"

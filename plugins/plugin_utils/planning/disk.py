@@ -5,12 +5,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
 
 from ..documents.parsing import parse
 from ..documents.stack import Environment, System
 from ..drift.record import observe
 from ..drift.requests import request_digest
+
+# What an environment fills: its own directory, and before that the one into which wheels are downloaded and unpacked.
+ENVIRONMENTS = ("/opt/allreduce/envs", "/opt/allreduce/cache")
 
 
 def disk_shortage(stack: Mapping, state: Mapping) -> list[str]:
@@ -20,12 +24,29 @@ def disk_shortage(stack: Mapping, state: Mapping) -> list[str]:
     stays until the new one works, so both take their room.
     """
     free: Mapping[str, int] = state.get("disk_free_mib") or {}
-    needs: dict[int, list[Mapping]] = {}
+    needs: dict[int, list[tuple[str, Mapping]]] = {}
     for part in stack.get("disk_mib") or []:
-        room = free.get(part["directory"], free.get("/"))
-        if room is not None and not _installed(part, stack, state):
-            needs.setdefault(room, []).append(part)
-    return [_sentence(room, parts) for room, parts in needs.items() if sum(part["mib"] for part in parts) > room]
+        if not _installed(part, stack, state):
+            for directory in _directories(part, free):
+                needs.setdefault(free.get(directory, free.get("/", -1)), []).append((directory, part))
+    return [
+        _sentence(room, found)
+        for room, found in needs.items()
+        if room >= 0 and sum(part["mib"] for part in _parts(found)) > room
+    ]
+
+
+def _directories(part: Mapping, free: Mapping[str, int]) -> list[str]:
+    """Return the directories that are filled; of those that are mounts of their own, which counts, the mounts."""
+    if _owner(part)[0] != "environment":
+        return [part["directory"]]
+    within = free.get(part["directory"])
+    return list(dict.fromkeys(one if free.get(one, within) != within else part["directory"] for one in ENVIRONMENTS))
+
+
+def _parts(found: list[tuple[str, Mapping]]) -> list[Mapping]:
+    """Return each part once: in two directories of one file system, files are shared."""
+    return list({id(part): part for _directory, part in found}.values())
 
 
 def _installed(part: Mapping, stack: Mapping, state: Mapping) -> bool:
@@ -56,11 +77,16 @@ def _owner(part: Mapping) -> tuple[str, str | None]:
     return component, name or None
 
 
-def _sentence(room: int, parts: list[Mapping]) -> str:
-    directories = " and ".join(sorted({part["directory"] for part in parts}))
+def _sentence(room: int, found: list[tuple[str, Mapping]]) -> str:
+    directories = " and ".join(sorted({directory for directory, _part in found}))
+    parts = _parts(found)
     what = ", ".join(dict.fromkeys(part["part"] for part in parts))
-    needed = sum(part["mib"] for part in parts)
     return (
-        f"{room} MiB are free under {directories}, but {what} need about {needed} MiB; "
-        f"free some space or put a larger disk there."
+        f"{_size(room, math.floor)} are free under {directories}, but {what} need about "
+        f"{_size(sum(part['mib'] for part in parts), math.ceil)}; free some space or put a larger disk there."
     )
+
+
+def _size(mib: int, rounded: Callable[[float], int]) -> str:
+    """Return a size in MiB or GiB; what is free is rounded down and what is needed up, so that both are never the same."""
+    return f"{mib} MiB" if mib < 1024 else f"{rounded(mib / 102.4) / 10:.1f} GiB"

@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Role base and dnf's repositories: those of a server that is gone, and those that a mirror replaces."""
 
+import json
 import re
 import shutil
 
@@ -101,3 +102,80 @@ def test_a_repository_of_the_site_for_epel_is_enough(tmp_path):
     run = base(tmp_path, "rhel 9", [*SITE, repository("site-epel9", "site.repo")], packages=())
 
     assert "Set EPEL up" not in run.output
+
+
+NVIDIA = "https://developer.download.nvidia.com/compute/cuda/repos/ubuntu2204/x86_64/"
+ENTRIES = "/etc/apt/sources.list.d/"
+CONTRADICTIONS = {
+    "nvidia": (NVIDIA, "/", ["allreduce-cuda.sources", "cuda-ubuntu2204-x86_64.list"], ["allreduce-cuda.sources"]),
+    "components": (
+        "http://archive.example/ubuntu/",
+        "jammy",
+        ["allreduce-components.sources", "x.sources"],
+        ["allreduce-components.sources"],
+    ),
+    "foreign": ("https://download.docker.com/linux/ubuntu/", "jammy", ["docker.list", "docker.sources"], []),
+}
+
+
+def contradicting(tmp_path, name, **variables):
+    """Role base in check mode, on a host of Ubuntu where this was measured; what would be removed lies in a directory of the test."""
+    uri, suite, paths, ours = CONTRADICTIONS[name]
+    place = tmp_path / "sources.list.d"
+    place.mkdir()
+    for path in paths:
+        (place / path).write_text(f"deb [signed-by=/{path}] {uri} {suite}\n")
+    stack = resolve(
+        {"os": "ubuntu 22.04", "gpus": ["NVIDIA A40"], "ansible_core": "2.16", "request": {"pytorch": "none"}}
+    )["stack"]
+    one = {"uri": uri, "suite": suite, "option": "Signed-By", "paths": [f"{place}/{path}" for path in paths]}
+    state = {
+        "package_manager": "apt",
+        "packages": {},
+        "kernel": {"running": "5.15.0-100-generic", "newest": None, "installed": [], "headers": []},
+        "container": True,
+        "package_manager_interrupted": False,
+        "apt_mirrors": [],
+        "apt_contradictions": [{**one, "ours": [f"{place}/{path}" for path in ours]}],
+    }
+    facts = {
+        "gpu_stack": stack,
+        "gpu_node": {"gpus": [{}]},
+        "gpu_node_state": state,
+        **variables,
+    }
+    places = {
+        "__cuda_repository_old_places": [str(place)],
+        "__cuda_repository_source_file": f"{place}/allreduce-cuda.sources",
+        "__cuda_repository_main_lists": [],
+    }
+    return run_roles(tmp_path, ["base"], facts, "--check", "--diff", "-e", json.dumps(places))
+
+
+def removed(run):
+    """Files that would be removed."""
+    return re.findall(r'-    "path": "\S+/sources\.list\.d/(\S+)",\n-    "state": "file"', run.output) or re.findall(
+        r"item=\S+/sources\.list\.d/([^)\s]+)\)", run.output
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "goes"), [("nvidia", "cuda-ubuntu2204-x86_64.list"), ("components", "allreduce-components.sources")]
+)
+def test_sources_of_ours_that_contradict_others_are_set_right_before_the_first_packages(name, goes, tmp_path):
+    run = contradicting(tmp_path, name)
+
+    assert run.status == 0, run.output
+    assert removed(run) == [goes]
+    done = [str(one["module"]).rpartition(".")[2] for one in run.executions]
+    assert "file" in done
+
+
+def test_sources_of_others_that_contradict_each_other_are_refused_with_their_files(tmp_path):
+    run = contradicting(tmp_path, "foreign")
+
+    assert run.status == 2, run.output
+    said = re.sub(r"\s+", " ", run.output)
+    assert "https://download.docker.com/linux/ubuntu/ jammy has different values of Signed-By in" in said
+    assert re.search(r"in \S+/docker\.list and \S+/docker\.sources\. Keep one of these entries", said), run.output
+    assert run.executions == []

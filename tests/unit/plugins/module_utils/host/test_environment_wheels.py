@@ -3,8 +3,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Wheels between nodes, as nodes with Python 3.6 copy them, too: each is the one of the list, or none is there."""
 
+import errno
 import hashlib
 import os
+from types import SimpleNamespace
 
 import pytest
 from ansible_collections.allreduce.gpu.plugins.module_utils.host import environment_wheels as carry
@@ -110,3 +112,88 @@ def test_a_node_that_sends_nothing_or_too_little_does_not_hold_the_others(
 def test_a_password_goes_to_its_own_host_only(url, expected):
     sources = ["", "/srv/wheels", "https://open.example/simple", "https://me:secret@index.example/simple"]
     assert carry.with_password(url, sources) == expected
+
+
+@pytest.fixture
+def disks(place, tmp_path, monkeypatch):
+    """Function that has the file system of the wheels and that of the environments so much room, in bytes; one where both are the same."""
+
+    def having(wheels, environments=None):
+        def stat(path, **options):
+            other = environments is not None and str(path).startswith(str(tmp_path / "envs"))
+            return os.stat_result((0, 0, int(other), 0, 0, 0, 0, 0, 0, 0)) if not options else os_stat(path, **options)
+
+        def statvfs(path):
+            other = environments is not None and str(path).startswith(str(tmp_path / "envs"))
+            return SimpleNamespace(f_bavail=environments if other else wheels, f_frsize=1)
+
+        os_stat = os.stat
+        monkeypatch.setattr(carry, "os", SimpleNamespace(**{**vars(os), "stat": stat, "statvfs": statvfs}))
+
+    (tmp_path / "envs").mkdir()
+    (tmp_path / "sends").write_bytes(WHOLE)
+    return having
+
+
+SUM = len(WHOLE)
+
+
+@pytest.mark.parametrize(
+    ("wheels", "environments", "subject"),
+    [
+        (3 * SUM, None, None),
+        (3 * SUM - 1, None, "wheels/main"),
+        (3 * SUM, 2 * SUM, None),
+        (3 * SUM, 2 * SUM - 1, "envs/of/nodes"),
+        (3 * SUM - 1, 9 * SUM, "wheels/main"),
+    ],
+)
+def test_each_file_system_has_room_before_anything_is_asked(place, tmp_path, disks, wheels, environments, subject):
+    disks(wheels, environments)
+    indexed = [{**one, "url": f"file://{tmp_path}/index/{one['file']}"} for one in WHEELS]
+    (tmp_path / "index").mkdir()
+    for name, content in CONTENT.items():
+        (tmp_path / "index" / name).write_bytes(content)
+    for act in (
+        lambda: carry.fetch(place, indexed, [], {}, str(tmp_path / "envs" / "of" / "nodes")),
+        lambda: carry.copy(place, WHEELS, "10.0.0.1", "trainer", str(tmp_path / "envs" / "of" / "nodes")),
+    ):
+        carry.remove(place)
+        if subject is None:
+            act()
+            assert set(os.listdir(place.directory)) == set(CONTENT)
+        else:
+            with pytest.raises(carry.WheelsError) as refused:
+                act()
+            assert (refused.value.problem["code"], refused.value.problem["subject"]) == (
+                "wheels_no_space",
+                f"{tmp_path}/{subject}",
+            )
+            assert os.listdir(place.directory) == []
+
+
+def test_room_is_told_in_units_that_people_read():
+    error = carry.WheelsError("wheels_no_space", "/opt/allreduce", free=60289024, needed=2106818560)
+    assert (
+        str(error)
+        == "/opt/allreduce has 57 MiB free, and 2.0 GiB are needed: free some space or put a larger disk there"
+    )
+    assert error.problem["detail"] == {"free": 60289024, "needed": 2106818560}
+
+
+def test_a_disk_that_is_full_on_the_way_is_told_and_keeps_nothing(place, tmp_path, monkeypatch):
+    monkeypatch.setattr(
+        carry.download, "fetch", lambda *_rest: {"code": "disk", "detail": "[Errno 28] No space left on device"}
+    )
+    with pytest.raises(carry.WheelsError) as refused:
+        carry.fetch(place, [{**one, "url": "file:///x"} for one in WHEELS], [], {})
+    assert (refused.value.problem["code"], os.path.exists(place.directory)) == ("wheels_disk", False)
+
+    def full(*_rest):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(carry, "_read", full)
+    (tmp_path / "sends").write_bytes(WHOLE)
+    with pytest.raises(carry.WheelsError) as refused:
+        carry.copy(place, WHEELS, "10.0.0.1", "trainer")
+    assert refused.value.problem["code"] == "wheels_disk"

@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 import json
+from types import SimpleNamespace
 
 import pytest
 from ansible_collections.allreduce.gpu.plugins.module_utils.host import services
@@ -89,6 +90,12 @@ def test_no_mark_no_reboot(tmp_path):
 def test_free_space_of_a_directory_to_come(tmp_path):
     free = services.disk_free_mib(tree(tmp_path, {}), ["/", "/opt/allreduce/envs"])
     assert free["/"] == free["/opt/allreduce/envs"] > 0
+
+
+def test_free_space_of_one_file_system_is_one_number_while_something_is_written(tmp_path, monkeypatch):
+    left = iter(range(9, 0, -1))
+    monkeypatch.setattr(services.os, "statvfs", lambda _path: SimpleNamespace(f_bavail=next(left) << 10, f_frsize=1024))
+    assert services.disk_free_mib(tree(tmp_path, {}), ["/", "/opt", "/var"]) == {"/": 9, "/opt": 9, "/var": 9}
 
 
 @pytest.mark.parametrize(

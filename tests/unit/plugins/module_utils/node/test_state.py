@@ -7,7 +7,7 @@ from ansible_collections.allreduce.gpu.tests.unit.plugins.module_utils.files_hel
 
 KEYS = {
     "kernel", "container", "driver_owner", "fips", "package_manager", "packages", "leftover_packages", "package_manager_interrupted",
-    "package_manager_holder", "package_holds", "apt_components", "apt_mirrors",
+    "package_manager_holder", "package_holds", "apt_components", "apt_mirrors", "apt_contradictions",
     "dnf_repositories", "dkms", "driver", "secure_boot", "selinux", "fapolicyd", "services",
     "kernel_modules", "cuda_alternative", "nvml_binding", "cdi",
     "disk_free_mib", "environments", "environments_kept", "files", "reboot_pending", "reboot_recorded", "records", "health", "horovod_builds",

@@ -77,51 +77,6 @@ def test_rpm():
     }
 
 
-ONE_LINE = """# deb http://x/ y main
-deb [signed-by=/k arch=amd64] http://a.example/debian bookworm main contrib # ours
-deb-src http://a.example/debian bookworm main
-"""
-DEB822 = """Types: deb deb-src
-URIs: http://a.example/debian
-Suites: bookworm bookworm-updates
-Components: main
- non-free
-Signed-By: /usr/share/k.gpg
-
-Enabled: no
-Types: deb
-URIs: http://b
-Suites: x
-"""
-
-
-def test_one_line_sources():
-    expected = {
-        "uri": "http://a.example/debian",
-        "suite": "bookworm",
-        "components": ["main", "contrib"],
-        "signed_by": "/k",
-    }
-    assert packages.parse_sources_list(ONE_LINE) == [expected]
-
-
-def test_deb822_sources():
-    assert packages.parse_deb822_sources(DEB822) == [
-        {
-            "uri": "http://a.example/debian",
-            "suite": "bookworm",
-            "components": ["main", "non-free"],
-            "signed_by": "/usr/share/k.gpg",
-        },
-        {
-            "uri": "http://a.example/debian",
-            "suite": "bookworm-updates",
-            "components": ["main", "non-free"],
-            "signed_by": "/usr/share/k.gpg",
-        },
-    ]
-
-
 def test_only_the_distributions_own_archive_counts(tmp_path):
     files = tree(tmp_path, {
         "/etc/apt/sources.list": "deb http://a.example/debian bookworm main\ndeb http://a.example/debian bookworm-updates main non-free\n",

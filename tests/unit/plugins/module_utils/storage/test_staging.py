@@ -221,7 +221,7 @@ def test_no_room(place, monkeypatch):
     monkeypatch.setattr(staging.os, "statvfs", lambda path: Full)
     found = stage(place)
     assert [describe(one) for one in found["problems"]] == [
-        "%s has 8192 bytes free, and 12000 are to be copied" % (place / "scratch")
+        "%s has 8 KiB free, and 12 KiB are to be copied" % (place / "scratch")
     ]
     assert there(place) == {}
 

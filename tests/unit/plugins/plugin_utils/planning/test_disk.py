@@ -34,7 +34,7 @@ def test_each_file_system_that_is_too_small_is_named():
 
 def test_directories_of_one_file_system_are_added_up():
     found = disk_shortage(STACK, {"disk_free_mib": {"/": 2000, "/opt": 2000}})
-    assert found[0].startswith("2000 MiB are free under / and /opt, but driver, environment main need about 3000")
+    assert found[0].startswith("1.9 GiB are free under / and /opt, but driver, environment main need about 3.0 GiB;")
 
 
 def test_what_is_installed_needs_no_room():
@@ -71,3 +71,28 @@ def test_an_environment_that_is_replaced_needs_room_beside_the_old_one(found):
     kept = {"directory": ".main-0123456789ab", "name": "main", "request": REQUEST}
     assert disk_shortage(STACK, {**state, "environments_kept": [kept]}) == []
     assert disk_shortage(STACK, {**state, "environments_kept": [{**kept, "name": "other"}]}) != []
+
+
+ENVIRONMENTS, CACHE = "/opt/allreduce/envs", "/opt/allreduce/cache"
+DRIVER_INSTALLED = {"driver": {"installed": "535.261.03"}}
+
+
+@pytest.mark.parametrize(
+    ("free", "where"),
+    [
+        ({"/": 99000, "/opt": 99000, ENVIRONMENTS: 57, CACHE: 99000}, ENVIRONMENTS),
+        ({"/": 99000, "/opt": 99000, ENVIRONMENTS: 99000, CACHE: 57}, CACHE),
+        ({"/": 99000, "/opt": 99000, ENVIRONMENTS: 57, CACHE: 57}, f"{CACHE} and {ENVIRONMENTS}"),
+        ({"/": 99000, "/opt": 57, ENVIRONMENTS: 57, CACHE: 57}, "/opt"),
+        ({"/": 57, "/opt": 57, ENVIRONMENTS: 99000, CACHE: 99000}, None),
+        ({"/": 99000, "/opt": 99000}, None),
+    ],
+)
+def test_the_file_systems_that_environments_fill_are_those_that_count(free, where):
+    found = disk_shortage(STACK, {"disk_free_mib": free, **DRIVER_INSTALLED})
+    assert [text.split(", but")[0] for text in found] == ([f"57 MiB are free under {where}"] if where else [])
+
+
+def test_room_is_told_in_units_that_people_read():
+    (found,) = disk_shortage(STACK, {"disk_free_mib": {"/": 9000, "/opt": 1499}, **DRIVER_INSTALLED})
+    assert found.startswith("1.4 GiB are free under /opt, but environment main need about 1.5 GiB;")

@@ -1,0 +1,94 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Entries of apt's package sources, and those that contradict each other."""
+
+from __future__ import absolute_import, division, print_function
+
+__metaclass__ = type
+
+import re
+
+MAIN_LIST, DIRECTORY = "/etc/apt/sources.list", "/etc/apt/sources.list.d/"
+# What roles of the collection write has this name.
+OURS = DIRECTORY + "allreduce-"
+# What entries of one archive must agree about, or apt reads none at all.
+AGREED = {"signed_by": "Signed-By", "trusted": "Trusted"}
+YES, NO = ("yes", "true", "with", "on", "enable", "1"), ("no", "false", "without", "off", "disable", "0")
+
+
+def list_entries(text):
+    """Return the enabled entries {types, uri, suite, components, signed_by, trusted} of a one-line-style sources.list."""
+    entries = []
+    for line in text.splitlines():
+        found = re.match(r"\s*(deb|deb-src)\s+(?:\[([^\]]*)\]\s+)?(\S+)\s+(\S+)\s*([^#]*)", line)
+        if found:
+            options = dict(re.findall(r"([\w-]+)=(\S+)", found.group(2) or ""))
+            entries.append(
+                {
+                    "types": [found.group(1)],
+                    "uri": found.group(3),
+                    "suite": found.group(4),
+                    "components": found.group(5).split(),
+                    "signed_by": options.get("signed-by"),
+                    "trusted": _truth(options.get("trusted")),
+                }
+            )
+    return entries
+
+
+def deb822_entries(text):
+    """Return the same entries of a .sources file; one for each URI and suite.
+
+    A key written into the file is one text.
+    """
+    entries = []
+    for stanza in re.split(r"\n\s*\n", re.sub(r"(?m)^#.*\n?", "", text)):
+        joined = re.sub(r"\n[ \t]+", " ", stanza)
+        fields = {key.lower(): value.split() for key, value in re.findall(r"(?m)^([A-Za-z-]+):[ \t]*(.*)$", joined)}
+        if _truth(" ".join(fields.get("enabled", []))) is False:
+            continue
+        shared = {
+            "types": fields.get("types", []),
+            "components": fields.get("components", []),
+            "signed_by": " ".join(fields.get("signed-by", [])) or None,
+            "trusted": _truth(" ".join(fields.get("trusted", []))),
+        }
+        for uri in fields.get("uris", []):
+            entries += [dict(shared, uri=uri, suite=suite) for suite in fields.get("suites", [])]
+    return entries
+
+
+def read_entries(tree):
+    """Return [(path, entry)] of all files that apt reads."""
+    found = [(MAIN_LIST, entry) for entry in list_entries(tree.text(MAIN_LIST) or "")]
+    for name in tree.names(DIRECTORY):
+        read = {"list": list_entries, "sources": deb822_entries}.get(name.rpartition(".")[2])
+        found += [(DIRECTORY + name, entry) for entry in read(tree.text(DIRECTORY + name) or "")] if read else []
+    return found
+
+
+def contradictions(entries):
+    """Return [{uri, suite, option, paths, ours}] where entries of one archive disagree, from what read_entries returned.
+
+    paths: the files that have such entries; ours: those among them that a role of the collection wrote
+    """
+    archives = {}
+    for path, entry in entries:
+        archives.setdefault((entry["uri"].rstrip("/") + "/", entry["suite"]), []).append((path, entry))
+    found = []
+    for (uri, suite), same in sorted(archives.items()):
+        paths = sorted({path for path, _entry in same})
+        ours = [path for path in paths if path.startswith(OURS)]
+        for key, option in sorted(AGREED.items()):
+            if len({entry[key] for _path, entry in same}) > 1:
+                found.append({"uri": uri, "suite": suite, "option": option, "paths": paths, "ours": ours})
+                break
+    return found
+
+
+def _truth(word):
+    """Return what apt makes of the word; None where it is none."""
+    if (word or "").lower() in YES:
+        return True
+    return False if (word or "").lower() in NO else None
