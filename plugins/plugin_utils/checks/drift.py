@@ -42,6 +42,9 @@ _NAMES = {
     ("driver", "state"): "driver_loaded",
     ("driver", "key"): "driver_signing_key",
     ("node", "service"): "clock_service",
+    ("node", "hold"): "package_holds",
+    ("node", "file"): "written_files",
+    ("node", "modprobe"): "module_parameters",
 }
 _NODE_STATES = {"package manager": "package_manager", "reboot": "reboot", "kernel": "next_kernel"}
 

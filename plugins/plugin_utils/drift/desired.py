@@ -22,6 +22,7 @@ DEFAULTS: dict[str, Any] = {
     "nvidia_driver_without_gpu": False,
     "nvidia_driver_precompiled": "auto",
     "nvidia_driver_console": True,
+    "nvidia_driver_hold_kernel": False,
     "cuda_toolkit_also": [],
     "cudnn_archive": "",
 }
@@ -48,7 +49,8 @@ def desired(
         "cuda": _toolkit(plan.cuda, options["cuda_toolkit_also"]),
         **dict.fromkeys(left_out),
     }
-    return Desired(replace(plan, **narrowed), frozenset(absent), _patterns(plan.driver))
+    hold_kernel = options["nvidia_driver_hold_kernel"]
+    return Desired(replace(plan, **narrowed), frozenset(absent), _patterns(plan.driver), hold_kernel)
 
 
 def desired_driver(stack: Mapping[str, Any], variables: Mapping[str, Any]) -> Driver | None:
