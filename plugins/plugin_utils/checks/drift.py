@@ -25,6 +25,7 @@ ADVICE = {
     Remedy.REBOOT: "reboot the node, or let the roles do it (nvidia_driver_reboot_allowed: true)",
     Remedy.ENVIRONMENT: "run site again",
     Remedy.APPLY: "run site again",
+    Remedy.DECLARE: "declare what this node can have",
     Remedy.FOREIGN: "remove that line, or name the variable in nccl_conf_elsewhere",
     Remedy.DISKS: "free the disks and the mount point by hand, or declare others; nothing is wiped",
     Remedy.LINE: "remove that line",

@@ -24,6 +24,7 @@ class Desired:
     absent: frozenset[str] = frozenset()
     driver_patterns: tuple[str, ...] = DRIVER_PACKAGES
     hold_kernel: bool = False
+    persistence: bool = True
 
 
 def compare_component(packaged: Packaged, desired: Desired, observed: Observed) -> list[Comparison]:
