@@ -12,6 +12,7 @@ import os
 import tempfile
 
 from ..machine.files import make_directories
+from .kept_files import remove_empty
 
 DIRECTORY = "/run/allreduce"
 KEPT = "/var/lib/allreduce/notes"
@@ -37,10 +38,13 @@ def write(tree, name, document, directory=DIRECTORY):
     os.rename(new, path)
 
 
-def remove(tree, name):
-    """Take a note away; EnvironmentError where that cannot be done."""
-    if tree.exists(_path(name)):
-        os.unlink(tree.path(_path(name)))
+def remove(tree, name, directory=DIRECTORY):
+    """Take a note away, of those kept with the directories that are empty then; EnvironmentError where that cannot be done."""
+    path = _path(name, directory)
+    if tree.exists(path):
+        os.unlink(tree.path(path))
+        if directory == KEPT:
+            remove_empty(tree, ["/var", "/var/lib", "/var/lib/allreduce", KEPT])
 
 
 def _path(name, directory=DIRECTORY):

@@ -71,8 +71,11 @@ def note_settings(tree, record, files):
     known = _noted(tree)
     others = {one: noted for one, noted in known.items() if noted.get("record") != record}
     new = {one["path"]: {"words": _setting(one), "entry": None, "record": record} for one in files}
-    if dict(others, **new) != known:
-        boot_notes.write(tree, NOTES, dict(others, **new), boot_notes.KEPT)
+    wanted = dict(others, **new)
+    if not wanted:
+        boot_notes.remove(tree, NOTES, boot_notes.KEPT)
+    elif wanted != known:
+        boot_notes.write(tree, NOTES, wanted, boot_notes.KEPT)
 
 
 def _setting(entry):
