@@ -21,12 +21,14 @@ class ActionModule(NodeAction):
         given = dict(self._task.args)
         wanted = self._expected(given)
         state = (self._vars.get("ansible_facts") or {}).get("gpu_node_state") or {}
-        known = state.get("files") or {}
-        if wanted and all(known.get(one) == words for one, words in wanted.items()):
+        known, noted = state.get("files") or {}, state.get("files_changed") or {}
+        # What is there by hand as it is asked for now is noted, or it would go on counting as changed.
+        if wanted and all(known.get(one) == words and one not in noted for one, words in wanted.items()):
             return {"changed_paths": []}
         answer = self.execute(MODULE, {**given, "noted": wanted} if wanted else given)
         if state and answer.get("seen"):
-            self._facts["gpu_node_state"] = {**state, "files": {**known, **answer["seen"]}}
+            changed = {one: words for one, words in noted.items() if one not in answer["seen"]}
+            self._facts["gpu_node_state"] = {**state, "files": {**known, **answer["seen"]}, "files_changed": changed}
         return {"changed_paths": answer.get("changed_paths", [])}
 
     def _expected(self, given: Mapping[str, Any]) -> dict[str, str]:

@@ -107,7 +107,7 @@ options:
     default: []
   noted:
     description:
-      - Entries of O(files) to note until the next boot, so that M(allreduce.gpu.node_state) reports their state, with the value that it has
+      - Entries of O(files) to note, so that M(allreduce.gpu.node_state) reports their state, with the value that it has
         where they are as declared.
       - The controller side of this module sets it. Where the fact then shows that all files are as declared, nothing runs on the node.
     type: dict

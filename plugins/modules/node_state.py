@@ -13,7 +13,7 @@ short_description: Gather the installed GPU stack of a node
 version_added: 0.1.0
 description:
   - Reads kernels, packages, DKMS modules, driver, SELinux, fapolicyd, services, disk space and Python environments of a node, and the
-    files that M(allreduce.gpu.config_files) kept since it booted.
+    files that roles wrote.
   - Files are read first; systemd is asked once, on RPM systems C(rpm) once, and C(grubby) or C(modinfo) only for what files do not show.
   - Never changes the node. What cannot be known is null, never a guess.
 author: "The allreduce.gpu authors (@allreduce)"
@@ -96,6 +96,7 @@ ansible_facts:
         services: {chrony: {enabled: true, active: true, outdated: false}}
         cdi: {/etc/cdi/nvidia.yaml: 535.261.03}
         kernel_modules: {ib_umad: {loaded: false, at_boot: false}}
+        modprobe_overrides: [{file: /etc/modprobe.d/zz.conf, line: 1, module: nouveau, parameter: modeset, value: '1', ours: '0'}]
         disk_free_mib: {/: 20480}
         cuda_alternative: {manual: true, target: /usr/local/cuda-12.4}
         nvml_binding: 0f1e2d3c4b5a69788796a5b4c3d2e1f00f1e2d3c4b5a69788796a5b4c3d2e1f0
@@ -104,6 +105,7 @@ ansible_facts:
                               lock: {request: 0123456789abcdef, packages: {torch: 2.13.0+cpu}, digest: 76543210fedcba98},
                               horovod: null, conda: null}}
         files: {/etc/modprobe.d/allreduce-nouveau.conf: "file 0644 root:root 0f1e2d3c4b5a69788796a5b4c3d2e1f00f1e2d3c4b5a69788796a5b4c3d2e1f0"}
+        files_changed: {/etc/modprobe.d/allreduce-nvidia.conf: "file 0644 root:root fcde2b2edba56bf408601fb721fe9b5c338d10ee429ea04fae5511b68fbf8fb9"}
         environments_kept: [{directory: .main-0123456789ab, name: main, request: 0123456789abcdef}]
         health: null
         horovod_builds: {}

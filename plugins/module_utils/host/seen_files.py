@@ -1,11 +1,11 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is at the paths that module config_files kept since the node booted, so that nobody has to look at them again.
+"""What is at the paths that roles wrote, and what they asked for there, so that one measurement tells what was changed since.
 
-They are noted below /run, which is empty after a boot: without notes, files are compared on the node as ever. Of a plain file or a
-directory the path is noted. Of what only a plan can compare, such as a block, its declaration is: where planning it again needs no step,
-what is there has the words of that declaration.
+Of a plain file or a directory the path is noted with the words of what was asked for. Of what only a plan can compare, such as a block,
+its declaration is noted, too: where planning it again needs no step, what is there has the words of that declaration. Files of settings
+belong to the record of their role: they are as wanted whoever owns them.
 """
 
 from __future__ import absolute_import, division, print_function
@@ -15,7 +15,7 @@ __metaclass__ = type
 import hashlib
 import json
 
-from . import boot_notes, config_files
+from . import boot_notes, config_files, kept_files
 
 NOTES = "files"
 # The entry of a file of which all is told by its path, state, content, mode, owner and group; its checker sees only a new content.
@@ -58,6 +58,35 @@ def read_seen(tree):
     return _seen(tree, _noted(tree))
 
 
+def changed(tree, seen):
+    """Return {name: the words that were asked for} of what is not so any more. seen: what is there now."""
+    return {one: noted["words"] for one, noted in _noted(tree).items() if seen.get(one) != noted["words"]}
+
+
+def note_settings(tree, record, files):
+    """Note the files of a role's settings in place of those that it had before; EnvironmentError where that cannot be done.
+
+    record: the name of what the role recorded; files: as the modules of settings have them.
+    """
+    known = _noted(tree)
+    others = {one: noted for one, noted in known.items() if noted.get("record") != record}
+    new = {one["path"]: {"words": _setting(one), "entry": None, "record": record} for one in files}
+    wanted = dict(others, **new)
+    if not wanted:
+        boot_notes.remove(tree, NOTES, boot_notes.KEPT)
+    elif wanted != known:
+        boot_notes.write(tree, NOTES, wanted, boot_notes.KEPT)
+
+
+def _setting(entry):
+    """Return the words for a file of settings, as kept_files tells it."""
+    if entry is None:
+        return "absent"
+    if entry.get("link") is not None:
+        return "link " + entry["link"]
+    return "file %s %s" % (entry["mode"], hashlib.sha256(config_files.as_bytes(entry["content"])).hexdigest())
+
+
 def note(tree, noted, entries):
     """Add {name: words that are asked for} to the notes, and return what is there. Where they cannot be written nothing is lost.
 
@@ -65,14 +94,14 @@ def note(tree, noted, entries):
     """
     declared = {name(entry): entry for entry in entries}
     new = {
-        one: {"words": asked, "entry": declared[one]} if asked.startswith(DECLARED) else None
+        one: {"words": asked, "entry": declared[one] if asked.startswith(DECLARED) else None}
         for one, asked in noted.items()
         if one in declared
     }
     known = _noted(tree)
     if any(one not in known or known[one] != new[one] for one in new):
         try:
-            boot_notes.write(tree, NOTES, dict(known, **new))
+            boot_notes.write(tree, NOTES, dict(known, **new), boot_notes.KEPT)
         except EnvironmentError:
             return {}
     return _seen(tree, new)
@@ -80,9 +109,9 @@ def note(tree, noted, entries):
 
 def _seen(tree, notes):
     found = {}
-    for one, declared in notes.items():
+    for one, noted in notes.items():
         try:
-            found[one] = _planned(tree, declared) if declared else words(config_files.read(tree.path(one)))
+            found[one] = _found(tree, one, noted)
         except (
             EnvironmentError,
             KeyError,
@@ -91,6 +120,14 @@ def _seen(tree, notes):
         ):  # also what another release of this collection noted
             continue
     return found
+
+
+def _found(tree, path, noted):
+    if noted["entry"] is not None:
+        return _planned(tree, noted)
+    if "record" in noted:
+        return _setting(kept_files.read(tree, path))
+    return words(config_files.read(tree.path(path)))
 
 
 def _planned(tree, declared):
@@ -102,5 +139,6 @@ def _planned(tree, declared):
 
 
 def _noted(tree):
-    found = boot_notes.read(tree, NOTES)
-    return found if isinstance(found, dict) else {}
+    found = boot_notes.read(tree, NOTES, boot_notes.KEPT)
+    notes = found.items() if isinstance(found, dict) else ()
+    return {one: noted for one, noted in notes if isinstance(noted, dict) and {"words", "entry"} <= set(noted)}

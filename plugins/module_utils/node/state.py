@@ -14,6 +14,7 @@ from ..host import (
     driver_owner,
     fapolicyd,
     kernels,
+    modprobe,
     nvml_binding,
     secure_boot,
     seen_files,
@@ -39,6 +40,7 @@ def read_node_state(tree, run, package_patterns, service_names, paths):
     dkms = kernels.read_dkms(tree)
     shown = run(services.SHOW + service_names) if service_names else None
     container = services.is_container(tree)
+    seen = seen_files.read_seen(tree)
     state = {
         "kernel": kernel,
         "container": container,
@@ -53,12 +55,14 @@ def read_node_state(tree, run, package_patterns, service_names, paths):
         "services": services.parse_show(shown, service_names) if shown else services.unknown_services(service_names),
         "cdi": cdi.read_specifications(tree),
         "kernel_modules": kernels.read_modules(tree),
+        "modprobe_overrides": modprobe.read_overrides(tree),
         "disk_free_mib": services.disk_free_mib(tree, paths),
         "cuda_alternative": alternatives.read_alternative(tree, "cuda"),
         "nvml_binding": nvml_binding.read_binding(tree),
         "environments": environments.read_environments(tree),
         "environments_kept": environments.read_kept(tree),
-        "files": seen_files.read_seen(tree),
+        "files": seen,
+        "files_changed": seen_files.changed(tree, seen),
         "health": read_installed(tree),
         "horovod_builds": environments.read_builds(tree),
         "uv": environments.read_uv(tree, run),

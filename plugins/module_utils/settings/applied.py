@@ -11,16 +11,18 @@ from __future__ import absolute_import, division, print_function
 
 __metaclass__ = type
 
-from ..host import boot_notes
+from ..host import boot_notes, seen_files
 
 
 def note(tree, name, options, wanted):
-    """Note a declaration by the name of its record, or forget it; where that fails nothing is lost.
+    """Note a declaration and its files by the name of its record, or forget it; where that fails nothing is lost.
 
     options: of the module. Its ``applied`` is the digest to note; without one, or where nothing shall be present, none is kept.
     """
+    present = options["state"] == "present"
     try:
-        if options["state"] == "present" and options["applied"]:
+        seen_files.note_settings(tree, name, wanted["files"] if present else ())
+        if present and options["applied"]:
             boot_notes.write(tree, _note(name), {"digest": options["applied"], "wanted": wanted})
         else:
             boot_notes.remove(tree, _note(name))

@@ -32,6 +32,8 @@ RAIL_SENTENCES = SENTENCES | {
     "no_server": "{subject} to {target}: perftest does not listen for {rail} on port {port}: {output}",
     "no_report": "{subject} to {target}: perftest gave no result for {rail} on port {port}: {output}",
 }
+MTU = "set the same MTU on these interfaces and on the switches between them"
+SLOW = "check cabling, speed of the links and load of what is named"
 FIGURES = {"bits_per_second": ("bandwidth", 1e9, "Gbit/s"), "latency": ("latency", 1.0, "ms")}
 
 
@@ -57,7 +59,7 @@ def interface_mtu(links: Iterable[ClusterLink], declared: int) -> Check:
         reason = f"no interface of {', '.join(unknown)} has the cluster address" if unknown else "no node was examined"
         return compared("interface_mtu", CATEGORY, expected, None, None, reason)
     measured = f"{', '.join(map(str, known))} bytes"
-    return compared("interface_mtu", CATEGORY, expected, measured, not problems, named(problems, SENTENCES))
+    return compared("interface_mtu", CATEGORY, expected, measured, not problems, f"{named(problems, SENTENCES)}; {MTU}")
 
 
 def speed(ways: str, speeds: Iterable[Speed], of: str) -> Check:
@@ -77,7 +79,7 @@ def speed(ways: str, speeds: Iterable[Speed], of: str) -> Check:
     if judgement is None:
         return check(name, CATEGORY, expected, measured, "skipped", FEW)
     slow = [*judgement.nodes, *judgement.pairs]
-    return compared(name, CATEGORY, expected, measured, not slow, "; ".join(slow_words(judgement, unit, word)))
+    return compared(name, CATEGORY, expected, measured, not slow, "; ".join([*slow_words(judgement, unit, word), SLOW]))
 
 
 def slow_words(judgement: Judgement, unit: float, word: str) -> Iterator[str]:

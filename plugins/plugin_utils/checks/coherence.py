@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from .check import Check, compared
 
 CATEGORY = "coherence"
+LOOK = "look at the checks of the driver and at the health of the GPUs"
 _TOOLKIT = re.compile(r"cuda-toolkit-(\d+)-(\d+)$")
 
 
@@ -33,7 +34,14 @@ def nvidia_smi(gpu_node: Mapping, answer: Mapping | None) -> Check:
     if measured is None:
         measured = "does not run" if state == "not_started" else f"exit code {answer['exit_code']}"
     agrees = state == "listed" and listed == count if count else state in ("no_device", "no_driver")
-    return compared("nvidia_smi", CATEGORY, expected, measured, agrees, text)
+    return compared(
+        "nvidia_smi",
+        CATEGORY,
+        expected,
+        measured,
+        agrees,
+        f"{text}; {LOOK}".removeprefix("; "),
+    )
 
 
 def toolkit(packages: Mapping[str, str], cuda: str | None) -> Iterator[Check]:

@@ -10,21 +10,24 @@ from collections.abc import Iterable, Iterator
 from ..documents.comparison import Comparison, Remedy, Status
 from .check import Check, check
 
+# What site is to a node: whether a role has ever worked there.
+SITE = {True: "run site again", False: "run site, which has not set up this node yet"}
 ADVICE = {
-    Remedy.REPAIR: "a package installation was interrupted; run site again",
-    Remedy.KERNEL: "install package kernel in that version, or run site again (base_kernel_headers: true)",
-    Remedy.SOURCES: "run site again",
-    Remedy.INSTALL: "run site again",
-    Remedy.REMOVE: "run site again",
-    Remedy.BUILD: "install the kernel's headers where they are missing, and run site again",
-    Remedy.GENERATE: "run site again",
-    Remedy.SERVICE: "start the service, or run site again",
-    Remedy.ENROL: "run site again with nvidia_driver_signing_key_password, and confirm the key at the console",
+    Remedy.REPAIR: "a package installation was interrupted; {site}",
+    Remedy.KERNEL: "install package kernel in that version, or {site} (base_kernel_headers: true)",
+    Remedy.SOURCES: "{site}",
+    Remedy.INSTALL: "{site}",
+    Remedy.REMOVE: "{site}",
+    Remedy.BUILD: "install the kernel's headers where they are missing, and {site}",
+    Remedy.GENERATE: "{site}",
+    Remedy.SERVICE: "bring the service to that state, or {site}",
+    Remedy.ENROL: "{site} with nvidia_driver_signing_key_password, and confirm the key at the console",
     Remedy.CONFIRM: "reboot the node and choose Enroll MOK at its console",
     Remedy.LOAD: "load the kernel module, or reboot the node",
     Remedy.REBOOT: "reboot the node, or let the roles do it (nvidia_driver_reboot_allowed: true)",
-    Remedy.ENVIRONMENT: "run site again",
-    Remedy.APPLY: "run site again",
+    Remedy.ENVIRONMENT: "{site}",
+    Remedy.APPLY: "{site}",
+    Remedy.DECLARE: "declare what this node can have",
     Remedy.FOREIGN: "remove that line, or name the variable in nccl_conf_elsewhere",
     Remedy.DISKS: "free the disks and the mount point by hand, or declare others; nothing is wiped",
     Remedy.LINE: "remove that line",
@@ -42,17 +45,20 @@ _NAMES = {
     ("driver", "state"): "driver_loaded",
     ("driver", "key"): "driver_signing_key",
     ("node", "service"): "clock_service",
+    ("node", "hold"): "package_holds",
+    ("node", "file"): "written_files",
+    ("node", "modprobe"): "module_parameters",
 }
 _NODE_STATES = {"package manager": "package_manager", "reboot": "reboot", "kernel": "next_kernel"}
 
 
-def checks(comparisons: Iterable[Comparison]) -> Iterator[Check]:
-    """Yield the checks, in the order of their first comparisons."""
+def checks(comparisons: Iterable[Comparison], has_run: bool = True) -> Iterator[Check]:
+    """Yield the checks, in the order of their first comparisons; has_run: whether a role has ever recorded anything on the node."""
     groups: dict[str, list[Comparison]] = {}
     for comparison in _without_repetition(list(comparisons)):
         groups.setdefault(name(comparison), []).append(comparison)
     for label, found in groups.items():
-        yield _check(label, found)
+        yield _check(label, found, SITE[has_run])
 
 
 def _without_repetition(found: list[Comparison]) -> Iterator[Comparison]:
@@ -72,11 +78,13 @@ def name(comparison: Comparison) -> str:
     return f"{component.removeprefix('environment ')}_{part}"
 
 
-def _check(label: str, found: list[Comparison]) -> Check:
+def _check(label: str, found: list[Comparison], site: str) -> Check:
     differing = [one for one in found if one.differs]
     unknown = bool(differing) and all(one.status is Status.UNKNOWN for one in differing)
     status = "unknown" if unknown else "failed" if differing else "passed"
-    return check(label, _category(found[0]), _expected(found), _measured(found, differing), status, _reason(differing))
+    return check(
+        label, _category(found[0]), _expected(found), _measured(found, differing), status, _reason(differing, site)
+    )
 
 
 def _category(one: Comparison) -> str:
@@ -104,12 +112,12 @@ def _measured(found: list[Comparison], differing: list[Comparison]) -> str:
     return f"{len(found) - len(differing)} as planned, {len(differing)} not" if differing else _expected(found)
 
 
-def _reason(differing: list[Comparison]) -> str:
-    """Return what differs, each once, and what to do."""
+def _reason(differing: list[Comparison], site: str) -> str:
+    """Return what differs, each once, and what to do. site: how site is named in it."""
     if not differing:
         return ""
     sentences = [sentence(one) for one in differing]
-    advice = [ADVICE[one.remedy] for one in differing]
+    advice = [ADVICE[one.remedy].format(site=site) for one in differing]
     return "; ".join(dict.fromkeys([*sentences, *filter(None, advice)]))
 
 

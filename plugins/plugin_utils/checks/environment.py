@@ -11,9 +11,14 @@ from collections.abc import Iterator, Mapping
 from ..environments import extras
 from ..stack.components import FRAMEWORKS, component
 from .check import Check, check, compared, skipped, yes_no
+from .coherence import LOOK
 
 CATEGORY = "environment"
 NO_GPU_COMPUTE = "no GPU computes on this host (verify_gpu_compute: false)"
+# What to do where the reason alone does not tell.
+ONE_MPI = "let PATH and the linker find the same one first"
+OTHERS = "look for LD_LIBRARY_PATH and for packages that bring others"
+IMPORT = "import it with /opt/allreduce/envs/{}/bin/python on the node; without that directory, site builds it anew"
 BUILT = ("frameworks", "controllers", "operations")
 # What is imported of each framework.
 MODULES = {name: component(name).module for name in FRAMEWORKS}
@@ -50,7 +55,9 @@ def imports(name: str, module: str, answer: Mapping | None) -> Check:
             label, CATEGORY, expected, None, None, (answer or {}).get("error") or "the environment was not asked"
         )
     if found.get("error"):
-        return compared(label, CATEGORY, expected, "cannot be imported", False, found["error"])
+        return compared(
+            label, CATEGORY, expected, "cannot be imported", False, f"{found['error']}; {IMPORT.format(name)}"
+        )
     return compared(label, CATEGORY, expected, f"{module} {found['version']}", True)
 
 
@@ -66,7 +73,12 @@ def mpi(name: str, answer: Mapping | None) -> Check:
         )
     agrees = _release(library) == _release(str(launcher))
     return compared(
-        label, CATEGORY, launcher, library, agrees, "mpi4py loads an MPI other than the one whose mpirun starts it"
+        label,
+        CATEGORY,
+        launcher,
+        library,
+        agrees,
+        "mpi4py loads an MPI other than the one whose mpirun starts it: " + ONE_MPI,
     )
 
 
@@ -88,7 +100,7 @@ def build(planned: Mapping, answer: Mapping | None) -> Check:
     agrees = set(wanted["operations"]) <= set(have["operations"]) and all(
         set(wanted[name]) == set(have[name]) for name in ("frameworks", "controllers")
     )
-    reason = "Horovod does not load as planned: it was compiled differently, or lacks a package that it imports"
+    reason = f"Horovod does not load as planned: it was compiled differently, or lacks a package that it imports; {IMPORT.format(planned['name'])}"
     return compared(label, CATEGORY, _built(wanted), _built(have), agrees, reason)
 
 
@@ -111,7 +123,12 @@ def libraries(planned: Mapping, answer: Mapping | None) -> Check:
         return compared(label, CATEGORY, expected, None, None, found.get("error") or "PyTorch could not be asked")
     measured = {name: version_parts(name, have.get(name)) for name in known}
     return compared(
-        label, CATEGORY, expected, _named(measured), measured == wanted, "PyTorch's libraries are not those of the plan"
+        label,
+        CATEGORY,
+        expected,
+        _named(measured),
+        measured == wanted,
+        "PyTorch's libraries are not those of the plan: " + OTHERS,
     )
 
 
@@ -153,4 +170,11 @@ def cuda(planned: Mapping, gpus: int, answer: Mapping | None) -> Check:
     count = found.get("device_count") or 0
     measured = f"yes, {count} GPUs" if available else yes_no(available)
     agrees = available == wanted and (not wanted or count == gpus)
-    return compared(label, CATEGORY, expected, measured, agrees, "torch.cuda.is_available() does not match the plan")
+    return compared(
+        label,
+        CATEGORY,
+        expected,
+        measured,
+        agrees,
+        f"torch.cuda.is_available() does not match the plan: {LOOK}",
+    )

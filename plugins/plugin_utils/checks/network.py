@@ -11,6 +11,9 @@ from .check import Check, compared, skipped, yes_no
 
 CATEGORY = "network"
 
+NAMES = "run site over the whole group, or correct what names resolve to in /etc/hosts or DNS"
+KEYS = "run site over the whole group, whose role cluster_ssh gives the nodes keys for each other"
+
 
 def checks(state: Mapping, probe: Mapping) -> Iterator[Check]:
     yield clock(state, probe)
@@ -22,13 +25,17 @@ def clock(state: Mapping, probe: Mapping) -> Check:
     if state.get("container"):
         return skipped("clock_synchronised", CATEGORY, "yes", "a container has its host's clock")
     synchronised = probe.get("clock_synchronised")
-    reason = "the clock does not follow a time server" if synchronised is False else "systemd could not be asked"
+    reason = (
+        "the clock does not follow a time server: set up a time service, such as chrony"
+        if synchronised is False
+        else "systemd could not be asked"
+    )
     return compared("clock_synchronised", CATEGORY, "yes", yes_no(synchronised), synchronised, reason)
 
 
 def names(peers: Mapping[str, Mapping] | None) -> Check:
     """Check that every other node's name leads to its cluster address: otherwise torchrun hangs instead of failing."""
-    return _peers("name_resolution", peers, "resolved", lambda peer: (
+    return _peers("name_resolution", peers, "resolved", NAMES, lambda peer: (
         None if peer["address"] in (peer.get("resolved") or []) else
         f"resolves to {', '.join(peer['resolved'])} instead of {peer['address']}" if peer.get("resolved") else
         f"does not resolve to {peer['address']}"
@@ -37,10 +44,10 @@ def names(peers: Mapping[str, Mapping] | None) -> Check:
 
 def ssh(peers: Mapping[str, Mapping] | None) -> Check:
     """Check that the training user reaches every other node without a password or a question."""
-    return _peers("ssh_to_peers", peers, "ssh", lambda peer: peer.get("ssh"))
+    return _peers("ssh_to_peers", peers, "ssh", KEYS, lambda peer: peer.get("ssh"))
 
 
-def _peers(name: str, peers: Mapping[str, Mapping] | None, key: str, problem) -> Check:
+def _peers(name: str, peers: Mapping[str, Mapping] | None, key: str, remedy: str, problem) -> Check:
     if peers is None:
         return compared(name, CATEGORY, "every other node", None, None, "the other nodes were not tried")
     expected = f"{len(peers)} of {len(peers)} nodes"
@@ -53,4 +60,4 @@ def _peers(name: str, peers: Mapping[str, Mapping] | None, key: str, problem) ->
         )
     wrong = [f"{peer} {text}" for peer, text in ((peer, problem(peers[peer])) for peer in sorted(peers)) if text]
     measured = f"{len(peers) - len(wrong)} of {len(peers)} nodes"
-    return compared(name, CATEGORY, expected, measured, not wrong, "; ".join(wrong))
+    return compared(name, CATEGORY, expected, measured, not wrong, "; ".join([*wrong, remedy]))

@@ -8,9 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from ..documents.comparison import Comparison
+from ..drift.record import observe
 from . import bandwidth, coherence, drift, environment, network
 from . import health as gpu_health
 from .check import Check, check, compared, on_node, skipped
+
+WRONG_NUMBERS = "wrong numbers: verify the nodes in halves (--limit) until the one is left that computes wrongly, and take it out of use"
+SEE = "docs/training.md says what to look at when a run fails."
 
 
 def node_checks(
@@ -33,7 +37,7 @@ def node_checks(
     """
     probe = probe or {}
     return on_node(node, [
-        *drift.checks(comparisons),
+        *drift.checks(comparisons, observe(state).has_run),
         *coherence.checks(driver and bool(stack.get("driver")), state, gpu_node, probe),
         *gpu_health.checks(stack, gpu_node, health),
         *environment.checks(stack, gpu_node, probe, gpu_compute),
@@ -78,7 +82,7 @@ def collective_checks(result: Mapping, without: Iterable[str] = (), gpu_nodes: S
     found = [
         compared(
             entry["name"], "collectives", f"{entry['expected']} {where}", f"{entry['measured']} {where}",
-            bool(entry["passed"]), "wrong numbers",
+            bool(entry["passed"]), WRONG_NUMBERS,
         )
         for entry in metrics["checks"]
     ]  # fmt: skip
@@ -92,6 +96,7 @@ def failed_run(result: Mapping, training: Mapping) -> Check:
     tail = [line for line in failure.get("tail") or [] if line.strip()]
     if tail and tail[-1].strip().rstrip(".") not in reason:
         reason = f"{reason} Last line: {tail[-1].strip()}"
+    reason = f"{reason.rstrip('.')}. {SEE}"
     return compared("collectives", "collectives", "a run on all nodes", "failed", False, reason)
 
 

@@ -20,6 +20,13 @@ NAMES = {
     "path_mtu": "packets as large as the interface sends arrive",
     "clock_offset": f"clocks differ by at most {findings.CLOCK:g} s",
 }
+# What to do, where the sentences do not tell.
+REMEDIES = {
+    "own_name": "correct the node's name in /etc/hosts, or run site",
+    "reachability": "check cabling, routes and firewalls between the nodes",
+    "path_mtu": "set one MTU on all interfaces and switches of the path",
+    "clock_offset": "let all nodes follow the same time servers",
+}
 OFF = "the network is not checked (verify_network: false)"
 ALONE = "the cluster has one node"
 SENTENCES = {
@@ -53,7 +60,7 @@ def checks(node: str, address: str, probe: Probe, is_asked: bool, peers: int) ->
 def own_name(node: str, address: str, network: NodeNetwork) -> Check:
     problems = findings.own_name_problems(node, address, network.own_name)
     measured = ", ".join(network.own_name) or "nothing"
-    return compared("own_name", CATEGORY, address, measured, not problems, _sentences(problems))
+    return compared("own_name", CATEGORY, address, measured, not problems, _sentences(problems, "own_name"))
 
 
 def ambiguity(link: Link) -> Check:
@@ -94,7 +101,7 @@ def clocks(probe: Probe) -> Check:
     most = max(findings.distance(clock)[0] for clock in known.values())
     return compared(
         "clock_offset", CATEGORY, NAMES["clock_offset"], f"at least {most:g} s" if most else "no difference seen",
-        not problems, _sentences(problems),
+        not problems, _sentences(problems, "clock_offset"),
     )  # fmt: skip
 
 
@@ -102,15 +109,15 @@ def _counted(name: str, what: str, total: int, problems: list[Problem]) -> Check
     wrong = len({one.subject for one in problems})
     expected = f"{total} of {total} nodes {what}"
     measured = f"{max(total - wrong, 0)} of {total} nodes {what}"
-    return compared(name, CATEGORY, expected, measured, not problems, _sentences(problems))
+    return compared(name, CATEGORY, expected, measured, not problems, _sentences(problems, name))
 
 
 def _unknown(name: str, reason: str) -> Check:
     return compared(name, CATEGORY, NAMES[name], None, None, reason)
 
 
-def _sentences(problems: list[Problem]) -> str:
-    return "; ".join(sentence(one) for one in problems)
+def _sentences(problems: list[Problem], name: str = "") -> str:
+    return "; ".join([*(sentence(one) for one in problems), *([REMEDIES[name]] if name else [])])
 
 
 def sentence(problem: Problem) -> str:

@@ -41,7 +41,8 @@ class Remedy(str, Enum):
     LOAD = "load"  # nvidia_driver: load the kernel module, or ask for a reboot
     REBOOT = "reboot"
     ENVIRONMENT = "environment"  # python_env and frameworks
-    APPLY = "apply"  # the role of a settings subject
+    APPLY = "apply"  # the role that set it
+    DECLARE = "declare"  # a person: what is declared cannot be had here
     FOREIGN = "foreign"  # a person: somebody else sets what is ours to set
     DISKS = "disks"  # a person: what is on the disks, or where the scratch is to be, is somebody else's
     LINE = "line"  # a person: a line in a file of somebody else's

@@ -111,6 +111,18 @@ class KernelModule:
 
 
 @dataclass(frozen=True)
+class ModprobeLine:
+    """A line of somebody else's that gives a module another value than a file of ours, and is read later."""
+
+    file: str
+    line: int
+    module: str
+    parameter: str
+    value: str
+    ours: str
+
+
+@dataclass(frozen=True)
 class Lock:
     """The result of role frameworks: the digest of the request, every package with its version, and the digest of the text."""
 
@@ -226,11 +238,18 @@ class Observed:
     services: dict[str, Service] = field(default_factory=dict)
     cdi: dict[str, str | None] = field(default_factory=dict)  # specification: version of the driver that it is for
     kernel_modules: dict[str, KernelModule] | None = None  # those that a service of ours may need
+    modprobe_overrides: tuple[ModprobeLine, ...] = ()
     disk_free_mib: dict[str, int] = field(default_factory=dict)
     environments: dict[str, Environment] | None = None
-    files: dict[str, str] = field(default_factory=dict)  # those that config_files kept since the node booted
+    files: dict[str, str] = field(default_factory=dict)  # that roles wrote: what is there now
+    files_changed: dict[str, str] = field(default_factory=dict)  # of those that are not so any more: what was asked for
     environments_kept: tuple[Kept, ...] = ()  # those that were in use last first
     horovod_builds: dict[str, Wheel] = field(default_factory=dict)  # by the digest of their build
     reboot_pending: Reboot | None = None
     reboot_recorded: bool = False
     records: tuple[str, ...] = ()  # names of subjects: what was there before the first change can be put back
+
+    @property
+    def has_run(self) -> bool:
+        """Return whether a role of this collection has ever recorded anything on the node."""
+        return bool(self.files or self.package_holds or self.records)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ...module_utils.host.services import CDI_REFRESH_PATH, CDI_REFRESH_SERVICE, FABRIC_MANAGER, IMEX
 from ..documents.comparison import Comparison
-from ..documents.observed import Observed
+from ..documents.observed import Observed, Service
 from .container_toolkit import compare_container_toolkit
 from .driver import compare_absent, compare_driver
 from .names import (
@@ -19,14 +19,28 @@ from .names import (
     NCCL_PACKAGES,
 )
 from .packaged import Desired, Packaged
-from .services import compare_fabric_manager, compare_imex
+from .services import compare_disabled, compare_fabric_manager, compare_imex, compare_running
+
+PERSISTENCE = "nvidia-persistenced"
 
 
 def _driver(packaged: Packaged, desired: Desired, observed: Observed) -> list[Comparison]:
     stack = desired.stack
     if stack.driver:
-        return compare_driver(stack.driver, observed, bool(stack.gpus), (stack.fabric_manager, stack.imex))
+        found = compare_driver(stack.driver, observed, bool(stack.gpus), (stack.fabric_manager, stack.imex))
+        return found if stack.driver.is_left else [*found, *_persistence(desired, observed)]
     return compare_absent(desired.driver_patterns, observed) if packaged.name in desired.absent else []
+
+
+def _persistence(desired: Desired, observed: Observed) -> list[Comparison]:
+    """Compare the persistence daemon, where the node tells of it: without one GPUs lose settings with the last program that uses them."""
+    unit = observed.services.get(PERSISTENCE, Service())
+    if unit.enabled is None:
+        return []
+    if not desired.persistence:
+        return compare_disabled("driver", PERSISTENCE, unit)
+    must_run = bool(desired.stack.gpus) and observed.driver is not None and observed.driver.loaded is not None
+    return [compare_running("driver", PERSISTENCE, unit, must_run)]
 
 
 def _fabric_manager(packaged: Packaged, desired: Desired, observed: Observed) -> list[Comparison]:
@@ -49,7 +63,7 @@ def _container_toolkit(packaged: Packaged, desired: Desired, observed: Observed)
 # In the order in which roles work.
 PACKAGED = (
     Packaged(
-        "driver", "driver", role="nvidia_driver", unpinning=("nvidia-driver-pinning*",), units=("nvidia-persistenced",),
+        "driver", "driver", role="nvidia_driver", unpinning=("nvidia-driver-pinning*",), units=(PERSISTENCE,),
         unattended=("nvidia-*",), compare=_driver,
     ),
     Packaged(

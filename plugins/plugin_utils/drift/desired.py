@@ -22,6 +22,8 @@ DEFAULTS: dict[str, Any] = {
     "nvidia_driver_without_gpu": False,
     "nvidia_driver_precompiled": "auto",
     "nvidia_driver_console": True,
+    "nvidia_driver_hold_kernel": False,
+    "nvidia_driver_persistence": True,
     "cuda_toolkit_also": [],
     "cudnn_archive": "",
 }
@@ -48,7 +50,8 @@ def desired(
         "cuda": _toolkit(plan.cuda, options["cuda_toolkit_also"]),
         **dict.fromkeys(left_out),
     }
-    return Desired(replace(plan, **narrowed), frozenset(absent), _patterns(plan.driver))
+    hold_kernel, persistence = (options[f"nvidia_driver_{name}"] for name in ("hold_kernel", "persistence"))
+    return Desired(replace(plan, **narrowed), frozenset(absent), _patterns(plan.driver), hold_kernel, persistence)
 
 
 def desired_driver(stack: Mapping[str, Any], variables: Mapping[str, Any]) -> Driver | None:

@@ -6,12 +6,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..documents.comparison import Comparison
-from ..documents.observed import Observed, Service
+from ..documents.observed import Hold, Observed, Service
 from ..documents.stack import Component, Stack
-from .names import DRIVER_PACKAGES
+from .names import DRIVER_EXCLUDED, DRIVER_PACKAGES
 from .packages import compare_packages, compare_unwanted, named, others
 from .services import compare_running
 
@@ -23,6 +23,8 @@ class Desired:
     stack: Stack
     absent: frozenset[str] = frozenset()
     driver_patterns: tuple[str, ...] = DRIVER_PACKAGES
+    hold_kernel: bool = False
+    persistence: bool = True
 
 
 def compare_component(packaged: Packaged, desired: Desired, observed: Observed) -> list[Comparison]:
@@ -65,6 +67,21 @@ class Packaged:
         """Return what the stack has of it; None where it is not planned."""
         found: Component | None = getattr(desired.stack, self.name)
         return found
+
+    def hold_of(self, desired: Desired) -> Hold | None:
+        """Return the hold of its packages; None where it is not planned."""
+        planned, driver = self.planned(desired), desired.stack.driver
+        if planned is None:
+            return None
+        hold = Hold(tuple(self.held or planned.held), services=self.unattended, kept=True)
+        if driver is None or planned is not driver:
+            return hold
+        return replace(
+            hold,
+            excluded=DRIVER_EXCLUDED,
+            module_stream=f"nvidia-driver:{driver.module_stream}" if driver.module_stream else None,
+            kernel=desired.hold_kernel or driver.precompiled is not None,
+        )
 
     def comparisons(self, desired: Desired, observed: Observed) -> list[Comparison]:
         """Return a comparison for everything that is planned of it."""

@@ -11,6 +11,7 @@ from .components import PACKAGED
 from .environments import compare_environments
 from .packaged import Desired
 from .services import compare_node
+from .written import compare_written
 
 
 def compare(desired: Desired, observed: Observed) -> list[Comparison]:
@@ -19,6 +20,7 @@ def compare(desired: Desired, observed: Observed) -> list[Comparison]:
         *compare_node(observed),
         *(found for one in PACKAGED for found in one.comparisons(desired, observed)),
         *compare_environments(desired.stack.environments, desired.stack.os, observed),
+        *compare_written(desired, observed),
     ]
 
 

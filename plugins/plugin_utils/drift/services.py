@@ -37,18 +37,20 @@ def _compare_service(
 ) -> list[Comparison]:
     service = observed.services.get(name, Service())
     if planned is None:
-        if not (service.enabled or service.active):
-            return []
-        state = _words(service)
-        unwanted = Comparison(
-            component, name, "disabled and stopped", state, Status.UNWANTED, Remedy.SERVICE, "service"
-        )
-        return [unwanted]
+        return compare_disabled(component, name, service, or_active=True)
     return [
         *compare_packages(component, planned.packages, observed),
         *compare_unwanted(component, others(planned, patterns, observed), observed),
         compare_running(component, name, service, must_run=_runs_installed_driver(observed)),
     ]
+
+
+def compare_disabled(component: str, name: str, service: Service, or_active: bool = False) -> list[Comparison]:
+    """Return what differs of a service that is not to be started at boot, or not to run at all."""
+    if not (service.enabled or (or_active and service.active)):
+        return []
+    desired = "disabled and stopped" if or_active else "disabled"
+    return [Comparison(component, name, desired, _words(service), Status.UNWANTED, Remedy.SERVICE, "service")]
 
 
 def _module(name: str, observed: Observed) -> Comparison:

@@ -15,7 +15,6 @@ from ..documents.observed import Observed
 from ..documents.stack import Package
 from ..drift.builds import is_built
 from ..drift.components import BY_HOLD
-from ..drift.names import DRIVER_EXCLUDED
 from ..drift.packaged import Desired
 from ..drift.packages import changes, compare_packages, compare_unwanted, named
 from .kernel_headers import header_packages
@@ -94,15 +93,18 @@ def _fits(name: str, patterns: Iterable[str]) -> bool:
 def component_plan(name: str, desired: Desired, hold_kernel: bool = False) -> PackagePlan | None:
     """Return the plan of a component of the stack, by the name of its hold; None where the stack has none."""
     packaged = BY_HOLD[name]
-    found = packaged.planned(desired)
-    if found is None:
+    found, hold = packaged.planned(desired), packaged.hold_of(replace(desired, hold_kernel=hold_kernel))
+    if found is None or hold is None:
         return None
     plan = PackagePlan(
         name,
         found.packages,
         unpinning=packaged.unpinning,
-        held=packaged.held or found.held,
-        services=packaged.unattended,
+        held=hold.packages,
+        excluded=hold.excluded,
+        services=hold.services,
+        module_stream=hold.module_stream,
+        hold_kernel=hold.kernel,
         desired=desired,
     )
     driver = desired.stack.driver if packaged.name == "driver" else None
@@ -111,10 +113,7 @@ def component_plan(name: str, desired: Desired, hold_kernel: bool = False) -> Pa
     return replace(
         plan,
         first=driver.pinning_packages,
-        excluded=DRIVER_EXCLUDED,
         version=f"{driver.version}-*" if driver.source == "nvidia" else None,
-        module_stream=f"nvidia-driver:{driver.module_stream}" if driver.module_stream else None,
-        hold_kernel=hold_kernel or driver.precompiled is not None,
     )
 
 

@@ -9,11 +9,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ....module_utils.settings.declaration import DeclarationError, parse
+from ...documents.comparison import Comparison
 from ...problems.problem import Problem
-from ..subject import Subject
+from ..subject import Node, Subject
+from .compare import UNIT, compare_settings, compare_unwanted
 from .sentences import SENTENCES
 
-DECLARATION = "gpu_settings_declaration"
+DECLARATION, STATE = "gpu_settings_declaration", "gpu_settings_state"
 
 
 def refusal(declaration: Any) -> str:
@@ -32,11 +34,22 @@ def problems(variables: Mapping[str, Any]) -> Iterator[Problem]:
         yield Problem(DECLARATION, DECLARATION, {"reason": reason})
 
 
+def comparisons(node: Node) -> list[Comparison]:
+    """Return every comparison of a node's GPU settings; a node without GPUs gets none."""
+    given, gpus = node.variables.get(DECLARATION) or [], (node.facts.get("gpu_node") or {}).get("gpus") or []
+    unit = (node.state.get("services") or {}).get(UNIT) or {}
+    if str(node.variables.get(STATE, "present")) != "present" or not given or not gpus:
+        return compare_unwanted(unit)
+    if refusal(given):  # preflight says so
+        return []
+    return compare_settings([given] if isinstance(given, Mapping) else given, gpus, unit)
+
+
 SUBJECT = Subject(
     name="gpu_settings",
-    defaults={DECLARATION: []},
+    defaults={DECLARATION: [], STATE: "present"},
     problems=problems,
-    compare=lambda node: [],
-    units=("allreduce-gpu-settings",),
+    compare=comparisons,
+    units=(UNIT,),
     sentences=SENTENCES,
 )

@@ -72,8 +72,10 @@ def _logind(subject: str, value: str, node: TunedNode) -> Comparison:
 
 
 def _argument(argument: str, node: TunedNode) -> Comparison:
-    """Compare with the kernel's own arguments, not the boot loader's."""
+    """Compare with the kernel's own arguments, and with those of the next boot where the boot loader tells."""
     known = node.arguments
+    if argument in (known.running or ()) and known.configured is not None and argument not in known.configured:
+        return compared(COMPONENT, argument, "set", "set until the next boot", False, Remedy.APPLY, "argument")
     if known.running is not None and argument in known.running:
         return compared(COMPONENT, argument, "set", "set", True, Remedy.NONE, "argument")
     if argument in (known.configured or ()):

@@ -26,11 +26,11 @@ AS_DECLARED = {name(one): expected(one) for one in ALL}
 class Node:
     """What is known of a node's files, and the answer of the module there."""
 
-    def __init__(self, known, answer=None):
-        self.known, self.answer, self.calls = known, answer or {}, []
+    def __init__(self, known, answer=None, changed=None):
+        self.known, self.answer, self.calls, self.changed = known, answer or {}, [], changed or {}
 
     def state(self):
-        return {"package_manager": "apt", "files": self.known}
+        return {"package_manager": "apt", "files": self.known, "files_changed": self.changed}
 
     def execute(self, check, module_name, module_args, task_vars):
         assert module_name == "allreduce.gpu.config_files"
@@ -38,9 +38,9 @@ class Node:
         return {"changed": False, "changed_paths": [], "diff": [], **self.answer}
 
 
-def keep(files, known=None, answer=None, **more):
+def keep(files, known=None, answer=None, changed=None, **more):
     """Return the action's result, and the arguments of the module where it ran."""
-    node = Node(known, answer)
+    node = Node(known, answer, changed)
     facts = {"gpu_node_state": None} if known is None else {}
     return act(config_files, node, facts, files=files, **more), node.calls
 
@@ -98,10 +98,20 @@ def test_paths_are_noted_where_the_fact_may_tell_of_them(files, more, noted):
 def test_what_the_module_saw_is_known_from_then_on():
     seen = {ENTRY["path"]: expected(ENTRY)}
     answer = {"changed": True, "changed_paths": [ENTRY["path"]], "seen": seen}
-    result, _calls = keep([ENTRY], {"/etc/y": "absent", ENTRY["path"]: "absent"}, answer=answer)
+    changed = {"/etc/y": "directory", ENTRY["path"]: expected(ENTRY)}
+    result, _calls = keep([ENTRY], {"/etc/y": "absent", ENTRY["path"]: "absent"}, answer, changed)
     assert (result["changed"], result["changed_paths"]) == (True, [ENTRY["path"]])
     state = result["ansible_facts"]["gpu_node_state"]
-    assert state == {"package_manager": "apt", "files": {"/etc/y": "absent", **seen}}
+    assert state == {
+        "package_manager": "apt",
+        "files": {"/etc/y": "absent", **seen},
+        "files_changed": {"/etc/y": "directory"},
+    }
+
+
+def test_what_somebody_wrote_by_hand_and_is_asked_for_now_is_noted():
+    _result, calls = keep([ENTRY], AS_DECLARED, changed={ENTRY["path"]: "absent"})
+    assert len(calls) == 1 and calls[0]["noted"] == {ENTRY["path"]: expected(ENTRY)}
 
 
 def test_a_node_that_nobody_measured_gets_no_half_of_a_fact():

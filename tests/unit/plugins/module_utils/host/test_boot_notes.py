@@ -22,6 +22,13 @@ def test_there_and_back(tmp_path):
     assert boot_notes.read(tree, "a/b") is None and not path.exists()
 
 
+def test_what_is_kept_is_where_no_boot_takes_it_away(tmp_path):
+    tree = FileTree(str(tmp_path))
+    boot_notes.write(tree, "a", 1, boot_notes.KEPT)
+    assert boot_notes.read(tree, "a") is None and boot_notes.read(tree, "a", boot_notes.KEPT) == 1
+    assert (tmp_path / "var/lib/allreduce/notes/a.json").exists() and not (tmp_path / "run").exists()
+
+
 @pytest.mark.parametrize("text", ["", "{", "null"])
 def test_what_is_no_document_is_no_note(tmp_path, text):
     (tmp_path / "run/allreduce").mkdir(parents=True)

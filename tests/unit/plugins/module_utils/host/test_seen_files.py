@@ -205,13 +205,13 @@ def test_paths_are_added_to_those_noted_before(tree):
 @pytest.mark.parametrize("notes", [None, "", "{", '{"a": 1}', '{"a": {"words": "x", "entry": {}}}', "[1]", '["/a"]'])
 def test_without_notes_nothing_is_looked_at(tree, tmp_path, notes):
     if notes is not None:
-        path = tmp_path / "run/allreduce/files.json"
+        path = tmp_path / "var/lib/allreduce/notes/files.json"
         path.parent.mkdir(parents=True)
         path.write_text(notes)
     assert seen_files.read_seen(tree) == {}
 
 
 def test_where_nothing_can_be_noted_nothing_is_lost(tree, tmp_path):
-    (tmp_path / "run").write_text("a file")
+    (tmp_path / "var").write_text("a file")
     assert note(tree, "/a") == {}
     assert seen_files.read_seen(tree) == {}

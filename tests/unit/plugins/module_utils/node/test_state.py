@@ -10,7 +10,8 @@ KEYS = {
     "package_manager_holder", "package_holds", "apt_components", "apt_mirrors", "apt_contradictions",
     "dnf_repositories", "dkms", "driver", "secure_boot", "selinux", "fapolicyd", "services",
     "kernel_modules", "cuda_alternative", "nvml_binding", "cdi",
-    "disk_free_mib", "environments", "environments_kept", "files", "reboot_pending", "reboot_recorded", "records", "health", "horovod_builds",
+    "disk_free_mib", "environments", "environments_kept", "files", "files_changed", "modprobe_overrides",
+    "reboot_pending", "reboot_recorded", "records", "health", "horovod_builds",
     "uv",
 }  # fmt: skip
 

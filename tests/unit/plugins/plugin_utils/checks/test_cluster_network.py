@@ -5,7 +5,7 @@ import itertools
 import json
 
 import pytest
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks.cluster_network import checks
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks.cluster_network import MTU, SLOW, checks
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.network import Network
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.parsing import parse
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.network.record import network, record
@@ -64,7 +64,10 @@ def test_equal_nodes():
 
 def test_a_node_with_another_mtu_is_named():
     found = judged(hostvars("abc", {"b": 1400}, bandwidth=False), bandwidth=False)["interface_mtu"]
-    assert (found["status"], found["reason"]) == ("failed", "eth0 of b has 1400 instead of 1500")
+    assert (found["status"], found["reason"]) == (
+        "failed",
+        f"eth0 of b has 1400 instead of 1500; {MTU}",
+    )
 
 
 def test_of_two_nodes_the_one_that_takes_less_is_wrong():
@@ -75,7 +78,7 @@ def test_of_two_nodes_the_one_that_takes_less_is_wrong():
 def test_a_declared_mtu_is_wanted_of_all():
     found = judged(hostvars("ab"), mtu=9000)["interface_mtu"]
     assert (found["status"], found["expected"]) == ("failed", "9000 bytes")
-    assert found["reason"] == "eth0 of a has 1500 instead of 9000; eth0 of b has 1500 instead of 9000"
+    assert found["reason"] == f"eth0 of a has 1500 instead of 9000; eth0 of b has 1500 instead of 9000; {MTU}"
 
 
 def test_an_interface_that_nobody_found_is_unknown():
@@ -87,7 +90,7 @@ def test_an_interface_that_nobody_found_is_unknown():
 def test_a_slow_node_and_a_slow_pair():
     slow = judged(speeds(hostvars("abcd"), lambda a, b: dict(FAST, bits_per_second=1e9) if "c" in (a, b) else FAST))
     assert slow["pair_bandwidth"]["status"] == "failed" and slow["pair_latency"]["status"] == "passed"
-    assert slow["pair_bandwidth"]["reason"] == "c is slow in both directions, even in its best pair"
+    assert slow["pair_bandwidth"]["reason"] == f"c is slow in both directions, even in its best pair; {SLOW}"
     pair = judged(speeds(hostvars("abcd"), lambda a, b: dict(FAST, latency=0.9) if {a, b} == {"c", "d"} else FAST))
     assert pair["pair_bandwidth"]["status"] == "passed"
     assert pair["pair_latency"]["reason"] == "c to d 0.9 ms, d to c 0.9 ms, where the median is 0.05 ms"
@@ -200,7 +203,7 @@ def test_an_adapter_that_trained_at_half_its_width_is_named_and_its_node_is_not(
 
     found = judged(with_rails("abcd", answers))
     assert found["rail_bandwidth"]["status"] == "failed"
-    assert found["rail_bandwidth"]["reason"] == "mlx5_1 of c is slow in both directions, even in its best pair"
+    assert found["rail_bandwidth"]["reason"] == f"mlx5_1 of c is slow in both directions, even in its best pair; {SLOW}"
     assert (found["rail_latency"]["status"], found["pair_bandwidth"]["status"]) == ("passed", "passed")
 
 

@@ -4,7 +4,7 @@
 import pytest
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks import health
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks.document import summary, verdict, verification
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks.node import collective_checks
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks.node import SEE, collective_checks
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks.plan import verification_cluster, verification_plan
 
 METRICS = {
@@ -48,6 +48,25 @@ def test_the_document_has_every_host_and_its_checks():
     assert [(check["name"], check["status"]) for check in document["nodes"]["gpu-2"]["checks"]] == [
         ("reachable", "failed")
     ]
+
+
+@pytest.mark.parametrize(
+    ("recorded", "remedy"),
+    [
+        ({}, "run site, which has not set up this node yet"),
+        ({"files": {"/etc/allreduce": "directory 0755 root:root"}}, "run site again"),
+        ({"package_holds": {"driver": {"kept": True}}}, "run site again"),
+        ({"records": ["tuning"]}, "run site again"),
+    ],
+)
+def test_what_to_do_is_true_of_a_node_that_site_never_set_up(recorded, remedy):
+    variables = hostvars()
+    facts = variables["gpu-1"]["ansible_facts"]
+    facts["gpu_node_state"] = {**facts["gpu_node_state"], "environments": {}, **recorded}
+    lines = summary(verification(["gpu-1"], ["gpu-1"], variables, SUCCEEDED, ""))["lines"]
+    [python] = [line for line in lines if "main_python" in line]
+    assert python == f"  failed: main_python: missing; expected: 3.11. Python is missing; {remedy}"
+    assert ("run site again" in " ".join(lines)) == (remedy == "run site again")
 
 
 def test_the_verdict_names_failed_checks_only():
@@ -127,18 +146,21 @@ def test_a_run_that_failed_is_one_failed_check_with_its_last_line():
     }
     checks = collective_checks({"training": {"status": "failed", "failure": failure, "metrics": None}})
     assert [(c["status"], c["reason"]) for c in checks] == [
-        ("failed", "Rank 1 failed. Last line: RuntimeError: refused")
+        ("failed", f"Rank 1 failed. Last line: RuntimeError: refused. {SEE}")
     ]
 
 
 def test_a_last_line_that_is_the_reason_is_not_repeated():
     failure = {"reason": "torchrun ended: RuntimeError: no GPU here", "tail": ["x", "RuntimeError: no GPU here."]}
     checks = collective_checks({"training": {"status": "failed", "failure": failure, "metrics": None}})
-    assert checks[0]["reason"] == "torchrun ended: RuntimeError: no GPU here"
+    assert checks[0]["reason"] == f"torchrun ended: RuntimeError: no GPU here. {SEE}"
 
 
 def test_a_run_that_never_started_fails_with_the_message():
-    assert collective_checks({"msg": "There are not enough forks.\nmore"})[0]["reason"] == "There are not enough forks."
+    assert (
+        collective_checks({"msg": "There are not enough forks.\nmore"})[0]["reason"]
+        == f"There are not enough forks. {SEE}"
+    )
 
 
 def test_wrong_numbers_fail_although_the_run_failed_with_them():

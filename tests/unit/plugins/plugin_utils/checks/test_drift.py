@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 import pytest
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks import drift
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.comparison import Comparison, Remedy, Status
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.parsing import parse
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.stack import Stack
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.record import node_comparisons
@@ -142,3 +143,49 @@ def test_a_package_that_the_request_already_names_is_not_named_for_the_lock_agai
 def test_a_driver_that_shall_be_absent_is_in_the_way():
     check = checks(variables={"nvidia_driver_state": "absent"})["driver_packages"]
     assert (check["status"], check["expected"]) == ("failed", "not installed")
+
+
+def test_every_remedy_has_its_advice():
+    assert set(drift.ADVICE) == set(Remedy) and not [
+        one for one, words in drift.ADVICE.items() if one is not Remedy.NONE and not words
+    ]
+
+
+def test_nobody_is_told_to_run_again_what_never_ran():
+    differing = [Comparison("x", one.value, "a", "b", Status.DIFFERS, one, "state") for one in Remedy]
+    reasons = [check["reason"] for one in differing for check in drift.checks([one], has_run=False)]
+    assert len(reasons) == len(Remedy) and not [
+        reason for reason in reasons if "again" in reason.replace("start it again", "")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("variables", "service", "reason"),
+    [
+        ({}, {"enabled": True, "active": True}, None),
+        (
+            {},
+            {"enabled": False, "active": True},
+            "nvidia-persistenced is not enabled and active instead of enabled and active",
+        ),
+        (
+            {},
+            {"enabled": True, "active": False},
+            "nvidia-persistenced is enabled and not active instead of enabled and active",
+        ),
+        ({}, {"enabled": None, "active": None}, None),
+        (
+            {"nvidia_driver_persistence": False},
+            {"enabled": True, "active": True},
+            "nvidia-persistenced (enabled and active) is in the way",
+        ),
+        ({"nvidia_driver_persistence": False}, {"enabled": False, "active": True}, None),
+    ],
+)
+def test_the_persistence_daemon_of_the_next_boot(variables, service, reason):
+    found = checks(variables=variables, services={**STATE["services"], "nvidia-persistenced": service}).get(
+        "driver_service"
+    )
+    assert (found or {"reason": ""})["reason"].startswith(reason or "") and (reason is None) == (
+        found is None or found["status"] == "passed"
+    )

@@ -13,11 +13,14 @@ import functools
 import json
 import re
 from collections.abc import Callable
+from dataclasses import asdict, replace
+from fnmatch import fnmatchcase
 from typing import Any
 
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.parsing import parse
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.stack import Environment, Package, Stack
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.components import PACKAGED
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.components import BY_HOLD, PACKAGED
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.packaged import Desired
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.requests import request_digest
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.resolve import resolve
 from hypothesis import strategies as st
@@ -293,6 +296,29 @@ def _fabric_manager(draw: st.DrawFn, plan: Stack, state: State) -> bool:
     return found != ON if plan.fabric_manager else True in found.values()
 
 
+def _persistence(draw: st.DrawFn, plan: Stack, state: State) -> bool:
+    """The daemon is enabled, and runs where a driver is loaded for a GPU."""
+    found = {key: draw(st.booleans()) for key in ("enabled", "active")}
+    state["services"]["nvidia-persistenced"] = found
+    return plan.driver is not None and found != ON
+
+
+def _holds(draw: st.DrawFn, plan: Stack, state: State) -> bool:
+    """What is planned is held, or one hold is not as it was left."""
+    built = replace(plan, driver=plan.driver and replace(plan.driver, precompiled=None))
+    holds = {name: one.hold_of(Desired(built)) for name, one in BY_HOLD.items()}
+    state["package_holds"] = {name: asdict(one) for name, one in holds.items() if one}
+    names = [name for name, one in state["package_holds"].items() if any(
+        fnmatchcase(package, pattern) for package in state["packages"] for pattern in one["packages"]
+    )]  # fmt: skip
+    changed = draw(st.sampled_from(["", *names]))
+    if changed and draw(st.booleans()):
+        del state["package_holds"][changed]
+    elif changed:
+        state["package_holds"][changed]["kept"] = False
+    return bool(changed and state["package_holds"])  # without any no role has run, and nothing was held yet
+
+
 def _other_services(draw: st.DrawFn, plan: Stack, state: State) -> bool:
     state["services"].update({"nvidia-persistenced": UNKNOWN, "allreduce-gpu-settings": ON})
     return False
@@ -382,7 +408,8 @@ PARTS: dict[str, list[Mutation]] = {
                  _unknown_packages],
     "modules": [_kernels_and_builds, _compiled_only, _container, _unknown_modules],
     "driver": [_other_loaded, _unknown_driver, _secure_boot],
-    "time": [_time_service, _other_services],
+    "services": [_time_service, _persistence, _other_services],
+    "holds": [_holds],
     "fabric manager": [_fabric_manager],
     "mirrors": [_mirrors],
     "reboot": [_reboot],

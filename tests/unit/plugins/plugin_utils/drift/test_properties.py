@@ -16,8 +16,10 @@ from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.verificati
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.builds import missing_builds
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.components import BY_HOLD
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.desired import desired
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.packages import named
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.reconcile import drift
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.record import node_comparisons, observe, record
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.packages.change import is_held
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.packages.plan import component_plan, steps
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.comparisons import differences, items
 from hypothesis import given, settings
@@ -39,6 +41,7 @@ def work(stack, state):
     wanted = desired(stack, {}, observed.secure_boot)
     plans = [plan for plan in (component_plan(name, wanted) for name in BY_HOLD) if plan]
     found = [(plan.name, steps(plan, observed)) for plan in plans if steps(plan, observed)]
+    found += [("hold", plan.name) for plan in plans if _is_released(plan, observed)]
     builds = missing_builds(wanted.stack.driver, observed) if wanted.stack.driver else None
     if builds and (builds.kernels or builds.without_headers or not builds.possible):
         found.append(("build", builds))
@@ -46,6 +49,12 @@ def work(stack, state):
     found += [("step", one) for one in differences if one.remedy in STEPS or one.status is Status.UNKNOWN]
     # NVIDIA's installer runs where its version, or the module of a kernel, lacks; other modules come with packages.
     return found + [("module", one) for one in differences if one.remedy is Remedy.INSTALL and one.kind != "package"]
+
+
+def _is_released(plan, observed):
+    """Return whether a role would hold packages that are there; where none has run yet, all that comes later."""
+    there = named(plan.held, observed.packages or {})
+    return bool(there) and observed.has_run and not is_held(plan, observed)
 
 
 @settings(max_examples=EXAMPLES)

@@ -87,13 +87,15 @@ def test_the_daemons_own_word_counts(logind, expected):
 @pytest.mark.parametrize(
     ("running", "configured", "expected"),
     [
-        (("ro", "iommu=pt"), ("ro",), AS_PLANNED),
+        (("ro", "iommu=pt"), ("ro", "iommu=pt"), AS_PLANNED),
+        (("ro", "iommu=pt"), None, AS_PLANNED),
+        (("ro", "iommu=pt"), ("ro",), (Status.DIFFERS, Remedy.APPLY)),
         (("ro",), ("ro", "iommu=pt"), (Status.DIFFERS, Remedy.BOOT)),
         (("ro",), ("ro",), (Status.MISSING, Remedy.APPLY)),
         (("iommu=pt,x",), None, (Status.MISSING, Remedy.APPLY)),
     ],
 )
-def test_the_kernels_own_word_counts(running, configured, expected):
+def test_a_kernel_has_its_arguments_now_and_at_the_next_boot(running, configured, expected):
     node = replace(TUNED_NODE, arguments=Arguments("grubby", running, configured))
     assert verdict(node, "iommu=pt", tuning_kernel_arguments=["iommu=pt"]) == expected
 
@@ -188,7 +190,8 @@ def test_the_checks_say_what_to_do():
 @pytest.mark.parametrize(
     ("running", "configured", "observed", "status", "remedy"),
     [
-        (("iommu=pt",), (), "set", *AS_PLANNED),
+        (("iommu=pt",), ("iommu=pt",), "set", *AS_PLANNED),
+        (("iommu=pt",), (), "set until the next boot", Status.DIFFERS, Remedy.APPLY),
         (("quiet",), ("iommu=pt",), "set at the next boot", Status.DIFFERS, Remedy.BOOT),
         (None, ("iommu=pt",), "set at the next boot", Status.DIFFERS, Remedy.BOOT),
         ((), None, "", Status.MISSING, Remedy.APPLY),
