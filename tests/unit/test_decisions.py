@@ -39,6 +39,7 @@ ALLOWED = {
     "plugins/module_utils/host/download.py:_problem": "http.client: a proxy's answer to CONNECT has no code of its own",
     "plugins/module_utils/host/download.py:link_to": "a page of a package index (PEP 503)",
     "plugins/module_utils/host/driver_owner.py:dgx_name": "/etc/dgx-release",
+    "plugins/plugin_utils/environments/pins.py:_lines": "which characters a lock may have",
     "plugins/module_utils/packages/environments.py:parse_lock": "the digest in the header of a lock",
     "plugins/module_utils/host/fapolicyd.py:reloads": "options that fapolicyd-cli names in its help; no release has another sign",
     "plugins/module_utils/settings/firewall_facts.py:parse_listeners": "output of ss: programs that listen",

@@ -115,16 +115,6 @@ def test_the_plan_is_a_dependency(role):
     assert (FIRST in dependencies(role)) != (role.name in WITHOUT_PLAN)
 
 
-@each_role
-def test_task_files_are_short(role):
-    long = {
-        str(path.relative_to(role)): len(path.read_text(encoding="utf-8").splitlines())
-        for path in (role / "tasks").rglob("*.yml")
-        if len(path.read_text(encoding="utf-8").splitlines()) > 60
-    }
-    assert not long, long
-
-
 def booleans() -> set[str]:
     specs = [spec for role in ALL for spec in documented(role).values()]
     return {name for spec in specs for name, option in (spec.get("options") or {}).items() if option["type"] == "bool"}
