@@ -244,8 +244,8 @@ def read_vgpu(tree, address):
     Such a GPU has the signature VF in its vendor-specific capability (0x09), by which NVIDIA's GPU feature discovery
     knows it, too. Capabilities lie beyond the first 64 bytes, which only root reads.
     """
-    config = _configuration(tree, address)
-    if config is None or len(config) <= 0x40:
+    config = pci_config.load(tree.path("/bus/pci/devices/%s/config" % address), pci_config.PCI_CFG_SPACE_SIZE)
+    if len(config) <= 0x40:
         return None
     offset, seen = bytearray(config)[0x34], set()
     while 0x40 <= offset <= len(config) - 5 and offset not in seen:
@@ -254,12 +254,3 @@ def read_vgpu(tree, address):
             return True
         offset = bytearray(config)[offset + 1]
     return False
-
-
-def _configuration(tree, address):
-    """Return the PCI configuration space, as far as this user reads it; None without any."""
-    try:
-        with open(tree.path("/bus/pci/devices/%s/config" % address), "rb") as stream:
-            return stream.read(4096)
-    except (IOError, OSError):
-        return None

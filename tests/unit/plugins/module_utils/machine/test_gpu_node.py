@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The model on imagined machines, measured through their trees and, by the real pynvml, through the simulated library."""
 
+import os
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -405,3 +406,15 @@ def test_acs_redirection_above_a_switch_of_which_all_hang_is_in_nobodys_way(meas
     """The root port of the switch: peers below it meet at the switch."""
     machine = machines.v100_cube_mesh()
     assert acs_problems(measure, tmp_path, machine, 0x1D, machine.gpus[0].path[:2]) == []
+
+
+def test_no_more_is_asked_of_a_device_than_its_capabilities(tmp_path):
+    """What is not read stays in a pipe."""
+    device = tmp_path / "bus/pci/devices/0000:17:00.0"
+    device.mkdir(parents=True)
+    os.mkfifo(str(device / "config"))
+    pipe = os.open(str(device / "config"), os.O_RDWR | os.O_NONBLOCK)
+    os.write(pipe, bytes(4096))
+    assert sysfs.read_vgpu(FileTree(str(tmp_path)), "0000:17:00.0") is False
+    assert len(os.read(pipe, 4096)) == 4096 - 256
+    os.close(pipe)
