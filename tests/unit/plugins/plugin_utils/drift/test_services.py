@@ -168,6 +168,15 @@ def test_one_package_is_a_whole_kernel_and_a_container_has_none(state):
 
 
 @pytest.mark.parametrize(
+    ("services", "compared"),
+    [({}, False), ({"chrony": UNKNOWN}, False), ({"chrony": ON}, True), ({"chrony": OFF}, True)],
+)
+def test_a_container_without_an_init_has_its_hosts_clock(services, compared):
+    found = compare_node(Observed(container=True, services=services))
+    assert ("time service" in [one.subject for one in found]) == compared
+
+
+@pytest.mark.parametrize(
     ("modules", "expected", "observed"),
     [
         ({"ib_umad": KernelModule(True, True)}, AS_PLANNED, "loaded, at boot"),
