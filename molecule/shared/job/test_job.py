@@ -49,7 +49,7 @@ def test_no_environment_shares_a_file(host, stack):
 
 def test_the_files_that_roles_keep_whole_are_noted_and_there(host):
     """Where all are as declared, the next run of site sends no module for them."""
-    noted = json.loads(host.check_output("sudo cat /run/allreduce/files.json"))
+    noted = json.loads(host.check_output("sudo cat /var/lib/allreduce/notes/files.json"))
     assert {"/etc/allreduce", "/var/lib/allreduce"} <= set(noted)
     there = host.check_output(f"sudo ls -d {' '.join(noted)} 2>/dev/null; true").split()
     assert {"/etc/allreduce", "/var/lib/allreduce"} <= set(there)
