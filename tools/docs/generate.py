@@ -12,7 +12,7 @@ from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.monitoring.
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.tuning.tables import load as load_tuning
 
 from ..supported import scenarios
-from . import distributions, health, platforms, readme, request, runbooks, tables, tuning
+from . import distributions, faults, health, platforms, readme, request, runbooks, tables, tuning
 from .compatibility import compatibility
 from .markdown import between, between_lines
 from .picture import picture
@@ -45,5 +45,6 @@ def generated(checkout: Path) -> dict[Path, str]:
     found |= {
         checkout / "docs" / "compatibility.md": compatibility(rows),
         checkout / "docs" / "compatibility.svg": picture(rows),
+        checkout / "docs" / "faults.md": faults.faults(faults.load(checkout)),
     }
     return found | platforms.metadata(rows, checkout)

@@ -27,7 +27,10 @@ INDEX = (
 LINK = re.compile(r"\]\(([^)#\s:]+)(?:#[^)]*)?\)")
 # The navigation: (caption, patterns of pages in their order).
 CONTENTS = (
-    ("Operate", ("docs/day-2.md", "docs/troubleshooting.md", "docs/health.md", "docs/runbooks/README.md")),
+    (
+        "Operate",
+        ("docs/day-2.md", "docs/troubleshooting.md", "docs/faults.md", "docs/health.md", "docs/runbooks/README.md"),
+    ),
     (
         "Use",
         ("docs/stack.md", "docs/compatibility.md", "docs/training.md", "docs/benchmark.md", "docs/distributions/*.md"),
