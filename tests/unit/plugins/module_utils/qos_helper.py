@@ -4,6 +4,7 @@
 """A network namespace with a veth pair, whose tc and nft are the real ones of this machine; and what tc of other releases prints."""
 
 import os
+import re
 import shutil
 import subprocess
 import uuid
@@ -104,6 +105,7 @@ class Space:
     def state(self):
         """All that a removal has to put back, as people see it."""
         shown = self.on(self.names[0], "tc", "qdisc", "show") + self.on(self.names[0], "ip", "-o", "link", "show")
+        shown = re.sub(r"refcnt \d+", "", shown)  # counts who looks at it at the moment, too
         filters = self.on(self.names[0], "tc", "filter", "show", "dev", "train0", "ingress")
         return shown + filters + (self.output(["nft", "list", "ruleset"]) or "")
 

@@ -48,7 +48,7 @@ def test_the_file_of_a_user(user, mode):
         (lambda path: None, "absent"),
         (lambda path: path.symlink_to("/etc/passwd"), "link"),
         (lambda path: path.mkdir(), "directory"),
-        (lambda path: os.mkfifo(path), "special"),
+        (os.mkfifo, "special"),
     ],
 )
 def test_what_is_no_file(user, make, state):

@@ -21,6 +21,10 @@ def bind(path):
         server.bind(str(path))
 
 
+def loop(path):
+    path.symlink_to(path)
+
+
 @pytest.mark.parametrize("follow", [False, True])
 @pytest.mark.parametrize("reader", READERS)
 @pytest.mark.parametrize(
@@ -30,7 +34,7 @@ def bind(path):
         lambda path: path.mkdir(),
         bind,
         lambda path: path.symlink_to("/dev/zero"),
-        lambda path: path.symlink_to(path),
+        loop,
         lambda path: None,
     ],
 )
@@ -82,7 +86,7 @@ def test_of_a_long_log_only_the_end_is_read(tmp_path):
 def test_no_descriptor_is_left_open(tmp_path):
     os.mkfifo(str(tmp_path / "x"))
     before = len(os.listdir("/proc/self/fd"))
-    for _ in range(10):
+    for _dummy in range(10):
         with pytest.raises(regular.IrregularError):
             regular.open_regular(str(tmp_path / "x"))
     assert len(os.listdir("/proc/self/fd")) == before

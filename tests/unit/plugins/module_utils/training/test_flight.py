@@ -86,14 +86,14 @@ def test_a_place_that_is_far_away_costs_nothing():
 def doubled(levels, kind):
     """Return what is twice as long at each level, though it is small."""
     value = kind(["x"])
-    for _ in range(levels):
+    for _dummy in range(levels):
         value = kind([value, value])
     return value
 
 
 def nested(levels):
     value = []
-    for _ in range(levels):
+    for _dummy in range(levels):
         value = [value]
     return value
 
@@ -133,7 +133,7 @@ def test_values_without_an_end_take_no_time(name, value):
 def test_a_few_hundred_bytes_do_not_stall_a_node(logs):
     """Found in a review: the id of a group whose parts are lists of each other was made a text."""
     value = []
-    for _ in range(26):
+    for _dummy in range(26):
         value = [value, value]
     (logs / "flight-rank0").write_bytes(pickle.dumps({"entries": [dict(ENTRY, pg_id=value)]}, 2))
     began = time.monotonic()

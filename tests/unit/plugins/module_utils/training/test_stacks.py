@@ -58,7 +58,7 @@ def start(tmp_path, monkeypatch):
 def test_the_stack_of_a_script_that_hangs(start, before):
     process = start(before=before)
     assert process.stdout.readline() == f"{before} False False\n"
-    for _ in range(2):
+    for _dummy in range(2):
         found = stacks.stacks(start.logs, os.getuid(), [0, 1])
         assert list(found) == [0]
         assert [frame.rpartition("/")[2] for frame in found[0]] == ["train.py:5 wait_for_data", "train.py:7 <module>"]

@@ -211,7 +211,7 @@ ANSWERS = st.fixed_dictionaries(
         "public_key": JSON,
         "next_public_key": JSON,
         "rotated": JSON,
-        "record": JSON | st.fixed_dictionaries({"text": JSON | JSON.map(lambda one: json.dumps(one)), "time": JSON}),
+        "record": JSON | st.fixed_dictionaries({"text": JSON | JSON.map(json.dumps), "time": JSON}),
     },
 )
 

@@ -31,11 +31,11 @@ def entry(name, mode=0o100644):
     return one
 
 
-def archive(*more, files=FILES):
+def archive(*more, files=None):
     """The bytes of a wheel with (entry, content) after these files."""
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w") as wheel:
-        for name, text in files.items():
+        for name, text in (files or FILES).items():
             wheel.writestr(name, text)
         for one, text in more:
             wheel.writestr(one, text)

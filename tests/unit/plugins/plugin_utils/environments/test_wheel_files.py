@@ -74,10 +74,12 @@ def test_what_uv_says_of_wheels_in_a_directory(tmp_path):
         str(tmp_path),
         "--no-header",
     ]
-    options = {"cwd": tmp_path, "check": True, "text": True, "capture_output": True}
-    lock = subprocess.run([*command, "--generate-hashes", "--no-annotate", "in.txt"], **options).stdout
+    options = {"cwd": tmp_path, "text": True, "capture_output": True}
+    lock = subprocess.run([*command, "--generate-hashes", "--no-annotate", "in.txt"], check=True, **options).stdout
     assert set(read_pins(lock)) == {"alpha", "be-ta"}
-    pylock = subprocess.run([*command, "--no-deps", "--format", "pylock.toml", "-"], input=lock, **options).stdout
+    pylock = subprocess.run(
+        [*command, "--no-deps", "--format", "pylock.toml", "-"], input=lock, check=True, **options
+    ).stdout
     found = planned_wheels(pylock, lock)
     assert [one["file"] for one in found] == ["alpha-1.0-py3-none-any.whl", "be_ta-2.0+local-py3-none-any.whl"]
     assert all(one["url"].startswith(f"file://{tmp_path}/") for one in found)

@@ -117,7 +117,7 @@ def test_what_no_module_answers(path, value):
 
 def test_lists_in_lists_end():
     value = []
-    for _ in range(100000):
+    for _dummy in range(100000):
         value = [value]
     with pytest.raises(DocumentError, match="at most 40 levels"):
         harmless(value)

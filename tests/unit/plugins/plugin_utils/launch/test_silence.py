@@ -66,6 +66,6 @@ STACKS = st.lists(st.sampled_from([*WAIT, *LOAD, "<frozen importlib>:1 x", ""]),
 
 @given(st.lists(st.tuples(STACKS, st.floats(0, 1e10)), min_size=1, max_size=300), st.floats(0, 1e9))
 def test_few_lines_however_many_ranks(found, seconds):
-    lines = silence.explain(ranks(*(stack for stack, _ in found), written=[when for _, when in found]), seconds)
+    lines = silence.explain(ranks(*(stack for stack, dummy in found), written=[when for dummy, when in found]), seconds)
     assert len(lines) <= 2 + silence.SHOWN * (silence.FRAMES + 1) + 1
     assert max(map(len, lines)) < 500

@@ -321,7 +321,11 @@ def check_aarch64(stack, environment):
 def check_toolkit_major(stack, major, name):
     """What finds the toolkit of the host is for its CUDA, or the plan warns of that toolkit."""
     toolkit = mm(stack["cuda"]["version"]) if stack["cuda"] else None
-    if toolkit is None or toolkit.split(".")[0] == major or any(f"CUDA {toolkit}" in one for one in stack["warnings"]):
+    if (
+        toolkit is None
+        or toolkit.split(".", maxsplit=1)[0] == major
+        or any(f"CUDA {toolkit}" in one for one in stack["warnings"])
+    ):
         return []
     return [f"{name} is for CUDA {major}, the host has the toolkit of {toolkit}"]
 

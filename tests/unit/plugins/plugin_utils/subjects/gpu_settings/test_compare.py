@@ -28,12 +28,14 @@ DECLARATION = {
 }
 
 
-def differences(declaration=DECLARATION, gpus=(GPU,), enabled=True, **variables):
+def differences(declaration=None, gpus=(GPU,), enabled=True, **variables):
     facts = {
         "gpu_node": {"gpus": list(gpus)},
         "gpu_node_state": {"services": {UNIT: {"enabled": enabled, "active": False}}},
     }
-    found = compared(SUBJECT, {"gpu_settings_declaration": declaration, **variables}, facts)
+    found = compared(
+        SUBJECT, {"gpu_settings_declaration": DECLARATION if declaration is None else declaration, **variables}, facts
+    )
     return {one.subject: (one.observed, one.desired, one.status.value) for one in found if one.differs}
 
 
