@@ -234,7 +234,7 @@ def _receive(place, left, address, user, end):
 
 
 def _read(stream, place, left, end):
-    """Write the bytes of a stream to the wheels of the list, each to its end; tell whether it fell silent, or went on after the END."""
+    """Write the bytes of a stream to the wheels of the list, each to its end; tell whether it fell silent, or had not ended at END."""
     while left:
         wheel, part = left[0], place.path(left[0]) + ".part"
         with open(part, "ab") as out:

@@ -10,7 +10,6 @@ node's address: a name of another host would bring that host's connections there
 
 from __future__ import annotations
 
-import ipaddress
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -30,19 +29,9 @@ READS = (
 )
 # What a host calls itself that nobody has named, and names that distributions give to interfaces and networks of every host.
 _NO_NAME = (
-    *(
-        "",
-        "(none)",
-        "localhost",
-        "localhost4",
-        "localhost6",
-        "ip6-localhost",
-        "ip6-loopback",
-        "ip6-localnet",
-        "ip6-mcastprefix",
-    ),
-    *("ip6-allnodes", "ip6-allrouters", "ip6-allhosts", "broadcasthost", "_gateway", "_outbound"),
-)
+    "", "(none)", "localhost", "localhost4", "localhost6", "ip6-localhost", "ip6-loopback", "ip6-localnet", "ip6-mcastprefix",
+    "ip6-allnodes", "ip6-allrouters", "ip6-allhosts", "broadcasthost", "_gateway", "_outbound",
+)  # fmt: skip
 
 
 def is_own_name(name: str) -> bool:
@@ -103,22 +92,14 @@ def _with_short(names: Iterable[str]) -> set[str]:
 def _declared(host: str, variables: Mapping[str, Any]) -> list[str]:
     """Return the names that the inventory has for a host: its own, and the one by which Ansible reaches it."""
     given = (host, variables.get("ansible_host"))
-    return [one.lower() for one in given if isinstance(one, str) and not _is_address(one)]
+    return [one.lower() for one in given if isinstance(one, str) and not values.is_ip(one)]
 
 
 def _names_of_addresses(node: str, variables: Mapping[str, Any]) -> list[str]:
     """Return what clouds call a host with an address of this one."""
     measured = ((variables.get("ansible_facts") or {}).get("default_ipv4") or {}).get("address")
     known = (measured, variables.get("gpu_cluster_address"), variables.get("ansible_host"), node)
-    return [f"ip-{one.replace('.', '-')}" for one in known if isinstance(one, str) and _is_address(one)]
-
-
-def _is_address(text: str) -> bool:
-    try:
-        ipaddress.ip_address(text)
-    except ValueError:
-        return False
-    return True
+    return [f"ip-{one.replace('.', '-')}" for one in known if isinstance(one, str) and values.is_ip(one)]
 
 
 def _listed(value: Any) -> Iterable[str]:

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import contextlib
-import ipaddress
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -130,13 +129,7 @@ def _names(nodes: Iterable[Mapping[str, Any]]) -> dict[str, list[str]]:
 
 
 def _is_name(text: str) -> bool:
-    if not is_own_name(text):
-        return False
-    try:
-        ipaddress.ip_address(text)
-    except ValueError:
-        return True
-    return False
+    return is_own_name(text) and not values.is_ip(text)
 
 
 def authorized_keys(nodes: Iterable[Mapping[str, Any]], extra: Iterable[str] = ()) -> str:

@@ -128,7 +128,12 @@ def contradicting(tmp_path, name, **variables):
     stack = resolve(
         {"os": "ubuntu 22.04", "gpus": ["NVIDIA A40"], "ansible_core": "2.16", "request": {"pytorch": "none"}}
     )["stack"]
-    one = {"uri": uri, "suite": suite, "option": "Signed-By", "paths": [f"{place}/{path}" for path in paths]}
+    one = {
+        "uri": uri,
+        "suite": f"{suite}\x1b[31m",
+        "option": "Signed-By",
+        "paths": [f"{place}/{path}" for path in paths],
+    }
     state = {
         "package_manager": "apt",
         "packages": {},
@@ -177,5 +182,6 @@ def test_sources_of_others_that_contradict_each_other_are_refused_with_their_fil
     assert run.status == 2, run.output
     said = re.sub(r"\s+", " ", run.output)
     assert "https://download.docker.com/linux/ubuntu/ jammy has different values of Signed-By in" in said
+    assert "\x1b[31m" not in run.output
     assert re.search(r"in \S+/docker\.list and \S+/docker\.sources\. Keep one of these entries", said), run.output
     assert run.executions == []
