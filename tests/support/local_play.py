@@ -25,10 +25,17 @@ class Run:
 def run_roles(place: Path, roles, facts, *options, groups=(), hosts=("node",)) -> Run:
     """Include ROLES one after another on a host with FACTS, then ping it, which shows that executions are seen.
 
-    options: further words for ansible-playbook; groups: those that the host is in; hosts: where there are several.
+    roles: names, or name/part for one file of a role's tasks with the role's variables, without what it depends on
+    options: further words for ansible-playbook; groups: those that the host is in; hosts: where there are several
     """
     tasks = [{"ansible.builtin.set_fact": {"cacheable": True, **facts}}]
-    tasks += [{"ansible.builtin.include_role": {"name": f"allreduce.gpu.{role}"}} for role in roles]
+    for role in roles:
+        name, _, part = role.partition("/")
+        if part:
+            tasks.append({"ansible.builtin.include_vars": str(CHECKOUT / "roles" / name / "vars" / "main.yml")})
+            tasks.append({"ansible.builtin.include_tasks": str(CHECKOUT / "roles" / name / "tasks" / f"{part}.yml")})
+        else:
+            tasks.append({"ansible.builtin.include_role": {"name": f"allreduce.gpu.{name}"}})
     tasks.append({"ansible.builtin.ping": {}})
     (place / "play.yml").write_text(json.dumps([{"hosts": "all", "gather_facts": False, "tasks": tasks}]), "utf-8")
     host = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}

@@ -1,8 +1,9 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The program with which role horovod compiles: what it makes of a source, of a log, and of what the unit gave."""
+"""The program with which role horovod compiles (what it makes of a source, of a log, of what the unit gave), and the wheel's way."""
 
+import hashlib
 import importlib.util
 import io
 import json
@@ -11,6 +12,8 @@ import zipfile
 from pathlib import Path
 
 import pytest
+
+from tests.support.local_play import run_roles
 
 PROGRAM = Path(__file__).resolve().parents[3] / "roles" / "horovod" / "files" / "compile.py"
 SPEC = importlib.util.spec_from_file_location("compile_horovod", PROGRAM)
@@ -116,3 +119,24 @@ def test_the_unit_reaches_no_network_and_ends():
         "--setenv=JOBS=2",
     } <= set(argv)
     assert argv[-2:] == ["/x/compile.py", "inside"]
+
+
+def test_a_wheel_reaches_a_node_that_has_compiled_nothing(tmp_path):
+    """Where not even the directory of the wheels is. Each host has a cache of its own, as if it were another machine."""
+    built = tmp_path / "builder" / "cache" / "digest"
+    built.mkdir(parents=True)
+    with zipfile.ZipFile(built / NAME, "w") as archive:
+        for name in ("horovod/__init__.py", "horovod-0.28.1.dist-info/METADATA", "horovod-0.28.1.dist-info/RECORD"):
+            archive.writestr(name, "")
+    content = (built / NAME).read_bytes()
+    facts = {
+        "__horovod_plan": {"digest": {"host": "builder", "receivers": ["taker"], "version": "0.28.1"}},
+        "__horovod_wheels": {"digest": {"file": NAME, "sha256": hashlib.sha256(content).hexdigest()}},
+    }
+    cache = {"__horovod_cache": f"{tmp_path}/{{{{ inventory_hostname }}}}/cache"}
+    (tmp_path / "taker").mkdir()
+    run = run_roles(tmp_path, ["horovod/distribute"], facts, "-e", json.dumps(cache), hosts=("builder", "taker"))
+    assert run.status == 0, run.output
+    taken = tmp_path / "taker" / "cache" / "digest"
+    assert (taken / NAME).read_bytes() == content
+    assert [path.stat().st_mode & 0o777 for path in (taken.parent, taken, taken / NAME)] == [0o755, 0o755, 0o644]
