@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from ..documents.comparison import Comparison
 from .model import Item
-from .results import AS_PLANNED, RESULTS
+from .results import AS_PLANNED, NOT_MEASURED, RESULTS
 
 
 def items(comparisons: Iterable[Comparison]) -> tuple[Item, ...]:
@@ -20,8 +20,8 @@ def items(comparisons: Iterable[Comparison]) -> tuple[Item, ...]:
 
 
 def differences(found: Iterable[Item]) -> int:
-    """Count the rows that are not as planned."""
-    return sum(item.result != AS_PLANNED for item in found)
+    """Count the rows that are known not to be as planned."""
+    return sum(item.result not in (AS_PLANNED, NOT_MEASURED) for item in found)
 
 
 def _item(one: Comparison) -> Item:
