@@ -101,12 +101,14 @@ def label(names: Iterable[str]) -> str:
 
 def shortened(text: str) -> Long:
     """Fold a list of many parts: its end stays in sight, as what to do about them stands there."""
-    for separator in ("; ", ", "):
-        parts = text.split(separator)
-        if len(parts) > PARTS:
-            beginning = separator.join(parts[:_FIRST]) + separator.rstrip()
-            return Long(beginning, separator.join(parts[_FIRST:-1]), len(parts) - _FIRST - 1, parts[-1])
-    return Long(text)
+    return _shortened(text.split("; "), ";") or _shortened(text.split(", "), ",") or Long(text)
+
+
+def _shortened(parts: list[str], mark: str) -> Long | None:
+    if len(parts) <= PARTS:
+        return None
+    rest = f"{mark} ".join(parts[_FIRST:-1])
+    return Long(f"{mark} ".join(parts[:_FIRST]) + mark, rest, len(parts) - _FIRST - 1, parts[-1])
 
 
 def said(found: Iterable[tuple[str, str]]) -> tuple[Said, ...]:
