@@ -100,7 +100,8 @@ def inventory_name(files: Iterable[str | None]) -> str:
     >>> inventory_name(["/home/ada/cluster/hosts.yml"] * 2), inventory_name(["/etc/prod/a.yml", "/etc/prod/b.yml"])
     ('cluster/hosts.yml', 'prod')
     """
-    found = sorted({PurePath(str(path)) for path in files if path})
+    # Ansible calls a list of hosts by itself, with its commas.
+    found = sorted({PurePath(str(path)) for path in files if path and "," not in str(path)})
     if len(found) == 1:
         return str(PurePath(found[0].parent.name, found[0].name))
     return ", ".join(dict.fromkeys(path.parent.name or str(path.parent) for path in found))

@@ -119,6 +119,7 @@ def test_the_document_names_the_inventory_and_the_collection():
         (["/srv/a/hosts", "/srv/b/hosts"], "a, b"),
         (["/hosts"], "hosts"),
         ([None, ""], ""),
+        (["gpu-1,gpu-2,"], ""),
         ([], ""),
     ],
 )
