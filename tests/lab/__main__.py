@@ -9,6 +9,7 @@ import os
 import shutil
 import sys
 from contextlib import contextmanager
+from pathlib import Path
 
 from . import demo, hosts, leftovers, paths, podman, reference, replicas, wheels
 from .machines import guests, qemu
@@ -67,6 +68,7 @@ def _parser():
     one.add_argument(
         "--disk", type=int, action="append", default=[], metavar="MIB", help="an NVMe device of new machines"
     )
+    one.add_argument("--inventory", type=Path, help="file to write (default .cache/lab/NAME/hosts.yml)")
     one.add_argument("--memory", type=int, default=2048, metavar="MIB")
     one.add_argument("--secure-boot", action="store_true", help="new machines boot what is signed only")
     one.set_defaults(run=_machine)
@@ -164,7 +166,7 @@ def _machine(args):
         if args.action == "up":
             hosts.ensure_ssh_key()
             hardware = {"disks": tuple(args.disk), "memory": args.memory, "secure_boot": args.secure_boot}
-            print(guests.up(args.name, args.nodes, **hardware))
+            print(guests.up(args.name, args.nodes, args.inventory, **hardware))
         elif args.action == "down":
             guests.down(args.name)
         else:

@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 
 from .. import image, paths, replicas
-from ..progress import LabError, Working, say
+from ..progress import LabError, say
 
 SUITES = {"debian12": "bookworm", "debian13": "trixie"}
 # Beyond what containers have: what boots, and what scenarios would wait for when the emulated machine installed it.
@@ -90,9 +90,8 @@ def ensure(name: str) -> Path:
         raise LabError(f"no machine runs {name!r}: use one of {', '.join(SUITES)}")
     disk = paths.IMAGES / f"machine-{name}-{_recipe(name)}.raw"
     if not disk.exists():
-        with Working(f"building the disk of {name} machines (usually four minutes)"):
-            say(f"building the disk of {name} machines (usually four minutes)")
-            _make(name, disk)
+        say(f"building the disk of {name} machines (usually four minutes)")
+        _make(name, disk)
     return disk
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import hosts, image, network, paths, podman, replicas, services, wheels
-from ..progress import LabError, Working, say
+from ..progress import LabError, say
 from . import disk, qemu
 
 # From the start of the firmware to SSH, on two processors that others use as well.
@@ -54,7 +54,12 @@ touch /etc/lab-setup.done
 
 
 def up(
-    lab: str, count: int, distribution: str = replicas.DEFAULT, variables: dict[str, Any] | None = None, **hardware: Any
+    lab: str,
+    count: int,
+    inventory: Path | None = None,
+    distribution: str = replicas.DEFAULT,
+    variables: dict[str, Any] | None = None,
+    **hardware: Any,
 ) -> Path:
     """Bring machines LAB-1 … LAB-COUNT up (those missing or without power), and write their inventory; its path.
 
@@ -78,7 +83,7 @@ def up(
     machines = [known[name] for name in wanted]
     start(*machines)
     keys = {one.name: one.host_key for one in machines}
-    path = paths.LAB / lab / "hosts.yml"
+    path = inventory or paths.LAB / lab / "hosts.yml"
     each = {one.name: {"report_remark": f"lab machine: emulated, {distribution}'s own kernel"} for one in machines}
     common = {"python_env_find_links": [services.wheels_url(wheels.get(wheels.DEFAULT).view)], **(variables or {})}
     hosts.write_inventory(path, {one.name: one.address for one in machines}, keys, each, common)
@@ -93,9 +98,8 @@ def start(*machines: qemu.Machine) -> None:
         say(f"starting {', '.join(one.name for one in off)} (usually two minutes)")
     for one in off:
         qemu.power_on(one)
-    with Working("waiting for SSH"):
-        for one in machines:
-            hosts.wait_for_ssh(one.name, one.address, BOOT_SECONDS)
+    for one in machines:
+        hosts.wait_for_ssh(one.name, one.address, BOOT_SECONDS)
 
 
 def down(lab: str) -> None:
