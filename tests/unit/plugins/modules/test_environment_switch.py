@@ -216,6 +216,18 @@ def test_bad_input(node, options, said):
     assert answer["failed"] and said in answer["msg"]
 
 
+def test_where_its_lock_cannot_be_recorded_the_one_before_stays_in_use(node):
+    """As on a disk that is full: what needs room is written before the link changes."""
+    (node.locks / "main.txt.new").mkdir()
+    answer = node.switch(TWO, "2.0")
+    assert answer["failed"]
+    assert answer["msg"].startswith("Environment main was not activated: ")
+    assert (node.in_use(), node.recorded()) == (ONE, node.lock("1.0"))
+    (node.locks / "main.txt.new").rmdir()
+    assert node.switch(TWO, "2.0")["changed"]
+    assert (node.in_use(), node.recorded(), os.listdir(node.locks)) == (TWO, node.lock("2.0"), ["main.txt"])
+
+
 @pytest.fixture
 def former(tmp_path):
     """A node from before there were links."""
