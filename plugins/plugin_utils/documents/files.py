@@ -5,9 +5,11 @@
 
 from __future__ import annotations
 
+import glob
 import json
 import os
 import re
+import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -21,6 +23,8 @@ _WHEEL = re.compile(
     rf"(?P<name>{_WORD})-(?P<version>[A-Za-z0-9][A-Za-z0-9_.+]*)(?:-[0-9][A-Za-z0-9_.]*)?(?:-{_WORD}){{3}}\.whl"
 )
 _LONGEST_NAME = 200
+# Seconds after which nobody is writing a file any more, also where another machine shares the directory.
+_ON_ITS_WAY = 60
 
 
 def is_wheel_of(file: object, name: str, version: str) -> bool:
@@ -36,17 +40,34 @@ def is_wheel_of(file: object, name: str, version: str) -> bool:
         return False
 
 
-def replace_file(path: Path, content: bytes) -> None:
-    """Put the content in place at once. OSError where that fails; nothing is left behind then."""
+def replace_file(path: Path, content: bytes, durable: bool = True) -> None:
+    """Put the content in place at once. OSError where that fails; nothing is left behind then.
+
+    durable: on the disk before it has its name, so that a power cut leaves the old or the new content. What a run left behind that was
+    killed goes.
+    """
+    for left in path.parent.glob(f".{glob.escape(path.name)}.*"):
+        if left.suffix[1:].isdigit() and _is_old(left):
+            left.unlink(missing_ok=True)
     new = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         new.write_bytes(content)
+        if durable:
+            with new.open("rb") as stream:
+                os.fsync(stream.fileno())
         new.replace(path)
     except OSError:
         new.unlink(missing_ok=True)
         raise
 
 
-def write_json(path: Path, value: object) -> None:
+def _is_old(path: Path) -> bool:
+    try:
+        return path.stat().st_mtime < time.time() - _ON_ITS_WAY
+    except FileNotFoundError:
+        return False
+
+
+def write_json(path: Path, value: object, durable: bool = True) -> None:
     """Replace the file by the value as JSON."""
-    replace_file(path, (json.dumps(value, indent=1) + "\n").encode("utf-8"))
+    replace_file(path, (json.dumps(value, indent=1) + "\n").encode("utf-8"), durable)

@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from ..documents.files import write_json
 from ..problems.phrases import hostlist
 from ..problems.problem import Problem
 
@@ -69,7 +70,7 @@ def claim(directory: Path, own: Run, alive: Callable[[Run], bool] = is_alive) ->
             found for path in sorted(directory.glob("*.json")) if path != file for found in _met(path, own, alive)
         ]
         if not problems:
-            file.write_text(json.dumps(asdict(own)), encoding="utf-8")
+            write_json(file, asdict(own))
     return problems
 
 

@@ -6,6 +6,7 @@
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.preflight.runs import (
@@ -64,6 +65,16 @@ def test_a_run_from_another_machine_is_believed_and_its_file_is_named(tmp_path):
     [problem] = claim(tmp_path, SECOND, lambda run: False)
     assert problem.code == "run_elsewhere"
     assert problem.detail["file"] == str(tmp_path / "head-100.json")
+
+
+def test_a_run_that_is_killed_while_it_leaves_its_file_leaves_no_half_of_it(tmp_path, monkeypatch):
+    def killed(_self, _target):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Path, "replace", killed)
+    with pytest.raises(KeyboardInterrupt):
+        claim(tmp_path, FIRST, everyone)
+    assert list(tmp_path.glob("*.json")) == []
 
 
 @pytest.mark.parametrize("text", ["", "null", "[]", "{", '{"pid": 1}', "\x00"])
