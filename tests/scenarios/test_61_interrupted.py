@@ -13,7 +13,7 @@ import re
 import signal
 import subprocess
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -158,7 +158,9 @@ class Interrupted(Cluster):
     @contextmanager
     def full(self, host, place, size, keep="true"):
         """A directory of a host on a disk of its own, with what was in it if there is room, and nothing free."""
-        self.on(host, f"mkdir -p {place} && cp -a {place} /run/kept && mount -t tmpfs -o size={size},mode=755 tmpfs {place}")
+        self.on(
+            host, f"mkdir -p {place} && cp -a {place} /run/kept && mount -t tmpfs -o size={size},mode=755 tmpfs {place}"
+        )
         self.on(host, f"cp -a /run/kept/. {place}/ && {keep}; head -c 1g /dev/zero > {place}/filler", check=False)
         try:
             yield
@@ -176,10 +178,8 @@ def kill_with_children(pid):
     for one in doomed:
         doomed += children.get(one, [])
     for one in doomed:
-        try:
+        with suppress(ProcessLookupError):
             os.kill(one, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
 
 
 @pytest.fixture(scope="module")
@@ -254,7 +254,7 @@ def test_40_the_disk_of_the_nodes_lock_is_full(site):
         assert site.on(host, f"ls {LOCKS}").split() == ["filler", "main.txt"]
     assert run.status == 2
     assert (
-        f"Environment main was not activated, as the disk with {LOCKS} is full (0 KiB are free): free some space there; {before[1]} stays in use."
+        f"Environment main was not activated, as the disk with {LOCKS} is full (0 KiB are free): free some space there; the one before it stays in use, {before[1]}."
     ) in run.words, run.output[-4000:]
     site.converges(python_env_packages=[])
     assert site.in_use()[1] != before[1]
@@ -285,7 +285,10 @@ def test_42_the_disk_for_wheels_becomes_full_while_they_come(site):
     finally:
         site.on(host, f"systemctl stop fill; umount {WHEELS}")
     assert run.status == 2
-    assert re.search(rf"Environment main cannot be installed on {host}: {WHEELS}/main .*\(.*No space left on device.*\): free some space", run.words)
+    assert re.search(
+        rf"Environment main cannot be installed on {host}: {WHEELS}/main .*\(.*No space left on device.*\): free some space",
+        run.words,
+    )
     site.converges()
     site.works()
 
@@ -313,7 +316,9 @@ def test_43_the_controllers_disk_is_full_when_a_lock_of_the_stack_is_written(sit
         other = {**SETTINGS["gpu_stack_request"], "python": "3.11"}
         run = site.site(stack_lock=str(lock), stack_lock_renew=True, gpu_stack_request=other)
     assert run.status == 2
-    assert f"{lock} was not written, as its disk is full (0 KiB are free): free some space there" in run.words, run.output[-4000:]
+    assert f"{lock} was not written, as its disk is full (0 KiB are free): free some space there" in run.words, (
+        run.output[-4000:]
+    )
     assert site.fingerprints() == before
 
 
@@ -324,7 +329,9 @@ def test_44_the_controllers_disk_is_full_when_locks_of_environments_are_written(
     with full_here(kept, "16k"):
         run = site.site()
     assert run.status == 2
-    assert re.search(rf"{kept}/\w+\.txt was not written, as its disk is full \(0 KiB are free\): free some space there", run.words), run.output[-4000:]
+    assert re.search(
+        rf"{kept}/\w+\.txt was not written, as its disk is full \(0 KiB are free\): free some space there", run.words
+    ), run.output[-4000:]
     assert sorted(kept.iterdir()) == locks
     site.converges()
 

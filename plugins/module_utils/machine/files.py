@@ -35,8 +35,9 @@ def write_beside(path, content, mode=0o644):
             stream.write(content)
             stream.flush()
             os.fsync(descriptor)
-    except EnvironmentError:
+    except EnvironmentError as error:
         os.unlink(new)
+        error.filename = path  # that of a write has none
         raise
     return new
 

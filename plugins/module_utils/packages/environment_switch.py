@@ -11,12 +11,14 @@ from __future__ import absolute_import, division, print_function
 
 __metaclass__ = type
 
+import errno
 import os
 import shutil
 
 from ..host import probes
 from ..machine.files import FileTree, make_directories, replace, write_beside
 from ..machine.problems import problem
+from ..machine.sizes import free_words
 from . import environments
 
 PROC = "/proc"
@@ -100,10 +102,25 @@ def explain(place, found):
     current = place.current()
     if current == place.directory:
         return "Environment %s, which is in use, does not work: %s." % (place.name, why)
-    stays = (
-        "; there is no other" if current is None else "; the one before it stays in use, %s" % (current or place.link)
-    )
-    return "Environment %s was not replaced, as the new one does not work: %s%s." % (place.name, why, stays)
+    return "Environment %s was not replaced, as the new one does not work: %s; %s." % (place.name, why, _stays(place))
+
+
+def explain_error(place, error):
+    """Return why the file system did not let an environment be taken into use, as a sentence."""
+    said, stays = "Environment %s was not activated" % place.name, "; " + _stays(place)
+    if place.current() == place.directory:
+        said, stays = "Environment %s is in use, but its lock was not recorded" % place.name, ""
+    if error.errno not in (errno.ENOSPC, errno.EDQUOT) or not error.filename:
+        return "%s: %s." % (said, error)
+    directory = os.path.dirname(error.filename)
+    found = os.statvfs(directory)
+    free = free_words(found.f_bavail * found.f_frsize)
+    return "%s, as the disk with %s is full (%s are free): free some space there%s." % (said, directory, free, stays)
+
+
+def _stays(place):
+    current = place.current()
+    return "there is no other" if current is None else "the one before it stays in use, %s" % (current or place.link)
 
 
 def switch(place, texts):

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import errno
 import glob
 import json
 import os
@@ -16,6 +17,9 @@ from pathlib import Path
 with suppress(ImportError):  # ansible-core depends on it; only ansible-test's import check runs without it
     from packaging.utils import canonicalize_name
     from packaging.version import InvalidVersion, Version
+
+from ...module_utils.machine.sizes import free_words
+from ..problems.problem import Problem
 
 # PEP 427, without epochs.
 _WORD = r"[A-Za-z0-9](?:[A-Za-z0-9_.]*[A-Za-z0-9])?"
@@ -40,11 +44,11 @@ def is_wheel_of(file: object, name: str, version: str) -> bool:
         return False
 
 
-def replace_file(path: Path, content: bytes, durable: bool = True) -> None:
+def replace_file(path: Path, content: bytes, durable: bool = True, mode: int | None = None) -> None:
     """Put the content in place at once. OSError where that fails; nothing is left behind then.
 
     durable: on the disk before it has its name, so that a power cut leaves the old or the new content. What a run left behind that was
-    killed goes.
+    killed goes. mode: whatever the umask.
     """
     for left in path.parent.glob(f".{glob.escape(path.name)}.*"):
         if left.suffix[1:].isdigit() and _is_old(left):
@@ -52,6 +56,8 @@ def replace_file(path: Path, content: bytes, durable: bool = True) -> None:
     new = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         new.write_bytes(content)
+        if mode is not None:
+            new.chmod(mode)
         if durable:
             with new.open("rb") as stream:
                 os.fsync(stream.fileno())
@@ -59,6 +65,28 @@ def replace_file(path: Path, content: bytes, durable: bool = True) -> None:
     except OSError:
         new.unlink(missing_ok=True)
         raise
+
+
+def read_text(path: Path) -> str | None:
+    """Return the text of a file, None where there is none. OSError where it cannot be read."""
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except FileNotFoundError:
+        return None
+
+
+def replace_text(path: Path, text: str) -> None:
+    """Put the text in place at once, in a directory that is made where it is missing; a new file is for everybody to read."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    replace_file(path, text.encode("utf-8"), mode=0o644)
+
+
+def unwritten(path: Path, error: OSError) -> Problem:
+    """Return the problem of a file that cannot be written, with what is free where its disk is full."""
+    if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+        return Problem("controller_file", str(path), {"error": error.strerror})
+    found = os.statvfs(path.parent)
+    return Problem("controller_disk_full", str(path), {"free": free_words(found.f_bavail * found.f_frsize)})
 
 
 def _is_old(path: Path) -> bool:
