@@ -29,7 +29,7 @@ class ActionModule(ActionBase):
         """Stop at the first one that cannot be written."""
         super().run(tmp, task_vars)
         _validation, arguments = self.validate_argument_spec(_OPTIONS)
-        diffs = []
+        diffs: list[dict[str, str]] = []
         for one in arguments["files"]:
             path = Path(one["path"])
             try:

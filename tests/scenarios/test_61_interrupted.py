@@ -254,7 +254,8 @@ def test_40_the_disk_of_the_nodes_lock_is_full(site):
         assert site.on(host, f"ls {LOCKS}").split() == ["filler", "main.txt"]
     assert run.status == 2
     assert (
-        f"Environment main was not activated, as the disk with {LOCKS} is full (0 KiB are free): free some space there; the one before it stays in use, {before[1]}."
+        f"Environment main was not activated, as the disk with {LOCKS} is full (0 KiB are free): free some space there; the one before it"
+        f" stays in use, {before[1]}."
     ) in run.words, run.output[-4000:]
     site.converges(python_env_packages=[])
     assert site.in_use()[1] != before[1]

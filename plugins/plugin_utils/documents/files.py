@@ -86,7 +86,8 @@ def unwritten(path: Path, error: OSError) -> Problem:
     if error.errno not in (errno.ENOSPC, errno.EDQUOT):
         return Problem("controller_file", str(path), {"error": error.strerror})
     found = os.statvfs(path.parent)
-    return Problem("controller_disk_full", str(path), {"free": free_words(found.f_bavail * found.f_frsize)})
+    free = free_words(found.f_bavail * found.f_frsize)  # type: ignore[no-untyped-call]
+    return Problem("controller_disk_full", str(path), {"free": free})
 
 
 def _is_old(path: Path) -> bool:
