@@ -19,6 +19,7 @@ from pathlib import Path
 import pytest
 import yaml
 from cluster import KEEP, Cluster, Run
+from fault_host import QUICK_LOCKS, FaultHost, stopped
 
 from tests.lab import podman, wheels
 
@@ -29,6 +30,7 @@ SETTINGS = {
     "gpu_stack_request": {"pytorch": "2.13.0", "pytorch_index": "cpu"},
     "nvidia_driver_without_gpu": False,
     "base_packages": ["tree"],
+    "base_kernel_headers": False,
     "tuning_state": "present",
     "firewall_state": "present",
     "health_state": "present",
@@ -41,7 +43,7 @@ NOTES = Path.home() / ".ansible" / "allreduce" / "runs"
 # where the one before was killed.
 MOMENTS = [
     ("base : Install packages", 4),
-    ("cluster_ssh : Ensure the key pair of the user that is there now", 0.3),
+    ("cluster_ssh : Ensure the user's key pair", 0.3),
     ("cluster_ssh : Authorize the keys of all nodes, and install their host keys", 0.3),
     ("python_env : Install uv", 3),
     ("frameworks : Solve environment main", 1),
@@ -86,15 +88,19 @@ class Interrupted(Cluster):
     def site(self, *options, **variables):
         return self.play(SITE, "-e", json.dumps(variables), *options)
 
-    def converges(self, **variables):
-        """Site succeeds on all nodes, changes nothing the next time, and leaves nothing temporary."""
-        first, again = self.site(**variables), self.site(**variables)
-        for run in (first, again):
-            assert run.status == 0, run.output[-6000:]
-            assert {(one["failed"], one["unreachable"]) for one in run.recap.values()} == {(0, 0)}, run.output[-3000:]
-        assert {one["changed"] for one in again.recap.values()} == {0}, again.output
+    def recovers(self, **variables):
+        """Site succeeds on all nodes, and leaves nothing temporary."""
+        run = self.site(**variables)
+        assert run.status == 0, run.output[-6000:]
+        assert {(one["failed"], one["unreachable"]) for one in run.recap.values()} == {(0, 0)}, run.output[-3000:]
         assert self.left() == []
-        return first
+        return run
+
+    def converges(self, **variables):
+        """It does, and changes nothing the next time."""
+        self.recovers(**variables)
+        again = self.recovers(**variables)
+        assert {one["changed"] for one in again.recap.values()} == {0}, again.output
 
     @contextmanager
     def begun(self, task, seconds, **variables):
@@ -240,7 +246,7 @@ def test_30_a_node_is_lost(site, number, task, seconds):
     assert (run.recap[other]["failed"], run.recap[other]["unreachable"]) == (0, 0), run.output[-6000:]
     site.on(other, f"{PYTHON} -c 'import torch, psutil'")
     assert site.on(other, "cat ~trainer/.ssh/authorized_keys /etc/ssh/ssh_known_hosts /etc/hosts") == known
-    site.converges(**CHANGED)
+    site.recovers(**CHANGED)
     site.works()
 
 
@@ -257,7 +263,7 @@ def test_40_the_disk_of_the_nodes_lock_is_full(site):
         f"Environment main was not activated, as the disk with {LOCKS} is full (0 KiB are free): free some space there; the one before it"
         f" stays in use, {before[1]}."
     ) in run.words, run.output[-4000:]
-    site.converges(python_env_packages=[])
+    site.recovers(python_env_packages=[])
     assert site.in_use()[1] != before[1]
 
 
@@ -290,8 +296,52 @@ def test_42_the_disk_for_wheels_becomes_full_while_they_come(site):
         rf"Environment main cannot be installed on {host}: {WHEELS}/main .*\(.*No space left on device.*\): free some space",
         run.words,
     )
-    site.converges()
+    site.recovers()
     site.works()
+
+
+# A package whose script takes as long as a file is there, as those of unattended upgrades may.
+SLOW = "while [ -e /run/slow ]; do sleep 0.2; done"
+SLOW_DEB = f"""
+mkdir -p /root/slow/DEBIAN && cd /root/slow
+printf 'Package: slow\\nVersion: 1\\nArchitecture: all\\nMaintainer: root\\nDescription: takes its time\\n' > DEBIAN/control
+printf '#!/bin/sh\\n{SLOW}\\n' > DEBIAN/postinst && chmod 755 DEBIAN/postinst && dpkg-deb --build -q /root/slow /root/slow.deb
+"""
+SLOW_RPM = f"""
+printf 'Name: slow\\nVersion: 1\\nRelease: 1\\nSummary: takes its time\\nLicense: none\\nBuildArch: noarch\\n' > /root/slow.spec
+printf '%%description\\n%%post\\n{SLOW}\\n%%files\\n' >> /root/slow.spec
+rpmbuild -bb --quiet --define '_rpmdir /root' --define '_rpmfilename slow.rpm' /root/slow.spec
+"""
+
+
+@contextmanager
+def upgrades(host, build, install):
+    """Somebody else's package manager in the middle of its work, until the file /run/slow goes; its process number."""
+    host(f"{build}; touch /run/slow; systemd-run -q --collect --unit=upgrades {install}")
+    try:
+        host("timeout 60 sh -c 'until pgrep -f \"[s]low.postinst|[r]pm-tmp\"; do sleep 0.2; done'")
+        yield host("systemctl show --value -p MainPID upgrades").strip()
+    finally:
+        host("rm -f /run/slow; while systemctl is-active -q upgrades; do sleep 0.2; done", check=False)
+
+
+def test_45_another_apt_is_in_the_middle_of_its_work(site):
+    """It has dpkg's locks, and dpkg says that it was interrupted: waited for, and not repaired under its hands."""
+    first, second = site.hosts
+    apt = "env DEBIAN_FRONTEND=noninteractive apt-get -y -q install /root/slow.deb"
+    with upgrades(lambda *words, **more: site.on(second, *words, **more), SLOW_DEB, apt) as pid:
+        refused = site.site("--tags", "base", base_packages=["pv"], gpu_package_lock_timeout=5)
+        assert refused.status == 2
+        assert (
+            f"on {second}: another package manager holds the lock (process {pid}, apt-get -y -q install /root/slow.deb): let it finish"
+            in refused.words
+        )
+        assert (refused.recap[first]["failed"], refused.recap[second]["failed"]) == (0, 1)
+        site.on(second, "systemd-run -q --collect --on-active=60 rm /run/slow")
+        run = site.site("--tags", "base", base_packages=["pv"])
+    assert run.status == 0, run.output[-4000:]
+    for host in site.hosts:
+        assert site.on(host, "dpkg --audit; dpkg-query -W -f '${Status}' pv") == "install ok installed"
 
 
 @contextmanager
@@ -334,7 +384,6 @@ def test_44_the_controllers_disk_is_full_when_locks_of_environments_are_written(
         rf"{kept}/\w+\.txt was not written, as its disk is full \(0 KiB are free\): free some space there", run.words
     ), run.output[-4000:]
     assert sorted(kept.iterdir()) == locks
-    site.converges()
 
 
 def test_50_two_runs_at_once(site, tmp_path):
@@ -347,8 +396,34 @@ def test_50_two_runs_at_once(site, tmp_path):
     first, refused = status[0][0], status[2][1]
     user = subprocess.run(["id", "-un"], capture_output=True, text=True, check=True).stdout.strip()
     assert re.search(
-        rf"{user} has been running site on interrupted-\[1:2\] since \d{{4}}-\d\d-\d\d \d\d:\d\d:\d\d\S* \(process {first.pid}\); wait for its end",
+        rf"{user} has been running site on interrupted-1, interrupted-2 since \d{{4}}-\d\d-\d\d \d\d:\d\d:\d\d\S* \(process {first.pid}\); wait for its end",
         refused.words,
     ), refused.output[-3000:]
     assert {one["changed"] for one in refused.recap.values()} == {0}
     site.converges()
+
+
+@pytest.fixture(scope="module")
+def rocky():
+    made = FaultHost("interrupted-rpm", "rocky8", "a40-pcie", {"driver": "none"})
+    assert made.stack("base").status == 0
+    yield made
+    if not KEEP:
+        made.down()
+
+
+@pytest.mark.parametrize("program", ["dnf -y -q install /root/slow.rpm", "rpm -i /root/slow.rpm"], ids=["dnf", "rpm"])
+def test_60_another_dnf_or_rpm_is_in_the_middle_of_its_work(rocky, program):
+    """dnf waits for itself only; rpm's own lock, as PackageKit has it, is waited for by us."""
+    rocky.run("rpm -e --nodeps slow; rpm -e --nodeps pciutils", check=False)
+    with upgrades(rocky.run, SLOW_RPM, program) as pid:
+        run = rocky.stack("base", **QUICK_LOCKS)
+        said = stopped(
+            run, "another package manager holds the lock", f"process {pid}, ", program.split()[-1], "let it finish"
+        )
+        print(said)
+        rocky.run("systemd-run -q --collect --on-active=45 rm /run/slow")
+        run = rocky.stack("base")
+    assert run.status == 0, run.output[-4000:]
+    assert rocky.run("rpm -q pciutils slow").count("\n") == 2
+    rocky.is_sound()

@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Runs of site that meet on a controller."""
 
+import os
 import subprocess
 import sys
 from dataclasses import replace
@@ -92,6 +93,15 @@ def test_a_process_lives_until_it_ends(began):
         assert not is_alive(replace(run, began="1"))  # another one that got its number
         process.communicate(b"\n")
     assert not is_alive(run)
+
+
+def test_a_process_that_was_killed_is_dead_though_nobody_waited_for_it():
+    """As in a container whose first process waits for none."""
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
+        run = replace(FIRST, pid=process.pid, began=process_start(process.pid))
+        process.kill()
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        assert not is_alive(run)
 
 
 @pytest.mark.parametrize(
