@@ -68,6 +68,7 @@ class FakeNode:
     dkms: list = field(default_factory=list)
     files: dict = field(default_factory=dict)
     holder: dict | None = None  # of the package manager's lock
+    rpm_locked: int = 0  # how many transactions find rpm's own lock held
     interrupted: bool = False
     fresh: bool = False  # whether the repositories' indexes were read
     failure: dict | None = None  # how the next installation ends
@@ -234,6 +235,9 @@ class FakeNode:
         assert self.manager == "dnf"
         if self.holder:
             raise Failure("lockfile is held by another process")
+        if self.rpm_locked:
+            self.rpm_locked -= 1
+            raise Failure("can't create transaction lock on /var/lib/rpm/.rpm.lock (Resource temporarily unavailable)")
         if state == "absent":
             return self._take_away(name, "versionlock")
         chosen = {}
