@@ -153,10 +153,10 @@ class FakeNode:
         self.files.update({one["path"]: one["content"] for one in files})
         return {"changed": True, "changed_paths": [one["path"] for one in files]}
 
-    def _slurp(self, check, src):
-        if src not in self.files:
-            raise Failure(f"file not found: {src}")
-        return {"content": base64.b64encode(self.files[src].encode()).decode()}
+    def _read_file(self, check, path, limit, end):
+        if path not in self.files:
+            raise Failure(f"{path} cannot be read")
+        return {"content": base64.b64encode(self.files[path].encode()[-limit:]).decode()}
 
     def _command(self, check, argv):
         words = [word for word in argv if word != "env" and "=" not in word or word.startswith("--")]
