@@ -25,7 +25,11 @@ DONE = {**PLACE, "installed": True, "create": False, "seed": "", "switch": False
         # The first one may read only, so that another one makes them.
         ({"b": "2", "c": "3"}, {"a": ["2", "3"], "b": ["2", "3"], "c": ["2", "3"]}, {"a": "b", "b": "b", "c": "b"}),
         # The first one says that it sees what the others made, who do not see what it made.
-        ({"a": "1", "b": "2", "c": "3"}, {"a": ["1", "2", "3"], "b": ["2"], "c": ["3"]}, {"a": "a", "b": "b", "c": "c"}),
+        (
+            {"a": "1", "b": "2", "c": "3"},
+            {"a": ["1", "2", "3"], "b": ["2"], "c": ["3"]},
+            {"a": "a", "b": "b", "c": "c"},
+        ),
         # Nothing could be measured.
         ({}, {"a": [], "b": []}, {"a": "a", "b": "b"}),
     ],
