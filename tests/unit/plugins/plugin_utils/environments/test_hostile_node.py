@@ -54,7 +54,16 @@ WITHOUT = decided(HONEST)
 
 @pytest.mark.parametrize(
     "path",
-    ["/opt/allreduce/envs/..", "/opt/allreduce/envs/main", ["a"], f"/opt/{mark('gpu-1')}", "-R", "", 7, "/\n/.shared-a.gpu-0"],
+    [
+        "/opt/allreduce/envs/..",
+        "/opt/allreduce/envs/main",
+        ["a"],
+        f"/opt/{mark('gpu-1')}",
+        "-R",
+        "",
+        7,
+        "/\n/.shared-a.gpu-0",
+    ],
 )
 def test_a_mark_decides_nothing_for_others(path):
     evil = {**node(EVIL, "10.0.0.9"), "__frameworks_marker": {"path": path}}
