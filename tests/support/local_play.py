@@ -30,7 +30,7 @@ def run_roles(place: Path, roles, facts, *options, groups=(), hosts=("node",)) -
     """
     tasks = [{"ansible.builtin.set_fact": {"cacheable": True, **facts}}]
     for role in roles:
-        name, _, part = role.partition("/")
+        name, _slash, part = role.partition("/")
         if part:
             tasks.append({"ansible.builtin.include_vars": str(CHECKOUT / "roles" / name / "vars" / "main.yml")})
             tasks.append({"ansible.builtin.include_tasks": str(CHECKOUT / "roles" / name / "tasks" / f"{part}.yml")})

@@ -69,6 +69,6 @@ def test_losses_are_numbers_that_can_be_drawn_or_none(value, read):
 def test_any_metrics_have_plain_types(values):
     for name, value in dataclasses.asdict(Metrics.read(values)).items():
         if name == "losses":
-            assert all(type(one) is float and math.isfinite(one) for one in value)
+            assert all(isinstance(one, float) and math.isfinite(one) for one in value)
         else:
             assert type(value) in ((str,) if name in TEXTS else (float, type(None)))
