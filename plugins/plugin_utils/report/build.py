@@ -18,7 +18,7 @@ from ..documents.verification import NodeVerification, Verification
 from ..documents.watching import Watching
 from ..problems.phrases import clean, enumeration, plural, quantity
 from . import benchmark, courses, health, machine, network, training
-from .comparisons import differences
+from .comparisons import known_differences
 from .description import describe
 from .model import Courses, Node, Report, Run, Scaling, Verdict
 from .results import NOT_MEASURED
@@ -149,7 +149,7 @@ def _compute_sentence(without: int) -> Iterator[str]:
 
 
 def _plan_sentence(nodes: tuple[Node, ...]) -> Iterator[str]:
-    counts = [differences(node.description.items) for node in nodes]
+    counts = [known_differences(node.description.items) for node in nodes]
     open_ones = [sum(item.result == NOT_MEASURED for item in node.description.items) for node in nodes]
     if any(counts):
         affected = sum(count > 0 for count in counts)

@@ -20,7 +20,12 @@ def items(comparisons: Iterable[Comparison]) -> tuple[Item, ...]:
 
 
 def differences(found: Iterable[Item]) -> int:
-    """Count the rows that are known not to be as planned."""
+    """Count the rows that are not as planned."""
+    return sum(item.result != AS_PLANNED for item in found)
+
+
+def known_differences(found: Iterable[Item]) -> int:
+    """Count the rows that are known not to be as planned: without those that were not measured."""
     return sum(item.result not in (AS_PLANNED, NOT_MEASURED) for item in found)
 
 

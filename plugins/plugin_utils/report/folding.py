@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from ...module_utils.machine.topology import natural_key
 from ..problems.phrases import hostlist, plural
-from .comparisons import differences
+from .comparisons import known_differences
 from .health import Health
 from .machine import Machine
 from .model import Description, Item, Node, Report
@@ -59,7 +59,7 @@ class Kind:
     @property
     def differences(self) -> int:
         """Items which are not as planned, each once."""
-        return differences({item for node in self.nodes for item in node.description.items})
+        return known_differences({item for node in self.nodes for item in node.description.items})
 
 
 @dataclass(frozen=True)

@@ -74,7 +74,7 @@ def test_a_full_disk_leaves_the_former_file(tmp_path):
         status, said = played(tmp_path, place / "lock.json", text="x" * (64 << 10))
         assert status == 2
         assert f"{place}/lock.json was not written, as its disk is full (" in said
-        assert "KiB are free): free some space there, and run this again." in said
+        assert "KiB are free); free some space there and run this again." in said
         assert ((place / "lock.json").read_text(), os.listdir(place)) == ("former", ["lock.json"])
     finally:
         subprocess.run(["umount", place], check=True)
