@@ -37,6 +37,7 @@ from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -122,12 +123,13 @@ def sum_over_ranks(tensor: Tensor) -> None:
     dist.all_reduce(tensor)
 
 
-def mean_over_ranks(value: float | Tensor, device: torch.device) -> float:
+def mean_over_ranks(value: float | list[float] | Tensor, device: torch.device) -> Any:
+    """Return the mean of a number, or of each number of a list that is as long on every rank."""
     total = torch.as_tensor(
         value, dtype=torch.float64 if device.type == "cpu" else torch.float32, device=device
     ).clone()
     sum_over_ranks(total)
-    return total.item() / dist.get_world_size()
+    return (total / dist.get_world_size()).tolist()
 
 
 def say(text: str) -> None:
@@ -298,7 +300,7 @@ class Trainer:
         # fp16 alone has so small a range that gradients vanish without scaling.
         self.scaler = torch.cuda.amp.GradScaler() if self.precision is torch.float16 else None
         self.epoch, self.step = 0, 0  # the next step to do
-        self.losses: list[float] = []  # one per step of this process, mean over the ranks
+        self.losses: list[float] = []  # one per step of this process
         self.clock = Clock(args.warmup_steps, device)
         self.stop = Stop(device, bool(args.checkpoint_dir))
 
@@ -514,6 +516,13 @@ def set_random_state(state: dict, device: torch.device) -> None:
         torch.cuda.set_rng_state(state["cuda"], device)
 
 
+def spans(values: list[float], most: int = 100) -> list[float]:
+    """Return at most so many means of equal spans: the curve that the report draws."""
+    count = min(most, len(values))
+    edges = [len(values) * place // count for place in range(count + 1)]
+    return [sum(values[one:two]) / (two - one) for one, two in zip(edges, edges[1:])]
+
+
 def write_metrics(trainer: Trainer, resumed: str | None, seconds: float, accuracy: float) -> None:
     """Rank 0 leaves the numbers of the run where $ALLREDUCE_METRICS says."""
     few = max(1, min(5, len(trainer.losses) // 4))
@@ -531,7 +540,7 @@ def write_metrics(trainer: Trainer, resumed: str | None, seconds: float, accurac
         "torch": torch.__version__, "resumed_from": resumed,
     }  # fmt: skip
     if trainer.losses:
-        metrics.update(loss_first=first, loss_last=last)
+        metrics.update(loss_first=first, loss_last=last, losses=mean_over_ranks(spans(trainer.losses), device))
     size = dist.get_world_size()
     ranks = f"{size} rank{'s' * (size != 1)}"
     say(f"loss {first:.4f} -> {last:.4f}, accuracy {accuracy:.3f}, {trainer.clock}, {ranks}")

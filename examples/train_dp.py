@@ -117,7 +117,7 @@ def main() -> None:
     rate = args.epochs * len(trainer.loader) * trainer.loader.batch_size / seconds
     print(f"loss {losses[0]:.4f} -> {losses[-1]:.4f}, accuracy {accuracy:.3f}, {rate:.0f} samples/s", flush=True)
     metrics = {
-        "samples_per_second": rate, "accuracy": accuracy, "epochs": args.epochs, "loss_first": losses[0], "loss_last": losses[-1],
+        "samples_per_second": rate, "accuracy": accuracy, "epochs": args.epochs, "loss_first": losses[0], "loss_last": losses[-1], "losses": losses,
         "world_size": 1, "gpus": trainer.gpus, "device": trainer.device.type,
     }  # fmt: skip
     if os.environ.get("ALLREDUCE_METRICS"):

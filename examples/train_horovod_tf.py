@@ -178,7 +178,7 @@ def main() -> None:
         "tensorflow": tf.__version__,
     }
     if losses:
-        metrics.update(loss_first=losses[0], loss_last=losses[-1])
+        metrics.update(loss_first=losses[0], loss_last=losses[-1], losses=losses)
         say(f"loss {losses[0]:.4f} -> {losses[-1]:.4f}, {samples / seconds:.0f} samples/s, {ranks}")
     if hvd.rank() == 0 and os.environ.get("ALLREDUCE_METRICS"):
         Path(os.environ["ALLREDUCE_METRICS"]).write_text(json.dumps(metrics) + "\n", encoding="utf-8")

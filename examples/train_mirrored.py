@@ -221,7 +221,7 @@ def main() -> None:
     print(f"loss {losses[0]:.4f} -> {losses[-1]:.4f}, {rate:.0f} samples/s", flush=True)
     if number == 0 and os.environ.get("ALLREDUCE_METRICS"):
         metrics = {
-            "samples_per_second": rate, "loss_first": losses[0], "loss_last": losses[-1], "epochs": args.epochs,
+            "samples_per_second": rate, "loss_first": losses[0], "loss_last": losses[-1], "losses": losses, "epochs": args.epochs,
             "world_size": strategy.num_replicas_in_sync, "batch_size": args.batch_size, "device": "cuda" if gpus else "cpu",
             "tensorflow": tf.__version__,
         }  # fmt: skip

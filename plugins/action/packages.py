@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -28,6 +29,7 @@ from ..plugin_utils.packages.change import (
     release_arguments,
 )
 from ..plugin_utils.packages.managers import Apt, Call, Dnf, manager_of
+from ..plugin_utils.packages.messages import is_rpm_locked
 from ..plugin_utils.packages.plan import (
     PackagePlan,
     Steps,
@@ -39,6 +41,7 @@ from ..plugin_utils.packages.plan import (
 )
 
 HOLD = "allreduce.gpu.package_hold"
+LOCK_INTERVAL = 5  # seconds
 NAMES = {"type": "list", "elements": "str"}
 PACKAGES = {"type": "list", "elements": "raw"}
 PLAN = {
@@ -182,13 +185,24 @@ class ActionModule(PackageAction):
     def _run(self, calls: Iterable[Call]) -> None:
         for call in calls:
             try:
-                answer = self.execute(call.module, call.arguments, changes=False)
+                answer = self._execute_unlocked(call)
             except StepFailed:
                 if not call.may_fail:
                     raise
             else:
                 shown = answer.get("diff") if call.module == HOLD else None
                 self.note_change(call.changes and bool(answer.get("changed")), shown)
+
+    def _execute_unlocked(self, call: Call) -> dict[str, Any]:
+        """Run a module; again, until the time for it is over, where it fails as another process has rpm's lock."""
+        end = time.monotonic() + self._manager.lock_timeout
+        while True:
+            try:
+                return self.execute(call.module, call.arguments, changes=False)
+            except StepFailed as failure:
+                if not is_rpm_locked(failure.result) or time.monotonic() > end:
+                    raise
+            time.sleep(LOCK_INTERVAL)
 
     def _hold(self, plan: PackagePlan) -> None:
         if plan.held is not None and not is_held(plan, self.observed()):

@@ -44,15 +44,18 @@ EXAMPLES = """
 
 RETURN = """
 _value:
-  description: The document, with C(format), C(finished), C(nodes), C(network) and C(cluster_checks).
+  description: The document, with C(format), C(finished), C(inventory), C(collection), C(nodes), C(network) and C(cluster_checks).
   type: dict
 """
 
+from functools import partial  # noqa: E402
+
 from ..plugin_utils.checks.document import verification  # noqa: E402
+from ..plugin_utils.documents.collection import version  # noqa: E402
 
 
 class FilterModule:
     """Adapter for Ansible."""
 
     def filters(self):
-        return {"_verification": verification}
+        return {"_verification": partial(verification, collection=version())}

@@ -16,9 +16,10 @@ options:
   _terms:
     description:
       - Of role python_env, V(missing), V(unchecked), V(conda), V(conda_refused), V(conda_locks) and V(conda_made); of role frameworks,
-        V(settled), V(lock_files), V(environments), V(refused), V(locks), V(new_locks), V(project), V(places), V(changes), V(shares),
-        V(archives), V(wheel_files) and V(offered); of role horovod, V(builds), V(build_plan), V(wheels) and V(wheel_refused).
-      - Of these V(settled), V(conda_locks), V(locks), V(changes), V(shares), V(archives), V(build_plan) and V(wheels) are about all nodes.
+        V(settled), V(lock_files), V(environments), V(refused), V(locks), V(new_locks), V(project), V(places), V(changes), V(markers),
+        V(shares), V(archives), V(wheel_files) and V(offered); of role horovod, V(builds), V(build_plan), V(wheels) and V(wheel_refused).
+      - Of these V(settled), V(conda_locks), V(locks), V(changes), V(markers), V(shares), V(archives), V(build_plan) and
+        V(wheels) are about all nodes.
     type: list
     elements: str
     required: true

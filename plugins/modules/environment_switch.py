@@ -143,7 +143,7 @@ def main():
         switching.switch(place, texts)
         answer.update(switching.prune(place, params["keep"]))
     except EnvironmentError as error:
-        module.fail_json(msg="Environment %s was not activated: %s." % (params["name"], error))
+        module.fail_json(msg=switching.explain_error(place, error))
     module.exit_json(**answer)
 
 

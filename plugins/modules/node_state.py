@@ -75,6 +75,7 @@ ansible_facts:
       sample:
         kernel: {running: 6.1.0-40-amd64, installed: [6.1.0-40-amd64], headers: [6.1.0-40-amd64], newest: 6.1.0-40-amd64,
                  next_boot: 6.1.0-40-amd64, partial: [], driver_modules: {6.1.0-40-amd64: true}}
+        boot_id: 0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0
         container: false
         driver_owner: null
         package_manager: apt

@@ -38,10 +38,11 @@ attributes:
     support: partial
 notes:
   - The same input gives the same files, byte for byte; the time on the page is the time of the newest input.
-  - "C(report.json) has the keys C(format) (1), C(title), C(finished), C(verdict) (C(status): passed, failed or
-    incomplete; C(checks): numbers by status; C(sentences)), C(nodes) (C(name), C(address), C(description) with planned
-    and installed items, C(checks), C(health) of the GPUs), C(cluster_checks), C(network), C(runs) (newest first)
-    C(scaling) (per script the throughput, speedup and efficiency of each cluster size), C(courses) (what the GPUs did over the
+  - "C(report.json) has the keys C(format) (1), C(title), C(finished), C(inventory) (the name of its file), C(collection) (the version
+    that verified), C(verdict) (C(status): passed, failed or incomplete; C(checks): numbers by status; C(sentences)), C(nodes)
+    (C(name), C(address), C(description) with planned and installed items, C(checks), C(health) of the GPUs with its notes),
+    C(cluster_checks), C(network), C(runs) (newest first), C(scaling) (per script the throughput, speedup and efficiency of each
+    cluster size, and C(caveat): what they do not say, as where nodes share a machine), C(courses) (what the GPUs did over the
     time of the newest run that was watched; null where none was) and C(benchmark) (the newest one; null without any). The format
     number is raised when a key changes its meaning or goes, not when one is added."
   - In a play over many hosts, give the task C(run_once), because all of them would write the same files.

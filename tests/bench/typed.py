@@ -18,7 +18,7 @@ Action = Mapping[str, Any]
 Files = Mapping[str, Mapping[str, str]]
 
 # Modules that look at a host and leave it as it is.
-ASKING = {"setup", "stat", "find", "slurp", "node_state", "node_probe", "gpu_facts", "gpu_health", "ping"}
+ASKING = {"setup", "stat", "find", "read_file", "node_state", "node_probe", "gpu_facts", "gpu_health", "ping"}
 # The first words of commands that do, of tasks that do more; a person has no use for them.
 QUESTIONS = ["apt-cache", "madison"]
 APT = (

@@ -146,6 +146,8 @@ def test_two_ranks_learn_the_classes_of_a_folder(train, photos):
     # 3 classes of 24 images, of which 3 are held out: 63, and 31 for each rank make 5 batches.
     assert (metrics["world_size"], metrics["epochs"], metrics["steps"]) == (2, 4, 20)
     assert metrics["loss_last"] < metrics["loss_first"]
+    assert len(metrics["losses"]) == 20
+    assert sum(metrics["losses"][:5]) / 5 == pytest.approx(metrics["loss_first"])
     assert metrics["accuracy"] > 0.8, said
     assert are_gone(str(photos))
 

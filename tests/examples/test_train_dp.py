@@ -24,6 +24,7 @@ def test_it_learns_and_says_what_is_parallel(run, tmp_path):
     assert losses == sorted(losses, reverse=True) and len(losses) == 3
     metrics = json.loads(path.read_text(encoding="utf-8"))
     assert (metrics["epochs"], metrics["world_size"], metrics["gpus"]) == (3, 1, 0)
+    assert metrics["losses"] == pytest.approx(losses, abs=1e-4)
     assert metrics["accuracy"] > 0.3  # a guess is right in one of ten
 
 

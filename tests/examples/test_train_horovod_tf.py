@@ -41,6 +41,7 @@ def test_two_ranks_train_one_model_and_go_on_from_the_checkpoint(horovodrun, tmp
     assert (metrics["world_size"], metrics["epochs"], metrics["device"]) == (2, 3, "cpu")
     assert metrics["loss_last"] < metrics["loss_first"] / 2
     assert metrics["samples_per_second"] > 0
+    assert len(metrics["losses"]) == 3 and metrics["losses"][0] == metrics["loss_first"]
 
     status, said, again = horovodrun(*arguments, "--epochs", 4, "--resume")
     assert status == 0, said[-3000:]

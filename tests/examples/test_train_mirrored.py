@@ -52,6 +52,7 @@ def test_a_node_alone(run, tmp_path):
     assert last < first / 2
     metrics = json.loads(path.read_text(encoding="utf-8"))
     assert (metrics["epochs"], metrics["world_size"], metrics["device"]) == (3, 1, "cpu")
+    assert metrics["losses"] == pytest.approx(losses(ended), abs=1e-4)
     assert metrics["samples_per_second"] > 0
 
 

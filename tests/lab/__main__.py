@@ -9,8 +9,10 @@ import os
 import shutil
 import sys
 from contextlib import contextmanager
+from pathlib import Path
 
 from . import demo, hosts, leftovers, paths, podman, reference, replicas, wheels
+from .machines import guests, qemu
 from .mirror import build, faults
 from .progress import LabError, Working, say
 
@@ -59,6 +61,17 @@ def _parser():
     one.set_defaults(
         run=lambda a: hosts.execute(a.host, [word for i, word in enumerate(a.command) if i or word != "--"])
     )
+    one = commands.add_parser("machine", help="machines with a kernel of their own: emulated, reached over SSH")
+    one.add_argument("action", choices=["up", "down", "cut", "start", "list"], help="cut: as when the power fails")
+    one.add_argument("name", nargs="?", default="machine", help="the lab (up, down) or the machine (cut, start)")
+    one.add_argument("--nodes", type=_positive, default=1)
+    one.add_argument(
+        "--disk", type=int, action="append", default=[], metavar="MIB", help="an NVMe device of new machines"
+    )
+    one.add_argument("--inventory", type=Path, help="file to write (default .cache/lab/NAME/hosts.yml)")
+    one.add_argument("--memory", type=int, default=2048, metavar="MIB")
+    one.add_argument("--secure-boot", action="store_true", help="new machines boot what is signed only")
+    one.set_defaults(run=_machine)
     one = commands.add_parser("wheels", help="collect wheels")
     one.add_argument("sets", nargs="+", help="names in tests/lab/wheels.yml")
     one.set_defaults(run=_wheels)
@@ -141,6 +154,28 @@ def _down(args):
     with _alone():
         podman.prepare()
         hosts.down(args.name)
+
+
+def _machine(args):
+    if args.action == "list":
+        for one in qemu.machines():
+            print(one.name, one.address, "on" if qemu.pid(one) else "off", one.directory / "console.log")
+        return
+    with _alone():
+        podman.prepare()
+        if args.action == "up":
+            hosts.ensure_ssh_key()
+            hardware = {"disks": tuple(args.disk), "memory": args.memory, "secure_boot": args.secure_boot}
+            print(guests.up(args.name, args.nodes, args.inventory, **hardware))
+        elif args.action == "down":
+            guests.down(args.name)
+        else:
+            found = [one for one in qemu.machines() if one.name == args.name]
+            if not found:
+                raise LabError(
+                    f"no machine is called {args.name!r}: `python -m tests.lab machine list` shows those that are there"
+                )
+            (qemu.cut_power if args.action == "cut" else guests.start)(found[0])
 
 
 def _wheels(args):

@@ -12,6 +12,7 @@ from pathlib import Path
 import yaml
 
 from . import hardware, image, interpreters, leftovers, network, paths, podman, proxy, replicas, services, wheels
+from .machines import qemu
 from .mirror import build as mirror
 from .progress import LabError, say
 
@@ -84,7 +85,7 @@ def up(
     missing = [host for host in wanted if host not in existing]
     if missing:
         say(f"starting {', '.join(missing)}")
-    taken = {host["address"] for host in podman.containers("allreduce.address")}
+    taken = taken_addresses()
     addresses = {host: existing[host]["address"] for host in wanted if host in existing}
     addresses.update(zip(missing, network.free_addresses(len(missing), taken), strict=True))
     for host in missing:
@@ -98,7 +99,7 @@ def up(
         if machines[host]:
             hardware.install(name, host)
     for host in wanted:
-        _wait_for_ssh(host, addresses[host])
+        wait_for_ssh(host, addresses[host])
     path = inventory or paths.LAB / name / "hosts.yml"
     each = {host: {"report_remark": _remark(kind, machines[host])} for host in wanted}
     view = wheels.get(wheel_set).view
@@ -109,9 +110,16 @@ def up(
         **(proxy.variables(view) if proxied else {}),
         **(variables or {}),
     }
-    _write_inventory(path, addresses, keys, each, common)
+    write_inventory(path, addresses, keys, each, common)
     say(f"{count} host{'s' if count > 1 else ''} up: {', '.join(f'{h} ({addresses[h]})' for h in wanted)}")
     return path
+
+
+def taken_addresses():
+    """Return the addresses of all containers and machines, those that are switched off as well."""
+    return {host["address"] for host in podman.containers("allreduce.address")} | {
+        one.address for one in qemu.machines()
+    }
 
 
 def _remark(kind, machine):
@@ -134,6 +142,8 @@ def purge():
     if paths.LAB.exists():
         podman.prepare()
         _remove([host["name"] for host in podman.containers("allreduce.address")])
+        for one in qemu.machines():
+            qemu.remove(one)
         podman.podman("system", "reset", "--force", check=False)
     leftovers.clear()
     subprocess.run(["rm", "-rf", paths.LAB, *GENERATED], check=True)
@@ -198,12 +208,12 @@ def _provision(host, setup):
     """Wait for the host, let the lab's key in; the host's public key."""
     services.wait_until_booted(host)
     script = PROVISION.format(
-        key=_ssh_key(), proxy=services.apt_proxy(), services=network.services_address(), setup=setup
+        key=ssh_key(), proxy=services.apt_proxy(), services=network.services_address(), setup=setup
     )
     return podman.podman("exec", "--interactive", host, "sh", input_text=script).strip()
 
 
-def _wait_for_ssh(host, address, seconds=60):
+def wait_for_ssh(host, address, seconds=60):
     """An address that another host had a moment ago can be unreachable for some seconds more.
 
     Only sshd's greeting counts: a gateway may take connections to addresses that nobody has.
@@ -222,7 +232,8 @@ def _wait_for_ssh(host, address, seconds=60):
         time.sleep(0.5)
 
 
-def _ssh_key():
+def ssh_key():
+    """Return the lab's public key."""
     public = paths.SSH_KEY.with_suffix(".pub")
     if not public.exists():
         raise LabError(f"{public} is missing: run `lab up` again")
@@ -237,7 +248,8 @@ def ensure_ssh_key():
         subprocess.run(argv, check=True)
 
 
-def _write_inventory(path, addresses, keys, each, variables):
+def write_inventory(path, addresses, keys, each, variables):
+    """Write an inventory and its known hosts; keys: the public key of each, each: its variables."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     known = path.with_name(".known_hosts")  # a dot: Ansible would parse it as inventory

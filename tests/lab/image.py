@@ -72,7 +72,8 @@ INSTALL = {
 }
 
 
-def _customize(distribution):
+def customization(distribution):
+    """Shell lines that make a server of a new root $1, with the files of prepare() below $2."""
     text = CUSTOMIZE
     for mark, value in {
         "{aside}": elf.ASIDE, "{copy}": elf.GLIBC, "{loader}": elf.LOADER, "{glibc}": elf.glibc_version()
@@ -82,7 +83,7 @@ def _customize(distribution):
 
 
 def _install(distribution):
-    """Shell lines that install the packages of _prepare()."""
+    """Shell lines that install the packages of prepare()."""
     if not system.packages(distribution):
         return ""
     install = "rpm -i" if distribution.family == "el" else "apt-get -qq install -y --no-install-recommends"
@@ -92,7 +93,7 @@ chroot "$root/" sh -c 'DEBIAN_FRONTEND=noninteractive {install} /tmp/lab/*' && r
 """
 
 
-def _prepare(distribution):
+def prepare(distribution):
     """Return the files of the build machine for customize: its glibc, and packages of the distribution; their directory."""
     place = paths.LAB / "aside"
     elf.copy_glibc(place / "glibc")
@@ -106,7 +107,7 @@ def _recipe(distribution):
         "force-unsafe-io",
         *PACKAGES,
         *distribution.packages,
-        _customize(distribution),
+        customization(distribution),
         system.recipe(distribution),
     ]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:12]
@@ -148,14 +149,14 @@ def _from_archive(distribution, tag):
         paths.IMAGES.mkdir(parents=True, exist_ok=True)
         part = archive.with_suffix(".part.tar")
         hook = paths.LAB / f"customize-{distribution.name}.sh"
-        hook.write_text(_customize(distribution), encoding="utf-8")
+        hook.write_text(customization(distribution), encoding="utf-8")
         mirror = [os.environ["LAB_DEBIAN_MIRROR"]] if os.environ.get("LAB_DEBIAN_MIRROR") else []
         made = subprocess.run(
             [
                 # Here and on the hosts: their disk need not survive a power cut, and syncing each file takes minutes.
                 "mmdebstrap", "--quiet", "--variant=apt", "--dpkgopt=force-unsafe-io",
                 f"--include={','.join(PACKAGES + distribution.packages)}",
-                f"--customize-hook=sh {hook} \"$1\" {_prepare(distribution)}", distribution.suite, str(part), *mirror,
+                f"--customize-hook=sh {hook} \"$1\" {prepare(distribution)}", distribution.suite, str(part), *mirror,
             ],
             capture_output=True, text=True, check=False,
         )  # fmt: skip
@@ -169,11 +170,11 @@ def _from_archive(distribution, tag):
 def _from_registry(distribution, tag):
     say(f"building the host image from {distribution.image}")
     recipe = paths.LAB / "Containerfile"
-    (paths.LAB / "customize.sh").write_text(_customize(distribution), encoding="utf-8")
+    (paths.LAB / "customize.sh").write_text(customization(distribution), encoding="utf-8")
     recipe.write_text(
         f"FROM {distribution.image}\n"
         f"RUN {INSTALL[distribution.family]}\n"
-        f"COPY customize.sh /tmp/customize.sh\nCOPY {_prepare(distribution).name} /tmp/aside\n"
+        f"COPY customize.sh /tmp/customize.sh\nCOPY {prepare(distribution).name} /tmp/aside\n"
         "RUN sh /tmp/customize.sh / /tmp/aside && rm -r /tmp/customize.sh /tmp/aside\n",
         encoding="utf-8",
     )

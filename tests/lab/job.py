@@ -16,7 +16,6 @@ from typing import ClassVar
 from . import paths, users
 from .progress import LabError, Working, say
 
-SHARED = "The hosts share the cores of this machine: their scaling efficiency says nothing about GPUs or a network."
 TASK = re.compile(r"(?:TASK|RUNNING HANDLER) \[(.*?)\]")
 RECAP = re.compile(r"^(\S+)\s+: .*\bchanged=(\d+)", re.MULTILINE)
 
@@ -136,8 +135,7 @@ class Job:
 
     def achieved(self, report: Mapping) -> list[str]:
         """Return the last lines, from report.json."""
-        compared = any(len(series["sizes"]) > 1 for series in report["scaling"])
-        return [*report["verdict"]["sentences"], *([SHARED] * compared), f"Report: {self.reports / 'report.html'}"]
+        return [*report["verdict"]["sentences"], f"Report: {self.reports / 'report.html'}"]
 
 
 def steps(nodes: int, *train: str, first: str = "many minutes") -> Iterator[Step]:

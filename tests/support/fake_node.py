@@ -68,6 +68,7 @@ class FakeNode:
     dkms: list = field(default_factory=list)
     files: dict = field(default_factory=dict)
     holder: dict | None = None  # of the package manager's lock
+    rpm_locked: int = 0  # how many transactions find rpm's own lock held
     interrupted: bool = False
     fresh: bool = False  # whether the repositories' indexes were read
     failure: dict | None = None  # how the next installation ends
@@ -152,10 +153,10 @@ class FakeNode:
         self.files.update({one["path"]: one["content"] for one in files})
         return {"changed": True, "changed_paths": [one["path"] for one in files]}
 
-    def _slurp(self, check, src):
-        if src not in self.files:
-            raise Failure(f"file not found: {src}")
-        return {"content": base64.b64encode(self.files[src].encode()).decode()}
+    def _read_file(self, check, path, limit, end):
+        if path not in self.files:
+            raise Failure(f"{path} cannot be read")
+        return {"content": base64.b64encode(self.files[path].encode()[-limit:]).decode()}
 
     def _command(self, check, argv):
         words = [word for word in argv if word != "env" and "=" not in word or word.startswith("--")]
@@ -234,6 +235,9 @@ class FakeNode:
         assert self.manager == "dnf"
         if self.holder:
             raise Failure("lockfile is held by another process")
+        if self.rpm_locked:
+            self.rpm_locked -= 1
+            raise Failure("can't create transaction lock on /var/lib/rpm/.rpm.lock (Resource temporarily unavailable)")
         if state == "absent":
             return self._take_away(name, "versionlock")
         chosen = {}

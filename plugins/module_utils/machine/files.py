@@ -22,16 +22,34 @@ def make_directories(path, mask=0o022):
         os.umask(before)
 
 
-def replace(path, text, mode=0o644):
-    """Put a text in place at once, so that no reader sees a part of it; ``mode`` whatever the umask of the process."""
+def write_beside(path, content, mode=0o644):
+    """Write the bytes to the disk, beside the place to which os.rename brings them; return where. What fails leaves nothing.
+
+    ``mode``: whatever the umask of the process. What an interrupted process left there is written anew.
+    """
     new = path + ".new"
     descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
-    with os.fdopen(descriptor, "wb") as stream:
-        os.fchmod(descriptor, mode)
-        stream.write(text.encode("utf-8"))
-        stream.flush()
-        os.fsync(descriptor)
-    os.rename(new, path)
+    try:
+        with os.fdopen(descriptor, "wb") as stream:
+            os.fchmod(descriptor, mode)
+            stream.write(content)
+            stream.flush()
+            os.fsync(descriptor)
+    except EnvironmentError as error:
+        os.unlink(new)
+        error.filename = path  # that of a write has none
+        raise
+    return new
+
+
+def replace_bytes(path, content, mode=0o644):
+    """Put the bytes in place at once, so that no reader sees a part of them, and a power cut leaves the former or the new ones."""
+    os.rename(write_beside(path, content, mode), path)
+
+
+def replace(path, text, mode=0o644):
+    """Put a text in place at once."""
+    replace_bytes(path, text.encode("utf-8"), mode)
 
 
 class FileTree:

@@ -29,6 +29,8 @@ from ..packages import locks as package_locks
 RPM_QUERY = hold_dnf.QUERY
 # What was there before the first change of a role is kept here in a file of its name, to be put back.
 RECORDS = "/var/lib/allreduce"
+# Of the kernel that runs: containers of one machine have the same.
+BOOT = "/proc/sys/kernel/random/boot_id"
 
 
 def read_node_state(tree, run, package_patterns, service_names, paths):
@@ -42,6 +44,7 @@ def read_node_state(tree, run, package_patterns, service_names, paths):
     container = services.is_container(tree)
     seen = seen_files.read_seen(tree)
     state = {
+        "boot_id": tree.text(BOOT),
         "kernel": kernel,
         "container": container,
         "driver_owner": driver_owner.read_driver_owner(tree, container),

@@ -11,12 +11,14 @@ from __future__ import absolute_import, division, print_function
 
 __metaclass__ = type
 
+import errno
 import os
 import shutil
 
 from ..host import probes
-from ..machine.files import FileTree, make_directories, replace
+from ..machine.files import FileTree, make_directories, replace, write_beside
 from ..machine.problems import problem
+from ..machine.sizes import free_words
 from . import environments
 
 PROC = "/proc"
@@ -100,35 +102,68 @@ def explain(place, found):
     current = place.current()
     if current == place.directory:
         return "Environment %s, which is in use, does not work: %s." % (place.name, why)
-    stays = (
-        "; there is no other" if current is None else "; the one before it stays in use, %s" % (current or place.link)
-    )
-    return "Environment %s was not replaced, as the new one does not work: %s%s." % (place.name, why, stays)
+    return "Environment %s was not replaced, as the new one does not work: %s; %s." % (place.name, why, _stays(place))
+
+
+def explain_error(place, error):
+    """Return why the file system did not let an environment be taken into use, as a sentence."""
+    said, stays = "Environment %s was not activated" % place.name, "; " + _stays(place)
+    if place.current() == place.directory:
+        said, stays = "Environment %s is in use, but its lock was not recorded" % place.name, ""
+    if error.errno not in (errno.ENOSPC, errno.EDQUOT) or not error.filename:
+        return "%s: %s." % (said, error)
+    directory = os.path.dirname(error.filename)
+    found = os.statvfs(directory)
+    free = free_words(found.f_bavail * found.f_frsize)
+    return "%s, as the disk with %s is full (%s are free): free some space there%s." % (said, directory, free, stays)
+
+
+def _stays(place):
+    current = place.current()
+    return "there is no other" if current is None else "the one before it stays in use, %s" % (current or place.link)
 
 
 def switch(place, texts):
     """Put the verified environment in use, and record its locks; return the directory that was in use before. Raise OSError.
 
-    The link changes at once. A directory that has its place is moved aside first, and comes back where that fails.
+    The link changes at once, when all that needs room is written. A directory that has its place is moved aside first, and comes back
+    where that fails.
     """
-    before = place.current()
-    aside = _aside(place) if before == "" else None
+    before, adopted = place.current(), place.is_adopted()
+    own = place.link if adopted else place.new
     for file in texts:
-        own = os.path.join(place.link if aside == place.new else place.new, file)
         # A node that shares the directory with the one that has made it may not write there.
-        if _text(own) != texts[file]:
-            replace(own, texts[file])
-    if before != place.directory:
-        _point(place, aside)
-    former = os.path.join(place.root, before or environments.former_directory(place.name))
-    if before not in (None, place.directory):
-        _keep(place, former)
-    for file in texts:
-        if not os.path.isdir(os.path.dirname(place.locks[file])):
-            make_directories(os.path.dirname(place.locks[file]))
-        if _text(place.locks[file]) != texts[file]:
-            replace(place.locks[file], texts[file])
+        if _text(os.path.join(own, file)) != texts[file]:
+            replace(os.path.join(own, file), texts[file])
+    if not adopted and before not in (None, place.directory):
+        _keep(place)
+    written = _write_locks(place, texts)
+    try:
+        if before != place.directory:
+            _point(place, _aside(place) if before == "" else None)
+    except EnvironmentError:
+        for new in written.values():
+            os.unlink(new)
+        raise
+    for path, new in written.items():
+        os.rename(new, path)
     return before
+
+
+def _write_locks(place, texts):
+    """Write the locks that differ beside their places; return {place: where}."""
+    written = {}
+    try:
+        for file, path in place.locks.items():
+            if file in texts and _text(path) != texts[file]:
+                if not os.path.isdir(os.path.dirname(path)):
+                    make_directories(os.path.dirname(path))
+                written[path] = write_beside(path, texts[file].encode("utf-8"))
+    except EnvironmentError:
+        for new in written.values():
+            os.unlink(new)
+        raise
+    return written
 
 
 def _aside(place):
@@ -156,14 +191,14 @@ def _point(place, aside):
         raise
 
 
-def _keep(place, former):
-    """Give the former environment its locks where it has none, and note that it was in use until now."""
+def _keep(place):
+    """Give the environment in use its locks where it has none, and note that it was in use until now."""
     for file, path in place.locks.items():
-        text, own = _text(path), os.path.join(former, file)
-        if os.path.isdir(former) and text is not None and not os.path.exists(own):
+        text, own = _text(path), os.path.join(place.link, file)
+        if os.path.isdir(place.link) and text is not None and not os.path.exists(own):
             replace(own, text)
-    if os.path.exists(os.path.join(former, environments.LOCK)):
-        os.utime(os.path.join(former, environments.LOCK), None)
+    if os.path.exists(os.path.join(place.link, environments.LOCK)):
+        os.utime(os.path.join(place.link, environments.LOCK), None)
 
 
 def _older(place, keep):

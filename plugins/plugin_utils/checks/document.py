@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from pathlib import PurePath
 from typing import Any
 
 from ..cluster.address import READS as ADDRESS
@@ -45,16 +46,21 @@ READS = (
     *(path for path in VALIDATORS if path.startswith("ansible_facts.gpu_") and path.count(".") == 1),
     *("__verify_gpu_compute", "__verify_health", "__verify_monitoring", "__verify_probe.node_probe", "__verify_speeds"),
 )
-HEALTH = ("verdict", "findings", "judged", "skipped_checks", "counters")
+HEALTH = ("verdict", "findings", "notes", "judged", "skipped_checks", "counters")
 
 
 def verification(
-    hosts: Iterable[str], present: Iterable[str], hostvars: Mapping[str, Mapping], collectives: Mapping, finished: str
+    hosts: Iterable[str],
+    present: Iterable[str],
+    hostvars: Mapping[str, Mapping],
+    collectives: Mapping,
+    finished: str,
+    collection: str = "",
 ) -> dict[str, Any]:
     """Return the document.
 
     hosts: all that were to be verified; present: those that were still there at the end. What a node answered that cannot be is a
-    failed check of that node, and of nothing else.
+    failed check of that node, and of nothing else. collection: its version.
     """
     present, hosts = set(present), list(hosts)
     known, unfit = fitting({name: hostvars[name] for name in hosts}, READS)
@@ -78,12 +84,27 @@ def verification(
     return {
         "format": 1,
         "finished": finished,
+        "inventory": inventory_name(hostvars[name].get("inventory_file") for name in hosts),
+        "collection": collection,
         "nodes": nodes,
         "network": network_record(network),
         "cluster_checks": collective_checks(collectives, without, [nodes[name]["gpu_node"] for name in there])
         + network_checks(network, there, known)
         + coherence_checks({name: nodes[name]["gpu_node"] for name in there}, known),
     }
+
+
+def inventory_name(files: Iterable[str | None]) -> str:
+    """Return the inventory's file with its directory, or the directory of several; empty for hosts that no file names.
+
+    >>> inventory_name(["/home/ada/cluster/hosts.yml"] * 2), inventory_name(["/etc/prod/a.yml", "/etc/prod/b.yml"])
+    ('cluster/hosts.yml', 'prod')
+    """
+    # Ansible calls a list of hosts by itself, with its commas.
+    found = sorted({PurePath(str(path)) for path in files if path and "," not in str(path)})
+    if len(found) == 1:
+        return str(PurePath(found[0].parent.name, found[0].name))
+    return ", ".join(dict.fromkeys(path.parent.name or str(path.parent) for path in found))
 
 
 def coherence_checks(nodes: Mapping[str, Mapping], known: Mapping[str, Mapping]) -> list[Check]:
@@ -203,7 +224,13 @@ def summary_lines(document: Mapping) -> list[str]:
         for entry in found:
             if entry["status"] in ("failed", "unknown"):
                 lines.append(f"  {entry['status']}: {entry['name']}: {clean(sentence(entry))}")
+        lines += [f"  note: {note['check']}: {clean(_note(note))}" for note in (health or {}).get("notes") or []]
     return lines
+
+
+def _note(note: Mapping) -> str:
+    """Return what happened and is no fault of the node, and what to look at."""
+    return f"{note['measured']}{' on ' + note['gpu'] if note['gpu'] else ''}; {note['action']}"
 
 
 def counted(found: Iterable[Check]) -> str:

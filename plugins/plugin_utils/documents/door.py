@@ -11,6 +11,7 @@ n nodes asked for those of all others, a run would need n * n times as many.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -37,6 +38,13 @@ def _speed(value: Any) -> Any:
     """Judge what one end of a pair measured; which pair, the schedule says."""
     values.either(dict)(value)
     values.document(Speed)({**value, "source": "", "target": "", "port": value.get("port", 0)})
+    return value
+
+
+def _mark(value: Any) -> Any:
+    """Judge the path of the file by which a node shows which directory it has; see environments/sharing.py."""
+    if not re.fullmatch(r"/.*/\.shared-[a-z0-9_]+\.[^/]+", values.text(4096)(value)):
+        raise Unfit("the path of a file that marks a directory")
     return value
 
 
@@ -74,6 +82,8 @@ VALIDATORS: dict[str, Validator] = {
     "__cluster_ssh_keys.record.text": values.file_content,
     "__cluster_ssh_keys.record.time": values.number,
     "__cluster_ssh_keys.rotated": values.flag,
+    "__frameworks_marker.path": _mark,
+    "__frameworks_seen_markers.stdout_lines": values.listing(values.text(4096), 10_000),
     "__nvidia_driver_asks": values.flag,
     "__nvidia_driver_fetched.dest": values.text(4096),
     "__stack_reached.failed": values.flag,

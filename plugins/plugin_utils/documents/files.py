@@ -5,9 +5,12 @@
 
 from __future__ import annotations
 
+import errno
+import glob
 import json
 import os
 import re
+import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -15,12 +18,17 @@ with suppress(ImportError):  # ansible-core depends on it; only ansible-test's i
     from packaging.utils import canonicalize_name
     from packaging.version import InvalidVersion, Version
 
+from ...module_utils.machine.sizes import free_words
+from ..problems.problem import Problem
+
 # PEP 427, without epochs.
 _WORD = r"[A-Za-z0-9](?:[A-Za-z0-9_.]*[A-Za-z0-9])?"
 _WHEEL = re.compile(
     rf"(?P<name>{_WORD})-(?P<version>[A-Za-z0-9][A-Za-z0-9_.+]*)(?:-[0-9][A-Za-z0-9_.]*)?(?:-{_WORD}){{3}}\.whl"
 )
 _LONGEST_NAME = 200
+# Seconds after which nobody is writing a file any more, also where another machine shares the directory.
+_ON_ITS_WAY = 60
 
 
 def is_wheel_of(file: object, name: str, version: str) -> bool:
@@ -36,17 +44,59 @@ def is_wheel_of(file: object, name: str, version: str) -> bool:
         return False
 
 
-def replace_file(path: Path, content: bytes) -> None:
-    """Put the content in place at once. OSError where that fails; nothing is left behind then."""
+def replace_file(path: Path, content: bytes, durable: bool = True, mode: int | None = None) -> None:
+    """Put the content in place at once. OSError where that fails; nothing is left behind then.
+
+    durable: on the disk before it has its name, so that a power cut leaves the old or the new content. What a run left behind that was
+    killed goes. mode: whatever the umask.
+    """
+    for left in path.parent.glob(f".{glob.escape(path.name)}.*"):
+        if left.suffix[1:].isdigit() and _is_old(left):
+            left.unlink(missing_ok=True)
     new = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         new.write_bytes(content)
+        if mode is not None:
+            new.chmod(mode)
+        if durable:
+            with new.open("rb") as stream:
+                os.fsync(stream.fileno())
         new.replace(path)
     except OSError:
         new.unlink(missing_ok=True)
         raise
 
 
-def write_json(path: Path, value: object) -> None:
+def read_text(path: Path) -> str | None:
+    """Return the text of a file, None where there is none. OSError where it cannot be read."""
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except FileNotFoundError:
+        return None
+
+
+def replace_text(path: Path, text: str) -> None:
+    """Put the text in place at once, in a directory that is made where it is missing; a new file is for everybody to read."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    replace_file(path, text.encode("utf-8"), mode=0o644)
+
+
+def unwritten(path: Path, error: OSError) -> Problem:
+    """Return the problem of a file that cannot be written, with what is free where its disk is full."""
+    if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+        return Problem("controller_file", str(path), {"error": error.strerror})
+    found = os.statvfs(path.parent)
+    free = free_words(found.f_bavail * found.f_frsize)  # type: ignore[no-untyped-call]
+    return Problem("controller_disk_full", str(path), {"free": free})
+
+
+def _is_old(path: Path) -> bool:
+    try:
+        return path.stat().st_mtime < time.time() - _ON_ITS_WAY
+    except FileNotFoundError:
+        return False
+
+
+def write_json(path: Path, value: object, durable: bool = True) -> None:
     """Replace the file by the value as JSON."""
-    replace_file(path, (json.dumps(value, indent=1) + "\n").encode("utf-8"))
+    replace_file(path, (json.dumps(value, indent=1) + "\n").encode("utf-8"), durable)

@@ -12,13 +12,13 @@ from .parsing import Words
 
 @dataclass(frozen=True)
 class Finding:
-    """A failed or inconclusive check. gpu: None where it is not about one."""
+    """A failed or inconclusive check, or a note. gpu: None where it is not about one."""
 
     check: str = ""
     gpu: str | None = None
     expected: Words = Words("")
     measured: Words | None = None  # None where it is not known
-    severity: str = ""  # failed | reboot_required | degraded | unknown
+    severity: str = ""  # failed | reboot_required | degraded | unknown | note
     action: str = ""
 
 
@@ -48,4 +48,5 @@ class Judgement:
 
     verdict: str = ""  # ok, or the worst severity of the findings
     findings: tuple[Finding, ...] = ()
+    notes: tuple[Finding, ...] = ()  # what is worth telling and no fault of the node
     counters: dict[str, Counters | None] = field(default_factory=dict)

@@ -221,6 +221,7 @@ class Observed:
     measured: bool = True
     kernel: Kernel = field(default_factory=Kernel)
     container: bool | None = None
+    boot_id: str | None = None  # of the kernel that runs: nodes with the same one share a machine
     driver_owner: DriverOwner | None = None
     package_manager: str | None = None
     packages: dict[str, str | None] | None = None

@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+LARGEST = 1e100  # of a loss that can be drawn
+
 
 @dataclass(frozen=True)
 class TrainingFailure:
@@ -59,6 +61,7 @@ class Metrics:
     loss_first: float | None = None
     loss_last: float | None = None
     epochs: float | None = None
+    losses: tuple[float, ...] = ()  # at equal distances over the run; empty where one cannot be drawn
     device: str = ""
     backend: str = ""
 
@@ -71,6 +74,7 @@ class Metrics:
             loss_first=_number(given.get("loss_first")),
             loss_last=_number(given.get("loss_last")),
             epochs=_number(given.get("epochs")),
+            losses=_numbers(given.get("losses")),
             device=_text(given.get("device")),
             backend=_text(given.get("backend")),
         )
@@ -85,6 +89,12 @@ def _number(value: object) -> float | None:
         return -math.inf if isinstance(value, int) and value < 0 else math.inf
     except ValueError:
         return None
+
+
+def _numbers(value: object) -> tuple[float, ...]:
+    found = [_number(one) for one in value] if isinstance(value, list) else []
+    known = tuple(one for one in found if one is not None and abs(one) < LARGEST)
+    return known if len(known) == len(found) else ()
 
 
 def _text(value: object) -> str:

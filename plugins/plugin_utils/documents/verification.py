@@ -52,9 +52,14 @@ class NodeVerification:
 
 @dataclass(frozen=True)
 class Verification:
-    """Every node, and what was checked of all together. finished: ISO 8601 text."""
+    """Every node, and what was checked of all together.
+
+    finished: ISO 8601 text; inventory: the name of its file; collection: the version that verified.
+    """
 
     finished: str = ""
+    inventory: str = ""
+    collection: str = ""
     nodes: dict[str, NodeVerification] = field(default_factory=dict)
     network: Network = field(default_factory=Network)
     cluster_checks: tuple[Check, ...] = ()

@@ -77,7 +77,7 @@ def _wheel_index(environment: Mapping, override: str | None, no_index: bool) -> 
 
 
 def lock_texts(files: Iterable[Mapping]) -> dict[str, str]:
-    """Return {environment name: text of its lock}, from the looped results of ansible.builtin.slurp."""
+    """Return {environment name: text of its lock}, from the looped results of allreduce.gpu.read_file."""
     texts = {}
     for result in files:
         try:
@@ -101,7 +101,7 @@ def describe_environments(
     packages of it have to be installed again; conda: whether they are installed beside what conda brings; executable: its interpreter;
     refused: why the host's text is not a lock, though it claims to be one of this request; relock: whether it has to be solved again.
 
-    platform: {id, version, arch}; files: results of slurp; installed: environments of gpu_node_state
+    platform: {id, version, arch}; files: results of module read_file; installed: environments of gpu_node_state
     """
     texts = lock_texts(files)
     described = {}

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.parsing.convert_bool import boolean
@@ -31,7 +31,7 @@ from .pins import lock_problem
 from .places import describe_places, environment_directory, lock_files
 from .project import project
 from .settled import are_settled
-from .sharing import leaders, share
+from .sharing import leaders, marks, share
 from .wheel_files import offered_wheels, planned_wheels
 
 __all__ = ["QUESTIONS", "Question"]
@@ -188,12 +188,16 @@ def _changes(_own: Variables, nodes: Nodes) -> bool:
     return any(place["switch"] for of_node in places for place in of_node.values())
 
 
-def _shares(_own: Variables, nodes: Nodes) -> dict[str, Any]:
+def _markers(_own: Variables, nodes: Nodes) -> dict[str, str]:
+    paths = {host: (variables.get("__frameworks_marker") or {}).get("path") for host, variables in nodes.items()}
+    return marks({host: path for host, path in paths.items() if path})
+
+
+def _shares(own: Variables, nodes: Nodes) -> dict[str, Any]:
     places = _said(nodes, "__frameworks_places")
-    markers = {host: (nodes[host].get("__frameworks_marker") or {}).get("path") for host in places}
     seen = {host: (nodes[host].get("__frameworks_seen_markers") or {}).get("stdout_lines", []) for host in places}
-    made = {host: PurePosixPath(path).name for host, path in markers.items() if path}
-    return share(places, leaders(made, seen))
+    made = {host: name for host, name in own["__frameworks_markers"].items() if host in places}
+    return share(places, leaders(made, seen), made)
 
 
 def _archives(own: Variables, nodes: Nodes) -> dict[str, Any]:
@@ -238,6 +242,8 @@ def _wheel_refused(own: Variables, _nodes: Nodes) -> str:
     return describe(problem) if problem else ""
 
 
+# Of other nodes each fact by its name, so that the door judges it by its kind.
+_PLANNED = ("ansible_facts.gpu_stack", "ansible_facts.gpu_node_state")
 QUESTIONS = {
     # Of role python_env.
     "missing": Question(_missing, ("ansible_facts",)),
@@ -256,7 +262,7 @@ QUESTIONS = {
     "conda_locks": Question(_conda_locks, ("python_env_conda_channels", "python_env_locks"), ("__python_env_conda",)),
     "conda_made": Question(_conda_made, ("ansible_facts", "__python_env_conda", "__python_env_conda_plan")),
     # Of role frameworks.
-    "settled": Question(_settled, ("python_env_locks",), ("ansible_facts", "frameworks_relock")),
+    "settled": Question(_settled, ("python_env_locks",), (*_PLANNED, "frameworks_relock")),
     "lock_files": Question(_lock_files, ("ansible_facts", "__python_env_root", "__frameworks_lock_directory")),
     "environments": Question(
         _environments,
@@ -285,9 +291,14 @@ QUESTIONS = {
         ),
     ),
     "changes": Question(_changes, shared=("__frameworks_places",)),
-    "shares": Question(_shares, shared=("__frameworks_places", "__frameworks_marker", "__frameworks_seen_markers")),
+    "markers": Question(_markers, shared=("__frameworks_marker.path",)),
+    "shares": Question(
+        _shares, ("__frameworks_markers",), ("__frameworks_places", "__frameworks_seen_markers.stdout_lines")
+    ),
     "archives": Question(
-        _archives, ("__frameworks_distribute",), ("__frameworks_places", "ansible_facts", "gpu_cluster_address")
+        _archives,
+        ("__frameworks_distribute",),
+        ("__frameworks_places", "ansible_facts.default_ipv4.address", "gpu_cluster_address"),
     ),
     "wheel_files": Question(_wheel_files, ("__frameworks_pylock", "__frameworks_lock")),
     "offered": Question(_offered, ("__frameworks_wheels", "__frameworks_downloaded")),

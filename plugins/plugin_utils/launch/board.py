@@ -47,11 +47,11 @@ class Board:
     ) -> None:
         """Publish the state of the own node, and how long it is valid."""
         state = {"phase": phase, "rendezvous_error": rendezvous_error, "outcome": outcome, "written": written or {}}
-        write_json(self._directory / f"{self._node}.json", {**state, "until": self._clock() + patience})
+        write_json(self._directory / f"{self._node}.json", {**state, "until": self._clock() + patience}, durable=False)
 
     def tell(self, ahead: tuple[float, float], versions: Mapping[str, str]) -> None:
         """Publish by how many seconds, at least and at most, the own node's clock is ahead, and the versions of its environment."""
-        write_json(self._seen / f"{self._node}.json", {"ahead": ahead, "versions": versions})
+        write_json(self._seen / f"{self._node}.json", {"ahead": ahead, "versions": versions}, durable=False)
 
     def told(self, node: str) -> dict | None:
         """Return what the worker of a node told, as {ahead, versions}."""
@@ -59,7 +59,7 @@ class Board:
 
     def tell_stacks(self, stacks: Mapping[str, Sequence[str]]) -> None:
         """Publish where the ranks of the own node are."""
-        write_json(self._seen / f"{self._node}.stacks.json", {"at": self._clock(), "stacks": stacks})
+        write_json(self._seen / f"{self._node}.stacks.json", {"at": self._clock(), "stacks": stacks}, durable=False)
 
     def stacks(self, since: float) -> dict[str, dict]:
         """Return the stacks of each node that told them after a time."""
@@ -68,7 +68,7 @@ class Board:
 
     def tell_silence(self, text: str) -> None:
         """Publish which ranks are behind; an empty text once ranks write again."""
-        write_json(self._seen / "silence.json", {"text": text})
+        write_json(self._seen / "silence.json", {"text": text}, durable=False)
 
     def silence(self) -> str:
         """Return which ranks are behind, or an empty text."""

@@ -12,7 +12,7 @@ from typing import Any
 from ..node.action import NodeAction, StepFailed
 from .messages import compiler_log, explain, text_of
 
-LOG_LINES, OUTPUT_LINES = 15, 30
+LOG_LINES, OUTPUT_LINES, LOG_BYTES = 15, 30, 1 << 16
 
 
 class PackageAction(NodeAction):
@@ -30,6 +30,7 @@ class PackageAction(NodeAction):
         return {**explain(failed, holder), "tail": tail, "output": "\n".join(output)}
 
     def _last_lines(self, log: str) -> str:
-        content = self.execute("ansible.builtin.slurp", {"src": log}, changes=False)["content"]
+        asked = {"path": log, "limit": LOG_BYTES, "end": True}
+        content = self.execute("allreduce.gpu.read_file", asked, changes=False)["content"]
         lines = base64.b64decode(content).decode("utf-8", "replace").splitlines()
         return " It ends with\n" + "\n".join(lines[-LOG_LINES:])

@@ -132,9 +132,10 @@ class Dnf:
     def repair(self) -> list[Call]:
         """Return what removes the older of packages that are there twice.
 
-        rpm unpacks and configures a package in one step; packages in two versions are what a power cut leaves.
+        rpm unpacks and configures a package in one step; packages in two versions are what a power cut leaves, and what another
+        dnf has while it upgrades: it is waited for.
         """
-        return [_command("dnf", "--assumeyes", "remove", "--duplicates")]
+        return [_command("timeout", str(self.lock_timeout), "dnf", "--assumeyes", "remove", "--duplicates")]
 
     def offered(self, names: Iterable[str]) -> Call:
         """Return what asks which of the packages, named with version and architecture, a repository has."""

@@ -14,6 +14,7 @@ from .causes import UNKNOWN, Cause, Explanation, recognize
 
 _MIRROR = "for a mirror, repeat its synchronisation; otherwise wait until the repository is complete and run this again"
 _LOCK = ("another package manager holds the lock{holder}", "let it finish, or stop it, and run this again")
+_RPM_LOCK = "can't create transaction lock"
 _INDEX = "the signature of {source} does not match its index, which "
 _COMPILER_LOG = r"(?P<file>/var/lib/dkms/\S+?/make\.log)"
 _HELD = "let go of it with apt-mark unhold, dnf versionlock delete, or excludepkgs in /etc/dnf/dnf.conf and /etc/yum.repos.d, and run this again"
@@ -49,7 +50,7 @@ CAUSES = (
     ),
     Cause(
         "lock_held",
-        r"Failed to lock|Could not get lock|[Ll]ockfile is held|(?:is|was) locked by another|can't create transaction lock|lock_timeout",
+        rf"Failed to lock|Could not get lock|[Ll]ockfile is held|(?:is|was) locked by another|{_RPM_LOCK}|lock_timeout",
         *_LOCK,
     ),
     Cause(
@@ -295,6 +296,11 @@ def compiler_log(result: Mapping) -> str | None:
     """Return the file on the node with the compiler's messages, where a kernel module could not be built."""
     found = re.search(_COMPILER_LOG, text_of(result))
     return found["file"] if found else None
+
+
+def is_rpm_locked(result: Mapping) -> bool:
+    """Tell whether another process holds the lock of rpm itself, for which neither rpm nor dnf waits."""
+    return re.search(_RPM_LOCK, text_of(result)) is not None
 
 
 def explain(result: Mapping, holder: Mapping | None = None, source: str | None = None) -> Explanation:

@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from ..documents.files import write_json
 from ..problems.phrases import hostlist
 from ..problems.problem import Problem
 
@@ -35,12 +36,16 @@ def node_address(name: str, variables: Mapping[str, Any]) -> str:
 
 
 def process_start(pid: int) -> str:
-    """Return when a process started, in ticks since boot; empty when there is none, or no procfs."""
+    """Return when a process started, in ticks since boot; empty when there is none, or no procfs.
+
+    One that has ended, and for which its parent has not waited yet, is none.
+    """
     try:
         text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return ""
-    return text.rpartition(")")[2].split()[19]  # proc_pid_stat(5), field 22
+    after_name = text.rpartition(")")[2].split()
+    return "" if after_name[0] in "ZX" else after_name[19]  # proc_pid_stat(5), fields 3 and 22
 
 
 def is_alive(run: Run) -> bool:
@@ -69,7 +74,7 @@ def claim(directory: Path, own: Run, alive: Callable[[Run], bool] = is_alive) ->
             found for path in sorted(directory.glob("*.json")) if path != file for found in _met(path, own, alive)
         ]
         if not problems:
-            file.write_text(json.dumps(asdict(own)), encoding="utf-8")
+            write_json(file, asdict(own))
     return problems
 
 

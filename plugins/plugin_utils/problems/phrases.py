@@ -46,10 +46,10 @@ def quantity(value: float | None, digits: int = 4) -> str:
 def plural(count: int, noun: str) -> str:
     """Return a count and its noun.
 
-    >>> plural(1, "node"), plural(1200, "node"), plural(2, "process"), plural(6, "NVSwitch")
-    ('1 node', '1,200 nodes', '2 processes', '6 NVSwitches')
+    >>> plural(1, "node"), plural(1200, "node"), plural(2, "process"), plural(6, "NVSwitch"), plural(3, "epoch")
+    ('1 node', '1,200 nodes', '2 processes', '6 NVSwitches', '3 epochs')
     """
-    ending = "" if count == 1 else "es" if noun.endswith(("s", "ch")) else "s"
+    ending = "" if count == 1 else "es" if noun.endswith(("s", "nch", "tch")) else "s"
     return f"{count:,} {noun}{ending}"
 
 

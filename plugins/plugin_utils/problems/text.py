@@ -308,6 +308,8 @@ SENTENCES = {
         "{subject} cannot be written ({error}); free some space or correct its permissions, or set another "
         "report_directory."
     ),
+    "controller_disk_full": "{subject} was not written, as its disk is full ({free} are free); free some space there and run this again.",
+    "controller_file": "{subject} was not written ({error}); correct its permissions, or choose another place.",
     "unsafe_core": (
         "ansible-core {subject} runs what a node says as code on the controller (CVE-2024-11079); install {safe} or a newer release: "
         "pip install --upgrade 'ansible-core>={safe}'."

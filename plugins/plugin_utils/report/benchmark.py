@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from statistics import median
 from typing import Any
@@ -14,9 +14,11 @@ from ..benchmark.judge import Comparison, compare
 from ..benchmark.limits import limit
 from ..benchmark.scaling import Curve, curves
 from ..benchmark.words import model, title
+from ..checks.environment import version_parts
 from ..documents.benchmark import Benchmark as Measured
 from ..documents.benchmark import Document, Measurement, Run
 from ..problems.phrases import enumeration, plural, quantity
+from .machines import share_a_machine
 
 QUANTITIES = {
     "utilization_percent": "Utilisation, %", "memory_used_mib": "Memory, MiB", "power_watts": "Power, W",
@@ -92,10 +94,14 @@ class Benchmark:
     curves: tuple[Curve, ...]
     quantities: tuple[str, ...]
     samples: tuple[SampleRow, ...]
+    caveat: str = ""  # what the curves do not say, where nodes are not machines of their own
 
 
-def build(found: Measured | None) -> Benchmark | None:
-    """Build the section of a benchmark; None where there was none."""
+def build(found: Measured | None, machines: Mapping[str, str] | None = None) -> Benchmark | None:
+    """Build the section of a benchmark; None where there was none.
+
+    machines: {node: what two nodes of one machine have in common}
+    """
     if found is None:
         return None
     compared = compare(found)
@@ -110,7 +116,13 @@ def build(found: Measured | None) -> Benchmark | None:
         curves=curves(found),
         quantities=names,
         samples=samples,
+        caveat=_caveat(found, machines or {}),
     )
+
+
+def _caveat(found: Measured, machines: Mapping[str, str]) -> str:
+    shared = any(share_a_machine(run.nodes, machines) for run, _document in found.documents("nodes"))
+    return "The nodes share one machine: this efficiency says nothing about a network." if shared else ""
 
 
 def _sentences(found: Measured) -> Iterator[str]:
@@ -126,7 +138,10 @@ def _sentences(found: Measured) -> Iterator[str]:
 
 def _versions(document: Document) -> str:
     shown = {"torch": "PyTorch", "cuda": "CUDA", "cudnn": "cuDNN", "nccl": "NCCL"}
-    return ", ".join(f"{word} {document.versions[name]}" for name, word in shown.items() if document.versions.get(name))
+    known = {name: version for name, version in document.versions.items() if version}
+    if known.get("cudnn", "").isdigit():
+        known["cudnn"] = version_parts("cudnn", int(known["cudnn"])) or ""
+    return ", ".join(f"{word} {known[name]}" for name, word in shown.items() if known.get(name))
 
 
 def _figure(found: Comparison) -> FigureRow:
@@ -170,7 +185,7 @@ def _row(run: Run, document: Document, found: Measurement, plain: float | None) 
         model=model(found.case.get("model")),
         arm=str(found.case.get("arm", "")),
         images_per_second=value,
-        spread=f"{quantity(found.least)} to {quantity(found.most)}",
+        spread=f"{quantity(found.least)} to {quantity(found.most)}" if found.least != found.most else "",
         how=_how(found.device, found.detail),
         phases=phases,
         bottleneck=max(known)[1] if known else "",

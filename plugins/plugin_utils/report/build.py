@@ -18,9 +18,10 @@ from ..documents.verification import NodeVerification, Verification
 from ..documents.watching import Watching
 from ..problems.phrases import clean, enumeration, plural, quantity
 from . import benchmark, courses, health, machine, network, training
-from .comparisons import differences
+from .comparisons import known_differences
 from .description import describe
 from .model import Courses, Node, Report, Run, Scaling, Verdict
+from .results import NOT_MEASURED
 
 
 def build(
@@ -41,7 +42,8 @@ def build(
     others = [check for check in proven if check.node not in found]
     cluster = _checks([*verification.cluster_checks, *others], CLUSTER)
     runs = training.runs(results)
-    scaling = training.scaling(runs)
+    machines = {name: node.gpu_node_state.boot_id for name, node in found.items() if node.gpu_node_state.boot_id}
+    scaling = training.scaling(runs, machines)
     return Report(
         title=clean(title),
         finished=_finished(verification, runs),
@@ -51,14 +53,17 @@ def build(
         network=network.build(verification.network, found),
         runs=runs,
         scaling=scaling,
-        benchmark=benchmark.build(measured),
+        benchmark=benchmark.build(measured, machines),
         courses=_courses(runs, watched),
+        inventory=verification.inventory,
+        collection=verification.collection,
     )
 
 
 def _courses(runs: Iterable[Run], watched: Callable[[str], Iterable[Watching]]) -> Courses | None:
-    """Return those of the newest run that has any."""
-    found = (courses.build(run.run_id, run.script, watched(run.run_id)) for run in runs)
+    """Return those of the newest run that has any; of a run on processors they would say that nothing happened."""
+    on_gpus = (run for run in runs if not training.is_on_processors(run))
+    found = (courses.build(run.run_id, run.script, watched(run.run_id)) for run in on_gpus)
     return next(filter(None, found), None)
 
 
@@ -79,6 +84,7 @@ def _node(name: str, node: NodeVerification, proven: Iterable[Check]) -> Node:
         checks=_checks(checks, name),
         machine=machine.build(node.gpu_node, health.faults(node.gpu_health)),
         health=health.build(node.gpu_node, node.gpu_health),
+        gpu_compute=node.gpu_compute,
     )
 
 
@@ -143,12 +149,16 @@ def _compute_sentence(without: int) -> Iterator[str]:
 
 
 def _plan_sentence(nodes: tuple[Node, ...]) -> Iterator[str]:
-    counts = [differences(node.description.items) for node in nodes]
+    counts = [known_differences(node.description.items) for node in nodes]
+    open_ones = [sum(item.result == NOT_MEASURED for item in node.description.items) for node in nodes]
     if any(counts):
         affected = sum(count > 0 for count in counts)
         yield f"{plural(sum(counts), 'difference')} between plan and installation on {plural(affected, 'node')}."
     elif any(node.description.items for node in nodes):
         yield "What was measured is installed as planned."
+    if any(open_ones):
+        affected = sum(count > 0 for count in open_ones)
+        yield f"{plural(sum(open_ones), 'part')} of the plan could not be measured on {plural(affected, 'node')}."
 
 
 def _training_sentences(current: list[Run], scaling: tuple[Scaling, ...]) -> Iterator[str]:
@@ -159,8 +169,9 @@ def _training_sentences(current: list[Run], scaling: tuple[Scaling, ...]) -> Ite
         nodes = "node" if sizes == "1" else "nodes"
         speeds = enumeration(quantity(size.samples_per_second) for size in series.sizes)
         text = f"{series.script} trained on {sizes} {nodes}: {speeds} samples/s"
-        last = series.sizes[-1]
-        yield f"{text}, scaling efficiency {last.efficiency:.0%}." if len(series.sizes) > 1 else f"{text}."
+        if len(series.sizes) > 1:
+            text += f", scaling efficiency {series.sizes[-1].efficiency:.0%}"
+        yield f"{text}. {series.caveat}".rstrip()
     for run in current:
         if run.status == "succeeded" and run.samples_per_second is None:
             yield f"{run.script} trained on {plural(len(run.nodes), 'node')}, without reporting its throughput."

@@ -34,6 +34,7 @@ class Chart:
     text: str  # the same in words, for who cannot see it
     height: int
     strokes: tuple[Stroke, ...]
+    caveat: str  # what its figures do not say
 
 
 def chart(scaling: Scaling) -> Chart:
@@ -58,6 +59,7 @@ def chart(scaling: Scaling) -> Chart:
         text="; ".join(_sentence(stroke) for stroke in strokes) + ".",
         height=len(strokes) * ROW,
         strokes=tuple(strokes),
+        caveat=scaling.caveat,
     )
 
 

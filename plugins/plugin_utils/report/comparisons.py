@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from ..documents.comparison import Comparison
 from .model import Item
-from .results import AS_PLANNED, RESULTS
+from .results import AS_PLANNED, NOT_MEASURED, RESULTS
 
 
 def items(comparisons: Iterable[Comparison]) -> tuple[Item, ...]:
@@ -22,6 +22,11 @@ def items(comparisons: Iterable[Comparison]) -> tuple[Item, ...]:
 def differences(found: Iterable[Item]) -> int:
     """Count the rows that are not as planned."""
     return sum(item.result != AS_PLANNED for item in found)
+
+
+def known_differences(found: Iterable[Item]) -> int:
+    """Count the rows that are known not to be as planned: without those that were not measured."""
+    return sum(item.result not in (AS_PLANNED, NOT_MEASURED) for item in found)
 
 
 def _item(one: Comparison) -> Item:

@@ -34,20 +34,21 @@ def build(run_id: str, script: str, watched: Iterable[Watching]) -> Courses | No
     courses = tuple(course for name in TITLES if (course := _course(name, found, begin, max(end - begin, 1.0))))
     if not courses:
         return None
+    unused = courses[0].name == "utilization_percent" and courses[0].most == 0
     return Courses(
         run_id=clean(run_id),
         script=clean(script),
         nodes=tuple(one.node for one in found),
         gpus=sum(len(one.gpus) for one in found),
         seconds=end - begin,
-        courses=courses,
-        idle=tuple(_idle(found)),
+        courses=() if unused else courses,
+        idle=("None of these GPUs computed anything meanwhile.",) if unused else tuple(_idle(found)),
     )
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A course in a box of 100 by 100: the range of all GPUs as a polygon, their median as a line."""
+    """A course in a box of 100 by 100: the range of all GPUs as a polygon, if it has one, their median as a line."""
 
     title: str
     text: str  # the same in words, for who cannot see it

@@ -5,30 +5,48 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, replace
-from itertools import groupby
 from typing import Any, TypeVar
 
 from ...module_utils.machine.topology import natural_key
-from ..documents.check import CLUSTER, STATUSES, Check
 from ..problems.phrases import hostlist, plural
-from .comparisons import differences
+from .comparisons import known_differences
 from .health import Health
 from .machine import Machine
-from .model import Description, Node, Report
+from .model import Description, Item, Node, Report
 from .picture import Picture, draw
+from .results import AS_PLANNED, RESULTS
 
 _Value = TypeVar("_Value")
 _LABEL_LENGTH = 100
+PARTS = 6  # of a list that stand in a cell; of a longer one the first ones and the last
+_FIRST = 3
 # Widths of a machine's pictures: what the page leaves on a desktop, and on a phone of 375 pixels.
 WIDE, NARROW = 1020, 341
 
 
 @dataclass(frozen=True)
+class Said:
+    """A text, and the nodes of which it is true."""
+
+    text: str
+    nodes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Long:
+    """A text whose middle is one click away, where it is a long list; rest is empty where the whole text is the beginning."""
+
+    beginning: str
+    rest: str = ""
+    count: int = 0  # of the parts in the rest
+    end: str = ""
+
+
+@dataclass(frozen=True)
 class Kind:
-    """Nodes of which the same is true."""
+    """Nodes of which the same is true. What is planned and installed is told apart from the rest, for all nodes together."""
 
     nodes: tuple[Node, ...]
     description: Description
@@ -40,8 +58,19 @@ class Kind:
 
     @property
     def differences(self) -> int:
-        """Items which are not as planned."""
-        return differences(self.description.items)
+        """Items which are not as planned, each once."""
+        return known_differences({item for node in self.nodes for item in node.description.items})
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of the plan with the same result on several nodes; several parts where all that is said of them is the same."""
+
+    item: Item
+    names: tuple[str, ...]
+    nodes: tuple[str, ...]
+    planned: tuple[Said, ...]
+    installed: tuple[Said, ...]
 
 
 @dataclass(frozen=True)
@@ -51,51 +80,14 @@ class MachineGroup:
     nodes: tuple[str, ...]
     machine: Machine
     health: Health
+    gpu_compute: bool
+    remarks: tuple[str, ...]  # of their users
     pictures: tuple[Picture, ...]  # for a wide screen, for a phone
 
     @property
     def label(self) -> str:
         """Return the nodes, short enough for a heading."""
         return label(self.nodes)
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """One check with the same result on several nodes."""
-
-    check: Check
-    nodes: tuple[str, ...]
-
-    @property
-    def label(self) -> str:
-        """Return the nodes, short enough for a table cell."""
-        return label(self.nodes)
-
-
-@dataclass(frozen=True)
-class CheckGroup:
-    """Nodes whose checks all had the same results."""
-
-    nodes: tuple[str, ...]
-    checks: tuple[Check, ...]
-
-    @property
-    def label(self) -> str:
-        """Return the nodes, short enough for a heading."""
-        return label(self.nodes)
-
-    @property
-    def counts(self) -> dict[str, int]:
-        """Number of checks by status, only those that occur."""
-        counted = Counter(check.status for check in self.checks)
-        return {status: counted[status] for status in STATUSES if counted[status]}
-
-    @property
-    def categories(self) -> list[tuple[str, list[Check]]]:
-        """Checks by category, those with the worst result first."""
-        grouped = groupby(self.checks, key=lambda check: check.category)
-        found = [(category, list(checks)) for category, checks in grouped]
-        return sorted(found, key=lambda pair: _badness(pair[1]))
 
 
 def label(names: Iterable[str]) -> str:
@@ -107,61 +99,86 @@ def label(names: Iterable[str]) -> str:
     return f"{ordered[0]}, {ordered[1]} and {plural(len(ordered) - 2, 'other node')}"
 
 
+def shortened(text: str) -> Long:
+    """Fold a list of many parts: its end stays in sight, as what to do about them stands there."""
+    return _shortened(text.split("; "), ";") or _shortened(text.split(", "), ",") or Long(text)
+
+
+def _shortened(parts: list[str], mark: str) -> Long | None:
+    if len(parts) <= PARTS:
+        return None
+    rest = f"{mark} ".join(parts[_FIRST:-1])
+    return Long(f"{mark} ".join(parts[:_FIRST]) + mark, rest, len(parts) - _FIRST - 1, parts[-1])
+
+
+def said(found: Iterable[tuple[str, str]]) -> tuple[Said, ...]:
+    """Return (node, text) as texts with their nodes, the most common first."""
+    texts = fold(found, lambda pair: pair[1])
+    folded = [Said(text, tuple(node for node, _text in pairs)) for text, pairs in texts]
+    return tuple(sorted(folded, key=lambda one: -len(one.nodes)))
+
+
 def kinds(report: Report) -> list[Kind]:
     """Group nodes with equal descriptions; kinds with differences first, then the largest."""
-    found = [Kind(tuple(nodes), described) for described, nodes in _fold(report.nodes, lambda node: node.description)]
+    folded = fold(report.nodes, lambda node: replace(node.description, items=()))
+    found = [Kind(tuple(nodes), described) for described, nodes in folded]
     return sorted(found, key=lambda kind: (kind.differences == 0, -len(kind.nodes)))
+
+
+def parts(report: Report) -> list[Part]:
+    """Fold what is planned and installed over all nodes: differences first, otherwise in the order of the roles.
+
+    Differences of which the same is said are one part, such as packages none of which is there.
+    """
+    items = [(node.name, item) for node in report.nodes for item in node.description.items]
+    folded = fold(items, lambda pair: (pair[1].component, pair[1].name, pair[1].result))
+    found = [
+        Part(
+            pairs[0][1],
+            (pairs[0][1].name,),
+            tuple(dict.fromkeys(node for node, _item in pairs)),
+            said((node, item.planned) for node, item in pairs),
+            said((node, item.installed) for node, item in pairs),
+        )
+        for _key, pairs in folded
+    ]
+    alike = fold(found, _alike)
+    order = list(RESULTS.values())
+    joined = (replace(same[0], names=tuple(name for part in same for name in part.names)) for _key, same in alike)
+    return sorted(joined, key=lambda part: order.index(part.item.result))
+
+
+def _alike(part: Part) -> Hashable:
+    """Return what differences have in common that are one row; what is as planned is a row of its own."""
+    own = part.names if part.item.result == AS_PLANNED else ()
+    return (part.item.component, part.item.result, part.nodes, part.planned, part.installed, own)
+
+
+def notes(report: Report) -> tuple[Said, ...]:
+    """Return what is worth telling and no fault, each once."""
+    return said((node.name, note) for node in report.nodes for note in node.health.notes)
 
 
 def machines(report: Report) -> list[MachineGroup]:
     """Group equal machines, drawn; those that are not well first, then the largest group."""
     measured = [node for node in report.nodes if node.machine]
-    found = _fold(measured, lambda node: (node.machine, node.health))
+    found = fold(measured, lambda node: (node.machine, replace(node.health, notes=()), node.gpu_compute))
     groups = [
         MachineGroup(
             tuple(node.name for node in nodes),
             machine,
             health,
+            gpu_compute,
+            tuple(dict.fromkeys(node.description.remark for node in nodes if node.description.remark)),
             (draw(machine, WIDE), draw(machine, NARROW, stacked=True)),
         )
-        for (machine, health), nodes in found
+        for (machine, health, gpu_compute), nodes in found
     ]
     return sorted(groups, key=lambda group: (group.health.verdict == "ok", -len(group.nodes)))
 
 
-def attention(report: Report) -> list[Outcome]:
-    """Group failed and unknown checks by their outcome; failed first, then the most common."""
-    wanted = [check for check in report.checks if check.status in ("failed", "unknown")]
-    outcomes = [
-        Outcome(key, tuple(check.node for check in checks))
-        for key, checks in _fold(wanted, lambda check: replace(check, node=""))
-    ]
-    return sorted(outcomes, key=lambda outcome: (outcome.check.status != "failed", -len(outcome.nodes)))
-
-
-def check_groups(report: Report) -> list[CheckGroup]:
-    """Group nodes with equal results, the cluster's own checks as a group; the worst first."""
-    folded = _fold(report.nodes, lambda node: tuple(replace(check, node="") for check in node.checks))
-    found = [CheckGroup(tuple(node.name for node in nodes), checks) for checks, nodes in folded if checks]
-    if report.cluster_checks:
-        found.append(CheckGroup((CLUSTER,), report.cluster_checks))
-    return sorted(found, key=lambda group: _badness(group.checks))
-
-
-def by_category(report: Report) -> list[tuple[str, dict[str, int]]]:
-    """Number of checks by category and status."""
-    counted = Counter((check.category, check.status) for check in report.checks)
-    categories = dict.fromkeys(check.category for check in report.checks)
-    return [(category, {status: counted[category, status] for status in STATUSES}) for category in categories]
-
-
-def _badness(checks: Iterable[Check]) -> int:
-    """Sort key: failed first, then unknown; a skipped check is no worse than a passed one."""
-    order = {"failed": 0, "unknown": 1}
-    return min(order.get(check.status, 2) for check in checks)
-
-
-def _fold(values: Iterable[_Value], key: Callable[[_Value], Hashable]) -> list[tuple[Any, list[_Value]]]:
+def fold(values: Iterable[_Value], key: Callable[[_Value], Hashable]) -> list[tuple[Any, list[_Value]]]:
+    """Return (key, the values that have it), in the order of their first ones."""
     groups: dict[Hashable, list[_Value]] = {}
     for value in values:
         groups.setdefault(key(value), []).append(value)

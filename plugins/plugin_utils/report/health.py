@@ -51,6 +51,7 @@ class Health:
     verdict: str
     findings: tuple[str, ...]
     gpus: tuple[GpuHealth, ...]
+    notes: tuple[str, ...] = ()  # what is worth telling and no fault of the node
 
     @property
     def rows(self) -> list[tuple[str, GpuHealth]]:
@@ -75,6 +76,7 @@ def build(gpu_node: GpuNode, judged: Judgement | None) -> Health:
         verdict=found.verdict or NOT_JUDGED,
         findings=tuple(sentence(finding) for finding in found.findings if finding.gpu not in names),
         gpus=tuple(_gpu(gpu, judged, found.counters.get(gpu.label)) for gpu in gpus),
+        notes=tuple(_note(note) for note in found.notes),
     )
 
 
@@ -99,6 +101,12 @@ def sentence(finding: Finding) -> str:
     measured = "not known" if finding.measured is None else finding.measured
     action = f"{finding.action[:1].upper()}{finding.action[1:]}"
     return f"{_name(finding)}: {measured}, expected: {finding.expected}. {action}."
+
+
+def _note(note: Finding) -> str:
+    """Return what happened, and what it asks of whom."""
+    of = f" on {note.gpu}" if note.gpu else ""
+    return f"{_name(note)}{of}: {note.measured or 'not known'}. {note.action[:1].upper()}{note.action[1:]}."
 
 
 def _name(finding: Finding) -> str:

@@ -10,12 +10,13 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from ..problems import phrases as text
-from . import chart, courses, curve, folding
+from . import chart, courses, curve, folding, losses, outcomes, trainings
 from .model import Report
 
 _TEMPLATES = Path(__file__).parent / "templates"
-_OPEN_GROUPS = 3  # parts of a list that stand open
-_SHOWN = 20  # parts of a list that stand on the page itself; the rest is one click away
+_SHOWN = 20  # rows of a table that stand on the page itself; the rest is one click away
+_KINDS = 5  # kinds of nodes and of machines that do
+_VALUES = 3  # values of a cell
 
 
 def render(report: Report) -> str:
@@ -27,19 +28,26 @@ def render(report: Report) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(quantity=text.quantity, plural=text.plural, hosts=folding.label)
+    environment.filters.update(
+        quantity=text.quantity, plural=text.plural, hosts=folding.label, shortened=folding.shortened
+    )
+    environment.globals.update(most_values=_VALUES)
     return (
         environment.get_template("report.html.j2").render(
             report=report,
-            attention=folding.attention(report),
+            attention=outcomes.attention(report),
+            notes=folding.notes(report),
             kinds=folding.kinds(report),
+            parts=folding.parts(report),
             machines=folding.machines(report),
-            groups=folding.check_groups(report),
-            open_groups=_OPEN_GROUPS,
+            groups=outcomes.check_groups(report),
             shown=_SHOWN,
-            categories=folding.by_category(report),
+            most_kinds=_KINDS,
+            categories=outcomes.by_category(report),
+            trainings=trainings.lines(report.benchmark.training if report.benchmark else ()),
             plots=[one for one in map(curve.plot, report.benchmark.curves if report.benchmark else ()) if one],
             courses=courses.pictures(report.courses),
+            losses=losses.pictures(report.runs),
             charts=[chart.chart(scaling) for scaling in report.scaling],
             bar=chart.BAR,
         )

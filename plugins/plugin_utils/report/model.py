@@ -67,6 +67,7 @@ class Node:
     checks: tuple[Check, ...]
     machine: Machine | None  # None where no GPU was measured
     health: Health
+    gpu_compute: bool = True  # False where its user said that its GPUs compute nothing
 
 
 @dataclass(frozen=True)
@@ -109,6 +110,7 @@ class Run:
     backend: str
     remarks: tuple[str, ...]
     counts: bool  # the newest run of its script on so many nodes: older ones are history
+    losses: tuple[float, ...] = ()  # at equal distances over the run
 
 
 @dataclass(frozen=True)
@@ -129,6 +131,7 @@ class Scaling:
 
     script: str
     sizes: tuple[Size, ...]
+    caveat: str = ""  # what these figures do not say, where the hardware was not what it stands for
 
 
 @dataclass(frozen=True)
@@ -190,6 +193,8 @@ class Report:
     scaling: tuple[Scaling, ...]
     benchmark: Benchmark | None = None  # the newest; None where there was none
     courses: Courses | None = None  # of the newest run whose GPUs were watched
+    inventory: str = ""  # the name of its file
+    collection: str = ""  # the version that verified
     format: int = field(default=FORMAT)
 
     @property

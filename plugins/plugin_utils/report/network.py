@@ -46,6 +46,11 @@ class Matrix:
     names: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]  # the way from the row's node to the column's
 
+    @property
+    def stands_out(self) -> bool:
+        """Return whether a pair is faulty, or worse than the median by a fifth."""
+        return any(cell.fault or 0 < cell.shade < len(SHADES) for row in self.rows for cell in row)
+
 
 @dataclass(frozen=True)
 class Network:

@@ -6,15 +6,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timezone
 
 from ..documents.training import Metrics, TrainingFailure, TrainingResult
 from ..launch.stall import describe_stall
+from .machines import share_a_machine
 from .model import Failure, Run, Scaling, Size
 
 TAIL_LINES = 60
 TAIL_WIDTH = 1000
+LOSSES = 120  # of a curve
 
 
 def runs(results: Iterable[TrainingResult]) -> tuple[Run, ...]:
@@ -29,14 +31,36 @@ def runs(results: Iterable[TrainingResult]) -> tuple[Run, ...]:
     return tuple(found)
 
 
-def scaling(found: Iterable[Run]) -> tuple[Scaling, ...]:
-    """Compare, per script, the newest successful run of every size with the smallest."""
+def is_on_processors(run: Run) -> bool:
+    """Return whether the script said that it computed on processors."""
+    return run.device.lower() == "cpu"
+
+
+def scaling(found: Iterable[Run], machines: Mapping[str, str] | None = None) -> tuple[Scaling, ...]:
+    """Compare, per script, the newest successful run of every size with the smallest.
+
+    machines: {node: what two nodes of one machine have in common}
+    """
     newest: dict[str, dict[int, Run]] = {}
     for run in found:
         if run.status == "succeeded" and run.samples_per_second and run.processes > 0:
             newest.setdefault(run.script, {}).setdefault(len(run.nodes), run)
     ordered = {script: [sizes[size] for size in sorted(sizes)] for script, sizes in sorted(newest.items())}
-    return tuple(Scaling(script, tuple(_sizes(series))) for script, series in ordered.items())
+    return tuple(
+        Scaling(script, tuple(_sizes(series)), _caveat(series, machines or {})) for script, series in ordered.items()
+    )
+
+
+def _caveat(series: list[Run], machines: Mapping[str, str]) -> str:
+    """Return what the figures of a script do not say, empty where they say all that they seem to."""
+    figure = "efficiency" if len(series) > 1 else "throughput"
+    processors = any(is_on_processors(run) for run in series)
+    if any(share_a_machine(run.nodes, machines) for run in series):
+        what, of = (
+            ("the processors of one machine", "GPUs or a network") if processors else ("one machine", "a network")
+        )
+        return f"The nodes share {what}: this {figure} says nothing about {of}."
+    return f"It ran on processors: this {figure} says nothing about GPUs." if processors else ""
 
 
 def _sizes(ordered: list[Run]) -> Iterator[Size]:
@@ -73,7 +97,15 @@ def _run(result: TrainingResult, counts: bool) -> Run:
             *([describe_stall(result.stall)] if result.stall else []),
         ),
         counts=counts,
+        losses=thinned(metrics.losses),
     )
+
+
+def thinned(values: tuple[float, ...], most: int = LOSSES) -> tuple[float, ...]:
+    """Return at most so many means of equal spans, in the order of the values."""
+    count = min(most, len(values))
+    edges = [len(values) * place // count for place in range(count + 1)] if count else []
+    return tuple(sum(values[one:two]) / (two - one) for one, two in zip(edges, edges[1:], strict=False))
 
 
 def _finite(value: float | None) -> float | None:

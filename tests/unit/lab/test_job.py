@@ -67,16 +67,6 @@ def test_every_step_is_a_playbook_on_the_inventory(playing, capfd):
     assert out.endswith(f"Trained on 2 nodes.\nReport: {playing.inventory}/.reports/report.html\n")
 
 
-@pytest.mark.parametrize("sizes", [[{"nodes": 1}], [{"nodes": 1}, {"nodes": 2}]])
-def test_what_an_efficiency_in_the_lab_is_worth_is_said_with_it(tmp_path, sizes):
-    sentence = (
-        "The hosts share the cores of this machine: their scaling efficiency says nothing about GPUs or a network."
-    )
-    report = {"verdict": {"sentences": ["Trained."]}, "scaling": [{"sizes": sizes}]}
-    lines = job.Job(tmp_path, (), "make it").achieved(report)
-    assert lines[1:-1] == ([sentence] if len(sizes) > 1 else [])
-
-
 def test_one_host_trains_once():
     assert [step.playbook for step in job.steps(1)].count("train") == 1
 

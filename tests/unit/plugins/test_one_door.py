@@ -14,6 +14,7 @@ import pytest
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks import document, plan
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.cluster import members
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.door import VALIDATORS, is_of_user
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.environments.plan import QUESTIONS
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects import SUBJECTS
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -38,7 +39,6 @@ ALLOWED_YAML = {
     "((hostvars | default({})).localhost": "a fact of the controller, which preflight has set",
     "hostvars[__frameworks_from.downloader].__frameworks_offered": "each wheel is verified by the controller's lock where it is taken",
     "map('extract', hostvars, '__horovod_verified')": "digests, which say which of the wheels that the plan names to take",
-    "map('extract', hostvars, ['__frameworks_marker', 'path'])": "compared with names of files on the node, and goes nowhere else",
 }
 
 
@@ -164,3 +164,12 @@ def test_what_roles_ask_the_door_for_has_a_validator_of_its_own():
         "__verify_monitoring",
     }
     assert {path for path in asked if not is_of_user(path) and path not in VALIDATORS} == bounded
+
+
+def test_what_roles_ask_of_the_environments_of_others_is_judged_by_its_kind():
+    """What the controller has decided for a node is in variables of a role; nobody asks for all facts at once."""
+    asked = {path for one in QUESTIONS.values() for path in one.shared if not is_of_user(path)}
+    decided = {
+        "__frameworks_environments", "__frameworks_places", "__horovod_builds", "__horovod_compiled", "__python_env_conda",
+    }  # fmt: skip
+    assert {path for path in asked if path not in VALIDATORS} == decided

@@ -143,6 +143,15 @@ def test_one_of_those_that_share_makes_it_and_the_others_verify_and_record_it(cl
     assert len(os.listdir(nodes.roots["gpu-2"])) == 2
 
 
+def test_marks_that_a_killed_run_left_go(cluster):
+    nodes = cluster("shared", "own", "shared")
+    nodes.roots["gpu-1"].mkdir()
+    for name in (".shared-abcdefgh.gpu-1", ".shared-abcdefgh.elsewhere"):
+        (nodes.roots["gpu-1"] / name).touch()
+    nodes.succeed("1.0")
+    assert [path.name for path in nodes.roots["gpu-1"].glob(".shared-*")] == [".shared-abcdefgh.elsewhere"]
+
+
 def test_different_plans_for_one_directory_are_refused(cluster):
     nodes = cluster("shared", "shared", "own")
     run = nodes.play({node: nodes.stack("2.0" if node == "gpu-2" else "1.0") for node in NODES})

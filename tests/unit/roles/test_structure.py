@@ -142,6 +142,21 @@ def services(path):
         yield from (one[variable[1]] for one in values if variable[1] in one) if variable else [name]
 
 
+def test_lists_are_shown_as_text():
+    """Ansible prints what debug is given as JSON, in a user's own configuration: a sentence may be, a list or a fact may not."""
+    shown, loops = [], []
+    for path in sorted(ROLES.glob("*/tasks/*.yml")):
+        for task in tasks_of(path):
+            given = module(task, "debug")
+            if given is not None and not isinstance(given.get("msg"), str):
+                shown.append((path, task["name"]))
+            items = task.get("loop")
+            lists = isinstance(items, list) and any(isinstance(item, (list, dict)) for item in items)
+            if lists and not task.get("loop_control", {}).get("label"):
+                loops.append((path, task["name"]))
+    assert (shown, loops) == ([], [])
+
+
 def test_services_that_roles_set_are_declared():
     """Action service refuses others; those of an answer's list are the subject's own."""
     found = {

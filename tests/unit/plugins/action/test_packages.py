@@ -226,6 +226,24 @@ def test_who_holds_the_lock_is_named(manager):
     assert "could not be held" in " ".join(result["warnings"])
 
 
+@pytest.mark.parametrize(("seconds", "cause"), [(60, None), (0, "lock_held")])
+def test_the_lock_of_rpm_is_waited_for_as_that_of_dnf(monkeypatch, seconds, cause):
+    monkeypatch.setattr(packages, "LOCK_INTERVAL", 0.01)
+    one = node("dnf", rpm_locked=3)
+    result = run(one, lock_timeout=seconds)
+
+    assert result.get("cause") == cause
+    assert one.packages["libcudnn9-cuda-12"] == (OLD if cause else NEW)
+
+
+def test_packages_in_two_versions_are_those_of_an_upgrade_that_goes_on():
+    """dnf itself would wait for its lock without end."""
+    one = node("dnf", interrupted=True)
+    run(one, state="repaired", lock_timeout=7)
+    (repair,) = [given["argv"] for name, given in one.calls if "remove" in given.get("argv", ())]
+    assert repair[:3] == ["timeout", "7", "dnf"]
+
+
 def test_a_hold_that_fails_is_told():
     one = node(packages={"libcudnn9-cuda-12": NEW}, holder={"pid": 7, "program": "dpkg"})
     result = run(one)

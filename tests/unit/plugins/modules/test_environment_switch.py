@@ -216,6 +216,35 @@ def test_bad_input(node, options, said):
     assert answer["failed"] and said in answer["msg"]
 
 
+def test_where_its_lock_cannot_be_recorded_the_one_before_stays_in_use(node):
+    """As on a disk that is full: what needs room is written before the link changes."""
+    (node.locks / "main.txt.new").mkdir()
+    answer = node.switch(TWO, "2.0")
+    assert answer["failed"]
+    assert answer["msg"].startswith("Environment main was not activated: ")
+    assert (node.in_use(), node.recorded()) == (ONE, node.lock("1.0"))
+    (node.locks / "main.txt.new").rmdir()
+    assert node.switch(TWO, "2.0")["changed"]
+    assert (node.in_use(), node.recorded(), os.listdir(node.locks)) == (TWO, node.lock("2.0"), ["main.txt"])
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts")
+def test_where_the_disk_of_the_locks_is_full_it_says_so(node):
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4k", "tmpfs", node.locks], check=False).returncode:
+        pytest.skip("this machine does not let us mount")
+    try:
+        (node.locks / "filler").write_bytes(bytes(4096))
+        answer = node.switch(TWO, "2.0")
+        assert os.listdir(node.locks) == ["filler"]
+    finally:
+        subprocess.run(["umount", node.locks], check=True)
+    assert answer["msg"] == (
+        f"Environment main was not activated, as the disk with {node.locks} is full (0 KiB are free): free some space there; the one"
+        f" before it stays in use, {ONE}."
+    )
+    assert (node.in_use(), node.recorded()) == (ONE, node.lock("1.0"))
+
+
 @pytest.fixture
 def former(tmp_path):
     """A node from before there were links."""

@@ -6,7 +6,7 @@ from ansible_collections.allreduce.gpu.plugins.module_utils.packages import hold
 from ansible_collections.allreduce.gpu.tests.unit.plugins.module_utils.files_helper import tree
 
 KEYS = {
-    "kernel", "container", "driver_owner", "fips", "package_manager", "packages", "leftover_packages", "package_manager_interrupted",
+    "boot_id", "kernel", "container", "driver_owner", "fips", "package_manager", "packages", "leftover_packages", "package_manager_interrupted",
     "package_manager_holder", "package_holds", "apt_components", "apt_mirrors", "apt_contradictions",
     "dnf_repositories", "dkms", "driver", "secure_boot", "selinux", "fapolicyd", "services",
     "kernel_modules", "cuda_alternative", "nvml_binding", "cdi",

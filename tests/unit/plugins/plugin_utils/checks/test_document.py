@@ -3,9 +3,16 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 import pytest
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks import health
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks.document import summary, verdict, verification
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks.document import (
+    inventory_name,
+    summary,
+    verdict,
+    verification,
+)
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks.node import SEE, collective_checks
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks.plan import verification_cluster, verification_plan
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.parsing import parse
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.verification import Verification
 
 METRICS = {
     "world_size": 2,
@@ -69,6 +76,57 @@ def test_what_to_do_is_true_of_a_node_that_site_never_set_up(recorded, remedy):
     assert ("run site again" in " ".join(lines)) == (remedy == "run site again")
 
 
+NOTE = {
+    "check": "oom_kills", "gpu": None, "expected": "none", "measured": "2 killed: python3", "severity": "note",
+    "action": "look at what the jobs need", "action_class": "application",
+}  # fmt: skip
+
+
+def test_a_note_is_told_and_is_no_failure():
+    variables = hostvars()
+    judged = {"check": "oom_kills", "category": "health", "expected": "none", "measured": "2 killed: python3"}
+    health = {
+        "verdict": "ok",
+        "findings": [],
+        "notes": [NOTE],
+        "judged": [judged],
+        "skipped_checks": [],
+        "counters": {},
+    }
+    variables["gpu-1"]["__verify_health"] = health
+    document = verification(["gpu-1"], ["gpu-1"], variables, SUCCEEDED, "")
+    node = document["nodes"]["gpu-1"]
+    assert node["gpu_health"]["notes"] == [NOTE]
+    assert [one["status"] for one in node["checks"] if one["name"] == "oom_kills"] == ["passed"]
+    told = [line for line in summary(document)["lines"] if "oom_kills" in line]
+    assert told == ["  note: oom_kills: 2 killed: python3; look at what the jobs need"]
+
+
+def test_the_document_names_the_inventory_and_the_collection():
+    variables = hostvars()
+    for node in variables.values():
+        node["inventory_file"] = "/home/ada/cluster/hosts.yml"
+    document = verification(["gpu-1", "gpu-2"], ["gpu-1"], variables, SUCCEEDED, "", collection="1.2.3")
+    assert (document["inventory"], document["collection"]) == ("cluster/hosts.yml", "1.2.3")
+    parse(Verification, document)
+
+
+@pytest.mark.parametrize(
+    ("files", "name"),
+    [
+        (["/home/ada/cluster/hosts.yml", "/home/ada/cluster/hosts.yml"], "cluster/hosts.yml"),
+        (["/etc/prod/gpu.yml", "/etc/prod/login.yml"], "prod"),
+        (["/srv/a/hosts", "/srv/b/hosts"], "a, b"),
+        (["/hosts"], "hosts"),
+        ([None, ""], ""),
+        (["gpu-1,gpu-2,"], ""),
+        ([], ""),
+    ],
+)
+def test_an_inventory_is_named_as_people_know_it(files, name):
+    assert inventory_name(files) == name
+
+
 def test_the_verdict_names_failed_checks_only():
     document = verification(["gpu-2"], [], hostvars(), SUCCEEDED, "")
     assert summary(document)["verdict"] == "1 of 6 checks failed: reachable on gpu-2."
@@ -118,7 +176,14 @@ def test_one_line_names_the_verdict_of_a_node(health_verdict, findings, line):
 
 def test_health_is_in_the_document_of_a_node_where_it_was_judged():
     variables = hostvars()
-    judged = {"verdict": "degraded", "findings": [FINDING], "judged": [JUDGED], "skipped_checks": [], "counters": {}}
+    judged = {
+        "verdict": "degraded",
+        "findings": [FINDING],
+        "notes": [],
+        "judged": [JUDGED],
+        "skipped_checks": [],
+        "counters": {},
+    }
     result = {**judged, "changed": False}
     variables["gpu-1"]["__verify_health"] = result
     variables["gpu-2"]["__verify_health"] = {"skipped": True, "changed": False}

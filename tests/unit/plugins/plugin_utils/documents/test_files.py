@@ -2,6 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -36,6 +37,24 @@ def test_a_failure_leaves_the_old_content_and_no_other_file(tmp_path, monkeypatc
         files.replace_file(path, b"new")
     assert path.read_bytes() == b"old"
     assert names(tmp_path) == ["page"]
+
+
+def test_what_a_killed_run_left_goes_and_what_is_on_its_way_stays(tmp_path):
+    (tmp_path / ".page.123").write_bytes(b"ha")
+    os.utime(tmp_path / ".page.123", (1, 1))
+    (tmp_path / ".page.old").write_bytes(b"not ours")
+    os.utime(tmp_path / ".page.old", (1, 1))
+    (tmp_path / ".page.456").write_bytes(b"another run, just now")
+    files.replace_file(tmp_path / "page", b"new")
+    assert names(tmp_path) == [".page.456", ".page.old", "page"]
+
+
+def test_a_power_cut_leaves_the_old_or_the_new_content(tmp_path, monkeypatch):
+    """What has the name was on the disk before."""
+    synced = []
+    monkeypatch.setattr(files.os, "fsync", lambda number: synced.append(os.readlink(f"/proc/self/fd/{number}")))
+    files.replace_file(tmp_path / "page", b"new")
+    assert synced == [str(tmp_path / f".page.{os.getpid()}")]
 
 
 def test_a_reader_never_sees_a_part(tmp_path, monkeypatch):

@@ -46,7 +46,29 @@ def test_none_is_no_metrics():
     assert Metrics.read(None) == Metrics.read({"other": 1}) == Metrics()
 
 
-@given(st.dictionaries(st.sampled_from(NUMBERS + TEXTS), JSON))
+@pytest.mark.parametrize(
+    ("value", "read"),
+    [
+        ([2, 1.5, "0.5"], (2.0, 1.5, 0.5)),
+        ([], ()),
+        ([2.0, None], ()),
+        ([2.0, math.nan], ()),
+        ([2.0, math.inf], ()),
+        ([2.0, 1e300], ()),
+        ("2.0", ()),
+        ({"a": 1}, ()),
+        (None, ()),
+    ],
+    ids=str,
+)
+def test_losses_are_numbers_that_can_be_drawn_or_none(value, read):
+    assert Metrics.read({"losses": value}).losses == read
+
+
+@given(st.dictionaries(st.sampled_from((*NUMBERS, *TEXTS, "losses")), JSON))
 def test_any_metrics_have_plain_types(values):
     for name, value in dataclasses.asdict(Metrics.read(values)).items():
-        assert type(value) in ((str,) if name in TEXTS else (float, type(None)))
+        if name == "losses":
+            assert all(isinstance(one, float) and math.isfinite(one) for one in value)
+        else:
+            assert type(value) in ((str,) if name in TEXTS else (float, type(None)))

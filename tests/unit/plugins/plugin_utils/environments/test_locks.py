@@ -47,7 +47,7 @@ LOCK = f"# Solved on gpu-1 for: torch\n# request: {DIGEST}\n{BODY}"
 
 
 def slurped(text, name="main"):
-    """A result of ansible.builtin.slurp in a loop; None for a file that is not there."""
+    """A result of allreduce.gpu.read_file in a loop; None for a file that is not there."""
     item = {"item": {"name": name}}
     return {**item, "msg": "file not found"} if text is None else {**item, "content": base64.b64encode(text.encode())}
 

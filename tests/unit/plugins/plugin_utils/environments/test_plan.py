@@ -56,19 +56,28 @@ def test_hosts_that_ask_get_it_from_the_address_of_another():
     }
 
 
+def test_a_mark_is_one_of_the_node_that_says_so():
+    said = {
+        "gpu_1": {"__frameworks_marker": {"path": "/e/.shared-a1_b2c3d.gpu-1"}},
+        "gpu_2": {"__frameworks_marker": {"path": "/e/.shared-a1b2c3d4.gpu-1"}},
+        "gpu_3": {"__frameworks_marker": {"path": "/e/main"}},
+        "gpu_4": {"__frameworks_marker": {"path": "/e/.."}},
+        "gpu_5": {"__frameworks_marker": {"failed": True, "msg": "Read-only file system"}},
+        "login": {},
+    }
+    assert answer("markers", **said) == {"gpu-1": ".shared-a1_b2c3d.gpu-1"}
+
+
 def test_those_that_see_a_file_share_with_whom_made_it():
-    def node(marker, *seen):
-        return {
-            "__frameworks_places": PLACES,
-            "__frameworks_marker": marker,
-            "__frameworks_seen_markers": {"stdout_lines": [*seen]},
-        }
+    def node(*seen):
+        return {"__frameworks_places": PLACES, "__frameworks_seen_markers": {"stdout_lines": [*seen]}}
 
     found = answer(
         "shares",
-        gpu_1=node({"failed": True, "msg": "Read-only file system"}, "2"),
-        gpu_2=node({"path": "/e/2"}, "2"),
-        gpu_3=node({"path": "/e/3"}, "3"),
+        {"__frameworks_markers": {"gpu-2": "2", "gpu-3": "3"}},
+        gpu_1=node("2"),
+        gpu_2=node("2"),
+        gpu_3=node("3"),
         gpu_4={"__frameworks_places": PLACES},
         login={},
     )

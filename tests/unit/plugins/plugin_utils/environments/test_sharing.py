@@ -24,6 +24,12 @@ DONE = {**PLACE, "installed": True, "create": False, "seed": "", "switch": False
         ),
         # The first one may read only, so that another one makes them.
         ({"b": "2", "c": "3"}, {"a": ["2", "3"], "b": ["2", "3"], "c": ["2", "3"]}, {"a": "b", "b": "b", "c": "b"}),
+        # The first one says that it sees what the others made, who do not see what it made.
+        (
+            {"a": "1", "b": "2", "c": "3"},
+            {"a": ["1", "2", "3"], "b": ["2"], "c": ["3"]},
+            {"a": "a", "b": "b", "c": "c"},
+        ),
         # Nothing could be measured.
         ({}, {"a": [], "b": []}, {"a": "a", "b": "b"}),
     ],
@@ -34,13 +40,13 @@ def test_the_first_node_whose_file_is_seen_leads(markers, seen, expected):
 
 def test_nodes_with_directories_of_their_own_do_everything():
     places = {"a": {"main": PLACE}, "b": {"main": PLACE}}
-    for found in share(places, {"a": "a", "b": "b"}).values():
+    for found in share(places, {"a": "a", "b": "b"}, "ab").values():
         assert (found["shared"], found["places"]) == (False, {"main": PLACE})
         assert not found["others"] and not found["unsupported"]
 
 
 def test_the_others_only_verify_and_record():
-    found = share({"a": {"main": PLACE}, "b": {"main": PLACE}}, {"a": "a", "b": "a"})
+    found = share({"a": {"main": PLACE}, "b": {"main": PLACE}}, {"a": "a", "b": "a"}, "ab")
     assert found["a"]["places"] == {"main": PLACE}
     waits = found["b"]["places"]["main"]
     assert waits == {**PLACE, "installed": True, "create": False, "seed": "", "waits": True}
@@ -48,7 +54,7 @@ def test_the_others_only_verify_and_record():
 
 
 def test_what_is_done_already_is_not_done_again():
-    found = share({"a": {"main": DONE}, "b": {"main": DONE}, "c": {"main": PLACE}}, dict.fromkeys("abc", "a"))
+    found = share({"a": {"main": DONE}, "b": {"main": DONE}, "c": {"main": PLACE}}, dict.fromkeys("abc", "a"), "abc")
     assert found["b"]["places"] == {"main": DONE}
     assert found["c"]["places"]["main"]["waits"]
 
@@ -62,7 +68,7 @@ def test_what_is_done_already_is_not_done_again():
     ],
 )
 def test_one_name_is_one_environment(own, made, others):
-    found = share({"a": {**made}, "b": {**own}}, {"a": "a", "b": "a"})["b"]
+    found = share({"a": {**made}, "b": {**own}}, {"a": "a", "b": "a"}, "ab")["b"]
     assert found["others"] == others
     assert not any(place.get("waits") for place in found["places"].values())
 
@@ -70,5 +76,12 @@ def test_one_name_is_one_environment(own, made, others):
 @pytest.mark.parametrize("more", [{"late": True}, {"conda_lock": "@EXPLICIT"}])
 def test_conda_and_horovod_need_directories_of_their_own(more):
     places = {"a": {"main": {**PLACE, **more}}, "b": {"main": {**PLACE, **more}}}
-    assert [one["unsupported"] for one in share(places, {"a": "a", "b": "a"}).values()] == [["main"], ["main"]]
-    assert [one["unsupported"] for one in share(places, {"a": "a", "b": "b"}).values()] == [[], []]
+    assert [one["unsupported"] for one in share(places, {"a": "a", "b": "a"}, "ab").values()] == [["main"], ["main"]]
+    assert [one["unsupported"] for one in share(places, {"a": "a", "b": "b"}, "ab").values()] == [[], []]
+
+
+def test_who_only_says_that_it_sees_the_directory_stops_nobody_else():
+    places = {"a": {"main": {**PLACE, "late": True}}, "b": {"main": {**PLACE, "late": True}}}
+    found = share(places, {"a": "a", "b": "a"}, marked="a")
+    assert (found["a"]["unsupported"], found["b"]["unsupported"]) == ([], ["main"])
+    assert found["a"]["shared"]  # what the other may use is kept

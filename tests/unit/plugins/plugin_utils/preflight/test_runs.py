@@ -3,9 +3,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Runs of site that meet on a controller."""
 
+import os
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.preflight.runs import (
@@ -66,6 +68,16 @@ def test_a_run_from_another_machine_is_believed_and_its_file_is_named(tmp_path):
     assert problem.detail["file"] == str(tmp_path / "head-100.json")
 
 
+def test_a_run_that_is_killed_while_it_leaves_its_file_leaves_no_half_of_it(tmp_path, monkeypatch):
+    def killed(_self, _target):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Path, "replace", killed)
+    with pytest.raises(KeyboardInterrupt):
+        claim(tmp_path, FIRST, everyone)
+    assert list(tmp_path.glob("*.json")) == []
+
+
 @pytest.mark.parametrize("text", ["", "null", "[]", "{", '{"pid": 1}', "\x00"])
 def test_files_that_are_no_run_are_left_alone(tmp_path, text):
     (tmp_path / "x.json").write_text(text)
@@ -81,6 +93,15 @@ def test_a_process_lives_until_it_ends(began):
         assert not is_alive(replace(run, began="1"))  # another one that got its number
         process.communicate(b"\n")
     assert not is_alive(run)
+
+
+def test_a_process_that_was_killed_is_dead_though_nobody_waited_for_it():
+    """As in a container whose first process waits for none."""
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
+        run = replace(FIRST, pid=process.pid, began=process_start(process.pid))
+        process.kill()
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        assert not is_alive(run)
 
 
 @pytest.mark.parametrize(

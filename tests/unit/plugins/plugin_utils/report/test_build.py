@@ -14,6 +14,8 @@ from ansible_collections.allreduce.gpu.tests.report import cluster, simulated
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.benchmark import whole
+
 
 @pytest.fixture
 def verification():
@@ -77,6 +79,48 @@ def test_a_difference_fails_the_report_as_it_fails_the_verification(verification
     assert verdict.status == "failed"
     assert verdict.checks["failed"] == 1
     assert verdict.sentences[1] == "1 difference between plan and installation on 1 node."
+
+
+def test_what_was_not_measured_is_no_difference(verification, results):
+    node = verification["nodes"]["gpu-2"]
+    node["comparisons"] = cluster.comparisons(node["gpu_stack"], {})
+    sentences = cluster.build_report(verification, results, "A").verdict.sentences
+
+    assert sentences[1:3] == (
+        "What was measured is installed as planned.",
+        f"{len(node['comparisons'])} parts of the plan could not be measured on 1 node.",
+    )
+
+
+def test_an_efficiency_on_shared_hardware_says_so_in_the_same_sentence(verification, results):
+    for result in results:
+        result["metrics"]["device"] = "cpu"
+    for node in verification["nodes"].values():
+        node["gpu_node_state"]["boot_id"] = "0f1e2d3c"
+    report = cluster.build_report(verification, results, "A")
+    caveat = "The nodes share the processors of one machine: this efficiency says nothing about GPUs or a network."
+
+    assert report.verdict.sentences[-1].endswith(f"scaling efficiency 93%. {caveat}")
+    assert report.scaling[0].caveat == caveat
+    verification["nodes"]["gpu-2"]["gpu_node_state"]["boot_id"] = "4b5a6978"
+    assert "share" not in cluster.build_report(verification, results, "A").verdict.sentences[-1]
+
+
+def test_a_curve_over_nodes_of_one_machine_says_so(verification):
+    measured = whole()
+    names = next(run["nodes"] for run in measured["runs"] if run["name"] == "nodes")
+    verification["nodes"] = {name: cluster.node(name, "10.0.0.1") for name in names}
+    assert cluster.build_report(verification, [], "A", measured).benchmark.caveat == ""
+    for node in verification["nodes"].values():
+        node["gpu_node_state"]["boot_id"] = "0f1e2d3c"
+    found = cluster.build_report(verification, [], "A", measured).benchmark.caveat
+    assert found == "The nodes share one machine: this efficiency says nothing about a network."
+
+
+def test_the_report_says_what_it_is_of_and_by_what(verification):
+    verification |= {"inventory": "cluster/hosts.yml", "collection": "1.2.3"}
+    report = cluster.build_report(verification, [], "A")
+    assert (report.inventory, report.collection) == ("cluster/hosts.yml", "1.2.3")
 
 
 def test_a_failed_run_fails_the_report_until_a_newer_one_succeeds(verification, results):

@@ -23,6 +23,11 @@ def test_better_than_perfect_fills_the_width_itself():
     assert [(stroke.length, stroke.linear) for stroke in picture.strokes] == [(40, None), (100, 80)]
 
 
+def test_what_the_figures_do_not_say_stands_in_the_picture():
+    caveat = "The nodes share one machine: this efficiency says nothing about a network."
+    assert chart(Scaling("train.py", (size(1, 100, 1), size(2, 150, 1.5)), caveat)).caveat == caveat
+
+
 def test_the_picture_in_words():
     picture = chart(Scaling("train.py", (size(1, 100, 1), size(2, 150, 1.5))))
 

@@ -5,7 +5,7 @@ import pytest
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.comparison import Status
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.parsing import parse
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.verification import NodeVerification
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.comparisons import differences
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.comparisons import differences, known_differences
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.comparisons import items as rows
 from ansible_collections.allreduce.gpu.tests.report import cluster
 
@@ -45,6 +45,7 @@ def test_differences_stand_first(node):
 def test_what_was_not_measured_is_no_proof(node):
     found = items(cluster.comparisons(node["gpu_stack"], {}))
     assert {item.result for item in found} == {"not measured"}
+    assert (differences(found) > 0, known_differences(found)) == (True, 0)
 
 
 @pytest.mark.parametrize("status", list(Status))

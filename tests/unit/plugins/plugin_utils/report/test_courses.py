@@ -66,8 +66,23 @@ def test_pictures_stay_in_their_box():
 
 
 def test_values_that_never_change_are_a_line():
-    (used, *_rest) = courses.pictures(courses.build("r1", "train.py", [node("a", [0, 0])]))
-    assert used.line == "0,100.0 100,100.0"
+    (used, *_rest) = courses.pictures(courses.build("r1", "train.py", [node("a", [50, 50])]))
+    assert used.line == "0,50.0 100,50.0"
+
+
+def test_gpus_that_did_nothing_are_a_sentence_and_no_curves():
+    found = courses.build("r1", "train.py", [node("a", [0, 0], [0, None])])
+    assert (found.courses, found.gpus) == ((), 2)
+    assert found.idle == ("None of these GPUs computed anything meanwhile.",)
+    assert courses.build("r1", "train.py", [node("a", [0, 1])]).courses
+
+
+@pytest.mark.parametrize(("device", "drawn"), [("cpu", False), ("cuda", True), ("NVIDIA A40", True), ("", True)])
+def test_the_gpus_of_a_run_on_processors_are_not_drawn(device, drawn):
+    run = cluster.run("r1", ["gpu-1"], "2026-11-21T15:00:00Z", "2026-11-21T15:01:00Z", 900.0)
+    run["metrics"]["device"] = device
+    report = cluster.build_report(cluster.verification(), [run], "Title", watched=cluster.watched)
+    assert (report.courses is not None) is drawn
 
 
 def test_the_newest_run_that_was_watched_is_shown(tmp_path):

@@ -3,7 +3,15 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 from __future__ import annotations
 
+import pytest
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.report import folding
+from ansible_collections.allreduce.gpu.tests.report import cluster
+
+
+@pytest.fixture
+def verification():
+    """Two equal nodes."""
+    return cluster.verification() | {"nodes": {name: cluster.node(name, "10.0.0.1") for name in ("gpu-1", "gpu-2")}}
 
 
 def test_equal_nodes_are_one_kind(large_report):
@@ -15,28 +23,62 @@ def test_equal_nodes_are_one_kind(large_report):
     ]
 
 
-def test_equal_outcomes_stand_once(report):
-    outcomes = folding.attention(report)
+def test_what_is_planned_and_installed_stands_once_for_all_nodes(large_report):
+    found = folding.parts(large_report)
 
-    assert [(one.check.name, one.check.status, one.nodes) for one in outcomes] == [
-        ("driver_version", "failed", ("gpu-2",)),
-        ("fabric_manager", "unknown", ("gpu-2",)),
+    assert len(found) == len({(part.item.component, part.item.name, part.item.result) for part in found}) == 20
+    loaded = [part for part in found if part.item.result != "as planned"]
+    assert [(part.item.name, part.nodes) for part in loaded] == [("loaded module", ("gpu-7",))]
+    assert found[0] is loaded[0]
+    assert {len(part.nodes) for part in found[1:]} == {1000, 999}
+
+
+def test_parts_that_are_as_planned_in_different_ways_are_one_row(verification):
+    verification["nodes"]["gpu-2"]["comparisons"][4]["observed"] = "535.261.03-2"
+    found = folding.parts(cluster.build_report(verification, [], "A"))
+    (part,) = [one for one in found if one.item.name == "nvidia-kernel-dkms"]
+
+    assert part.nodes == ("gpu-1", "gpu-2")
+    assert part.planned == (folding.Said("535.*", ("gpu-1", "gpu-2")),)
+    assert part.installed == (folding.Said("535.261.03-1", ("gpu-1",)), folding.Said("535.261.03-2", ("gpu-2",)))
+
+
+def test_parts_that_are_missing_are_one_row(verification):
+    missing = [
+        {"component": "driver", "subject": f"nvidia-{number}", "desired": "535.*", "observed": "", "status": "missing"}
+        for number in range(14)
     ]
+    for node in verification["nodes"].values():
+        node["comparisons"] += missing
+    found = folding.parts(cluster.build_report(verification, [], "A"))
+    assert found[0].names == tuple(f"nvidia-{number}" for number in range(14))
+    assert found[0].nodes == ("gpu-1", "gpu-2")
+    assert {len(part.names) for part in found[1:]} == {1}
 
 
-def test_the_worst_group_stands_first(large_report):
-    groups = folding.check_groups(large_report)
+def test_equal_notes_stand_once(verification):
+    note = {"check": "oom_kills", "gpu": None, "measured": "1 killed: python3", "severity": "note", "action": "look"}
+    for node in verification["nodes"].values():
+        node["gpu_health"] = {"verdict": "ok", "notes": [note]}
+    report = cluster.build_report(verification, [], "A")
 
-    assert groups[0].nodes == ("gpu-7",)
-    assert groups[0].categories[0][0] == "coherence"
-    assert list(groups[0].counts) == ["failed", "skipped", "passed"]
+    assert folding.notes(report) == (folding.Said("oom kills: 1 killed: python3. Look.", ("gpu-1", "gpu-2")),)
 
 
-def test_no_check_is_lost(large_report):
-    grouped = sum(len(group.nodes) * len(group.checks) for group in folding.check_groups(large_report))
-    counted = sum(sum(found.values()) for _category, found in folding.by_category(large_report))
-
-    assert grouped == counted == len(large_report.checks) == 10002
+@pytest.mark.parametrize(
+    ("text", "long"),
+    [
+        ("a; b; c; d; e; f", folding.Long("a; b; c; d; e; f")),
+        ("a; b; c; d; e; f; run site", folding.Long("a; b; c;", "d; e; f", 3, "run site")),
+        ("a, b, c, d, e, f, g, h", folding.Long("a, b, c,", "d, e, f, g", 4, "h")),
+        ("a, b; c", folding.Long("a, b; c")),
+        ("", folding.Long("")),
+    ],
+)
+def test_a_long_list_is_folded_and_its_end_stays(text, long):
+    assert folding.shortened(text) == long
+    words = f"{long.beginning} {long.rest} {long.end}".replace(";", " ").replace(",", " ").split()
+    assert words == text.replace(";", " ").replace(",", " ").split()
 
 
 def test_a_label_of_unrelated_names_says_how_many():

@@ -66,6 +66,16 @@ def test_findings_of_the_node_are_apart():
     assert found.findings == ("driver library: not known, expected: 535. Reboot.",)
 
 
+def test_notes_are_apart_from_findings():
+    notes = [
+        {"check": "oom_kills", "gpu": None, "measured": "2 killed: python3", "severity": "note", "action": "look"},
+        {"check": "xid", "gpu": "GPU1", "measured": "Xid 31", "severity": "note", "action": "restart the job"},
+    ]
+    found = health.build(GpuNode(), parse(Judgement, {"verdict": "ok", "notes": notes}))
+    assert (found.verdict, found.findings) == ("ok", ())
+    assert found.notes == ("oom kills: 2 killed: python3. Look.", "xid on GPU1: Xid 31. Restart the job.")
+
+
 def test_braces_in_the_name_of_a_check_are_text():
     finding = {"check": "other_{thing}", "gpu": "GPU0", "measured": 2, "severity": "failed"}
     assert health.faults(parse(Judgement, {"findings": [finding]})) == {"GPU0": Fault("other_{thing}", "other {thing}")}

@@ -126,3 +126,41 @@ def test_a_run_that_lost_a_node_says_so_and_is_no_measurement_of_a_size():
     assert found[0].remarks[-1] == "gpu-2 was lost: it became unreachable"
     assert (found[0].status, found[0].samples_per_second) == ("succeeded", None)
     assert [size.nodes for series in training.scaling(found) for size in series.sizes] == [1]
+
+
+SHARED, APART = {"gpu-1": "a", "gpu-2": "a"}, {"gpu-1": "a", "gpu-2": "b"}
+
+
+@pytest.mark.parametrize(
+    ("device", "sizes", "machines", "caveat"),
+    [
+        ("cuda", 2, APART, ""),
+        ("cuda", 2, {}, ""),
+        ("cuda", 2, {"gpu-1": "a"}, ""),
+        ("cuda", 2, SHARED, "The nodes share one machine: this efficiency says nothing about a network."),
+        (
+            "cpu",
+            2,
+            SHARED,
+            "The nodes share the processors of one machine: this efficiency says nothing about GPUs or a network.",
+        ),
+        ("cpu", 2, APART, "It ran on processors: this efficiency says nothing about GPUs."),
+        ("cpu", 1, SHARED, "It ran on processors: this throughput says nothing about GPUs."),
+        ("cuda", 1, SHARED, ""),
+    ],
+)
+def test_what_figures_do_not_say_is_said_with_them(device, sizes, machines, caveat):
+    metrics = {**run(1, 450)["metrics"], "device": device}
+    found = runs([run(size, 450.0, size, metrics=metrics) for size in range(1, sizes + 1)])
+    (series,) = training.scaling(found, machines)
+    assert series.caveat == caveat
+
+
+def test_a_long_course_of_losses_is_means_of_equal_spans():
+    losses = [float(step) for step in range(1000, 0, -1)]
+    (found,) = runs([run(1, 900, metrics={"losses": losses})])
+    assert len(found.losses) == training.LOSSES
+    assert found.losses[0] == pytest.approx(996.5) and found.losses[-1] == pytest.approx(5)
+    assert sum(found.losses) / len(found.losses) == pytest.approx(sum(losses) / len(losses), rel=0.001)
+    assert runs([run(1, 900, metrics={"losses": [2.0, 1.0]})])[0].losses == (2.0, 1.0)
+    assert runs([run(1, 900)])[0].losses == ()

@@ -1,0 +1,63 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Machines with a kernel of their own as hosts of a scenario: they boot, and their power can be cut."""
+
+import subprocess
+
+from cluster import CHECKOUT, LAB, Cluster
+
+from tests.lab import paths
+from tests.lab.machines import guests, qemu
+
+
+class Machines(Cluster):
+    """N machines of one lab, which Ansible reaches like any other host; options are those of `python -m tests.lab machine up`."""
+
+    def resize(self, nodes):
+        """Have so many machines; those that are off boot."""
+        self.hosts = [f"{self.name}-{i}" for i in range(1, nodes + 1)]
+        argv = [*LAB, "machine", "up", self.name, "--nodes", str(nodes), "--inventory", str(self.path), *self.options]
+        subprocess.run(argv, cwd=CHECKOUT, check=True)
+
+    @property
+    def path(self):
+        return self.inventory / "hosts.yml"
+
+    def down(self):
+        """Remove the machines."""
+        subprocess.run([*LAB, "machine", "down", self.name], cwd=CHECKOUT, check=True)
+
+    def machine(self, host):
+        return next(one for one in qemu.machines(self.name) if one.name == host)
+
+    def on(self, host, command, check=True):
+        """Run a shell command on a machine as root, over a new connection; its standard output."""
+        known = self.path.with_name(".known_hosts")
+        options = ("-o", f"UserKnownHostsFile={known}", "-o", "StrictHostKeyChecking=yes", "-o", "ConnectTimeout=60")
+        argv = [
+            "ssh",
+            "-q",
+            "-i",
+            str(paths.SSH_KEY),
+            *options,
+            f"ansible@{self.machine(host).address}",
+            "sudo",
+            "sh",
+            "-s",
+        ]
+        done = subprocess.run(argv, input=command, capture_output=True, text=True, check=False)
+        if check and done.returncode:
+            raise AssertionError(f"{host}: {command!r} ended with {done.returncode}: {done.stdout}{done.stderr}")
+        return done.stdout
+
+    def reboot(self, host):
+        """Press the power button, switch the machine on again, and wait for SSH."""
+        qemu.shut_down(self.machine(host))
+        guests.start(self.machine(host))
+
+    def cut_power(self, host):
+        qemu.cut_power(self.machine(host))
+
+    def power_on(self, host):
+        guests.start(self.machine(host))
