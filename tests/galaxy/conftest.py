@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import SimpleNamespace
 
 import pytest
@@ -50,21 +51,20 @@ def commit(copy):
 @pytest.fixture(scope="package")
 def gnupg():
     """The environment of a GnuPG with one secret key, and its public keyring."""
-    # Below /tmp whatever the test directory is: the path of the agent's socket must be short.
-    home = Path(
-        subprocess.run(["mktemp", "-d", "/tmp/gpg.XXXXXX"], check=True, capture_output=True, text=True).stdout.strip()
-    )
     env = {name: value for name, value in os.environ.items() if not name.startswith("ANSIBLE_")}
-    env |= {"GNUPGHOME": str(home)}
-    unlocked = ("gpg", "--batch", "--pinentry-mode", "loopback", "--passphrase", "")
-    run(*unlocked, "--quick-generate-key", SIGNER, "ed25519", "sign", "never", cwd=home, env=env)
-    keyring = home / "public.kbx"
-    key = home / "key.asc"
-    run("gpg", "--batch", "--armor", "--output", key, "--export", SIGNER, cwd=home, env=env)
-    run("gpg", "--batch", "--no-default-keyring", "--keyring", keyring, "--import", key, cwd=home, env=env)
-    yield SimpleNamespace(env=env, keyring=keyring)
-    run("gpgconf", "--kill", "all", cwd=home, env=env)
-    shutil.rmtree(home)
+    # Below /tmp whatever the test directory is: the path of the agent's socket must be short.
+    # The agent removes its sockets itself, after it has answered that it ends.
+    with TemporaryDirectory(prefix="gpg.", dir="/tmp", ignore_cleanup_errors=True) as directory:  # noqa: S108
+        home = Path(directory)
+        env |= {"GNUPGHOME": directory}
+        unlocked = ("gpg", "--batch", "--pinentry-mode", "loopback", "--passphrase", "")
+        run(*unlocked, "--quick-generate-key", SIGNER, "ed25519", "sign", "never", cwd=home, env=env)
+        keyring = home / "public.kbx"
+        key = home / "key.asc"
+        run("gpg", "--batch", "--armor", "--output", key, "--export", SIGNER, cwd=home, env=env)
+        run("gpg", "--batch", "--no-default-keyring", "--keyring", keyring, "--import", key, cwd=home, env=env)
+        yield SimpleNamespace(env=env, keyring=keyring)
+        run("gpgconf", "--kill", "all", cwd=home, env=env)
 
 
 @pytest.fixture(scope="package")
