@@ -62,7 +62,7 @@ import base64
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.machine.regular import read_end, read_regular
+from ..module_utils.machine.regular import LONGEST, read_end, read_regular
 
 
 def main():
@@ -70,7 +70,7 @@ def main():
     module = AnsibleModule(
         argument_spec={
             "path": {"type": "path", "required": True},
-            "limit": {"type": "int", "default": 8 * 2**20},
+            "limit": {"type": "int", "default": LONGEST},
             "end": {"type": "bool", "default": False},
         },
         supports_check_mode=True,

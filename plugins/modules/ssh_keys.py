@@ -119,6 +119,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.host import accounts, key_pairs
 from ..module_utils.host.as_user import as_user
+from ..module_utils.machine.regular import LONGEST
 
 NOTHING = {"public_key": None, "next_public_key": None, "rotated": True}
 
@@ -135,16 +136,13 @@ def keep(parameters, check):
     return dict(found if check else key_pairs.describe(*place), changed=changed)
 
 
-# Of a record, one byte more than the controller takes; see plugin_utils/documents/values.py.
-LONGEST = 8 * 2**20 + 1
-
-
 def recorded(path):
     """Return {text, time} of a file; None where it is not there."""
     if path is None or not os.path.isfile(path):
         return None
     with open(path, "rb") as stream:
-        return {"text": stream.read(LONGEST).decode("utf-8", "replace"), "time": os.fstat(stream.fileno()).st_mtime}
+        # One byte more than the controller takes: a file that is too long is refused there, not cut.
+        return {"text": stream.read(LONGEST + 1).decode("utf-8", "replace"), "time": os.fstat(stream.fileno()).st_mtime}
 
 
 ACCOUNT = {

@@ -10,6 +10,9 @@ __metaclass__ = type
 import os
 import stat
 
+# Bytes of a file that the controller takes of a node. A record of a thousand nodes has half a megabyte.
+LONGEST = 8 * 2**20
+
 
 class IrregularError(ValueError):
     """What is at a path is no regular file, or not one to be read; the text says why."""

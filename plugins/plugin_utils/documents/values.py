@@ -17,6 +17,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from ...module_utils.machine.regular import LONGEST as LONGEST_FILE
 from .parsing import DocumentError, parse
 
 Validator = Callable[[Any], Any]
@@ -26,8 +27,6 @@ LONGEST_TEXT = 2 * 2**20
 MOST_VALUES = 200_000
 DEEPEST = 32
 LARGEST = 2**64
-# A record of a thousand nodes has half a megabyte.
-LONGEST_FILE = 8 * 2**20
 # RFC 1123, section 2.1, and RFC 1035, section 2.3.4.
 _LABEL = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?")
 _LONGEST_NAME = 253
