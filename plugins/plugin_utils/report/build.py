@@ -18,10 +18,9 @@ from ..documents.verification import NodeVerification, Verification
 from ..documents.watching import Watching
 from ..problems.phrases import clean, enumeration, plural, quantity
 from . import benchmark, courses, health, machine, network, training
-from .comparisons import known_differences
+from .comparisons import counts
 from .description import describe
 from .model import Courses, Node, Report, Run, Scaling, Verdict
-from .results import NOT_MEASURED
 
 
 def build(
@@ -149,16 +148,15 @@ def _compute_sentence(without: int) -> Iterator[str]:
 
 
 def _plan_sentence(nodes: tuple[Node, ...]) -> Iterator[str]:
-    counts = [known_differences(node.description.items) for node in nodes]
-    open_ones = [sum(item.result == NOT_MEASURED for item in node.description.items) for node in nodes]
-    if any(counts):
-        affected = sum(count > 0 for count in counts)
-        yield f"{plural(sum(counts), 'difference')} between plan and installation on {plural(affected, 'node')}."
+    found = [counts(node.description.items) for node in nodes]
+    different = [known for known, _open in found if known]
+    unmeasured = [open_ones for _known, open_ones in found if open_ones]
+    if different:
+        yield f"{plural(sum(different), 'difference')} between plan and installation on {plural(len(different), 'node')}."
     elif any(node.description.items for node in nodes):
         yield "What was measured is installed as planned."
-    if any(open_ones):
-        affected = sum(count > 0 for count in open_ones)
-        yield f"{plural(sum(open_ones), 'part')} of the plan could not be measured on {plural(affected, 'node')}."
+    if unmeasured:
+        yield f"{plural(sum(unmeasured), 'part')} of the plan could not be measured on {plural(len(unmeasured), 'node')}."
 
 
 def _training_sentences(current: list[Run], scaling: tuple[Scaling, ...]) -> Iterator[str]:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 
 from ..documents.comparison import Comparison
@@ -19,14 +20,10 @@ def items(comparisons: Iterable[Comparison]) -> tuple[Item, ...]:
     return tuple(sorted(found, key=lambda item: order.index(item.result)))
 
 
-def differences(found: Iterable[Item]) -> int:
-    """Count the rows that are not as planned."""
-    return sum(item.result != AS_PLANNED for item in found)
-
-
-def known_differences(found: Iterable[Item]) -> int:
-    """Count the rows that are known not to be as planned: without those that were not measured."""
-    return sum(item.result not in (AS_PLANNED, NOT_MEASURED) for item in found)
+def counts(found: Iterable[Item]) -> tuple[int, int]:
+    """Return how many rows are known to differ from the plan, and how many were not measured. As planned is where both are 0."""
+    results = Counter(item.result for item in found)
+    return results.total() - results[AS_PLANNED] - results[NOT_MEASURED], results[NOT_MEASURED]
 
 
 def _item(one: Comparison) -> Item:

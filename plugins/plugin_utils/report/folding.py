@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from ...module_utils.machine.topology import natural_key
 from ..problems.phrases import hostlist, plural
-from .comparisons import known_differences
+from .comparisons import counts
 from .health import Health
 from .machine import Machine
 from .model import Description, Item, Node, Report
@@ -58,8 +58,8 @@ class Kind:
 
     @property
     def differences(self) -> int:
-        """Items which are not as planned, each once."""
-        return known_differences({item for node in self.nodes for item in node.description.items})
+        """Items that are known to differ from the plan, each once."""
+        return counts({item for node in self.nodes for item in node.description.items})[0]
 
 
 @dataclass(frozen=True)
