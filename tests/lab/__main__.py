@@ -105,9 +105,10 @@ def _alone():
     paths.CACHE.mkdir(exist_ok=True)
     with (
         open(paths.CACHE / "lab.lock", "w", encoding="utf-8") as lock,
-        Working("waiting for another command of the lab"),
+        Working("waiting for another command of the lab") as working,
     ):
         fcntl.flock(lock, fcntl.LOCK_EX)
+        working.shown("this command of the lab")
         leftovers.clear_when_orphaned()
         yield
 

@@ -142,8 +142,6 @@ def purge():
     if paths.LAB.exists():
         podman.prepare()
         _remove([host["name"] for host in podman.containers("allreduce.address")])
-        for one in qemu.machines():
-            qemu.remove(one)
         podman.podman("system", "reset", "--force", check=False)
     leftovers.clear()
     subprocess.run(["rm", "-rf", paths.LAB, *GENERATED], check=True)

@@ -7,6 +7,7 @@ import json
 import subprocess
 
 from . import network, paths, podman
+from .machines import qemu
 from .progress import say
 
 
@@ -18,10 +19,11 @@ def clear_when_orphaned():
 
 
 def clear():
-    """Kill this checkout's containers, take its bridge down, undo its mounts; podman's own books may be gone."""
+    """Kill this checkout's containers and machines, take its bridge down, undo its mounts; podman's own books may be gone."""
     enter = podman.entering() if podman.namespace_alive() else []
     for container in _containers():
         subprocess.run([*enter, "runc", "delete", "--force", container], capture_output=True, check=False)
+    qemu.clear()
     network.remove()
     podman.dismantle()
 

@@ -90,6 +90,7 @@ def test_20_a_power_cut_in_the_middle_is_made_good_by_the_next_run(machines, sec
     while TASK not in process.stdout.readline():
         assert process.poll() is None, "the task did not begin"
     time.sleep(seconds)
+    assert process.poll() is None, "the run had ended"
     machines.cut_power(host)
     process.kill()
     process.communicate()

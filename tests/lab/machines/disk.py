@@ -15,7 +15,6 @@ from pathlib import Path
 from .. import image, paths, replicas
 from ..progress import LabError, say
 
-SUITES = {"debian12": "bookworm", "debian13": "trixie"}
 # Beyond what containers have: what boots, and what scenarios would wait for when the emulated machine installed it.
 PACKAGES = (
     "linux-image-amd64", "linux-headers-amd64", "initramfs-tools", "grub-efi-amd64", "grub-efi-amd64-signed", "shim-signed", "mokutil",
@@ -86,8 +85,8 @@ WantedBy=sysinit.target
 
 def ensure(name: str) -> Path:
     """Return the disk of a Debian, made when it is missing; machines lay their own changes over it."""
-    if name not in SUITES:
-        raise LabError(f"no machine runs {name!r}: use one of {', '.join(SUITES)}")
+    if replicas.get(name).is_replica:
+        raise LabError(f"no machine runs {name!r}, which the lab has as a replica: use a Debian")
     disk = paths.IMAGES / f"machine-{name}-{_recipe(name)}.raw"
     if not disk.exists():
         say(f"building the disk of {name} machines (usually four minutes)")
@@ -121,7 +120,7 @@ def _make(name: str, disk: Path) -> None:
         hook.write_text(_hook(name), encoding="utf-8")
         _run(
             "mmdebstrap", "--quiet", "--variant=apt", "--dpkgopt=force-unsafe-io", "--components=main,contrib,non-free,non-free-firmware",
-            f"--include={','.join((*image.PACKAGES, *PACKAGES))}", f"--customize-hook=sh {hook} \"$1\" {aside}", SUITES[name], root,
+            f"--include={','.join((*image.PACKAGES, *PACKAGES))}", f"--customize-hook=sh {hook} \"$1\" {aside}", replicas.get(name).suite, root,
             *([os.environ["LAB_DEBIAN_MIRROR"]] if os.environ.get("LAB_DEBIAN_MIRROR") else []),
         )  # fmt: skip
         part = place / "disk.raw"

@@ -106,6 +106,17 @@ def test_power_is_cut_at_once(place, without_images, tmp_path):
     assert running.returncode == -9
 
 
+def test_machines_of_a_removed_checkout_are_ended(place):
+    """Nothing but the words of their processes tells of them."""
+    words = [sys.executable, "-c", "input()", "-pidfile"]
+    ours = subprocess.Popen([*words, f"{machine().directory}/pid"], stdin=subprocess.PIPE)
+    other = subprocess.Popen([*words, "/elsewhere/machines/m-1/pid"], stdin=subprocess.PIPE)
+    qemu.clear()
+    assert ours.wait(10) == -9
+    assert other.poll() is None
+    other.communicate(b"\n")
+
+
 @pytest.mark.parametrize(
     ("answer", "said"),
     [({"return": {"status": "running"}}, {"status": "running"}), ({"error": {"desc": "no such device"}}, None)],
@@ -158,7 +169,7 @@ def test_partitions_lie_on_whole_mebibytes_and_end_before_the_second_table():
 
 
 def test_a_system_that_is_no_debian_is_refused():
-    with pytest.raises(LabError, match="no machine runs 'rocky9': use one of debian12, debian13"):
+    with pytest.raises(LabError, match="no machine runs 'rocky9', which the lab has as a replica: use a Debian"):
         disk.ensure("rocky9")
 
 
