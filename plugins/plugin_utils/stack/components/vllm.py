@@ -43,7 +43,7 @@ def vllm_pytorch_build(context: Context, vllm: Extension, torch: Torch) -> str |
 
 @rule("vllm-cuda-major", "cuda", "pytorch", sources=("V2", "V3"), needs="vllm")
 def vllm_cuda_major(context: Context, cuda: Toolkit, torch: Torch) -> str | None:
-    """What it compiles at run time it compiles with the toolkit of the host, for the CUDA of PyTorch."""
+    """vLLM compiles kernels at run time with the toolkit of the host; they have to fit the CUDA of PyTorch."""
     if cuda.absent or torch.variant == "cpu" or major(cuda.version) == major(torch.row["cuda"]):
         return None
     build = f"PyTorch {torch.version}+{torch.variant}"
