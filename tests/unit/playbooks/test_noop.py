@@ -140,6 +140,7 @@ def test_nothing_changes(run):
     assert run.status == 0, run.output
     for name in ("gpu-1", "gpu-2"):
         assert re.search(rf"{name} : ok=\d+ changed=0 ", run.words), run.output
+    assert "as an inventory source" not in run.words, run.output  # of what site writes next to the hosts
 
 
 def sent(run):
