@@ -80,6 +80,7 @@ options:
       - kernel_clock
       - disks
       - nvme_health
+      - network_mounts
       - nic_ports
       - nic_errors
       - peer_driver

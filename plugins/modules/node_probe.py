@@ -37,6 +37,12 @@ options:
     description: Cluster addresses of the other nodes, by name. All are tested at the same time.
     type: dict
     default: {}
+  mounts:
+    description:
+      - Paths at which file systems are to be mounted. Each is asked as O(user), for at most five seconds.
+    type: list
+    elements: str
+    default: []
   network:
     description: Parameters of the network tests. By default the network is not tested.
     type: dict
@@ -77,6 +83,8 @@ node_probe:
     environments: {main: {torch: {version: 2.13.0+cpu, cuda_available: false, device_count: 0, libraries: {cuda: null, cudnn: null, nccl: null}}}}
     peers: {gpu-2: {address: 10.0.0.12, resolved: [10.0.0.12], ssh: null, clock: {least: -0.21, most: 0.02}}}
     selinux_denials: {problem: null, complete: true, denials: []}
+    mounts:
+      /data: {type: nfs4, source: 'nfs-1:/data', silent: false, error: null, free: 5490123456512, size: 9890123456512, writable: true}
     network:
       own_name: [10.0.0.11]
       link: {interface: ens1, mtu: 9000, speed: 25000, lower: {}, shared: {}}
@@ -95,6 +103,7 @@ from ..module_utils.host.audit import read_denials
 from ..module_utils.host.paths import try_network
 from ..module_utils.host.ssh_account import read_account
 from ..module_utils.machine.files import FileTree
+from ..module_utils.storage.network_mounts import probe_mounts
 
 NETWORK = {
     "name": {"type": "str", "required": True},
@@ -111,6 +120,7 @@ def main():
             "environments": {"type": "dict", "default": {}},
             "user": {"type": "str", "default": "trainer"},
             "peers": {"type": "dict", "default": {}},
+            "mounts": {"type": "list", "elements": "str", "default": []},
             "network": {"type": "dict", "options": NETWORK},
         },
         supports_check_mode=True,
@@ -128,6 +138,7 @@ def main():
             "peers": probes.probe_peers(parameters["peers"], parameters["user"]),
             "ssh_account": read_account(parameters["user"], peer, probes.run),
             "selinux_denials": read_denials(FileTree(), probes.user_number(user)),
+            "mounts": probe_mounts(FileTree("/proc"), parameters["mounts"], user),
             "network": try_network(parameters["network"], parameters["peers"]),
         },
     )

@@ -188,6 +188,11 @@ disk_full:
   description: Whether the disk that holds the run's directory is full.
   returned: with O(state=stopped)
   type: bool
+silent_mounts:
+  description: The network file systems that do not answer, each with its path, type and source; none is asked after a run that succeeded.
+  returned: with O(state=stopped)
+  type: list
+  elements: str
 logs:
   description: All logs, a tar.gz in base64.
   returned: with O(state=stopped)

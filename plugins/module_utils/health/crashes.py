@@ -26,6 +26,7 @@ HOST_READERS = {
     "clock": ("kernel_clock",),
     "disks": ("disks",),
     "nvme": ("nvme_health",),
+    "network_mounts": ("network_mounts",),
     "rivals": ("module_loaded",),
     "uptime_seconds": ("pcie_replays", "oom_kills"),
 }

@@ -17,7 +17,7 @@ from ..machine.rails import rail_ports
 from ..machine.topology import gpu_label
 from . import kernel_log
 from .clock import RECORDED
-from .host_reading import MODPROBE, RIVALS, read_host
+from .host_reading import MODPROBE, RECORDED_MOUNTS, RIVALS, read_host
 from .p2p_access import read_p2p_access
 from .processes import SESSIONS, read_processes
 from .reading import read_gpus
@@ -97,6 +97,7 @@ def examine_and_record(places, options, place):
     node, readings = read(recorded)
     write_clock(recording, (readings["host"].get("clock") or {}).get("asked"))
     write_drives(recording, readings["host"].get("nvme"))
+    write_mounts(recording, readings["host"].get("network_mounts"))
     recording.finish(node, reduce_log(readings["log"]))
     return judge(node, readings, options)
 
@@ -112,6 +113,12 @@ def write_drives(recording, drives):
     if drives:
         answers = {one["name"]: {"page": one["page"], "refused": one["refused"]} for one in drives}
         recording.tree("sys", "/").write("/nvme_log.json", json.dumps(answers, sort_keys=True).encode("utf-8"))
+
+
+def write_mounts(recording, mounts):
+    """Write which network file systems there are and whether they answered, see host_reading."""
+    if mounts:
+        recording.tree("proc", "/").write(RECORDED_MOUNTS, json.dumps(mounts, sort_keys=True).encode("utf-8"))
 
 
 def reduce_file(path, text):

@@ -7,6 +7,7 @@ from __future__ import absolute_import, division, print_function
 
 __metaclass__ = type
 
+from ..storage.network_mounts import SILENT
 from .findings import fault, finding, judged
 from .host_log import find_host_events
 from .kernel_log import is_whole
@@ -27,6 +28,7 @@ def steps(host, log, limits):
         (("kernel_clock",), kernel_clock, (host, limits)),
         (("disks",), disks, (host,)),
         (("nvme_health",), nvme_health, (host, limits)),
+        (("network_mounts",), network_mounts, (host,)),
     ]
 
 
@@ -128,3 +130,15 @@ def nvme_health(host, limits):
     from .nvme import nvme_health as judge_drives
 
     return judge_drives(host, limits)
+
+
+def network_mounts(host):
+    """Judge whether the network file systems answer, for which programs wait as long as it takes."""
+    if not host.get("network_mounts"):
+        return []
+    found = []
+    for one in host["network_mounts"]:
+        if one["fault"]:
+            text = "%(point)s, %(type)s of %(source)s: %(fault)s" % one
+            found.append(fault("network_mounts", "silent" if one["fault"] == SILENT else "error", "well", text))
+    return [judged("network_mounts", "well", "%d well" % len(host["network_mounts"]), found)]

@@ -7,10 +7,13 @@ from __future__ import absolute_import, division, print_function
 
 __metaclass__ = type
 
+import json
 import re
 
 from ..host.interrupts import members
+from ..machine.files import FileTree
 from ..settings.nccl import read_nccl
+from ..storage.network_mounts import read_network_mounts
 from .clock import read_clock
 from .disks import read_disks
 from .processes import FIRST_NAMESPACE
@@ -24,6 +27,8 @@ MODPROBE = ("/etc/modprobe.d", "/run/modprobe.d", "/usr/local/lib/modprobe.d", "
 BLACKLIST = r"^\s*(?:blacklist\s+%s\s*$|install\s+%s\s+/bin/(?:true|false)\b)"
 # Counters of memory controllers: Documentation/admin-guide/RAS of the kernel.
 CONTROLLERS = "/devices/system/edac/mc"
+# Of a recorded machine, below procfs: what read_network_mounts gave, which is not a file on the node.
+RECORDED_MOUNTS = "/network_mounts.json"
 
 
 def read_host(sys_tree, proc_tree, tree, addresses=()):
@@ -42,6 +47,7 @@ def read_host(sys_tree, proc_tree, tree, addresses=()):
         ("clock", read_clock, (proc_tree,)),
         ("disks", read_disks, (sys_tree,)),
         ("nvme", read_nvme, (sys_tree, proc_tree)),
+        ("network_mounts", read_mounts, (proc_tree,)),
         ("uvm", read_uvm, (sys_tree,)),
         ("rivals", read_rivals, (sys_tree, tree)),
     ):
@@ -62,6 +68,14 @@ def read_nvme(sys_tree, proc_tree):
     from .nvme_log import read_nvme as read_logs
 
     return read_logs(sys_tree)
+
+
+def read_mounts(proc_tree):
+    """Return the network file systems, see network_mounts; those of a recorded machine are in a file of their own."""
+    if proc_tree.root != "/proc":
+        return json.loads(proc_tree.text(RECORDED_MOUNTS) or "[]")
+    # A tree of its own: in a recording, the table of all mounts stays on the node.
+    return read_network_mounts(FileTree(proc_tree.root))
 
 
 def read_aer(tree, addresses):

@@ -20,6 +20,7 @@ from ..host.systemd_unit import TransientService, describe_end
 from ..machine.files import FileTree
 from ..machine.problems import problem
 from ..packages.environments import read_versions
+from ..storage.network_mounts import read_network_mounts
 from . import flight, stacks
 from . import run as training_run
 from .run import RunError
@@ -113,6 +114,7 @@ def stop(params, run):
         result["flight"], result["flight_errors"] = flight.collect(os.path.join(path, "logs"), uid, result["ranks"])
         result["metrics"], result["metrics_error"] = training_run.metrics(path, uid)
         result["disk_full"] = _is_full(path)
+        result["silent_mounts"] = [] if shown["state"] == "succeeded" else _silent_mounts()
         result["logs"] = training_run.collect_logs(path, uid, params["log_limit"])
         if params["remove"]:
             shutil.rmtree(path)
@@ -198,6 +200,12 @@ def _connect_error(host, port):
 def _endpoint(rendezvous):
     host, port = rendezvous.rsplit(":", 1)
     return host.strip("[]"), int(port)
+
+
+def _silent_mounts():
+    """Return the network file systems that do not answer, in words: a rank that reads one waits without an end."""
+    found = [one for one in read_network_mounts(FileTree("/proc")) if one["fault"]]
+    return ["%(point)s (%(type)s of %(source)s)" % one for one in found]
 
 
 def _is_full(path):

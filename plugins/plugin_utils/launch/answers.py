@@ -84,6 +84,7 @@ class _Standing:
     metrics: dict[str, Any] | None = None
     metrics_error: str | None = None
     disk_full: bool = False
+    silent_mounts: tuple[str, ...] = ()
     flight: dict[str, dict[str, _Group]] = field(default_factory=dict)
     flight_errors: dict[str, str] = field(default_factory=dict)
     logs: str | None = None

@@ -83,6 +83,9 @@ def node_outcome(
     if stopped.get("disk_full"):
         for failure in outcome["failures"]:
             failure["reason"] += " (the disk with /var/lib/allreduce is full)"
+    for mount in stopped.get("silent_mounts") or ():
+        for failure in outcome["failures"]:
+            failure["reason"] += f" (the file system {mount} does not answer)"
     outcome["status"] = "failed" if outcome["failures"] else "succeeded" if cause is None else "stopped"
     return outcome
 

@@ -3,6 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Faults of the machine around the GPUs: processes that are left over, memory, and NCCL's variables."""
 
+import json
+
 from . import machines
 from .fault import Fault, said
 
@@ -49,6 +51,15 @@ def clock(offset: int, status: int = SYNCHRONISED, state: int = 0) -> "dict[str,
 EDAC = "sys/devices/system/edac/mc/"
 
 
+def mounts(*faults: "str | None") -> "dict[str, str]":
+    """Return what the network file systems of the recorded machine answer."""
+    found = [
+        {"point": f"/data{number}", "type": "nfs4", "source": f"nfs-1:/data{number}", "fault": fault}
+        for number, fault in enumerate(faults)
+    ]
+    return {"proc/network_mounts.json": json.dumps(found) + "\n"}
+
+
 def oom(seconds: "int | None", process: str = "python3") -> str:
     """Return the line of the kernel's log for a process that it killed; seconds: since boot."""
     prefix = "" if seconds is None else f"3,0,{seconds}000000,-;"
@@ -82,6 +93,8 @@ def host() -> "list[Fault]":
         ("a disk that is offline", "degraded", {"sys/block/sda/device/state": "offline\n"}),
         ("an array without a member", "degraded", {"sys/block/md0/md/degraded": "1\n"}),
         ("a file system with errors", "degraded", {"sys/fs/ext4/nvme0n1p2/errors_count": "3\n"}),
+        ("a network file system that hangs", "degraded", mounts(None, "silent")),
+        ("a network file system whose handle is stale", "degraded", mounts("ESTALE")),
     ]  # fmt: skip
     found = [Fault(name, a40.with_files(what), verdict) for name, verdict, what in files]
     lines = [
@@ -130,6 +143,7 @@ def well_around() -> "list[Fault]":
         "4,2,6,-;[Hardware Error]: Corrected error, no action required.\n4,3,7,-;{1}[Hardware Error]: event severity: corrected\n",
     }
     files = {
+        "network file systems that answer": mounts(None, None),
         "corrected memory errors": {EDAC + "mc0/ce_count": "1200\n"},
         "variables of NCCL that override nothing": {
             "root/etc/nccl.conf": "NCCL_IB_HCA==mlx5_0\nNCCL_P2P_DISABLE=0\n",

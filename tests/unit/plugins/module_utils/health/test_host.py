@@ -13,6 +13,7 @@ from ansible_collections.allreduce.gpu.tests.lab.nvml.host_faults import EDAC, o
 
 HOST = {"memory_size", "cpu_count", "memory_errors", "machine_checks", "oom_kills", "nccl_settings"}
 UNCORRECTED = "Uncorrected hardware memory error in user-access at af34214200"
+MOUNTS = '[{"point": "/data", "type": "nfs4", "source": "nfs-1:/data", "fault": %s}]\n'
 UPTIME = machines.a40_pcie().uptime
 
 
@@ -71,6 +72,11 @@ def test_a_machine_that_tells_nothing(tmp_path):
          ("nccl_settings", "set nowhere else", "NCCL_IB_HCA in /etc/environment, line 2", "degraded", "configure")),
         ({"root/etc/profile.d/x.sh": "export NCCL_P2P_DISABLE=1\n"}, {},
          ("nccl_settings", "not set", "NCCL_P2P_DISABLE in /etc/profile.d/x.sh, line 1", "degraded", "configure")),
+        ({"proc/network_mounts.json": MOUNTS % '"silent"'}, {},
+         ("network_mounts", "well", "/data, nfs4 of nfs-1:/data: silent", "degraded", "monitor")),
+        ({"proc/network_mounts.json": MOUNTS % '"ESTALE"'}, {},
+         ("network_mounts", "well", "/data, nfs4 of nfs-1:/data: ESTALE", "degraded", "monitor")),
+        ({"proc/network_mounts.json": MOUNTS % "null"}, {}, None),
         ({"root/etc/nccl.conf": "NCCL_IB_DISABLE=1\n"}, {},
          ("nccl_settings", "not set", "NCCL_IB_DISABLE in /etc/nccl.conf", "degraded", "configure")),
         ({"root/etc/nccl.conf": "NCCL_IB_DISABLE=0\nNCCL_DEBUG=WARN\n", "root/etc/environment": "NCCL_SOCKET_IFNAME=eth0\n"}, {}, None),
@@ -151,6 +157,7 @@ def test_without_a_log_its_checks_are_left_to_the_one_that_says_so(examine):
         ("read_clock", "kernel_clock"),
         ("read_disks", "disks"),
         ("read_nvme", "nvme_health"),
+        ("read_mounts", "network_mounts"),
     ],
 )
 def test_a_reader_that_crashes_leaves_its_check_unknown(examine, monkeypatch, reader, check):

@@ -265,6 +265,17 @@ def test_a_full_disk_is_seen(params, created, monkeypatch):
     assert training_states.stop(params, Node())["disk_full"] is True
 
 
+def test_a_file_system_that_hangs_is_named_unless_the_run_succeeded(params, created, monkeypatch):
+    mounts = [
+        {"point": f"/{name}", "type": "nfs4", "source": "nfs-1:/data", "fault": fault}
+        for name, fault in (("well", None), ("hangs", "silent"), ("stale", "ESTALE"))
+    ]
+    monkeypatch.setattr(training_states, "read_network_mounts", lambda tree: mounts)
+    named = ["/hangs (nfs4 of nfs-1:/data)", "/stale (nfs4 of nfs-1:/data)"]
+    assert training_states.stop(params, Node())["silent_mounts"] == named
+    assert training_states.stop(params, Node(states=["exited"]))["silent_mounts"] == []
+
+
 def test_stopping_a_run_that_never_was_changes_nothing(params):
     found = training_states.stop(params, Node(states=["dead"]))
     assert found["ranks"] == []

@@ -1,0 +1,90 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Check that the file systems which others mount are there, as declared, and answer the training user."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..documents.parsing import parse
+from .check import Check, compared
+
+GB = 10**9
+REASON = "the collection mounts no storage: whoever does has to look at it, and at its server and the network to it"
+
+
+@dataclass(frozen=True)
+class Declared:
+    """An entry of verify_storage_mounts."""
+
+    path: str
+    type: str | None = None
+    min_free_gb: float = 0.0
+    writable: bool = True
+
+
+@dataclass(frozen=True)
+class Mount:
+    """What is mounted at a path, as module node_probe was answered by it; silent: not at all."""
+
+    type: str = ""
+    source: str = ""
+    silent: bool = False
+    error: str | None = None
+    free: int | None = None  # bytes
+    size: int | None = None
+    writable: bool | None = None
+
+
+@dataclass(frozen=True)
+class _Probed:
+    mounts: dict[str, Mount | None] = field(default_factory=dict)
+
+
+def checks(declared: Iterable[Mapping[str, Any]], probe: Mapping | None) -> Iterator[Check]:
+    """Yield a check for each file system that is declared. probe: what module node_probe returned, None where it did not run."""
+    probed = parse(_Probed, probe, "node_probe").mounts if probe else {}
+    for one in (parse(Declared, entry, "verify_storage_mounts") for entry in declared):
+        known = one.path in probed
+        mount = probed.get(one.path)
+        against = faults(one, mount) if known else []
+        agrees = not against if known else None
+        name = f"storage_mount {one.path}"
+        yield compared(name, "health", expected(one), "; ".join(against) or shown(mount), agrees, REASON)
+
+
+def expected(one: Declared) -> str:
+    """Return what is declared, in words."""
+    words = [one.type or "a file system", "that the training user may write to" if one.writable else "that answers"]
+    return " ".join(words) + (f", {one.min_free_gb:,g} GB free" if one.min_free_gb else "")
+
+
+def shown(mount: Mount | None) -> str | None:
+    if mount is None:
+        return None
+    return f"{mount.type} of {mount.source}, {_gigabytes(mount.free)} free of {_gigabytes(mount.size)}"
+
+
+def faults(one: Declared, mount: Mount | None) -> list[str]:
+    """Return what is wrong, in words; where it does not answer, nothing else is known."""
+    if mount is None:
+        return ["nothing is mounted there"]
+    where = f"{mount.type} of {mount.source}"
+    found = [f"{where} is mounted there"] if one.type not in (None, mount.type) else []
+    if mount.silent or mount.error:
+        return [
+            *found,
+            f"{where} does not answer within 5 s" if mount.silent else f"{where} answers with {mount.error}",
+        ]
+    if one.writable and mount.writable is not True:
+        found.append("the training user may not write there")
+    if mount.free is None or mount.free < one.min_free_gb * GB:
+        found.append(f"{_gigabytes(mount.free)} are free")
+    return found
+
+
+def _gigabytes(number: int | None) -> str:
+    return "an unknown size" if number is None else f"{number / GB:,.0f} GB"
