@@ -14,14 +14,15 @@ from pathlib import Path
 
 from .. import image, paths, replicas
 from ..progress import LabError, say
+from .qemu import MIB
 
 # Beyond what containers have: what boots, and what scenarios would wait for when the emulated machine installed it.
 PACKAGES = (
     "linux-image-amd64", "linux-headers-amd64", "initramfs-tools", "grub-efi-amd64", "grub-efi-amd64-signed", "shim-signed", "mokutil",
-    "dkms", "chrony", "rdma-core", "ibverbs-providers", "ibverbs-utils", "perftest", "nvme-cli", "mdadm", "xfsprogs", "nfs-common",
+    "dkms", "chrony", "rdma-core", "ibverbs-providers", "ibverbs-utils", "rdmacm-utils", "infiniband-diags", "perftest", "iperf3",
+    "nvme-cli", "mdadm", "xfsprogs", "nfs-common",
     "selinux-basics", "selinux-policy-default", "auditd", "python3-venv", "python3-apt",
 )  # fmt: skip
-MIB = 1 << 20
 SIZE, FIRMWARE_SIZE, ALIGNMENT = 12 * 1024 * MIB, 64 * MIB, MIB
 ROOT_OFFSET = ALIGNMENT + FIRMWARE_SIZE
 # Room for the second partition table at the end of the disk.

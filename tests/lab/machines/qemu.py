@@ -27,6 +27,7 @@ FIRMWARE = Path("/usr/share/OVMF")
 # (code, variables) without and with Secure Boot, the latter with the keys that computers are sold with.
 FIRMWARES = {False: ("OVMF_CODE_4M.fd", "OVMF_VARS_4M.fd"), True: ("OVMF_CODE_4M.secboot.fd", "OVMF_VARS_4M.ms.fd")}
 PROGRAM = "qemu-system-x86_64"
+MIB = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -75,16 +76,28 @@ def create(machine: Machine, base: Path, setup: str) -> None:
     (machine.directory / "setup").write_text(setup, encoding="utf-8")
     (machine.directory / "setup").chmod(0o600)  # has the machine's private key
     shutil.copy(FIRMWARE / FIRMWARES[machine.secure_boot][1], machine.directory / "firmware.fd")
-    _image("-b", str(base), "-F", "raw", str(machine.directory / "disk.qcow2"))
+    image = ("-f", "qcow2", "-b", str(base), "-F", "raw", str(machine.directory / "disk.qcow2"))
+    subprocess.run(["qemu-img", "create", "-q", *image], check=True)
     for number, size in enumerate(machine.disks):
-        _image(str(machine.directory / f"nvme{number}.qcow2"), f"{size}M")
+        with (machine.directory / f"nvme{number}.raw").open("wb") as file:
+            file.truncate(size * MIB)
+        set_faults(machine, number, "")
     keys = ("name", "lab", "address", "host_key", "memory", "processors", "disks", "secure_boot", "clock")
     record = {key: getattr(machine, key) for key in keys}
     (machine.directory / "machine.json").write_text(json.dumps(record), encoding="utf-8")  # last: whole from here on
 
 
-def _image(*arguments: str) -> None:
-    subprocess.run(["qemu-img", "create", "-q", "-f", "qcow2", *arguments], check=True)
+def set_faults(machine: Machine, disk: int, rules: str) -> None:
+    """Let an NVMe device fail from the next start on: rules as QEMU's blkdebug reads them, none for a sound device.
+
+    https://www.qemu.org/docs/master/devel/testing/blkdebug.html; an `inject-error` with event "none" counts for each operation.
+    """
+    (machine.directory / f"nvme{disk}.faults").write_text(rules, encoding="utf-8")
+
+
+def warn(machine: Machine, disk: int, bits: int) -> None:
+    """Let an NVMe device that runs say these critical warnings in its SMART log (NVM Express Base Specification, byte 0)."""
+    ask(machine, "qom-set", path=f"/machine/peripheral/nvme{disk}", property="smart_critical_warning", value=bits)
 
 
 def power_on(machine: Machine) -> None:
@@ -104,8 +117,9 @@ def command(machine: Machine) -> list[str]:
         word
         for number, _size in enumerate(machine.disks)
         for word in (
-            "-drive", f"if=none,id=nvme{number},format=qcow2,file={place}/nvme{number}.qcow2",
-            "-device", f"nvme,drive=nvme{number},serial={machine.name}-{number}",
+            "-drive", f"if=none,id=drive{number},format=raw,file.driver=blkdebug,file.config={place}/nvme{number}.faults,"
+            f"file.image.driver=file,file.image.filename={place}/nvme{number}.raw",
+            "-device", f"nvme,id=nvme{number},drive=drive{number},serial={machine.name}-{number}",
         )
     ]  # fmt: skip
     return [
