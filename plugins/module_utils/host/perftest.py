@@ -13,6 +13,7 @@ from __future__ import absolute_import, division, print_function
 
 __metaclass__ = type
 
+import math
 import os
 import pwd
 import shutil
@@ -119,11 +120,11 @@ def _measure(programs, first, peer, seconds, user):
 
 
 def column(lines, number):
-    """Return a figure of the last row of the table, the only lines that are nothing but numbers; None without one."""
+    """Return a figure of the last row of the table, the only lines that are nothing but numbers; None without one that is finite."""
     found = None
     for line in lines:
         try:
             found = [float(word) for word in line.split()][number]
         except (IndexError, ValueError):
             pass
-    return found
+    return found if found is not None and math.isfinite(found) else None

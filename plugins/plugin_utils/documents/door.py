@@ -41,6 +41,14 @@ def _speed(value: Any) -> Any:
     return value
 
 
+def _rail(value: Any) -> Any:
+    """Judge what a client measured of a rail in each direction, or at which port of it a server listens."""
+    values.either(dict)(value)
+    for one in [value[way] for way in ("forward", "reverse") if way in value] or [value]:
+        _speed(one)
+    return value
+
+
 def _mark(value: Any) -> Any:
     """Judge the path of the file by which a node shows which directory it has; see environments/sharing.py."""
     if not re.fullmatch(r"/.*/\.shared-[a-z0-9_]+\.[^/]+", values.text(4096)(value)):
@@ -94,10 +102,8 @@ VALIDATORS: dict[str, Validator] = {
     "__verify_gpu_compute": values.flag,
     "__verify_health": values.either(dict),
     "__verify_probe.node_probe": values.document(Probe),
-    "__verify_server.rails": values.mapping(values.either(dict)),
-    "__verify_speeds": values.listing(
-        values.fields(bandwidth=values.mapping(_speed), rails=values.mapping(values.mapping(_speed)))
-    ),
+    "__verify_server.rails": values.mapping(_speed),
+    "__verify_speeds": values.listing(values.fields(bandwidth=values.mapping(_speed), rails=values.mapping(_rail))),
 }
 # An address that nobody could use does no harm where a user's variable takes its place.
 SUPERSEDED = {f"{FACTS}.default_ipv4.address": "gpu_cluster_address"}

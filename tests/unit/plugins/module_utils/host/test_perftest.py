@@ -175,6 +175,9 @@ def test_both_ends_have_to_be_told_alike(programs, first, tmp_path, both):
         ("", perftest.AVERAGE, None),
         (PUBLISHED.partition(" 8 ")[0], perftest.AVERAGE, None),
         (PUBLISHED.replace("0.48", "nothing"), perftest.AVERAGE, None),
+        # It divides by the time between two iterations, of which there may be none.
+        (PUBLISHED.replace("0.48", "inf"), perftest.AVERAGE, None),
+        (PUBLISHED.replace("0.48", "-nan"), perftest.AVERAGE, None),
     ],
 )
 def test_tables(text, number, expected):

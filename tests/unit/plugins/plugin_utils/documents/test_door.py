@@ -105,3 +105,55 @@ def test_whole_variables_are_those_of_the_nodes_that_fit():
     hosts = {"a": {**facts(nodename="a"), "x": 1}, "b": facts(nodename=1)}
     fit, problems = fitting(hosts, [NAME])
     assert fit == {"a": hosts["a"]} and [one.subject for one in problems] == ["b"]
+
+
+SPEED = {"port": 5203, "latency": 0.0015, "bits_per_second": 197e9}
+SILENT = {"port": 5204, "code": "no_report", "output": "Couldn't connect"}
+
+
+@pytest.mark.parametrize(
+    ("answer", "fits"),
+    [
+        ({"skipped": True}, True),
+        ({"bandwidth": {}, "rails": {}}, True),
+        (
+            {
+                "bandwidth": {"forward": SPEED, "reverse": SILENT},
+                "rails": {"mlx5_0": {"forward": SPEED, "reverse": SILENT}},
+            },
+            True,
+        ),
+        ({"bandwidth": {}, "rails": {"mlx5_0": {"port": 5203}}}, True),  # of a server
+        ({"bandwidth": {}, "rails": {"mlx5_0": {"port": 5203, "code": "no_program", "output": ""}}}, True),
+        (
+            {
+                "rails": {
+                    "mlx5_0": {"forward": {"port": 0, "code": "no_rail"}, "reverse": {"port": 0, "code": "no_rail"}}
+                }
+            },
+            True,
+        ),
+        ({"rails": {"mlx5_0": {"forward": {**SPEED, "bits_per_second": float("nan")}}}}, False),
+        ({"rails": {"mlx5_0": {"forward": 5203}}}, False),
+        ({"rails": {"mlx5_0": {"port": "5203; true"}}}, False),
+        ({"rails": {"mlx5_0": 5}}, False),
+        ({"rails": 5}, False),
+        ({"bandwidth": {"forward": 5}}, False),
+    ],
+)
+def test_what_both_ends_of_a_measurement_return(answer, fits):
+    found, unfit = fitting({"gpu-1": {"__verify_speeds": [answer]}}, ["__verify_speeds"])
+    assert ("gpu-1" in found, not unfit) == (fits, fits)
+
+
+@pytest.mark.parametrize(
+    ("rails", "fits"),
+    [
+        ({"mlx5_0": {"port": 5203}}, True),
+        ({"mlx5_0": {"port": 0, "code": "no_rail"}}, True),
+        ({"mlx5_0": {"port": [5203]}}, False),
+    ],
+)
+def test_where_a_server_listens(rails, fits):
+    unfit = fitting({"gpu-1": {"__verify_server": {"rails": rails}}}, ["__verify_server.rails"])[1]
+    assert (not unfit) == fits
