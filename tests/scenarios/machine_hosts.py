@@ -51,6 +51,13 @@ class Machines(Cluster):
             raise AssertionError(f"{host}: {command!r} ended with {done.returncode}: {done.stdout}{done.stderr}")
         return done.stdout
 
+    def freeze(self, host):
+        """Stop a machine where it is, as one that answers nobody any more; thaw lets it go on."""
+        qemu.ask(self.machine(host), "stop")
+
+    def thaw(self, host):
+        qemu.ask(self.machine(host), "cont")
+
     def reboot(self, host):
         """Press the power button, switch the machine on again, and wait for SSH."""
         qemu.shut_down(self.machine(host))
