@@ -48,7 +48,6 @@ class Working:
         _working.append(self)
         self._thread.start()
         return self
-        return self
 
     def __exit__(self, *_error):
         _working.remove(self)
