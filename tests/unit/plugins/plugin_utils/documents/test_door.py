@@ -3,7 +3,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A few variables of many hosts, each host asked once, and what does not fit left out."""
 
+from pathlib import Path
+
 import pytest
+import yaml
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.door import fitting, told
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.problems.problem import Problem
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.problems.text import describe
@@ -157,3 +160,26 @@ def test_what_both_ends_of_a_measurement_return(answer, fits):
 def test_where_a_server_listens(rails, fits):
     unfit = fitting({"gpu-1": {"__verify_server": {"rails": rails}}}, ["__verify_server.rails"])[1]
     assert (not unfit) == fits
+
+
+MODULES = Path(__file__).parents[5] / "plugins" / "modules"
+
+
+@pytest.mark.parametrize(
+    ("module", "key", "place"),
+    [
+        ("nccl_facts", "gpu_nccl", "ansible_facts"),
+        ("network_bandwidth", "rails", "__verify_server"),
+        ("node_probe", "node_probe", "__verify_probe"),
+        ("node_state", "gpu_node_state", "ansible_facts"),
+        ("pcie_facts", "gpu_pcie", "ansible_facts"),
+        ("rdma_facts", "gpu_rdma", "ansible_facts"),
+        ("scratch_facts", "gpu_scratch", "ansible_facts"),
+        ("tuning_facts", "gpu_tuning", "ansible_facts"),
+    ],
+)
+def test_what_a_module_documents_fits(module, key, place):
+    text = (MODULES / f"{module}.py").read_text(encoding="utf-8")
+    returned = yaml.safe_load(text.partition('RETURN = r"""')[2].partition('"""')[0])
+    documented = (returned[place]["contains"] if place in returned else returned)[key]["sample"]
+    assert fitting({"gpu-1": {place: {key: documented}}}, [f"{place}.{key}"])[1] == []
