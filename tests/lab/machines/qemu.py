@@ -76,8 +76,7 @@ def create(machine: Machine, base: Path, setup: str) -> None:
     (machine.directory / "setup").write_text(setup, encoding="utf-8")
     (machine.directory / "setup").chmod(0o600)  # has the machine's private key
     shutil.copy(FIRMWARE / FIRMWARES[machine.secure_boot][1], machine.directory / "firmware.fd")
-    image = ("-f", "qcow2", "-b", str(base), "-F", "raw", str(machine.directory / "disk.qcow2"))
-    subprocess.run(["qemu-img", "create", "-q", *image], check=True)
+    _lay_over(base, machine.directory / "disk.qcow2")
     for number, size in enumerate(machine.disks):
         with (machine.directory / f"nvme{number}.raw").open("wb") as file:
             file.truncate(size * MIB)
@@ -85,6 +84,11 @@ def create(machine: Machine, base: Path, setup: str) -> None:
     keys = ("name", "lab", "address", "host_key", "memory", "processors", "disks", "secure_boot", "clock")
     record = {key: getattr(machine, key) for key in keys}
     (machine.directory / "machine.json").write_text(json.dumps(record), encoding="utf-8")  # last: whole from here on
+
+
+def _lay_over(base: Path, disk: Path) -> None:
+    command = ["qemu-img", "create", "-q", "-f", "qcow2", "-b", str(base), "-F", "raw", str(disk)]
+    subprocess.run(command, check=True)
 
 
 def set_faults(machine: Machine, disk: int, rules: str) -> None:

@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -32,7 +33,7 @@ def place(tmp_path, monkeypatch):
 
 @pytest.fixture
 def without_images(monkeypatch):
-    monkeypatch.setattr(qemu, "_image", lambda *words: None)
+    monkeypatch.setattr(qemu, "_lay_over", lambda *paths: None)
 
 
 def machine(name="m-1", **more):
@@ -48,6 +49,17 @@ def test_what_was_created_is_found_again(place, without_images, tmp_path):
     assert (made[0].directory / "setup").stat().st_mode & 0o777 == 0o600
     qemu.remove(made[1])
     assert qemu.machines("m") == made[:1]
+
+
+def test_devices_are_blank_and_sound_until_they_are_told_to_fail(place, without_images, tmp_path):
+    one = machine(disks=(3, 5))
+    qemu.create(one, tmp_path / "base.raw", "true")
+    qemu.set_faults(one, 1, "[inject-error]\n")
+    seen = [(one.directory / f"nvme{n}.raw").stat().st_size for n in (0, 1)]
+    assert seen == [3 << 20, 5 << 20]
+    drives = [word for word in qemu.command(one) if "driver=blkdebug" in word]
+    rules = [Path(re.search(r"file\.config=([^,]+)", word)[1]).read_text(encoding="utf-8") for word in drives]
+    assert rules == ["", "[inject-error]\n"]
 
 
 def test_a_machine_that_was_half_made_is_none(place, without_images, tmp_path):
@@ -71,7 +83,7 @@ def test_firmware_and_devices(place, secure):
     assert qemu.FIRMWARES[secure][0] in text
     assert ("smm=on" in text, "property=secure,value=on" in text) == (secure, secure)
     assert [word for word in words if word.startswith("nvme,")] == [
-        f"nvme,drive=nvme{n},serial=m-1-{n}" for n in (0, 1)
+        f"nvme,id=nvme{n},drive=drive{n},serial=m-1-{n}" for n in (0, 1)
     ]
     assert "base=2020-01-01" in words
 
