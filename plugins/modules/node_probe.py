@@ -84,7 +84,7 @@ node_probe:
     peers: {gpu-2: {address: 10.0.0.12, resolved: [10.0.0.12], ssh: null, clock: {least: -0.21, most: 0.02}}}
     selinux_denials: {problem: null, complete: true, denials: []}
     mounts:
-      /data: {type: nfs4, source: 'nfs-1:/data', silent: false, error: null, free: 5490123456512, size: 9890123456512, writable: true}
+      /data: {type: nfs4, source: 'nfs-1:/data', fault: null, free: 5490123456512, size: 9890123456512, writable: true}
     network:
       own_name: [10.0.0.11]
       link: {interface: ens1, mtu: 9000, speed: 25000, lower: {}, shared: {}}

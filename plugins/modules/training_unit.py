@@ -188,8 +188,9 @@ disk_full:
   description: Whether the disk that holds the run's directory is full.
   returned: with O(state=stopped)
   type: bool
-silent_mounts:
-  description: The network file systems that do not answer, each with its path, type and source; none is asked after a run that succeeded.
+mount_faults:
+  description:
+    - What is wrong with network file systems, such as one that does not answer. None is asked after a run that succeeded.
   returned: with O(state=stopped)
   type: list
   elements: str

@@ -16,8 +16,9 @@ from ..machine.nvml import open_nvml
 from ..machine.rails import rail_ports
 from ..machine.topology import gpu_label
 from . import kernel_log
-from .clock import RECORDED
-from .host_reading import MODPROBE, RECORDED_MOUNTS, RIVALS, read_host
+from .clock import RECORDED as CLOCK
+from .host_reading import MODPROBE, RIVALS, read_host
+from .host_reading import RECORDED_MOUNTS as MOUNTS
 from .p2p_access import read_p2p_access
 from .processes import SESSIONS, read_processes
 from .reading import read_gpus
@@ -95,30 +96,24 @@ def examine_and_record(places, options, place):
         opener=recording.opener,
     )
     node, readings = read(recorded)
-    write_clock(recording, (readings["host"].get("clock") or {}).get("asked"))
-    write_drives(recording, readings["host"].get("nvme"))
-    write_mounts(recording, readings["host"].get("network_mounts"))
+    write_answers(recording, readings["host"])
     recording.finish(node, reduce_log(readings["log"]))
     return judge(node, readings, options)
 
 
-def write_clock(recording, asked):
-    """Write what adjtimex said, which is not a file on the node."""
-    if asked is not None:
-        recording.tree("proc", "/").write(RECORDED, json.dumps(asked).encode("utf-8"))
+def write_answers(recording, host):
+    """Write what the kernel, NVMe drives and network file systems answered, which is in no file on the node."""
+    from . import nvme_log
 
-
-def write_drives(recording, drives):
-    """Write what NVMe drives said, which is not a file on the node either, see nvme_log."""
-    if drives:
-        answers = {one["name"]: {"page": one["page"], "refused": one["refused"]} for one in drives}
-        recording.tree("sys", "/").write("/nvme_log.json", json.dumps(answers, sort_keys=True).encode("utf-8"))
-
-
-def write_mounts(recording, mounts):
-    """Write which network file systems there are and whether they answered, see host_reading."""
-    if mounts:
-        recording.tree("proc", "/").write(RECORDED_MOUNTS, json.dumps(mounts, sort_keys=True).encode("utf-8"))
+    drives = {one["name"]: {"page": one["page"], "refused": one["refused"]} for one in host.get("nvme") or ()}
+    clock = host.get("clock") or {}
+    for tree, path, said in (
+        ("proc", CLOCK, clock.get("asked")),
+        ("sys", nvme_log.RECORDED, drives or None),
+        ("proc", MOUNTS, host.get("network_mounts") or None),
+    ):
+        if said is not None:
+            recording.tree(tree, "/").write(path, json.dumps(said, sort_keys=True).encode("utf-8"))
 
 
 def reduce_file(path, text):

@@ -7,7 +7,7 @@ from __future__ import absolute_import, division, print_function
 
 __metaclass__ = type
 
-from ..storage.network_mounts import SILENT
+from ..storage.network_mounts import SILENT, in_words
 from .findings import fault, finding, judged
 from .host_log import find_host_events
 from .kernel_log import is_whole
@@ -139,6 +139,6 @@ def network_mounts(host):
     found = []
     for one in host["network_mounts"]:
         if one["fault"]:
-            text = "%(point)s, %(type)s of %(source)s: %(fault)s" % one
+            text = "%s: %s" % (one["point"], in_words(one))
             found.append(fault("network_mounts", "silent" if one["fault"] == SILENT else "error", "well", text))
     return [judged("network_mounts", "well", "%d well" % len(host["network_mounts"]), found)]

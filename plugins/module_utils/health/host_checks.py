@@ -7,6 +7,7 @@ from __future__ import absolute_import, division, print_function
 
 __metaclass__ = type
 
+from ..storage.network_mounts import SECONDS
 from .check_record import check, check_across, check_over_time
 
 MODULE_ACTION = "drain the node, and have the memory module replaced"
@@ -69,7 +70,7 @@ HOST_CHECKS = (
           ("silent", "an NVMe drive does not answer, or answers with an error", "unknown", "monitor",
            "check the kernel log for the drive, and compare with nvme smart-log"),
           nvme_used_percent={"type": "int", "default": 100}, max_nvme_media_errors={"type": "int", "default": 0}),
-    check("network_mounts", "health", "host", "statvfs(2); 5 s is ours",
+    check("network_mounts", "health", "host", "statvfs(2); %d s is ours" % SECONDS,
           ("silent", "a network file system does not answer", "degraded", "monitor", MOUNT_ACTION),
           ("error", "a network file system answers with an error", "degraded", "monitor", MOUNT_ACTION)),
 )  # fmt: skip

@@ -37,46 +37,46 @@ def visible(tree):
 def read_network_mounts(tree):
     """Return [{point, type, source, fault}] of the network file systems, by path; tree: of /proc.
 
-    fault: None where it answers, else silent, or the name of its error, such as ESTALE. One that is at several paths is asked once.
+    fault: None where it answers, else SILENT, or the name of its error, such as ESTALE. One that is at several paths is asked once.
     """
-    mounts = {
-        one["number"]: one for dummy, one in sorted(visible(tree).items(), reverse=True) if is_network(one["type"])
-    }
+    by_path = sorted(visible(tree).items(), reverse=True)
+    mounts = {one["number"]: one for dummy, one in by_path if is_network(one["type"])}
     found = sorted(mounts.values(), key=lambda mount: mount["point"])
     answers = ask([one["point"] for one in found])
     return [
-        {
-            "point": one["point"],
-            "type": one["type"],
-            "source": one["source"],
-            "fault": answers[one["point"]]["error"] if one["point"] in answers else SILENT,
-        }
+        {"point": one["point"], "type": one["type"], "source": one["source"], "fault": answers[one["point"]]["fault"]}
         for one in found
     ]
 
 
 def probe_mounts(tree, points, user):
-    """Return {path: {type, source, silent, error, free, size, writable}} of paths, None where nothing is mounted.
+    """Return {path: {type, source, fault, free, size, writable}} of paths, None where nothing is mounted.
 
     tree: of /proc; user: the one who asks, see ask. They are asked first: that is what an automounter waits for.
     """
-    answers, mounts, found = ask(points, user), visible(tree), {}
-    for point in points:
-        one, answer = mounts.get(os.path.normpath(point)), answers.get(point)
-        nothing = {"error": None, "free": None, "size": None, "writable": None}
-        found[point] = one and dict(answer or nothing, type=one["type"], source=one["source"], silent=answer is None)
-    return found
+    answers, mounts = ask(points, user), visible(tree)
+    found = {point: mounts.get(os.path.normpath(point)) for point in points}
+    return {point: one and dict(answers[point], type=one["type"], source=one["source"]) for point, one in found.items()}
 
 
-def ask(points, user=None, seconds=SECONDS):
-    """Return {path: {error, free, size, writable}} of those that answer in time; free and size in bytes.
+def in_words(mount):
+    """Return what is mounted, and what is wrong with it. mount: has type, source and fault."""
+    where = "%(type)s of %(source)s" % mount
+    if not mount["fault"]:
+        return where
+    if mount["fault"] == SILENT:
+        return "%s does not answer within %d s" % (where, SECONDS)
+    return "%s answers with %s" % (where, mount["fault"])
+
+
+def ask(points, user=None):
+    """Return {path: {fault, free, size, writable}}; free and size in bytes, None where there is a fault.
 
     writable: whether the user may make files there, None without one; it is the user who asks, where this process may become it.
     """
-    if not points:
-        return {}
-    said, dummy_ending = bounded(lambda say: _ask_all(points, user, say), seconds)
-    return dict(said)
+    said = bounded(lambda say: _ask_all(points, user, say), SECONDS)[0] if points else []
+    answers, silent = dict(said), {"fault": SILENT, "free": None, "size": None, "writable": None}
+    return {point: answers.get(point, silent) for point in points}
 
 
 def _ask_all(points, user, say):
@@ -98,10 +98,6 @@ def _look(point, user):
         room = os.statvfs(point)
         writable = None if user is None else os.access(point, os.W_OK | os.X_OK)
     except (IOError, OSError) as error:
-        return {"error": errno.errorcode.get(error.errno, "error"), "free": None, "size": None, "writable": None}
-    return {
-        "error": None,
-        "free": room.f_bavail * room.f_frsize,
-        "size": room.f_blocks * room.f_frsize,
-        "writable": writable,
-    }
+        return {"fault": errno.errorcode.get(error.errno, "an error"), "free": None, "size": None, "writable": None}
+    free, size = room.f_bavail * room.f_frsize, room.f_blocks * room.f_frsize
+    return {"fault": None, "free": free, "size": size, "writable": writable}

@@ -20,7 +20,7 @@ from ..host.systemd_unit import TransientService, describe_end
 from ..machine.files import FileTree
 from ..machine.problems import problem
 from ..packages.environments import read_versions
-from ..storage.network_mounts import read_network_mounts
+from ..storage.network_mounts import in_words, read_network_mounts
 from . import flight, stacks
 from . import run as training_run
 from .run import RunError
@@ -114,7 +114,7 @@ def stop(params, run):
         result["flight"], result["flight_errors"] = flight.collect(os.path.join(path, "logs"), uid, result["ranks"])
         result["metrics"], result["metrics_error"] = training_run.metrics(path, uid)
         result["disk_full"] = _is_full(path)
-        result["silent_mounts"] = [] if shown["state"] == "succeeded" else _silent_mounts()
+        result["mount_faults"] = [] if shown["state"] == "succeeded" else _mount_faults()
         result["logs"] = training_run.collect_logs(path, uid, params["log_limit"])
         if params["remove"]:
             shutil.rmtree(path)
@@ -202,10 +202,10 @@ def _endpoint(rendezvous):
     return host.strip("[]"), int(port)
 
 
-def _silent_mounts():
-    """Return the network file systems that do not answer, in words: a rank that reads one waits without an end."""
-    found = [one for one in read_network_mounts(FileTree("/proc")) if one["fault"]]
-    return ["%(point)s (%(type)s of %(source)s)" % one for one in found]
+def _mount_faults():
+    """Return what is wrong with network file systems, in words: a rank that reads one that does not answer waits without an end."""
+    found = read_network_mounts(FileTree("/proc"))
+    return ["%s: %s" % (one["point"], in_words(one)) for one in found if one["fault"]]
 
 
 def _is_full(path):

@@ -6,9 +6,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from ansible.module_utils.parsing.convert_bool import boolean
+
+from ...module_utils.storage.network_mounts import in_words
 from ..documents.parsing import parse
 from .check import Check, compared
 
@@ -28,12 +31,11 @@ class Declared:
 
 @dataclass(frozen=True)
 class Mount:
-    """What is mounted at a path, as module node_probe was answered by it; silent: not at all."""
+    """What is mounted at a path, as it answered module node_probe; see module_utils/storage/network_mounts.py."""
 
     type: str = ""
     source: str = ""
-    silent: bool = False
-    error: str | None = None
+    fault: str | None = None
     free: int | None = None  # bytes
     size: int | None = None
     writable: bool | None = None
@@ -47,13 +49,21 @@ class _Probed:
 def checks(declared: Iterable[Mapping[str, Any]], probe: Mapping | None) -> Iterator[Check]:
     """Yield a check for each file system that is declared. probe: what module node_probe returned, None where it did not run."""
     probed = parse(_Probed, probe, "node_probe").mounts if probe else {}
-    for one in (parse(Declared, entry, "verify_storage_mounts") for entry in declared):
+    for one in map(as_declared, declared):
         known = one.path in probed
         mount = probed.get(one.path)
         against = faults(one, mount) if known else []
         agrees = not against if known else None
         name = f"storage_mount {one.path}"
         yield compared(name, "health", expected(one), "; ".join(against) or shown(mount), agrees, REASON)
+
+
+def as_declared(entry: Mapping[str, Any]) -> Declared:
+    """Return an entry with its values as role verify's argument specification converts them."""
+    found = {**entry, "min_free_gb": float(entry.get("min_free_gb") or 0)}
+    if "writable" in entry:
+        found["writable"] = boolean(entry["writable"])
+    return Declared(**found)
 
 
 def expected(one: Declared) -> str:
@@ -65,20 +75,16 @@ def expected(one: Declared) -> str:
 def shown(mount: Mount | None) -> str | None:
     if mount is None:
         return None
-    return f"{mount.type} of {mount.source}, {_gigabytes(mount.free)} free of {_gigabytes(mount.size)}"
+    return f"{in_words(asdict(mount))}, {_gigabytes(mount.free)} free of {_gigabytes(mount.size)}"
 
 
 def faults(one: Declared, mount: Mount | None) -> list[str]:
     """Return what is wrong, in words; where it does not answer, nothing else is known."""
     if mount is None:
-        return ["nothing is mounted there"]
-    where = f"{mount.type} of {mount.source}"
-    found = [f"{where} is mounted there"] if one.type not in (None, mount.type) else []
-    if mount.silent or mount.error:
-        return [
-            *found,
-            f"{where} does not answer within 5 s" if mount.silent else f"{where} answers with {mount.error}",
-        ]
+        return ["nothing is mounted there" if one.path.startswith("/") else "the path is not absolute"]
+    found = [f"{mount.type} of {mount.source} is mounted there"] if one.type not in (None, mount.type) else []
+    if mount.fault:
+        return [*found, in_words(asdict(mount))]
     if one.writable and mount.writable is not True:
         found.append("the training user may not write there")
     if mount.free is None or mount.free < one.min_free_gb * GB:

@@ -84,7 +84,7 @@ class _Standing:
     metrics: dict[str, Any] | None = None
     metrics_error: str | None = None
     disk_full: bool = False
-    silent_mounts: tuple[str, ...] = ()
+    mount_faults: tuple[str, ...] = ()
     flight: dict[str, dict[str, _Group]] = field(default_factory=dict)
     flight_errors: dict[str, str] = field(default_factory=dict)
     logs: str | None = None
@@ -110,6 +110,7 @@ def read_answer(answer: Mapping[str, Any]) -> dict[str, Any]:
         _limit("flight", int(name) if name.isdecimal() and len(name) < 9 else MOST + 1, MOST)
     found = harmless({key: value for key, value in asdict(standing).items() if key != _PACKED})
     found["tails"] = {name: [line[-WIDTH:] for line in lines[-LINES:]] for name, lines in found["tails"].items()}
+    found["mount_faults"] = found["mount_faults"][:LINES]
     return {**found, _PACKED: standing.logs}
 
 

@@ -83,9 +83,9 @@ def node_outcome(
     if stopped.get("disk_full"):
         for failure in outcome["failures"]:
             failure["reason"] += " (the disk with /var/lib/allreduce is full)"
-    for mount in stopped.get("silent_mounts") or ():
+    for fault in stopped.get("mount_faults") or ():
         for failure in outcome["failures"]:
-            failure["reason"] += f" (the file system {mount} does not answer)"
+            failure["reason"] += f" ({fault})"
     outcome["status"] = "failed" if outcome["failures"] else "succeeded" if cause is None else "stopped"
     return outcome
 

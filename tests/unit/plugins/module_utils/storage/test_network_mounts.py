@@ -80,7 +80,6 @@ def test_a_path_with_a_space(tree, answers):
 
 def test_one_that_hangs_keeps_no_other_waiting(tree, answers, monkeypatch):
     monkeypatch.setattr(network_mounts, "SECONDS", 1)
-    monkeypatch.setattr(network_mounts.ask, "__defaults__", (None, 1))
     answers.update({"/a": hang, "/b": stale})
     lines = [
         NFS.format(point=point).replace("0:52", number)
@@ -99,7 +98,7 @@ def test_nothing_is_started_where_there_is_none(tree, monkeypatch):
 
 
 def test_what_is_told_of_declared_paths(tree, answers, monkeypatch):
-    monkeypatch.setattr(network_mounts.ask, "__defaults__", (None, 1))
+    monkeypatch.setattr(network_mounts, "SECONDS", 1)
     answers["/hangs"] = hang
     table = "".join(
         text.replace("0:52", f"0:{number}")
@@ -116,5 +115,5 @@ def test_what_is_told_of_declared_paths(tree, answers, monkeypatch):
         True,
     )
     assert found["/data/"]["free"] > 0
-    assert (found["/hangs"]["silent"], found["/hangs"]["free"]) == (True, None)
-    assert (found["/read_only"]["silent"], found["/read_only"]["writable"]) == (False, False)
+    assert (found["/hangs"]["fault"], found["/hangs"]["free"]) == ("silent", None)
+    assert (found["/read_only"]["fault"], found["/read_only"]["writable"]) == (None, False)

@@ -271,9 +271,12 @@ def test_a_file_system_that_hangs_is_named_unless_the_run_succeeded(params, crea
         for name, fault in (("well", None), ("hangs", "silent"), ("stale", "ESTALE"))
     ]
     monkeypatch.setattr(training_states, "read_network_mounts", lambda tree: mounts)
-    named = ["/hangs (nfs4 of nfs-1:/data)", "/stale (nfs4 of nfs-1:/data)"]
-    assert training_states.stop(params, Node())["silent_mounts"] == named
-    assert training_states.stop(params, Node(states=["exited"]))["silent_mounts"] == []
+    named = [
+        "/hangs: nfs4 of nfs-1:/data does not answer within 5 s",
+        "/stale: nfs4 of nfs-1:/data answers with ESTALE",
+    ]
+    assert training_states.stop(params, Node())["mount_faults"] == named
+    assert training_states.stop(params, Node(states=["exited"]))["mount_faults"] == []
 
 
 def test_stopping_a_run_that_never_was_changes_nothing(params):

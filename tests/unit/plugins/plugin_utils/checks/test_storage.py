@@ -3,21 +3,17 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Declared file systems against what is mounted: each difference fails by itself, and what was not asked is not known."""
 
+from dataclasses import fields
+from pathlib import Path
+
 import pytest
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks.storage import checks
+import yaml
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks.storage import Declared, checks
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.parsing import DocumentError
 
 DECLARED = {"path": "/data", "type": "nfs4", "min_free_gb": 100}
-MOUNT = {
-    "type": "nfs4",
-    "source": "nfs-1:/data",
-    "silent": False,
-    "error": None,
-    "free": 200e9,
-    "size": 900e9,
-    "writable": True,
-}
-MOUNT = {**MOUNT, "free": int(MOUNT["free"]), "size": int(MOUNT["size"])}
+GB = 10**9
+MOUNT = {"type": "nfs4", "source": "nfs-1:/data", "fault": None, "free": 200 * GB, "size": 900 * GB, "writable": True}
 
 
 def checked(mount, **declared):
@@ -37,17 +33,39 @@ def test_one_as_declared():
     [
         (None, {}, "nothing is mounted there"),
         ({"type": "ext4", "source": "/dev/sda1"}, {}, "ext4 of /dev/sda1 is mounted there"),
-        ({"silent": True, "free": None, "writable": None}, {}, "nfs4 of nfs-1:/data does not answer within 5 s"),
-        ({"error": "ESTALE", "free": None, "writable": None}, {}, "nfs4 of nfs-1:/data answers with ESTALE"),
+        ({"fault": "silent", "free": None, "writable": None}, {}, "nfs4 of nfs-1:/data does not answer within 5 s"),
+        ({"fault": "ESTALE", "free": None, "writable": None}, {}, "nfs4 of nfs-1:/data answers with ESTALE"),
         ({"writable": False}, {}, "the training user may not write there"),
-        ({"free": 10**9}, {}, "1 GB are free"),
-        ({"free": 10**9, "writable": False}, {}, "the training user may not write there; 1 GB are free"),
+        ({"free": GB}, {}, "1 GB are free"),
+        ({"free": GB, "writable": False}, {}, "the training user may not write there; 1 GB are free"),
     ],
 )
 def test_each_difference_fails(mount, declared, measured):
     found = checked(mount and {**MOUNT, **mount}, **declared)
     assert (found["status"], found["measured"]) == ("failed", measured)
     assert found["reason"]
+
+
+def test_a_path_that_is_not_absolute_is_told():
+    (found,) = checks([{"path": "data"}], {"mounts": {"data": None}})
+    assert (found["status"], found["measured"]) == ("failed", "the path is not absolute")
+
+
+@pytest.mark.parametrize("writable", [False, "no", "false"])
+def test_values_are_converted_as_ansible_does(writable):
+    assert (
+        checked({**MOUNT, "free": 99 * GB, "writable": False}, writable=writable, min_free_gb="99")["status"]
+        == "passed"
+    )
+
+
+def test_defaults_are_those_of_the_argument_specification():
+    path = Path(__file__).parents[5] / "roles" / "verify" / "meta" / "argument_specs.yml"
+    specification = yaml.safe_load(path.read_text(encoding="utf-8"))["argument_specs"]["main"]["options"]
+    options = specification["verify_storage_mounts"]["options"]
+    assert {one.name: one.default for one in fields(Declared) if one.name != "path"} == {
+        name: option.get("default") for name, option in options.items() if not option.get("required")
+    }
 
 
 def test_what_nobody_declared_is_not_asked_for():
@@ -61,7 +79,7 @@ def test_what_was_not_asked_is_not_known(probe):
     assert found["status"] == "unknown"
 
 
-@pytest.mark.parametrize("mounts", [[], {"/data": 5}, {"/data": {"free": "much"}}, {"/data": {"silent": "no"}}])
+@pytest.mark.parametrize("mounts", [[], {"/data": 5}, {"/data": {"free": "much"}}, {"/data": {"fault": 5}}])
 def test_an_answer_of_another_shape_is_refused(mounts):
     with pytest.raises(DocumentError):
         list(checks([DECLARED], {"mounts": mounts}))

@@ -30,7 +30,7 @@ GROUP = {"description": "default_pg", "enqueued": 1, "completed": 0, "ranks": [0
 ANSWER = {
     "service": {"state": "failed"}, "now": 8.0, "ranks": [RANK], "agent": {"failures": [FAILURE], "error": None}, "end": "ended",
     "tails": {"0": ["boom"]}, "metrics": {"loss_last": 1}, "flight": {"0": {"0": GROUP}}, "flight_errors": {"1": "damaged"},
-    "metrics_error": None, "disk_full": False, "silent_mounts": [], "logs": None, "versions": {}, "rendezvous_error": None,
+    "metrics_error": None, "disk_full": False, "mount_faults": [], "logs": None, "versions": {}, "rendezvous_error": None,
 }  # fmt: skip
 ESCAPE = "\x1b]0;owned\x07\x1b[2J\x1b[31mred\x9b0m\u202e\x08"
 

@@ -101,18 +101,16 @@ def test_a_full_disk_is_named_since_the_logs_cannot():
 
 
 def test_a_file_system_that_hangs_is_named():
-    mounts = ["/data (nfs4 of nfs-1:/data)"]
+    fault = "/data: nfs4 of nfs-1:/data does not answer within 5 s"
     data = {
         "service": BAD,
         "ranks": [],
         "agent": None,
         "now": 100.0,
         "end": "was killed by signal 9",
-        "silent_mounts": mounts,
+        "mount_faults": [fault],
     }
-    assert ended("gpu-1", data)["failures"][0]["reason"] == (
-        "torchrun was killed by signal 9 (the file system /data (nfs4 of nfs-1:/data) does not answer)"
-    )
+    assert ended("gpu-1", data)["failures"][0]["reason"] == f"torchrun was killed by signal 9 ({fault})"
 
 
 def test_a_node_stopped_because_of_another_one_has_no_failure():
