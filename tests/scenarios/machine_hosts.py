@@ -3,7 +3,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Machines with a kernel of their own as hosts of a scenario: they boot, and their power can be cut."""
 
+import base64
+import io
 import subprocess
+import tarfile
 
 from cluster import CHECKOUT, LAB, Cluster
 
@@ -50,6 +53,22 @@ class Machines(Cluster):
         if check and done.returncode:
             raise AssertionError(f"{host}: {command!r} ended with {done.returncode}: {done.stdout}{done.stderr}")
         return done.stdout
+
+    def python(self, host, program):
+        """Run a Python program on a machine that may import the collection's module_utils; what it prints."""
+        packed = io.BytesIO()
+        with tarfile.open(fileobj=packed, mode="w:gz") as archive:
+            name = "ansible_collections/allreduce/gpu/plugins/module_utils"
+            archive.add(
+                CHECKOUT / "plugins" / "module_utils",
+                name,
+                filter=lambda one: None if "__pycache__" in one.name else one,
+            )
+        text = base64.b64encode(packed.getvalue()).decode()
+        return self.on(
+            host,
+            f"set -e; cd $(mktemp -d); base64 -d <<'END' | tar xz\n{text}\nEND\nPYTHONPATH=$PWD python3 - <<'END'\n{program}\nEND\n",
+        )
 
     def freeze(self, host):
         """Stop a machine where it is, as one that answers nobody any more; thaw lets it go on."""
