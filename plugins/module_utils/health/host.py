@@ -7,7 +7,6 @@ from __future__ import absolute_import, division, print_function
 
 __metaclass__ = type
 
-from ..storage.network_mounts import SILENT, in_words
 from .findings import fault, finding, judged
 from .host_log import find_host_events
 from .kernel_log import is_whole
@@ -136,9 +135,6 @@ def network_mounts(host):
     """Judge whether the network file systems answer, for which programs wait as long as it takes."""
     if not host.get("network_mounts"):
         return []
-    found = []
-    for one in host["network_mounts"]:
-        if one["fault"]:
-            text = "%s: %s" % (one["point"], in_words(one))
-            found.append(fault("network_mounts", "silent" if one["fault"] == SILENT else "error", "well", text))
+    bad = [one for one in host["network_mounts"] if one["fault"]]
+    found = [fault("network_mounts", "silent", "well", "%(point)s: %(words)s" % one) for one in bad]
     return [judged("network_mounts", "well", "%d well" % len(host["network_mounts"]), found)]

@@ -12,8 +12,8 @@ import re
 
 from ..host.interrupts import members
 from ..machine.files import FileTree
+from ..machine.procfs import has_network_mounts
 from ..settings.nccl import read_nccl
-from ..storage.network_mounts import read_network_mounts
 from .clock import read_clock
 from .disks import read_disks
 from .processes import FIRST_NAMESPACE
@@ -71,11 +71,15 @@ def read_nvme(sys_tree, proc_tree):
 
 
 def read_mounts(proc_tree):
-    """Return the network file systems, see network_mounts; those of a recorded machine are in a file of their own."""
+    """Return the network file systems, see network_mounts, with ``words``; those of a recorded machine are in a file of their own."""
     if proc_tree.root != "/proc":
         return json.loads(proc_tree.text(RECORDED_MOUNTS) or "[]")
-    # A tree of its own: in a recording, the table of all mounts stays on the node.
-    return read_network_mounts(FileTree(proc_tree.root))
+    tree = FileTree(proc_tree.root)  # of its own: in a recording, the table of all mounts stays on the node
+    if not has_network_mounts(tree):
+        return []
+    from ..storage.network_mounts import in_words, read_network_mounts
+
+    return [dict(one, words=in_words(one)) for one in read_network_mounts(tree)]
 
 
 def read_aer(tree, addresses):

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Read what the loaded NVIDIA kernel module reports below /proc/driver."""
+"""Read /proc: what the loaded NVIDIA kernel module reports, and whether network file systems are mounted."""
 
 from __future__ import absolute_import, division, print_function
 
@@ -10,6 +10,19 @@ __metaclass__ = type
 import re
 
 from .sysfs import normalise_address
+
+# systemd, src/basic/mountpoint-util.c, fstype_is_network, and what is common in clusters beside it; FUSE's names begin with "fuse.".
+NETWORK_KINDS = (
+    "afs", "ceph", "ceph-fuse", "cifs", "davfs", "gfs2", "glusterfs", "lustre", "nfs", "nfs4", "ocfs2", "orangefs", "smb3", "sshfs",
+    "beegfs", "beegfs_nodev", "gpfs", "juicefs", "panfs", "wekafs",
+)  # fmt: skip
+# proc(5), /proc/pid/mountinfo: the type follows the separator.
+_NETWORK_MOUNT = re.compile(r" - (?:fuse\.)?(?:%s) " % "|".join(NETWORK_KINDS))
+
+
+def has_network_mounts(tree):
+    """Return whether a network file system is mounted; what asks them is not even imported on a node without one."""
+    return bool(_NETWORK_MOUNT.search(tree.text("/self/mountinfo") or ""))
 
 
 def read_driver(tree):

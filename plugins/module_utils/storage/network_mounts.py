@@ -13,20 +13,16 @@ import pwd
 import threading
 
 from ..machine.child import bounded
+from ..machine.procfs import NETWORK_KINDS
 from .tables import parse_mounts
 
-# systemd, src/basic/mountpoint-util.c, fstype_is_network, and what is common in clusters beside it; FUSE's names lose their "fuse.".
-KINDS = frozenset((
-    "afs", "ceph", "ceph-fuse", "cifs", "davfs", "gfs2", "glusterfs", "lustre", "nfs", "nfs4", "ocfs2", "orangefs", "smb3", "sshfs",
-    "beegfs", "beegfs_nodev", "gpfs", "juicefs", "panfs", "wekafs",
-))  # fmt: skip
 # Until a file system counts as one that does not answer. One that works takes milliseconds, a server that fails over up to a minute.
 SECONDS = 5
 SILENT = "silent"
 
 
 def is_network(kind):
-    return (kind[len("fuse.") :] if kind.startswith("fuse.") else kind) in KINDS
+    return (kind[len("fuse.") :] if kind.startswith("fuse.") else kind) in NETWORK_KINDS
 
 
 def visible(tree):

@@ -54,7 +54,13 @@ EDAC = "sys/devices/system/edac/mc/"
 def mounts(*faults: "str | None") -> "dict[str, str]":
     """Return what the network file systems of the recorded machine answer."""
     found = [
-        {"point": f"/data{number}", "type": "nfs4", "source": f"nfs-1:/data{number}", "fault": fault}
+        {
+            "point": f"/data{number}",
+            "type": "nfs4",
+            "source": "nfs-1:/data",
+            "fault": fault,
+            "words": f"nfs4: {fault or 'well'}",
+        }
         for number, fault in enumerate(faults)
     ]
     return {"proc/network_mounts.json": json.dumps(found) + "\n"}

@@ -8,12 +8,13 @@ from ansible_collections.allreduce.gpu.plugins.module_utils.health import host_r
 from ansible_collections.allreduce.gpu.plugins.module_utils.health.host_log import find_host_events
 from ansible_collections.allreduce.gpu.plugins.module_utils.health.host_reading import read_host
 from ansible_collections.allreduce.gpu.plugins.module_utils.machine.files import FileTree
+from ansible_collections.allreduce.gpu.plugins.module_utils.storage import network_mounts
 from ansible_collections.allreduce.gpu.tests.lab.nvml import machines, recording
 from ansible_collections.allreduce.gpu.tests.lab.nvml.host_faults import EDAC, oom
 
 HOST = {"memory_size", "cpu_count", "memory_errors", "machine_checks", "oom_kills", "nccl_settings"}
 UNCORRECTED = "Uncorrected hardware memory error in user-access at af34214200"
-MOUNTS = '[{"point": "/data", "type": "nfs4", "source": "nfs-1:/data", "fault": %s}]\n'
+MOUNTS = '[{"point": "/data", "type": "nfs4", "source": "nfs-1:/data", "fault": %s, "words": %s}]\n'
 UPTIME = machines.a40_pcie().uptime
 
 
@@ -72,11 +73,11 @@ def test_a_machine_that_tells_nothing(tmp_path):
          ("nccl_settings", "set nowhere else", "NCCL_IB_HCA in /etc/environment, line 2", "degraded", "configure")),
         ({"root/etc/profile.d/x.sh": "export NCCL_P2P_DISABLE=1\n"}, {},
          ("nccl_settings", "not set", "NCCL_P2P_DISABLE in /etc/profile.d/x.sh, line 1", "degraded", "configure")),
-        ({"proc/network_mounts.json": MOUNTS % '"silent"'}, {},
+        ({"proc/network_mounts.json": MOUNTS % ('"silent"', '"nfs4 of nfs-1:/data does not answer within 5 s"')}, {},
          ("network_mounts", "well", "/data: nfs4 of nfs-1:/data does not answer within 5 s", "degraded", "monitor")),
-        ({"proc/network_mounts.json": MOUNTS % '"ESTALE"'}, {},
+        ({"proc/network_mounts.json": MOUNTS % ('"ESTALE"', '"nfs4 of nfs-1:/data answers with ESTALE"')}, {},
          ("network_mounts", "well", "/data: nfs4 of nfs-1:/data answers with ESTALE", "degraded", "monitor")),
-        ({"proc/network_mounts.json": MOUNTS % "null"}, {}, None),
+        ({"proc/network_mounts.json": MOUNTS % ("null", '"nfs4 of nfs-1:/data"')}, {}, None),
         ({"root/etc/nccl.conf": "NCCL_IB_DISABLE=1\n"}, {},
          ("nccl_settings", "not set", "NCCL_IB_DISABLE in /etc/nccl.conf", "degraded", "configure")),
         ({"root/etc/nccl.conf": "NCCL_IB_DISABLE=0\nNCCL_DEBUG=WARN\n", "root/etc/environment": "NCCL_SOCKET_IFNAME=eth0\n"}, {}, None),
@@ -167,6 +168,31 @@ def test_a_reader_that_crashes_leaves_its_check_unknown(examine, monkeypatch, re
     monkeypatch.setattr(host_reading, reader, crash)
     found = examine(machines.a40_pcie(), memory_mib=1, cpu_count=1)
     assert [(one[0], one[3]) for one in told(found)] == [(check, "unknown")]
+
+
+@pytest.mark.parametrize(
+    ("seen", "expected"),
+    [
+        (
+            True,
+            [
+                {
+                    "point": "/data",
+                    "type": "nfs4",
+                    "source": "nfs-1:/data",
+                    "fault": None,
+                    "words": "nfs4 of nfs-1:/data",
+                }
+            ],
+        ),
+        (False, []),
+    ],
+)
+def test_mounts_are_asked_only_where_there_are_some(monkeypatch, seen, expected):
+    mounted = {"point": "/data", "type": "nfs4", "source": "nfs-1:/data", "fault": None}
+    monkeypatch.setattr(host_reading, "has_network_mounts", lambda tree: seen)
+    monkeypatch.setattr(network_mounts, "read_network_mounts", lambda tree: [mounted])
+    assert host_reading.read_mounts(FileTree("/proc")) == expected
 
 
 def test_a_host_without_gpus_is_not_judged(examine):

@@ -10,6 +10,7 @@ import time
 
 import pytest
 from ansible_collections.allreduce.gpu.plugins.module_utils.machine.files import FileTree
+from ansible_collections.allreduce.gpu.plugins.module_utils.machine.procfs import has_network_mounts
 from ansible_collections.allreduce.gpu.plugins.module_utils.storage import network_mounts
 
 NFS = "36 25 0:52 / {point} rw,relatime shared:1 - nfs4 nfs-1:/data rw,hard\n"
@@ -57,8 +58,9 @@ def stale():
     [("nfs", True), ("nfs4", True), ("lustre", True), ("gpfs", True), ("fuse.sshfs", True), ("fuse.ceph-fuse", True),
      ("ext4", False), ("fuse.portal", False), ("nfsd", False)],
 )  # fmt: skip
-def test_what_is_a_network_file_system(kind, expected):
+def test_what_is_a_network_file_system(tree, kind, expected):
     assert network_mounts.is_network(kind) is expected
+    assert has_network_mounts(tree(NFS.format(point="/data").replace("nfs4", kind))) is expected
 
 
 def test_each_file_system_is_asked_once_at_its_first_path(tree, answers):
