@@ -108,24 +108,36 @@ def test_40_memory_may_be_locked_in_sessions_and_units(pair):
         assert [pair.on(host, one).strip() for one in MEMLOCK] == ["unlimited"] * 2
 
 
-def test_50_verify_measures_the_rail_with_verbs(pair, tmp_path):
+def measured_rails(pair, place):
+    """{(source, target): rail} of one verification that measures bandwidth."""
     given = {
         **PRESENT,
-        "report_directory": str(tmp_path),
+        "report_directory": str(place),
         "verify_collectives": False,
         "verify_network_bandwidth": True,
         "verify_network_seconds": 6,
     }
+    run = pair.play("playbooks/verify.yml", "-e", json.dumps(given))
+    document = json.loads((place / "verify.json").read_text(encoding="utf-8"))
+    first, second = pair.hosts
+    rails = {(one["source"], one["target"]): one for one in document["network"]["rails"]}
+    assert rails.keys() == {(first, second), (second, first)}, run.output[-6000:]
+    return rails
+
+
+def test_50_verify_measures_the_rail_with_verbs(pair, tmp_path):
+    """perftest samples the clock for two milliseconds; an emulator that has to wait for a processor then makes it give 0: asked again."""
     run = pair.play("tests/scenarios/network.yml")
     assert run.status == 0, run.output[-6000:]
-    run = pair.play("playbooks/verify.yml", "-e", json.dumps(given))
-    document = json.loads((tmp_path / "verify.json").read_text(encoding="utf-8"))
-    rails = {(one["source"], one["target"]): one for one in document["network"]["rails"]}
-    first, second = pair.hosts
-    assert rails.keys() == {(first, second), (second, first)}, run.output[-6000:]
-    assert all(one["rail"] == ADAPTER and one["bits_per_second"] > 0 and "code" not in one for one in rails.values()), (
-        rails
-    )
+    figures = {}
+    for _attempt in range(4):
+        rails = measured_rails(pair, tmp_path)
+        assert {one["rail"] for one in rails.values()} == {ADAPTER}
+        assert {one.get("code") for one in rails.values()} <= {None, "no_report"}, rails
+        figures.update({way: one["bits_per_second"] for way, one in rails.items() if "code" not in one})
+        if len(figures) == 2:
+            break
+    assert len(figures) == 2 and all(figure > 0 for figure in figures.values()), (figures, rails)
 
 
 def test_60_a_fabric_that_the_device_does_not_know_is_refused_with_a_sentence(pair):
