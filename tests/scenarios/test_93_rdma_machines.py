@@ -126,7 +126,7 @@ def measured_rails(pair, place):
 
 
 def test_50_verify_measures_the_rail_with_verbs(pair, tmp_path):
-    """perftest samples the clock for two milliseconds; an emulator that has to wait for a processor then makes it give 0: asked again."""
+    """perftest samples the clock for a fifth of a second; an emulator that has to wait for a processor then makes it give 0: asked again."""
     run = pair.play("tests/scenarios/network.yml")
     assert run.status == 0, run.output[-6000:]
     figures = {}
