@@ -56,7 +56,7 @@ class Cluster:
             return
         shutil.rmtree(self.inventory, ignore_errors=True)
         demo.copy_settings(self.inventory)
-        subprocess.run([*LAB, "down", "--name", name], cwd=CHECKOUT, check=True)
+        self.down()  # what an interrupted run left
         self.resize(nodes)
 
     def resize(self, nodes):
