@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from ansible.module_utils.parsing.convert_bool import boolean
+
 from ..documents.observed import SecureBoot
 from ..documents.parsing import parse
 from ..documents.stack import Driver, Package, Stack, Toolkit
@@ -28,7 +30,6 @@ DEFAULTS: dict[str, Any] = {
     "cudnn_archive": "",
 }
 NOT_ENFORCED = SecureBoot()
-_TRUE = ("true", "yes", "on", "1", "y", "t", "1.0")
 
 
 def desired(
@@ -64,12 +65,8 @@ def desired_driver(stack: Mapping[str, Any], variables: Mapping[str, Any]) -> Dr
 def _given(variables: Mapping[str, Any], name: str) -> Any:
     value = variables.get(name, DEFAULTS[name])
     if isinstance(DEFAULTS[name], bool):
-        return _is_true(value)
+        return boolean(value, strict=False)
     return value
-
-
-def _is_true(value: Any) -> bool:
-    return value if isinstance(value, bool) else str(value).lower() in _TRUE
 
 
 def _driver(plan: Stack, options: Mapping[str, Any], secure_boot: SecureBoot) -> Driver | None:
@@ -92,7 +89,7 @@ def _wants_precompiled(driver: Driver, options: Mapping[str, Any], secure_boot: 
     """
     choice = options["nvidia_driver_precompiled"]
     if choice != "auto":
-        return _is_true(choice)
+        return bool(boolean(choice, strict=False))
     enrollable = secure_boot.key == "enrolled" or (options["nvidia_driver_console"] and secure_boot.shim)
     return bool(secure_boot.enforced) and not enrollable and driver.source == "distribution"
 

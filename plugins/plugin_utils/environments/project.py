@@ -12,6 +12,8 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from ansible.module_utils.parsing.convert_bool import boolean
+
 from ..stack.inputs import find_os
 from ..stack.tables import Tables, load
 from ..stack.versions import at_least
@@ -72,12 +74,14 @@ def _request(
     if index and variables.get("frameworks_index_url"):
         index = {**index, "url": variables["frameworks_index_url"]}
     arguments = ["--python-version", one["python"], "--python-platform", platform(tables, stack["os"])]
+    if boolean(variables.get("python_env_no_index"), strict=False):
+        arguments.append("--no-index")
     return {
         "host": host,
         "name": one["name"],
         "file": f"{host}/pylock.{one['name']}.toml",
         "project": project({**one, "index": index}),
-        "arguments": arguments + (["--no-index"] if _is_true(variables.get("python_env_no_index")) else []),
+        "arguments": arguments,
         "environment": _environment(variables),
     }
 
@@ -104,7 +108,3 @@ def _environment(variables: Mapping[str, Any]) -> dict[str, str]:
 def _packages(variables: Mapping[str, Any]) -> Iterable[str]:
     value = variables.get("python_env_packages") or ()
     return [line.strip() for line in value.split(",")] if isinstance(value, str) else [str(line) for line in value]
-
-
-def _is_true(value: object) -> bool:
-    return str(value).lower() in ("true", "yes", "1")

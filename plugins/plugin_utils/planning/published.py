@@ -13,6 +13,8 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
+from ansible.module_utils.parsing.convert_bool import boolean
+
 from ..problems.problem import Problem, ProblemError
 from ..releases.index import Index, NoAnswer
 from ..releases.rows import READERS, NoRelease, published_rows
@@ -28,7 +30,8 @@ Rows = tuple[PublishedRow, ...]
 
 def index_of(variables: Mapping[str, Any]) -> str | None:
     """Return the package index that rows may be read from: '' for the one that pip and uv are configured for, None for none."""
-    if not _is_true(variables.get("stack_read_index", True)) or _is_true(variables.get("python_env_no_index", False)):
+    is_read = boolean(variables.get("stack_read_index", True), strict=False)
+    if not is_read or boolean(variables.get("python_env_no_index", False), strict=False):
         return None
     return str(variables.get("python_env_index_url") or "")
 
@@ -88,7 +91,3 @@ def _read(tables: Tables, name: str, constraint: str, url: str | None) -> tuple[
     except NoRelease:
         return (), Problem("index_lacks", name, {"value": constraint})
     return tuple(rows), None if rows else Problem("index_untold", name, {"value": constraint})
-
-
-def _is_true(value: object) -> bool:
-    return str(value).lower() in ("true", "yes", "1")

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from ansible.module_utils.parsing.convert_bool import boolean
+
 from ..benchmark.plan import plan as plan_benchmark
 from ..launch.request import SHORTEST_LEASE, check_numbers, least_nodes, plan_request
 from ..problems.problem import Problem, ProblemError
@@ -130,13 +132,13 @@ def to_measure(world: World, resolve: Resolve, everyone: object = False) -> list
         described = variables.get("gpu_stack_host")
         if isinstance(described, str):  # a template; keys that have one do not make it empty
             described = resolve(node, described)
-        return described is UNRESOLVED or not described or _is_true(resolve(node, variables.get("plan_measure")))
+        return (
+            described is UNRESOLVED
+            or not described
+            or boolean(resolve(node, variables.get("plan_measure")), strict=False)
+        )
 
-    return [node for node in world.nodes if _is_true(everyone) or is_wanted(node)]
-
-
-def _is_true(value: object) -> bool:
-    return str(value).lower() in ("true", "yes", "on", "1")
+    return [node for node in world.nodes if boolean(everyone, strict=False) or is_wanted(node)]
 
 
 def _is_whole(value: Any, resolve: Resolve, host: str) -> bool:

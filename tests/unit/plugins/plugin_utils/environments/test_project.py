@@ -82,7 +82,7 @@ def test_an_environment_of_conda_has_none():
 def test_packages_and_indexes_are_those_of_the_first_host():
     variables = {
         "python_env_packages": ["mpi4py>=4.1"], "python_env_index_url": "https://index.example/simple",
-        "python_env_find_links": ["/srv/wheels", "https://links.example"], "python_env_no_index": "true",
+        "python_env_find_links": ["/srv/wheels", "https://links.example"], "python_env_no_index": "on",
         "python_env_environment": {"HTTPS_PROXY": "http://proxy.example"}, "frameworks_index_url": "https://torch.example",
     }  # fmt: skip
     [found] = pylock_requests(plan(), {"gpu-1": variables, "gpu-2": {}})

@@ -155,7 +155,7 @@ def test_a_renewed_plan_reads_again_and_keeps_what_it_has_without_an_answer(olde
         ({}, ""),
         ({"python_env_index_url": "https://index.example/simple"}, "https://index.example/simple"),
         ({"stack_read_index": False}, None),
-        ({"python_env_no_index": "yes", "python_env_index_url": "https://index.example/simple"}, None),
+        ({"python_env_no_index": "on", "python_env_index_url": "https://index.example/simple"}, None),
     ],
 )
 def test_which_index_may_be_asked(variables, expected):
