@@ -12,28 +12,38 @@ import re
 MAIN_LIST, DIRECTORY = "/etc/apt/sources.list", "/etc/apt/sources.list.d/"
 # What roles of the collection write has this name.
 OURS = DIRECTORY + "allreduce-"
-# What entries of one archive must agree about, or apt reads none at all.
-AGREED = {"signed_by": "Signed-By", "trusted": "Trusted"}
+# What entries of one archive must agree about, or apt reads none at all: {key of an entry: (apt's name of the option, how one-line
+# entries call it, whether those before the first that has one may have none)}. Seen with apt 2.6.
+AGREED = {
+    "signed_by": ("Signed-By", "signed-by", True),
+    "trusted": ("Trusted", "trusted", False),
+    "check_valid_until": ("Check-Valid-Until", "check-valid-until", False),
+    "check_date": ("Check-Date", "check-date", False),
+    "valid_until_max": ("Max-ValidTime", "valid-until-max", True),
+    "valid_until_min": ("Min-ValidTime", "valid-until-min", True),
+    "date_max_future": ("Date-Max-Future", "date-max-future", True),
+    "allow_insecure": ("ALLOW_INSECURE", "allow-insecure", False),
+    "allow_weak": ("ALLOW_WEAK", "allow-weak", False),
+    "allow_downgrade_to_insecure": ("ALLOW_DOWNGRADE_TO_INSECURE", "allow-downgrade-to-insecure", False),
+}
+LISTED = re.compile(r"[A-Za-z0-9_.:-]+$")  # apt leaves out files of other names, and hidden ones
 YES, NO = ("yes", "true", "with", "on", "enable", "1"), ("no", "false", "without", "off", "disable", "0")
 
 
 def list_entries(text):
-    """Return the enabled entries {types, uri, suite, components, signed_by, trusted} of a one-line-style sources.list."""
+    """Return the enabled entries {types, uri, suite, components, and those of AGREED} of a one-line-style sources.list."""
     entries = []
     for line in text.splitlines():
         found = re.match(r"\s*(deb|deb-src)\s+(?:\[([^\]]*)\]\s+)?(\S+)\s+(\S+)\s*([^#]*)", line)
         if found:
-            options = dict(re.findall(r"([\w-]+)=(\S+)", found.group(2) or ""))
-            entries.append(
-                {
-                    "types": [found.group(1)],
-                    "uri": found.group(3),
-                    "suite": found.group(4),
-                    "components": found.group(5).split(),
-                    "signed_by": options.get("signed-by"),
-                    "trusted": _truth(options.get("trusted")),
-                }
-            )
+            options = dict(re.findall(r"([\w-]+)=(\S+)", (found.group(2) or "").replace('"', "")))
+            plain = {
+                "types": [found.group(1)],
+                "uri": found.group(3),
+                "suite": found.group(4),
+                "components": found.group(5).split(),
+            }
+            entries.append(dict(plain, **_agreed(options)))
     return entries
 
 
@@ -48,23 +58,20 @@ def deb822_entries(text):
         fields = {key.lower(): value.split() for key, value in re.findall(r"(?m)^([A-Za-z-]+):[ \t]*(.*)$", joined)}
         if _truth(" ".join(fields.get("enabled", []))) is False:
             continue
-        shared = {
-            "types": fields.get("types", []),
-            "components": fields.get("components", []),
-            "signed_by": " ".join(fields.get("signed-by", [])) or None,
-            "trusted": _truth(" ".join(fields.get("trusted", []))),
-        }
+        plain = {"types": fields.get("types", []), "components": fields.get("components", [])}
+        shared = dict(plain, **_agreed({name: " ".join(words) for name, words in fields.items()}))
         for uri in fields.get("uris", []):
             entries += [dict(shared, uri=uri, suite=suite) for suite in fields.get("suites", [])]
     return entries
 
 
 def read_entries(tree):
-    """Return [(path, entry)] of all files that apt reads."""
+    """Return [(path, entry)] of all files that apt reads, in its order."""
     found = [(MAIN_LIST, entry) for entry in list_entries(tree.text(MAIN_LIST) or "")]
     for name in tree.names(DIRECTORY):
         read = {"list": list_entries, "sources": deb822_entries}.get(name.rpartition(".")[2])
-        found += [(DIRECTORY + name, entry) for entry in read(tree.text(DIRECTORY + name) or "")] if read else []
+        if read and LISTED.match(name) and not name.startswith("."):
+            found += [(DIRECTORY + name, entry) for entry in read(tree.text(DIRECTORY + name) or "")]
     return found
 
 
@@ -80,11 +87,23 @@ def contradictions(entries):
     for (uri, suite), same in sorted(archives.items()):
         paths = sorted({path for path, _entry in same})
         ours = [path for path in paths if path.startswith(OURS)]
-        for key, option in sorted(AGREED.items()):
-            if len({entry[key] for _path, entry in same}) > 1:
+        for key, (option, _word, may_begin) in sorted(AGREED.items(), reverse=True):
+            values = [entry[key] for _path, entry in same]
+            while may_begin and values and values[0] is None:
+                values.pop(0)
+            if len(set(values)) > 1:
                 found.append({"uri": uri, "suite": suite, "option": option, "paths": paths, "ours": ours})
                 break
     return found
+
+
+def _agreed(options):
+    """Return the values of AGREED in the options of an entry, by the names of one-line entries; None of what it does not set."""
+    found = {key: options.get(word) or None for key, (_option, word, _may_begin) in AGREED.items()}
+    if found["signed_by"]:
+        found["signed_by"] = re.sub(r"\s*,\s*|(?<=\S) (?=/)", ",", found["signed_by"])
+    numbers = ("signed_by", "valid_until_max", "valid_until_min", "date_max_future")
+    return {key: value if key in numbers else _truth(value) for key, value in found.items()}
 
 
 def _truth(word):

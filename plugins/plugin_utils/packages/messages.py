@@ -327,7 +327,10 @@ def _fillings(found: re.Match, text: str, holder: Mapping | None, given: str | N
     for name, value in found.groupdict().items():
         if value:
             groups[name.rstrip("234567")] = value
-    source = groups.get("source") or _source(text) or given or _repository(text) or "the repository"
+    named = (
+        "an archive" if groups.get("source", "").startswith("<") else groups.get("source")
+    )  # where apt forgets to fill it in
+    source = named or _source(text) or given or _repository(text) or "the repository"
     is_nvidia = source.startswith(given or "the repository") or re.search("cuda|nvidia", source)
     place = groups.get("place") or groups.get("file") or groups.get("directory")
     return {
@@ -339,7 +342,7 @@ def _fillings(found: re.Match, text: str, holder: Mapping | None, given: str | N
         "source": source,
         "url": groups.get("url") or groups.get("rpm") or "a package",
         "lines": _problem_lines(text),
-        **{key: value for key, value in groups.items() if key not in ("id", "rpm")},
+        **{key: value for key, value in groups.items() if key not in ("id", "rpm", "source")},
         "id": f" ({groups['id']})" if "id" in groups else "",
         "where": f" ({place})" if place else "",
         "values": _values(groups.get("values")),

@@ -168,6 +168,11 @@ FAILURES = {
         f"E: Conflicting values set for option Trusted regarding source {URL}/ /\nE: The list of sources could not be read.",
         ["with values of Trusted that contradict each other: keep"],
     ),
+    "apt, insecure and not": (
+        "sources_contradict",
+        "E: Conflicting values set for option ALLOW_INSECURE regarding source <set> <unset>\nE: The list of sources could not be read.",
+        ["name an archive more than once, with values of ALLOW_INSECURE that contradict each other: keep"],
+    ),
     "apt, a list that is none": (
         "sources_unreadable",
         "E: Malformed entry 1 in list file /etc/apt/sources.list.d/a.list (Component)\nE: The list of sources could not be read.",
