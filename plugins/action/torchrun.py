@@ -75,8 +75,8 @@ class ActionModule(ActionBase):
             args["min_nodes"] = request.least_nodes(args, len(nodes))
             launcher = LAUNCHERS[args["launcher"]]
             addresses = request.node_addresses(nodes, task_vars["hostvars"])
-            repeated = request.repeated_addresses(nodes, task_vars["hostvars"])
-            place = Place(node, nodes, addresses, args["port"], repeated)
+            others = request.other_addresses(nodes, task_vars["hostvars"])
+            place = Place(node, nodes, addresses, args["port"], others)
             work = [self._find(path) for path in (args["script"], *args["files"])]
             unit = RemoteUnit(self, args, place, launcher, work, task_vars)
         except ProblemError as error:

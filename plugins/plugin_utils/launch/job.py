@@ -18,7 +18,7 @@ class Place:
     nodes: tuple[str, ...]
     addresses: Mapping[str, str]
     port: int
-    repeated: frozenset[str] = frozenset()  # IPv4 addresses that several of the nodes have, as far as facts tell
+    others: frozenset[str] = frozenset()  # IPv4 addresses that the nodes have besides, as far as facts tell
 
     @property
     def address(self) -> str:

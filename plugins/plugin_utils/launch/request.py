@@ -9,7 +9,6 @@ import io
 import json
 import shlex
 import tarfile
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -154,12 +153,11 @@ def node_addresses(nodes: Sequence[str], hostvars: Mapping[str, Mapping[str, Any
     return {node: address for node, address in addresses.items() if address}
 
 
-def repeated_addresses(nodes: Sequence[str], hostvars: Mapping[str, Mapping[str, Any]]) -> frozenset[str]:
-    """Return the IPv4 addresses that facts tell of more than one node: those of bridges, which lead to the node itself."""
+def other_addresses(nodes: Sequence[str], hostvars: Mapping[str, Mapping[str, Any]]) -> frozenset[str]:
+    """Return the IPv4 addresses that facts tell of nodes: also those of bridges, which lead to the node itself, and of other networks."""
     said = told(hostvars, nodes, [f"{FACTS}.all_ipv4_addresses"]).values
     known = [(said.get(node) or {}).get(FACTS, {}).get("all_ipv4_addresses") for node in nodes]
-    counts = Counter(address for some in known if isinstance(some, list) for address in {*filter(_is_ipv4, some)})
-    return frozenset(address for address, count in counts.items() if count > 1)
+    return frozenset(address for some in known if isinstance(some, list) for address in some if _is_ipv4(address))
 
 
 def _is_ipv4(value: object) -> bool:

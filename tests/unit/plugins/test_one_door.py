@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[3]
 NAME = "hostvars"
 # Functions that hand it to the door, or are it.
 DOOR = {
-    "admitted", "admitted_neighbours", "collect", "fitting", "misplaced", "neighbours", "node_addresses", "repeated_addresses",
+    "admitted", "admitted_neighbours", "collect", "fitting", "misplaced", "neighbours", "node_addresses", "other_addresses",
     "told", "verification", "whole", "_values",
 }  # fmt: skip
 ALLOWED = {

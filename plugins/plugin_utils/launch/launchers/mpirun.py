@@ -10,7 +10,8 @@ rank.py gives them the names that torchrun would, and the first node's address.
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Collection, Iterable, Iterator
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from ..job import Job, Launcher
@@ -34,7 +35,7 @@ def arguments(job: Job) -> list[str]:
     --bind-to none: rank.py binds, by the kernel's numbers. Those of a rankfile are Open MPI's own, of which only each node knows
     the kernel's.
     """
-    found = ",".join(networks((job.place.addresses[node] for node in job.place.nodes), job.place.repeated))
+    found = ",".join(networks((job.place.addresses[node] for node in job.place.nodes), job.place.others))
     # Without these, it takes the first interface that looks usable: a bridge of containers, or a management network.
     kept = ["--mca", "btl_tcp_if_include", found, "--mca", "oob_tcp_if_include", found] if found else []
     return ["--map-by", "slot", "--bind-to", "none", "--wdir", f"{job.directory}/work", *kept]
@@ -52,25 +53,25 @@ def more(job: Job) -> dict[str, Any]:
     return {"is_first": job.place.is_first, "addresses": addresses, "programs": list(PROGRAMS), "cpus": list(job.cpus)}
 
 
-def networks(addresses: Iterable[str], repeated: Iterable[str] = ()) -> list[str]:
-    """Return the fewest networks that have all of ADDRESSES and no address that several nodes have, such as a bridge's.
+def networks(addresses: Iterable[str], others: Iterable[str] = ()) -> list[str]:
+    """Return the fewest networks that have all of ADDRESSES, and none of OTHERS, which the nodes have besides, nor that of a bridge.
 
-    Open MPI would connect to that one, and so a rank to its own node. [] where an address is not IPv4, of which alone Open MPI takes
-    networks.
+    Open MPI would use that interface, too: a bridge's has the same address on every node, so that a rank connects to its own. [] where
+    an address is not IPv4, of which alone Open MPI takes networks.
     """
     try:
         parsed = sorted({int(ipaddress.IPv4Address(address)) for address in addresses})
     except ValueError:
         return []
-    foreign = {int(ipaddress.IPv4Address(address)) for address in (*BRIDGES, *repeated)} - set(parsed)
-    return [str(network) for network in _without(parsed, foreign)]
+    foreign = {int(ipaddress.IPv4Address(address)) for address in (*BRIDGES, *others)} - set(parsed)
+    return [str(network) for network in _without(parsed, sorted(foreign))]
 
 
-def _without(addresses: list[int], foreign: Collection[int]) -> Iterator[ipaddress.IPv4Network]:
-    """Yield networks of sorted addresses; one that has a foreign address is two."""
+def _without(addresses: list[int], foreign: Sequence[int]) -> Iterator[ipaddress.IPv4Network]:
+    """Yield networks of sorted addresses; one that has a foreign address, of sorted ones, is two."""
     bits = (addresses[0] ^ addresses[-1]).bit_length()
     first = addresses[0] >> bits << bits
-    if not any(first <= one < first + (1 << bits) for one in foreign):
+    if bisect_left(foreign, first) == bisect_left(foreign, first + (1 << bits)):
         yield ipaddress.IPv4Network((first, 32 - bits))
         return
     middle = first + (1 << bits - 1)

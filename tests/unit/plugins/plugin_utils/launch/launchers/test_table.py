@@ -3,16 +3,14 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 
 import ipaddress
+import time
 from dataclasses import replace
 
 import pytest
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.launch.job import Job, Place
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.launch.launchers import mpirun
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.launch.launchers.table import LAUNCHERS
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.launch.request import (
-    NODE_FILES,
-    repeated_addresses,
-)
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.launch.request import NODE_FILES, other_addresses
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.problems.problem import ProblemError
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.problems.text import describe_all
 from hypothesis import given
@@ -99,7 +97,7 @@ def test_a_launcher_finds_its_files(name):
 
 
 @pytest.mark.parametrize(
-    ("addresses", "repeated", "networks"),
+    ("addresses", "others", "networks"),
     [
         (["10.0.0.1"], [], ["10.0.0.1/32"]),
         (["10.0.0.4", "10.0.0.5"], [], ["10.0.0.4/31"]),
@@ -115,41 +113,59 @@ def test_a_launcher_finds_its_files(name):
         (["10.1.0.1", "10.1.3.1"], ["10.1.2.254"], ["10.1.0.1/32", "10.1.3.1/32"]),
         (["10.1.0.1", "10.1.0.2"], ["10.1.0.2", "10.1.2.254"], ["10.1.0.0/30"]),
         (["172.17.0.1", "172.17.0.2"], [], ["172.17.0.0/30"]),
+        # A management network between two racks, whose addresses differ from node to node, and a second address in the same subnet.
+        (
+            ["10.4.0.11", "10.4.0.12", "10.6.0.11"],
+            ["10.5.0.11", "10.5.0.12", "10.5.0.13"],
+            ["10.4.0.8/29", "10.6.0.11/32"],
+        ),
+        (["10.1.0.1", "10.1.0.2"], ["10.1.0.3"], ["10.1.0.1/32", "10.1.0.2/32"]),
     ],
 )
-def test_open_mpi_is_kept_to_networks_without_what_is_on_every_node(addresses, repeated, networks):
-    assert mpirun.networks(addresses, repeated) == networks
+def test_open_mpi_is_kept_to_networks_without_the_other_addresses_of_nodes(addresses, others, networks):
+    assert mpirun.networks(addresses, others) == networks
 
 
 @given(
     addresses=st.lists(st.ip_addresses(v=4, network="172.16.0.0/12").map(str), min_size=1, max_size=8),
-    repeated=st.lists(st.ip_addresses(v=4, network="172.16.0.0/12").map(str), max_size=4),
+    others=st.lists(st.ip_addresses(v=4, network="172.16.0.0/12").map(str), max_size=4),
 )
-def test_the_networks_have_all_addresses_and_no_other_that_is_on_several_nodes(addresses, repeated):
-    networks = [ipaddress.ip_network(one) for one in mpirun.networks(addresses, repeated)]
+def test_the_networks_have_all_addresses_and_no_other(addresses, others):
+    networks = [ipaddress.ip_network(one) for one in mpirun.networks(addresses, others)]
     assert all(sum(ipaddress.ip_address(one) in network for network in networks) == 1 for one in addresses)
-    for one in {*repeated, *mpirun.BRIDGES} - set(addresses):
+    for one in {*others, *mpirun.BRIDGES} - set(addresses):
         assert not any(ipaddress.ip_address(one) in network for network in networks)
 
 
-def test_the_addresses_that_facts_tell_of_several_nodes():
+def test_the_other_addresses_that_facts_tell_of_nodes():
     def facts(*addresses):
         return {"ansible_facts": {"all_ipv4_addresses": list(addresses)}}
 
     hostvars = {
         "a": facts("10.0.0.1", "172.17.0.1", "172.17.0.1"),
-        "b": facts("10.0.0.2", "172.17.0.1"),
+        "b": facts("10.0.0.2", "172.17.0.1", "10.0.0.5"),
         "c": {},
-        "d": facts("10.0.0.1"),
+        "d": facts("10.0.0.9"),
     }
-    assert repeated_addresses(("a", "b", "c"), hostvars) == {"172.17.0.1"}
+    told = {"10.0.0.1", "10.0.0.2", "10.0.0.5", "172.17.0.1"}
+    assert other_addresses(("a", "b", "c"), hostvars) == told
     # What a node says that somebody took over.
     for said in ("172.17.0.1", [{}, 7, None, "fd00::1", "10.0.0.0/8", "x"], {"10.0.0.9": 1}, 7):
         liar = {"ansible_facts": {"all_ipv4_addresses": said}}
-        assert repeated_addresses(("a", "b", "e", "f"), {**hostvars, "e": liar, "f": liar}) == {"172.17.0.1"}
+        assert other_addresses(("a", "b", "e"), {**hostvars, "e": liar}) == told
     there = job(addresses={"gpu-1": "10.0.0.1", "gpu-2": "10.0.0.9"})
-    found = LAUNCHERS["mpirun"].arguments(replace(there, place=replace(there.place, repeated=frozenset({"10.0.0.4"}))))
+    found = LAUNCHERS["mpirun"].arguments(
+        replace(there, place=replace(there.place, others=frozenset({"10.0.0.1", "10.0.0.4"})))
+    )
     assert found[-1] == "10.0.0.1/32,10.0.0.9/32"
+
+
+def test_a_node_that_tells_very_many_addresses_delays_nobody():
+    others = [str(ipaddress.IPv4Address(0x0A000000 + number)) for number in range(1, 200_000, 2)]
+    addresses = [str(ipaddress.IPv4Address(0x0A000000 + number)) for number in range(0, 2000, 2)]
+    began = time.monotonic()
+    assert len(mpirun.networks(addresses, others)) == 1000
+    assert time.monotonic() - began < 10
 
 
 def test_without_a_network_open_mpi_chooses():
