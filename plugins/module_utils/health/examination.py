@@ -26,7 +26,7 @@ from .verdict import judge
 
 HEADING = r"\[\w+\]$"  # of a unit
 # What lines of the kernel's log have that some check reads.
-KNOWN = ("NVRM", "SXid", "nvidia", "Loading of", "Lockdown", "mlx5_core", "emory", "[Hardware Error]", "EDAC")
+KNOWN = ("NVRM", "SXid", "nvidia", "[10de:", "Loading of", "Lockdown", "mlx5_core", "emory", "[Hardware Error]", "EDAC")
 # ``sys``, ``proc`` and ``root``: FileTrees. ``library``: NVML's. ``log``: the kernel's.
 # ``opener``: nvml.open_nvml, or a recording's.
 Places = namedtuple("Places", "sys proc root library log opener")
@@ -119,7 +119,11 @@ def write_answers(recording, host):
 def reduce_file(path, text):
     """Return what the checks read of a file of the host: others' secrets stay there."""
     wanted = ("STATE=",) if path.startswith(SESSIONS) else RIVALS if path.startswith(MODPROBE) else ("NCCL_",)
-    kept = [line for line in text.split("\n") if any(word in line for word in wanted) or re.match(HEADING, line)]
+    kept = [
+        line
+        for line in text.split("\n")
+        if any(word in line.replace("-", "_") for word in wanted) or re.match(HEADING, line)
+    ]
     return "\n".join(kept)
 
 

@@ -24,7 +24,7 @@ AER = re.compile(r"^TOTAL_ERR_(?:NON)?FATAL (\d+)", re.M)
 # Drivers of the kernel for NVIDIA's GPUs, and where modprobe.d(5) says what is not to be loaded.
 RIVALS = ("nouveau", "nova_core")
 MODPROBE = ("/etc/modprobe.d", "/run/modprobe.d", "/usr/local/lib/modprobe.d", "/usr/lib/modprobe.d", "/lib/modprobe.d")
-BLACKLIST = r"^\s*(?:blacklist\s+%s\s*$|install\s+%s\s+/bin/(?:true|false)\b)"
+BLACKLIST = r"^\s*(?:blacklist\s+%s\s*$|install\s+%s\s+(?:/usr)?/bin/(?:true|false)\b)"
 # Counters of memory controllers: Documentation/admin-guide/RAS of the kernel.
 CONTROLLERS = "/devices/system/edac/mc"
 # Of a recorded machine, below procfs: what read_network_mounts gave, which is not a file on the node.
@@ -112,11 +112,12 @@ def read_rivals(sys_tree, tree):
 
 
 def find_blacklist(tree, name):
-    """Return the file that keeps a module from being loaded by itself; None without one."""
+    """Return the file that keeps a module from being loaded by itself; None without one. To kmod, - and _ are one in its name."""
+    either = name.replace("_", "[-_]")
     for directory in MODPROBE:
         for file in tree.names(directory):
             place = "%s/%s" % (directory, file)
-            if file.endswith(".conf") and re.search(BLACKLIST % (name, name), tree.text(place) or "", re.M):
+            if file.endswith(".conf") and re.search(BLACKLIST % (either, either), tree.text(place) or "", re.M):
                 return place
     return None
 

@@ -33,10 +33,12 @@ EVENT = re.compile(
     r"|GPU " + ADDRESS + r": RmInitAdapter (?P<init>failed)"
     r"|(?:GPU(?P<instance>\d+) )?(?P<gsp>_kgspLog(?:RpcTimeout|GspTimeout|Xid119|RpcSanityCheckFailure)|(?:_kgsp\w+: )?\*+ GSP Timeout)"
     r")|SXid \((?:PCI:)?" + ADDRESS + r"\): (?P<sxid>\d+), (?P<how>[Nn]on-fatal|Fatal)"
-    # A device is enabled where it is probed again: drivers/pci/setup-res.c, pci.c of the kernel.
+    # A device is enabled where it is probed again, and told of where it came onto the bus, at boot or later: drivers/pci/setup-res.c,
+    # pci.c, probe.c of the kernel.
     r"|nvidia(?:-nvlink: (?P<begin>Nvlink Core is being initialized)|-nvswitch: (?P<switch>Probing device) " + ADDRESS +
     r"|: probe of " + ADDRESS + r" (?P<probe>failed with error)"
     r"| " + ADDRESS + r": (?:probe with driver nvidia (?P<probe_of>failed with error)|(?P<again>enabling device|reset done)))"
+    r"|pci " + ADDRESS + r": (?P<came>\[10de:)"
 )  # fmt: skip
 ADDRESSES = sorted(set(range(1, EVENT.groups + 1)) - set(EVENT.groupindex.values()))
 KINDS = {"bus": "off_bus", "gone": "off_bus", "xid": "xid", "sxid": "sxid", "init": "init", "unsupported": "unsupported",
@@ -128,7 +130,7 @@ def find_events(text, numbers=None):
             events.load()
         elif found.group("switch"):
             events.reset_fabric(address_in(found))
-        elif found.group("again"):
+        elif found.group("again") or found.group("came"):
             events.forget(address_in(found))
         else:
             events.add(parse(found), any(found.group(name) for name in PROBED))

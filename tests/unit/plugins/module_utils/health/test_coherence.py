@@ -81,6 +81,8 @@ def test_what_keeps_the_driver_away_is_named(gpu, rivals, log, measured):
             {"nouveau": "/usr/lib/modprobe.d/a.conf"},
         ),
         ({"sys/module/nouveau/refcnt": "1\n", "root/etc/modprobe.d/a.conf": "install nouveau /bin/false\n"}, {"nouveau": "/etc/modprobe.d/a.conf"}),
+        ({"sys/module/nouveau/refcnt": "1\n", "root/etc/modprobe.d/a.conf": "install nouveau /usr/bin/false\n"}, {"nouveau": "/etc/modprobe.d/a.conf"}),
+        ({"sys/module/nova_core/refcnt": "1\n", "root/etc/modprobe.d/a.conf": "blacklist nova-core\n"}, {"nova_core": "/etc/modprobe.d/a.conf"}),
         ({"sys/module/nouveau/refcnt": "1\n", "root/etc/modprobe.d/a.conf": "#blacklist nouveau\noptions nouveau modeset=0\n"}, {"nouveau": None}),
         ({"sys/module/nouveau/refcnt": "1\n", "root/etc/modprobe.d/a.conf~": "blacklist nouveau\n"}, {"nouveau": None}),
     ],

@@ -181,6 +181,20 @@ def test_a_gpu_that_was_probed_anew_or_reset_starts_afresh(line):
     assert found(LOG + line.replace("nvidia ", "nvme ")) == found(LOG)
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "[ 5000.100000] pci 0000:07:00.0: [10de:2330] type 00 class 0x030200\n",
+        "6,1500,5000100000,-;pci 0000:07:00.0: [10de:2330] type 00 class 0x030200 PCIe Endpoint\n",
+    ],
+)
+def test_a_gpu_that_came_back_onto_the_bus_starts_afresh(line):
+    """As after remove and rescan below /sys/bus/pci, or a slot that was switched off and on."""
+    assert found(LOG + line) == [("xid", "0001:b1:00", 31), ("xid", "0000:03:00", 14)]
+    assert found(line + LOG) == found(LOG)
+    assert found(LOG + line.replace("[10de:2330] type 00", "[15b3:1021] type 00")) == found(LOG)
+
+
 def test_the_log_itself_says_which_number_a_gpu_has():
     timeout = "NVRM: GPU4 _kgspLogRpcTimeout: ****** GSP Timeout *****\n"
     xid = "NVRM: Xid (PCI:0000:9b:00): 119, pid=1, name=python, Timeout after 45s of waiting for RPC response from GPU4 GSP! Expected x\n"
