@@ -44,7 +44,8 @@ class DistroRow(TypedDict):
     gcc: str | None
     repository: str
     drivers: list[Source]
-    driver_first: NotRequired[int]
+    driver_first: NotRequired[int | None]
+    driver_seen: NotRequired[int]
     driver_last: NotRequired[int]
     modularity: NotRequired[bool]
     status: Literal["supported", "eol"]

@@ -39,9 +39,10 @@ class CupyRow(TypedDict):
 
 
 class CupyTable(TypedDict):
-    """ctk_first: the first release with the extra that brings CUDA's wheels."""
+    """ctk_first: the first release with the extra that brings CUDA's wheels; cuda_first: of a package, where its major has older ones."""
 
     ctk_first: str
+    cuda_first: dict[str, str]
 
 
 CUPY_ROWS = Subject("cupy", CupyRow, CupyTable)
@@ -79,14 +80,16 @@ def cupy_arch(context: Context, cupy: Cupy, arch: Machine) -> str | None:
 @rule("cupy-cuda-major", "cupy", "cuda", sources=("S19", "P4"))
 def cupy_cuda_major(context: Context, cupy: Cupy, cuda: Toolkit) -> str | None:
     """The host's toolkit is what CuPy finds; releases that can bring CUDA's wheels are doubted beside another one."""
-    if cuda.absent or major(cuda.version) == cupy.row["cuda"]:
+    first = context.tables.beside(CUPY_ROWS)["cuda_first"].get(cupy.variant, cupy.row["cuda"])
+    if cuda.absent or major(cuda.version) == cupy.row["cuda"] and at_least(cuda.version, first):
         return None
     toolkit = f"CUDA {minor(cuda.version)}"
     if brings_cuda(context.tables, cupy):
         return Doubt(
             f"whether {cupy.variant} {cupy.version} takes its own libraries, where the host has the toolkit of {toolkit}"
         )
-    return f"{cupy.variant} is built for CUDA {cupy.row['cuda']}, and the host has the toolkit of {toolkit}"
+    built = f"CUDA {cupy.row['cuda']}" if first == cupy.row["cuda"] else f"CUDA {first} and newer {cupy.row['cuda']}.x"
+    return f"{cupy.variant} is built for {built}, and the host has the toolkit of {toolkit}"
 
 
 def brings_cuda(tables: Tables, cupy: Cupy) -> bool:

@@ -91,11 +91,20 @@ def driver_os(context: Context, driver: Driver, os: System) -> str | None:
         return f"{os.version} has no NVIDIA driver in its own archive"
     if driver.row["source"] == "distribution" and not in_archive_of(driver.row["archive"], os.row):
         return f"{os.version} has no driver {driver.version} in its own archive{_transitional(context, driver, os)}"
-    first, last, branch = os.row.get("driver_first"), os.row.get("driver_last"), driver.row["branch"]["branch"]
-    if driver.row["source"] == "nvidia" and first and branch < first:
+    return _not_in_repository(os, driver.row["branch"]["branch"]) if driver.row["source"] == "nvidia" else None
+
+
+def _not_in_repository(os: System, branch: int) -> str | None:
+    """Return why NVIDIA's repository for a distribution has no such branch, or may not have it."""
+    first, last = os.row.get("driver_first"), os.row.get("driver_last")
+    if first and branch < first:
         return f"NVIDIA's repository for {os.version} begins with driver branch {first}, so it has no {branch}"
-    if driver.row["source"] == "nvidia" and last and branch > last:
+    if last and branch > last:
         return f"NVIDIA's repository for {os.version} ends with driver branch {last}, so it has no {branch}"
+    if not first and branch < os.row.get("driver_seen", 0):
+        return Doubt(
+            f"whether NVIDIA's repository for {os.version} has driver branch {branch}; the first that was seen is {os.row['driver_seen']}"
+        )
     return None
 
 

@@ -139,7 +139,7 @@ def check_host(stack):
     if driver["kernel_modules"] not in branch["kernel_modules"]:
         wrong.append("the branch has no such kernel modules")
     if driver["source"] == "nvidia":
-        if not os.get("driver_first", 0) <= branch["branch"] <= os.get("driver_last", 10**6):
+        if not (os.get("driver_first") or 0) <= branch["branch"] <= os.get("driver_last", 10**6):
             wrong.append("branch not in the distribution's repository")
         if not stack["repository"] or stack["repository"]["slug"] != os["repository"]:
             wrong.append("no repository for the driver")

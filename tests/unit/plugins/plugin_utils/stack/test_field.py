@@ -219,6 +219,27 @@ def test_the_wheel_is_for_the_cuda_that_the_host_has(request_, name, line):
     assert not [one for one in stack["warnings"] if "not verified" in one]
 
 
+@pytest.mark.parametrize(
+    ("cuda", "cupy", "fits"),
+    [
+        ("11.0", "13.6.0", False),
+        ("11.1", "12.3.0", False),
+        ("11.2", "13.6.0", True),
+        ("11.8", "11.6.0", True),
+        ("12.0", "12.3.0", True),
+    ],
+)
+def test_a_wheel_for_a_major_may_begin_later_than_that(cuda, cupy, fits):
+    """NVRTC of CUDA 11.0 and 11.1 has another name."""
+    answer = ask(
+        {"cuda": cuda, "cupy": cupy, "pytorch": "none"},
+        "A100 SXM4 40GB",
+        os="ubuntu 20.04" if cuda < "12" else "ubuntu 22.04",
+    )
+    assert bool(answer["stack"]) is fits
+    assert fits or answer["suggestion"]["changes"]["cuda"] == "11.2.2"
+
+
 def test_vllm_is_one_for_the_cuda_that_the_host_has():
     found = planned({"cuda": "12.4", "vllm": "latest"}, "L4")["environments"][0]
     assert found["libraries"]["cuda"].startswith("12.")
@@ -397,6 +418,40 @@ def test_the_first_toolkit_of_a_distribution(os, cuda, certain):
 
 def test_a_toolkit_before_the_first_of_a_distribution():
     assert "never published for debian 13" in text_of(refused({"cuda": "12.4"}, os="debian 13"))
+
+
+@pytest.mark.parametrize("os", ["rocky 8", "almalinux 8", "centos 8"])
+def test_the_first_toolkit_of_el_8_is_older_than_what_the_tables_have(os):
+    assert (
+        planned({"cuda": "11.0", "pytorch": "none", "cupy": "none", "tensorflow": "2.4"}, os=os)["cuda"]["version"]
+        == "11.0.3"
+    )
+
+
+@pytest.mark.parametrize(
+    ("os", "gpu", "request_", "branch", "certain"),
+    [
+        ("ubuntu 26.04", "A10", {}, "595", True),
+        ("ubuntu 26.04", "A10", {"driver": "610"}, "610", True),
+        ("ubuntu 26.04", "A10", {"driver": "535"}, "535", False),
+        ("ubuntu 26.04", "V100 PCIe", {}, "580", False),  # whose last branch it is
+        ("ubuntu 24.04", "V100 PCIe", {}, "580", True),
+        ("debian 13", "A10", {"driver": "590", "driver_source": "nvidia"}, "590", True),
+    ],
+)
+def test_the_first_driver_of_a_distribution(os, gpu, request_, branch, certain):
+    stack = planned(request_, gpu, os=os)
+    assert stack["driver"]["branch"] == branch
+    doubted = [
+        one for one in stack["warnings"] if one.startswith(f"not verified: whether NVIDIA's repository for {os} has")
+    ]
+    assert bool(doubted) is not certain
+
+
+def test_a_driver_before_the_first_of_a_distribution():
+    assert "begins with driver branch 590" in text_of(
+        refused({"driver": "580", "driver_source": "nvidia"}, os="debian 13")
+    )
 
 
 @pytest.mark.parametrize("release", ["0.14.0", "0.15.4", "0.16.9", "0.17.6"])
