@@ -21,10 +21,16 @@ rule = Rules()
 
 
 def _pythons(tables: Tables, question: Question) -> list[Python]:
-    constraint = question.constraint("python")
-    constraint = minor(constraint) if constraint[0].isdigit() else constraint
+    constraint = _of_minors(question.constraint("python"))
     found = choices(question.os, question.constraint(INTERPRETER))
     return [Candidate("python", number, row["source"], row) for number, row in found if matches(number, constraint)]
+
+
+def _of_minors(constraint: str) -> str:
+    """Return what a constraint, maybe with patch releases, asks of minor versions."""
+    if constraint[0].isdigit():
+        return minor(constraint)
+    return re.sub(r"(==|~=)(\d+\.\d+)\.[\d.]*\d", r"==\2", constraint)
 
 
 @rule("python-os", "python", "os", sources=("S30", "E1", "U3", "D1"))
