@@ -28,7 +28,7 @@ REASONS = {
     ("distros", "scenario"): "none: a rebuild would inherit what is left out",
     ("driver_packages", "ubuntu_revisions.addon"): "a pattern is pinned instead of a version",
     ("driver_packages", "ubuntu_revisions.driver"): "a pattern is pinned instead of a version",
-    ("drivers", "eol"): "the branch's status is known",
+    ("drivers", "eol"): "the branch's status says it; one of unknown status is doubted",
     ("drivers", "latest"): "documentation shows ?",
     ("drivers", "type"): "a branch of unknown type is preferred to none",
     ("gpus", "forward_compat"): "taken as false",

@@ -31,7 +31,8 @@ EVENT = re.compile(
     r"|The NVIDIA GPU " + ADDRESS + LINES + r"(?:(?P<gone>fallen off the bus)|(?P<unsupported>is not supported)|(?P<closed>requires use of))"
     r"|(?P<bar>This PCI I/O region assigned to your NVIDIA device is invalid)" + LINES + r"\(PCI:" + ADDRESS + r"\)"
     r"|GPU " + ADDRESS + r": RmInitAdapter (?P<init>failed)"
-    r"|(?:GPU(?P<instance>\d+) )?(?P<gsp>_kgspLog(?:RpcTimeout|GspTimeout|Xid119|RpcSanityCheckFailure)|(?:_kgsp\w+: )?\*+ GSP Timeout)"
+    r"|(?:GPU(?P<instance>\d+) )?(?:(?P<gsp>_kgspLog(?:RpcTimeout|GspTimeout|Xid119|RpcSanityCheckFailure)|(?:_kgsp\w+: )?\*+ GSP Timeout)"
+    r"|nv(?:Assert|Check)OkFailed\w*: [^\n\[]{0,80}(?P<needed>\[NV_ERR_RESET_REQUIRED\]))"
     r")|SXid \((?:PCI:)?" + ADDRESS + r"\): (?P<sxid>\d+), (?P<how>[Nn]on-fatal|Fatal)"
     # A device is enabled where it is probed again, and told of where it came onto the bus, at boot or later: drivers/pci/setup-res.c,
     # pci.c, probe.c of the kernel.
@@ -42,7 +43,9 @@ EVENT = re.compile(
 )  # fmt: skip
 ADDRESSES = sorted(set(range(1, EVENT.groups + 1)) - set(EVENT.groupindex.values()))
 KINDS = {"bus": "off_bus", "gone": "off_bus", "xid": "xid", "sxid": "sxid", "init": "init", "unsupported": "unsupported",
-         "closed": "unsupported", "bar": "bar", "gsp": "gsp", "probe": "probe", "probe_of": "probe"}  # fmt: skip
+         "closed": "unsupported", "bar": "bar", "gsp": "gsp", "needed": "reset", "probe": "probe", "probe_of": "probe"}  # fmt: skip
+# What has the number of a GPU instead of its address.
+NUMBERED = ("gsp", "reset")
 # What the driver tells while it is loaded, before it says so: nvidia_init_module of nv.c.
 PROBED = ("gone", "unsupported", "bar", "probe", "probe_of")
 # What is looked for behind an Xid alone is compiled there.
@@ -144,7 +147,7 @@ class Events:
         # {(kind, address, number, fatal): (after which load it was told last, whether only a load tells that)}
         self.told, self.loads, self.begun = {}, 0, False
         self.numbers = dict(numbers or {})
-        if " GSP" in text:
+        if " GSP" in text or "[NV_ERR_RESET_REQUIRED]" in text:
             known = re.findall(INSTANCE, text)
             self.numbers.update((int(number), address_of(address)) for address, number in known)
 
@@ -168,7 +171,7 @@ class Events:
 
     def add(self, event, probed):
         kind, address, number, fatal = event
-        if kind == "gsp":
+        if kind in NUMBERED:
             address = self.numbers.get(number)
         if kind == "recovery":
             self.forget(address, "recovery" if number else None)
@@ -187,7 +190,7 @@ def address_of(text):
 
 
 def parse(found):
-    """Return (kind, address, number, fatal); of kind recovery the number is that of the action, of gsp that of the GPU."""
+    """Return (kind, address, number, fatal); of kind recovery the number is that of the action, of NUMBERED that of the GPU."""
     kind, number, fatal = next(kind for name, kind in KINDS.items() if found.group(name)), None, True
     if kind == "xid":
         number, fatal = int(found.group("xid")), is_fatal(found.group("rest"))
@@ -196,7 +199,7 @@ def parse(found):
             kind, number = "recovery", int(changed.group(1), 16)
     elif kind == "sxid":
         number, fatal = int(found.group("sxid")), found.group("how") == "Fatal"
-    elif kind == "gsp" and found.group("instance"):
+    elif kind in NUMBERED and found.group("instance"):
         number = int(found.group("instance"))
     return kind, address_in(found), number, fatal
 

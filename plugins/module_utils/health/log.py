@@ -24,6 +24,7 @@ WITHOUT_NUMBER = {
     "unsupported": ("unsupported", "not supported by this driver"),
     "bar": ("bar", "the firmware gave it no address space"),
     "gsp": ("gsp", "the GPU's firmware (GSP) does not answer"),
+    "reset": ("reset", "the driver refuses what it is asked for until the GPU is reset"),
 }
 
 
@@ -80,7 +81,14 @@ def is_told_better(event, events):
     others = [one for one in events if one["address"] == event["address"] and one["kind"] != event["kind"]]
     if event["kind"] == "gsp":
         return any(one["kind"] == "xid" and one["number"] in GSP_XIDS for one in others)
+    if event["kind"] == "reset":
+        return any(one["kind"] in ("recovery", "gsp") or condemns(one) for one in others)
     return event["kind"] == "probe" and any(one["kind"] in ("off_bus", "unsupported", "bar") for one in others)
+
+
+def condemns(event):
+    """Return whether an event is an Xid after which the GPU cannot be used."""
+    return event["kind"] == "xid" and class_of(event["number"], event["fatal"]) in ("reset", "reboot", "isolate")
 
 
 def is_alone(event, events):
@@ -112,7 +120,7 @@ def gpu_finding(event, name, gpu, demanded, switch_failed):
     else:
         name, text = WITHOUT_NUMBER[kind]
         # A driver that tried again and reached the GPU tells that to NVML only.
-        if kind not in ("off_bus", "gsp") and "nvml" in gpu["seen_by"]:
+        if kind not in ("off_bus", "gsp", "reset") and "nvml" in gpu["seen_by"]:
             name = "monitor"
     return fault(CHECK, name, EXPECTED, text, gpu_label(gpu), action)
 

@@ -190,6 +190,26 @@ def test_a_gpu_whose_firmware_does_not_answer_is_not_well(text):
     assert told(text + "NVRM: loading NVIDIA UNIX Open Kernel Module\n") == []
 
 
+# Of scitix/sichek#51 (older drivers do not number the GPU) and NVIDIA/open-gpu-kernel-modules#1045.
+NEEDED = (
+    "NVRM: nvAssertOkFailedNoLog: Assertion failed: Reset required [NV_ERR_RESET_REQUIRED] (0x00000062) returned from status @ kernel_channel.c:2874\n",
+    "NVRM: GPU0 nvCheckOkFailedNoLog: Check failed: Reset required [NV_ERR_RESET_REQUIRED] (0x00000062) returned from _gpu(pGpu) @ a.c:151\n",
+)
+
+
+@pytest.mark.parametrize("text", NEEDED)
+def test_a_gpu_that_needs_a_reset_is_told_without_an_xid(text):
+    told_of = [("GPU0", "the driver refuses what it is asked for until the GPU is reset", "reset", "failed")]
+    assert told(text) == told(text * 9) == told(text + xid(31)) == told_of
+    assert [one[1] for one in told(text + xid(119))] == ["Xid 119"]
+    demand = xid(154, "GPU recovery action changed from 0x0 (None) to 0x1 (GPU Reset Required)")
+    assert [one[1] for one in told(text + demand)] == ["Xid 154: reset the GPU"]
+    assert told(text + f"nvidia {ADDRESS}: reset done\n") == []
+    assert told(text + "NVRM: loading NVIDIA UNIX Open Kernel Module\n") == []
+    assert told(text.replace("RESET_REQUIRED", "TIMEOUT")) == []
+    assert told(text.replace("GPU0", "GPU6")) == ([] if "GPU0" in text else told_of)
+
+
 def test_the_firmware_of_a_gpu_that_is_not_here_condemns_no_node():
     assert told(TIMEOUT % 6) == []
 
