@@ -9,6 +9,7 @@ import copy
 from dataclasses import replace
 
 import pytest
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.components import COMPONENTS
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.input_error import InputError
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.resolve import resolve
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.tables import load
@@ -155,6 +156,15 @@ def test_a_label_that_is_no_build_is_refused(name, constraint, code, told):
     problem = caught.value.problems[0]
     assert (problem.code, problem.subject, problem.detail["value"]) == (code, name, constraint)
     assert told is None or problem.detail["builds"] == told
+
+
+@pytest.mark.parametrize("name", sorted(one.name for one in COMPONENTS if one.published and one.keys))
+def test_a_version_that_nobody_published_is_told_with_others(name):
+    with pytest.raises(InputError) as caught:
+        ask({name: "0.0.99", "wheels": "site"})
+    problem = caught.value.problems[0]
+    assert (problem.code, problem.subject) == ("unknown_version", name)
+    assert problem.detail["nearest"]
 
 
 def test_a_label_names_the_build_of_nccl():
