@@ -14,6 +14,10 @@ from .causes import UNKNOWN, Cause, Explanation, recognize
 
 _MIRROR = "for a mirror, repeat its synchronisation; otherwise wait until the repository is complete and run this again"
 _LOCK = ("another package manager holds the lock{holder}", "let it finish, or stop it, and run this again")
+_INTERRUPTED = (
+    "an installation of packages was interrupted",
+    "run site, whose role base finishes it, or dpkg --configure --pending and apt-get --fix-broken install there",
+)
 _RPM_LOCK = "can't create transaction lock"
 _INDEX = "the signature of {source} does not match its index, which "
 _COMPILER_LOG = r"(?P<file>/var/lib/dkms/\S+?/make\.log)"
@@ -49,15 +53,20 @@ CAUSES = (
         "free some space there and run this again",
     ),
     Cause(
+        "read_only",
+        r"Read-only file system",
+        "a file system of the host accepts no writes",
+        "check the kernel's log for errors of its disk, and mount it for writing again",
+    ),
+    Cause(
         "lock_held",
         rf"Failed to lock|Could not get lock|[Ll]ockfile is held|(?:is|was) locked by another|{_RPM_LOCK}|lock_timeout",
         *_LOCK,
     ),
     Cause(
         "interrupted",
-        r"dpkg was interrupted|needs to be reinstalled, but I can't find an archive",
-        "an installation of packages was interrupted",
-        "run site, whose role base finishes it, or dpkg --configure --pending and apt-get --fix-broken install there",
+        r"dpkg was interrupted|needs to be reinstalled, but I can't find an archive|in a very bad inconsistent state",
+        *_INTERRUPTED,
     ),
     Cause(
         "database_damaged",
@@ -117,7 +126,7 @@ CAUSES = (
     ),
     Cause(
         "key_revoked",
-        r"REVKEYSIG (?P<id>\w+)|KEYREVOKED",
+        r"REVKEYSIG (?P<id>\w+)|KEYREVOKED|key on (?P<id2>\w+) is revoked",
         "the key{id} that signs {source} was withdrawn by its owner",
         "get the key that took its place: {trust}",
     ),
@@ -229,13 +238,14 @@ CAUSES = (
         "unreachable",
         r"Could not (?:connect|resolve)|Connection (?:refused|failed|timed out|reset)|Couldn't (?:connect|resolve)|timed out|Timeout was reached|"
         r"Temporary failure resolving|Unable to connect|(?:Network is|Host) unreachable|No route to host|SSL connect error|"
-        r"[Aa]ll mirrors were (?:already )?tried",
+        r"[Aa]ll mirrors were (?:already )?tried|Error reading from server|Could not handshake",
         "{source} cannot be reached",
         "check the host's network, set base_http_proxy if it needs a proxy, or set {address} to a mirror that it reaches",
     ),
     Cause(
         "module_stream",
-        r"filtered out by modular filtering|[Mm]odular dependency problem|switch enabled streams of a module|switching of module",
+        r"filtered out by modular filtering|[Mm]odular dependency problem|switch enabled streams of a module|switching of module|"
+        r"module \S+ (?:from \S+ )?conflicts with module",
         "the stream of a dnf module that is enabled on the host is not the planned one ({lines})",
         "run dnf module reset with the name of that module there, and run this again",
     ),
@@ -271,7 +281,7 @@ CAUSES = (
     Cause(
         "dependency_conflict",
         r"unmet dependencies|held broken packages|nothing provides|[Dd]epsolve|[Cc]onflicting (?:requests|assignments)|pkgProblemResolver|"
-        r"Unable to satisfy dependencies",
+        r"Unable to satisfy dependencies|package \S+ conflicts with \S+ provided by",
         "the packages conflict with what is installed or in the repositories ({lines})",
         "remove packages that were installed by hand, or complete the mirror",
     ),
@@ -281,6 +291,11 @@ CAUSES = (
         r"Error in \w+ scriptlet in rpm package (?P<name2>\S+)|%\w+\((?P<name3>[^)]+)\) scriptlet failed",
         "a script of the package {name} failed",
         "see what it printed above, mend that on the host, and run this again",
+    ),
+    Cause(
+        "interrupted",
+        r"dependency problems prevent configuration of|is not configured yet",
+        *_INTERRUPTED,
     ),
 )
 

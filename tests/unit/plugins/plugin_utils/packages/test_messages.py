@@ -340,6 +340,56 @@ FAILURES = {
         "E: The package nvidia-dkms-550 needs to be reinstalled, but I can't find an archive for it.",
         ["was interrupted"],
     ),
+    "half-configured": (
+        "interrupted",
+        "dpkg: dependency problems prevent configuration of nvidia-driver-550:\n nvidia-driver-550 depends on nvidia-dkms-550; however:\n"
+        "  Package nvidia-dkms-550 is not configured yet.\nE: Sub-process /usr/bin/dpkg returned an error code (1)",
+        ["was interrupted"],
+    ),
+    "half-unpacked": (
+        "interrupted",
+        "dpkg: error processing package nvidia-dkms-550 (--configure):\n package is in a very bad inconsistent state; you should\n reinstall it",
+        ["was interrupted"],
+    ),
+    "a script, and what depends on it": (
+        "script_failed",
+        "dpkg: error processing package nvidia-dkms-550 (--configure):\n installed nvidia-dkms-550 package post-installation script subprocess "
+        "returned error exit status 10\ndpkg: dependency problems prevent configuration of nvidia-driver-550:",
+        ["nvidia-dkms-550"],
+    ),
+    "a disk that was remounted": (
+        "read_only",
+        "E: Could not open lock file /var/lib/dpkg/lock-frontend - open (30: Read-only file system)",
+        ["accepts no writes", "kernel's log"],
+    ),
+    "a server that hangs up": (
+        "unreachable",
+        f"E: Failed to fetch {URL}/a.deb  Error reading from server. Remote end closed connection [IP: 192.0.2.2 80]",
+        [f"{URL}/a.deb cannot be reached"],
+    ),
+    "TLS that ends early": (
+        "unreachable",
+        "E: Failed to fetch https://x.example/InRelease  Could not handshake: The TLS connection was non-properly terminated. [IP: 192.0.2.2 443]",
+        ["https://x.example/InRelease cannot be reached"],
+    ),
+    "revoked, sqv": (
+        "key_revoked",
+        f"W: OpenPGP signature verification failed: {URL} InRelease: Sub-process /usr/bin/sqv returned an error code (1), error message is: "
+        f"Signing key on AE09FE4BBD223A84B2CCFCE3F60F4B3D7FA2AF80 is revoked, {UNSIGNED}",
+        ["AE09FE4BBD223A84B2CCFCE3F60F4B3D7FA2AF80", "withdrawn"],
+    ),
+    "dnf, two streams": (
+        "module_stream",
+        "Error: \n Problem: module nvidia-driver:580-open:20250801:x.x86_64 from cuda conflicts with module(nvidia-driver) provided by "
+        "nvidia-driver:latest-dkms:20250801:x.x86_64 from cuda",
+        ["dnf module reset"],
+    ),
+    "dnf, another packager's driver": (
+        "dependency_conflict",
+        "Error: Transaction test error:\n  package nvidia-driver-3:580.1-1.el9.x86_64 conflicts with xorg-x11-drv-nvidia provided by "
+        "xorg-x11-drv-nvidia-3:570.1-1.el9.x86_64",
+        ["xorg-x11-drv-nvidia"],
+    ),
     "a script of a package": (
         "script_failed",
         "dpkg: error processing package nvidia-persistenced (--configure):\n installed nvidia-persistenced package post-installation "
