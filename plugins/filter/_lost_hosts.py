@@ -11,7 +11,7 @@ short_description: List the nodes that are unreachable or cannot run modules
 author: The allreduce.gpu authors (@allreduce)
 description:
   - Says which hosts did not answer when role stack made the first contact, and on which the user cannot become root.
-positional: hostvars
+positional: hostvars, limit
 options:
   _input:
     description: Names of the hosts.
@@ -22,12 +22,16 @@ options:
     description: The variables of all hosts.
     type: dict
     required: true
+  limit:
+    description: The limit of this run.
+    type: str
+    default: ""
 """
 
 EXAMPLES = """
 - name: Show who cannot be worked on
   ansible.builtin.debug:
-    msg: "{{ ansible_play_hosts_all | allreduce.gpu._lost_hosts(hostvars) }}"
+    msg: "{{ ansible_play_hosts_all | allreduce.gpu._lost_hosts(hostvars, ansible_limit | default('')) }}"
   run_once: true
 """
 
@@ -44,12 +48,12 @@ from ..plugin_utils.preflight.contact import READS, contact_problems
 from ..plugin_utils.subjects.sentences import describe
 
 
-def lost_hosts(hosts, hostvars):
+def lost_hosts(hosts, hostvars, limit=""):
     """Return the sentences of what role stack registered at the first contact."""
     known = admitted(hostvars, hosts, READS)
     tried = {host: one.get("__stack_reached") or {} for host, one in known.items()}
     root = {host: one.get("__stack_root") or {} for host, one in known.items()}
-    return [describe(problem) for problem in contact_problems(tried, root)]
+    return [describe(problem) for problem in contact_problems(tried, root, limit)]
 
 
 class FilterModule:

@@ -19,12 +19,15 @@ READS = (
 )
 
 
-def contact_problems(gathered: Mapping[str, Mapping[str, Any]], root: Mapping[str, Mapping[str, Any]]) -> list[Problem]:
+def contact_problems(
+    gathered: Mapping[str, Mapping[str, Any]], root: Mapping[str, Mapping[str, Any]], limit: str = ""
+) -> list[Problem]:
     """Find why hosts are lost: unreachable, not allowed to become root, or anything else about their facts.
 
     The last problem, where other hosts answer, is the limit that leaves out all that are lost.
 
-    gathered: what gathering facts registered, by host; root: what an attempt to become root did where that failed
+    gathered: what gathering facts registered, by host; root: what an attempt to become root did where that failed; limit: that of this
+    run, within which the others are
     """
     unreachable = [host for host in gathered if _is_lost(gathered[host]) or _is_lost(root[host])]
     failed = [host for host in gathered if gathered[host].get("failed") and host not in unreachable]
@@ -36,12 +39,13 @@ def contact_problems(gathered: Mapping[str, Mapping[str, Any]], root: Mapping[st
     ]
     lost = sorted({*unreachable, *failed})
     answering = len(gathered) - len(lost)
-    limit = ":".join(f"!{host}" for host in lost)
+    # Ansible takes colons for a part of the names where there is a comma.
+    rest = ("," if "," in limit else ":").join([*([limit] if limit else []), *(f"!{host}" for host in lost)])
     return [
         *([_lost("unreachable", unreachable, len(gathered))] if unreachable else []),
         *([_lost("not_root", barred, len(gathered))] if barred else []),
         *others,
-        *([Problem("some_lost", "gpu_nodes", {"count": answering, "limit": limit})] if lost and answering else []),
+        *([Problem("some_lost", "gpu_nodes", {"count": answering, "limit": rest})] if lost and answering else []),
     ]
 
 

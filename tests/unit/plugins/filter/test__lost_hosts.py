@@ -15,3 +15,5 @@ def test_lost_hosts():
     sentence, advice = FilterModule().filters()["_lost_hosts"](list(HOSTVARS), HOSTVARS)
     assert sentence.startswith("1 of 3 nodes cannot be reached, so nothing was touched: lost; check power")
     assert advice == "The others answer (2); run the command again with --limit '!lost' to go on with them alone."
+    limited = FilterModule().filters()["_lost_hosts"](list(HOSTVARS), HOSTVARS, "rack1")[1]
+    assert "--limit 'rack1:!lost'" in limited
