@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The documentation site on a phone: no page is wider than the screen, and pages of each kind are there."""
+"""The documentation site on a phone: no page is wider than the screen, and pages of each kind are there; commands on any screen."""
 
 from pathlib import Path
 
@@ -30,6 +30,18 @@ def test_a_page_fits_a_phone(phone, name):
     phone.show(SITE / name)
     assert phone.ask("return document.querySelector('h1').textContent").strip()
     assert phone.ask("return document.documentElement.scrollWidth") <= phone.width
+
+
+@pytest.mark.parametrize("size", [(375, 812), (1400, 900)], ids=["phone", "desktop"])
+@pytest.mark.parametrize("name", ["README.html", "docs/benchmark.html", "docs/lab.html", "docs/training.html"])
+def test_commands_are_in_sight_to_their_end(browser, name, size):
+    page = Page(browser, *size)
+    page.show(SITE / name)
+    blocks = "[...document.querySelectorAll('.rst-content pre')]"
+    assert page.ask(f"return {blocks}.length")
+    hidden = page.ask(f"return {blocks}.filter(one => one.scrollWidth > one.clientWidth).map(one => one.textContent)")
+    page.reset()
+    assert hidden == []
 
 
 @pytest.mark.parametrize("name", ["README.html", "docs/health.html", "docs/tuning.html"])

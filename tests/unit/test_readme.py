@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The first screen of README names the two commands and what they cost."""
+"""The first screen of README names the two commands and what they cost; in all documents, a command has its line to itself."""
 
 import re
 from pathlib import Path
@@ -42,3 +42,18 @@ def test_it_says_what_both_need():
     text = "\n".join(SCREEN)
     for need in ("as root", "Debian 12", "x86-64", "git, make and Python 3.11 to 3.13"):
         assert need in text
+
+
+DOCUMENTS = sorted(
+    {*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("roles/*/README.md"), *ROOT.glob("examples/*.md")}
+)
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_what_a_command_does_stands_above_it(path):
+    """Behind it, it is out of sight on the documentation site. Where # is the prompt of root, nothing can stand above."""
+    blocks = re.findall(
+        r"^```(?:console|bash|sh)\n(.*?)^```", path.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
+    )
+    commands = [line for block in blocks for line in block.splitlines() if not line.startswith("# ")]
+    assert [line for line in commands if re.search(r"\s# ", line)] == []
