@@ -9,6 +9,7 @@ import ipaddress
 import shutil
 import subprocess
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
@@ -100,6 +101,19 @@ def start(*machines: qemu.Machine) -> None:
         qemu.power_on(one)
     for one in machines:
         hosts.wait_for_ssh(one.name, one.address, BOOT_SECONDS)
+        _wait_for_login(one)
+
+
+def _wait_for_login(machine: qemu.Machine) -> None:
+    """Return once users may log in, which is later than sshd answers: pam_nologin(8)."""
+    options = ("BatchMode=yes", "StrictHostKeyChecking=no", "UserKnownHostsFile=/dev/null", "ConnectTimeout=60")
+    words = [word for option in options for word in ("-o", option)]
+    argv = ["ssh", "-i", str(paths.SSH_KEY), *words, f"ansible@{machine.address}", "true"]
+    deadline = time.monotonic() + BOOT_SECONDS
+    while (done := subprocess.run(argv, capture_output=True, text=True, check=False)).returncode:
+        if time.monotonic() > deadline:
+            raise LabError(f"{machine.name} lets nobody in at {machine.address}: {done.stderr.strip()}")
+        time.sleep(2)
 
 
 def down(lab: str) -> None:
