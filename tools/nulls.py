@@ -21,10 +21,7 @@ REASONS = {
     ("container_toolkit", "min_driver"): "the component warns, and takes the floor of older releases",
     ("cuda", "updates"): "none: the toolkit comes without a driver",
     ("distros", "cuda_first"): "rule cuda-os doubts each toolkit: no copy of the repository's index was to be had",
-    (
-        "distros",
-        "driver_first",
-    ): "rule driver-os doubts each branch before driver_seen: no copy of the repository's index was to be had",
+    ("distros", "driver_first"): "rule driver-os doubts each branch before driver_seen",
     ("distros", "scenario"): "none: a rebuild would inherit what is left out",
     ("driver_packages", "ubuntu_revisions.addon"): "a pattern is pinned instead of a version",
     ("driver_packages", "ubuntu_revisions.driver"): "a pattern is pinned instead of a version",

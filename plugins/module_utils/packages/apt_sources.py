@@ -13,18 +13,18 @@ MAIN_LIST, DIRECTORY = "/etc/apt/sources.list", "/etc/apt/sources.list.d/"
 # What roles of the collection write has this name.
 OURS = DIRECTORY + "allreduce-"
 # What entries of one archive must agree about, or apt reads none at all: {key of an entry: (apt's name of the option, how one-line
-# entries call it, whether those before the first that has one may have none)}. Seen with apt 2.6.
+# entries call it, whether it is a word for yes or no)}. Of the others, entries before the first that has one may have none. Seen with apt 2.6.
 AGREED = {
-    "signed_by": ("Signed-By", "signed-by", True),
-    "trusted": ("Trusted", "trusted", False),
-    "check_valid_until": ("Check-Valid-Until", "check-valid-until", False),
-    "check_date": ("Check-Date", "check-date", False),
-    "valid_until_max": ("Max-ValidTime", "valid-until-max", True),
-    "valid_until_min": ("Min-ValidTime", "valid-until-min", True),
-    "date_max_future": ("Date-Max-Future", "date-max-future", True),
-    "allow_insecure": ("ALLOW_INSECURE", "allow-insecure", False),
-    "allow_weak": ("ALLOW_WEAK", "allow-weak", False),
-    "allow_downgrade_to_insecure": ("ALLOW_DOWNGRADE_TO_INSECURE", "allow-downgrade-to-insecure", False),
+    "signed_by": ("Signed-By", "signed-by", False),
+    "trusted": ("Trusted", "trusted", True),
+    "check_valid_until": ("Check-Valid-Until", "check-valid-until", True),
+    "check_date": ("Check-Date", "check-date", True),
+    "valid_until_max": ("Max-ValidTime", "valid-until-max", False),
+    "valid_until_min": ("Min-ValidTime", "valid-until-min", False),
+    "date_max_future": ("Date-Max-Future", "date-max-future", False),
+    "allow_insecure": ("ALLOW_INSECURE", "allow-insecure", True),
+    "allow_weak": ("ALLOW_WEAK", "allow-weak", True),
+    "allow_downgrade_to_insecure": ("ALLOW_DOWNGRADE_TO_INSECURE", "allow-downgrade-to-insecure", True),
 }
 LISTED = re.compile(r"[A-Za-z0-9_.:-]+$")  # apt leaves out files of other names, and hidden ones
 YES, NO = ("yes", "true", "with", "on", "enable", "1"), ("no", "false", "without", "off", "disable", "0")
@@ -87,9 +87,9 @@ def contradictions(entries):
     for (uri, suite), same in sorted(archives.items()):
         paths = sorted({path for path, _entry in same})
         ours = [path for path in paths if path.startswith(OURS)]
-        for key, (option, _word, may_begin) in sorted(AGREED.items(), reverse=True):
+        for key, (option, _word, is_truth) in sorted(AGREED.items(), reverse=True):
             values = [entry[key] for _path, entry in same]
-            while may_begin and values and values[0] is None:
+            while not is_truth and values and values[0] is None:
                 values.pop(0)
             if len(set(values)) > 1:
                 found.append({"uri": uri, "suite": suite, "option": option, "paths": paths, "ours": ours})
@@ -99,11 +99,11 @@ def contradictions(entries):
 
 def _agreed(options):
     """Return the values of AGREED in the options of an entry, by the names of one-line entries; None of what it does not set."""
-    found = {key: options.get(word) or None for key, (_option, word, _may_begin) in AGREED.items()}
+    given = {key: (options.get(word) or None, is_truth) for key, (_option, word, is_truth) in AGREED.items()}
+    found = {key: _truth(value) if is_truth else value for key, (value, is_truth) in given.items()}
     if found["signed_by"]:
         found["signed_by"] = re.sub(r"\s*,\s*|(?<=\S) (?=/)", ",", found["signed_by"])
-    numbers = ("signed_by", "valid_until_max", "valid_until_min", "date_max_future")
-    return {key: value if key in numbers else _truth(value) for key, value in found.items()}
+    return found
 
 
 def _truth(word):

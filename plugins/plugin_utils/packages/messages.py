@@ -342,9 +342,8 @@ def _fillings(found: re.Match, text: str, holder: Mapping | None, given: str | N
     for name, value in found.groupdict().items():
         if value:
             groups[name.rstrip("234567")] = value
-    named = (
-        "an archive" if groups.get("source", "").startswith("<") else groups.get("source")
-    )  # where apt forgets to fill it in
+    # apt forgets to fill some in: "<set>".
+    named = "an archive" if groups.get("source", "").startswith("<") else groups.get("source")
     source = named or _source(text) or given or _repository(text) or "the repository"
     is_nvidia = source.startswith(given or "the repository") or re.search("cuda|nvidia", source)
     place = groups.get("place") or groups.get("file") or groups.get("directory")

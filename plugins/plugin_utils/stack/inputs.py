@@ -246,9 +246,8 @@ def _unknown_version(tables: Tables, question: Question, made: Component, constr
     asked = replace(free, constraints={made.name: constraint}, accelerator="cuda")
     if not made.published or made.candidates(tables, asked):
         return None
-    any_of_them = replace(
-        free, constraints={made.name: "latest"}
-    )  # where nobody asks, some components have no candidate
+    # Where nobody asks, some components have no candidate.
+    any_of_them = replace(free, constraints={made.name: "latest"})
     known = dict.fromkeys(one.version for one in made.candidates(tables, any_of_them) if not one.absent)
     return InputError("unknown_version", made.name, value=constraint, nearest=_nearest_versions(constraint, known))
 
