@@ -38,7 +38,8 @@ test: ## Lint, unit tests, sanity, Molecule, scenarios on hosts: what CI runs
 
 # The two lanes of test. Each line says whose it is, as they run side by side.
 test-code test-hosts: test-%:
-	@$(BIN)/nox --tags $* --report tests/output/nox-$*.json 2>&1 | sed --unbuffered 's/^/$* | /'
+	@mkdir -p tests/output
+	@$(BIN)/nox --tags $* --report tests/output/nox-$*.json 2>&1 | tee tests/output/$*.log | sed --unbuffered 's/^/$* | /'
 
 test-all: ## test, the long scenarios, and which published releases the tables lack
 	@.ci/bootstrap test-all

@@ -44,6 +44,9 @@ NOT_ON_36 = tuple(
 )
 
 os.environ["ANSIBLE_CONFIG"] = str(ROOT / "ansible.cfg")
+# A busy package index answers late, and uv gives up after half a minute.
+os.environ.setdefault("UV_HTTP_TIMEOUT", "180")
+os.environ.setdefault("UV_HTTP_RETRIES", "6")
 os.environ["PATH"] = f"{ROOT / '.venv' / 'bin'}:{os.environ['PATH']}"
 
 

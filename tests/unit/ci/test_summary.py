@@ -64,3 +64,16 @@ def test_lanes_are_added_up(tmp_path):
         (tmp_path / f"{session}.xml").write_text(suite(PASSED, PASSED))
     run = subprocess.run([sys.executable, str(SUMMARY), str(tmp_path)], capture_output=True, text=True, check=False)
     assert run.stdout.splitlines()[-1] == "4 passed, 0 failed, 0 skipped"
+
+
+def test_a_session_that_fails_without_a_test_says_its_last_lines(tmp_path):
+    sessions = [{"name": "lint", "result": "success"}, {"name": "galaxy", "result": "failed"}]
+    (tmp_path / "nox-code.json").write_text(json.dumps({"sessions": sessions}))
+    printed = [f"line {number}" for number in range(20)]
+    log = ["nox > Running session lint", "quiet", "nox > Session lint was successful in 4 seconds."]
+    log += ["nox > Running session galaxy", *printed, "nox > Session galaxy failed.", "nox > Running session unit"]
+    (tmp_path / "code.log").write_text("\n".join(log))
+    run = subprocess.run([sys.executable, str(SUMMARY), str(tmp_path)], capture_output=True, text=True, check=False)
+    assert run.stdout.splitlines()[2:] == [f"galaxy: {line}" for line in printed[5:]] + [
+        "1 passed, 1 failed, 0 skipped"
+    ]
