@@ -9,6 +9,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+pytestmark = pytest.mark.long  # a second run of tests that every run has
+
 HERE = Path(__file__).resolve().parent
 CHECKOUT = HERE.parents[4]
 PLANNING = HERE.parent / "planning"
@@ -29,10 +33,13 @@ def run(*command):
     )
 
 
-def test_tests_of_rules_pass_with_newer_rows():
-    files = [HERE / f"test_{name}.py" for name in ("cases", "result", "rules", "search", "why")]
-    files += [PLANNING / f"test_{name}.py" for name in ("lock", "lock_check", "plan_text")]
-    done = run("-m", "pytest", "-q", "-p", "tests.support.newer_rows", "-p", "no:cacheprovider", "-k", OPEN, *files)
+FILES = [HERE / f"test_{name}.py" for name in ("cases", "result", "rules", "search", "why")]
+FILES += [PLANNING / f"test_{name}.py" for name in ("lock", "lock_check", "plan_text")]
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda path: path.stem)
+def test_tests_of_rules_pass_with_newer_rows(file):
+    done = run("-m", "pytest", "-q", "-p", "tests.support.newer_rows", "-p", "no:cacheprovider", "-k", OPEN, file)
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
 
 
