@@ -12,7 +12,7 @@ author:
   - The allreduce.gpu authors (@allreduce)
 description:
   - Returns what C(benchmark.json) holds, with lines that say what was found.
-positional: run_id, finished
+positional: run_id, finished, reference
 options:
   _input:
     description: Each with C(name) and C(nodes) of a run, and C(result), what M(allreduce.gpu.torchrun) returned on the first of them.
@@ -27,6 +27,11 @@ options:
     description: When it ended, as ISO 8601.
     type: str
     required: true
+  reference:
+    description: Figures to compare the training with, as role P(allreduce.gpu.benchmark#role) takes them.
+    type: list
+    elements: dict
+    default: []
 """
 
 EXAMPLES = r"""
@@ -42,7 +47,7 @@ _value:
 """
 
 # ruff: noqa: E402 (sanity wants the documentation first)
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ..plugin_utils.benchmark.collect import collect
@@ -51,9 +56,11 @@ from ..plugin_utils.documents.benchmark import Benchmark
 from ..plugin_utils.documents.parsing import parse
 
 
-def benchmark_document(results: Iterable[Mapping[str, Any]], run_id: str, finished: str) -> dict[str, Any]:
+def benchmark_document(
+    results: Iterable[Mapping[str, Any]], run_id: str, finished: str, reference: Sequence[Mapping[str, Any]] = ()
+) -> dict[str, Any]:
     """Return the document and its summary."""
-    document = collect(results, run_id, finished)
+    document = collect(results, run_id, finished, reference)
     return {"document": document, **summary(parse(Benchmark, document))}
 
 

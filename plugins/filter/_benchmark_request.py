@@ -38,6 +38,11 @@ options:
     description: Whether there are runs of several nodes.
     type: bool
     default: true
+  reference:
+    description: Figures to compare the training with, as role P(allreduce.gpu.benchmark#role) takes them.
+    type: list
+    elements: dict
+    default: []
 """
 
 EXAMPLES = r"""
@@ -69,6 +74,7 @@ def benchmark_request(
     nodes: object = None,
     nproc_per_node: str = "auto",
     together: bool = True,
+    reference: Sequence[object] = (),
 ) -> dict[str, Any]:
     """Return the plan with refusal null, or an empty one with the sentence that says why."""
     try:
@@ -79,6 +85,7 @@ def benchmark_request(
             forks=forks,
             nproc_per_node=str(nproc_per_node),
             together=together,
+            reference=reference,
         )
         return {**found, "refusal": None}
     except ProblemError as error:

@@ -5,19 +5,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 FORMAT = 1
 
 
-def collect(results: Iterable[Mapping[str, Any]], run_id: str, finished: str) -> dict[str, Any]:
+def collect(
+    results: Iterable[Mapping[str, Any]], run_id: str, finished: str, reference: Sequence[Mapping[str, Any]] = ()
+) -> dict[str, Any]:
     """Return what benchmark.json holds.
 
-    results: {name, nodes, result} of each run and group, where result is what action torchrun returned on the group's first node
+    results: {name, nodes, result} of each run and group, where result is what action torchrun returned on the group's first node;
+    reference: figures to compare them with
     """
     runs = [_run(one["name"], [str(node) for node in one["nodes"]], one["result"]) for one in results]
-    return {"format": FORMAT, "run_id": run_id, "finished": finished, "runs": runs}
+    return {"format": FORMAT, "run_id": run_id, "finished": finished, "runs": runs, "reference": list(reference)}
 
 
 def _run(name: str, nodes: list[str], result: Mapping[str, Any]) -> dict[str, Any]:

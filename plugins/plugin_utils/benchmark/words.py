@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from ..documents.benchmark import Benchmark, Run
+from ..documents.benchmark import Benchmark, Reference, Run
 from ..documents.check import CLUSTER, Check
 from ..problems.phrases import enumeration, plural, quantity
 from .judge import MEMBERS, Comparison, Member, compare
@@ -109,7 +109,7 @@ def summary(benchmark: Benchmark) -> dict[str, Any]:
     """Return lines to show, and a sentence that names the runs which failed, empty without any."""
     failed = [run for run in benchmark.runs if run.status != "succeeded"]
     slow = [one for one in checks(benchmark) if one.status == "failed" and one.node != CLUSTER]
-    lines = [line for run in benchmark.runs for line in run_lines(run)]
+    lines = [line for run in benchmark.runs for line in run_lines(run, benchmark)]
     lines += [_growth(curve) for curve in curves(benchmark) if len(curve.points) > 1]
     lines += [f"{check.node} is slower than its peers: {check.reason}." for check in slow]
     verdict = "; ".join(dict.fromkeys(f"{enumeration(run.nodes)}: {run.reason}" for run in failed))
@@ -120,7 +120,19 @@ def summary(benchmark: Benchmark) -> dict[str, Any]:
     }
 
 
-def run_lines(run: Run) -> Iterator[str]:
+def beside(value: float, known: Reference | None) -> str:
+    """Return a figure as a part of its reference; empty where there is none.
+
+    >>> beside(1650, Reference("resnet50", 4, 1700, source="a paper")), beside(1650, None)
+    ('97 % of 1,700 (a paper)', '')
+    """
+    if known is None:
+        return ""
+    source = f" ({known.source})" if known.source else ""
+    return f"{100 * value / known.images_per_second:.0f} % of {quantity(known.images_per_second)}{source}"
+
+
+def run_lines(run: Run, benchmark: Benchmark) -> Iterator[str]:
     """Yield one line for a run, and one for each figure of training."""
     where = enumeration(run.nodes)
     if run.document is None:
@@ -131,7 +143,8 @@ def run_lines(run: Run) -> Iterator[str]:
     for one in run.document.measurements:
         if one.rank is None and one.name == "training":
             figure = f"{quantity(one.median)} {one.unit}" if one.value else f"not measured, {one.reason}"
-            yield f"  {title(one.name, one.case)}: {figure}"
+            share = beside(one.value or 0.0, benchmark.known(one, run.document.world_size))
+            yield f"  {title(one.name, one.case)}: {figure}" + (f", {share}" if share else "")
 
 
 def _growth(curve: Curve) -> str:

@@ -95,12 +95,30 @@ class Run:
 
 
 @dataclass(frozen=True)
+class Reference:
+    """A figure known before: images/s of one model trained in one way on so many GPUs. source: who measured it, and how."""
+
+    model: str
+    gpus: int
+    images_per_second: float
+    arm: str = "plain"
+    source: str = ""
+
+
+@dataclass(frozen=True)
 class Benchmark:
-    """All runs of one benchmark. Times are ISO 8601 text."""
+    """All runs of one benchmark, and the figures to compare them with. Times are ISO 8601 text."""
 
     run_id: str = ""
     finished: str = ""
     runs: tuple[Run, ...] = ()
+    reference: tuple[Reference, ...] = ()
+
+    def known(self, found: Measurement, gpus: int) -> Reference | None:
+        """Return the reference of a training on so many GPUs; None without one, and for processors."""
+        case = (found.case.get("model"), found.case.get("arm"), gpus)
+        alike = (one for one in self.reference if (one.model, one.arm, one.gpus) == case)
+        return next(alike, None) if found.device == "cuda" else None
 
     def documents(self, name: str) -> tuple[tuple[Run, Document], ...]:
         """Return the runs of this name that measured something, with their documents."""

@@ -145,6 +145,7 @@ SENTENCES = {
     "wrong_arguments": "The script's arguments '{subject}' cannot be split ({error}); give a list.",
     "wrong_nproc": "nproc_per_node is '{subject}'; set it to auto or to a number of at least 1.",
     "wrong_port": "port is {subject}; set it to a number from 1 to 65535.",
+    "wrong_reference": "{subject} is {value}; set it to {needs}.",
     "unknown_launcher": "There is no launcher '{subject}'; set train_launcher to one of {choices}.",
     "elastic_alone": (
         "train_launcher is {subject}, which continues without lost nodes, but the run has {nodes} node; set train_nodes to "

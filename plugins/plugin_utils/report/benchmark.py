@@ -13,10 +13,10 @@ from typing import Any
 from ..benchmark.judge import Comparison, compare
 from ..benchmark.limits import limit
 from ..benchmark.scaling import Curve, curves
-from ..benchmark.words import model, title
+from ..benchmark.words import beside, model, title
 from ..checks.environment import version_parts
 from ..documents.benchmark import Benchmark as Measured
-from ..documents.benchmark import Document, Measurement, Run
+from ..documents.benchmark import Document, Measurement, Reference, Run
 from ..problems.phrases import enumeration, plural, quantity
 from .machines import share_a_machine
 
@@ -71,6 +71,12 @@ class TrainingRow:
     phases: tuple[tuple[str, float | None], ...]  # milliseconds of a step
     bottleneck: str
     times_plain: float | None
+    reference: Reference | None  # the figure to compare with
+
+    @property
+    def share(self) -> str:
+        """Return images/s as a part of the reference; empty where there is none."""
+        return beside(self.images_per_second, self.reference)
 
 
 @dataclass(frozen=True)
@@ -172,10 +178,12 @@ def _training(found: Measured) -> Iterator[TrainingRow]:
             plain = {one.case.get("model"): one.value for one in measured if one.case.get("arm") == "plain"}
             for one in measured:
                 base = plain.get(one.case.get("model")) if one.case.get("arm") != "plain" else None
-                yield _row(run, document, one, base)
+                yield _row(run, document, one, base, found.known(one, document.world_size))
 
 
-def _row(run: Run, document: Document, found: Measurement, plain: float | None) -> TrainingRow:
+def _row(
+    run: Run, document: Document, found: Measurement, plain: float | None, reference: Reference | None
+) -> TrainingRow:
     value = found.value or 0.0
     phases = _phases(found.detail.get("step_seconds"))
     known = [(seconds, name) for name, seconds in phases if seconds is not None and seconds > 0]
@@ -190,6 +198,7 @@ def _row(run: Run, document: Document, found: Measurement, plain: float | None) 
         phases=phases,
         bottleneck=max(known)[1] if known else "",
         times_plain=value / plain if plain else None,
+        reference=reference,
     )
 
 

@@ -162,6 +162,15 @@ def test_every_problem_at_once_with_a_limit(tmp_path, playbook):
         ("train", {}, ["-e", "train_script=no/such.py"], ["train_script names no/such.py, which does not exist in"]),
         ("train", {}, ["--limit", "gpu-1"], ["gpu-2 should train but takes no part in this play"]),
         ("train", {}, ["-f", "1"], ["Training on 2 nodes needs as many forks, but Ansible runs with 1; add '-f 2'"]),
+        (
+            "benchmark",
+            {"benchmark_reference": [{"model": "vit", "gpus": 0, "images_per_second": "fast"}]},
+            [],
+            [
+                "benchmark_reference[0].images_per_second (set for group gpu_nodes) is 'fast'; set it to a number.",
+                "benchmark_reference[0].model (set for group gpu_nodes) is 'vit'; choose from resnet50, vit_b_16.",
+            ],
+        ),
         ("benchmark", {}, ["-e", "benchmark_port=0"], ["port is 0; set it to a number from 1 to 65535."]),
         (
             "benchmark",

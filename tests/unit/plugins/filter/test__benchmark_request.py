@@ -22,3 +22,10 @@ def test_a_refusal_is_one_sentence_with_an_empty_request():
         "runs": [],
         "refusal": "benchmark_nodes is 2, but group gpu_nodes has 1 hosts; set a number from 1 to 1, or names.",
     }
+
+
+def test_a_wrong_reference_is_refused_before_anything_runs():
+    found = plan(
+        ["gpu-1"], playing=["gpu-1"], forks=5, reference=[{"model": "vit_b_16", "gpus": 0, "images_per_second": 320}]
+    )
+    assert found["refusal"] == "benchmark_reference[0].gpus is 0; set it to a number of at least 1."

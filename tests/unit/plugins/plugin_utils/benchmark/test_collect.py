@@ -39,3 +39,11 @@ def test_a_document_is_kept_as_it_is():
 def test_a_run_without_a_document_has_failed_with_a_reason(left, reason):
     [run] = collected({"name": "gpu", "nodes": ["gpu-1"], "result": left}).runs
     assert (run.status, run.reason, run.document) == ("failed", reason, None)
+
+
+def test_the_reference_is_kept_with_the_figures():
+    given = [{"model": "resnet50", "gpus": 4, "images_per_second": 1700, "source": "a paper"}]
+    found = parse(Benchmark, collect([result(FOUND)], "b1", "2026-11-23T15:20:00Z", given)).reference
+    assert [(one.model, one.arm, one.gpus, one.images_per_second, one.source) for one in found] == [
+        ("resnet50", "plain", 4, 1700, "a paper")
+    ]

@@ -58,3 +58,29 @@ def test_what_cannot_run_is_refused(given, code):
         planned(**given)
     assert [one.code for one in caught.value.problems] == [code]
     assert caught.value.problems[0].detail.get("variable", "benchmark_nodes") == "benchmark_nodes"
+
+
+GOOD = {"model": "resnet50", "gpus": 4, "images_per_second": 1700}
+
+
+def test_a_reference_is_accepted():
+    assert planned(reference=[GOOD, {**GOOD, "arm": "tuned", "source": "acceptance of May"}])["nodes"]
+
+
+@pytest.mark.parametrize(
+    ("reference", "subject", "value"),
+    [
+        ([GOOD, {**GOOD, "gpus": 0}], "benchmark_reference[1].gpus", 0),
+        ([{**GOOD, "images_per_second": 0.0}], "benchmark_reference[0].images_per_second", 0.0),
+        ([{**GOOD, "images_per_second": float("nan")}], "benchmark_reference[0].images_per_second", None),
+        ([{**GOOD, "images_per_second": "fast"}], "benchmark_reference[0].images_per_second", "fast"),
+        ([{"model": "resnet50", "gpus": 4}], "benchmark_reference[0].images_per_second", None),
+        (["450"], "benchmark_reference[0]", "450"),
+    ],
+)
+def test_a_reference_that_nothing_can_be_compared_with_is_refused(reference, subject, value):
+    with pytest.raises(ProblemError) as caught:
+        planned(reference=reference)
+    [found] = caught.value.problems
+    assert (found.code, found.subject) == ("wrong_reference", subject)
+    assert found.detail["value"] == value or value is None

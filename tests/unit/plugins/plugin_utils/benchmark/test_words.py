@@ -106,3 +106,26 @@ def test_a_figure_has_a_name(name, case, words):
 @pytest.mark.parametrize(("size", "words"), [(0, "0 bytes"), (1 << 20, "1 MiB"), (3 << 10, "3 KiB"), (None, "")])
 def test_sizes(size, words):
     assert binary(size) == words
+
+
+KNOWN = [
+    {"model": "resnet50", "gpus": 2, "images_per_second": 400, "source": "acceptance of May"},
+    {"model": "resnet50", "gpus": 2, "images_per_second": 2000, "arm": "tuned"},
+    {"model": "resnet50", "gpus": 4, "images_per_second": 800},
+]
+
+
+@pytest.mark.parametrize(
+    ("arm", "ranks", "device", "share"),
+    [
+        ("plain", 2, "cuda", ", 75 % of 400 (acceptance of May)"),
+        ("tuned", 2, "cuda", ", 15 % of 2,000"),
+        ("plain", 1, "cuda", ""),
+        ("tuned", 4, "cuda", ""),
+        ("plain", 2, "cpu", ""),
+    ],
+)
+def test_training_stands_beside_the_reference_of_the_same_model_loop_and_gpus(arm, ranks, device, share):
+    alone = document("a", [training(300.0, ranks, arm=arm, device=device)], gpus=ranks)
+    found = {**cluster({}), "runs": [run("node", ["a"], alone)], "reference": KNOWN}
+    assert f"  training ResNet-50 {arm}: 300 images/s{share}" in summary(parse(Benchmark, found))["lines"]

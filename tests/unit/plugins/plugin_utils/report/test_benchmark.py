@@ -159,3 +159,14 @@ def test_the_section_is_in_the_json_document():
     found = json.loads(as_json.render(report(whole())))["benchmark"]
     assert found["run_id"] == "20261123T150000"
     assert found["curves"][1]["points"][-1]["ranks"] == 4
+
+
+def test_training_stands_beside_its_reference():
+    known = [
+        {"model": "resnet50", "gpus": 4, "images_per_second": 4000, "arm": "tuned", "source": "acceptance of <May>"}
+    ]
+    rows = section({**whole(), "reference": known}).training
+    assert [row.share for row in rows if row.share] == ["80 % of 4,000 (acceptance of <May>)"]
+    page = html.render(report({**whole(), "reference": known}))
+    assert "80 % of 4,000 (acceptance of &lt;May&gt;)" in page and "Of the reference" in page
+    assert "Of the reference" not in html.render(report(whole()))
