@@ -174,6 +174,12 @@ metrics_error:
   description: Why that file could not be used.
   returned: with O(state=stopped)
   type: str
+exceptions:
+  description:
+    - Names of the types of the exception that ended a rank, by rank, such as C(torch.OutOfMemoryError), the most specific one first. Only of
+      Python scripts, and of exceptions that the script did not catch.
+  returned: with O(state=stopped)
+  type: dict
 flight:
   description:
     - What each rank's dump of PyTorch's flight recorder says, by rank and by process group, the collectives around the last that was

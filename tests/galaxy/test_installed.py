@@ -4,13 +4,14 @@
 """The archive in an empty project, as the README shows it, with each ansible-core of CORES."""
 
 import os
+import re
 import sys
 from pathlib import Path
 
 import pytest
 import yaml
 
-from .conftest import run
+from .conftest import CHECKOUT, run
 
 # Directories of programs; without nox it is the ansible-core of this environment.
 CORES = os.environ.get("CORES", str(Path(sys.executable).parent)).split(os.pathsep)
@@ -39,6 +40,24 @@ def test_site_is_found_with_all_its_roles(project):
     call, _place = project
     said = call("ansible-playbook", "--syntax-check", "-i", "hosts.yml", "allreduce.gpu.site")
     assert said.stdout.rstrip().endswith("ansible_collections/allreduce/gpu/playbooks/site.yml")
+
+
+def test_a_site_of_ones_own(project):
+    """site.yml of a user's repository, as the README shows it."""
+    call, place = project
+    readme = (CHECKOUT / "README.md").read_text(encoding="utf-8")
+    (place / "site.yml").write_text(re.search(r"^- import_playbook: .*\n", readme, re.MULTILINE)[0], encoding="utf-8")
+    listing = ("ansible-playbook", "--list-tasks", "-i", "hosts.yml")
+    own, ours = (call(*listing, playbook).stdout.splitlines() for playbook in ("site.yml", "allreduce.gpu.site"))
+    assert "playbook: site.yml" in own
+    plays = [line for line in own if line.startswith("  play #")]
+    assert [line for line in plays if "Reconcile the nodes with the plan" in line]
+    assert [untagged(line) for line in own[2:]] == [untagged(line) for line in ours[2:]]
+
+
+def untagged(line):
+    """A line of a listing without its tags, which have no order."""
+    return line.partition("TAGS:")[0]
 
 
 def test_everything_is_described(project):

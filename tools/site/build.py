@@ -33,7 +33,14 @@ CONTENTS = (
     ),
     (
         "Use",
-        ("docs/stack.md", "docs/compatibility.md", "docs/training.md", "docs/benchmark.md", "docs/distributions/*.md"),
+        (
+            "docs/stack.md",
+            "docs/compatibility.md",
+            "docs/training.md",
+            "docs/benchmark.md",
+            "docs/migrating.md",
+            "docs/distributions/*.md",
+        ),
     ),
     ("Settings", ("docs/tuning.md", "docs/rdma.md", "docs/selinux.md", "docs/fapolicyd.md")),
     ("Roles", ("roles/*/README.md",)),

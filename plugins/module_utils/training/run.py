@@ -6,7 +6,7 @@
   <run>/                root's: launch.json and the programs that read it; the training user may read
   <run>/work/           the user's: the script, its files, what it writes; working directory of the ranks
   <run>/logs/           the user's: torchrun.log or that of another engine, agent.json, rank<N>.out, rank<N>.err, rank<N>.json, metrics.json, gpus.jsonl,
-                        rank<N>.stack, flight-rank<N>
+                        rank<N>.stack, rank<N>.cause, flight-rank<N>
 
 Everything below logs/ may have been put there by an unprivileged user while we read as root, so only regular files
 of that user are read, without following links.
@@ -33,6 +33,7 @@ _NOTE = re.compile(r"^(rank\d+(\.end)?|agent)\.json$")
 _TAIL_BYTES = 65536
 _METRICS_BYTES = 1048576
 _LINE = 1000  # characters of a line that is told, its last ones
+_CAUSE_BYTES = 8192  # launch/node/sitecustomize.py writes less
 # A user may write anything: as many ranks of a node, lists in lists, and bytes of all logs in limits of one.
 MOST_RANKS, _DEEPEST, _LOGS = 1024, 32, 32
 # What rank.py notes of a rank, and what each of it may be.
@@ -147,6 +148,21 @@ def tail(path, rank, count, uid):
         if lines:
             return lines
     return []
+
+
+def exceptions(path, uid, found):
+    """Return {rank as text: [names of types]} of the exceptions that ended ranks since they started, the most specific type first.
+
+    found: what ranks() returned
+    """
+    told = {}
+    for rank in found:
+        place = os.path.join(path, "logs", "rank%d.cause" % rank["rank"])
+        data, written = read_whole(place, uid, _CAUSE_BYTES)
+        # Ranks that were started again have notes of their former lives.
+        if data and written >= rank["started"] - 1:
+            told[str(rank["rank"])] = data.decode("utf-8", "replace").splitlines()
+    return told
 
 
 def _lines(text, count):

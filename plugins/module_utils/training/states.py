@@ -111,6 +111,7 @@ def stop(params, run):
         ranks = [rank["rank"] for rank in result["ranks"]]
         result["tails"] = {str(rank): training_run.tail(path, rank, params["tail_lines"], uid) for rank in ranks}
         result["tails"]["agent"] = training_run.agent_tail(path, params["tail_lines"], uid)
+        result["exceptions"] = training_run.exceptions(path, uid, result["ranks"])
         result["flight"], result["flight_errors"] = flight.collect(os.path.join(path, "logs"), uid, result["ranks"])
         result["metrics"], result["metrics_error"] = training_run.metrics(path, uid)
         result["disk_full"] = _is_full(path)

@@ -15,12 +15,13 @@ LARGEST = 1e100  # of a loss that can be drawn
 
 @dataclass(frozen=True)
 class TrainingFailure:
-    """The failure that ended the run. ``rank`` and ``exit_code`` are None where no rank failed."""
+    """The failure that ended the run. ``rank`` and ``exit_code`` are None where no rank failed; ``code`` is of launch/memory.py."""
 
     node: str = ""
     rank: int | None = None
     exit_code: int | None = None
     reason: str = ""
+    code: str = ""
     tail: tuple[str, ...] = ()  # the last lines of its output
 
 

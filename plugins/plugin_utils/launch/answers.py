@@ -85,6 +85,7 @@ class _Standing:
     metrics_error: str | None = None
     disk_full: bool = False
     mount_faults: tuple[str, ...] = ()
+    exceptions: dict[str, tuple[str, ...]] = field(default_factory=dict)
     flight: dict[str, dict[str, _Group]] = field(default_factory=dict)
     flight_errors: dict[str, str] = field(default_factory=dict)
     logs: str | None = None
@@ -106,8 +107,8 @@ def read_answer(answer: Mapping[str, Any]) -> dict[str, Any]:
     ]
     for time in [*times, *(one.last_output for one in standing.ranks)]:
         _limit("a time", time or 0.0, LATEST)
-    for name in [*standing.flight, *standing.flight_errors]:
-        _limit("flight", int(name) if name.isdecimal() and len(name) < 9 else MOST + 1, MOST)
+    for name in [*standing.exceptions, *standing.flight, *standing.flight_errors]:
+        _limit("a rank", int(name) if name.isdecimal() and len(name) < 9 else MOST + 1, MOST)
     found = harmless({key: value for key, value in asdict(standing).items() if key != _PACKED})
     found["tails"] = {name: [line[-WIDTH:] for line in lines[-LINES:]] for name, lines in found["tails"].items()}
     found["mount_faults"] = found["mount_faults"][:LINES]

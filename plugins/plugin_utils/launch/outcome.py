@@ -8,7 +8,7 @@ The outcome of a node is a dict, since it travels between the workers as JSON:
   started, finished   seconds since the epoch, the controller's clock
   world_size     number of ranks of the run, None when none of this node's ever started
   failures       [{rank, exit_code, time, reason, tail, lost_peer}], rank and exit_code None where no rank failed;
-                 with node when another node than this one is to blame
+                 with node when another node than this one is to blame, with code where memory was exhausted (memory.py)
   metrics        what this node's rank 0 wrote, or None
   ranks, waited, flight  the numbers of its ranks that started, and of those that gave up waiting; what their flight recorders left
                  (stall.py)
@@ -26,6 +26,7 @@ from typing import Any
 from ..documents.parsing import parse
 from ..documents.training import Metrics, Stall
 from ..problems.phrases import clean
+from .memory import PAGE, describe_exhausted, exhausted
 from .stall import describe_stall, find_stall
 
 # What a rank says that dies because another one did: Gloo, NCCL, the TCP store, torchrun's rendezvous, sockets.
@@ -123,7 +124,7 @@ def run_result(
     failure = None if lost else first_failure(outcomes)
     sizes = [o["world_size"] for o in outcomes if o["world_size"] and (not lost or o["status"] == "succeeded")]
     metrics = [outcome["metrics"] for outcome in outcomes if outcome["metrics"]]
-    shown = ("node", "rank", "exit_code", "reason", "tail")
+    shown = [key for key in ("node", "rank", "exit_code", "reason", "code", "tail") if failure and key in failure]
     stall = find_stall(outcomes) if failure else None
     return {
         "format": 1,
@@ -156,8 +157,9 @@ def _message(result: Mapping, node: str, directory: str) -> str:
     if failure["node"] != node:
         return f"Stopped on {node} because {failure['node']} failed: {failure['reason']}."
     tail = "".join(f"\n  {line}" for line in failure["tail"])
+    page = f"; {PAGE}" if failure.get("code") else ""
     stall = f"; {describe_stall(parse(Stall, result['stall']))}" if result.get("stall") else ""
-    return f"Training failed on {node}: {failure['reason']}{stall}; all logs are in {directory}/logs.{tail}"
+    return f"Training failed on {node}: {failure['reason']}{page}{stall}; all logs are in {directory}/logs.{tail}"
 
 
 def _losses(lost: Sequence[Mapping]) -> str:
@@ -199,15 +201,18 @@ def _rank_failures(stopped: Mapping, ranks: Sequence[Mapping], offset: float) ->
     failures = []
     for failure in (stopped.get("agent") or {}).get("failures", []):
         tail = (stopped.get("tails") or {}).get(str(failure["rank"]), [])
+        memory = exhausted((stopped.get("exceptions") or {}).get(str(failure["rank"]), []))
+        end = describe_exhausted(*memory) if memory else end_phrase(failure["exit_code"])
         # torchrun gives whole seconds; a rank's last output is finer, and not later than its end.
         when = min(failure["time"] + 1, last_output.get(failure["rank"]) or failure["time"])
         failures.append({
             "rank": failure["rank"],
             "exit_code": failure["exit_code"],
             "time": when + offset,
-            "reason": f"rank {failure['rank']} {end_phrase(failure['exit_code'])}",
+            "reason": f"rank {failure['rank']} {end}",
+            **({"code": memory[0]} if memory else {}),
             "tail": tail,
-            "lost_peer": failure["exit_code"] == -signal.SIGTERM or _lost_peer([failure["message"], *tail]),
+            "lost_peer": not memory and (failure["exit_code"] == -signal.SIGTERM or _lost_peer([failure["message"], *tail])),
         })  # fmt: skip
     return failures
 

@@ -6,8 +6,12 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
+import sys
 from collections import Counter
+from pathlib import Path
 
 import pytest
 from ansible.release import __version__
@@ -228,3 +232,22 @@ def test_a_host_on_which_selinux_keeps_the_driver_out_is_refused_by_the_plan(sit
     assert not run.contacted
     assert ("gpu-0: SELinux's boolean secure_mode_insmod is on" in run.words) is active
     assert (run.lock is None) is active, "what is refused is not kept"
+
+
+def listed(playbook, option, inventory):
+    """What ansible-playbook lists of a playbook in this checkout, as in a fresh clone; the name of the playbook is left out."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("ANSIBLE_")}
+    environment |= {"ANSIBLE_NOCOLOR": "1", "PYTHONHASHSEED": "0"}  # tags are listed in the order of a set
+    argv = [Path(sys.executable).parent / "ansible-playbook", playbook, "-i", inventory, option]
+    done = subprocess.run(argv, cwd=CHECKOUT, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    name, lines = f"playbook: {playbook}", done.stdout.splitlines()
+    return [line for line in lines if line != name]
+
+
+@pytest.mark.parametrize("option", ["--list-tasks", "--list-hosts"])
+def test_the_site_at_the_top_of_the_checkout_is_the_playbook(tmp_path, option):
+    write_inventory(tmp_path, {"gpu_nodes": {"hosts": {"gpu-1": {}, "gpu-2": {}}}})
+    inventory = tmp_path / "inventory"
+    assert listed("site.yml", option, inventory) == listed("playbooks/site.yml", option, inventory)
+    assert [line for line in listed("site.yml", option, inventory) if "Reconcile the nodes with the plan" in line]

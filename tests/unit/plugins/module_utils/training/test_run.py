@@ -108,6 +108,20 @@ def test_ranks_are_read_with_their_last_output(run):
     assert (second["rank"], second["last_line"], second["last_output"]) == (10, "", None)
 
 
+def test_the_types_of_exceptions_are_those_of_ranks_since_they_started(run):
+    for number in (0, 1, 2, 3, 4):
+        log(run, f"rank{number}.json", json.dumps({"rank": number, "world_size": 5, "started": 1000.0}))
+    log(run, "rank0.cause", "torch.OutOfMemoryError\nbuiltins.RuntimeError")
+    log(run, "rank1.cause", "builtins.ValueError")  # of its former life
+    os.utime(str(run / "logs" / "rank1.cause"), (900, 900))
+    log(run, "rank2.cause", "x" * 10000)
+    os.symlink("/etc/hostname", str(run / "logs" / "rank3.cause"))
+    os.mkfifo(str(run / "logs" / "rank4.cause"))
+    log(run, "rank9.cause", "torch.OutOfMemoryError")  # of a rank that never started here
+    found = training_run.exceptions(str(run), UID, training_run.ranks(str(run), UID))
+    assert found == {"0": ["torch.OutOfMemoryError", "builtins.RuntimeError"]}
+
+
 def test_a_note_that_is_half_written_is_left_for_the_next_look(run):
     log(run, "rank0.json", '{"rank": 0, "wor')
     assert training_run.ranks(str(run), UID) == []

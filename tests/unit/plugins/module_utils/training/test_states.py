@@ -247,9 +247,12 @@ def test_a_stop_returns_what_is_known_and_removes_only_on_request(params, create
         json.dump({"rank": 0, "world_size": 1, "started": 1.0}, out)
     with open(os.path.join(logs, "rank0.err"), "w") as out:
         out.write("boom\n")
+    with open(os.path.join(logs, "rank0.cause"), "w") as out:
+        out.write("torch.OutOfMemoryError\nbuiltins.RuntimeError")
     shutil.copy(os.path.join(os.path.dirname(__file__), "dumps", "absent-rank0"), os.path.join(logs, "flight-rank0"))
     found = training_states.stop(params, Node())
     assert found["flight"]["0"]["0"]["enqueued"] == 4
+    assert found["exceptions"] == {"0": ["torch.OutOfMemoryError", "builtins.RuntimeError"]}
     assert found["changed"]
     assert found["tails"] == {"0": ["boom"], "agent": []}
     assert found["metrics"] is None

@@ -30,6 +30,7 @@ GROUP = {"description": "default_pg", "enqueued": 1, "completed": 0, "ranks": [0
 ANSWER = {
     "service": {"state": "failed"}, "now": 8.0, "ranks": [RANK], "agent": {"failures": [FAILURE], "error": None}, "end": "ended",
     "tails": {"0": ["boom"]}, "metrics": {"loss_last": 1}, "flight": {"0": {"0": GROUP}}, "flight_errors": {"1": "damaged"},
+    "exceptions": {"0": ["torch.OutOfMemoryError"]},
     "metrics_error": None, "disk_full": False, "mount_faults": [], "logs": None, "versions": {}, "rendezvous_error": None,
 }  # fmt: skip
 ESCAPE = "\x1b]0;owned\x07\x1b[2J\x1b[31mred\x9b0m\u202e\x08"
@@ -46,7 +47,7 @@ def used(answer):
 
 def test_a_real_answer_is_used():
     text, line, *errors = used(ANSWER)
-    assert text.startswith("Training failed on gpu-1: rank 0 exited with code 1;")
+    assert text.startswith("Training failed on gpu-1: rank 0 ran out of GPU memory (torch.OutOfMemoryError);")
     assert "boom" in text
     assert line == "   9 s  gpu-1 rank 0: epoch 1"
     assert errors == ["damaged"]
@@ -103,6 +104,9 @@ def test_no_text_of_a_node_commands_a_terminal(path):
         (("agent", "failures", 0, "time"), -1),
         (("agent", "failures", 0, "exit_code"), "0"),
         (("service",), None),
+        (("exceptions",), {"x": []}),
+        (("exceptions", "0"), "torch.OutOfMemoryError"),
+        (("exceptions", "0", 0), 7),
         (("flight",), {"x": {}}),
         (("flight",), {"9" * 5000: {}}),
         (("flight", "0", "0", "completed"), 10**30),

@@ -2,7 +2,11 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
+from pathlib import Path
+
 import pytest
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.parsing import parse
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.training import TrainingFailure
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.launch import outcome
 
 RESET = "RuntimeError: [../third_party/gloo] Connection closed by peer [10.0.0.2]:41022"
@@ -77,6 +81,52 @@ def test_a_rank_ended_by_torchrun_is_not_the_cause():
     found = ended("gpu-1", stopped(BAD, [rank(0), rank(1)], failures))
     cause = outcome.first_failure([found])
     assert (cause["rank"], cause["reason"]) == (1, "rank 1 was killed by SIGKILL (often the out-of-memory killer)")
+
+
+@pytest.mark.parametrize(
+    ("names", "code", "words"),
+    [
+        (["torch.OutOfMemoryError", "builtins.RuntimeError"], "gpu_memory", "GPU memory (torch.OutOfMemoryError)"),
+        (["torch.cuda.OutOfMemoryError"], "gpu_memory", "GPU memory (torch.cuda.OutOfMemoryError)"),
+        # CuPy's is a MemoryError, too.
+        (["cupy.cuda.memory.OutOfMemoryError", "builtins.MemoryError"], "gpu_memory", "GPU memory (cupy.cuda.memory.OutOfMemoryError)"),
+        (["numpy._core._exceptions._ArrayMemoryError", "builtins.MemoryError"], "main_memory", "main memory (MemoryError)"),
+        (["builtins.ValueError", "torch.OutOfMemoryError"], "gpu_memory", "GPU memory (torch.OutOfMemoryError)"),
+        (["tensorflow.python.framework.errors_impl.ResourceExhaustedError"], "memory",
+         "memory (tensorflow.python.framework.errors_impl.ResourceExhaustedError)"),
+    ],
+)  # fmt: skip
+def test_a_rank_that_ran_out_of_memory_is_named_by_the_type_of_its_exception(names, code, words):
+    # What it says besides is of another kind: it had begun an exchange with the others.
+    data = stopped(BAD, [rank(1)], [failed_rank(1, 1, 99)], tails={"1": [RESET]}, exceptions={"1": names})
+    found = outcome.run_result(
+        "r1", "train.py", ["gpu-1", "gpu-2"], [ended("gpu-1", stopped(GOOD)), ended("gpu-2", data)]
+    )
+    assert not ended("gpu-2", data)["failures"][0]["lost_peer"]
+    failure = found["failure"]
+    assert (failure["node"], failure["rank"], failure["code"]) == ("gpu-2", 1, code)
+    assert failure["reason"] == f"rank 1 ran out of {words}"
+    text = outcome.message(found, "gpu-2", "/r")
+    assert text.startswith(
+        f"Training failed on gpu-2: rank 1 ran out of {words}; docs/training.md, 'Out of memory', says what to do; all logs"
+    )
+    assert outcome.message(found, "gpu-1", "/r") == f"Stopped on gpu-1 because gpu-2 failed: rank 1 ran out of {words}."
+    assert parse(TrainingFailure, failure).code == code
+
+
+def test_words_about_memory_alone_decide_nothing():
+    tails = {"1": ["torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 GiB"]}
+    failures = [failed_rank(1, 1, 99, "torch.OutOfMemoryError: CUDA out of memory")]
+    for names in ([], ["builtins.RuntimeError"], ["__main__.OutOfMemoryError"]):
+        data = stopped(BAD, [rank(1)], failures, tails=tails, exceptions={"1": names})
+        found = ended("gpu-2", data)["failures"][0]
+        assert (found["reason"], found.get("code")) == ("rank 1 exited with code 1", None)
+
+
+def test_the_page_about_memory_is_there():
+    name, heading = outcome.PAGE.partition(", says")[0].split(", ")
+    text = (Path(__file__).resolve().parents[5] / name).read_text(encoding="utf-8")
+    assert "\n## " + heading.strip("'") + "\n" in text
 
 
 def test_torchrun_itself_may_fail():
