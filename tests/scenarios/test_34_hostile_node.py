@@ -1,0 +1,189 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Three hosts, the first of which somebody took over: whatever it answers, the files of the other two and of the controller stay.
+
+It is the first, so that it solves, downloads and has rank 0 for all. Its lies are in tests/lab/hostile/lies.py; each round is a run of a
+playbook in which all lies of the round must have been asked for. The tests run in the order of this file.
+"""
+
+import hashlib
+import os
+import re
+import signal
+import threading
+import time
+from pathlib import Path
+
+import pytest
+import yaml
+from cluster import KEEP, Cluster, Run
+
+from tests.lab import hostile as takeover
+from tests.lab.hostile.lies import CANARY, ROUNDS
+
+pytestmark = pytest.mark.lab
+
+SETTINGS = {
+    "gpu_stack_request": {"pytorch": "2.13.0", "pytorch_index": "cpu"},
+    "nvidia_driver_without_gpu": False,
+    "base_kernel_headers": False,
+    "tuning_state": "present",
+    "firewall_state": "present",
+    "health_state": "present",
+    "health_textfile_create": True,
+    "verify_start_timeout": 60,
+    "train_start_timeout": 60,
+}
+SECONDS = 240  # of a run of a playbook with lies
+MEBIBYTES = 1024  # of any process of the controller
+# Everything that decides what a host does: what, and who owns it, but not when it was written. The training user's runs are their own.
+CONTENTS = r"""
+cd / && find etc root home/trainer opt/allreduce/envs opt/allreduce/run usr/local var/lib/allreduce boot tmp -xdev \
+  -not -path 'var/lib/allreduce/runs*' -not -path 'tmp/systemd-private*' -not -name '*.pyc' -not -name __pycache__ \
+  -not -path 'etc/ld.so.cache' -not -path 'root/.ansible*' \( -type f -printf 'f %m %u:%g ' -exec sha256sum {} \; \
+  -o -type d -printf 'd %m %u:%g %p\n' -o -printf '%y %m %u:%g %p -> %l\n' \)
+dpkg-query -W | sed 's/^/package /'
+systemctl list-unit-files --no-legend --no-pager | awk '{print "unit", $1, $2}'
+nft list ruleset | sed 's/counter packages.*//; s/^/nft /'
+"""
+
+
+class Hostile(Cluster):
+    """Three hosts, and what must stay of two of them."""
+
+    def __init__(self):
+        super().__init__("hostile", 3)
+        self.hostile, *self.others = self.hosts
+        settings = self.inventory / "group_vars" / "gpu_nodes.yml"
+        settings.write_text(yaml.safe_dump(SETTINGS, sort_keys=False), encoding="utf-8")
+        self.on(self.hostile, f"[ ! -e {takeover.HONEST} ] || mv {takeover.HONEST} {takeover.PYTHON}")
+
+    def bounded(self, playbook, *options, seconds=SECONDS):
+        """A run of a playbook, the seconds it took, and the mebibytes of its largest process."""
+        process = self.start(f"playbooks/{playbook}.yml", *options)
+        watch = threading.Timer(seconds, lambda: os.killpg(process.pid, signal.SIGKILL))
+        watch.start()
+        began = time.monotonic()
+        try:
+            # Bytes that are no text are what a test looks for.
+            output = process.stdout.buffer.read().decode("utf-8", "surrogateescape")
+        finally:
+            watch.cancel()
+        _pid, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        return Run(process.returncode, output), time.monotonic() - began, usage.ru_maxrss // 1024
+
+    def contents(self):
+        """What the honest hosts have: {host: {path: what it is}}."""
+        return {host: set(self.on(host, CONTENTS).splitlines()) for host in self.others}
+
+    def controller(self):
+        """What the controller has: {path: digest}."""
+        home = Path.home()
+        noise = (
+            ".reports",
+            ".ansible/tmp",
+            ".ansible/cp",
+            ".ansible/galaxy_cache",
+            ".ansible/allreduce/runs",
+            ".known_hosts",
+        )
+        roots = [self.inventory, home / ".ssh", home / ".ansible"]
+        found = [path for root in roots for path in root.rglob("*") if path.is_file()]
+        kept = [path for path in found if not any(f"/{one}" in str(path) for one in noise)]
+        canaries = [*Path("/tmp").glob(f"{Path(CANARY).name}*"), *Path("/tmp").glob("*escaped.out")]  # noqa: S108
+        return {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in kept} | dict.fromkeys(
+            map(str, canaries), ""
+        )
+
+    def address(self, host):
+        known = yaml.safe_load((self.inventory / "hosts.yml").read_text(encoding="utf-8"))
+        return known["gpu_nodes"]["hosts"][host]["ansible_host"]
+
+    def begin(self, name):
+        self.on(self.hostile, takeover.begin(name))
+
+    def taken(self):
+        """Lies that were told in this round."""
+        return set(self.on(self.hostile, f"cat {takeover.HOME}/taken 2>/dev/null", check=False).split())
+
+    def newest(self, what):
+        """The newest file of a kind below the reports."""
+        return max((self.inventory / ".reports").rglob(what), key=lambda path: path.stat().st_mtime)
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    made = Hostile()
+    yield made
+    if not KEEP:
+        made.down()
+
+
+@pytest.fixture(scope="module")
+def honest(cluster):
+    """What there is after a site of three honest hosts; then the first is taken over, and site of the others alone changes nothing."""
+    run, *_cost = cluster.bounded("site", seconds=1200)
+    assert run.status == 0, run.output[-6000:]
+    cluster.on(cluster.hostile, takeover.takeover(cluster.address(cluster.others[0])))
+    alone, *_cost = cluster.bounded("site", "--limit", f"!{cluster.hostile}")
+    assert alone.status == 0, alone.output[-6000:]
+    return cluster.contents(), cluster.controller()
+
+
+def difference(before, after):
+    return {
+        host: (sorted(before[host] - after[host])[:20], sorted(after[host] - before[host])[:20])
+        for host in before
+        if before[host] != after[host]
+    }
+
+
+def unharmed(cluster, honest):
+    """Hosts and controller are as without the hostile host, and nothing that a lie would create is there."""
+    contents, controller = honest
+    now = cluster.contents()
+    assert now == contents, difference(contents, now)
+    assert cluster.controller() == controller
+
+
+def harmless(run):
+    """Nothing of the hostile host reaches a terminal, and no program of ours crashes."""
+    shown = re.findall(r"[^\n]*[\x00-\x08\x0b-\x1f\x7f-\x9f\udc80-\udcff][^\n]*", run.output)
+    assert shown == [], shown[:3]
+    assert "Traceback" not in run.output, run.output[-6000:]
+
+
+def judged(cluster, run, outcome):
+    """The hostile host has failed or is left out, and is named; the others have not failed."""
+    recap = run.recap
+    bad = {host: counts["failed"] + counts["unreachable"] for host, counts in recap.items()}
+    assert all(bad.get(host, 0) == 0 for host in cluster.others), run.output[-6000:]
+    if outcome == "failed":
+        assert run.status != 0 and bad[cluster.hostile], run.output[-6000:]
+    elif outcome == "left_out":
+        assert f"{cluster.hostile} is left out" in run.words, run.output[-6000:]
+    else:
+        assert run.status == 0, run.output[-6000:]
+
+
+@pytest.mark.parametrize("name", ROUNDS)
+def test_10_a_round_of_lies(cluster, honest, name):
+    one = ROUNDS[name]
+    for who, command in one.before.items():
+        for host in [cluster.hostile] if who == "hostile" else cluster.others:
+            cluster.on(host, command)
+    cluster.begin(name)
+    run, seconds, mebibytes = cluster.bounded(one.playbook, *one.options)
+    taken = cluster.taken()
+    cluster.begin("")
+    print(f"{name}: {seconds:.0f} s, {mebibytes} MiB, status {run.status}")
+    (cluster.inventory / ".reports").mkdir(exist_ok=True)
+    (cluster.inventory / ".reports" / f"{name}.log").write_bytes(run.output.encode("utf-8", "surrogateescape"))
+    assert taken == {lie.name for lie in one.lies}, run.output[-6000:]
+    harmless(run)
+    judged(cluster, run, one.outcome)
+    assert seconds < SECONDS
+    assert mebibytes < MEBIBYTES
+    unharmed(cluster, honest)
