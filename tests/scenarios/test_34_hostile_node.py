@@ -37,15 +37,19 @@ SETTINGS = {
 }
 SECONDS = 240  # of a run of a playbook with lies
 MEBIBYTES = 1024  # of any process of the controller
+OPTIONS = {"train": ("-e", '{"train_nodes": 2, "train_args": ["--epochs", "1", "--samples", "1024"]}')}
 # Everything that decides what a host does: what, and who owns it, but not when it was written. The training user's runs are their own.
 CONTENTS = r"""
-cd / && find etc root home/trainer opt/allreduce/envs opt/allreduce/run usr/local var/lib/allreduce boot tmp -xdev \
-  -not -path 'var/lib/allreduce/runs*' -not -path 'tmp/systemd-private*' -not -name '*.pyc' -not -name __pycache__ \
-  -not -path 'etc/ld.so.cache' -not -path 'root/.ansible*' \( -type f -printf 'f %m %u:%g ' -exec sha256sum {} \; \
-  -o -type d -printf 'd %m %u:%g %p\n' -o -printf '%y %m %u:%g %p -> %l\n' \)
+cd / && listed() {
+  find etc root home/trainer opt/allreduce/envs opt/allreduce/run usr/local var/lib/allreduce boot tmp -xdev \
+    -not -path 'var/lib/allreduce/runs*' -not -path 'tmp/systemd-private*' -not -path 'root/.ansible*' -not -path etc/ld.so.cache \
+    -not -name '*.pyc' -not -name __pycache__ "$@"
+}
+listed \( -not -type l -printf '%y %m %u:%g %p\n' -o -printf 'l %u:%g %p -> %l\n' \)
+listed -type f -print0 | xargs -0 sha256sum
 dpkg-query -W | sed 's/^/package /'
 systemctl list-unit-files --no-legend --no-pager | awk '{print "unit", $1, $2}'
-nft list ruleset | sed 's/counter packages.*//; s/^/nft /'
+nft list ruleset | sed 's/counter packages [0-9]* bytes [0-9]*/counter/; s/^/nft /'
 """
 
 
@@ -56,6 +60,7 @@ class Hostile(Cluster):
         super().__init__("hostile", 3)
         self.hostile, *self.others = self.hosts
         settings = self.inventory / "group_vars" / "gpu_nodes.yml"
+        settings.parent.mkdir(exist_ok=True)
         settings.write_text(yaml.safe_dump(SETTINGS, sort_keys=False), encoding="utf-8")
         self.on(self.hostile, f"[ ! -e {takeover.HONEST} ] || mv {takeover.HONEST} {takeover.PYTHON}")
 
@@ -175,7 +180,7 @@ def test_10_a_round_of_lies(cluster, honest, name):
         for host in [cluster.hostile] if who == "hostile" else cluster.others:
             cluster.on(host, command)
     cluster.begin(name)
-    run, seconds, mebibytes = cluster.bounded(one.playbook, *one.options)
+    run, seconds, mebibytes = cluster.bounded(one.playbook, *OPTIONS.get(one.playbook, ()), *one.options)
     taken = cluster.taken()
     cluster.begin("")
     print(f"{name}: {seconds:.0f} s, {mebibytes} MiB, status {run.status}")
@@ -186,4 +191,34 @@ def test_10_a_round_of_lies(cluster, honest, name):
     judged(cluster, run, one.outcome)
     assert seconds < SECONDS
     assert mebibytes < MEBIBYTES
+    unharmed(cluster, honest)
+
+
+def test_20_the_report_names_the_host(cluster, honest):
+    run, seconds, _mebibytes = cluster.bounded("report")
+    assert run.status == 0, run.output[-6000:]
+    harmless(run)
+    assert cluster.hostile in run.words
+    page = cluster.newest("*.html").read_text(encoding="utf-8")
+    assert cluster.hostile in page and "<script>alert" not in page and "\x1b" not in page
+    assert seconds < 60
+    unharmed(cluster, honest)
+
+
+def test_21_what_came_from_a_training_is_files(cluster):
+    """No link, no device, nothing that a lie put elsewhere, nothing that runs as somebody else."""
+    place = cluster.inventory / ".reports"
+    found = [
+        path
+        for path in place.rglob("*")
+        if path.is_symlink() or not (path.is_file() or path.is_dir()) or path.lstat().st_mode & 0o7000
+    ]
+    assert found == []
+    assert list(place.rglob("*escaped.out")) == [] and list(place.rglob("authorized_keys")) == []
+    assert any(place.rglob("zeros.out")), "the archive of the lie was never opened"
+
+
+def test_30_the_others_train_without_it(cluster, honest):
+    run, *_cost = cluster.bounded("train", "--limit", f"!{cluster.hostile}", "-e", '{"train_args": ["--epochs", "1"]}')
+    assert run.status == 0, run.output[-6000:]
     unharmed(cluster, honest)

@@ -31,8 +31,8 @@ POLLED, STOPPED, STARTED = (f'"state": ?"{state}"' for state in ("polled", "stop
 
 Lie = namedtuple("Lie", "name module change matching", defaults=("",))
 # lies: all of them are told. outcome: what becomes of the host: failed, left_out, or believed, where what it says is about itself only.
-# before: shell commands {"hostile" or "others": command} before the run. said: words of which the output has one.
-Round = namedtuple("Round", "playbook outcome lies options before said", defaults=((), {}, ()))
+# before: shell commands {"hostile" or "others": command} before the run.
+Round = namedtuple("Round", "playbook outcome lies options before", defaults=((), {}))
 
 
 def encode(answer):
@@ -202,7 +202,6 @@ WHEEL = {
 }
 
 REACH = ("--tags", "cluster_ssh,firewall")
-ALL = ("--tags", "cluster_ssh,frameworks,tuning,firewall,health")
 # Environments and what belongs to them, as before the first run.
 NO_ENVIRONMENT = "rm -rf /opt/allreduce/envs/main /opt/allreduce/envs/.main-*"
 
