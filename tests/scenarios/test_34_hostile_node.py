@@ -10,6 +10,7 @@ playbook in which all lies of the round must have been asked for. The tests run 
 import hashlib
 import os
 import re
+import shlex
 import signal
 import threading
 import time
@@ -43,12 +44,15 @@ OPTIONS = {"train": ("-e", '{"train_nodes": 2, "train_args": ["--epochs", "1", "
 # their own, and what is measured from time to time differs.
 CONTENTS = r"""
 cd / && listed() {
-  find etc root home/trainer opt/allreduce/envs opt/allreduce/run usr/local var/lib/allreduce boot tmp -xdev \
-    -not -path 'var/lib/allreduce/runs*' -not -path 'var/lib/allreduce/health/*' -not -path 'tmp/systemd-private*' -not -path 'root/.ansible*' -not -path etc/ld.so.cache \
-    -not -name '*.pyc' -not -name __pycache__ "$@"
+  find etc root home/trainer $0 opt/allreduce/run usr/local var/lib/allreduce boot tmp -xdev \
+    -not -path 'var/lib/allreduce/runs*' -not -path 'var/lib/allreduce/health/*' -not -path 'tmp/systemd-private*' \
+    -not -path 'root/.ansible*' -not -path etc/ld.so.cache -not -name '*.pyc' -not -name __pycache__ "$@"
 }
 listed \( -not -type l -printf '%y %m %u:%g %p\n' -o -printf 'l %u:%g %p -> %l\n' \)
-listed -type f -print0 | xargs -0 sha256sum
+listed -type f -print0 | xargs -0 sha256sum | grep -v -e ' etc/hosts$' -e etc/ssh/ssh_known_hosts -e .ssh/authorized_keys -e etc/allreduce/nodes.json \
+  -e allreduce/notes/files.json # digests of these files
+grep -H '' etc/hosts etc/ssh/ssh_known_hosts home/trainer/.ssh/authorized_keys root/.ssh/authorized_keys /home/ansible/.ssh/authorized_keys
+python3 -c 'import json; [print("etc/allreduce/nodes.json", one) for one in json.load(open("etc/allreduce/nodes.json"))]'
 dpkg-query -W | sed 's/^/package /'
 systemctl list-unit-files --no-legend --no-pager | awk '{print "unit", $1, $2}'
 nft list ruleset | sed 's/counter packages [0-9]* bytes [0-9]*/counter/; s/^/nft /'
@@ -86,10 +90,13 @@ class Hostile(Cluster):
         process.returncode = os.waitstatus_to_exitcode(status)
         return Run(process.returncode, output), time.monotonic() - began, usage.ru_maxrss // 1024
 
-    def contents(self):
-        """What the honest hosts have: {host: {path: what it is}}."""
+    def contents(self, environments=True):
+        """What the honest hosts have: {host: lines that each say what something is}; of environments only where a run may touch them."""
+        place = "opt/allreduce/envs" if environments else ""
         with ThreadPoolExecutor() as pool:
-            found = pool.map(lambda host: set(self.on(host, CONTENTS).splitlines()), self.others)
+            found = pool.map(
+                lambda host: set(self.on(host, f"sh -c {shlex.quote(CONTENTS)} '{place}'").splitlines()), self.others
+            )
         return dict(zip(self.others, found, strict=True))
 
     def controller(self):
@@ -143,22 +150,27 @@ def honest(cluster):
     cluster.on(cluster.hostile, takeover.takeover(cluster.address(cluster.others[0])))
     alone, *_cost = cluster.bounded("site", "--limit", f"!{cluster.hostile}")
     assert alone.status == 0, alone.output[-6000:]
-    return cluster.contents(), cluster.controller()
+    return {environments: cluster.contents(environments) for environments in (True, False)}, cluster.controller()
 
 
-def difference(before, after):
-    return {
-        host: (sorted(before[host] - after[host])[:20], sorted(after[host] - before[host])[:20])
-        for host in before
-        if before[host] != after[host]
-    }
+def difference(cluster, before, after):
+    """Return {host: (what is gone, what came)}; a host that is left out is gone from the files that connect the nodes."""
+    about = re.compile(
+        rf"^[^:]*(hosts|authorized_keys:|nodes.json).*({cluster.hostile}|{re.escape(cluster.address(cluster.hostile))})\b"
+    )
+    found = {}
+    for host, lines in before.items():
+        gone, came = lines - after[host], after[host] - lines
+        gone = {line for line in gone if not about.search(line)}
+        if gone or came:
+            found[host] = (sorted(gone)[:20], sorted(came)[:20])
+    return found
 
 
-def unharmed(cluster, honest):
+def unharmed(cluster, honest, environments=False):
     """Hosts and controller are as without the hostile host, and nothing that a lie would create is there."""
     contents, controller = honest
-    now = cluster.contents()
-    assert difference(contents, now) == {}
+    assert difference(cluster, contents[environments], cluster.contents(environments)) == {}
     assert sorted(controller.items() ^ cluster.controller().items()) == []
 
 
@@ -200,7 +212,7 @@ def test_10_a_round_of_lies(cluster, honest, name):
     judged(cluster, run, one.outcome)
     assert seconds < SECONDS
     assert mebibytes < MEBIBYTES
-    unharmed(cluster, honest)
+    unharmed(cluster, honest, environments=bool(one.before))
 
 
 def test_20_the_report_names_the_host(cluster, honest):
@@ -230,4 +242,4 @@ def test_21_what_came_from_a_training_is_files(cluster):
 def test_30_the_others_train_without_it(cluster, honest):
     run, *_cost = cluster.bounded("train", "--limit", f"!{cluster.hostile}", "-e", '{"train_args": ["--epochs", "1"]}')
     assert run.status == 0, run.output[-6000:]
-    unharmed(cluster, honest)
+    unharmed(cluster, honest, environments=True)

