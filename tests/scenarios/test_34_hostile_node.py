@@ -8,6 +8,7 @@ playbook in which all lies of the round must have been asked for. The tests run 
 """
 
 import hashlib
+import json
 import os
 import re
 import shlex
@@ -181,14 +182,21 @@ def harmless(run):
     assert "Traceback" not in run.output, run.output[-6000:]
 
 
-def judged(cluster, run, outcome):
+def judged(cluster, run, one):
     """The hostile host has failed or is left out, and is named; the others have not failed."""
-    recap = run.recap
-    bad = {host: counts["failed"] + counts["unreachable"] for host, counts in recap.items()}
-    assert all(bad.get(host, 0) == 0 for host in cluster.others), run.output[-6000:]
-    if outcome == "failed":
+    bad = {host: counts["failed"] + counts["unreachable"] for host, counts in run.recap.items()}
+    if (
+        one.playbook == "train" and one.outcome == "failed"
+    ):  # a training is over for all its nodes; it says whose fault that is
+        assert (
+            json.loads(cluster.newest("result.json").read_text(encoding="utf-8"))["failure"]["node"] == cluster.hostile
+        )
+        assert f"failed on {cluster.hostile}" in run.words, run.output[-6000:]
+    else:
+        assert all(bad.get(host, 0) == 0 for host in cluster.others), run.output[-6000:]
+    if one.outcome == "failed":
         assert run.status != 0 and bad[cluster.hostile], run.output[-6000:]
-    elif outcome == "left_out":
+    elif one.outcome == "left_out":
         assert f"{cluster.hostile} is left out" in run.words, run.output[-6000:]
     else:
         assert run.status == 0, run.output[-6000:]
@@ -209,7 +217,7 @@ def test_10_a_round_of_lies(cluster, honest, name):
     (cluster.inventory / ".reports" / f"{name}.log").write_bytes(run.output.encode("utf-8", "surrogateescape"))
     assert taken == {lie.name for lie in one.lies}, run.output[-6000:]
     harmless(run)
-    judged(cluster, run, one.outcome)
+    judged(cluster, run, one)
     assert seconds < SECONDS
     assert mebibytes < MEBIBYTES
     unharmed(cluster, honest, environments=bool(one.before))
