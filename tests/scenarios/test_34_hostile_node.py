@@ -47,7 +47,7 @@ CONTENTS = r"""
 cd / && listed() {
   find etc root home/trainer $0 opt/allreduce/run usr/local var/lib/allreduce boot tmp -xdev \
     -not -path 'var/lib/allreduce/runs*' -not -path 'var/lib/allreduce/health/*' -not -path 'tmp/systemd-private*' \
-    -not -path 'root/.ansible*' -not -path etc/ld.so.cache -not -name '*.pyc' -not -name __pycache__ "$@"
+    -not -path 'tmp/torchinductor*' -not -path 'root/.ansible*' -not -path etc/ld.so.cache -not -name '*.pyc' -not -name __pycache__ "$@"
 }
 listed \( -not -type l -printf '%y %m %u:%g %p\n' -o -printf 'l %u:%g %p -> %l\n' \)
 listed -type f -print0 | xargs -0 sha256sum | grep -v -e ' etc/hosts$' -e etc/ssh/ssh_known_hosts -e .ssh/authorized_keys -e etc/allreduce/nodes.json \

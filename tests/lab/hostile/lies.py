@@ -617,7 +617,7 @@ ROUNDS = {
             ),
         ],
     ),
-    "train_files": Round("train", "believed", [Lie("pipes_and_endless_files", UNIT, plants, STOPPED)]),
+    "train_files": Round("train", "failed", [Lie("pipes_and_endless_files", UNIT, plants, STOPPED)]),
     "train_started": Round(
         "train",
         "failed",
