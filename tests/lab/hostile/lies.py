@@ -26,7 +26,7 @@ NAN, HUGE = float("nan"), 1e308
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOwnedOwnedOwnedOwnedOwnedOwnedOwnedOwnedOwne"
 SETUP, STATE, UNIT = "setup", "allreduce.gpu.node_state", "allreduce.gpu.training_unit"
 KEYS, ARCHIVE, READ = "allreduce.gpu.ssh_keys", "allreduce.gpu.environment_archive", "allreduce.gpu.read_file"
-PROBE, HEALTH = "allreduce.gpu.node_probe", "allreduce.gpu.gpu_health"
+PROBE = "allreduce.gpu.node_probe"
 POLLED, STOPPED, STARTED = (f'"state": ?"{state}"' for state in ("polled", "stopped", "started"))
 
 Lie = namedtuple("Lie", "name module change matching", defaults=("",))
@@ -516,8 +516,8 @@ ROUNDS = {
             ),
             Lie(
                 "health_of_other_types",
-                HEALTH,
-                says({"verdict": ESCAPE, "findings": [7], "judged": {"a": TEMPLATE}, "counters": [LONG]}),
+                STATE,
+                state("health", {"verdict": ESCAPE, "findings": [7], "judged": {"a": TEMPLATE}, "counters": [LONG]}),
             ),
             Lie(
                 "settings_of_other_types", "allreduce.gpu.tuning_facts", says({"ansible_facts": {"gpu_tuning": [HUGE]}})
@@ -545,8 +545,9 @@ ROUNDS = {
             ),
             Lie(
                 "findings_with_escapes",
-                HEALTH,
-                puts(
+                STATE,
+                state(
+                    "health",
                     {
                         "verdict": "ok",
                         "findings": [
@@ -560,7 +561,7 @@ ROUNDS = {
                                 "action_class": ESCAPE,
                             }
                         ],
-                    }
+                    },
                 ),
             ),
         ],
