@@ -40,7 +40,10 @@ SETTINGS = {
 }
 SECONDS = 240  # of a run of a playbook with lies
 MEBIBYTES = 1024  # of any process of the controller
-OPTIONS = {"train": ("-e", '{"train_nodes": 2, "train_args": ["--epochs", "1", "--samples", "1024"]}')}
+OPTIONS = {
+    "train": ("-e", '{"train_nodes": 2, "train_args": ["--epochs", "1", "--samples", "1024"]}'),
+    "verify": ("-e", "verify_collectives=false"),  # what they are is a training
+}
 # Everything that decides what a host does: what, and who owns it, but not when it was written. The training user's runs are
 # their own, and what is measured from time to time differs.
 CONTENTS = r"""
@@ -192,6 +195,9 @@ def judged(cluster, run, one):
             json.loads(cluster.newest("result.json").read_text(encoding="utf-8"))["failure"]["node"] == cluster.hostile
         )
         assert f"failed on {cluster.hostile}" in run.words, run.output[-6000:]
+    elif one.playbook == "verify":  # the verdict about all is that of the first host which is still there
+        assert all(f"{host}: passed" in run.words for host in cluster.others), run.output[-6000:]
+        assert re.search(rf"checks failed: .* on {cluster.hostile}\b", run.words), run.output[-6000:]
     else:
         assert all(bad.get(host, 0) == 0 for host in cluster.others), run.output[-6000:]
     if one.outcome == "failed":

@@ -276,6 +276,11 @@ ROUNDS = {
         [
             Lie("memory_1e308", SETUP, fact("memtotal_mb", HUGE)),
             Lie("processors_nan", SETUP, fact("processor_vcpus", NAN)),
+            Lie(
+                "health_of_other_types",
+                STATE,
+                state("health", {"verdict": ESCAPE, "findings": [7], "judged": {"a": TEMPLATE}, "counters": [LONG]}),
+            ),
             Lie("disk_nan", STATE, state("disk_free_mib", {"/": NAN, "/opt": HUGE})),
             Lie(
                 "gpus_nan", STATE, puts({"ansible_facts.gpu_node.gpus": [{"index": NAN, "memory_mib": -5, "name": 7}]})
@@ -515,11 +520,6 @@ ROUNDS = {
                 ),
             ),
             Lie(
-                "health_of_other_types",
-                STATE,
-                state("health", {"verdict": ESCAPE, "findings": [7], "judged": {"a": TEMPLATE}, "counters": [LONG]}),
-            ),
-            Lie(
                 "settings_of_other_types", "allreduce.gpu.tuning_facts", says({"ansible_facts": {"gpu_tuning": [HUGE]}})
             ),
         ],
@@ -529,11 +529,6 @@ ROUNDS = {
         "failed",
         [
             Lie(
-                "versions_1e308",
-                STATE,
-                state("environments", {"main": {"packages": {"torch": HUGE}, "lock": {"digest": ESCAPE}}}),
-            ),
-            Lie(
                 "clock_1e308",
                 PROBE,
                 puts(
@@ -542,6 +537,17 @@ ROUNDS = {
                         "node_probe.network": {"own_name": [ESCAPE], "link": {"mtu": -1}},
                     }
                 ),
+            ),
+        ],
+    ),
+    "verify_state": Round(
+        "verify",
+        "failed",
+        [
+            Lie(
+                "versions_1e308",
+                STATE,
+                state("environments", {"main": {"packages": {"torch": HUGE}, "lock": {"digest": ESCAPE}}}),
             ),
             Lie(
                 "findings_with_escapes",
