@@ -499,8 +499,14 @@ ROUNDS = {
         "believed",
         [
             Lie("wheel_names_with_paths", "command", appends({"stdout": PYLOCK}), "pylock"),
-            Lie("wheels_that_were_changed", ARCHIVE, tampers, '"state": ?"downloaded"'),
         ],
+        ("--tags", "frameworks"),
+        {"hostile": NO_ENVIRONMENT, "others": NO_ENVIRONMENT},
+    ),
+    "site_archive": Round(
+        "site",
+        "believed",
+        [Lie("wheels_that_were_changed", ARCHIVE, tampers, '"state": ?"downloaded"')],
         ("--tags", "frameworks"),
         {"hostile": NO_ENVIRONMENT, "others": NO_ENVIRONMENT},
     ),
