@@ -54,6 +54,8 @@ _OPTIONS = {
 }
 # Bytes per second that an upload has at least, before its node counts as lost.
 _SLOWEST_UPLOAD = 1_000_000
+# What comes of an answer such as lists in lists without an end: ansible-core catches only some of it, and differs between releases.
+_UNREADABLE = (AnsibleError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 
 
 class ActionModule(ActionBase):
@@ -163,6 +165,9 @@ class ActionModule(ActionBase):
             result = self._execute_module("allreduce.gpu.training_unit", dict(arguments), task_vars=task_vars)
         except AnsibleConnectionFailure as error:
             raise Unreachable(clean(str(error)).rstrip(": ")) from error
+        except _UNREADABLE as error:
+            name = task_vars["inventory_hostname"]
+            raise UnitError(f"{name} gives no answer that ansible-core can read: {clean(str(error))}") from error
         if result.get("failed"):
             raise UnitError(clean(str(result.get("msg") or "module training_unit failed without a message")))
         return result

@@ -46,6 +46,8 @@ READS = (
     *(path for path in VALIDATORS if path.startswith("ansible_facts.gpu_") and path.count(".") == 1),
     *("__verify_gpu_compute", "__verify_health", "__verify_monitoring", "__verify_probe.node_probe", "__verify_speeds"),
 )
+# What comes of an answer that has the form of one, such as a name in the place of an address.
+_UNJUDGED = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 HEALTH = ("verdict", "findings", "notes", "judged", "skipped_checks", "counters")
 
 
@@ -76,6 +78,8 @@ def verification(
                 nodes[name] = described(name, {**others, name: known[name]}, name in present)
         except DocumentError as error:
             wrong[name] = str(error)
+        except _UNJUDGED as error:
+            wrong[name] = f"What {name} answered cannot be judged: {clean(str(error))}"
         if name in wrong:
             nodes[name] = undescribed(wrong[name], name)
     there = [name for name in nodes if name in present and name not in wrong]

@@ -167,6 +167,21 @@ def _refuse():
     raise torchrun.UnitError("The training user 'trainer' does not exist on this node.")
 
 
+@pytest.mark.parametrize("state", ["polled", "stopped"])
+@pytest.mark.parametrize(
+    "error", [RecursionError("maximum recursion depth exceeded"), TypeError("no \x1b[2J mapping"), KeyError("failed")]
+)
+def test_an_answer_that_ansible_core_cannot_read_ends_the_run(act, node, tmp_path, state, error):
+    """Each of its releases raises what comes of it. The others wait for this node's outcome, so there must be one."""
+    setattr(node, state, error)
+    found = act()
+    assert found["failed"]
+    assert found["msg"].startswith("Training failed on gpu-1: gpu-1 gives no answer that ansible-core can read: ")
+    assert "\x1b" not in found["msg"]
+    assert json.loads((tmp_path / "runs" / "r1" / "result.json").read_text())["failure"]["node"] == "gpu-1"
+    assert json.loads((tmp_path / "runs" / "r1" / ".nodes" / "gpu-1.json").read_text())["phase"] == "ended"
+
+
 def test_a_node_that_does_not_answer_is_unreachable(act, node, monkeypatch):
     monkeypatch.setattr(time, "sleep", lambda seconds: None)
     moments = iter(range(0, 10000, 10))

@@ -257,6 +257,19 @@ def test_a_verification_names_it_and_judges_the_others(said, answers):
     assert found["nodes"][EVIL]["checks"]
 
 
+def test_what_has_the_form_of_an_answer_and_cannot_be_judged_is_its_own_fault():
+    asked = {"__verify_network": {"peers": ["gpu-1", "gpu-2", "gpu-9"], "mtu": 0, "rounds": 0, "bandwidth": False}}
+    others = {name: {"ansible_facts": facts(number), **asked} for number, name in ((1, "gpu-1"), (2, "gpu-2"))}
+    network = {"own_name": ["\x1b[2Jgpu-9"], "paths": {}}
+    probe = {"nvidia_smi": None, "clock_synchronised": True, "environments": {}, "peers": {}, "network": network}
+    nodes = {**others, EVIL: {"ansible_facts": facts(9), **asked, "__verify_probe": {"node_probe": probe}}}
+    found = verification(list(nodes), list(nodes), nodes, {"skipped": True}, "")
+    assert list(found["nodes"]) == list(nodes)
+    assert [one["status"] for one in found["nodes"][EVIL]["checks"]] == ["failed"]
+    said = json.dumps(found["nodes"][EVIL])
+    assert "cannot be judged" in said and "\\u001b" not in said
+
+
 def test_from_where_a_node_comes_only_the_inventory_says():
     """Even where nobody else knows the node that is away."""
     said = record([entry(3, sources=["128.0.0.0/1"], address="10.0.0.66", nodename="pypi.org")])
