@@ -144,10 +144,6 @@ class Trainer:
     def _stage(self) -> PipelineStage:
         return PipelineStage(self.module, self.rank, self.stages, self.device)
 
-    def describe(self) -> str:
-        parameters = sum(one.numel() for one in self.module.parameters())
-        return f"stage {self.rank + 1} of {self.stages} on {self.device}: {len(self.module)} layers, {parameters} parameters"
-
     def train_epoch(self) -> float:
         """One epoch; returns its mean loss, which the last stage knows, on every rank."""
         self.module.train()
@@ -185,7 +181,11 @@ def main() -> None:
     args = parse_arguments()
     device = join_ranks(args.timeout)
     trainer = Trainer(args, device)
-    print(trainer.describe(), flush=True)
+    parameters: list = [None] * trainer.stages
+    dist.all_gather_object(parameters, sum(one.numel() for one in trainer.module.parameters()))
+    say(
+        f"{trainer.stages} stages on {device.type} with {dist.get_backend()}, of {' + '.join(map(str, parameters))} parameters"
+    )
     losses, began = [], time.perf_counter()
     for epoch in range(args.epochs):
         losses.append(trainer.train_epoch())
@@ -197,7 +197,7 @@ def main() -> None:
     )
     metrics = {
         "samples_per_second": rate, "accuracy": accuracy, "epochs": args.epochs, "loss_first": losses[0], "loss_last": losses[-1], "losses": losses,
-        "world_size": trainer.stages, "stages": trainer.stages, "device": device.type, "backend": dist.get_backend(),
+        "world_size": trainer.stages, "stages": trainer.stages, "parameters": parameters, "device": device.type, "backend": dist.get_backend(),
     }  # fmt: skip
     if dist.get_rank() == 0 and os.environ.get("ALLREDUCE_METRICS"):
         Path(os.environ["ALLREDUCE_METRICS"]).write_text(json.dumps(metrics) + "\n", encoding="utf-8")
