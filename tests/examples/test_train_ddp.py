@@ -139,6 +139,22 @@ def test_vit_trains_where_role_train_puts_its_files(train, folder, tmp_path):
     assert (metrics["steps"], metrics["loss_first"] > 0) == (2, True)
 
 
+def test_accumulated_steps_are_one_of_their_size(train):
+    """ViT has no batch normalization, to which a batch in parts would be another one."""
+    fewer = ("--model", "vit_b_16", "--samples", 64, "--epochs", 1, "--warmup-steps", 1, "--learning-rate", 0.005)
+    _said, whole = train(*fewer, "--batch-size", 32)
+    _said, parts = train(*fewer, "--batch-size", 16, "--accumulate", 2)
+    assert (whole["steps"], parts["steps"], parts["accumulate"]) == (2, 4, 2)
+    first, second, third, fourth = parts["losses"]
+    assert [(first + second) / 2, (third + fourth) / 2] == pytest.approx(whole["losses"], rel=1e-3)
+    assert whole["losses"][1] != pytest.approx(whole["losses"][0], rel=1e-3), "nothing was learned between the two"
+
+
+def test_mixed_precision_learns(train):
+    said, metrics = train(*QUICK, "--samples", 512, "--amp", "bf16")
+    assert metrics["precision"] == "bfloat16" and metrics["loss_last"] < metrics["loss_first"], said
+
+
 def test_two_ranks_learn_the_classes_of_a_folder(train, photos):
     said, metrics = train(
         "--data", photos, "--image-size", 24, "--workers", 2, "--epochs", 4, "--batch-size", 6, "--warmup-steps", 1, ranks=2
