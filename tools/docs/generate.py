@@ -12,7 +12,7 @@ from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.monitoring.
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.tuning.tables import load as load_tuning
 
 from ..supported import scenarios
-from . import distributions, faults, health, platforms, readme, request, runbooks, tables, tuning
+from . import distributions, faults, health, platforms, readme, reference_systems, request, runbooks, tables, tuning
 from .compatibility import compatibility
 from .markdown import between, between_lines
 from .picture import picture
@@ -46,5 +46,8 @@ def generated(checkout: Path) -> dict[Path, str]:
         checkout / "docs" / "compatibility.md": compatibility(rows),
         checkout / "docs" / "compatibility.svg": picture(rows),
         checkout / "docs" / "faults.md": faults.faults(faults.load(checkout)),
+        checkout / "docs" / "reference-systems.md": reference_systems.reference_systems(
+            reference_systems.load(checkout)
+        ),
     }
     return found | platforms.metadata(rows, checkout)

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""docs/faults.md has many faults, none twice, and each of its tests exists."""
+"""docs/faults.md and docs/reference-systems.md: nothing twice, and each of their tests exists."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from tools.docs import faults
+from tools.docs import faults, reference_systems
 
 CHECKOUT = Path(__file__).resolve().parents[4]
 GROUPS = faults.load(CHECKOUT)
 ROWS = [row for group in GROUPS for row in group["faults"]]
+SYSTEMS = reference_systems.load(CHECKOUT)
 
 
 @functools.cache
@@ -67,3 +68,22 @@ def test_the_page_has_a_line_for_each_fault():
         assert line.replace("\\|", "").count("|") == 5
         assert line.startswith(f"| {row['fault']} |") and line.endswith(f"| `{row['test']}` |")
     assert [line[3:] for line in text.splitlines() if line.startswith("## ")] == [group["kind"] for group in GROUPS]
+
+
+@pytest.mark.parametrize(
+    "row", [row for one in SYSTEMS for row in one["rows"]], ids=lambda row: f"{row['state']}-{row['asks'][:60]}"
+)
+def test_what_a_document_asks_for_has_a_state_and_its_test_exists(row):
+    assert list(row) == ["asks", "here", "state", "test"] and row["state"] in reference_systems.STATES
+    assert all(isinstance(text, str) and text.strip() == text != "" and "\n" not in text for text in row.values())
+    assert exists(row["test"]), row["test"]
+
+
+def test_the_page_of_the_reference_systems_has_each_of_them_and_counts():
+    text = reference_systems.reference_systems(SYSTEMS)
+    names = {
+        path.parent.name for path in CHECKOUT.glob("inventories/*/hosts.yml") if "gpu_stack_host" in path.read_text()
+    }
+    assert len(names) == 4 and all(f"`{name}`" in text for name in names)
+    done = sum(row["state"] == "done" for one in SYSTEMS for row in one["rows"])
+    assert f": {done} done, " in text and text.count("| done |") == done
