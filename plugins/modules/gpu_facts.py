@@ -71,6 +71,11 @@ EXAMPLES = r"""
     sysfs_root: /tmp/recorded/sys
     procfs_root: /tmp/recorded/proc
     nvml_library: /tmp/recorded/libnvidia-ml.so.1
+
+# Needs jmespath on the controller, and the collection community.general.
+- name: Show the GPUs whose PCIe link is slower than it could be
+  ansible.builtin.debug:
+    msg: "{{ ansible_facts.gpu_node | community.general.json_query('gpus[?pcie.width < pcie.max_width].{name: name, width: pcie.width}') }}"
 """
 
 RETURN = r"""

@@ -5,11 +5,13 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+import jmespath
 import pytest
 from ansible_collections.allreduce.gpu.tests.lab.nvml import machines, recording
 
@@ -120,6 +122,15 @@ def test_what_is_missing_is_said(library, tmp_path, situation, python):
     assert [(gpu["index"], " ".join(gpu["seen_by"])) for gpu in node["gpus"]] == gpus
     assert node["problems"] == [problem.replace("LIBRARY", str(name)) for problem in problems]
     assert len(node["topology"]) == len(node["gpus"]) + len(node["nics"])
+
+
+def test_the_query_of_the_examples(library, tmp_path):
+    """With the library that json_query of community.general uses."""
+    source = (COLLECTIONS / "ansible_collections/allreduce/gpu/plugins/modules/gpu_facts.py").read_text("utf-8")
+    [query] = re.findall(r"json_query\('(.+)'\)", source)
+    recording.record(A40.change(2, width=8), tmp_path)
+    node = json.loads(program(tmp_path, library))["ansible_facts"]["gpu_node"]
+    assert jmespath.search(query, node) == [{"name": "NVIDIA A40", "width": 8}]
 
 
 def test_a_driver_that_hangs_is_said_and_the_machine_measured_without_it(library, tmp_path):
