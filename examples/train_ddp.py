@@ -14,7 +14,7 @@ buried in noise, so nothing is downloaded and the loss really falls. Needs PyTor
 
     torchrun --standalone --nproc-per-node=4 train_ddp.py --data /scratch/imagenet --workers 8 --model resnet50
 
-Images of a folder are read by image_folder.py, which needs Pillow. ResNet-50 and ViT-B/16 are those that playbook benchmark
+Images of a folder are read by image_folder.py, which needs Pillow, those of CIFAR-10 by cifar10.py. ResNet-50 and ViT-B/16 are those that playbook benchmark
 measures (roles/benchmark/files/allreduce_benchmark). Copied alone, this script finds neither: put them next to it, as
 `train_files` does.
 """
@@ -50,6 +50,7 @@ from torch.utils.data.distributed import DistributedSampler
 
 CLASSES = 10
 MODELS = ("small", "resnet50", "vit_b_16")
+CIFAR10 = "cifar-10-batches-py"
 BENCHMARK = "roles/benchmark/files"  # in the collection, where this script is in examples
 
 
@@ -61,8 +62,8 @@ def parse_arguments() -> argparse.Namespace:
     add("--accumulate", type=int, default=1, help="steps whose gradients are summed before an update (default 1)")
     add("--learning-rate", type=float, default=0.05, help="for 64 samples; grows with the square root of the batch")
     add("--model", choices=MODELS, default="small", help="small: a residual network for the synthetic data (default)")
-    add("--data", type=Path, help="directory with one directory of images for each class (default: synthetic data)")
-    add("--image-size", type=int, help="pixels of a side (default 32, with --data 224)")
+    add("--data", type=Path, help="directory of images: one for each class, or CIFAR-10's (default: synthetic data)")
+    add("--image-size", type=int, help="pixels of a side (default 32, with a directory for each class 224)")
     add("--samples", type=int, default=8192, help="images in the synthetic training set (default 8192)")
     add("--width", type=int, default=16, help="channels of the first stage of the small model (default 16)")
     add("--workers", type=int, default=0, help="data loading processes per rank (default 0)")
@@ -74,7 +75,7 @@ def parse_arguments() -> argparse.Namespace:
     add("--warmup-steps", type=int, default=5, help="first steps, which the throughput leaves out (default 5)")
     add("--timeout", type=int, default=300, help="seconds a rank waits for the others (default 300)")
     args = parser.parse_args()
-    args.image_size = args.image_size or (224 if args.data else 32)
+    args.image_size = args.image_size or (224 if args.data and not (args.data / CIFAR10).is_dir() else 32)
     for name in ("epochs", "batch_size", "accumulate", "image_size", "samples", "width", "timeout"):
         if getattr(args, name) < 1:
             parser.error(f"--{name.replace('_', '-')} must be 1 or more, not {getattr(args, name)}")
@@ -176,7 +177,8 @@ def build_data(args: argparse.Namespace) -> tuple[Dataset, Dataset, int]:
     """(training set, evaluation set, number of classes), the same on every rank."""
     if not args.data:
         return *synthesize(args.samples, args.seed, args.image_size), CLASSES
-    images = beside("image_folder", "examples/image_folder.py")
+    name = "cifar10" if (args.data / CIFAR10).is_dir() else "image_folder"
+    images = beside(name, f"examples/{name}.py")
     folder = images.read_folder(args.data)
     digests: list = [None] * dist.get_world_size()
     dist.all_gather_object(digests, folder.digest())
