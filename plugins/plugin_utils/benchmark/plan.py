@@ -53,7 +53,7 @@ def check_reference(given: Sequence[object]) -> None:
             raise _wrong(error.path, error.value, error.expected) from error
         if one.gpus < 1:
             raise _wrong(f"{place}.gpus", one.gpus, "a number of at least 1")
-        if not one.images_per_second > 0:
+        if one.images_per_second <= 0:
             raise _wrong(f"{place}.images_per_second", one.images_per_second, "a number above 0")
 
 
