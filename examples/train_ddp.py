@@ -14,9 +14,9 @@ buried in noise, so nothing is downloaded and the loss really falls. Needs PyTor
 
     torchrun --standalone --nproc-per-node=4 train_ddp.py --data /scratch/imagenet --workers 8 --model resnet50
 
-Images of a folder are read by image_folder.py, which needs Pillow, those of CIFAR-10 by cifar10.py. ResNet-50 and ViT-B/16 are those that playbook benchmark
-measures (roles/benchmark/files/allreduce_benchmark). Copied alone, this script finds neither: put them next to it, as
-`train_files` does.
+Images of a folder are read by image_folder.py, which needs Pillow, those of CIFAR-10 by cifar10.py. ResNet-50 and ViT-B/16
+are those that playbook benchmark measures (roles/benchmark/files/allreduce_benchmark). Copied alone, this script finds none of
+them: put what you need next to it, as `train_files` does.
 """
 
 from __future__ import annotations
