@@ -36,7 +36,9 @@ def drivers(tables: Tables, question: Question) -> list[Driver]:
     return sorted(found, key=lambda one: _driver_preference(one, order))
 
 
-def _driver_preference(one: Driver, sources: list[Source]) -> tuple[int, bool, int, int, tuple[int, ...], int]:
+def _driver_preference(
+    one: Driver, sources: list[Source]
+) -> tuple[tuple[int, bool], bool, int, int, tuple[int, ...], int]:
     """Supported branches first, then production branches, newest first, then the distribution's taste, newest version, default flavour."""
     branch = one.row["branch"]
     return (
@@ -49,11 +51,18 @@ def _driver_preference(one: Driver, sources: list[Source]) -> tuple[int, bool, i
     )
 
 
-def _standing(one: Driver, first: Source) -> int:
-    """Return the branch's status at NVIDIA; a distribution keeps its own driver alive, but is left to only where it is the first choice."""
-    if one.row["source"] == "distribution":
-        return 0 if first == "distribution" else len(STATUS)
-    return STATUS.index(one.row["branch"]["status"])
+def _standing(one: Driver, first: Source) -> tuple[int, bool]:
+    """Return the branch's status at NVIDIA, and whether the driver is of a distribution that is not the first choice.
+
+    A distribution keeps its own driver alive. Where it is not the first choice, its driver comes after NVIDIA's of supported branches, and before
+    NVIDIA's of all others only if NVIDIA supports its branch, too.
+    """
+    status = STATUS.index(one.row["branch"]["status"])
+    if one.row["source"] != "distribution":
+        return status, False
+    if first == "distribution":
+        return 0, False
+    return (len(STATUS) if status else 0), True
 
 
 def ended(one: Driver) -> int:

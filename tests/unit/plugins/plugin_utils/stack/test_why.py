@@ -21,7 +21,7 @@ OLD = {"os": "ubuntu 20.04", "gpus": ["A40"]}
         (OLD, "driver", "590", ["driver-os"], "ends with driver branch 575"),
         (V100, "pytorch", "2.14.1 (cu130)", ["pytorch-gpu"], "holds no code for Tesla V100 PCIe"),
         (V100, "pytorch", "2.15.0 (cu130)", ["pytorch-gpu"], "PyTorch 2.15.0+cu130 holds no code"),
-        (OLD, "pytorch", "2.14.1 (cu130)", [], "it fits with driver 580"),
+        (OLD, "python", "3.8", [], "it fits with pytorch 2.4.1 (cu121), but pytorch 2.14.1 (cu130) is preferred"),
         (
             {"os": "rocky 9", "gpus": ["A40"], "request": {"driver": "550"}},
             "pytorch",
