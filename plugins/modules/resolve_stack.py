@@ -65,7 +65,8 @@ options:
       - What the user wants, any subset of C(driver), C(driver_source) (V(auto), V(nvidia), V(distribution), V(runfile), V(vendor)),
         C(kernel_modules) (V(auto), V(open), V(proprietary)), C(kernel), C(mig), C(cuda), C(gcc), C(cudnn), C(nccl), C(dcgm),
         C(container_toolkit), C(pytorch), C(pytorch_index), C(tensorflow), C(cupy), C(jax), C(horovod), C(vllm), C(lightning), C(deepspeed),
-        C(triton), C(flash_attn), C(transformer_engine), C(nvshmem), C(python), C(wheels) (V(index), V(site)), C(environments).
+        C(triton), C(flash_attn), C(transformer_engine), C(nvshmem), C(python), C(wheels) (V(index), V(site)), C(environments),
+        C(environment_name).
       # request: end
       - Each version is a full version, a prefix such as V(12), a range such as V(">=12,<13"), or V(latest).
       - V(pypi) as C(pytorch_index) is the build that the general package index itself has, for sites with a mirror of that

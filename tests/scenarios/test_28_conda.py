@@ -19,7 +19,8 @@ pytestmark = pytest.mark.lab
 
 ROLES = ("--tags", "base,python_env,frameworks,cluster_ssh")
 CHANNEL = "channel"
-PREFIX = "/opt/allreduce/envs/main"
+NAME = "ai_img_proc"  # as users of one of the reference systems call it
+PREFIX = f"/opt/allreduce/envs/{NAME}"
 STANDIN = CHECKOUT / "tests" / "support" / "conda_program.py"
 PROGRAM = "/opt/standin/bin/micromamba"
 CALLS = "/var/log/micromamba.calls"
@@ -69,7 +70,8 @@ class Hosts(Cluster):
     def site(self, **variables):
         """Run site with conda; {host: number of changes}."""
         wanted = {
-            "stack_lock": "", "gpu_stack_request": {"pytorch": "2.13.0", "pytorch_index": "cpu", "python": "3.11"},
+            "stack_lock": "",
+            "gpu_stack_request": {"pytorch": "2.13.0", "pytorch_index": "cpu", "python": "3.11", "environment_name": NAME},
             "python_env_manager": "conda", "python_env_conda_program": PROGRAM,
             "python_env_conda_channels": [services.wheels_url(CHANNEL).rstrip("/")], "python_env_conda_packages": ["jpeg"],
             "verify_collectives": False, "verify_network": False, **variables,
@@ -113,7 +115,7 @@ def test_10_solved_once_the_same_on_both(installed):
     calls = installed.calls()
     assert sum("--dry-run" in line for lines in calls.values() for line in lines) == 1, calls
     assert all(any("--dry-run" not in line for line in lines) for lines in calls.values()), calls
-    locks = {installed.on(host, "cat /etc/allreduce/locks/main.conda.txt") for host in installed.hosts}
+    locks = {installed.on(host, f"cat /etc/allreduce/locks/{NAME}.conda.txt") for host in installed.hosts}
     assert len(locks) == 1 and "#sha256:" in locks.pop()
 
 
@@ -149,7 +151,7 @@ def test_50_a_file_changed_by_hand_is_mended(installed):
     assert installed.on(host, f"cat {PREFIX}/lib/libjpeg.so.9") == "jpeg 3.0\n"
     assert installed.on(host, f"cd /tmp && {PREFIX}/bin/python -c '{ADDS}'").split()[0] == "6"
     checks = installed.checks(host)
-    assert checks["main_torch"] == "passed"
+    assert checks[f"{NAME}_torch"] == "passed"
     assert "failed" not in checks.values(), checks
 
 

@@ -45,15 +45,17 @@ OPTIONS = {
     "verify": ("-e", "verify_collectives=false"),  # what they are is a training
 }
 # Everything that decides what a host does: what, and who owns it, but not when it was written. The training user's runs are
-# their own, and what is measured from time to time differs.
+# their own, and what is measured from time to time differs; so does when uv installed a package, which it notes in uv_cache.json.
 CONTENTS = r"""
 cd / && listed() {
   find etc root home/trainer $0 opt/allreduce/run usr/local var/lib/allreduce boot tmp -xdev \
     -not -path 'var/lib/allreduce/runs*' -not -path 'var/lib/allreduce/health/*' -not -path 'tmp/systemd-private*' \
-    -not -path 'tmp/torchinductor*' -not -path 'root/.ansible*' -not -path etc/ld.so.cache -not -name '*.pyc' -not -name __pycache__ "$@"
+    -not -path 'tmp/torchinductor*' -not -path 'root/.ansible*' -not -path etc/ld.so.cache -not -name '*.pyc' -not -name __pycache__ \
+    -not -name uv_cache.json "$@"
 }
 listed \( -not -type l -printf '%y %m %u:%g %p\n' -o -printf 'l %u:%g %p -> %l\n' \)
-listed -type f -print0 | xargs -0 sha256sum | grep -v -e ' etc/hosts$' -e etc/ssh/ssh_known_hosts -e .ssh/authorized_keys -e etc/allreduce/nodes.json \
+listed -type f -name RECORD -exec sh -c 'grep -v uv_cache.json "$1" | sha256sum | sed "s|-|$1|"' sh {} \;
+listed -type f -not -name RECORD -print0 | xargs -0 sha256sum | grep -v -e ' etc/hosts$' -e etc/ssh/ssh_known_hosts -e .ssh/authorized_keys -e etc/allreduce/nodes.json \
   -e allreduce/notes/files.json # digests of these files
 grep -H '' etc/hosts etc/ssh/ssh_known_hosts home/trainer/.ssh/authorized_keys root/.ssh/authorized_keys /home/ansible/.ssh/authorized_keys
 python3 -c 'import json; [print("etc/allreduce/nodes.json", one) for one in json.load(open("etc/allreduce/nodes.json"))]'
@@ -254,6 +256,7 @@ def test_21_what_came_from_a_training_is_files(cluster):
 
 
 def test_30_the_others_train_without_it(cluster, honest):
-    run, *_cost = cluster.bounded("train", "--limit", f"!{cluster.hostile}", "-e", '{"train_args": ["--epochs", "1"]}')
+    options = {"train_nodes": cluster.others, "train_args": ["--epochs", "1", "--samples", "1024"]}
+    run, *_cost = cluster.bounded("train", "--limit", f"!{cluster.hostile}", "-e", json.dumps(options))
     assert run.status == 0, run.output[-6000:]
     unharmed(cluster, honest, environments=True)

@@ -253,6 +253,10 @@ SENTENCES = {
     "package_chosen": (
         "{subject} ({scope}) has {value}, which has to fit the driver and CUDA; request it as {component} in gpu_stack_request."
     ),
+    "wrong_environment_name": (
+        "{subject} is {value}; choose up to 32 letters, digits, _ and - that start with a letter and are not the name of a framework."
+    ),
+    "name_of_split": "{subject} is {value}, but environments is split, where each is called like its framework; leave {subject} out.",
     "wrong_word": "{subject} is {value}; choose from {choices}.",
     "lock_missing": "There is no lock {subject}; run the playbook plan, which writes it, and put it under version control.",
     "lock_unreadable": "{subject} is not a stack lock; restore it, or delete it to plan again.",

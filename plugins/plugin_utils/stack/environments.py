@@ -9,6 +9,7 @@ from .component import Beside, Site
 from .components import FRAMEWORKS, component
 from .interpreters import interpreter
 from .model import Part, Question, Solution
+from .slots import SHARED
 from .solution import inside, on_host
 from .tables import Tables
 
@@ -20,7 +21,7 @@ def environment(tables: Tables, question: Question, chosen: Solution, name: str,
     python = parts["python"]
     origin = interpreter(question.system, python.version, python.row)
     found = {
-        "name": name,
+        "name": question.environment_name if name == SHARED else name,
         "python": python.version,
         "interpreter": origin,
         "accelerator": question.accelerator,

@@ -21,8 +21,9 @@ from .input_error import InputError, nearest
 from .interpreters import AUTO, CONDA, INTERPRETER, interpreter_problem, version_of
 from .model import Environments, Gpu, Question
 from .pci_ids import pci_id
-from .request_keys import ELSEWHERE, KEYS
+from .request_keys import ELSEWHERE, KEYS, NAME
 from .rows import Arch, DistroRow, GpuRow
+from .slots import SHARED
 from .tables import Tables
 from .versions import ConstraintError, check_constraint, label_of, neighbours, starts_with, without_label
 from .wording import listed
@@ -46,6 +47,7 @@ def read_question(tables: Tables, given: Mapping[str, Any]) -> Question:
     """
     request = _request(tables, given)
     environments = _word("environments", request.pop("environments", None) or given.get("environments") or "one")
+    called = _environment_name(request.pop(NAME.name, None), environments)
     excluded = {name for name in FRAMEWORKS if _is_excluded(request.get(name))}
     request = {name: value for name, value in request.items() if name not in excluded}
     if given.get("python") and "python" not in request:
@@ -73,6 +75,7 @@ def read_question(tables: Tables, given: Mapping[str, Any]) -> Question:
         fabric=frozenset() if owner else fabric_services(tables, gpus, given.get("nvswitches")),
         owner=owner,
         own_compiler="gcc" not in constraints,
+        environment_name=called,
         kernels=tuple(release for release in given.get("kernels") or () if is_limited(tables, release)),
     )
     _check_known(tables, question)
@@ -92,6 +95,18 @@ def _request(tables: Tables, given: Mapping[str, Any]) -> dict[str, Any]:
     if unknown:
         raise InputError("unknown_request_key", unknown[0], nearest=nearest(unknown[0], KEYS, 1))
     return request
+
+
+def _environment_name(value: object, environments: str) -> str:
+    """Return the name of the one environment; raise InputError for one that is no name of it."""
+    if value is None:
+        return SHARED
+    # A dot would make its lock, <name>.txt, that of conda for another: <name>.conda.txt.
+    if not isinstance(value, str) or not re.fullmatch("[A-Za-z][A-Za-z0-9_-]{0,31}", value) or value in FRAMEWORKS:
+        raise InputError("wrong_environment_name", NAME.name, value=value)
+    if environments == "split":
+        raise InputError("name_of_split", NAME.name, value=value)
+    return value
 
 
 def _is_excluded(value: object) -> bool:

@@ -89,7 +89,7 @@ class Question:
     PyTorch that is asked for: it may be one that would not be taken unasked, such as the CPU's on a host with GPUs) and
     fabric (the services that GPUs behind NVSwitches need); owner is a fact that nobody would take away. wheels: the
     architecture wheels are looked at for, None where any would do; bare_environment: whether there is an environment
-    when no framework asks for one.
+    when no framework asks for one; environment_name: what the one environment for all frameworks is called.
     """
 
     os: DistroRow | None
@@ -109,6 +109,7 @@ class Question:
     owner: Owner | None = None
     bare_environment: bool = False
     own_compiler: bool = True
+    environment_name: str = "main"
     kernels: tuple[str, ...] = ()  # that the module is built for, as far as some driver does not build on them
 
     def constraint(self, name: str) -> str:

@@ -15,6 +15,13 @@ ENVIRONMENTS = Key(
     comment="split: one environment per framework",
     choices=("one", "split"),
 )
+NAME = Key(
+    name="environment_name",
+    docs=("Name of the one environment for all frameworks, a directory below C(/opt/allreduce/envs).",),
+    sample="main",
+    comment="the directory below /opt/allreduce/envs, such as dl_env",
+    free=True,
+)
 # In the order they are documented: the host, frameworks, and what all of them share.
 KEYS: dict[str, Key] = {
     key.name: key
@@ -22,7 +29,7 @@ KEYS: dict[str, Key] = {
     for one in TOLD
     for key in one.keys
     if one.place == place and key.request
-} | {ENVIRONMENTS.name: ENVIRONMENTS}
+} | {one.name: one for one in (ENVIRONMENTS, NAME)}
 # What is asked for beside a stack and no role installs in a version of the plan: where it comes from.
 ELSEWHERE = {
     "aws_ofi_nccl": "the AWS OFI plugin of NCCL is released as source (aws/aws-ofi-nccl), to be compiled for the libfabric of the hosts",

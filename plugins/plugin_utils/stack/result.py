@@ -17,7 +17,7 @@ from .environments import environment
 from .model import Part, Question, Solution
 from .published import planned_rows
 from .rows import Accelerator
-from .slots import environment_names
+from .slots import SHARED, environment_names
 from .solution import on_host
 from .tables import Tables
 
@@ -70,6 +70,7 @@ def inputs_of(question: Question) -> Part:
         "request": dict(sorted(question.constraints.items())),
         "frameworks": list(question.frameworks),
         "environments": question.environments,
+        **({"environment_name": question.environment_name} if question.environment_name != SHARED else {}),
         **({"driver_left": True} if question.owner else {}),
     }
 

@@ -8,11 +8,14 @@ from __future__ import annotations
 from .components import COMPONENTS, FRAMEWORKS, component, place
 from .model import Question, Slot
 
+# The slots' own word for the environment that all frameworks share, whatever it is called.
+SHARED = "main"
+
 
 def environment_of(question: Question, framework: str) -> str:
     """Return the environment a framework lives in; what is made for others lives beside one of them."""
     if question.environments == "one":
-        return "main"
+        return SHARED
     beside = component(framework).beside
     return next((name for name in beside if name in question.frameworks), beside[-1]) if beside else framework
 
@@ -21,8 +24,8 @@ def environment_names(question: Question) -> list[str]:
     """Return the names of the environments that the frameworks live in."""
     found = {environment_of(question, name) for name in question.frameworks}
     if not found and question.bare_environment:
-        found = {"main"}
-    return sorted(found, key=("main", *FRAMEWORKS).index)
+        found = {SHARED}
+    return sorted(found, key=(SHARED, *FRAMEWORKS).index)
 
 
 def slots(question: Question) -> list[Slot]:

@@ -489,6 +489,14 @@ ROUNDS = {
         ("--tags", "frameworks"),
         {"hostile": NO_ENVIRONMENT},
     ),
+    # It installs what it downloaded; the others refuse that by its digest, and take theirs from the index.
+    "site_archive": Round(
+        "site",
+        "failed",
+        [Lie("wheels_that_were_changed", ARCHIVE, tampers, '"state": ?"downloaded"')],
+        ("--tags", "frameworks"),
+        {"hostile": NO_ENVIRONMENT, "others": NO_ENVIRONMENT},
+    ),
     "site_lock": Round(
         "site",
         "believed",
@@ -502,13 +510,6 @@ ROUNDS = {
         [
             Lie("wheel_names_with_paths", "command", appends({"stdout": PYLOCK}), "pylock"),
         ],
-        ("--tags", "frameworks"),
-        {"hostile": NO_ENVIRONMENT, "others": NO_ENVIRONMENT},
-    ),
-    "site_archive": Round(
-        "site",
-        "believed",
-        [Lie("wheels_that_were_changed", ARCHIVE, tampers, '"state": ?"downloaded"')],
         ("--tags", "frameworks"),
         {"hostile": NO_ENVIRONMENT, "others": NO_ENVIRONMENT},
     ),
