@@ -38,7 +38,7 @@ SETTINGS = {
     "verify_start_timeout": 60,
     "train_start_timeout": 60,
 }
-SECONDS = 240  # of a run of a playbook with lies
+SECONDS = 400  # of a run of a playbook with lies
 MEBIBYTES = 1024  # of any process of the controller
 OPTIONS = {
     "train": ("-e", '{"train_nodes": 2, "train_args": ["--epochs", "1", "--samples", "1024"]}'),
