@@ -94,6 +94,7 @@ def test_bandwidth(gpus, codes, expected):
 
 
 RAILS = [nic(f"mlx5_{number}") for number in range(2)]
+EFA = [nic(f"efa_{number}", 100, "Unknown") for number in range(2)]
 
 
 @pytest.mark.parametrize(
@@ -127,6 +128,10 @@ RAILS = [nic(f"mlx5_{number}") for number in range(2)]
         # One port of an adapter is the storage network.
         ([nic("a"), ports("b", nic("b"), nic("b", 100, "Ethernet", gid=3))], {}, "=a,b:1"),
         ([ports("b", nic("b"), nic("b", state="DOWN"))], {}, None),
+        # NCCL itself takes none of another link layer, such as that of EFA, wherever they are.
+        (EFA, {("GPU0", "efa_0"): "PIX"}, None),
+        ([*EFA, nic("mlx5_0", 25, "Ethernet", gid=3)], {("GPU0", "efa_0"): "PIX"}, None),
+        ([*EFA, *RAILS], {("GPU0", "mlx5_0"): "PIX"}, "=mlx5_0"),
         ([], {}, None),
     ],
 )
@@ -244,6 +249,20 @@ def test_versions_are_compared_as_numbers(version):
             [nic("mlx5_0"), nic("mlx5_1", state=None)], {},
             "Not set: NCCL itself takes every adapter with a port that is up, and nothing known speaks against any of the 1; "
             "it is not known whether a port of mlx5_1 is up.",
+        ),
+        (
+            EFA, {("GPU0", "efa_0"): "PIX"},
+            "Not set: NCCL itself takes none of efa_0, efa_1, whose link layer is neither InfiniBand nor Ethernet, and uses TCP unless a "
+            "plugin brings a network.",
+        ),
+        (
+            [EFA[0], *RAILS], {("GPU0", "mlx5_0"): "PIX"},
+            "Set: these adapters share a PCIe switch with a GPU; NCCL itself would also take mlx5_1.",
+        ),
+        (
+            [EFA[0], nic("mlx5_0")], {},
+            "Not set: NCCL itself takes every adapter with a port that is up, and nothing known speaks against any of the 1; "
+            "it takes none of efa_0, whose link layer is neither InfiniBand nor Ethernet.",
         ),
         (
             [nic("mlx5_0", state="DOWN")], {},
