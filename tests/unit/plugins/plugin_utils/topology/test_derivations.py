@@ -3,9 +3,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Derivations on imagined machines, built without touching a file."""
 
+from dataclasses import replace
+
 import pytest
 from ansible_collections.allreduce.gpu.plugins.module_utils.machine.nic_order import build_affinity
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.topology import islands, mpi, nics
+from ansible_collections.allreduce.gpu.tests.lab.nvml import machines
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -145,6 +148,20 @@ def test_the_reason_names_what_nccl_would_take_along():
     codes = {("GPU0", "mlx5_0"): "PIX"}
     reason = nics.nccl_environment(node([gpu(0)], RAILS, codes))["reasons"]["NCCL_IB_HCA"]
     assert reason == "Set: these adapters share a PCIe switch with a GPU; NCCL itself would also take mlx5_1."
+
+
+def test_a_measured_machine_with_efas_has_no_problem_and_nccl_is_told_nothing(measure):
+    whole = machines.dgx_a100()
+    efas = [
+        replace(nic, name=f"efa_{number}", link_layer="Unknown", netdev=None) for number, nic in enumerate(whole.nics)
+    ]
+    efas[-1] = replace(
+        efas[-1], path=machines.below_root("pci0000:f0", "0000:f0:01.0", "0000:f1:00.0")
+    )  # far from every GPU
+    measured = measure(replace(whole, nics=tuple(efas)))
+    assert measured["findings"] == []
+    assert nics.hca_choice(measured) == ("", "")
+    assert {one["nic"] for one in nics.rank_binding(measured)} <= {nic.name for nic in efas}
 
 
 def test_ports_that_nobody_looked_at():
