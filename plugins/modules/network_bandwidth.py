@@ -14,7 +14,7 @@ version_added: 0.1.0
 description:
   - Runs C(iperf3), which must be installed, once in each direction, and C(ping) before, when there is no load.
   - Then measures each rail, that is, each active port of an RDMA adapter, with C(ib_write_bw) in both directions and with C(ib_write_lat),
-    one rail after the other. A rail joins adapters of the same name.
+    one rail after the other. A rail joins adapters of the same name. EFA and iWARP are left out, as these programs connect them otherwise.
   - Each server answers one measurement and then exits, or exits after O(linger) seconds without one.
   - Never changes the node. Starts nothing in check mode.
 author: "The allreduce.gpu authors (@allreduce)"

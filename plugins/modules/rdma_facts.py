@@ -65,6 +65,8 @@ ansible_facts:
             board: MT_0000000223
             guid: b8ce:f603:0077:8ab4
             virtual: false
+            node_type: CA
+            p2p: null
             ports:
               - port: 1
                 link_layer: Ethernet

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""docs/migrating.md names what exists: roles, playbooks and variables."""
+"""docs/migrating.md and docs/clouds.md name what exists: roles, playbooks and variables."""
 
 import re
 from pathlib import Path
@@ -10,11 +10,18 @@ import pytest
 import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
-ROWS = [
-    [cell.strip() for cell in re.split(r"(?<!\\)\|", line.strip("|"))]
-    for line in (ROOT / "docs" / "migrating.md").read_text(encoding="utf-8").splitlines()
-    if line.startswith("| ") and not line.startswith(("| ---", "| what you typed"))
-]
+
+
+def rows(page):
+    """The rows of the tables of a page."""
+    return [
+        [cell.strip() for cell in re.split(r"(?<!\\)\|", line.strip("|"))]
+        for line in (ROOT / "docs" / page).read_text(encoding="utf-8").splitlines()
+        if line.startswith("| ") and not line.startswith(("| ---", "| what you typed"))
+    ]
+
+
+ROWS, CLOUDS = rows("migrating.md"), rows("clouds.md")
 
 
 def options():
@@ -39,14 +46,25 @@ def known(kind, name, value):
 
 
 def test_the_tables_are_read():
-    assert len(ROWS) > 20
-    assert all(len(row) == 3 for row in ROWS)
+    assert len(ROWS) > 20 and len(CLOUDS) > 20
+    assert all(len(row) == 3 for row in ROWS + CLOUDS)
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row[0][:40])
 def test_what_does_it_here_exists(row):
     names = list(NAMED.findall(row[1].replace("`allreduce-run`", "role `cluster_ssh`")))
     assert names
+    assert [one for one in names if not known(*one)] == []
+
+
+# Of what is named there and has a role's name at its beginning, the rest belongs to roles.
+NO_VARIABLES = {"nccl_settings", "nccl_environment"}
+PREFIXES = tuple(f"{path.name}_" for path in ROOT.glob("roles/*/")) + ("gpu_stack_", "driver_")
+
+
+@pytest.mark.parametrize("row", CLOUDS, ids=lambda row: row[0][:40])
+def test_what_is_set_on_clouds_exists(row):
+    names = [one for one in NAMED.findall(row[2]) if one[1].startswith(PREFIXES) and one[1] not in NO_VARIABLES]
     assert [one for one in names if not known(*one)] == []
 
 

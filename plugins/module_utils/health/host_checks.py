@@ -102,7 +102,8 @@ PORT_CHECKS = (
         "leptonai/gpud, infiniband/component.go, store/scan_flaps.go: 10 minutes, three drops in 12 hours",
         ("down", "a port that training used is down", "failed", "isolate", PORT_ACTION),
         ("gone", "an adapter that training used was missing in three runs", "failed", "isolate",
-         "check the kernel log for the adapter and its PCIe link; reboot, reseat it if it does not come back"),
+         "check the kernel log for the adapter and its PCIe link; reboot, reseat it if it does not come back; if it was taken away on purpose, "
+         "run the program of role allreduce.gpu.health with --clear PORT"),
         ("dropped", "a port that training used was down less than 10 minutes ago", "degraded", "monitor", PORT_ACTION),
         ("flapping", "a port dropped three times in 12 hours, and is not trusted until a person clears it", "failed", "isolate",
          PORT_ACTION + "; then run the program of role allreduce.gpu.health with --clear PORT")),

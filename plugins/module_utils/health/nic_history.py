@@ -130,5 +130,6 @@ def told(check, code, expected, measured, subject):
 
 
 def cleared(known, name):
-    """Return the ports without what was held against one."""
-    return {key: dict(port, drops=[], flapping=None, held={}) if key == name else port for key, port in known.items()}
+    """Return the ports without what was held against one, and without it where its adapter is gone."""
+    found = {key: dict(port, drops=[], flapping=None, held={}) if key == name else port for key, port in known.items()}
+    return {key: port for key, port in found.items() if key != name or not port["missing"]}

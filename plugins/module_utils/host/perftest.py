@@ -29,9 +29,15 @@ REST = 10
 
 
 def rails(tree):
-    """Return {name: (adapter, number of its port)} of the active ports. tree: of /sys."""
+    """Return {name: (adapter, number of its port)} of the active ports. tree: of /sys.
+
+    Left out is what these programs do not connect as they are called: EFA has no reliable connections, and iWARP none without
+    the connection manager.
+    """
     found = {}
     for adapter in rdma.read_adapters(tree):
+        if adapter["node_type"] not in ("CA", None):
+            continue
         ports = [one["port"] for one in adapter["ports"] if one["state"] == "ACTIVE"]
         for port in ports:
             found[adapter["name"] if len(ports) == 1 else "%s:%d" % (adapter["name"], port)] = (adapter["name"], port)

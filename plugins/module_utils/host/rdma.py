@@ -7,18 +7,25 @@ from __future__ import absolute_import, division, print_function
 
 __metaclass__ = type
 
-from ..machine.sysfs import read_nics
+from ..machine.sysfs import MELLANOX, read_nics
 
 # ARPHRD_INFINIBAND of linux/if_arp.h.
 INFINIBAND = 32
+# Models that are virtual functions: MLX5_PCI_DEV_IS_VF in Linux, mlx5/core/main.c. In a guest nothing else tells.
+VIRTUAL = ("0x1012", "0x1014", "0x1016", "0x1018", "0x101a", "0x101c", "0x101e", "0xa2d3")
 
 
 def read_adapters(tree):
-    """Return every adapter: those of the machine's model, with driver, firmware, GUID and physical states. tree: of /sys."""
+    """Return every adapter: those of the machine's model, with driver, firmware, GUID and physical states. tree: of /sys.
+
+    ``node_type``: CA of InfiniBand and RoCE, RNIC of iWARP, unspecified of EFA (rdma_node_type of Linux, rdma/ib_verbs.h).
+    ``p2p``: what EFA's own driver says of the GPUs' (amzn/amzn-drivers, efa_sysfs.c); None: another driver, or the kernel's EFA.
+    """
     found = []
     for nic in read_nics(tree):
         base = "/class/infiniband/" + nic["name"]
-        driver = tree.link(tree.resolve(base + "/device") + "/driver")
+        device = tree.resolve(base + "/device")
+        driver = tree.link(device + "/driver")
         found.append(
             {
                 "name": nic["name"],
@@ -28,16 +35,25 @@ def read_adapters(tree):
                 "firmware": tree.text(base + "/fw_ver") or None,
                 "board": tree.text(base + "/board_id") or None,
                 "guid": tree.text(base + "/node_guid") or None,
-                "virtual": tree.exists(tree.resolve(base + "/device") + "/physfn"),
-                "ports": [dict(port, physical_state=_physical(tree, base, port["port"])) for port in nic["ports"]],
+                "virtual": _is_virtual(tree, device, nic["pci_device_id"]),
+                "node_type": _word(tree, base + "/node_type"),
+                "p2p": tree.text(device + "/p2p"),
+                "ports": [
+                    dict(port, physical_state=_word(tree, "%s/ports/%d/phys_state" % (base, port["port"])))
+                    for port in nic["ports"]
+                ],
             }
         )
     return found
 
 
-def _physical(tree, base, port):
+def _is_virtual(tree, device, model):
+    return tree.exists(device + "/physfn") or tree.number(device + "/vendor") == MELLANOX and model in VIRTUAL
+
+
+def _word(tree, path):
     """Return the word of ``5: LinkUp``."""
-    text = tree.text("%s/ports/%d/phys_state" % (base, port))
+    text = tree.text(path)
     return text.split(":")[-1].strip() if text else None
 
 

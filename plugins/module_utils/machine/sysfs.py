@@ -15,7 +15,9 @@ from .topology import natural_key
 NVIDIA = 0x10DE
 GPU_CLASSES = (0x0300, 0x0302)
 BRIDGE_CLASS = 0x0680
-MELLANOX = 0x15B3
+MELLANOX, AMAZON = 0x15B3, 0x1D0F
+# Models of Amazon's Elastic Fabric Adapter: amzn/amzn-drivers, efa_main.c.
+EFA = ("0xefa0", "0xefa1", "0xefa2", "0xefa3")
 INFINIBAND, NETWORK = (0x0207,), (0x0200, 0x0207)
 FOR_GUESTS = ("vfio", "pci-stub", "xen-pciback")
 ADDRESS = re.compile(r"^[0-9a-f]{4,}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]$")
@@ -142,11 +144,11 @@ def _generation(text):
 def read_without_rdma(tree, nics, vendors):
     """Return [{``pci_bus_id``, ``driver``}] of adapters that should have an RDMA device, and none of whose functions has one.
 
-    Those are InfiniBand's, and of a model of which another has one. Functions of one card may share a device (RoCE LAG), virtual
+    Those are InfiniBand's, EFA's, and of a model of which another has one. Functions of one card may share a device (RoCE LAG), virtual
     functions may be a guest's, and so may what another driver has.
     """
     models = {(vendors.get(nic["pci_bus_id"]), nic["pci_device_id"]) for nic in nics if nic["pci_bus_id"]}
-    known = {vendor for vendor, dummy in models} | {MELLANOX}
+    known = {vendor for vendor, dummy in models} | {MELLANOX, AMAZON}
     cards = {nic["pci_bus_id"].rpartition(".")[0] for nic in nics if nic["pci_bus_id"]}
     found = []
     for address, vendor in sorted(vendors.items()):
@@ -154,7 +156,8 @@ def read_without_rdma(tree, nics, vendors):
         if vendor not in known or address.rpartition(".")[0] in cards or tree.exists(base + "/physfn"):
             continue
         code, driver = tree.number(base + "/class"), (tree.link(base + "/driver") or "").rpartition("/")[2] or None
-        wanted = INFINIBAND if (vendor, hexadecimal(tree.number(base + "/device"))) not in models else NETWORK
+        model = vendor, hexadecimal(tree.number(base + "/device"))
+        wanted = NETWORK if model in models or vendor == AMAZON and model[1] in EFA else INFINIBAND
         if code is not None and code >> 8 in wanted and not (driver or "").startswith(FOR_GUESTS):
             found.append({"pci_bus_id": address, "driver": driver})
     return found

@@ -117,3 +117,8 @@ def natural_key(name):
 
 def active_ports(nic):
     return [port for port in nic["ports"] if port["state"] == "ACTIVE"]
+
+
+def is_of_verbs(port):
+    """Return whether NCCL itself may use a port: it takes two link layers (2.30.7, src/transport/net_ib/init.cc), and EFA has neither."""
+    return port["link_layer"] in ("InfiniBand", "Ethernet", None)

@@ -22,7 +22,7 @@ class RdmaPort:
 
 @dataclass(frozen=True)
 class Adapter:
-    """A host channel adapter."""
+    """A host channel adapter; p2p: what EFA's own driver says of the GPUs' driver, None where there is no such file."""
 
     name: str = ""
     pci_bus_id: str | None = None
@@ -31,6 +31,8 @@ class Adapter:
     firmware: str | None = None
     guid: str | None = None
     virtual: bool = False
+    node_type: str | None = None
+    p2p: str | None = None
     ports: tuple[RdmaPort, ...] = ()
 
     @property
@@ -151,7 +153,7 @@ class RdmaNode:
 
 @dataclass(frozen=True)
 class Path:
-    """The way NCCL reaches the memory of GPUs (PCI addresses): dma-buf, peermem, none or unknown; reasons: sentences."""
+    """The way NCCL reaches the memory of GPUs (PCI addresses): dma-buf, peermem, driver, none or unknown; reasons: sentences."""
 
     gpus: tuple[str, ...] = ()
     path: str = ""

@@ -13,7 +13,7 @@ from typing import Any
 
 from ...module_utils.machine.nic_order import nic_ranks
 from ...module_utils.machine.rails import is_of, place, rail_ports, training_class
-from ...module_utils.machine.topology import active_ports, gpu_label
+from ...module_utils.machine.topology import active_ports, gpu_label, is_of_verbs
 
 # From this version on NCCL selects the GID itself, and NCCL_IB_GID_INDEX "should not be set": NCCL, docs/userguide,
 # troubleshooting/networking_troubleshooting.rst, and env.rst, NCCL_IB_ADDR_FAMILY and NCCL_IB_ROCE_VERSION_NUM (since 2.21).
@@ -66,16 +66,25 @@ def nccl_environment(gpu_node: Mapping, nccl_version: str | None = None) -> dict
     It holds for this node only: the right list differs from node to node.
     """
     adapters, why = hca_choice(gpu_node)
+    verbs = for_verbs(gpu_node)
     variables = {"NCCL_IB_HCA": adapters} if adapters else {}
-    reasons = {"NCCL_IB_HCA": f"Set: {why}." if adapters else _hca_unset(gpu_node)}
-    index, reasons["NCCL_IB_GID_INDEX"] = _gid_index(rails(gpu_node)[0], nccl_version)
+    reasons = {"NCCL_IB_HCA": f"Set: {why}." if adapters else _hca_unset(verbs, gpu_node)}
+    index, reasons["NCCL_IB_GID_INDEX"] = _gid_index(rails(verbs)[0], nccl_version)
     if index is not None:
         variables["NCCL_IB_GID_INDEX"] = str(index)
     return {"variables": variables, "reasons": reasons}
 
 
+def for_verbs(gpu_node: Mapping) -> dict[str, Any]:
+    """Return the node without the ports that NCCL itself does not use: those of EFA are for a plugin."""
+    nics = [{**nic, "ports": [port for port in nic["ports"] if is_of_verbs(port)]} for nic in gpu_node["nics"]]
+    kept = [nic for nic, whole in zip(nics, gpu_node["nics"], strict=True) if nic["ports"] or not whole["ports"]]
+    return {**gpu_node, "nics": kept}
+
+
 def hca_choice(gpu_node: Mapping) -> tuple[str, str]:
     """Return (value of NCCL_IB_HCA, why these adapters); both empty where NCCL decides as well itself."""
+    gpu_node = for_verbs(gpu_node)
     chosen, why = rails(gpu_node)
     if not why:
         return "", ""
@@ -94,14 +103,19 @@ def _hca(chosen: Mapping, nics: Iterable[Mapping]) -> list[str]:
     return [f"{chosen['name']}:{port['port']}" for port in active_ports(chosen)]
 
 
-def _hca_unset(gpu_node: Mapping) -> str:
-    """Return why NCCL_IB_HCA is not set, with what is not known of the adapters."""
+def _hca_unset(gpu_node: Mapping, whole: Mapping) -> str:
+    """Return why NCCL_IB_HCA is not set, with what is not known of the adapters. whole: the node with the ports of all link layers."""
     nics, gpus = gpu_node["nics"], gpu_node["gpus"]
+    others = [nic["name"] for nic in whole["nics"] if any(not is_of_verbs(port) for port in nic["ports"])]
+    foreign = f"none of {', '.join(others)}, whose link layer is neither InfiniBand nor Ethernet" if others else ""
     usable = [nic for nic in nics if active_ports(nic)]
     unknown = [nic["name"] for nic in nics if not nic["ports"] or any(not port["state"] for port in nic["ports"])]
     far = [nic["name"] for nic in usable if place(gpus, nic, gpu_node["topology"]) is None]
     gaps = [f"it is not known whether a port of {', '.join(unknown)} is up"] if unknown else []
     gaps += [f"how far {', '.join(far)} is from every GPU was not measured"] if far else []
+    if not nics and foreign:
+        return f"Not set: NCCL itself takes {foreign}, and uses TCP unless a plugin brings a network."
+    gaps += [f"it takes {foreign}"] if foreign else []
     if not usable:
         lacking = (
             "no adapter with a port that is up is known, so NCCL's own choice is TCP, unless a plugin brings a network"

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from ...documents.comparison import Comparison, Remedy, Status, compared
 from ...documents.rdma import Bridging, RdmaNode
 from .chain import chains
-from .gpudirect import DMA_BUF, PEERMEM, UNKNOWN, verdicts
+from .gpudirect import DMA_BUF, DRIVER, PEERMEM, UNKNOWN, verdicts
 from .plan import ets, fabric_interfaces
 from .plan import port as desired_port
 from .request import Request
@@ -61,7 +61,7 @@ def _gpudirect(node: RdmaNode, nccl: Iterable[str]) -> Iterator[Comparison]:
     for one in verdicts(node, nccl):
         subject = f"{one.adapter} to {', '.join(one.gpus)}" if one.gpus else one.adapter
         reasons = " ".join(describe(reason) for reason in one.reasons)
-        agrees = None if one.path == UNKNOWN else one.path in (DMA_BUF, PEERMEM)
+        agrees = None if one.path == UNKNOWN else one.path in (DMA_BUF, PEERMEM, DRIVER)
         state = f"{one.path} ({reasons})" if reasons else one.path
         yield compared(COMPONENT, subject, f"{DMA_BUF} or {PEERMEM}", state, agrees, Remedy.LIBRARY, "gpudirect")
 

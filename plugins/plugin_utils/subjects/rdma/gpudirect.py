@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Decide how NCCL reaches the memory of GPUs from adapters, the way NCCL decides it: DMA buffers, else peer memory.
 
-NCCL 2.30.7: dmaBufSupported of src/init.cc, src/transport/net_ib/gdr.cc.
+NCCL 2.30.7: dmaBufSupported of src/init.cc, src/transport/net_ib/gdr.cc. An EFA is used by libfabric instead, to which nvidia_peermem is
+nothing: its own driver asks that of the GPUs (amzn/amzn-drivers, kernel/linux/efa/src/efa_p2p.c), and the kernel's EFA driver does not.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from dataclasses import dataclass
 from ...documents.rdma import Adapter, Cuda, GpuDirect, Peermem, RdmaNode
 from ...problems.problem import Problem
 
-DMA_BUF, PEERMEM, NONE, UNKNOWN = "dma-buf", "peermem", "none", "unknown"
+DMA_BUF, PEERMEM, DRIVER, NONE, UNKNOWN = "dma-buf", "peermem", "driver", "none", "unknown"
+EFA = "efa"
 # What libibverbs answers: True and False are final, for the rest nobody knows.
 ANSWERS = {
     "supported": True, "unsupported": False, "no_symbol": False, "no_library": False, "no_devices": False, "not_listed": False,
@@ -65,6 +67,8 @@ def _verdict(
         return Verdict(adapter.name, gpus, DMA_BUF)
     if None in (answer, offer) and False not in (answer, offer):
         return Verdict(adapter.name, gpus, UNKNOWN, reasons)
+    if adapter.driver == EFA:
+        return Verdict(adapter.name, gpus, *_own_driver(adapter, reasons))
     registered, peers = _peermem(found.peermem, nccl)
     path = PEERMEM if registered else UNKNOWN if registered is None else NONE
     return Verdict(adapter.name, gpus, path, (*reasons, *peers))
@@ -86,6 +90,14 @@ def _gpus(cuda: Cuda, gpus: tuple[str, ...], exports: bool | None) -> tuple[bool
     if exports is None:
         return None, [Problem(f"gpudirect_cuda_{cuda.code}", "libcuda", {"status": cuda.status})]
     return exports, [] if exports else [Problem("gpudirect_not_exported", ", ".join(gpus))]
+
+
+def _own_driver(adapter: Adapter, reasons: tuple[Problem, ...]) -> tuple[str, tuple[Problem, ...]]:
+    """Return (path, reasons) of an EFA without DMA buffers. Its driver says NVIDIA, or NVIDIA peermem, once it has found that of the GPUs."""
+    if (adapter.p2p or "").startswith("NVIDIA"):
+        return DRIVER, reasons
+    code = "absent" if adapter.p2p is None else "none"
+    return NONE, (*reasons, Problem(f"gpudirect_p2p_{code}", adapter.name))
 
 
 def _peermem(peermem: Peermem, nccl: tuple[int, ...] | None) -> tuple[bool | None, list[Problem]]:

@@ -33,6 +33,8 @@ GPUDIRECT = {
     "gpudirect_peermem_absent": "{subject} is not loaded.",
     "gpudirect_peermem_unregistered": "{subject} is loaded, but the RDMA core does not list it: it was built before the RDMA stack.",
     "gpudirect_peermem_unshown": "{subject} is loaded, but nothing shows whether it is registered with the RDMA core.",
+    "gpudirect_p2p_absent": "The driver of {subject} is the kernel's, which reaches GPUs by DMA buffers only; EFA's installer has another.",
+    "gpudirect_p2p_none": "The driver of {subject} has not found NVIDIA's.",
     "gpudirect_peermem_unseen": (
         "NCCL {version} looks for clients that the RDMA core lists, and {subject} is not among them; 2.23 and later look for the module."
     ),

@@ -29,6 +29,7 @@ def adapter(
         "/sys/bus/pci/drivers/mlx5_core/module": ("link", "../../../../module/mlx5_core"),
         home + "/driver": ("link", "../../../../bus/pci/drivers/mlx5_core"),
         home + "/vendor": "0x15b3\n",
+        home + "/device": "0x101b\n",
         home + "/numa_node": f"{number}\n",
         home + f"/net/{netdev}/dev_port": "0\n",
         home + f"/net/{netdev}/type": "32\n" if layer == "InfiniBand" else "1\n",
@@ -39,6 +40,7 @@ def adapter(
         device + "/fw_ver": "20.31.1014\n",
         device + "/board_id": "MT_0000000223\n",
         device + "/hca_type": "MT4123\n",
+        device + "/node_type": "1: CA\n",
         device + "/node_guid": GUIDS[number] + "\n",
         device + "/ports/1/state": state + "\n",
         device + "/ports/1/phys_state": physical + "\n",
@@ -53,6 +55,34 @@ def adapter(
             files[device + f"/ports/1/gid_attrs/types/{index}"] = kind + "\n"
             files[device + f"/ports/1/gid_attrs/ndevs/{index}"] = netdev + "\n"
     return files
+
+
+def efa(number, p2p="NVIDIA"):
+    """One Elastic Fabric Adapter, efa_NUMBER: amzn/amzn-drivers, kernel/linux/efa/src, efa_main.c and efa_verbs.c; it has no interface.
+
+    p2p: what efa_sysfs.c says of the GPUs' driver; None: the kernel's own driver, which does not have the file.
+    """
+    address = f"0000:{number + 1}2:19.0"
+    home = f"/sys/devices/pci0000:{number + 1}0/0000:{number + 1}0:01.0/{address}"
+    device = f"{home}/infiniband/efa_{number}"
+    return {
+        "/sys/bus/pci/devices/" + address: ("link", "../../../" + home[5:]),
+        "/sys/bus/pci/drivers/efa/module": ("link", "../../../../module/efa"),
+        home + "/driver": ("link", "../../../../bus/pci/drivers/efa"),
+        home + "/vendor": "0x1d0f\n",
+        home + "/device": "0xefa1\n",
+        home + "/numa_node": f"{number}\n",
+        **({} if p2p is None else {home + "/p2p": p2p + "\n"}),
+        f"/sys/class/infiniband/efa_{number}": ("link", "../.." + device[4:]),
+        device + "/device": ("link", "../../../" + address),
+        device + "/node_type": "7: unspecified\n",
+        device + "/node_guid": "0000:0000:0000:0000\n",
+        device + "/ports/1/state": "4: ACTIVE\n",
+        device + "/ports/1/phys_state": "5: LinkUp\n",
+        device + "/ports/1/rate": "100 Gb/sec (4X EDR)\n",
+        device + "/ports/1/link_layer": "Unknown\n",
+        device + "/ports/1/gids/0": "fe80:0000:0000:0000:0441:a0ff:fe4e:6f01\n",
+    }
 
 
 def server(*adapters):

@@ -94,6 +94,16 @@ def test_what_is_cleared_is_trusted_again():
     ]
 
 
+def test_an_adapter_that_was_taken_away_is_forgotten():
+    """As after a cloud's interface was detached, or has another name: those that are there are followed again."""
+    clock = {"now": 1e9, "uptime": 5000.0}
+    known = {PORT: dict(nic_history.NEW, was_up=True, missing=3)}
+    entries, after = nic_history.follow(known, {"b/1": port()}, ["b/1"], clock, LIMITS)
+    assert [one["fault"] for one in entries[0]["findings"]] == ["gone"] and set(after) == {PORT}
+    entries, after = nic_history.follow(nic_history.cleared(after, PORT), {"b/1": port()}, ["b/1"], clock, LIMITS)
+    assert [entry["findings"] for entry in entries] == [[], []] and set(after) == {"b/1"}
+
+
 def test_a_clock_that_was_set_back_holds_nothing_for_longer():
     known = {PORT: dict(nic_history.NEW, was_up=True, held={"fatal": 2e9})}
     _entries, after = nic_history.follow(known, {PORT: port()}, [], {"now": 1e9, "uptime": 1.0}, LIMITS)

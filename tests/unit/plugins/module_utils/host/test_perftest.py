@@ -16,9 +16,10 @@ from ansible_collections.allreduce.gpu.plugins.module_utils.host import perftest
 from ansible_collections.allreduce.gpu.plugins.module_utils.machine.files import FileTree
 from ansible_collections.allreduce.gpu.tests.support import perftest as stand_in
 from ansible_collections.allreduce.gpu.tests.unit.plugins.module_utils.files_helper import tree
-from ansible_collections.allreduce.gpu.tests.unit.plugins.module_utils.rdma_helper import adapter, server
+from ansible_collections.allreduce.gpu.tests.unit.plugins.module_utils.rdma_helper import adapter, efa, server
 
 HERE = "127.0.0.1"
+RNIC = "/sys/devices/pci0000:20/0000:20:01.0/0000:22:00.0/infiniband/mlx5_1/node_type"
 FIGURES = {"mlx5_0": [197.12, 196.5, 1.52], "mlx5_1": [98.3, 12.5, 1.61]}
 # linux-rdma/perftest#273, and a row of ib_write_lat in its format.
 PUBLISHED = f"""
@@ -106,6 +107,12 @@ def test_each_rail_is_measured_in_both_directions_and_nothing_is_left(programs, 
 def test_a_node_without_an_adapter_starts_nothing(programs, first, tmp_path):
     none = recorded(tmp_path)
     assert serve(none, first) == {} == perftest.measure(none, HERE, {}, 1)
+
+
+@pytest.mark.parametrize("other", [efa(1), {**adapter(1, "Ethernet"), RNIC: "4: RNIC\n"}])
+def test_adapters_that_perftest_connects_otherwise_are_no_rails(tmp_path, other):
+    """EFA has no reliable connections, and iWARP none without the connection manager."""
+    assert perftest.rails(recorded(tmp_path / "mixed", adapter(0), other)) == {"mlx5_0": ("mlx5_0", 1)}
 
 
 def test_a_port_without_a_cable_is_no_rail(programs, first, tmp_path, both):

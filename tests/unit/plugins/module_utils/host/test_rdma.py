@@ -8,7 +8,7 @@ from ansible_collections.allreduce.gpu.plugins.module_utils.host import rdma
 from ansible_collections.allreduce.gpu.plugins.module_utils.machine.files import FileTree
 from ansible_collections.allreduce.gpu.tests.lab.nvml import machines, recording
 from ansible_collections.allreduce.gpu.tests.unit.plugins.module_utils.files_helper import tree
-from ansible_collections.allreduce.gpu.tests.unit.plugins.module_utils.rdma_helper import GUIDS, adapter, server
+from ansible_collections.allreduce.gpu.tests.unit.plugins.module_utils.rdma_helper import GUIDS, adapter, efa, server
 
 
 def read(place, *adapters, **more):
@@ -27,6 +27,8 @@ def test_everything_of_an_adapter(tmp_path):
         "board": "MT_0000000223",
         "guid": GUIDS[1],
         "virtual": False,
+        "node_type": "CA",
+        "p2p": None,
         "ports": [
             {
                 "port": 1,
@@ -54,6 +56,30 @@ def test_a_virtual_function(tmp_path):
     home = "/sys/devices/pci0000:10/0000:10:01.0/0000:12:00.0"
     (found,) = read(tmp_path, adapter(0), **{home + "/physfn": ("link", "../0000:12:01.0")})
     assert found["virtual"] is True
+
+
+@pytest.mark.parametrize(
+    ("model", "virtual"), [("0x101b", False), ("0x101c", True), ("0x101e", True), ("0x1021", False)]
+)
+def test_a_virtual_function_in_a_guest(tmp_path, model, virtual):
+    """There is no physical one beside it; its model tells."""
+    home = "/sys/devices/pci0000:10/0000:10:01.0/0000:12:00.0"
+    (found,) = read(tmp_path, adapter(0, "Ethernet"), **{home + "/device": model + "\n"})
+    assert found["virtual"] is virtual
+
+
+@pytest.mark.parametrize("p2p", ["NVIDIA", "", None])
+def test_an_elastic_fabric_adapter(tmp_path, p2p):
+    (found,) = read(tmp_path, efa(0, p2p))
+    assert [found[key] for key in ("name", "driver", "node_type", "p2p")] == ["efa_0", "efa", "unspecified", p2p]
+    (port,) = found["ports"]
+    assert (port["link_layer"], port["state"], port["netdevs"], port["rocev2_gid_index"]) == (
+        "Unknown",
+        "ACTIVE",
+        [],
+        None,
+    )
+    assert rdma.interfaces([found], "Ethernet") == []
 
 
 def test_what_sysfs_does_not_say_is_unknown(tmp_path):

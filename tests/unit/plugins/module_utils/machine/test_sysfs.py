@@ -49,7 +49,7 @@ def test_the_gid_that_is_routed(tmp_path, gids, index):
 
 
 INFINIBAND, ETHERNET = "0x020700", "0x020000"
-MELLANOX, BROADCOM = "0x15b3", "0x14e4"
+MELLANOX, BROADCOM, AMAZON = "0x15b3", "0x14e4", "0x1d0f"
 
 
 def adapter(pci_class=ETHERNET, vendor=MELLANOX, device="0x1021", driver="mlx5_core", virtual=False):
@@ -77,6 +77,10 @@ def nic(address, device="0x1021"):
         ({"0000:41:00.2": adapter(INFINIBAND, virtual=True)}, [], []),
         ({"0000:41:00.0": adapter(INFINIBAND, driver="vfio-pci")}, [], []),
         ({"0000:41:00.0": adapter("0x060400")}, [nic("0000:61:00.0")], []),
+        # EFA is for nothing else; ENA beside it has none.
+        ({"0000:00:1e.0": adapter(vendor=AMAZON, device="0xefa2", driver=None)}, [], ["0000:00:1e.0"]),
+        ({"0000:00:1e.0": adapter(vendor=AMAZON, device="0xefa2", driver="efa")}, [nic("0000:00:1e.0", "0xefa2")], []),
+        ({"0000:00:05.0": adapter(vendor=AMAZON, device="0xec20", driver="ena")}, [nic("0000:00:1e.0", "0xefa2")], []),
     ],
 )  # fmt: skip
 def test_adapters_without_an_rdma_device(tmp_path, devices, nics, found):

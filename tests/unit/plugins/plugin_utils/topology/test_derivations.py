@@ -3,9 +3,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Derivations on imagined machines, built without touching a file."""
 
+from dataclasses import replace
+
 import pytest
 from ansible_collections.allreduce.gpu.plugins.module_utils.machine.nic_order import build_affinity
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.topology import islands, mpi, nics
+from ansible_collections.allreduce.gpu.tests.lab.nvml import machines
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -94,6 +97,7 @@ def test_bandwidth(gpus, codes, expected):
 
 
 RAILS = [nic(f"mlx5_{number}") for number in range(2)]
+EFA = [nic(f"efa_{number}", 100, "Unknown") for number in range(2)]
 
 
 @pytest.mark.parametrize(
@@ -127,6 +131,10 @@ RAILS = [nic(f"mlx5_{number}") for number in range(2)]
         # One port of an adapter is the storage network.
         ([nic("a"), ports("b", nic("b"), nic("b", 100, "Ethernet", gid=3))], {}, "=a,b:1"),
         ([ports("b", nic("b"), nic("b", state="DOWN"))], {}, None),
+        # NCCL itself takes none of another link layer, such as that of EFA, wherever they are.
+        (EFA, {("GPU0", "efa_0"): "PIX"}, None),
+        ([*EFA, nic("mlx5_0", 25, "Ethernet", gid=3)], {("GPU0", "efa_0"): "PIX"}, None),
+        ([*EFA, *RAILS], {("GPU0", "mlx5_0"): "PIX"}, "=mlx5_0"),
         ([], {}, None),
     ],
 )
@@ -140,6 +148,20 @@ def test_the_reason_names_what_nccl_would_take_along():
     codes = {("GPU0", "mlx5_0"): "PIX"}
     reason = nics.nccl_environment(node([gpu(0)], RAILS, codes))["reasons"]["NCCL_IB_HCA"]
     assert reason == "Set: these adapters share a PCIe switch with a GPU; NCCL itself would also take mlx5_1."
+
+
+def test_a_measured_machine_with_efas_has_no_problem_and_nccl_is_told_nothing(measure):
+    whole = machines.dgx_a100()
+    efas = [
+        replace(nic, name=f"efa_{number}", link_layer="Unknown", netdev=None) for number, nic in enumerate(whole.nics)
+    ]
+    efas[-1] = replace(
+        efas[-1], path=machines.below_root("pci0000:f0", "0000:f0:01.0", "0000:f1:00.0")
+    )  # far from every GPU
+    measured = measure(replace(whole, nics=tuple(efas)))
+    assert measured["findings"] == []
+    assert nics.hca_choice(measured) == ("", "")
+    assert {one["nic"] for one in nics.rank_binding(measured)} <= {nic.name for nic in efas}
 
 
 def test_ports_that_nobody_looked_at():
@@ -244,6 +266,20 @@ def test_versions_are_compared_as_numbers(version):
             [nic("mlx5_0"), nic("mlx5_1", state=None)], {},
             "Not set: NCCL itself takes every adapter with a port that is up, and nothing known speaks against any of the 1; "
             "it is not known whether a port of mlx5_1 is up.",
+        ),
+        (
+            EFA, {("GPU0", "efa_0"): "PIX"},
+            "Not set: NCCL itself takes none of efa_0, efa_1, whose link layer is neither InfiniBand nor Ethernet, and uses TCP unless a "
+            "plugin brings a network.",
+        ),
+        (
+            [EFA[0], *RAILS], {("GPU0", "mlx5_0"): "PIX"},
+            "Set: these adapters share a PCIe switch with a GPU; NCCL itself would also take mlx5_1.",
+        ),
+        (
+            [EFA[0], nic("mlx5_0")], {},
+            "Not set: NCCL itself takes every adapter with a port that is up, and nothing known speaks against any of the 1; "
+            "it takes none of efa_0, whose link layer is neither InfiniBand nor Ethernet.",
         ),
         (
             [nic("mlx5_0", state="DOWN")], {},

@@ -121,6 +121,12 @@ def test_how_adapters_reach_the_gpus(answer, status, remedy):
     assert (found.status, found.remedy) == (status, remedy)
 
 
+def test_the_driver_of_the_adapter_is_a_way():
+    efa = replace(NODE.adapters[0], driver="efa", p2p="NVIDIA")
+    direct = replace(NODE.gpudirect, cuda=Cuda("ok", None, 12040, {"0000:07:00.0": False}))
+    assert not compared(replace(NODE, adapters=(efa,), gpudirect=direct))["mlx5_0 to 0000:07:00.0"].differs
+
+
 def test_nobody_asks_where_it_is_not_wanted_or_there_are_no_gpus():
     assert set(compared(gpudirect=False)) == set(compared(has_gpus=False)) == {"adapters"}
 

@@ -24,8 +24,10 @@ HELD, LOADED, UNREGISTERED = Peermem("1", {}, True), Peermem("1", {}, None), Pee
 NO_PEERMEM = Peermem(None, {}, False)
 
 
-def judged(answer, cuda=EXPORTS, peermem=NO_PEERMEM, nccl=()):
-    node = RdmaNode((Adapter("mlx5_0"),), gpudirect=GpuDirect(Verbs("ok", {"mlx5_0": answer}), cuda, peermem))
+def judged(answer, cuda=EXPORTS, peermem=NO_PEERMEM, nccl=(), **adapter):
+    node = RdmaNode(
+        (Adapter("mlx5_0", **adapter),), gpudirect=GpuDirect(Verbs("ok", {"mlx5_0": answer}), cuda, peermem)
+    )
     (found,) = verdicts(node, nccl)
     for reason in found.reasons:
         assert describe(reason)
@@ -66,6 +68,26 @@ def judged(answer, cuda=EXPORTS, peermem=NO_PEERMEM, nccl=()):
 )  # fmt: skip
 def test_the_verdict(answer, cuda, peermem, path, reasons):
     assert judged(answer, cuda, peermem) == (path, reasons)
+
+
+@pytest.mark.parametrize(
+    ("answer", "cuda", "p2p", "path", "reasons"),
+    [
+        (REGISTERS, EXPORTS, "", "dma-buf", []),
+        (REGISTERS, EXPORTS, None, "dma-buf", []),
+        # Its own driver asks that of the GPUs, and libfabric is content with it.
+        (REGISTERS, WITHHOLDS, "NVIDIA", "driver", ["not_exported"]),
+        (REFUSES, EXPORTS, "NVIDIA peermem", "driver", ["unsupported"]),
+        (UNOPENED, EXPORTS, "NVIDIA", "unknown", ["not_opened"]),
+        (REGISTERS, WITHHOLDS, "", "none", ["not_exported", "p2p_none"]),
+        (REGISTERS, WITHHOLDS, "NEURON", "none", ["not_exported", "p2p_none"]),
+        (REGISTERS, WITHHOLDS, None, "none", ["not_exported", "p2p_absent"]),
+    ],
+)
+@pytest.mark.parametrize("peermem", [LISTED, LOADED, NO_PEERMEM])
+def test_the_verdict_on_efa(answer, cuda, p2p, path, reasons, peermem):
+    """nvidia_peermem is nothing to it."""
+    assert judged(answer, cuda, peermem, driver="efa", p2p=p2p) == (path, reasons)
 
 
 @pytest.mark.parametrize(
