@@ -38,6 +38,7 @@ CONTENTS = (
             "docs/compatibility.md",
             "docs/training.md",
             "docs/benchmark.md",
+            "docs/slurm.md",
             "docs/migrating.md",
             "docs/reference-systems.md",
             "docs/distributions/*.md",

@@ -74,21 +74,21 @@ def _memory(tree):
 
 def _includes(tree, directory, file):
     """Return whether the cluster's file includes ours; a name without a directory is one beside slurm.conf."""
-    named = _INCLUDE.findall(_text(tree, "%s/%s" % (directory, FILES[file])) or "")
+    named = _INCLUDE.findall(_content(tree, "%s/%s" % (directory, FILES[file])) or "")
     return any(one in (file, "%s/%s" % (directory.rstrip("/"), file)) for one in named)
 
 
 def _lines(tree, directory, file, name):
     """Return what the file says of this node, without its name; None where there is no such file for Slurm to read."""
     place = SENT if tree.is_directory(SENT) else directory
-    text = _text(tree, "%s/%s" % (place, file))
-    return None if text is None else [rest for hosts, rest in _LINE.findall(text) if hostlist.has(hosts, name)]
+    content = _content(tree, "%s/%s" % (place, file))
+    return None if content is None else [rest for hosts, rest in _LINE.findall(content) if hostlist.has(hosts, name)]
 
 
-def _text(tree, path):
+def _content(tree, path):
     """Return the text of a regular file; None of anything else."""
     try:
-        text = read_regular(tree.path(tree.resolve(path)), LONGEST, follow=True)
+        content = read_regular(tree.path(tree.resolve(path)), LONGEST, follow=True)
     except (EnvironmentError, IrregularError):
         return None
-    return text.decode("utf-8", "replace")
+    return content.decode("utf-8", "replace")
