@@ -108,7 +108,8 @@ def _instances(host: str, measured: SlurmNode, gpu: Gpu, cores: str) -> Iterator
         numbers = [measured.capabilities.get(path) for path in paths]
         profile = type_name(str(one.get("name") or "")).partition("mig_")[2]
         if None in numbers or not profile:
-            raise ProblemError(Problem("slurm_no_instance", gpu.label, {"host": host, "instance": gpu_instance}))
+            code = "slurm_no_instance" if profile else "slurm_no_profile"
+            raise ProblemError(Problem(code, gpu.label, {"host": host, "instance": gpu_instance}))
         kind = _word(host, f"{type_name(str(gpu.name)).partition('-')[0]}_{profile}")
         yield Device(kind, (f"{DEVICE}{gpu.minor_number}", *(f"{CAPABILITY}{number}" for number in numbers)), cores)
 

@@ -182,6 +182,12 @@ def test_a_mig_instance_without_its_device_files():
     assert found == "gpu0/gi2 on GPU0 of gpu-1 has no device files of its own; create the MIG instance again."
 
 
+def test_a_mig_instance_whose_name_does_not_tell():
+    facts = copy.deepcopy(measured("a100-mig"))
+    facts["gpu_node"]["gpus"][0]["mig"]["instances"][0]["name"] = "NVIDIA A100-SXM4-40GB"
+    assert refused("", facts) == "The driver does not name the profile of gpu0/gi1 on GPU0 of gpu-1; update the driver."
+
+
 def test_a_plugin_that_does_not_find_instances():
     assert "AutoDetect=nvidia does not find" in refused("a100-mig", slurm_autodetect="nvidia")
     assert model("a40-pcie", slurm_autodetect="nvidia").devices
