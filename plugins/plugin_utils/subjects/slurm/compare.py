@@ -21,7 +21,7 @@ def compare_lines(desired: Mapping[str, Sequence[str]], found: Mapping[str, Sequ
 def _compared(file: str, desired: Sequence[str], found: Sequence[str] | None) -> Comparison:
     seen = None if found is None else _shown(found)
     return compared(
-        COMPONENT, file, _shown(desired), seen, sorted(found or ()) == sorted(desired), Remedy.APPLY, _kind(file)
+        COMPONENT, file, _shown(desired), seen, sorted(found or ()) == sorted(desired), Remedy.RECONFIGURE, _kind(file)
     )
 
 
@@ -35,7 +35,7 @@ def _shown(lines: Sequence[str]) -> str:
 
 def compare_refused(sentence: str) -> list[Comparison]:
     """Return what differs on a node that cannot be described to Slurm."""
-    return [compared(COMPONENT, GRES, "as measured", sentence, False, Remedy.APPLY, "gpus")]
+    return [compared(COMPONENT, GRES, "as measured", sentence, False, Remedy.DECLARE, "gpus")]
 
 
 def compare_unmeasured() -> list[Comparison]:

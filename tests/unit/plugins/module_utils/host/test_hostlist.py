@@ -17,6 +17,7 @@ from ansible_collections.allreduce.gpu.plugins.module_utils.host import hostlist
         (["gpu1", "gpu1"], "gpu1"),
         (["gpu9", "gpu10", "gpu11"], "gpu[9-11]"),
         (["gpu09", "gpu10", "gpu12"], "gpu[09-10,12]"),
+        (["gpu01", "gpu02", "gpu03"], "gpu[01-03]"),
         (["gpu099", "gpu100"], "gpu[099-100]"),
         (["gpu9", "gpu09"], "gpu[9,09]"),
         (["gpu", "gpu1", "gpu2", "login"], "gpu,gpu[1-2],login"),

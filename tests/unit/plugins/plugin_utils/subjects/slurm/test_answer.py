@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.comparison import Status
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.comparison import Remedy, Status
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.sentences import describe
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.slurm import lines, versions
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.slurm.answer import SUBJECT, concerned
@@ -274,6 +274,7 @@ def test_what_slurm_is_told_and_is_not_so(change, status):
     known = own_lines()
     found = told(**{lines.GRES: change(known[lines.GRES]), lines.NODES: known[lines.NODES]})
     assert [one.status for one in found] == [status, Status.AS_PLANNED]
+    assert (found[0].remedy is Remedy.RECONFIGURE) is (status is not Status.AS_PLANNED)
 
 
 def test_a_node_that_cannot_be_described_differs():
