@@ -18,7 +18,7 @@ class ActionModule(NodeAction):
     def act(self) -> dict[str, Any]:
         _validation, given = self.validate_argument_spec({"user": {"type": "str", "required": True}})
         for subject in SUBJECTS:
-            if subject.facts and self.variable(subject.switch, "absent") == "present":
+            if subject.facts and self.variable(subject.switch, "absent") in subject.on:
                 self.execute(subject.facts, self._options(subject, given["user"]), changes=False)
         return {}
 

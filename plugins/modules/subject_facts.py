@@ -11,8 +11,8 @@ version_added: 0.1.0
 author:
   - The allreduce.gpu authors (@allreduce)
 description:
-  - For each role of M(allreduce.gpu.subject) whose state is V(present), runs the module that measures its settings, such as
-    M(allreduce.gpu.tuning_facts). Nothing runs on the node for the others.
+  - For each role of M(allreduce.gpu.subject) whose state is V(present), or V(external) for role P(allreduce.gpu.slurm#role), runs the
+    module that measures its settings, such as M(allreduce.gpu.tuning_facts). Nothing runs on the node for the others.
 options:
   user:
     description: User whose limits and environment are measured.

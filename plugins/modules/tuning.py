@@ -67,7 +67,7 @@ options:
     description:
       - Name of the record of this change. Each name has a record of its own, so that one is restored without the others.
     type: str
-    choices: [tuning, nccl_conf, pcie]
+    choices: [tuning, nccl_conf, pcie, slurm]
     default: tuning
   root:
     description:
@@ -141,7 +141,7 @@ SPEC = {
     "interfaces": STRINGS,
     "arguments": STRINGS,
     "profile": {"type": "str", "default": ""},
-    "record": {"type": "str", "choices": ["tuning", "nccl_conf", "pcie"], "default": "tuning"},
+    "record": {"type": "str", "choices": ["tuning", "nccl_conf", "pcie", "slurm"], "default": "tuning"},
     "applied": {"type": "str"},
     "root": {"type": "path", "default": "/"},
 }

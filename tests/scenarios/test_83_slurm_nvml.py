@@ -3,17 +3,21 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Programs that nobody here wrote read the simulated hardware: Slurm's NVML plugin on every machine with GPUs, and ibstat.
 
+What that plugin detects is also what role slurm writes without it.
+
 Slurm is Debian's, started as `slurmd -G`, which prints what it detects. Not proven: that a job gets these GPUs, since there are no
 device files. A host has fewer processors than the machines, so GPUs are told to be near those that it has.
 """
 
 import re
-from dataclasses import dataclass
 
 import pytest
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.slurm.decide import model_of
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.slurm.lines import GRES, files
 from cluster import KEEP, Cluster
 
 from tests.lab.nvml import machines, recording
+from tests.support.slurm import Gres, expected, measured
 
 pytestmark = pytest.mark.lab
 
@@ -41,17 +45,13 @@ GresTypes=gpu
 END
 """
 PROFILE = "/root/profile"
+SLURMD = f"SIMULATED_NVML={PROFILE} slurmd"
+GRES_CONF = "/etc/slurm/gres.conf"
+# The file that role slurm writes and the cluster's gres.conf includes, here about the host itself.
+WRITTEN = "/etc/slurm/allreduce_gres.conf"
+NODE = "gpu-1"
 MINORS = "/proc/driver/nvidia-caps/mig-minors"
-RECORD = re.compile(r"Gres Name=gpu Type=(\S+) Count=1 .*? File=(\S+) .*?Links=(\S+)")
-
-
-@dataclass(frozen=True, order=True)
-class Gres:
-    """What Slurm makes of a GPU or of an instance of one."""
-
-    type: str
-    files: str
-    links: str
+RECORD = re.compile(r"Gres Name=gpu Type=(\S+) Count=1 .*? File=(\S+)(?:.* Links=(\S+))?")
 
 
 class Asked:
@@ -84,10 +84,21 @@ class Asked:
 
     def slurmd(self, options):
         """What slurmd says of the machine; the node's own line of slurm.conf is what it says itself."""
-        ask = f"SIMULATED_NVML={PROFILE} slurmd"
         self.on("sed -i /^NodeName=/d /etc/slurm/slurm.conf")
-        self.on(f"{ask} -C 2>/dev/null | grep ^NodeName= > /root/node; cat /root/node >> /etc/slurm/slurm.conf")
-        return self.on(f"{ask} {options} 2>&1")
+        self.on(f"{SLURMD} -C 2>/dev/null | grep ^NodeName= > /root/node; cat /root/node >> /etc/slurm/slurm.conf")
+        return self.on(f"{SLURMD} {options} 2>&1")
+
+    def slurmd_with(self, written):
+        """What slurmd says of a file that gres.conf includes, for the node's last line; device files are made, of /dev/null's kind."""
+        name = self.on("hostname -s").strip()
+        self.write(WRITTEN, written.replace(f"NodeName={NODE} ", f"NodeName={name} "))
+        devices = sorted(set(re.findall(r"/dev/[\w/-]+", written)))
+        made = "".join(f"mkdir -p $(dirname {one}); test -e {one} || mknod {one} c 1 3\n" for one in devices)
+        self.on(f"set -e\n{made}echo Include {WRITTEN.rpartition('/')[2]} >> {GRES_CONF}")
+        try:
+            return self.on(f"{SLURMD} -G 2>&1")
+        finally:
+            self.on(f"rm {WRITTEN}; sed -i /^Include/d {GRES_CONF}")
 
 
 @pytest.fixture(scope="module")
@@ -98,37 +109,33 @@ def slurm():
         made.cluster.down()
 
 
-def expected(machine):
-    """What Slurm is to detect: names in lower case with underscores, links counted, -1 for the GPU itself."""
-    found = []
-    for gpu in machine.gpus:
-        name, device = gpu.model.name.lower().replace(" ", "_"), f"/dev/nvidia{gpu.minor}"
-        if gpu.mig:
-            found += instances(machine, gpu, name.partition("-")[0], device)
-            continue
-        remotes = [remote for _kind, remote in gpu.links]
-        counts = ["-1" if other is gpu else str(remotes.count(other.address)) for other in machine.gpus]
-        found.append(Gres(name, device, ",".join(counts)))
-    return found
+def records(said):
+    """What slurmd -G printed, without cores; an instance has no links."""
+    return sorted(Gres(kind, devices, links or "(null)") for kind, devices, links in RECORD.findall(said))
 
 
-def instances(machine, gpu, name, device):
-    """An instance has two device files of its own, and no links."""
-    numbers = {text: number for number, text in enumerate(recording.capabilities(machine), 1)}
-    for part in gpu.mig:
-        place = f"gpu{machine.gpus.index(gpu)}/gi{part.gpu_instance}"
-        caps = [numbers[f"{place}/access"], numbers[f"{place}/ci0/access"]]
-        files = [device, *(f"/dev/nvidia-caps/nvidia-cap{cap}" for cap in caps)]
-        slices, memory = part.name.rpartition(" ")[2].split("g.")[0], (part.memory_mib + 512) // 1024
-        yield Gres(f"{name}_{slices}g.{memory}gb", ",".join(files), "(null)")
+def derived(machine):
+    """The file that role slurm writes for a machine, as NODE of a cluster; no cores, since those of the host are others."""
+    facts = measured(machine.name)
+    places = [{"package": 0, "cores": 1, "threads": 1}]
+    facts = {**facts, "gpu_slurm": {**facts["gpu_slurm"], "places": places, "name": NODE}}
+    return files([(model_of(NODE, {"ansible_facts": facts}), "none")])[GRES]
 
 
 @pytest.mark.parametrize("machine", MACHINES, ids=lambda machine: machine.name)
 def test_slurm_detects_the_machine(slurm, machine, tmp_path):
     slurm.become(machine, tmp_path)
     said = slurm.slurmd("-G")
-    found = [Gres(*words) for words in RECORD.findall(said)]
-    assert sorted(found) == sorted(expected(machine)), said
+    assert records(said) == sorted(expected(machine)), said
+
+
+@pytest.mark.parametrize("machine", MACHINES, ids=lambda machine: machine.name)
+def test_slurm_takes_what_role_slurm_writes_as_what_it_detects(slurm, machine, tmp_path):
+    """Type, files and links of every GPU and instance; gres.conf asks for detection, which the role's lines switch off for the node."""
+    slurm.become(machine, tmp_path)
+    detected = slurm.slurmd("-G")
+    said = slurm.slurmd_with(derived(machine))
+    assert records(said) == records(detected) and records(detected), said
 
 
 def test_slurm_makes_a_name_of_what_an_instance_has(slurm, tmp_path):

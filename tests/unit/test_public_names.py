@@ -15,7 +15,8 @@ PLUGINS = {
         "cluster_plan", "conda_env", "config_files", "controller_files", "dkms", "download", "environment_archive", "environment_switch", "fapolicyd",
         "firewall", "firewall_facts", "gpu_facts", "gpu_health", "gpu_settings", "kernel_module_archive", "nccl_facts",
         "network_bandwidth", "node_probe", "node_state", "package_hold", "packages", "pcie_facts", "preflight", "qos", "qos_facts",
-        "rdma", "rdma_facts", "read_file", "report", "resolve_stack", "scratch", "scratch_facts", "service", "show", "ssh_keys", "stage", "subject",
+        "rdma", "rdma_facts", "read_file", "report", "resolve_stack", "scratch", "scratch_facts", "service", "show", "slurm_facts", "ssh_keys", "stage",
+        "subject",
         "subject_facts", "torchrun",
         "training_unit",
         "tuning", "tuning_facts",
@@ -31,7 +32,7 @@ ROLES = {
     "base", "benchmark", "cluster_ssh", "container_toolkit", "cuda_repository", "cuda_toolkit", "cudnn", "fabric_manager", "firewall",
     "frameworks", "gpu_local_fact",
     "gpu_settings", "health", "horovod", "monitoring", "nccl", "nvidia_driver", "pcie", "python_env", "qos",
-    "rdma", "report", "scratch", "stack", "stage", "train", "tuning", "verify",
+    "rdma", "report", "scratch", "slurm", "stack", "stage", "train", "tuning", "verify",
 }  # fmt: skip
 PLAYBOOKS = {"benchmark", "lock", "plan", "preflight", "report", "site", "stage", "train", "verify"}
 VARIABLES = {

@@ -39,6 +39,7 @@ CONTENTS = (
             "docs/training.md",
             "docs/benchmark.md",
             "docs/clouds.md",
+            "docs/slurm.md",
             "docs/migrating.md",
             "docs/reference-systems.md",
             "docs/distributions/*.md",

@@ -35,6 +35,7 @@ ADVICE = {
     Remedy.OVERRIDE: "remove that line, or do not declare the value",
     Remedy.BOOT: "reboot the node",
     Remedy.LIBRARY: "docs/rdma.md says what each reason needs",
+    Remedy.RECONFIGURE: "{site}, and 'scontrol reconfigure'; docs/slurm.md says which lines include the files",
     Remedy.MEASURE: "the node could not be asked; the play's output says why",
     Remedy.NONE: "",
 }

@@ -50,6 +50,7 @@ class Remedy(str, Enum):
     OVERRIDE = "override"  # a person: another file sets another value
     BOOT = "boot"  # a person: takes effect with a reboot, which no role makes for it
     LIBRARY = "library"  # a person: driver, libraries and kernel do not fit together
+    RECONFIGURE = "reconfigure"  # the role that writes the file, and a person who has Slurm read it again
     MEASURE = "measure"  # the node could not be asked
 
     @classmethod

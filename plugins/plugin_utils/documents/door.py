@@ -27,6 +27,7 @@ from .pcie import PcieNode
 from .qos import QosNode
 from .rdma import RdmaNode
 from .scratch import ScratchNode
+from .slurm import SlurmNode
 from .stack import Stack
 from .tuning import TunedNode
 from .values import Unfit, Validator
@@ -74,6 +75,7 @@ VALIDATORS: dict[str, Validator] = {
     f"{FACTS}.gpu_qos": values.document(QosNode),
     f"{FACTS}.gpu_rdma": values.document(RdmaNode),
     f"{FACTS}.gpu_scratch": values.document(ScratchNode),
+    f"{FACTS}.gpu_slurm": values.document(SlurmNode),
     f"{FACTS}.gpu_stack": values.document(Stack),
     f"{FACTS}.gpu_stack.dcgm": values.fields(version=values.version),
     f"{FACTS}.gpu_stack.gpus": values.either(list),

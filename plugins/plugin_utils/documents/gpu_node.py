@@ -73,6 +73,7 @@ class Gpu:
     """One GPU; without an index NVML does not show it, and it goes by its PCI address."""
 
     index: int | None = None
+    minor_number: int | None = None
     name: str | None = None
     pci_bus_id: str | None = None
     pci_device_id: str | None = None

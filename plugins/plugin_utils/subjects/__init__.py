@@ -15,11 +15,13 @@ from .pcie.answer import SUBJECT as PCIE
 from .qos.answer import SUBJECT as QOS
 from .rdma.answer import SUBJECT as RDMA
 from .scratch.answer import SUBJECT as SCRATCH
+from .slurm.answer import SUBJECT as SLURM
 from .subject import Subject
 from .tuning.answer import SUBJECT as TUNING
 
 # In the order in which they are compared and shown.
 SUBJECTS: tuple[Subject, ...] = (
     TUNING, FIREWALL, NCCL, RDMA, PCIE, QOS, SCRATCH, GPU_SETTINGS, HEALTH, MONITORING, CLUSTER_SSH,
+    SLURM,
 )  # fmt: skip
 BY_NAME = {one.name: one for one in SUBJECTS}

@@ -71,8 +71,8 @@ def no_problems(variables: Mapping[str, Any]) -> Iterable[Problem]:
 class Subject:
     """One thing that a role sets on a node; compared by identity.
 
-    name: the role's, and the component of its comparisons. defaults: its variables with the role's defaults. compare: what is asked for
-    with what is there, for all states of the role.
+    name: the role's, and the component of its comparisons. defaults: its variables with the role's defaults. on: states of the role in
+    which there is something to measure. compare: what is asked for with what is there, for all states of the role.
 
     problems: what cannot be meant of the variables given, of which some may be missing; no fact is needed. misfits: what of a node's
     variables does not fit its facts, as far as Ansible has gathered them, or the inventory. members: groups whose hosts it is for.
@@ -87,6 +87,7 @@ class Subject:
     name: str
     defaults: Mapping[str, Any]
     compare: Callable[[Node], list[Comparison]]
+    on: tuple[str, ...] = ("present",)
     problems: Callable[[Mapping[str, Any]], Iterable[Problem]] = no_problems
     misfits: Callable[[Node], Iterable[Problem]] | None = None
     members: tuple[str, ...] = ("gpu_nodes",)
@@ -110,7 +111,7 @@ class Subject:
     def comparisons(self, node: Node) -> list[Comparison]:
         """Return every comparison of a node. What the role refuses is not as planned, whatever is there."""
         found = self.compare(node)
-        if not self.applied_by or node.variables.get(self.switch) != "present" or any(one.differs for one in found):
+        if not self.applied_by or node.variables.get(self.switch) not in self.on or any(one.differs for one in found):
             return found
         refused = self.decide(node).problems
         if not refused:

@@ -85,6 +85,7 @@ class Machine:
     nics: "tuple[Nic, ...]" = ()
     nvswitches: "tuple[tuple[str, ...], ...]" = ()  # PCI paths
     numa: "dict[int, str]" = field(default_factory=lambda: {0: "0-7"})
+    packages: "int | None" = None  # of processors, with equally many NUMA nodes; None: one for each NUMA node
     distances: "dict[int, list[int]]" = field(default_factory=dict)  # of NUMA nodes, where they are not 10 and 20
     driver: "str | None" = "535.309.01"  # of the loaded kernel module
     library: "str | None" = "535.309.01"

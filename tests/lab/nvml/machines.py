@@ -110,9 +110,9 @@ def _switched(
 
 
 def dgx_a100() -> Machine:
-    """8×A100 80 GB behind 6 NVSwitches with 8 HCAs, 8 NUMA nodes of which four have GPUs (see NVIDIA/nccl#1505)."""
+    """8×A100 80 GB behind 6 NVSwitches with 8 HCAs, 8 NUMA nodes in 2 packages of which four have GPUs (see NVIDIA/nccl#1505)."""
     numa = {node: f"{16 * node}-{16 * node + 15},{128 + 16 * node}-{128 + 16 * node + 15}" for node in range(8)}
-    return _switched("dgx-a100", A100_80, 6, 2, numa, [3, 1, 7, 5])
+    return _switched("dgx-a100", A100_80, 6, 2, numa, [3, 1, 7, 5], packages=2)
 
 
 def hgx_h100() -> Machine:

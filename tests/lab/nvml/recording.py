@@ -113,6 +113,20 @@ def write_host(machine: Machine, root: Path) -> None:
     write(root / "root" / "run" / "systemd" / "sessions", {"7": "UID=1000\nUSER=trainer\nACTIVE=1\nSTATE=active\n"})
 
 
+def write_processors(machine: Machine, sys: Path) -> None:
+    """Write the topology of the processors: threads of a core have the same place in each range of their NUMA node."""
+    nodes = sorted(machine.numa)
+    for place, node in enumerate(nodes):
+        package = place * (machine.packages or len(nodes)) // len(nodes)
+        ends = [[int(end) for end in part.split("-")] for part in machine.numa[node].split(",")]
+        for number in range(ends[0][1] - ends[0][0] + 1):
+            threads = [first + number for first, _last in ends]
+            siblings = ",".join(map(str, threads))
+            for cpu in threads:
+                topology = sys / "devices" / "system" / "cpu" / f"cpu{cpu}" / "topology"
+                write(topology, {"physical_package_id": f"{package}\n", "thread_siblings_list": f"{siblings}\n"})
+
+
 def profile(machine: Machine, levels: "dict[tuple[str, str], str]") -> "Iterator[str]":
     """Lines of the NVML profile. levels: {(address, address): code} of "nvidia-smi topo -m"."""
     gpus = [gpu for gpu in machine.gpus if not gpu.hidden]

@@ -56,8 +56,10 @@ OTHER = {
     "default_ipv4": {"address": "10.0.0.2"},
     "ssh_host_key_ed25519_public": base64.b64encode(b"\0\0\0\x0bssh-ed25519\0\0\0 " + b"o" * 32).decode(),
 }
+# Roles with plays of their own, which have no hosts where nobody asks for the role.
+OWN_PLAYS = {"monitoring", "slurm"}
 # Roles that have something to decide on nodes without GPUs. The others are off and cost one task each, to decide so.
-ON = {"base", "nvidia_driver", "cluster_ssh", "python_env", "frameworks", "monitoring"}
+ON = {"base", "nvidia_driver", "cluster_ssh", "python_env", "frameworks", *OWN_PLAYS}
 SITE = (CHECKOUT / "playbooks" / "site.yml").read_text(encoding="utf-8")
 OFF = sorted(set(re.findall(r"import_role:\s+name: allreduce\.gpu\.(\w+)", SITE)) - ON)
 
@@ -176,8 +178,9 @@ def test_a_role_that_is_off_begins_one_task(run, role):
     assert len(re.findall(rf"TASK \[allreduce\.gpu\.{role} :", run.output)) == 1
 
 
-def test_monitoring_that_nobody_asked_for_begins_none(run):
-    assert "allreduce.gpu.monitoring" not in run.output
+@pytest.mark.parametrize("role", sorted(OWN_PLAYS))
+def test_what_nobody_asked_for_begins_none(run, role):
+    assert f"allreduce.gpu.{role}" not in run.output
 
 
 # Roles whose decisions for a node depend on the other nodes.

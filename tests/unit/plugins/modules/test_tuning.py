@@ -118,7 +118,8 @@ def test_the_fact(root):
 
 
 @pytest.mark.parametrize(
-    ("record", "facts"), [("tuning", "tuning_facts"), ("nccl_conf", "nccl_facts"), ("pcie", "pcie_facts")]
+    ("record", "facts"),
+    [("tuning", "tuning_facts"), ("nccl_conf", "nccl_facts"), ("pcie", "pcie_facts"), ("slurm", "slurm_facts")],
 )
 def test_what_was_applied_is_measured_until_it_is_put_back(root, record, facts):
     other = {"files": [{"path": "/etc/y.conf", "content": ""}], "record": "pcie" if record == "tuning" else "tuning"}

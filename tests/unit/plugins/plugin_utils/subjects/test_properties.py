@@ -132,7 +132,7 @@ def test_what_is_absent_is_as_planned_exactly_where_the_role_has_nothing_to_take
 @settings(max_examples=EXAMPLES)
 @given(data=st.data())
 def test_what_the_role_refuses_or_takes_back_is_not_as_planned(subject, data):
-    node = data.draw(nodes(subject, "present", measured=True))
+    node = data.draw(nodes(subject, subject.on[0], measured=True))
     decision = subject.decide(node)
     if decision.problems or not decision.applies:
         idle = not decision.problems and not node.has_record(record_of(subject))
@@ -143,6 +143,6 @@ def test_what_the_role_refuses_or_takes_back_is_not_as_planned(subject, data):
 @settings(max_examples=EXAMPLES)
 @given(data=st.data())
 def test_what_was_not_measured_is_not_as_planned(subject, data):
-    node = data.draw(nodes(subject, "present", measured=False))
+    node = data.draw(nodes(subject, subject.on[0], measured=False))
     if subject.decide(node).applies:
         assert not agreed(subject, node)

@@ -1,0 +1,34 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What Slurm's configuration of a node follows from: fact gpu_slurm (module slurm_facts) as a value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Place:
+    """Processors of a package and NUMA node. threads: of each core, None where they differ; cpus: as 0-31,64-95."""
+
+    package: int = 0
+    node: int | None = None
+    cores: int = 0
+    threads: int | None = None
+    cpus: str = ""
+
+
+@dataclass(frozen=True)
+class SlurmNode:
+    """The whole fact. capabilities: numbers of the device files of MIG instances; lines: of our files about this node."""
+
+    recorded: bool = False
+    name: str = ""
+    version: str | None = None
+    places: tuple[Place, ...] = ()
+    memory_kib: int | None = None
+    capabilities: dict[str, int] = field(default_factory=dict)
+    configured: bool = False
+    included: dict[str, bool] = field(default_factory=dict)
+    lines: dict[str, tuple[str, ...] | None] = field(default_factory=dict)

@@ -1,0 +1,86 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Slurm as plain values: variables and facts in, what modules and checks need out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from ...documents.comparison import Comparison
+from ...documents.parsing import parse
+from ...documents.slurm import SlurmNode
+from ...problems import text
+from ...problems.problem import Problem, ProblemError
+from ..subject import Node, Subject
+from . import lines
+from .compare import compare_lines, compare_refused, compare_unmeasured, compare_unwanted
+from .decide import decide_files, model_of
+from .request import CONTROLLERS, DEFAULTS, EXTERNAL, NODES, given, is_external, problems, request
+from .request import misfits as request_misfits
+from .sentences import SENTENCES
+
+SWITCH = "slurm_state"
+# What is read of the nodes: what each asks for itself, and what was measured of it.
+READS_OF_OTHERS = (
+    *(name for name in DEFAULTS if name not in ("slurm_directory", "slurm_version", "slurm_node_name")),
+    *(f"ansible_facts.{name}" for name in ("gpu_node", "gpu_slurm")),
+)
+
+
+def hosts_of(groups: Mapping[str, Iterable[str]]) -> list[str]:
+    """Return the nodes, then the hosts that control them."""
+    return list(dict.fromkeys([*(groups.get(NODES) or ()), *(groups.get(CONTROLLERS) or ())]))
+
+
+def concerned(known: Mapping[str, Mapping[str, Any]], groups: Mapping[str, Iterable[str]]) -> list[str]:
+    """Return the hosts that say what they have to do with Slurm; where nobody says anything, no host is even contacted."""
+    return [name for name in hosts_of(groups) if (known.get(name) or {}).get(SWITCH)]
+
+
+def questions(variables: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of module slurm_facts."""
+    mine = given(variables)
+    return {"directory": str(mine["slurm_directory"]), "name": str(mine["slurm_node_name"])}
+
+
+def comparisons(node: Node) -> list[Comparison]:
+    """Return every comparison of what Slurm is told on a node; raise DocumentError for facts of the wrong shape."""
+    if not is_external(node.variables):
+        return compare_unwanted(node.has_record("slurm"))
+    if node.name not in (node.groups.get(NODES) or ()):
+        return []
+    is_judged = node.facts.get("gpu_slurm") and node.facts.get("gpu_node")
+    if not is_judged or any(True for _one in problems(node.variables)):
+        return compare_unmeasured()
+    try:
+        found = model_of(node.name, node.known[node.name])
+    except ProblemError as error:
+        return compare_refused(text.describe_all(error.problems, SENTENCES).rstrip("."))
+    measured = parse(SlurmNode, node.facts["gpu_slurm"], "gpu_slurm")
+    return compare_lines(lines.texts(found, request(node.variables).autodetect), measured.lines)
+
+
+def misfits(node: Node) -> Iterator[Problem]:
+    """Yield what the inventory lacks."""
+    return request_misfits(node.groups, node.variables)
+
+
+SUBJECT = Subject(
+    name="slurm",
+    defaults=DEFAULTS,
+    on=(EXTERNAL,),
+    problems=problems,
+    misfits=misfits,
+    compare=comparisons,
+    members=(NODES, CONTROLLERS),
+    reads_of_others=READS_OF_OTHERS,
+    sentences=SENTENCES,
+    facts="allreduce.gpu.slurm_facts",
+    question=questions,
+    applied_by="allreduce.gpu.tuning",
+    options={"record": "slurm"},
+    decide=decide_files,
+    refusal="The files of {host} for Slurm stay as they are. ",
+)

@@ -1,0 +1,43 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The sentences for problems with what a user asks of role slurm, and with nodes that Slurm would take for something else."""
+
+from __future__ import annotations
+
+SENTENCES = {
+    "slurm_form": "{subject} is {value}; write it like {example}.",
+    "slurm_margin": "{subject} is {value}; set it to at most {most} percent.",
+    "slurm_no_word": "{subject} has {value}; a feature is one word of letters, digits and '_.+/-' that begins with a letter.",
+    "slurm_no_type": (
+        "slurm_gpu_types has {subject} for {name}; write a part of {reported}, which is what Slurm calls it, that begins with a letter."
+    ),
+    "slurm_no_controller": (
+        "slurm_state is external, but the inventory has no hosts in the group {subject}; list those there on which slurmctld runs."
+    ),
+    "slurm_unknown_version": (
+        "It is not known which Slurm {subject} runs, since scontrol is not there; set slurm_version to that of slurmctld, such as '24.11'."
+    ),
+    "slurm_not_configured": (
+        "{subject} has no {directory}/slurm.conf; set slurm_directory to where that file is, or take the host out of group controllers."
+    ),
+    "slurm_cannot": "Slurm {subject} does not have {meaning}, which came with {since}; update Slurm, or do not ask for it.",
+    "slurm_unmeasured": (
+        "{subject}: not measured in this run, and Slurm would lose what the files no longer name; run without --limit, make them "
+        "reachable, or set slurm_state: absent for them."
+    ),
+    "slurm_no_nodes": "No host of group gpu_nodes has slurm_state: external, so the files of {subject} would name none; set it for the nodes, too.",
+    "slurm_same_name": "{nodes} are all called {subject} by Slurm; set slurm_node_name for them.",
+    "slurm_no_node_name": "{subject} is called '{name}', which Slurm does not take for a node; set slurm_node_name.",
+    "slurm_no_processors": "The kernel of {subject} does not show the topology of its processors; set slurm_state: absent for it.",
+    "slurm_no_memory": "The kernel of {subject} does not show how much memory there is; set slurm_state: absent for it.",
+    "slurm_uneven": (
+        "The sockets of {subject} do not have equally many cores and threads, which Slurm requires; switch all processors on, or set "
+        "slurm_numa_node_as_socket to the other value."
+    ),
+    "slurm_no_device": "{subject} of {host} has no device file, since no driver has it; repair that, or set slurm_state: absent for the node.",
+    "slurm_no_instance": "{instance} on {subject} of {host} has no device files of its own; create the MIG instance again.",
+    "slurm_no_profile": "The driver does not name the profile of {instance} on {subject} of {host}; update the driver.",
+    "slurm_undetected_instances": "{subject} has MIG instances, which AutoDetect=nvidia does not find; set slurm_autodetect to none or nvml.",
+    "slurm_unfit_type": "A GPU of {host} is called {subject}, which Slurm cannot take for a type; name a part of it in slurm_gpu_types.",
+}

@@ -1,0 +1,314 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What role slurm writes on a controller, what it refuses, and what verify compares on a node."""
+
+import copy
+from pathlib import Path
+
+import pytest
+import yaml
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.comparison import Remedy, Status
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.sentences import describe
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.slurm import lines, versions
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.slurm.answer import SUBJECT, concerned
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.slurm.request import DEFAULTS, problems
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.subject import Node
+
+from tests.support.slurm import measured
+from tests.support.subjects import compare_node, decide_node
+
+ROLE = Path(__file__).resolve().parents[6] / "roles" / "slurm"
+GROUPS = {"gpu_nodes": ["gpu-1", "gpu-2"], "controllers": ["ctl"]}
+CONTROLLER = {
+    "name": "ctl",
+    "version": "24.11.5",
+    "configured": True,
+    "included": {lines.GRES: True, lines.NODES: True},
+    "lines": {lines.GRES: None, lines.NODES: None},
+}
+EXTERNAL = {"slurm_state": "external"}
+
+
+def cluster(**variables):
+    """Two equal nodes and a controller."""
+    found = {"ctl": {**EXTERNAL, **variables}}
+    for name in GROUPS["gpu_nodes"]:
+        facts = copy.deepcopy(measured("a40-pcie"))
+        facts["gpu_slurm"]["name"] = name
+        found[name] = {**EXTERNAL, **variables, "ansible_facts": facts}
+    return found
+
+
+def decide(hostvars, groups=GROUPS, **controller):
+    return decide_node(SUBJECT, "ctl", hostvars, groups, {"gpu_slurm": {**CONTROLLER, **controller}})
+
+
+def test_defaults_are_the_roles():
+    assert yaml.safe_load((ROLE / "defaults" / "main.yml").read_text(encoding="utf-8")) == DEFAULTS
+
+
+def test_the_files_of_a_controller():
+    found = decide(cluster())
+    gres, nodes = found["plan"]["files"]
+    assert [one["path"] for one in (gres, nodes)] == [
+        "/etc/slurm/allreduce_gres.conf",
+        "/etc/slurm/allreduce_nodes.conf",
+    ]
+    assert gres["content"].count("NodeName=gpu-[1-2] AutoDetect=off ") == 4
+    assert nodes["content"].count("\n") == 2
+    assert (found["problems"], found["notes"], found["applies"]) == ([], [], True)
+
+
+def test_a_node_gets_no_files():
+    hostvars = cluster()
+    found = decide_node(SUBJECT, "gpu-1", hostvars, GROUPS, hostvars["gpu-1"]["ansible_facts"])
+    assert (found["plan"], found["problems"], found["applies"]) == (None, [], False)
+
+
+def test_each_node_has_variables_of_its_own():
+    hostvars = cluster()
+    hostvars["gpu-2"].update(slurm_features=["scratch"], slurm_autodetect="nvml")
+    gres, nodes = decide(hostvars)["plan"]["files"]
+    assert "NodeName=gpu-2 AutoDetect=nvml\n" in gres["content"]
+    assert "NodeName=gpu-1 AutoDetect=off Name=gpu" in gres["content"]
+    assert [line.endswith(",scratch") for line in nodes["content"].splitlines()[1:]] == [False, True]
+
+
+def test_a_node_that_is_left_to_somebody_is_not_named():
+    hostvars = cluster()
+    hostvars["gpu-2"] = {"slurm_state": "absent"}
+    assert "NodeName=gpu-1 " in decide(hostvars)["plan"]["files"][1]["content"]
+
+
+def without(hostvars, name, *facts):
+    for fact in facts:
+        del hostvars[name]["ansible_facts"][fact]
+    return hostvars
+
+
+def left_out(hostvars, name):
+    return {host: variables for host, variables in hostvars.items() if host != name}
+
+
+@pytest.mark.parametrize(
+    "hostvars",
+    [
+        without(cluster(), "gpu-2", "gpu_slurm"),
+        without(cluster(), "gpu-2", "gpu_node"),
+        left_out(cluster(), "gpu-2"),
+    ],
+    ids=["not measured", "GPUs not measured", "says what cannot be"],
+)
+def test_a_node_that_is_not_known_stops_the_role(hostvars):
+    found = decide(hostvars)
+    assert found["plan"] is None
+    assert len(found["problems"]) == 1 and found["problems"][0].startswith("gpu-2: not measured in this run")
+
+
+def test_a_cluster_without_nodes():
+    """What the files named before would be gone."""
+    hostvars = {**cluster(), "gpu-1": {"slurm_state": "absent"}, "gpu-2": {}}
+    assert decide(hostvars)["problems"] == [
+        "No host of group gpu_nodes has slurm_state: external, so the files of ctl would name none; set it for the nodes, too."
+    ]
+
+
+def test_what_is_wrong_with_any_node_stops_the_role():
+    hostvars = cluster()
+    hostvars["gpu-1"]["ansible_facts"]["gpu_slurm"]["places"] = []
+    hostvars["gpu-2"]["slurm_memory_margin"] = 51
+    found = decide(hostvars)
+    assert found["plan"] is None
+    assert [sentence[:40] for sentence in found["problems"]] == [
+        "The kernel of gpu-1 does not show the to", "slurm_memory_margin is 51; set it to at ",
+    ]  # fmt: skip
+
+
+def test_nodes_of_one_name():
+    hostvars = cluster()
+    hostvars["gpu-2"]["ansible_facts"]["gpu_slurm"]["name"] = "gpu-1"
+    assert decide(hostvars)["problems"] == ["gpu-1, gpu-2 are all called gpu-1 by Slurm; set slurm_node_name for them."]
+
+
+@pytest.mark.parametrize(
+    ("controller", "variables", "sentence"),
+    [
+        ({"version": None}, {}, "It is not known which Slurm ctl runs, since scontrol is not there; set slurm_version"),
+        ({"configured": False}, {}, "ctl has no /etc/slurm/slurm.conf; set slurm_directory"),
+        ({}, {"slurm_directory": "etc/slurm"}, "slurm_directory is 'etc/slurm'; write it like /etc/slurm."),
+    ],
+)
+def test_a_controller_that_is_none(controller, variables, sentence):
+    found = decide(cluster(**variables), **controller)
+    assert found["plan"] is None and found["problems"][0].startswith(sentence)
+
+
+def test_a_version_may_be_declared():
+    assert decide(cluster(slurm_version="24.11"), version=None)["problems"] == []
+
+
+# One row for each ability: what asks for it.
+ASKED = {
+    "explicit_gpus": ("a40-pcie", {}),
+    "numa_node_as_socket": ("dgx-a100", {"slurm_numa_node_as_socket": True}),
+    "detected_instances": ("a100-mig", {"slurm_autodetect": "nvml"}),
+    "detection_without_nvml": ("a40-pcie", {"slurm_autodetect": "nvidia"}),
+}
+
+
+def before(since):
+    year, month = since.split(".")
+    return f"{year}.{int(month) - 1:02}.9"
+
+
+@pytest.mark.parametrize("ability", ASKED)
+def test_what_a_version_cannot_do_is_refused(ability):
+    """The release before the one that brought it refuses, that one does not, and nobody refuses what was not asked for."""
+    machine, variables = ASKED[ability]
+    row = versions.load()[ability]
+    hostvars = left_out(cluster(**variables), "gpu-2")
+    hostvars["gpu-1"]["ansible_facts"] = measured(machine)
+    groups = {**GROUPS, "gpu_nodes": ["gpu-1"]}
+    assert decide(hostvars, groups, version=f"{row.since}.0")["problems"] == []
+    old = before(row.since)
+    expected = (
+        f"Slurm {old} does not have {row.meaning}, which came with {row.since}; update Slurm, or do not ask for it."
+    )
+    assert expected in decide(hostvars, groups, version=old)["problems"]
+    if ability != "explicit_gpus":
+        plain = {name: {**one, **dict.fromkeys(variables)} for name, one in hostvars.items()}
+        assert decide(plain, groups, version=old)["problems"] == []
+
+
+def test_every_ability_is_asked_for():
+    assert {*ASKED, "sent_includes"} == set(versions.load())
+
+
+@pytest.mark.parametrize(("version", "told"), [("21.08.8", True), ("22.05.0", False)])
+def test_included_files_are_not_sent_by_every_version(version, told):
+    found = " ".join(decide(cluster(), version=version)["notes"])
+    assert (f"Slurm {version} does not send included files" in found) is told
+
+
+def test_what_does_not_include_the_files_yet_is_told():
+    found = decide(cluster(), included={lines.GRES: False, lines.NODES: True})
+    assert found["notes"] == [
+        "ctl does not use allreduce_gres.conf yet: add the line 'Include allreduce_gres.conf' to /etc/slurm/gres.conf."
+    ]
+    assert found["plan"] is not None
+
+
+@pytest.mark.parametrize(
+    ("variables", "sentence"),
+    [
+        ({"slurm_version": "latest"}, "slurm_version is 'latest'; write it like 24.11."),
+        ({"slurm_node_name": "default"}, "slurm_node_name is 'default'; write it like gpu-1."),
+        ({"slurm_memory_margin": -1}, "slurm_memory_margin is -1; write it like 5."),
+        ({"slurm_memory_margin": 60}, "slurm_memory_margin is 60; set it to at most 50 percent."),
+        ({"slurm_features": ["a b"]}, "slurm_features has 'a b'; a feature is one word"),
+        ({"slurm_features": ["a&b"]}, "slurm_features has 'a&b'; a feature is one word"),
+        (
+            {"slurm_gpu_types": {"NVIDIA A40": "a100"}},
+            "slurm_gpu_types has a100 for NVIDIA A40; write a part of nvidia_a40",
+        ),
+        (
+            {"slurm_gpu_types": {"NVIDIA GeForce RTX 3090": "3090"}},
+            "slurm_gpu_types has 3090 for NVIDIA GeForce RTX 3090;",
+        ),
+    ],
+)
+def test_values_that_cannot_be_meant(variables, sentence):
+    assert [describe(one)[: len(sentence)] for one in problems(variables)] == [sentence]
+
+
+@pytest.mark.parametrize(
+    "variables",
+    [
+        {}, {"slurm_version": 24.11}, {"slurm_memory_margin": "5"}, {"slurm_features": "a,b"},
+        {"slurm_gpu_types": {"NVIDIA A40": "a40"}}, {"slurm_gpu_types": None}, {"slurm_directory": "/opt/slurm/etc"},
+    ],
+)  # fmt: skip
+def test_values_that_can_be_meant(variables):
+    assert list(problems(variables)) == []
+
+
+@pytest.mark.parametrize(("groups", "codes"), [(GROUPS, []), ({"gpu_nodes": ["gpu-1"]}, ["slurm_no_controller"])])
+def test_a_cluster_without_a_controller(groups, codes):
+    assert [one.code for one in SUBJECT.misfits(Node("gpu-1", EXTERNAL, groups=groups))] == codes
+    assert list(SUBJECT.misfits(Node("gpu-1", {"slurm_state": "absent"}, groups=groups))) == []
+
+
+def told(**files):
+    """A cluster whose first node reads these lines."""
+    hostvars = cluster()
+    hostvars["gpu-1"]["ansible_facts"]["gpu_slurm"]["lines"] = files
+    return compare_node(SUBJECT, "gpu-1", hostvars, GROUPS, hostvars["gpu-1"]["ansible_facts"])
+
+
+def own_lines():
+    """The lines about a node as its module reads them of the files that a controller gets."""
+    contents = {one["path"].rpartition("/")[2]: one["content"] for one in decide(cluster())["plan"]["files"]}
+    return {file: [line.partition(" ")[2] for line in text.splitlines()[1:]] for file, text in contents.items()}
+
+
+def test_a_node_of_which_slurm_is_told_what_was_measured():
+    found = told(**own_lines())
+    assert [one.status for one in found] == [Status.AS_PLANNED] * 2
+    assert [one.subject for one in found] == [lines.GRES, lines.NODES]
+
+
+@pytest.mark.parametrize(
+    ("change", "status"),
+    [
+        (lambda gres: gres[:3], Status.DIFFERS),
+        (lambda gres: [*gres, "Name=gpu File=/dev/nvidia9"], Status.DIFFERS),
+        (lambda gres: [gres[0].replace("Cores=0-31", "Cores=0-63"), *gres[1:]], Status.DIFFERS),
+        (lambda gres: [], Status.DIFFERS),
+        (lambda gres: None, Status.MISSING),
+        (lambda gres: gres[::-1], Status.AS_PLANNED),
+    ],
+    ids=["a GPU less", "a GPU more", "other cores", "not named", "no file", "another order"],
+)
+def test_what_slurm_is_told_and_is_not_so(change, status):
+    known = own_lines()
+    found = told(**{lines.GRES: change(known[lines.GRES]), lines.NODES: known[lines.NODES]})
+    assert [one.status for one in found] == [status, Status.AS_PLANNED]
+    assert (found[0].remedy is Remedy.RECONFIGURE) is (status is not Status.AS_PLANNED)
+
+
+def test_a_node_that_cannot_be_described_differs():
+    facts = copy.deepcopy(measured("a40-pcie"))
+    facts["gpu_slurm"]["places"] = []
+    found = compare_node(SUBJECT, "gpu-1", {"gpu-1": EXTERNAL}, GROUPS, facts)
+    assert [(one.status, one.observed[:39]) for one in found] == [
+        (Status.DIFFERS, "The kernel of gpu-1 does not show the t")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("variables", "facts", "statuses"),
+    [
+        (EXTERNAL, {}, [Status.UNKNOWN]),
+        (EXTERNAL, {"gpu_slurm": measured("no-gpu")["gpu_slurm"]}, [Status.UNKNOWN]),
+        ({**EXTERNAL, "slurm_memory_margin": 99}, measured("no-gpu"), [Status.UNKNOWN]),
+        ({}, {}, []),
+        ({"slurm_state": "absent"}, {"gpu_node_state": {"records": ["slurm"]}}, [Status.UNWANTED]),
+    ],
+)
+def test_nodes_that_were_not_measured_or_are_not_slurms(variables, facts, statuses):
+    found = SUBJECT.compare(Node("gpu-1", variables, facts, groups=GROUPS))
+    assert [one.status for one in found] == statuses
+
+
+@pytest.mark.parametrize(
+    ("known", "hosts"),
+    [
+        ({"ctl": {}, "gpu-1": {}}, []),
+        ({"ctl": EXTERNAL, "gpu-1": {}}, ["ctl"]),
+        ({"ctl": {"slurm_state": "absent"}, "gpu-1": EXTERNAL}, ["gpu-1", "ctl"]),
+        ({"other": EXTERNAL}, []),
+    ],
+)
+def test_hosts_of_an_inventory_that_says_nothing_take_no_part(known, hosts):
+    assert concerned(known, GROUPS) == hosts

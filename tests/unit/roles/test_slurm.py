@@ -1,0 +1,83 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Role slurm in check mode on this machine, which is node and controller: what it asks of them, what it would write, what it refuses."""
+
+import json
+import os
+
+import pytest
+
+from tests.support.local_play import run_roles
+from tests.support.slurm import measured
+
+BOTH = ("gpu_nodes", "controllers")
+
+
+def play(place, groups=BOTH, recorded=False, configured=True, **variables):
+    """Run the role on a machine with the GPUs of a simulated one; its slurm.conf is in the directory etc of PLACE."""
+    (place / "etc").mkdir()
+    if configured:
+        (place / "etc" / "slurm.conf").write_text("Include allreduce_nodes.conf\n", "utf-8")
+    facts = {
+        "gpu_stack": {"os": {"id": "debian", "version": "12", "family": "debian", "arch": "x86_64"}},
+        "gpu_node": measured("rtx-3090")["gpu_node"],
+        "gpu_node_state": {
+            "services": {}, "package_manager": "apt", "packages": {}, "records": ["slurm"] if recorded else [],
+        },
+        "distribution_version": "12",
+        "default_ipv4": {"address": "10.0.0.1"},
+    }  # fmt: skip
+    given = {"slurm_directory": str(place / "etc"), "slurm_version": "24.11", "slurm_node_name": "gpu-7", **variables}
+    return run_roles(place, ["slurm"], facts, "--check", "--diff", "-e", json.dumps(given), groups=groups)
+
+
+def modules(run):
+    return [row["module"].rpartition(".")[2] for row in run.executions if row["role"]]
+
+
+@pytest.mark.parametrize("groups", [BOTH, ("gpu_nodes",), ("controllers",), ()])
+def test_off_costs_nothing(tmp_path, groups):
+    run = play(tmp_path, groups)
+    assert run.status == 0, run.output
+    assert modules(run) == []
+
+
+def test_what_was_written_and_is_off_is_restored(tmp_path):
+    run = play(tmp_path, recorded=True)
+    assert run.status == 0, run.output
+    assert modules(run) == ["tuning"]
+
+
+def test_a_node_is_measured_and_nothing_else(tmp_path):
+    run = play(tmp_path, ["gpu_nodes"], slurm_state="external")
+    assert run.status == 0, run.output
+    assert modules(run) == ["slurm_facts"]
+
+
+def test_a_controller_shows_what_it_would_write(tmp_path):
+    run = play(tmp_path, slurm_state="external")
+    assert run.status == 0, run.output
+    assert modules(run) == ["slurm_facts", "slurm_facts", "tuning", "node_state"]
+    device = "AutoDetect=off Name=gpu Type=nvidia_geforce_rtx_3090 File=/dev/nvidia1"
+    assert f"+NodeName=gpu-7 {device}" in run.output
+    assert f"+++ after: {tmp_path}/etc/allreduce_nodes.conf" in run.output
+    assert f"add the line 'Include allreduce_gres.conf' to {tmp_path}/etc/gres.conf." in run.output
+    assert "Include allreduce_nodes.conf' to" not in run.output
+    assert sorted(os.listdir(tmp_path / "etc")) == ["slurm.conf"]
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"configured": False}, "/etc/slurm.conf; set slurm_directory to where that file is"),
+        ({"slurm_version": "19.05"}, "Slurm 19.05 does not have MultipleFiles, and AutoDetect for single nodes"),
+        ({"slurm_features": ["a b"]}, "slurm_features has 'a b'; a feature is one word"),
+        ({"groups": ["controllers"]}, "No host of group gpu_nodes has slurm_state: external"),
+    ],
+)
+def test_what_is_refused_stops_before_anything_changes(tmp_path, options, sentence):
+    run = play(tmp_path, slurm_state="external", **options)
+    assert run.status != 0
+    assert set(modules(run)) <= {"slurm_facts"}
+    assert sentence in run.output and "The files of node for Slurm stay as they are." in run.output
