@@ -30,15 +30,13 @@ from ..subjects.monitoring.request import hosts_of
 from ..subjects.pcie.answer import pairs as pcie_pairs
 from ..subjects.rdma.answer import adapters as rdma_adapters
 from ..subjects.sentences import describe as problem_sentence
-from ..subjects.subject import Node
+from ..subjects.subject import Node, Subject
 from . import cluster_adapters, cluster_gpus, cluster_network, fapolicyd, paths, pcie, selinux, storage
 from .check import Check, on_node
 from .node import collective_checks, lost_node_checks, node_checks, unfit_node_checks
 from .plan import gpu_compute, runs_without_gpus
 
 FACTS = ("distribution", "distribution_version", "kernel", "architecture", "processor_vcpus", "memtotal_mb")
-# Of the other nodes, when one of them is compared with what is asked for.
-READS_OF_OTHERS = tuple(path for one in SUBJECTS for path in one.reads_of_others)
 # What a node says that its part of the document is made of.
 READS = (
     *ADDRESS,
@@ -67,7 +65,7 @@ def verification(
     present, hosts = set(present), list(hosts)
     known, unfit = fitting({name: hostvars[name] for name in hosts}, READS)
     groups = next((one.get("groups") or {} for one in known.values()), {})
-    others = neighbours(hostvars, hosts_of(groups), READS_OF_OTHERS).values
+    others = neighbours(hostvars, hosts_of(groups), read_of_others(known)).values
     wrong: dict[str, str] = {}
     for problem in unfit:
         wrong.setdefault(problem.subject, problem_sentence(problem))
@@ -96,6 +94,18 @@ def verification(
         + network_checks(network, there, known)
         + coherence_checks({name: nodes[name]["gpu_node"] for name in there}, known),
     }
+
+
+def read_of_others(known: Mapping[str, Mapping]) -> tuple[str, ...]:
+    """Return what is read of the other nodes when one is compared with what is asked for; nothing for what no node is to have."""
+
+    def is_asked(subject: Subject) -> bool:
+        default = subject.defaults[subject.switch]
+        return any(str(variables.get(subject.switch, default)) in subject.on for variables in known.values())
+
+    return tuple(
+        dict.fromkeys(path for one in SUBJECTS if one.reads_of_others and is_asked(one) for path in one.reads_of_others)
+    )
 
 
 def inventory_name(files: Iterable[str | None]) -> str:
@@ -146,7 +156,7 @@ def described(name: str, known: Mapping[str, Mapping], present: bool) -> dict[st
 
 
 def describe(name: str, known: Mapping[str, Mapping], present: bool) -> dict[str, Any]:
-    """Return one node of the document. known: its variables, and of the other nodes READS_OF_OTHERS."""
+    """Return one node of the document. known: its variables, and of the other nodes what read_of_others says."""
     variables = known[name]
     facts = variables.get("ansible_facts") or {}
     health = variables.get("__verify_health") or {}

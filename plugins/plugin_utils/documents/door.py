@@ -19,7 +19,7 @@ from typing import Any
 from ..problems.problem import Problem
 from . import values
 from .firewall import FirewallNode
-from .gpu_node import GpuNode
+from .gpu_node import Gpu, GpuNode, MeasuredDriver
 from .nccl import NcclNode
 from .network import Probe, Speed
 from .observed import Observed
@@ -67,7 +67,9 @@ VALIDATORS: dict[str, Validator] = {
     f"{FACTS}.gpu_firewall": values.document(FirewallNode),
     f"{FACTS}.gpu_nccl": values.document(NcclNode),
     f"{FACTS}.gpu_node": values.document(GpuNode),
+    f"{FACTS}.gpu_node.driver": values.document(MeasuredDriver),
     f"{FACTS}.gpu_node.fabric.domain": values.text(),
+    f"{FACTS}.gpu_node.gpus": values.listing(values.document(Gpu)),
     f"{FACTS}.gpu_node_state": values.document(Observed),
     f"{FACTS}.gpu_node_state.fips": values.flag,
     f"{FACTS}.gpu_node_state.records": values.listing(values.text()),

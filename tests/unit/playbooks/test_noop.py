@@ -189,13 +189,27 @@ TOGETHER = {
     "qos_state": "present",
     "monitoring_state": "present",
     "monitoring_password": "correct horse battery",
+    "slurm_state": "external",
 }
 WATCHING = ("prometheus", "prometheus-alertmanager", "prometheus-node-exporter")
 BOTH = ["10.0.0.1", "10.0.0.2"]  # each node's own is one of them
 FIREWALL = {"interfaces": {"eth0": BOTH}, "ssh_ports": [22], "nft": {"installed": True}}
 ETH0 = {"addresses": BOTH, "speed": 10000, "shaped": {"root": None}}
 QOS = {"tc": True, "nft": True, "kernel": {"htb": True}, "interfaces": {"eth0": ETH0}}
+
+
+def slurm_facts(name):
+    """Return what a node with Slurm's controller measures of itself."""
+    fact = {
+        "name": name, "version": "24.11.5", "memory_kib": 2**24, "configured": True,
+        "places": [{"package": 0, "node": 0, "cores": 8, "threads": 2, "cpus": "0-15"}],
+    }  # fmt: skip
+    return {"ansible_facts": {"gpu_slurm": fact}, "applied": None}
+
+
 MEASURED = {
+    "slurm_facts": slurm_facts("gpu-1"),
+    "gpu-2": {"slurm_facts": slurm_facts("gpu-2")},
     "firewall_facts": {"ansible_facts": {"gpu_firewall": FIREWALL}, "applied": None},
     "qos_facts": {"ansible_facts": {"gpu_qos": QOS}, "applied": None},
 }
@@ -224,6 +238,14 @@ def test_nor_does_one_of_a_role_about_the_whole_cluster(tmp_path, playbook):
     options = ("-e", "verify_collectives=false") if playbook == "verify" else ()
     run = played(tmp_path, playbook, *options, variables=TOGETHER, answers=MEASURED, packages=WATCHING)
     assert readers(run) == set(), run.output
+    if playbook == "site":
+        (written,) = (
+            row["arguments"]["files"]
+            for row in sent(run)
+            if row["role"] == "allreduce.gpu.slurm" and row["arguments"].get("files")
+        )
+        line = "Boards=1 SocketsPerBoard=1 CoresPerSocket=8 ThreadsPerCore=2 RealMemory=15360"
+        assert f"\nNodeName=gpu-[1-2] {line}\n" in written[1]["content"]
     reached = "Write configuration, rules and targets" if playbook == "site" else "Write the results"
     assert f": {reached}]" in run.output
     assert run.status == 0 or playbook == "verify", run.output

@@ -25,7 +25,7 @@ SWITCH = "slurm_state"
 # What is read of the nodes: what each asks for itself, and what was measured of it.
 READS_OF_OTHERS = (
     *(name for name in DEFAULTS if name not in ("slurm_directory", "slurm_version", "slurm_node_name")),
-    *(f"ansible_facts.{name}" for name in ("gpu_node", "gpu_slurm")),
+    *(f"ansible_facts.{name}" for name in ("gpu_node.driver", "gpu_node.gpus", "gpu_slurm")),
 )
 
 

@@ -5,6 +5,7 @@ import pytest
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks import health
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks.document import (
     inventory_name,
+    read_of_others,
     summary,
     verdict,
     verification,
@@ -401,3 +402,17 @@ def test_nodes_are_compared_with_each_other(left_out, status):
     document = verification(["gpu-1", "gpu-2"], ["gpu-1", "gpu-2"], nodes, SUCCEEDED, "")
     found = {one["name"]: (one["node"], one["status"]) for one in document["cluster_checks"]}
     assert found["peer_vbios"] == ("cluster", status)
+
+
+@pytest.mark.parametrize(
+    ("known", "is_read"),
+    [
+        ({}, False),
+        ({"gpu-1": {}, "gpu-2": {"slurm_state": "absent"}}, False),
+        ({"gpu-1": {}, "gpu-2": {"slurm_state": "external"}}, True),
+    ],
+)
+def test_what_no_node_is_to_have_is_not_read_of_the_others(known, is_read):
+    """GPUs of a thousand nodes take seconds to judge."""
+    assert ("ansible_facts.gpu_node.gpus" in read_of_others(known)) is is_read
+    assert bool(read_of_others(known)) is is_read
