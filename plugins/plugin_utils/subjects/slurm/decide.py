@@ -45,6 +45,9 @@ def decide_files(node: Node) -> Decision:
     requests = {name: request(node.known[name]) for name in models}
     refused += _same_names(models)
     refused += [one for name in models for one in _inabilities(version, requests[name], models[name])]
+    refused += [
+        Problem("slurm_split_socket", name) for name in models if _is_split(version, requests[name], models[name])
+    ]
     if refused:
         return Decision(problems=tuple(refused))
     contents = lines.files((models[name], requests[name].autodetect) for name in models)
@@ -104,6 +107,11 @@ def _inabilities(version: str, wanted: Request, node: SlurmModel) -> Iterator[Pr
         row = versions.load()[name]
         if is_asked and not versions.can(version, name):
             yield Problem("slurm_cannot", version, {"meaning": row.meaning, "since": row.since})
+
+
+def _is_split(version: str, wanted: Request, node: SlurmModel) -> bool:
+    """Return whether slurmctld would refuse what its plugin detects on the node."""
+    return wanted.autodetect == "nvml" and node.splits and versions.can(version, "whole_sockets")
 
 
 def _notes(host: str, wanted: Request, measured: SlurmNode, version: str) -> Iterator[str]:

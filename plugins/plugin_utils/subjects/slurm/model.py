@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ....module_utils.host.interrupts import members
 from ...documents.gpu_node import Gpu, GpuNode
@@ -30,7 +30,10 @@ class Device:
 
 @dataclass(frozen=True)
 class SlurmModel:
-    """A node in Slurm's words; cores: of a socket; threads: of a core; memory: MiB that jobs can be given."""
+    """A node in Slurm's words; cores: of a socket; threads: of a core; memory: MiB that jobs can be given.
+
+    splits: whether a GPU is near a part of a socket only.
+    """
 
     name: str
     sockets: int
@@ -39,6 +42,7 @@ class SlurmModel:
     memory: int
     devices: tuple[Device, ...] = ()
     features: tuple[str, ...] = ()
+    splits: bool = False
 
 
 def model(host: str, measured: SlurmNode, machine: GpuNode, wanted: Request) -> SlurmModel:
@@ -49,6 +53,8 @@ def model(host: str, measured: SlurmNode, machine: GpuNode, wanted: Request) -> 
     if not measured.memory_kib:
         raise ProblemError(Problem("slurm_no_memory", host))
     devices = tuple(_devices(host, measured, machine, sockets, wanted))
+    if not all(one.cores for one in devices):  # Slurm wants them for all or for none
+        devices = tuple(replace(one, cores="") for one in devices)
     if wanted.autodetect == "nvidia" and any(len(one.files) > 1 for one in devices):
         raise ProblemError(Problem("slurm_undetected_instances", host))
     return SlurmModel(
@@ -59,6 +65,7 @@ def model(host: str, measured: SlurmNode, machine: GpuNode, wanted: Request) -> 
         memory=memory_of(measured.memory_kib, wanted.margin),
         devices=devices,
         features=tuple(dict.fromkeys([*_features(host, machine, wanted), *wanted.features])),
+        splits=any(_is_part(gpu, sockets) for gpu in machine.gpus),
     )
 
 
@@ -129,7 +136,7 @@ def _word(host: str, kind: str) -> str:
 def cores_near(gpu: Gpu, sockets: list[list[Place]]) -> str:
     """Return Slurm's numbers of the cores of the socket that a GPU is at; empty where it is near none in particular.
 
-    All cores of one socket or none: anything else drains the node (src/interfaces/gres.c, _check_core_range_matches_sock).
+    All cores of one socket or none: 24.11 and newer reject anything else (src/interfaces/gres.c, _check_core_range_matches_sock).
     """
     near = [place for place, socket in enumerate(sockets) if _is_near(gpu, socket)]
     if len(near) != 1 or len(sockets) == 1:
@@ -143,6 +150,12 @@ def _is_near(gpu: Gpu, socket: list[Place]) -> bool:
     if gpu.numa_node is not None and any(place.node is not None for place in socket):
         return any(place.node == gpu.numa_node for place in socket)
     return bool(members(gpu.cpu_affinity) & set().union(*(members(place.cpus) for place in socket)))
+
+
+def _is_part(gpu: Gpu, sockets: list[list[Place]]) -> bool:
+    """Return whether a GPU's own processors are a part of a socket's."""
+    own = members(gpu.cpu_affinity)
+    return any(own and own < set().union(*(members(place.cpus) for place in socket)) for socket in sockets)
 
 
 def links(gpu: Gpu, machine: GpuNode) -> str:

@@ -38,6 +38,10 @@ SENTENCES = {
     "slurm_no_device": "{subject} of {host} has no device file, since no driver has it; repair that, or set slurm_state: absent for the node.",
     "slurm_no_instance": "{instance} on {subject} of {host} has no device files of its own; create the MIG instance again.",
     "slurm_no_profile": "The driver does not name the profile of {instance} on {subject} of {host}; update the driver.",
+    "slurm_split_socket": (
+        "The GPUs of {subject} are near a part of a socket, and Slurm 24.11 and newer refuses a node of which it detects that; set "
+        "slurm_autodetect: none, or slurm_numa_node_as_socket: true and SlurmdParameters=numa_node_as_socket in slurm.conf."
+    ),
     "slurm_undetected_instances": "{subject} has MIG instances, which AutoDetect=nvidia does not find; set slurm_autodetect to none or nvml.",
     "slurm_unfit_type": "A GPU of {host} is called {subject}, which Slurm cannot take for a type; name a part of it in slurm_gpu_types.",
 }

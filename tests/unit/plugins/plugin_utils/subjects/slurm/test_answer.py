@@ -182,7 +182,25 @@ def test_what_a_version_cannot_do_is_refused(ability):
 
 
 def test_every_ability_is_asked_for():
-    assert {*ASKED, "sent_includes"} == set(versions.load())
+    assert {*ASKED, "sent_includes", "whole_sockets"} == set(versions.load())
+
+
+@pytest.mark.parametrize(
+    ("machine", "version", "variables", "is_refused"),
+    [
+        ("dgx-a100", "24.11.0", {"slurm_autodetect": "nvml"}, True),
+        ("dgx-a100", "24.05.8", {"slurm_autodetect": "nvml"}, False),
+        ("dgx-a100", "24.11.0", {"slurm_autodetect": "nvml", "slurm_numa_node_as_socket": True}, False),
+        ("dgx-a100", "24.11.0", {}, False),
+        ("a40-pcie", "24.11.0", {"slurm_autodetect": "nvml"}, False),
+    ],
+)
+def test_gpus_that_are_near_a_part_of_a_socket(machine, version, variables, is_refused):
+    """Slurm detects the cores of a NUMA node, and since 24.11 refuses them; the role writes those of the socket."""
+    hostvars = left_out(cluster(**variables), "gpu-2")
+    hostvars["gpu-1"]["ansible_facts"] = measured(machine)
+    found = decide(hostvars, {**GROUPS, "gpu_nodes": ["gpu-1"]}, version=version)["problems"]
+    assert [one.startswith("The GPUs of gpu-1 are near a part of a socket") for one in found] == [True] * is_refused
 
 
 @pytest.mark.parametrize(("version", "told"), [("21.08.8", True), ("22.05.0", False)])
