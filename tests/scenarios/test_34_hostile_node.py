@@ -55,8 +55,8 @@ cd / && listed() {
 }
 listed \( -not -type l -printf '%y %m %u:%g %p\n' -o -printf 'l %u:%g %p -> %l\n' \)
 listed -type f -name RECORD -exec sh -c 'grep -v uv_cache.json "$1" | sha256sum | sed "s|-|$1|"' sh {} \;
-listed -type f -not -name RECORD -print0 | xargs -0 sha256sum | grep -v -e ' etc/hosts$' -e etc/ssh/ssh_known_hosts -e .ssh/authorized_keys -e etc/allreduce/nodes.json \
-  -e allreduce/notes/files.json # digests of these files
+listed -type f -not -name RECORD -print0 | xargs -0 sha256sum | grep -v -e ' etc/hosts$' -e etc/ssh/ssh_known_hosts -e .ssh/authorized_keys \
+  -e etc/allreduce/nodes.json -e allreduce/notes/files.json # digests of these files
 grep -H '' etc/hosts etc/ssh/ssh_known_hosts home/trainer/.ssh/authorized_keys root/.ssh/authorized_keys /home/ansible/.ssh/authorized_keys
 python3 -c 'import json; [print("etc/allreduce/nodes.json", one) for one in json.load(open("etc/allreduce/nodes.json"))]'
 dpkg-query -W | sed 's/^/package /'
