@@ -45,10 +45,16 @@ def read_devices(tree):
 
 
 def read_arrays(tree):
+    """Return arrays; one without redundancy counts no missing disks, but is broken, or inactive where it was not assembled."""
     found = []
     for name in tree.names("/block"):
-        missing = tree.number("/block/%s/md/degraded" % name)
-        if missing is not None:
+        place = "/block/%s/md" % name
+        missing, state = tree.number(place + "/degraded"), tree.text(place + "/array_state")
+        # A container of the firmware's metadata holds the arrays themselves, and is never active.
+        container = (tree.text(place + "/metadata_version") or "").startswith("external:")
+        if state == "broken" or (state == "inactive" and not container):
+            found.append(entry(name, state, "array"))
+        elif missing is not None:
             found.append(entry(name, "%d missing" % missing, "array" if missing else None))
     return found
 

@@ -98,6 +98,9 @@ def host() -> "list[Fault]":
          {"sys/class/nvme/nvme0/state": "live\n", "sys/class/nvme/nvme0/hwmon/hwmon3/temp1_alarm": "1\n"}),
         ("a disk that is offline", "degraded", {"sys/block/sda/device/state": "offline\n"}),
         ("an array without a member", "degraded", {"sys/block/md0/md/degraded": "1\n"}),
+        ("an array that lost a member and has no other for it", "degraded", {"sys/block/md0/md/array_state": "broken\n"}),
+        ("an array that a missing member keeps from starting", "degraded",
+         {"sys/block/md127/md/array_state": "inactive\n", "sys/block/md127/md/metadata_version": "1.2\n"}),
         ("a file system with errors", "degraded", {"sys/fs/ext4/nvme0n1p2/errors_count": "3\n"}),
         ("a network file system that hangs", "degraded", mounts(None, "silent")),
         ("a network file system whose handle is stale", "degraded", mounts("ESTALE")),
@@ -162,6 +165,7 @@ def well_around() -> "list[Fault]":
         "disks that are well": {
             "sys/class/nvme/nvme0/state": "live\n", "sys/class/nvme/nvme0/hwmon3/temp1_alarm": "0\n",
             "sys/class/nvme/nvme1/state": "resetting\n", "sys/block/sda/device/state": "running\n", "sys/block/md0/md/degraded": "0\n",
+            "sys/block/md127/md/array_state": "inactive\n", "sys/block/md127/md/metadata_version": "external:imsm\n",
             "sys/fs/ext4/sda1/errors_count": "0\n",
         },
     })  # fmt: skip
