@@ -12,20 +12,27 @@ import re
 
 
 def parse_mounts(text):
-    """Return [{number, root, point, type, source, options}] of a mountinfo (proc(5)); options: of the mount and of the file system."""
+    """Return [{id, parent, number, root, point, type, source, options, groups}] of a mountinfo (proc(5)).
+
+    options: of the mount and of the file system; groups: {"shared", "master", "propagate_from": the peer group, where there is one}.
+    """
     found = []
     for line in (text or "").splitlines():
         fields = line.split(" ")
         if len(fields) < 10 or "-" not in fields[6:]:
             continue
-        rest = fields[fields.index("-", 6) + 1 :]
+        end = fields.index("-", 6)
+        rest = fields[end + 1 :]
         found.append({
+            "id": fields[0],
+            "parent": fields[1],
             "number": fields[2],
             "root": unescape(fields[3]),
             "point": unescape(fields[4]),
             "type": rest[0],
             "source": unescape(rest[1]),
             "options": sorted(set(fields[5].split(",") + rest[2].split(","))),
+            "groups": dict(field.split(":", 1) for field in fields[6:end] if ":" in field),
         })  # fmt: skip
     return found
 

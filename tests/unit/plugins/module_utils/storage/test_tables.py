@@ -74,6 +74,11 @@ def test_mounts():
         ("9:127", "/", "/mnt/my data", "xfs", "/dev/md127"),
         ("9:127", "/sub", "/srv", "xfs", "/dev/md127"),
     ]
+    assert [(one["id"], one["parent"], one["groups"]) for one in found] == [
+        ("29", "1", {"shared": "1"}),
+        ("40", "29", {}),
+        ("41", "29", {"shared": "2", "master": "3", "propagate_from": "4"}),
+    ]
     assert found[1]["options"] == ["inode64", "noatime", "rw"] and parse_mounts(None) == []
 
 
