@@ -335,8 +335,10 @@ class Trainer:
         """Do step INDEX of the epoch, and save where that is due."""
         last = index + 1 == len(self.loader)
         update = last or (index + 1) % self.args.accumulate == 0
+        # The last update of an epoch may be of fewer steps.
+        steps = min(self.args.accumulate, len(self.loader) - index + index % self.args.accumulate)
         there = (one.to(self.device, non_blocking=True) for one in (images, labels))
-        self.losses.append(self.train_step(*there, update))
+        self.losses.append(self.train_step(*there, steps, update))
         self.clock.count(len(labels) * dist.get_world_size())
         self.step = index + 1
         if not update or last:
@@ -349,12 +351,13 @@ class Trainer:
                 raise Stopped(f"epoch {self.epoch + 1}, step {self.step}")
             self.clock.start()
 
-    def train_step(self, images: Tensor, labels: Tensor, update: bool) -> float:
+    def train_step(self, images: Tensor, labels: Tensor, steps: int, update: bool) -> float:
+        """Compute and add the gradients of one of STEPS steps, and use them with the last of these; returns the loss."""
         # Gradients travel only with the step that uses them.
         with contextlib.nullcontext() if update else self.model.no_sync():
             with torch.autocast(self.device.type, self.precision, enabled=self.precision is not None):
                 loss = F.cross_entropy(self.model(images), labels)
-            scaled = loss / self.args.accumulate
+            scaled = loss / steps
             (self.scaler.scale(scaled) if self.scaler else scaled).backward()
         if update:
             if self.scaler:

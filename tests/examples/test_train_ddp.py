@@ -150,6 +150,16 @@ def test_accumulated_steps_are_one_of_their_size(train):
     assert whole["losses"][1] != pytest.approx(whole["losses"][0], rel=1e-3), "nothing was learned between the two"
 
 
+def test_the_last_update_of_an_epoch_may_be_of_fewer_steps(train):
+    """Two steps instead of four; the learning rate grows with the root of what the user asks for, here twice as much."""
+    fewer = ("--model", "vit_b_16", "--samples", 32, "--epochs", 2, "--warmup-steps", 1)
+    _said, whole = train(*fewer, "--batch-size", 32, "--learning-rate", 0.005 * 2**0.5)
+    _said, parts = train(*fewer, "--batch-size", 16, "--learning-rate", 0.005, "--accumulate", 4)
+    first, second, third, fourth = parts["losses"]
+    assert [(first + second) / 2, (third + fourth) / 2] == pytest.approx(whole["losses"], rel=1e-3)
+    assert whole["losses"][1] != pytest.approx(whole["losses"][0], rel=1e-3), "nothing was learned between the two"
+
+
 def test_mixed_precision_learns(train):
     said, metrics = train(*QUICK, "--samples", 512, "--amp", "bf16")
     assert metrics["precision"] == "bfloat16" and metrics["loss_last"] < metrics["loss_first"], said
