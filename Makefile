@@ -69,7 +69,7 @@ docs: ## The documentation site, in .cache/site/html; looks at it in a browser
 	@echo "The site: .cache/site/html/index.html"
 
 build: bootstrap ## The collection archive, in dist/
-	ansible-galaxy collection build --force --output-path dist
+	@$(BIN)/nox --session build
 
 changelog: ## Turn the fragments of the changelog into the release notes of galaxy.yml's version, in CHANGELOG.rst
 	@.ci/bootstrap test

@@ -6,8 +6,9 @@
 import subprocess
 
 import pytest
-from cluster import CHECKOUT, environment
+from cluster import environment
 
+from tests.support.checkout import copy_checkout
 from tests.support.newer_tables import NEWER, add_newer_pytorch, difference
 
 pytestmark = pytest.mark.lab
@@ -28,7 +29,9 @@ def project(tmp_path_factory):
     root = tmp_path_factory.mktemp("project")
     config = root / "ansible.cfg"
     config.write_text(CONFIG, encoding="utf-8")
-    build = ["ansible-galaxy", "collection", "build", "--force", "--output-path", str(root), str(CHECKOUT)]
+    # The build looks at every file of its directory, and the hosts' own are in the checkout.
+    copy_checkout(root / "checkout")
+    build = ["ansible-galaxy", "collection", "build", "--force", "--output-path", str(root), str(root / "checkout")]
     subprocess.run(build, check=True, env=environment(config), cwd=root)
     archive = next(root.glob("allreduce-gpu-*.tar.gz"))
     install = ["ansible-galaxy", "collection", "install", "--offline", "-p", "collections", str(archive)]

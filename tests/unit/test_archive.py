@@ -4,15 +4,13 @@
 """The archive that is built from galaxy.yml holds what users need, and no more."""
 
 import os
-import shutil
 import subprocess
 import sys
 import tarfile
-from pathlib import Path
 
 import pytest
+from ansible_collections.allreduce.gpu.tests.support.checkout import copy_checkout, tracked
 
-CHECKOUT = Path(__file__).resolve().parents[2]
 FOLDERS = ("data", "docs", "examples", "inventories", "meta", "playbooks", "plugins", "roles")
 FILES = {
     "README.md", "LICENSE", "CHANGELOG.rst", "bindep.txt", "requirements.txt", "requirements-216.txt",
@@ -28,21 +26,12 @@ LEFTOVERS = (
 )  # fmt: skip
 
 
-def tracked():
-    """Files of the checkout that git does not ignore."""
-    command = ["git", "-C", str(CHECKOUT), "ls-files", "-co", "--exclude-standard"]
-    listed = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
-    return {name for name in listed if (CHECKOUT / name).is_file()}
-
-
 @pytest.fixture(scope="module")
 def archive(tmp_path_factory):
     """Names of the files in an archive built from a copy of the checkout in which somebody has worked."""
     place = tmp_path_factory.mktemp("archive")
     copy = place / "checkout"
-    for name in tracked():
-        (copy / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(CHECKOUT / name, copy / name)
+    copy_checkout(copy)
     link = copy / ".collections" / "ansible_collections" / "allreduce" / "gpu"
     link.parent.mkdir(parents=True)
     link.symlink_to("../../..")

@@ -40,8 +40,8 @@ def cluster(**variables):
     return found
 
 
-def decide(hostvars, groups=GROUPS, **controller):
-    return decide_node(SUBJECT, "ctl", hostvars, groups, {"gpu_slurm": {**CONTROLLER, **controller}})
+def decide(hostvars, groups=None, **controller):
+    return decide_node(SUBJECT, "ctl", hostvars, groups or GROUPS, {"gpu_slurm": {**CONTROLLER, **controller}})
 
 
 def test_defaults_are_the_roles():
