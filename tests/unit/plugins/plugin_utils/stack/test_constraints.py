@@ -31,7 +31,7 @@ INTERPRETERS = [None, None, None, "distribution", "standalone", "conda", "/usr/b
 WORDS = {
     "driver_source": ["auto", "nvidia", "distribution", "runfile"], "kernel_modules": ["auto", "open", "proprietary"],
     "kernel": ["6.8", "6.17.0-5-generic"], "mig": ["enabled", "1g.10gb"], "gcc": ["11", "13"], "wheels": ["site", "index"],
-    "environments": ["one", "split"],
+    "environments": ["one", "split"], "environment_name": ["main", "dl_env"],
 }  # fmt: skip
 PYTHONS = ["3.8", "3.9.7", "3.10", "3.10.15", "3.11", "3.12", "3.12.1", "3.13", "3.14"]
 
@@ -126,6 +126,8 @@ def broken(stack, name, constraint):
         return stack["inputs"]["request"].get(name, "auto") != constraint
     if name == "environments":
         return constraint == "one" and len(environments) > 1
+    if name == "environment_name":
+        return any(one["name"] != constraint for one in environments)
     if name == "pytorch_index":
         named = [
             one["index"]["name"] if one["index"] else "pypi" for one in environments if "pytorch" in one["frameworks"]
