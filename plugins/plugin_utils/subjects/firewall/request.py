@@ -9,11 +9,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ansible.module_utils.parsing.convert_bool import boolean
+
 from ...cluster.address import READS, cluster_address, is_address
 from ...cluster.networks import is_network, outermost, text
 from ...problems.problem import Problem
 from ..monitoring.programs import PORTS
 from ..monitoring.request import CONTROLLERS
+from ..options import as_list
 from .ports import UNPRIVILEGED, Ranges, parse_range, union
 
 # The defaults of the role's variables (a test compares).
@@ -43,7 +46,6 @@ READS_OF_OTHERS = (
 )
 # Fewer ephemeral ports than this, and connections of a node that has nothing to do with training run out of them.
 LEAST_RANGE = 256
-_TRUE = ("true", "yes", "on", "1", "y", "t", "1.0")
 
 
 @dataclass(frozen=True)
@@ -71,14 +73,7 @@ def given(variables: Mapping[str, Any]) -> dict[str, Any]:
     """Return the variables of the role, those that are not set with its defaults."""
     found = {name: variables.get(name, default) for name, default in DEFAULTS.items()}
     lists = [name for name, default in DEFAULTS.items() if isinstance(default, list)]
-    return {**found, **{name: _listed(found[name]) for name in lists}}
-
-
-def _listed(value: Any) -> list[Any]:
-    """Return a list as Ansible makes one of an option: of a text with commas, or of one value."""
-    if isinstance(value, str):
-        return [one.strip() for one in value.split(",") if one.strip()]
-    return list(value) if isinstance(value, (list, tuple)) else [] if value is None else [value]
+    return {**found, **{name: as_list(found[name]) for name in lists}}
 
 
 def request(name: str, known: Mapping[str, Mapping[str, Any]], nodes: Iterable[str]) -> Request:
@@ -99,7 +94,7 @@ def request(name: str, known: Mapping[str, Mapping[str, Any]], nodes: Iterable[s
         peers=distinct(everyone),
         unknown=tuple(node for node, found in addresses.items() if not found),
         open_ports=_ranges(mine["firewall_open_ports"]),
-        strict=str(mine["firewall_strict"]).lower() in _TRUE,
+        strict=boolean(mine["firewall_strict"], strict=False),
         port_range=parse_range(mine["firewall_port_range"]) or (0, 0),
         ports=_ranges(mine["firewall_ports"]),
     )

@@ -10,8 +10,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ansible.module_utils.parsing.convert_bool import boolean
+
 from ...cluster.address import READS
 from ...problems.problem import Problem
+from ..options import as_list
 from .alerts import RUNBOOKS, load
 
 # The defaults of the role's variables (a test compares).
@@ -52,7 +55,6 @@ _REPOSITORY = {
 }
 # bcrypt reads no more bytes than the last (its paper, and every implementation); fewer than the first are soon guessed.
 PASSWORD = (12, 72)
-_TRUE = ("true", "yes", "on", "1", "y", "t", "1.0")
 # Of a file that programs are told by its place; one that is not a whole path would be looked for beside web.yml.
 _PATH = r"/[^\s\"'%\\$]+"
 # prometheus/common, model/time.go, and prometheus/prometheus, --storage.tsdb.retention.size.
@@ -119,20 +121,13 @@ def request(variables: Mapping[str, Any]) -> Request:
         retention_time=text["retention_time"],
         retention_size=text["retention_size"],
         alertmanager=dict(mine["monitoring_alertmanager"] or {}),
-        skipped=tuple(_listed(mine["monitoring_skip_alerts"])),
+        skipped=tuple(map(str, as_list(mine["monitoring_skip_alerts"]))),
         runbooks=text["runbooks"],
         repository={str(key): str(value) for key, value in (mine["monitoring_repository"] or {}).items()},
-        dcgm=text["dcgm_exporter"].lower() in _TRUE,
+        dcgm=boolean(text["dcgm_exporter"], strict=False),
         textfiles=text["textfile_directory"],
-        grafana=text["grafana"].lower() in _TRUE,
+        grafana=boolean(text["grafana"], strict=False),
     )
-
-
-def _listed(value: Any) -> list[str]:
-    """Return a list as Ansible makes one of an option: of a text with commas, or of one value."""
-    if isinstance(value, str):
-        return [one.strip() for one in value.split(",") if one.strip()]
-    return [str(one) for one in value or []]
 
 
 def problems(variables: Mapping[str, Any]) -> Iterator[Problem]:
@@ -142,7 +137,7 @@ def problems(variables: Mapping[str, Any]) -> Iterator[Problem]:
         if not re.fullmatch(form, str(mine[name])):
             yield Problem("monitoring_form", name, {"value": str(mine[name]), "example": example})
     names = [one.alert for one in load()]
-    for one in _listed(mine["monitoring_skip_alerts"]):
+    for one in map(str, as_list(mine["monitoring_skip_alerts"])):
         if one not in names:
             yield Problem("monitoring_no_alert", one, {"alerts": names})
     password = str(mine["monitoring_password"] or "")

@@ -10,9 +10,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ansible.module_utils.parsing.convert_bool import boolean
+
 from ...cluster.address import READS, cluster_address
 from ...cluster.networks import is_network, outermost, text
 from ...problems.problem import Problem
+from ..options import as_list
 from .rates import Share, parse_rate, parse_share, rate_text
 
 # The defaults of the role's variables (a test compares).
@@ -37,7 +40,6 @@ FASTEST = 25 * 10**9
 SHARES = ("qos_guarantee", "qos_ceiling", "qos_default_ceiling")
 _PORTS = re.compile(r"(\d{1,5})(?:-(\d{1,5}))?")
 _CGROUP = re.compile(r"[A-Za-z0-9_.@:\\-]+(/[A-Za-z0-9_.@:\\-]+)*")
-_TRUE = ("true", "yes", "on", "1", "y", "t", "1.0")
 
 
 @dataclass(frozen=True)
@@ -63,14 +65,7 @@ def given(variables: Mapping[str, Any]) -> dict[str, Any]:
     """Return the variables of the role, those that are not set with its defaults."""
     found = {name: variables.get(name, default) for name, default in DEFAULTS.items()}
     lists = [name for name, default in DEFAULTS.items() if isinstance(default, list)]
-    return {**found, **{name: _listed(found[name]) for name in lists}}
-
-
-def _listed(value: Any) -> list[Any]:
-    """Return a list as Ansible makes one of an option: of a text with commas, or of one value."""
-    if isinstance(value, str):
-        return [one.strip() for one in value.split(",") if one.strip()]
-    return list(value) if isinstance(value, (list, tuple)) else [] if value is None else [value]
+    return {**found, **{name: as_list(found[name]) for name in lists}}
 
 
 def request(name: str, known: Mapping[str, Mapping[str, Any]], nodes: Iterable[str]) -> Request:
@@ -94,7 +89,7 @@ def request(name: str, known: Mapping[str, Mapping[str, Any]], nodes: Iterable[s
         ports=tuple(sorted({found for found in map(parse_ports, mine["qos_ports"]) if found})),
         dscp=tuple(sorted({int(one) for one in mine["qos_dscp"]})),
         cgroups=tuple(dict.fromkeys(str(one).strip("/") for one in mine["qos_cgroups"])),
-        ingress=str(mine["qos_ingress"]).lower() in _TRUE,
+        ingress=boolean(mine["qos_ingress"], strict=False),
     )
 
 

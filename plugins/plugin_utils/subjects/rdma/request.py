@@ -10,6 +10,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ansible.module_utils.parsing.convert_bool import boolean
+
 from ...problems.problem import Problem
 
 # The defaults of the role's variables (a test compares).
@@ -32,7 +34,6 @@ LARGEST = {"datagram": 4092, "connected": 65520}
 _GUID = re.compile(r"[0-9a-f]{4}(:[0-9a-f]{4}){3}")
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,30}")
 _INTERFACE = re.compile(r"[^\s/:]{1,15}")
-_TRUE = ("true", "yes", "on", "1", "y", "t", "1.0")
 
 
 @dataclass(frozen=True)
@@ -70,9 +71,9 @@ def request(variables: Mapping[str, Any]) -> Request:
     return Request(
         present=given["rdma_state"] == "present",
         stack=str(given["rdma_stack"]),
-        subnet_manager=_flag(given["rdma_subnet_manager"]),
+        subnet_manager=boolean(given["rdma_subnet_manager"], strict=False),
         peermem=str(given["rdma_peermem"]),
-        gpudirect=_flag(given["rdma_gpudirect"]),
+        gpudirect=boolean(given["rdma_gpudirect"], strict=False),
         names=str(given["rdma_names"]),
         fixed_names={str(guid).lower(): str(name) for guid, name in given["rdma_fixed_names"].items()},
         ipoib={str(name): dict(wanted) for name, wanted in given["rdma_ipoib"].items()},
@@ -80,10 +81,6 @@ def request(variables: Mapping[str, Any]) -> Request:
         interfaces=tuple(map(str, given["rdma_interfaces"])),
         traffic_class=str(given["rdma_traffic_class"]),
     )
-
-
-def _flag(value: Any) -> bool:
-    return str(value).lower() in _TRUE
 
 
 def _roce(given: Mapping[str, Any]) -> Roce:

@@ -14,6 +14,7 @@ from posixpath import normpath
 from typing import Any
 
 import yaml
+from ansible.module_utils.parsing.convert_bool import boolean
 
 from ...documents.parsing import parse
 from ...problems.problem import Problem
@@ -111,13 +112,8 @@ def request(variables: Mapping[str, Any]) -> Request:
         owner=str(given["scratch_owner"] or variables.get("cluster_ssh_user") or USER),
         group=str(given["scratch_group"]),
         mode=str(given["scratch_mode"]),
-        trim=_switch(given["scratch_trim"]),
+        trim=boolean(given["scratch_trim"], strict=False),
     )
-
-
-def _switch(value: Any) -> bool:
-    """Return a switch, also of one given as text, as Ansible's filter bool does."""
-    return value.lower() in ("yes", "on", "true", "1") if isinstance(value, str) else bool(value)
 
 
 def problems(wanted: Request) -> Iterator[Problem]:

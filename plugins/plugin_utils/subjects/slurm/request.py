@@ -10,7 +10,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ansible.module_utils.parsing.convert_bool import boolean
+
 from ...problems.problem import Problem
+from ..options import as_list
 
 # The defaults of the role's variables (a test compares).
 DEFAULTS: dict[str, Any] = {
@@ -26,7 +29,6 @@ DEFAULTS: dict[str, Any] = {
 }
 NODES, CONTROLLERS = "gpu_nodes", "controllers"
 EXTERNAL = "external"
-_TRUE = ("true", "yes", "on", "1", "y", "t", "1.0")
 # A word of slurm.conf: nothing that ends one, and none of the signs of a request for features or GPUs (sbatch(1), --constraint, --gres).
 WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_.+/-]{0,63}")
 # A name that Slurm would take for something else (slurm.conf(5), NodeName), or that is no label of a host name.
@@ -63,10 +65,10 @@ def request(variables: Mapping[str, Any]) -> Request:
         directory=str(mine["slurm_directory"]),
         version=str(mine["slurm_version"] or ""),
         autodetect=str(mine["slurm_autodetect"]),
-        numa_node_as_socket=str(mine["slurm_numa_node_as_socket"]).lower() in _TRUE,
+        numa_node_as_socket=boolean(mine["slurm_numa_node_as_socket"], strict=False),
         margin=int(mine["slurm_memory_margin"]),
         types={str(name): str(kind) for name, kind in (mine["slurm_gpu_types"] or {}).items()},
-        features=tuple(dict.fromkeys(_listed(mine["slurm_features"]))),
+        features=tuple(dict.fromkeys(map(str, as_list(mine["slurm_features"])))),
     )
 
 
@@ -79,13 +81,6 @@ def given(variables: Mapping[str, Any]) -> dict[str, Any]:
     """Return the variables of the role, those that are not set with its defaults."""
     found = {name: variables.get(name) for name in DEFAULTS}
     return {name: DEFAULTS[name] if value is None else value for name, value in found.items()}
-
-
-def _listed(value: Any) -> list[str]:
-    """Return a list as Ansible makes one of an option: of a text with commas, or of one value."""
-    if isinstance(value, str):
-        return [one.strip() for one in value.split(",") if one.strip()]
-    return [str(one) for one in value or []]
 
 
 def is_node_name(name: str) -> bool:
@@ -103,7 +98,7 @@ def problems(variables: Mapping[str, Any]) -> Iterator[Problem]:
         yield Problem(
             "slurm_margin", "slurm_memory_margin", {"value": mine["slurm_memory_margin"], "most": MOST_MARGIN}
         )
-    for one in _listed(mine["slurm_features"]):
+    for one in map(str, as_list(mine["slurm_features"])):
         if not WORD.fullmatch(one):
             yield Problem("slurm_no_word", "slurm_features", {"value": one})
     for name, kind in (mine["slurm_gpu_types"] or {}).items():

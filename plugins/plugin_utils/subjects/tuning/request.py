@@ -10,6 +10,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ansible.module_utils.parsing.convert_bool import boolean
+
 from ....module_utils.host.sysctl import normalise
 from ...problems.problem import Problem
 from .tables import Tables
@@ -33,7 +35,6 @@ DEFAULTS: dict[str, Any] = {
 LIMITS = ("memlock", "nofile", "nproc")
 _KEY = re.compile(r"[a-z0-9_-]+(\.[A-Za-z0-9_/@:-]+)+")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.@:-]*")
-_TRUE = ("true", "yes", "on", "1", "y", "t", "1.0")
 
 
 @dataclass(frozen=True)
@@ -65,11 +66,11 @@ def request(variables: Mapping[str, Any]) -> Request:
         present=given["tuning_state"] == "present",
         transport=str(given["tuning_transport"]),
         neighbours=int(given["tuning_neighbours"]) or len((variables.get("groups") or {}).get("gpu_nodes") or ()),
-        ranks_bound=str(given["tuning_ranks_bound"]).lower() in _TRUE,
+        ranks_bound=boolean(given["tuning_ranks_bound"], strict=False),
         sysctl={normalise(str(key)): words(value) for key, value in given["tuning_sysctl"].items()},
         switches={name: str(value) for name, value in switches.items() if value not in ("", None)},
         interfaces=tuple(map(str, given["tuning_irq_interfaces"])),
-        logind={"RemoveIPC": "no"} if str(given["tuning_keep_ipc"]).lower() in _TRUE else {},
+        logind={"RemoveIPC": "no"} if boolean(given["tuning_keep_ipc"], strict=False) else {},
         limits={
             name: "unlimited" if str(value) == "infinity" else str(value)
             for name, value in given["tuning_limits"].items()
