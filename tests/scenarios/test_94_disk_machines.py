@@ -99,7 +99,7 @@ def test_40_a_device_that_cannot_be_read(machine):
     machine.reboot(host)
     assert machine.mounted() == []
     run = machine.play(PLAYBOOK, "-e", json.dumps(PRESENT))
-    assert run.status != 0 and "it is left on /dev/nvme0n1 only" in run.words, run.words[-3000:]
+    assert run.status != 0 and "all that is left is /dev/nvme0n1" in run.words, run.words[-3000:]
     array = machine.shell("ls -d /sys/block/md*").rpartition("/")[2]
     assert machine.health()["disks"] == [f"{array}: inactive"]
     qemu.set_faults(machine.machine(host), 1, "")

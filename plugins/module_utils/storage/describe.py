@@ -36,7 +36,7 @@ SENTENCES = {
     "count_differs": "{expected} blank disks are wanted for {subject}, but there are {found}",
     "sizes_differ": "the disks for {subject} differ in size: {found}",
     "too_small": "the disks for {subject} have {found} bytes in total, but {expected} are wanted",
-    "members_missing": "of the disks of {subject} ({expected}), it is left on {found} only",
+    "members_missing": "of the disks of {subject} ({expected}), all that is left is {found}",
     "record_does_not_fit": "{subject} was on {expected}, but the blank disks are {found}",
     "fixed": "{subject} is {found} and cannot become {expected} while the scratch exists",
     "fstab_taken": "/etc/fstab mounts {source} at {subject}",

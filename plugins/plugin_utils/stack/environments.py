@@ -8,8 +8,7 @@ from __future__ import annotations
 from .component import Beside, Site
 from .components import FRAMEWORKS, component
 from .interpreters import interpreter
-from .model import Part, Question, Solution
-from .slots import SHARED
+from .model import SHARED, Part, Question, Solution
 from .solution import inside, on_host
 from .tables import Tables
 

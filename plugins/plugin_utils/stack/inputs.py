@@ -19,11 +19,10 @@ from .components.driver.owner import VENDOR, find_owner
 from .gpu_names import find_gpu
 from .input_error import InputError, nearest
 from .interpreters import AUTO, CONDA, INTERPRETER, interpreter_problem, version_of
-from .model import Environments, Gpu, Question
+from .model import SHARED, Environments, Gpu, Question
 from .pci_ids import pci_id
 from .request_keys import ELSEWHERE, KEYS, NAME
 from .rows import Arch, DistroRow, GpuRow
-from .slots import SHARED
 from .tables import Tables
 from .versions import ConstraintError, check_constraint, label_of, neighbours, starts_with, without_label
 from .wording import listed

@@ -59,6 +59,8 @@ PLAIN = "pypi"
 # What fills each slot, and what is made of it for the stack, whose shape documents/stack.py says.
 Solution = Mapping[Slot, AnyCandidate]
 Part = dict[str, Any]
+# The slots' own word for the environment that all frameworks share, whatever it is called.
+SHARED = "main"
 
 
 @dataclass(frozen=True)
@@ -109,7 +111,7 @@ class Question:
     owner: Owner | None = None
     bare_environment: bool = False
     own_compiler: bool = True
-    environment_name: str = "main"
+    environment_name: str = SHARED
     kernels: tuple[str, ...] = ()  # that the module is built for, as far as some driver does not build on them
 
     def constraint(self, name: str) -> str:

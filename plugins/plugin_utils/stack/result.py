@@ -14,10 +14,10 @@ from .advice import reasons, warnings
 from .component import Component
 from .components import COMPONENTS, component
 from .environments import environment
-from .model import Part, Question, Solution
+from .model import SHARED, Part, Question, Solution
 from .published import planned_rows
 from .rows import Accelerator
-from .slots import SHARED, environment_names
+from .slots import environment_names
 from .solution import on_host
 from .tables import Tables
 

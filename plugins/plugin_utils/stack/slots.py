@@ -6,10 +6,7 @@
 from __future__ import annotations
 
 from .components import COMPONENTS, FRAMEWORKS, component, place
-from .model import Question, Slot
-
-# The slots' own word for the environment that all frameworks share, whatever it is called.
-SHARED = "main"
+from .model import SHARED, Question, Slot
 
 
 def environment_of(question: Question, framework: str) -> str:
