@@ -45,7 +45,7 @@ def test_site_is_found_with_all_its_roles(project):
 def test_a_site_of_ones_own(project):
     """site.yml of a user's repository, as the README shows it."""
     call, place = project
-    readme = (CHECKOUT / "README.md").read_text(encoding="utf-8")
+    readme = (CHECKOUT / "docs" / "cluster.md").read_text(encoding="utf-8")
     (place / "site.yml").write_text(re.search(r"^- import_playbook: .*\n", readme, re.MULTILINE)[0], encoding="utf-8")
     listing = ("ansible-playbook", "--list-tasks", "-i", "hosts.yml")
     own, ours = (call(*listing, playbook).stdout.splitlines() for playbook in ("site.yml", "allreduce.gpu.site"))

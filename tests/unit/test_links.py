@@ -107,7 +107,7 @@ def test_slugs(heading, slug):
 @pytest.mark.parametrize(
     ("target", "why"),
     [
-        ("README.md#what-is-supported", None),
+        ("README.md#two-commands", None),
         ("README.md#nothing", "no such heading"),
         ("docs/nothing.md", "no such file"),
         ("../elsewhere.md", "outside of the repository"),

@@ -12,17 +12,17 @@ from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.monitoring.
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.tuning.tables import load as load_tuning
 
 from ..supported import scenarios
-from . import distributions, faults, health, platforms, readme, reference_systems, request, runbooks, tables, tuning
+from . import distributions, faults, health, overview, platforms, reference_systems, request, runbooks, tables, tuning
 from .compatibility import compatibility
 from .markdown import between, between_lines
 from .picture import picture
 
 
 def generated(checkout: Path) -> dict[Path, str]:
-    """Return the generated content of README.md, docs/, the documentation of requests and the roles' metadata, by path."""
+    """Return the generated content of docs/, the documentation of requests and the roles' metadata, by path."""
     rows, known = load(), scenarios(checkout)
     parts = {
-        checkout / "README.md": readme.supported(rows, checkout),
+        checkout / "docs" / "supported.md": overview.supported(rows, checkout),
         checkout / "docs" / "stack.md": tables.supported(rows, known),
     }
     found = {path: between(path.read_text(encoding="utf-8"), "supported", body) for path, body in parts.items()}
@@ -31,8 +31,8 @@ def generated(checkout: Path) -> dict[Path, str]:
         found[path] = between(path.read_text(encoding="utf-8"), name, body)
     path = checkout / "docs" / "runbooks" / "README.md"
     found[path] = between(path.read_text(encoding="utf-8"), "runbooks", runbooks.runbooks(load_alerts()))
-    path = checkout / "README.md"
-    found[path] = between(found[path], "roles", readme.roles(checkout))
+    path = checkout / "docs" / "cluster.md"
+    found[path] = between(path.read_text(encoding="utf-8"), "roles", overview.roles(checkout))
     path = checkout / "docs" / "stack.md"
     found[path] = between(found[path], "request", request.sample())
     path = checkout / "roles" / "stack" / "meta" / "argument_specs.yml"

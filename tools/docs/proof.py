@@ -17,7 +17,7 @@ MEANING = """\
 * *full run*: a Molecule scenario runs `site.yml` on two bare hosts, once more without a change and in check mode,
   then `verify.yml`, a training over both hosts and `report.yml`;
 * *on a replica*: a host that answers like the distribution, with its package manager and stub packages
-  ([docs/lab.md](docs/lab.md)); elsewhere it is the distribution itself, with the real driver of its archive."""
+  ([lab](lab.md)); elsewhere it is the distribution itself, with the real driver of its archive."""
 
 
 def shown(tables: Tables) -> list[dict]:
@@ -45,7 +45,7 @@ def tested(row: Mapping, known: Mapping[str, Scenario]) -> str:
 def remarks(tables: Tables, checkout: Path) -> str:
     """Return which distributions are only planned for, and at which role of `site` some of them stop."""
     untested = [row for row in tables.rows("distros") if not row["scenario"]]
-    lines = [f"Planned for, but not tested: {_grouped(tables, untested)} ([docs/stack.md](docs/stack.md))."]
+    lines = [f"Planned for, but not tested: {_grouped(tables, untested)} ([stack](stack.md))."]
     for role in site_roles(checkout):
         refused = [row for row in tables.rows("distros") if not knows(checkout / "roles" / role, row)]
         if refused:

@@ -34,6 +34,8 @@ CONTENTS = (
     (
         "Use",
         (
+            "docs/cluster.md",
+            "docs/supported.md",
             "docs/stack.md",
             "docs/compatibility.md",
             "docs/training.md",

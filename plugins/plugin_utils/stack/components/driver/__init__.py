@@ -84,7 +84,7 @@ KEYS = (
     Key(
         name="driver",
         docs=("Branch or version of the driver, such as V(535) or V(535.309.01).",),
-        sample='"535"',
+        sample='"580"',
         comment="branch or full version",
         shown=_branch,
         order=lambda one: (one.row["branch"]["branch"],),

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.tables import Tables, load
 
-from tools.docs import proof, readme
+from tools.docs import overview, proof
 from tools.supported import scenarios
 
 CHECKOUT = Path(__file__).resolve().parents[4]
 TABLES = load()
-TEXT = readme.supported(TABLES, CHECKOUT)
+TEXT = overview.supported(TABLES, CHECKOUT)
 
 
 def with_row(system, **columns) -> Tables:
@@ -28,14 +28,14 @@ def line_of(title, text=TEXT):
 
 
 def test_a_distribution_without_a_scenario_is_not_listed():
-    text = readme.supported(with_row("almalinux 9", scenario=None, proof="none"), CHECKOUT)
+    text = overview.supported(with_row("almalinux 9", scenario=None, proof="none"), CHECKOUT)
     assert line_of("AlmaLinux 9", text) is None
     assert "AlmaLinux 9" in " ".join(text.split()).partition("Planned for, but not tested")[2]
 
 
 def test_a_scenario_that_does_not_exist_cannot_be_listed():
     with pytest.raises(KeyError, match="no-such-scenario"):
-        readme.supported(with_row("almalinux 9", scenario="no-such-scenario"), CHECKOUT)
+        overview.supported(with_row("almalinux 9", scenario="no-such-scenario"), CHECKOUT)
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The README's tables: what is supported, and the roles."""
+"""The tables of docs/supported.md and docs/cluster.md: what is supported, and the roles."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def roles(checkout: Path) -> str:
     specs = sorted(checkout.glob("roles/*/meta/argument_specs.yml"))
     return table(
         ("role", "outcome"),
-        [(f"[{spec.parts[-3]}](roles/{spec.parts[-3]}/README.md)", _outcome(spec)) for spec in specs],
+        [(f"[{spec.parts[-3]}](../roles/{spec.parts[-3]}/README.md)", _outcome(spec)) for spec in specs],
     )
 
 
@@ -46,7 +46,7 @@ def _system(tables: Tables, row: dict, known: Mapping[str, Scenario]) -> tuple:
         source: ", ".join(one["branch"] for one in found if one["source"] == source)
         for source in ("nvidia", "distribution")
     }
-    link = f"[{proof.title(tables, row)}](docs/distributions/{proof.page(row)})"
+    link = f"[{proof.title(tables, row)}](distributions/{proof.page(row)})"
     ended = " (end of life)" if row["status"] == "eol" else ""
     cuda = f"{row['cuda_first'] or 'not seen'} – {row.get('cuda_last', tables.rows('cuda')[-1]['version'])}"
     tested = proof.tested(row, known)
