@@ -36,6 +36,7 @@ CONTENTS = (
         (
             "docs/cluster.md",
             "docs/supported.md",
+            "docs/compare.md",
             "docs/stack.md",
             "docs/compatibility.md",
             "docs/training.md",
