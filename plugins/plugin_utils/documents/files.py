@@ -8,9 +8,11 @@ from __future__ import annotations
 import errno
 import glob
 import json
+import math
 import os
 import re
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -98,5 +100,14 @@ def _is_old(path: Path) -> bool:
 
 
 def write_json(path: Path, value: object, durable: bool = True) -> None:
-    """Replace the file by the value as JSON."""
-    replace_file(path, (json.dumps(value, indent=1) + "\n").encode("utf-8"), durable)
+    """Replace the file by the value as JSON; NaN and infinite numbers, which JSON lacks, become "nan", "inf" and "-inf"."""
+    text = json.dumps(_named(value), indent=1, allow_nan=False)
+    replace_file(path, f"{text}\n".encode(), durable)
+
+
+def _named(value: object) -> object:
+    if isinstance(value, Mapping):
+        return {key: _named(one) for key, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_named(one) for one in value]
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value

@@ -25,6 +25,18 @@ def test_the_content_is_replaced_and_nothing_else_is_left(tmp_path, before):
     assert names(tmp_path) == ["result.json"]
 
 
+def test_a_number_that_json_does_not_have_is_written_as_its_name(tmp_path):
+    """A loss that diverged; other languages refuse the file otherwise."""
+    path = tmp_path / "result.json"
+    files.write_json(path, {"loss": float("nan"), "seen": [1.5, (float("-inf"), {"most": float("inf")})]})
+
+    def refuse(word):
+        raise AssertionError(word)
+
+    found = json.loads(path.read_text(encoding="utf-8"), parse_constant=refuse)
+    assert found == {"loss": "nan", "seen": [1.5, ["-inf", {"most": "inf"}]]}
+
+
 def test_a_failure_leaves_the_old_content_and_no_other_file(tmp_path, monkeypatch):
     path = tmp_path / "page"
     path.write_bytes(b"old")
