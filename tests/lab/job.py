@@ -135,7 +135,12 @@ class Job:
 
     def achieved(self, report: Mapping) -> list[str]:
         """Return the last lines, from report.json."""
-        return [*report["verdict"]["sentences"], f"Report: {self.reports / 'report.html'}"]
+        return [
+            *report["verdict"]["sentences"],
+            f"Report: {self.reports / 'report.html'} (open it in a browser)",
+            f"Next: `.venv/bin/ansible-playbook playbooks/site.yml -i {self.inventory} --check --diff`, or any other playbook on these hosts.",
+            f"Again: `{self.again}`. Remove everything: `make demo-down`.",
+        ]
 
 
 def steps(nodes: int, *train: str, first: str = "many minutes") -> Iterator[Step]:

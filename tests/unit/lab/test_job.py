@@ -64,7 +64,11 @@ def test_every_step_is_a_playbook_on_the_inventory(playing, capfd):
     out = capfd.readouterr().out
     assert out.count("PLAY RECAP") == len(names)
     assert [line.split()[0] for line in out[out.index("step    ") :].splitlines()[1:7]] == names
-    assert out.endswith(f"Trained on 2 nodes.\nReport: {playing.inventory}/.reports/report.html\n")
+    achieved, report, following, again = out.splitlines()[-4:]
+    assert achieved == "Trained on 2 nodes."
+    assert report.startswith(f"Report: {playing.inventory}/.reports/report.html")
+    assert f"-i {playing.inventory}" in following
+    assert "`make demo-down`" in again
 
 
 def test_one_host_trains_once():
