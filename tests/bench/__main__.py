@@ -11,7 +11,7 @@ from pathlib import Path
 
 import yaml
 
-from tests.lab import demo, hosts
+from tests.lab import demo, hosts, paths
 from tests.lab.progress import LabError, say
 
 from . import growth, health, mitogen, plan, questions, scale
@@ -27,6 +27,7 @@ def main():
     parser.add_argument("--nodes", type=int, default=2)
     parser.add_argument("--part", action="append", choices=PARTS, help="only this one; may be repeated")
     args = parser.parse_args()
+    paths.find_own_programs()
     hosts.ensure_ssh_key()
     good = [PARTS[part](args.nodes) for part in args.part or PARTS]
     return 0 if all(good) else 1

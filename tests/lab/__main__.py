@@ -22,6 +22,7 @@ TOOLS = ("podman", "runc", "mmdebstrap", "nsenter", "ip", "ssh-keygen")
 def main(argv=None):
     """Run one command; exit status."""
     args = _parser().parse_args(argv)
+    paths.find_own_programs()
     try:
         _check_machine()
         return args.run(args) or 0

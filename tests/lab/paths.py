@@ -4,6 +4,8 @@
 """Where the lab keeps its things. One checkout, one lab: the digest keeps two checkouts apart."""
 
 import hashlib
+import os
+import sys
 from pathlib import Path
 
 CHECKOUT = Path(__file__).resolve().parents[2]
@@ -19,3 +21,8 @@ WHEELS = DOWNLOADS / "wheels"
 RUN = Path("/run") / f"allreduce-lab-{DIGEST}"
 NAMESPACE = RUN / "mnt"
 SSH_KEY = LAB / "id_ed25519"
+
+
+def find_own_programs():
+    """Let child processes find ansible-playbook and the like beside this Python, also where its environment is not activated."""
+    os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"

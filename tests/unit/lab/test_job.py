@@ -5,6 +5,8 @@
 
 import dataclasses
 import json
+import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -266,3 +268,9 @@ def test_what_a_former_run_left_does_not_travel(tmp_path, monkeypatch):
     found = {str(path.relative_to(system.inventory)) for path in system.inventory.rglob("*") if path.is_file()}
     assert found == {"hosts.yml", "group_vars/all.yml"}
     assert yaml.safe_load((system.inventory / "hosts.yml").read_text(encoding="utf-8")) == system.content
+
+
+def test_ansible_is_found_where_its_environment_is_not_activated(monkeypatch):
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    paths.find_own_programs()
+    assert shutil.which("ansible-playbook") == str(Path(sys.executable).parent / "ansible-playbook")
