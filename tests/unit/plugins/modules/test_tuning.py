@@ -142,7 +142,9 @@ def test_what_was_applied_is_measured_until_it_is_put_back(root, record, facts):
     assert run(facts, root)["applied"] is None and not note.exists()
     run("tuning", root, applied="d1", **wanted)
     told = run(facts, root).get("applied")
-    assert told == "d1", f"module {facts} returns holding(tree, '{record}') as applied: the record of the subject's options"
+    assert told == "d1", (
+        f"module {facts} returns holding(tree, '{record}') as applied: the record of the subject's options"
+    )
     value.write_text("60")
     assert run(facts, root)["applied"] is None and value.read_text() == "60"
     run("tuning", root, applied="d1", **wanted)
