@@ -3,10 +3,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The names that users and other projects rely on. One that goes or comes is a decision: change the lists on purpose."""
 
+import re
 from pathlib import Path
 
 import pytest
 import yaml
+
+from tools.supported import with_used
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -54,6 +57,21 @@ def test_public_plugins(kind):
 def test_roles_and_playbooks():
     assert {path.name for path in (ROOT / "roles").iterdir() if path.is_dir()} == ROLES
     assert {path.stem for path in (ROOT / "playbooks").glob("*.yml")} == PLAYBOOKS
+
+
+@pytest.mark.parametrize("role", sorted(ROLES))
+def test_a_role_is_played_and_in_the_notes(role):
+    """A role of site with its tag, and without validating its arguments once more: preflight has done so."""
+    books = {path.stem: path.read_text(encoding="utf-8") for path in (ROOT / "playbooks").glob("*.yml")}
+    named = {name for text in books.values() for name in re.findall(r"allreduce\.gpu\.(\w+)", text)} & ROLES
+    assert role in with_used(ROOT, named), f"no playbook runs role {role}: name it in playbooks/site.yml"
+    imports = [task for play in yaml.safe_load(books["site"]) for task in play.get("tasks", [])]
+    for task in imports:
+        if task.get("ansible.builtin.import_role", {}).get("name") == f"allreduce.gpu.{role}":
+            assert (task.get("tags"), task["ansible.builtin.import_role"].get("rolespec_validate")) == ([role], False)
+    notes = [path.read_text(encoding="utf-8") for path in (ROOT / "changelogs").rglob("*.yml")]
+    notes.append((ROOT / "changelogs" / "changelog.yaml").read_text(encoding="utf-8"))
+    assert re.search(rf"\brole {role}\b", "".join(notes)), f"no fragment in changelogs/fragments says 'role {role} - …'"
 
 
 @pytest.mark.parametrize("role", VARIABLES)
