@@ -54,11 +54,14 @@ SITE = [task for play in PLAYS for task in play.get("tasks", []) if IMPORT in ta
 @pytest.mark.parametrize("kind", PLUGINS)
 def test_public_plugins(kind):
     """Those that begin with an underscore are for the roles of this collection alone."""
-    assert {path.stem for path in (ROOT / "plugins" / kind).glob("[!_]*.py")} == PLUGINS[kind]
+    found = {path.stem for path in (ROOT / "plugins" / kind).glob("[!_]*.py")}
+    assert found == PLUGINS[kind], f"PLUGINS[{kind!r}] of this file names others"
 
 
 def test_roles_and_playbooks():
-    assert {path.name for path in (ROOT / "roles").iterdir() if path.is_dir()} == ROLES
+    assert {path.name for path in (ROOT / "roles").iterdir() if path.is_dir()} == ROLES, (
+        "ROLES of this file names others"
+    )
     assert {path.stem for path in (ROOT / "playbooks").glob("*.yml")} == PLAYBOOKS
 
 

@@ -55,6 +55,14 @@ def test_a_role_has_tasks(role):
 
 
 @each_role
+def test_a_role_has_tests(role):
+    """Its name, as a word, is in a test of roles; the one that publishes a fact is run by the scenarios alone."""
+    tests = "".join(path.read_text(encoding="utf-8") for path in Path(__file__).parent.rglob("test_*.py"))
+    named = re.search(rf"[\"'/]{role.name}[\"'/]", tests) or role.name == "gpu_local_fact"
+    assert named, f"tests/unit/roles has no test of what {role.name} runs on a node"
+
+
+@each_role
 def test_galaxy_and_documentation_describe_the_role_alike(role):
     described = documented(role)["main"].get("short_description")
     info = load(role / "meta" / "main.yml").get("galaxy_info", {})

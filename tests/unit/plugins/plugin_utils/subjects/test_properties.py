@@ -116,6 +116,11 @@ def agreed(subject, node):
 
 
 @each_subject
+def test_it_has_tests_of_its_own(subject):
+    assert [*(Path(__file__).parent / subject.name).glob("test_*.py")], f"no test of its answers is in {subject.name}/"
+
+
+@each_subject
 def test_its_defaults_are_those_of_the_role(subject):
     specs, place = options(subject.name), f"roles/{subject.name}/meta/argument_specs.yml"
     told = {name: specs[name].get("default") for name in subject.defaults if name in specs}
