@@ -65,9 +65,9 @@ options:
     default: ''
   record:
     description:
-      - Name of the record of this change. Each name has a record of its own, so that one is restored without the others.
+      - Name of the record of this change, a word of small letters. Each name has a record of its own, so that one is restored without the
+        others.
     type: str
-    choices: [tuning, nccl_conf, pcie, slurm]
     default: tuning
   root:
     description:
@@ -141,7 +141,7 @@ SPEC = {
     "interfaces": STRINGS,
     "arguments": STRINGS,
     "profile": {"type": "str", "default": ""},
-    "record": {"type": "str", "choices": ["tuning", "nccl_conf", "pcie", "slurm"], "default": "tuning"},
+    "record": {"type": "str", "default": "tuning"},
     "applied": {"type": "str"},
     "root": {"type": "path", "default": "/"},
 }
@@ -159,13 +159,13 @@ def main():
     wanted = NOTHING if given["state"] == "absent" else {key: given[key] for key in NOTHING}
     for one in wanted["files"]:
         one.pop("mode" if one["link"] is not None else "link")
-    machine = Machine(
-        FileTree(given["root"]),
-        lambda path, content: replace_file(module, path, content),
-        run if given["root"] == "/" else None,
-        path_of(given["record"]),
-    )
     try:
+        machine = Machine(
+            FileTree(given["root"]),
+            lambda path, content: replace_file(module, path, content),
+            run if given["root"] == "/" else None,
+            path_of(given["record"]),
+        )
         answer = readable(settle(machine, wanted, module.check_mode))
     except (EnvironmentError, ValueError) as error:
         module.fail_json(msg="The node cannot be tuned: %s." % error)

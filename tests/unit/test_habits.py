@@ -57,3 +57,16 @@ def test_the_owner_is_the_author_that_plugins_name():
         for handle in re.findall(r"^author: .*\((@\w+)\)", path.read_text(encoding="utf-8"), re.MULTILINE)
     }
     assert {owners[0]} == authors == {*owners}
+
+
+RECIPES = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").partition("\n## Recipes\n")[2].partition("\n## ")[0]
+
+
+@pytest.mark.parametrize("recipe", RECIPES.split("\n### ")[1:], ids=lambda text: text.partition(":")[0])
+def test_a_recipe_counts_its_files_and_runs_tests_that_exist(recipe):
+    (count,) = re.findall(r"\A.*: (\d+) files\n", recipe)
+    numbers = re.findall(r"^(\d+)\. ", recipe, re.MULTILINE)
+    assert numbers[-1] == count, f"the heading says {count} files, and the last one is number {numbers[-1]}"
+    commands = "\n".join(re.findall(r"^\$ .*", recipe, re.MULTILINE))
+    paths = [path for path in re.findall(r" (tests/\S+)", commands) if "<name>" not in path]
+    assert [path for path in paths if not (ROOT / path).exists()] == []

@@ -3,10 +3,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The names that users and other projects rely on. One that goes or comes is a decision: change the lists on purpose."""
 
+import re
 from pathlib import Path
 
 import pytest
 import yaml
+
+from tools.supported import with_used
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -43,17 +46,45 @@ VARIABLES = {
     "train": {"train_script", "train_nodes", "train_args", "train_env"},
     "report": {"report_directory"},
 }  # fmt: skip
+IMPORT = "ansible.builtin.import_role"
+PLAYS = yaml.safe_load((ROOT / "playbooks" / "site.yml").read_text(encoding="utf-8"))
+SITE = [task for play in PLAYS for task in play.get("tasks", []) if IMPORT in task]
 
 
 @pytest.mark.parametrize("kind", PLUGINS)
 def test_public_plugins(kind):
     """Those that begin with an underscore are for the roles of this collection alone."""
-    assert {path.stem for path in (ROOT / "plugins" / kind).glob("[!_]*.py")} == PLUGINS[kind]
+    found = {path.stem for path in (ROOT / "plugins" / kind).glob("[!_]*.py")}
+    assert found == PLUGINS[kind], f"PLUGINS[{kind!r}] of this file names others"
 
 
 def test_roles_and_playbooks():
-    assert {path.name for path in (ROOT / "roles").iterdir() if path.is_dir()} == ROLES
+    assert {path.name for path in (ROOT / "roles").iterdir() if path.is_dir()} == ROLES, (
+        "ROLES of this file names others"
+    )
     assert {path.stem for path in (ROOT / "playbooks").glob("*.yml")} == PLAYBOOKS
+
+
+def test_every_role_is_played():
+    texts = [path.read_text(encoding="utf-8") for path in (ROOT / "playbooks").glob("*.yml")]
+    named = {name for text in texts for name in re.findall(r"allreduce\.gpu\.(\w+)", text)} & ROLES
+    strays = sorted(ROLES - with_used(ROOT, named))
+    assert not strays, "no playbook runs these roles: name them in playbooks/site.yml"
+
+
+@pytest.mark.parametrize("task", SITE, ids=lambda one: one["name"])
+def test_a_role_of_site_has_its_tag(task):
+    """Preflight has judged the arguments of all roles: validating them again costs each node a task."""
+    name = task[IMPORT]["name"].removeprefix("allreduce.gpu.")
+    assert task.get("tags") == [name], f"tags: [{name}]"
+    assert task[IMPORT].get("rolespec_validate") is False, "rolespec_validate: false"
+
+
+def test_every_role_is_in_the_notes():
+    places = [*(ROOT / "changelogs" / "fragments").glob("*.yml"), ROOT / "changelogs" / "changelog.yaml"]
+    notes = "".join(path.read_text(encoding="utf-8") for path in places)
+    strays = sorted(role for role in ROLES if not re.search(rf"\brole {role}\b", notes))
+    assert not strays, "no fragment in changelogs/fragments says 'role NAME - …'"
 
 
 @pytest.mark.parametrize("role", VARIABLES)

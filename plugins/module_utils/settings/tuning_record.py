@@ -15,6 +15,7 @@ from __future__ import absolute_import, division, print_function
 __metaclass__ = type
 
 import json
+import re
 
 DIRECTORY = "/var/lib/allreduce"
 PATH = DIRECTORY + "/tuning.json"
@@ -33,7 +34,9 @@ def empty(tree):
 
 
 def path_of(name):
-    """Return where the record of that name is."""
+    """Return where the record of that name is. ValueError for one that would be a path of its own."""
+    if not re.match(r"[a-z_]+\Z", name):
+        raise ValueError("%r is no name of a record" % name)
     return "%s/%s.json" % (DIRECTORY, name)
 
 

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 ROLES = Path(__file__).resolve().parents[3] / "roles"
-ALL = sorted(path for path in ROLES.iterdir() if (path / "tasks").is_dir())
+ALL = sorted(path for path in ROLES.iterdir() if path.is_dir())
 TEMPLATED = re.compile(r"{{.*?}}|{%.*?%}", re.DOTALL)
 # Decides the stack the others carry out, so it depends on none.
 FIRST = "stack"
@@ -46,13 +46,29 @@ def documented(role: Path) -> dict:
 def test_every_entry_point_is_described(role):
     specs = documented(role)
     assert "main" in specs, "meta/argument_specs.yml has no entry point main"
-    assert all(spec.get("short_description") for spec in specs.values())
+    assert all(spec.get("short_description") for spec in specs.values()), "an entry point has no short_description"
+
+
+@each_role
+def test_a_role_has_tasks(role):
+    assert (role / "tasks" / "main.yml").is_file()
+
+
+@each_role
+def test_a_role_has_tests(role):
+    """Its name, as a word, is in a test of roles; the one that publishes a fact is run by the scenarios alone."""
+    tests = "".join(path.read_text(encoding="utf-8") for path in Path(__file__).parent.rglob("test_*.py"))
+    named = re.search(rf"[\"'/]{role.name}[\"'/]", tests) or role.name == "gpu_local_fact"
+    assert named, f"tests/unit/roles has no test of what {role.name} runs on a node"
 
 
 @each_role
 def test_galaxy_and_documentation_describe_the_role_alike(role):
-    described = documented(role)["main"]["short_description"]
-    assert load(role / "meta" / "main.yml")["galaxy_info"]["description"] == described
+    described = documented(role)["main"].get("short_description")
+    info = load(role / "meta" / "main.yml").get("galaxy_info", {})
+    assert info.get("description") == described, (
+        "description of meta/main.yml is short_description of argument_specs.yml"
+    )
 
 
 @each_role
@@ -68,7 +84,9 @@ def test_documented_defaults_are_the_real_ones(role):
         name: option for spec in documented(role).values() for name, option in (spec.get("options") or {}).items()
     }
     told = {name: option["default"] for name, option in options.items() if "default" in option}
-    assert told == load(role / "defaults" / "main.yml")
+    assert told == load(role / "defaults" / "main.yml"), (
+        "meta/argument_specs.yml and defaults/main.yml have other defaults"
+    )
 
 
 def test_a_shared_variable_has_one_default_and_one_type():
@@ -99,20 +117,25 @@ def test_readmes_have_one_shape(role):
     assert first == f"# {role.name}"
     assert re.match(r"[A-Z]", rest), "a paragraph that says what the role does comes first"
     examples = re.findall(r"^```yaml\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
-    assert any(f"allreduce.gpu.{role.name}" in one for one in examples)
-    assert text.endswith(VARIABLES.format(role.name))
+    assert any(f"allreduce.gpu.{role.name}" in one for one in examples), "an example in YAML names the role"
+    assert text.endswith(VARIABLES.format(role.name)), (
+        "the README ends with the section Variables, as those of other roles"
+    )
 
 
 def dependencies(role: Path) -> set[str]:
     """Names of the roles that run before this one, also those that only its dependencies name."""
-    listed = [one if isinstance(one, str) else one["role"] for one in load(role / "meta" / "main.yml")["dependencies"]]
+    found = load(role / "meta" / "main.yml").get("dependencies", [])
+    listed = [one if isinstance(one, str) else one["role"] for one in found]
     names = {one.removeprefix("allreduce.gpu.") for one in listed}
     return names.union(*(dependencies(ROLES / name) for name in names))
 
 
 @each_role
 def test_the_plan_is_a_dependency(role):
-    assert (FIRST in dependencies(role)) != (role.name in WITHOUT_PLAN)
+    assert (FIRST in dependencies(role)) != (role.name in WITHOUT_PLAN), (
+        "meta/main.yml names role stack as a dependency"
+    )
 
 
 def booleans() -> set[str]:

@@ -124,7 +124,8 @@ def test_only_subjects_that_a_module_applies(name):
 def test_a_subject_names_modules_and_options_that_exist(one):
     assert set(one.asked({}, "apply")) | set(one.asked({}, "verify")) <= documented_options(one.facts)
     assert set(one.options) <= documented_options(one.applied_by)
-    assert "{host}" in one.refusal and one.switch in one.defaults and BY_NAME[one.name] is one
+    assert "{host}" in one.refusal, "refusal names the host: {host}"
+    assert one.switch in one.defaults and BY_NAME[one.name] is one
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,8 @@ from __future__ import annotations
 import pytest
 import yaml
 from ansible_collections.allreduce.gpu.plugins.modules import resolve_stack
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.components import PACKAGED
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.components import OPTIONAL
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.resolve import resolve
 
 EXAMPLES = yaml.safe_load(resolve_stack.EXAMPLES)
@@ -60,8 +62,9 @@ def shape(documented, found, path):
 
 
 OWNER, IMEX, STREAM = ".stack.driver.owner", ".stack.imex", ".stack.driver.module_stream"
-ASKED = {".stack.dcgm", ".stack.container_toolkit"}
-EVERYTHING = {"dcgm": "latest", "container_toolkit": "latest"}
+EVERYTHING = {one.name: "latest" for one in PACKAGED if one.name in OPTIONAL}
+# What only a stack has that was asked for it.
+ASKED = {f".stack.{name}" for name in set(EVERYTHING) - set(resolve({"os": "debian 12"})["stack"])}
 VENDOR = {"driver_owner": {"code": "dgx_os", "name": "DGX OS"}, "installed_driver": {"version": "580.95.05"}}
 
 
@@ -78,7 +81,8 @@ VENDOR = {"driver_owner": {"code": "dgx_os", "name": "DGX OS"}, "installed_drive
 def test_what_is_returned_is_documented(question, optional):
     found = resolve({**question, "ansible_core": "2.16"})
     assert found["stack"], found["conflicts"]
-    assert set(shape(RETURN, found, "")) <= {*optional, ".stack.published", ".stack.update", ".explanation"}
+    wrong = set(shape(RETURN, found, "")) - {*optional, ".stack.published", ".stack.update", ".explanation"}
+    assert not wrong, "returned and not in RETURN of plugins/modules/resolve_stack.py, or the other way round"
 
 
 def test_a_refusal_is_documented():

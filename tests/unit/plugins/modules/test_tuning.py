@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.allreduce.gpu.plugins.modules import tuning
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects import SUBJECTS
 from ansible_collections.allreduce.gpu.tests.unit.plugins.module_utils.files_helper import tree
 from ansible_collections.allreduce.gpu.tests.unit.plugins.module_utils.tuning_helper import server, snapshot
 
@@ -117,9 +118,20 @@ def test_the_fact(root):
     assert [one["value"] for one in fact["sysctl_lines"]] == ["10"]
 
 
+@pytest.mark.parametrize("record", ["", "../tuning", "a/b", "Tuning"])
+def test_the_name_of_a_record_is_a_word(root, record):
+    before = snapshot(root)
+    result = run("tuning", root, record=record, **WANTED)
+    assert result["failed"] and "no name of a record" in result["msg"] and snapshot(root) == before
+
+
 @pytest.mark.parametrize(
     ("record", "facts"),
-    [("tuning", "tuning_facts"), ("nccl_conf", "nccl_facts"), ("pcie", "pcie_facts"), ("slurm", "slurm_facts")],
+    [
+        (one.options.get("record", "tuning"), one.facts.rpartition(".")[2])
+        for one in SUBJECTS
+        if one.applied_by == "allreduce.gpu.tuning"
+    ],
 )
 def test_what_was_applied_is_measured_until_it_is_put_back(root, record, facts):
     other = {"files": [{"path": "/etc/y.conf", "content": ""}], "record": "pcie" if record == "tuning" else "tuning"}
@@ -129,7 +141,10 @@ def test_what_was_applied_is_measured_until_it_is_put_back(root, record, facts):
     run("tuning", root, check=True, applied="d1", **wanted)
     assert run(facts, root)["applied"] is None and not note.exists()
     run("tuning", root, applied="d1", **wanted)
-    assert run(facts, root)["applied"] == "d1"
+    told = run(facts, root).get("applied")
+    assert told == "d1", (
+        f"module {facts} returns holding(tree, '{record}') as applied: the record of the subject's options"
+    )
     value.write_text("60")
     assert run(facts, root)["applied"] is None and value.read_text() == "60"
     run("tuning", root, applied="d1", **wanted)

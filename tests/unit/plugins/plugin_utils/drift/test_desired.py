@@ -19,7 +19,7 @@ from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.stack impo
     Stack,
     Toolkit,
 )
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.components import BY_HOLD
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.components import BY_HOLD, PACKAGED
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.desired import DEFAULTS, desired
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.names import DRIVER_PACKAGES
 
@@ -41,18 +41,20 @@ CUDNN = Component(packages=(Package("libcudnn9"),))
 STACK = Stack(gpus=GPUS, driver=DRIVER, cuda=CUDA, cudnn=CUDNN, python="3.11")
 
 
-@pytest.mark.parametrize("role", ["nvidia_driver", "cuda_toolkit", "cudnn", "container_toolkit"])
+# Of the roles that are in charge of a component, and of the toolkit's, which may bring it another name.
+IN_CHARGE = sorted({*(one.role for one in PACKAGED if one.role), "cuda_toolkit"})
+
+
+@pytest.mark.parametrize("role", IN_CHARGE)
 def test_the_defaults_are_those_of_the_roles(role):
     text = (ROLES / role / "defaults" / "main.yml").read_text(encoding="utf-8")
     ours = {name: value for name, value in DEFAULTS.items() if name.startswith(f"{role}_")}
     assert ours
-    assert {name: yaml.safe_load(text)[name] for name in ours} == ours
+    assert {name: yaml.safe_load(text).get(name) for name in ours} == ours, f"roles/{role}/defaults/main.yml"
 
 
 def test_every_default_is_that_of_a_role():
-    assert all(
-        name.startswith(("nvidia_driver_", "cuda_toolkit_", "cudnn_", "container_toolkit_")) for name in DEFAULTS
-    )
+    assert [name for name in DEFAULTS if not name.startswith(tuple(f"{role}_" for role in IN_CHARGE))] == []
 
 
 def test_without_variables_only_the_prebuilt_modules_are_left_out():

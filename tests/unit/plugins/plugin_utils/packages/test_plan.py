@@ -49,7 +49,7 @@ def test_a_component_is_what_the_stack_names(stack, name):
     plan = component_plan(name, wanted)
 
     assert {package.name for package in plan.packages} == {one["name"] for one in stack[BY_HOLD[name].name]["packages"]}
-    assert plan.held
+    assert plan.held, f"Packaged of {BY_HOLD[name].name} (drift/components.py) has no patterns of its packages: held"
     assert steps(plan, Observed(packages={})).install == plan.packages
 
 
@@ -113,7 +113,7 @@ def test_what_is_absent_is_removed_and_no_longer_held(stack, name):
     plan = absent_plan(name, wanted)
 
     assert set(steps(plan, Observed(packages=installed)).remove) <= set(installed)
-    assert steps(plan, Observed(packages=installed)).remove
+    assert steps(plan, Observed(packages=installed)).remove, f"no pattern in held names one of {sorted(installed)}"
     assert not steps(plan, Observed(packages={"bash": "5"}))
     assert plan.held
 

@@ -10,9 +10,11 @@ from functools import partial
 
 import pytest
 import yaml
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.components import PACKAGED
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.planning import decide as decide_module
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.planning import lock
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.problems.text import describe
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.components import OPTIONAL
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.input_error import InputError
 from ansible_collections.allreduce.gpu.tests.support.frozen_tables import TABLES, resolve
 from ansible_collections.allreduce.gpu.tests.support.newer_tables import NEWER, difference, with_newer_pytorch
@@ -239,9 +241,11 @@ def test_a_part_that_is_added_is_told_by_what_it_has():
     assert "driver.branch: 580 -> none" in lock.differences({"stack": other}, stack)
 
 
+EVERYTHING = {one.name: "latest" for one in PACKAGED if one.name in OPTIONAL}
 QUESTIONS = (
     {"os": "ubuntu 22.04", "gpus": ["A100"] * 8, "nvswitches": 6,
-     "request": {"pytorch": "auto", "cudnn": "auto", "nccl": "auto", "cuda": "auto", "horovod": "latest", "dcgm": "latest"}},
+     "request": {"pytorch": "auto", "cudnn": "auto", "nccl": "auto", "cuda": "auto", "horovod": "latest"}},
+    {"os": "ubuntu 22.04", "gpus": ["A40"], "request": {**EVERYTHING, "pytorch": "none"}},
     {"os": "rocky 9", "gpus": ["H100"] * 8, "nvswitches": 4, "request": {"driver_source": "nvidia"}},
     {"os": "ubuntu 24.04", "gpus": ["A100"], "request": {"driver_source": "distribution"}},
     {"os": "debian 12", "gpus": ["A40"], "request": {"driver_source": "runfile", "container_toolkit": "1.17"}},

@@ -8,11 +8,14 @@ import re
 from pathlib import Path
 
 import pytest
+from ansible_collections.allreduce.gpu.plugins.plugin_utils import subjects
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.planning import decide, lock, plan
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.problems import text
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.problems.problem import Problem
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.report import sources as sources_of_report
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.report import writing
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack import inputs
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects import SUBJECTS
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.sentences import SENTENCES, describe, describe_all
 
 
@@ -80,3 +83,14 @@ def test_every_problem_of_a_request_and_of_a_lock_has_a_sentence():
         "report_not_read",
     } <= found
     assert found <= set(SENTENCES)
+
+
+@pytest.mark.parametrize("subject", SUBJECTS, ids=lambda one: one.name)
+def test_every_problem_of_a_subject_has_a_sentence(subject):
+    """But for what only the report tells, whose sentences are in a file text.py beside it."""
+    room = Path(inspect.getfile(subjects)).parent / subject.name
+    sources = {path.stem: path.read_text(encoding="utf-8") for path in room.glob("*.py")}
+    found = set(re.findall(r'\bProblem\(\s*"(\w+)"', "".join(sources.values())))
+    shown = {code for code in found if f'"{code}":' in sources.get("text", "")}
+    missing = found - shown - {*subject.sentences, *text.SENTENCES}
+    assert not missing, f"SUBJECT of {room.name} has no sentences for these problems"

@@ -67,7 +67,9 @@ def requests(subject):
 def document(name):
     """The type of a subject's fact."""
     found = vars(importlib.import_module(f"{DOCUMENTS}.{name}")).values()
-    return next(one for one in found if isinstance(one, type) and one.__name__.endswith("Node"))
+    kinds = [one for one in found if isinstance(one, type) and one.__name__.endswith("Node")]
+    assert kinds, f"plugin_utils/documents/{name}.py has no class whose name ends in Node, the type of fact gpu_{name}"
+    return kinds[0]
 
 
 @functools.cache
@@ -111,6 +113,26 @@ def agreed(subject, node):
     rows = items(parse(NodeVerification, as_written).comparisons)
     assert passes is (counts(rows) == (0, 0))
     return passes
+
+
+@each_subject
+def test_it_has_tests_of_its_own(subject):
+    assert [*(Path(__file__).parent / subject.name).glob("test_*.py")], f"no test of its answers is in {subject.name}/"
+
+
+@each_subject
+def test_its_defaults_are_those_of_the_role(subject):
+    specs, place = options(subject.name), f"roles/{subject.name}/meta/argument_specs.yml"
+    told = {name: specs[name].get("default") for name in subject.defaults if name in specs}
+    # The default of one is a variable of another role.
+    ours = {name: one if "{{" in str(told.get(name)) else told.get(name) for name, one in subject.defaults.items()}
+    assert dict(subject.defaults) == ours, f"the defaults of SUBJECT are not those of {place}"
+    if subject.applied_by:
+        named = subject.switch.removesuffix("state")
+        forgotten = {name for name in specs if name.startswith(named)} - set(subject.variables)
+        assert not forgotten, (
+            f"options of {place} that are not among the defaults of SUBJECT, so that nobody reads them"
+        )
 
 
 @each_subject

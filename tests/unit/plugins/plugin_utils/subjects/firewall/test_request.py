@@ -4,10 +4,8 @@
 """What users ask of role firewall, and what of it cannot be meant."""
 
 import ipaddress
-from pathlib import Path
 
 import pytest
-import yaml
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.cluster.networks import of_version
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.firewall.request import (
     DEFAULTS,
@@ -19,7 +17,6 @@ from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.sentences i
 from hypothesis import given
 from hypothesis import strategies as st
 
-ROLE = Path(__file__).resolve().parents[6] / "roles" / "firewall"
 NODES = {
     "gpu-1": {"gpu_cluster_address": "10.0.0.1", "firewall_addresses": ["fd00::1"]},
     "gpu-2": {"ansible_facts": {"default_ipv4": {"address": "10.0.0.2"}}},
@@ -30,10 +27,6 @@ GROUP = ["gpu-1", "gpu-2"]
 
 def asked(name="gpu-1", **variables):
     return request(name, {**NODES, name: {**NODES[name], **variables}}, GROUP)
-
-
-def test_the_defaults_are_those_of_the_role():
-    assert yaml.safe_load((ROLE / "defaults" / "main.yml").read_text(encoding="utf-8")) == DEFAULTS
 
 
 def test_peers_are_the_training_addresses_of_the_inventory():

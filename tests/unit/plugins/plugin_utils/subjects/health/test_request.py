@@ -4,16 +4,13 @@
 """What role health asks for, and what is told of a node that has something else."""
 
 import json
-from pathlib import Path
 
 import pytest
-import yaml
 from ansible_collections.allreduce.gpu.plugins.module_utils.health import installed
 from ansible_collections.allreduce.gpu.plugins.module_utils.machine.files import FileTree
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.comparison import Status
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.launch.program import program_files
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.health.request import (
-    DEFAULTS,
     SUBJECT,
     TIMER,
     answer,
@@ -21,7 +18,6 @@ from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.health.requ
 
 from tests.support.subjects import compared
 
-ROLE = Path(__file__).resolve().parents[6] / "roles" / "health"
 ON = {"enabled": True, "active": True}
 WANTED = {"health_state": "present", "health_gpu_count": "8"}
 
@@ -45,10 +41,6 @@ def told(place, services=None, wanted=None):
         one.subject: one.status
         for one in compared(SUBJECT, WANTED if wanted is None else wanted, {"gpu_node_state": state})
     }
-
-
-def test_defaults_are_those_of_the_role():
-    assert yaml.safe_load((ROLE / "defaults" / "main.yml").read_text(encoding="utf-8")) == DEFAULTS
 
 
 def test_nothing_speaks_against_the_defaults():

@@ -4,10 +4,8 @@
 """Variables as a value, and what of them cannot be meant."""
 
 import ipaddress
-from pathlib import Path
 
 import pytest
-import yaml
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.qos.rates import Share, parse_share
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.qos.request import (
     DEFAULTS,
@@ -22,13 +20,8 @@ from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.sentences i
 from hypothesis import given
 from hypothesis import strategies as st
 
-ROOT = Path(__file__).resolve().parents[6]
 ADDRESSES = {name: {"gpu_cluster_address": f"10.0.0.{number}"} for number, name in enumerate(("a", "b", "c"), 1)}
 GIGABIT = 10**9
-
-
-def test_the_defaults_are_the_roles():
-    assert yaml.safe_load((ROOT / "roles" / "qos" / "defaults" / "main.yml").read_text("utf-8")) == DEFAULTS
 
 
 def test_peers_are_all_others_whatever_the_limit():

@@ -4,21 +4,18 @@
 """What role slurm writes on a controller, what it refuses, and what verify compares on a node."""
 
 import copy
-from pathlib import Path
 
 import pytest
-import yaml
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.comparison import Remedy, Status
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.sentences import describe
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.slurm import lines, versions
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.slurm.answer import SUBJECT, concerned
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.slurm.request import DEFAULTS, problems
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.slurm.request import problems
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.subject import Node
 
 from tests.support.slurm import measured
 from tests.support.subjects import compare_node, decide_node
 
-ROLE = Path(__file__).resolve().parents[6] / "roles" / "slurm"
 GROUPS = {"gpu_nodes": ["gpu-1", "gpu-2"], "controllers": ["ctl"]}
 CONTROLLER = {
     "name": "ctl",
@@ -42,10 +39,6 @@ def cluster(**variables):
 
 def decide(hostvars, groups=None, **controller):
     return decide_node(SUBJECT, "ctl", hostvars, groups or GROUPS, {"gpu_slurm": {**CONTROLLER, **controller}})
-
-
-def test_defaults_are_the_roles():
-    assert yaml.safe_load((ROLE / "defaults" / "main.yml").read_text(encoding="utf-8")) == DEFAULTS
 
 
 def test_the_files_of_a_controller():

@@ -5,13 +5,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
-import yaml
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.sentences import describe
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.tuning.request import (
-    DEFAULTS,
     problems,
     request,
     words,
@@ -19,12 +15,6 @@ from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.tuning.requ
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.tuning.tables import load
 from hypothesis import given
 from hypothesis import strategies as st
-
-ROLE = Path(__file__).resolve().parents[6] / "roles" / "tuning"
-
-
-def test_the_defaults_are_those_of_the_role():
-    assert yaml.safe_load((ROLE / "defaults" / "main.yml").read_text(encoding="utf-8")) == DEFAULTS
 
 
 def test_nothing_is_asked_by_default():
