@@ -14,7 +14,7 @@ from .findings import fault, judged, verdict, without_findings
 
 
 def within(seconds, work):
-    """Return what ``work()`` does, which judge gives; or that the driver does not answer, which no skipped check hides.
+    """Return the answer of ``work()``, as judge gives it; or that the driver does not answer, which no skipped check hides.
 
     Raise ValueError with what went wrong in the child.
     """

@@ -58,7 +58,7 @@ def describe_run(host, now, seconds, judged, known):
 
 
 def subject_of(finding):
-    """Return what a finding is about: a GPU, a port, or None for the node."""
+    """Return the subject of a finding: a GPU, a port, or None for the node."""
     return finding.get("subject") or finding["gpu"]
 
 

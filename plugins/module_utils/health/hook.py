@@ -55,7 +55,7 @@ def is_spent(acts, options, now):
 
 
 def sentence(decided):
-    """Return what is done, for the journal."""
+    """Return a sentence about the decision, for the journal."""
     words = {
         "call": "calls %s",
         "shadow": "would call %s (shadow)",

@@ -49,7 +49,7 @@ def read_states(counters, proc_tree, tree):
 
 
 def read_state(pid, proc_tree, tree):
-    """Return how a process is; a zombie that has living threads is running."""
+    """Return the state of a process; a zombie that has living threads is running."""
     place = "/%d" % pid
     if not proc_tree.exists(place):
         return "ended"

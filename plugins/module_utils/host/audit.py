@@ -86,7 +86,7 @@ def events(text):
 
 
 def denials(found, uid):
-    """Return what was denied to training or around our files: {command, operations, target, kind, permissive, count}.
+    """Return the denials to training or around our files: {command, operations, target, kind, permissive, count}.
 
     ``target``: path, else name, else type of what was asked for; ``kind``: its class, such as file or process. What was denied
     several times is there once.

@@ -66,7 +66,7 @@ def wait_for(tree, port, process):
 
 
 def why_silent(process):
-    """Return why a process does not listen, in words."""
+    """Return the reason why a process does not listen, in words."""
     code = process.poll()
     return "it did not listen within %d s" % START if code is None else "it ended with %s" % code
 

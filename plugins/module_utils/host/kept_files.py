@@ -31,7 +31,7 @@ def read(tree, path):
 
 
 def readable(value):
-    """Return what is told of files, with a question mark for each byte that is not UTF-8: Ansible takes no others."""
+    """Return a value about files with a question mark for each byte that is not UTF-8: Ansible takes no others."""
     if isinstance(value, dict):
         return {key: readable(one) for key, one in value.items()}
     if isinstance(value, (list, tuple)):

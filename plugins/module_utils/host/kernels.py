@@ -77,7 +77,7 @@ def read_modules(tree, names=WATCHED):
 
 
 def read_dkms(tree):
-    """Return what ``dkms status`` would print, read from its tree.
+    """Return the entries that ``dkms status`` would print, read from its tree.
 
     A module is ``installed`` when DKMS has linked it for the kernel, ``built`` when it only compiled, ``added`` when
     nothing was built (then ``kernel`` and ``arch`` are None).

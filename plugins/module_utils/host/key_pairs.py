@@ -141,7 +141,7 @@ def _public_part(path):
 
 
 def _keygen(arguments):
-    """Return what ssh-keygen prints; it asks nothing."""
+    """Return the output of ssh-keygen; it asks nothing."""
     process = subprocess.Popen(
         ["ssh-keygen"] + arguments, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     )

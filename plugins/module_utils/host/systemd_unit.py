@@ -100,7 +100,7 @@ class TransientService(object):
             raise
 
     def show(self):
-        """Return what parse_show returns; state absent when systemd does not know the service."""
+        """Return the answer of parse_show; state absent when systemd does not know the service."""
         argv = ["systemctl", "show", self._unit, "--property=" + ",".join(_SHOWN)]
         return parse_show(self._must(argv))
 

@@ -104,7 +104,7 @@ def parse_redirect(text):
 
 
 def count_filters(text):
-    """Return how many filters choose a class of ours, in either of these forms."""
+    """Return the number of filters that choose a class of ours, in either of these forms."""
     return len(re.findall(r'flowid"?:?\s*"?' + MAJOR, text or ""))
 
 

@@ -31,7 +31,7 @@ def measure_within(seconds, sys_tree, proc_tree, library, databases=DATABASES):
 
 
 def _without(reason):
-    """Return what opens NVML and has only a reason why it is not there."""
+    """Return a context manager in place of the one that opens NVML, which gives only the reason why NVML is not there."""
 
     @contextmanager
     def opener(dummy_library):

@@ -51,7 +51,7 @@ SPEEDS = (
 
 
 def speed_of(name):
-    """Return what a link of the model must have; None where that is not known."""
+    """Return the speed that a link of the model must have; None where that is not known."""
     return next((speed for pattern, speed in SPEEDS if name and re.search(pattern, name)), None)
 
 

@@ -22,12 +22,12 @@ PLATFORMS = {"x86_64": "linux-64", "i686": "linux-32"}
 
 
 def platform():
-    """Return how conda calls this machine."""
+    """Return conda's name for this machine."""
     return PLATFORMS.get(machine.machine(), "linux-" + machine.machine())
 
 
 def decide(options, run):
-    """Return what module conda_env returns of present and absent, before anything is changed."""
+    """Return the decision that module conda_env returns for present and absent, before anything is changed."""
     tree, prefix = FileTree("/"), options["prefix"]
     found = conda_prefix.read_prefix(tree, prefix)
     locked, problems = None, []

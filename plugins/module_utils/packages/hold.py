@@ -152,7 +152,7 @@ def select(run, selections, seconds, wait=2):
 
 
 def diff(files, selections):
-    """Return what Ansible shows with ``--diff``."""
+    """Return the difference that Ansible shows with ``--diff``."""
     shown = [config_files.diff(wanted, found, steps) for wanted, found, steps in files if steps]
     if selections:
         words = {"hold": "install", "install": "hold"}

@@ -61,7 +61,7 @@ def stream_path(stream):
 
 
 def stream_text(stream):
-    """Return what dnf writes when a stream is enabled.
+    """Return the text that dnf writes when a stream is enabled.
 
     ansible.builtin.dnf can only install one, with its default profile.
     """

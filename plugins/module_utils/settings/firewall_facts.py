@@ -39,7 +39,7 @@ def read_firewall(tree, run):
 
 
 def recorded_value(tree, path, running):
-    """Return what a value was before the first change; what runs where nothing was changed."""
+    """Return the value before the first change; the running one where nothing was changed."""
     try:
         return json.loads(tree.text(RECORD) or "{}").get("values", {}).get(path, running)
     except ValueError:  # module firewall says so

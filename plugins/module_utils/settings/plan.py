@@ -194,7 +194,7 @@ def forgetful(plan):
 
 
 def diffs(plan):
-    """Return what Ansible shows with ``--diff``: one entry for each GPU that changes."""
+    """Return the differences that Ansible shows with ``--diff``: one entry for each GPU that changes."""
     shown = []
     for gpu in plan["gpus"]:
         if gpu["changes"]:

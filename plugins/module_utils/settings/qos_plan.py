@@ -122,7 +122,7 @@ def shown(one):
 
 
 def shown_live(live):
-    """Return what an interface has now, as text."""
+    """Return the present state of an interface, as text."""
     if not live or not is_ours(live["root"]):
         return shown_qdisc(live["root"] if live else None)
     tops = [known for known in live["classes"] if known["parent"] is None]
@@ -155,7 +155,7 @@ def loadable(text, exists):
 
 
 def diffs(steps):
-    """Return what Ansible shows with ``--diff``: each file, the rules and the class table of each interface by itself."""
+    """Return the differences that Ansible shows with ``--diff``: each file, the rules and the class table of each interface by itself."""
     files = [step for step in steps if step["kind"] == "file"]
     shown_files = tuning_plan.diffs(files)
     for step in steps:

@@ -59,7 +59,7 @@ def has(reading, part):
 
 
 def current(reading, part):
-    """Return what a part is."""
+    """Return the current value of a part."""
     words = part.split("/")
     if words[1] == "dscp":
         return reading["apps"].get(words[2])
@@ -122,7 +122,7 @@ def recorded_after(record, wanted, problems):
 
 
 def words(value):
-    """Return what a part of a port is, for people."""
+    """Return the value of a part of a port, for people."""
     if value is None:
         return "none"
     if isinstance(value, dict):

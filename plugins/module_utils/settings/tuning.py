@@ -148,7 +148,7 @@ def start(machine, command):
 
 
 def read_value(tree, path):
-    """Return what a file or a register of a PCI device is set to; None where the node does not have it."""
+    """Return the setting of a file or of a register of a PCI device; None where the node does not have it."""
     return pci_config.read_register(tree, path) if pci_config.is_register(path) else sysctl.selected(tree.text(path))
 
 

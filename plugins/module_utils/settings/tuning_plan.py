@@ -145,7 +145,7 @@ def commands_after(steps, profile_directory):
 
 
 def diffs(steps):
-    """Return what Ansible shows with ``--diff``: each file by itself, all that is not a file together."""
+    """Return the differences that Ansible shows with ``--diff``: each file by itself, all that is not a file together."""
     shown = []
     for step in steps:
         if step["kind"] == "file":

@@ -59,7 +59,7 @@ def dump(record):
 
 
 def values_of(record, paths):
-    """Return what was recorded of files that are one switch together, as sysctl.read_switch tells it; None where nothing was."""
+    """Return the recorded values of files that are one switch together, as sysctl.read_switch tells it; None where nothing was recorded."""
     values = {record["values"][path] for path in paths if path in record["values"]}
     return ", ".join(sorted(values)) or None
 

@@ -72,7 +72,7 @@ def read_disk(tree, name, listed, mounts, swaps, run, is_free):
 
 
 def read_holders(tree, place, partition):
-    """Return what is made of a disk or of a partition of it: {name} with the kind that device mapper says."""
+    """Return the devices that are made of a disk or of a partition of it: {name} with the kind that device mapper says."""
     found = []
     for holder in tree.names("%s/%s/holders" % (place, partition)):
         uuid = tree.text("%s/%s/dm/uuid" % (BLOCK, holder)) or ""
@@ -88,7 +88,7 @@ def controllers(tree, place):
 
 
 def transport(tree, place):
-    """Return what leads to an NVMe disk, such as pcie or tcp; None for another disk."""
+    """Return the transport of an NVMe disk, such as pcie or tcp; None for another disk."""
     found = [tree.text("%s/device/%s/transport" % (place, name)) for name in controllers(tree, place)]
     return _word(next(iter(found), None) or tree.text(place + "/device/transport"))
 

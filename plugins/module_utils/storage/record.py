@@ -48,7 +48,7 @@ def new(wanted, disks, new_uuid):
 
 
 def entry(disk):
-    """Return what a disk is known by."""
+    """Return the properties by which a disk is known."""
     return {key: disk[key] for key in ("size", "model", "serial")}
 
 

@@ -42,7 +42,7 @@ class Place:
             return None
 
     def problems(self, needs_mount):
-        """Return why nothing can be put there or taken away."""
+        """Return the reasons why nothing can be put there or taken away."""
         if needs_mount and not os.path.ismount(self.directory):
             return [problem("stage_not_mounted", self.directory)]
         if not os.access(self.directory, os.W_OK | os.X_OK):

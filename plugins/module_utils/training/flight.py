@@ -209,7 +209,7 @@ def _ranks(text):
 
 
 def _id(value):
-    """Return how pg_status calls a group, which is numbered."""
+    """Return the name by which pg_status calls a group, which is numbered."""
     return str(value) if value is None or isinstance(value, (int, str)) else ""
 
 
