@@ -62,7 +62,7 @@ def _wrong(place: str, value: object, needs: str) -> ProblemError:
 
 
 def sizes(nodes: int) -> list[int]:
-    """Return how many nodes run together, beside one: powers of two, and all.
+    """Return the numbers of nodes that run together, in addition to one alone: powers of two, and all.
 
     >>> sizes(1), sizes(2), sizes(6)
     ([], [2], [2, 4, 6])

@@ -69,7 +69,7 @@ def collect(
     accepted: Mapping[str, str] | None = None,
     rotation: str = "",
 ) -> dict[str, Any]:
-    """Return what describe_cluster does, {left_out: problems, notes: problems, rotating}; raise ProblemError for what users ask.
+    """Return the result of describe_cluster, {left_out: problems, notes: problems, rotating}; raise ProblemError for what users ask.
 
     names: all nodes; present: those that take part in this run; accepted: fingerprints of host keys that replace others
     """

@@ -40,7 +40,7 @@ def is_own_name(name: str) -> bool:
 
 
 def node_name(variables: Mapping[str, Any]) -> str | None:
-    """Return what a node calls itself, as it says."""
+    """Return the name of a node, as it says it."""
     facts = variables.get("ansible_facts") or {}
     name = facts.get("nodename") or facts.get("hostname")
     return name if isinstance(name, str) else None
@@ -63,7 +63,7 @@ class Names:
         return cls(Counter(name for names in declared for name in _with_short(names)), frozenset(domains - {""}))
 
     def problem(self, node: str, variables: Mapping[str, Any]) -> Problem | None:
-        """Return why a node cannot be called what it calls itself."""
+        """Return the reason why a node cannot have the name that it gives itself."""
         name, own = node_name(variables), _declared(node, variables)
         if name is None or not is_own_name(name) or name.lower() in (node.lower(), *own):
             return None
@@ -96,7 +96,7 @@ def _declared(host: str, variables: Mapping[str, Any]) -> list[str]:
 
 
 def _names_of_addresses(node: str, variables: Mapping[str, Any]) -> list[str]:
-    """Return what clouds call a host with an address of this one."""
+    """Return the names that clouds give a host with an address of this one."""
     measured = ((variables.get("ansible_facts") or {}).get("default_ipv4") or {}).get("address")
     known = (measured, variables.get("gpu_cluster_address"), variables.get("ansible_host"), node)
     return [f"ip-{one.replace('.', '-')}" for one in known if isinstance(one, str) and values.is_ip(one)]

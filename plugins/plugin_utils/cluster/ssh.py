@@ -72,7 +72,7 @@ def _told_keys(variables: Mapping[str, Any], kinds: Iterable[str]) -> Iterator[t
 def node_problems(
     name: str, variables: Mapping[str, Any], keys: Mapping[str, Any], kind: str = _KEY_KINDS[0]
 ) -> list[Problem]:
-    """Return what of a node's keys is none that OpenSSH writes.
+    """Return the problems of a node's keys: those that are not a form that OpenSSH writes.
 
     keys: what module ssh_keys returned. The files are the user's, who could have put anything there, so nothing of them is shown.
     """
@@ -101,7 +101,7 @@ def describe_node(
     next_key: str | None = None,
     pinned: str | None = None,
 ) -> dict[str, Any]:
-    """Return what the others must know of one node: its names, its addresses, its host key and its user's public key.
+    """Return the description of one node for the others: its names, its addresses, its host key and its user's public key.
 
     kind: of the keys that every node takes, see key_kind; next_key: the public key that takes the place of the other in a
     rotation; pinned: the host key that the node is known by. For a node without problems.

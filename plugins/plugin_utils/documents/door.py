@@ -124,7 +124,7 @@ class Told:
 
 
 def told(hostvars: Mapping[str, Mapping[str, Any]], names: Iterable[str], paths: Iterable[str]) -> Told:
-    """Return what these nodes say at these paths, such as ansible_facts.gpu_node.nics; what a node does not say is left out."""
+    """Return the values of these nodes at these paths, such as ansible_facts.gpu_node.nics; what a node does not say is left out."""
     wanted, found, problems = [*dict.fromkeys(paths)], {}, []
     for name in dict.fromkeys(names):
         given, wrong = _admitted(name, hostvars[name], wanted)
@@ -148,7 +148,7 @@ def fitting(
 
 
 def misfits(name: str, variables: Mapping[str, Any], paths: Iterable[str]) -> list[Problem]:
-    """Return what of a node's values at these paths does not fit."""
+    """Return the problems of a node's values at these paths that do not fit."""
     return _admitted(name, variables, [*paths])[1]
 
 

@@ -83,7 +83,7 @@ class Driver(Component):
 
     @property
     def version_pattern(self) -> str:
-        """Return what an installed version must match: a distribution's archive has one per branch, and decides which."""
+        """Return the pattern that an installed version must match: a distribution's archive has one per branch, and decides which."""
         moving = self.source == "distribution" or not self.version
         return f"{self.branch}.*" if self.branch and moving else self.version or "*"
 

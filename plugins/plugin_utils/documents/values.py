@@ -173,7 +173,7 @@ def text(longest: int = 128) -> Validator:
 
 
 def file_content(value: object) -> str:
-    """Return what a file has; what that means is for its parser to judge."""
+    """Return the content of a file; what that means is for its parser to judge."""
     if not isinstance(value, str) or len(value) > LONGEST_FILE:
         raise Unfit(f"the text of a file of at most {LONGEST_FILE} characters")
     return str(value)

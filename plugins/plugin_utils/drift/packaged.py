@@ -64,7 +64,7 @@ class Packaged:
     compare: Callable[[Packaged, Desired, Observed], list[Comparison]] = compare_component
 
     def planned(self, desired: Desired) -> Component | None:
-        """Return what the stack has of it; None where it is not planned."""
+        """Return the component of the stack; None where it is not planned."""
         found: Component | None = getattr(desired.stack, self.name)
         return found
 

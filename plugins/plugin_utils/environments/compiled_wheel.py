@@ -28,7 +28,7 @@ END, LOCATOR, END_SIZE, LOCATOR_SIZE = b"PK\5\6", b"PK\6\7", 22, 20
 
 
 def wheel_problem(path: Path, version: str) -> Problem | None:
-    """Return why the file is not a wheel of this Horovod that others may install; None where it is one."""
+    """Return the reason why the file is not a wheel of this Horovod that others may install; None where it is one."""
     try:
         return _archive_problem(path, version)
     except (OSError, zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError) as error:

@@ -27,7 +27,7 @@ OF_THE_HOST = ("mpi4py", "cupy")
 
 
 def problems(value: object) -> list[Problem]:
-    """Return what is wrong with a value of python_env_packages, a list or a text with commas; another type is refused by that."""
+    """Return the problems of a value of python_env_packages, a list or a text with commas; another type is refused by that."""
     lines = value.split(",") if isinstance(value, str) else value
     return [one for line in lines if (one := _problem(line))] if isinstance(lines, Sequence) else []
 

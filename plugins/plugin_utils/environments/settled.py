@@ -62,7 +62,7 @@ def are_settled(
 
 
 def _digest(text: str) -> str:
-    """Return what a node measures of a lock: see parse_lock of module_utils/packages/environments.py."""
+    """Return the digest that a node measures of a lock: see parse_lock of module_utils/packages/environments.py."""
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 

@@ -62,7 +62,7 @@ def differs(value: float, among: Population, higher_is_better: bool) -> bool:
 
 
 def judge(samples: Iterable[Sample], higher_is_better: bool) -> Judgement | None:
-    """Return who is slow; None where fewer than three nodes have been measured in two pairs each."""
+    """Return the slow nodes; None where fewer than three nodes have been measured in two pairs each."""
     found = sorted(samples, key=lambda one: (one.source, one.target))
     sources, targets = _best(found, True, higher_is_better), _best(found, False, higher_is_better)
     if min(len(sources), len(targets)) < NODES:

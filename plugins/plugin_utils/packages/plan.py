@@ -61,7 +61,7 @@ class Steps:
 
 
 def steps(plan: PackagePlan, observed: Observed) -> Steps:
-    """Return what brings a node to the plan."""
+    """Return the steps that bring a node to the plan."""
     wanted = changes(_comparisons(plan, observed), (*plan.first, *plan.packages))
     before = {package.name for package in plan.first}
     return Steps(

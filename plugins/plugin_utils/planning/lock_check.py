@@ -70,7 +70,7 @@ def _verdict(question: Mapping, entries: Sequence[Entry], renew: bool, tables: T
 
 
 def _against(question: Mapping, entries: Sequence[Entry], renew: bool, tables: Tables) -> Verdict:
-    """Return what an inventory that says what the host is gets from these entries."""
+    """Return the verdict on an inventory that says what the host is, judged by these entries."""
     tables = with_locked(tables, entries)
     stack, inputs = choose(question, tables)
     entry = entry_for(entries, inputs)

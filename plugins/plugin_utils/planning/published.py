@@ -69,7 +69,7 @@ def _rows(entries: Iterable[Mapping[str, Any]]) -> list[PublishedRow]:
 
 
 def _unknown(tables: Tables, question: Mapping[str, Any]) -> Problem | None:
-    """Return that the tables lack a release that the index can be asked for."""
+    """Return the problem that the tables lack a release that the index can be asked for."""
     try:
         read_question(tables, question)
     except InputError as error:

@@ -31,7 +31,7 @@ class Run:
 
 
 def node_address(name: str, variables: Mapping[str, Any]) -> str:
-    """Return what tells one machine from another: where Ansible connects to, as far as it is known without a template."""
+    """Return the address that tells one machine from another: where Ansible connects to, as far as it is known without a template."""
     return f"{variables.get('ansible_host', name)}:{variables.get('ansible_port', 22)}"
 
 

@@ -209,7 +209,7 @@ def _phases(seconds: Any) -> tuple[tuple[str, float | None], ...]:
 
 
 def _how(device: str, detail: dict[str, Any]) -> str:
-    """Return what is particular to a way of training: device, precision, batch, and what was used beside."""
+    """Return the properties of a way of training: device, precision, batch, and further features in use."""
     words = [device, str(detail.get("precision", ""))]
     words += [f"batch {detail['batch_per_rank']}" if "batch_per_rank" in detail else ""]
     words += ["channels-last" if detail.get("memory_format") == "channels_last" else ""]

@@ -97,14 +97,14 @@ def _short(finding: Finding) -> str:
 
 
 def sentence(finding: Finding) -> str:
-    """Return what was found, what was expected, and what to do."""
+    """Return the finding, the expectation, and what to do, in words."""
     measured = "not known" if finding.measured is None else finding.measured
     action = f"{finding.action[:1].upper()}{finding.action[1:]}"
     return f"{_name(finding)}: {measured}, expected: {finding.expected}. {action}."
 
 
 def _note(note: Finding) -> str:
-    """Return what happened, and what it asks of whom."""
+    """Return the event, and what it asks of whom."""
     of = f" on {note.gpu}" if note.gpu else ""
     return f"{_name(note)}{of}: {note.measured or 'not known'}. {note.action[:1].upper()}{note.action[1:]}."
 

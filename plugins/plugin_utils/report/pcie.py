@@ -74,7 +74,7 @@ def _verdict(pair: PciePair) -> str:
 
 
 def _reasons(pairs: Iterable[PciePair]) -> tuple[str, ...]:
-    """Return why pairs are not direct, the most frequent reasons first."""
+    """Return the reasons why pairs are not direct, the most frequent first."""
     hindered = (one for one in pairs if _verdict(one) not in UNREMARKABLE)
     found = Counter(reason for one in hindered for reason in one.reasons)
     said = [f"{reason}: {plural(count, 'pair')}" for reason, count in found.most_common(MOST_REASONS)]

@@ -52,7 +52,7 @@ def scaling(found: Iterable[Run], machines: Mapping[str, str] | None = None) -> 
 
 
 def _caveat(series: list[Run], machines: Mapping[str, str]) -> str:
-    """Return what the figures of a script do not say, empty where they say all that they seem to."""
+    """Return the limits of what the figures of a script say, empty where they say all that they seem to."""
     figure = "efficiency" if len(series) > 1 else "throughput"
     processors = any(is_on_processors(run) for run in series)
     if any(share_a_machine(run.nodes, machines) for run in series):

@@ -82,7 +82,7 @@ def read_question(tables: Tables, given: Mapping[str, Any]) -> Question:
 
 
 def _request(tables: Tables, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the profile and the user ask for, the user's word first; raise InputError for a key nobody knows."""
+    """Return the request of the profile and the user, the user's word first; raise InputError for a key that is not known."""
     own = given.get("request") or {}
     dropped = {key for name in FRAMEWORKS if _is_excluded(own.get(name)) for key in component(name).reads}
     usual = {name: value for name, value in _profile(tables, given.get("profile")).items() if name not in dropped}
@@ -236,7 +236,7 @@ def _check_known(tables: Tables, question: Question) -> None:
 
 
 def _wrong_version(tables: Tables, question: Question, made: Component, constraint: str) -> InputError | None:
-    """Return that a constraint names a build that is none, or that no version fits it."""
+    """Return the mistake that a constraint names a build that does not exist, or that no version fits it."""
     label, named = made.keys[0].label, label_of(constraint)
     if named and label is None:
         return InputError("no_builds", made.name, value=constraint)
@@ -255,7 +255,7 @@ def _wrong_version(tables: Tables, question: Question, made: Component, constrai
 
 
 def _unknown_version(tables: Tables, question: Question, made: Component, constraint: str) -> InputError | None:
-    """Return that no version of the tables fits a constraint, with those next to it."""
+    """Return the mistake that no version of the tables fits a constraint, with those next to it."""
     free = replace(question.without_constraints(*question.constraints), owner=None)
     asked = replace(free, constraints={made.name: constraint}, accelerator="cuda")
     if not made.published or made.candidates(tables, asked):

@@ -115,11 +115,11 @@ class Question:
     kernels: tuple[str, ...] = ()  # that the module is built for, as far as some driver does not build on them
 
     def constraint(self, name: str) -> str:
-        """Return what is asked for; latest where nothing is."""
+        """Return the constraint that is asked for; latest where nothing is."""
         return self.constraints.get(name, "latest")
 
     def asked(self, name: str) -> str:
-        """Return what was asked for as words; nothing where it was not."""
+        """Return the constraint that was asked for as words; nothing where it was not."""
         return f"asked for as {self.constraints[name]}" if name in self.constraints else ""
 
     def without_constraints(self, *names: str) -> Question:

@@ -40,7 +40,7 @@ def choose(given: Mapping[str, Any], tables: Tables) -> tuple[Part | None, Part]
 
 
 def refuse(given: Mapping[str, Any], tables: Tables) -> Answer:
-    """Return what resolve returns for a question without a stack: the minimal conflicts and what would resolve them."""
+    """Return the answer of resolve to a question without a stack: the minimal conflicts and what would resolve them."""
     question, session = read_question(tables, given), session_for(tables)
     found, doubts = blamed(session, question), unavoidable(session, question)
     joint = nearest(session, question, found, doubts)

@@ -31,7 +31,7 @@ def unknowns(question: Question, chosen: Solution) -> list[str]:
 
 
 def _of_the_system(question: Question, chosen: Solution) -> Iterator[str]:
-    """Yield what is not known of the distribution and matters to this plan."""
+    """Yield the properties of the distribution that are not known and matter to this plan."""
     planned = [component(slot.component) for slot, one in chosen.items() if not one.absent]
     columns = {column for one in planned for column in one.system if column not in question.constraints}
     texts = [text for column, text in SYSTEM.items() if column in columns and question.system.get(column) is None]

@@ -50,7 +50,7 @@ def neighbours(text: str, known: Iterable[str], count: int = 3) -> list[str]:
 
 
 def _shared(one: str, other: str) -> int:
-    """Return how many leading parts two versions have in common."""
+    """Return the number of leading parts that two versions have in common."""
     return len(commonprefix([segments(one), segments(other)]))
 
 

@@ -23,7 +23,7 @@ def arguments(job: Job) -> list[str]:
 
 
 def variables(job: Job) -> dict[str, str]:
-    """Return what the ranks need so that they can start again, which they do when nodes come or go."""
+    """Return the variables that let the ranks start again, which they do when nodes come or go."""
     return {"TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"}
 
 

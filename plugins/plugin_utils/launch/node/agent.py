@@ -49,12 +49,12 @@ def main() -> int:
 
 
 def read_launch() -> dict:
-    """Return what the controller wrote for this node."""
+    """Return the file that the controller wrote for this node."""
     return json.loads((HERE / "launch.json").read_text(encoding="utf-8"))
 
 
 def engine(name: str) -> Callable[[dict], dict]:
-    """Return what runs an engine to its end: {failures: [{rank, local_rank, exit_code, time, message}]}, perhaps error."""
+    """Return the function that runs an engine to its end: {failures: [{rank, local_rank, exit_code, time, message}]}, perhaps error."""
     if name == "torchrun":
         return torchrun
     if name == "mpirun":
@@ -109,7 +109,7 @@ def environment(launch: dict) -> dict[str, str]:
 
 
 def recorder() -> dict[str, str]:
-    """Return what has PyTorch write the last collectives of each rank when one of NCCL's times out.
+    """Return the variables that make PyTorch write the last collectives of each rank when one of NCCL's times out.
 
     2.13 knows both names of a setting, and warns of the old one; the new ones came in 2025 (pytorch/pytorch, pull request 152563).
     """
@@ -126,7 +126,7 @@ def recorder() -> dict[str, str]:
 
 
 def ranks_per_node(wanted: str) -> int:
-    """Return how many ranks this node runs; raise RuntimeError where a CUDA build sees no GPU."""
+    """Return the number of ranks that this node runs; raise RuntimeError where a CUDA build sees no GPU."""
     if wanted != "auto":
         return int(wanted)
     import torch

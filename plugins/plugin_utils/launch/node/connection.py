@@ -117,7 +117,7 @@ class Node:
         self.messages.put((self.name, {"kind": "gone", "why": why + hint}))
 
     def _messages(self) -> Iterator[dict[str, Any]]:
-        """Yield what serve.py says until the end; raise Broken."""
+        """Yield the messages of serve.py until the end; raise Broken."""
         noise, is_ready = 0, False
         for line in lines(self._chunks()):
             message = read_message(line)
@@ -135,7 +135,7 @@ class Node:
                 raise Broken(f"it prints more than {NOISE >> 10} KiB that are no messages of allreduce-run")
 
     def _chunks(self) -> Iterator[bytes]:
-        """Yield what the process prints; raise Broken when nothing of it is a message in time."""
+        """Yield the output of the process; raise Broken when nothing of it is a message in time."""
         out = self.stdout.fileno()
         ready = select.poll()
         ready.register(out, select.POLLIN)

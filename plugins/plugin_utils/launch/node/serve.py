@@ -126,7 +126,7 @@ def tell(logs: Path, seen: int) -> int:
 
 
 def outcome(logs: Path, status: int) -> dict:
-    """Return how the node's part ended: {failures: [...], error, log} with the last lines of each rank that failed, and of the agent."""
+    """Return the end of the node's part: {failures: [...], error, log} with the last lines of each rank that failed, and of the agent."""
     found: dict = {"failures": [], "error": f"the agent ended with status {status} without a message that can be read"}
     try:
         with open_file(logs / "agent.json") as note:

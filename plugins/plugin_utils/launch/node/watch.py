@@ -26,7 +26,7 @@ MIB = 1 << 20
 
 
 def questions(nvml: Any) -> dict[str, Callable[[Any], float]]:
-    """Return what a GPU is asked, by name and unit."""
+    """Return the questions to a GPU, by name and unit."""
     return {
         "utilization_percent": lambda gpu: nvml.nvmlDeviceGetUtilizationRates(gpu).gpu,
         "memory_used_mib": lambda gpu: nvml.nvmlDeviceGetMemoryInfo(gpu).used // MIB,
@@ -54,7 +54,7 @@ def address(nvml: Any, gpu: Any) -> str:
 
 
 def intervals(first: float) -> Iterator[float]:
-    """Yield how many seconds to wait for the next sample."""
+    """Yield the seconds to wait for the next sample."""
     while True:
         for _unused in range(SAMPLES):
             yield first

@@ -100,7 +100,7 @@ KEY = Key(
 
 
 def _mistake(tables: Tables, question: Question) -> InputError | None:
-    """Return that containers are to have GPUs of a host that has none."""
+    """Return the mistake that containers are to have GPUs of a host that has none."""
     asked = KEY.name in question.constraints and question.accelerator == "cpu"
     return InputError("key_without_gpu", KEY.name) if asked else None
 

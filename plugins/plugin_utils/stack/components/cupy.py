@@ -112,7 +112,7 @@ def _requirements(tables: Tables, question: Question, cupy: Cupy, beside: Beside
 
 
 def _warnings(tables: Tables, question: Question, cupy: Cupy, beside: Beside) -> list[str]:
-    """Return that nothing brings what it compiles kernels with; a toolkit is planned only where one is asked for or used."""
+    """Return the warning that nothing brings what it compiles kernels with; a toolkit is planned only where one is asked for or used."""
     if "cuda" in question.constraints or brings_cuda(tables, cupy) or not _is_alone(question, cupy, beside):
         return []
     return [

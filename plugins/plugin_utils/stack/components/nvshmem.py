@@ -61,7 +61,7 @@ def _name(nvshmem: Nvshmem) -> str:
 
 
 def _since(steps: Mapping[str, str], release: str) -> str | None:
-    """Return what holds for a release, of steps from the oldest on; None before the first."""
+    """Return the value for a release, of steps from the oldest on; None before the first."""
     known = [value for first, value in steps.items() if at_least(release, first)]
     return known[-1] if known else None
 

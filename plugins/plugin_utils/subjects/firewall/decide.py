@@ -58,7 +58,7 @@ def owner(wanted: Request, node: FirewallNode) -> str | None:
 
 
 def owner_problems(wanted: Request, node: FirewallNode) -> Iterator[Problem]:
-    """Yield why the host's rules cannot be added to."""
+    """Yield the reasons why the host's rules cannot be added to."""
     found = owner(wanted, node)
     if found is None:
         yield Problem("firewall_two_owners", "firewalld", {"other": "ufw"})

@@ -43,7 +43,7 @@ def decide(wanted: Request, node: NcclNode, gpu_node: Mapping[str, Any], address
 
 
 def _measured(node: NcclNode, gpu_node: Mapping[str, Any], address: str | None) -> Iterator[Line]:
-    """Yield what a measurement gives a reason for; nothing on a node without GPUs, or with one that nobody has examined.
+    """Yield the lines that a measurement gives a reason for; nothing on a node without GPUs, or with one that no one has examined.
 
     The index of an adapter's GID is not one of them: tables change, and NCCL 2.21 and later looks for it by itself.
     """

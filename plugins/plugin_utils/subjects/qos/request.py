@@ -69,7 +69,7 @@ def given(variables: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def request(name: str, known: Mapping[str, Mapping[str, Any]], nodes: Iterable[str]) -> Request:
-    """Return what is asked for node NAME. For variables without problems.
+    """Return the request for node NAME. For variables without problems.
 
     known: the variables of the nodes, without those that are left out; nodes: the group of all
     """
@@ -108,7 +108,7 @@ def distinct(addresses: Iterable[str]) -> tuple[str, ...]:
 
 
 def problems(variables: Mapping[str, Any]) -> Iterator[Problem]:
-    """Yield what is wrong with the values of a node's variables; no fact of the node is needed for it."""
+    """Yield the problems of the values of a node's variables; no fact of the node is needed for it."""
     mine = given(variables)
     rate = str(mine["qos_rate"])
     if rate and not parse_rate(rate):
@@ -123,7 +123,7 @@ def problems(variables: Mapping[str, Any]) -> Iterator[Problem]:
 
 
 def too_fast(subject: str, rate: int | None) -> Iterator[Problem]:
-    """Yield why so fast a link cannot be shaped by HTB."""
+    """Yield the problem that a link is too fast to be shaped by HTB."""
     if rate and rate > FASTEST:
         yield Problem("qos_too_fast", subject, {"rate": rate_text(rate), "most": rate_text(FASTEST)})
 

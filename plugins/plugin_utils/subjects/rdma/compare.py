@@ -37,7 +37,7 @@ def compare_unmeasured() -> list[Comparison]:
 
 
 def compare_unset(recorded: bool) -> list[Comparison]:
-    """Return what differs on a node whose ports are not to be set up: that they still are."""
+    """Return the differences of a node whose ports are not to be set up: that they still are."""
     return (
         [Comparison(COMPONENT, "rdma", "as it was", "set up", Status.UNWANTED, Remedy.APPLY, "fabric")]
         if recorded

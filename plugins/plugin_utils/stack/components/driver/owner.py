@@ -18,7 +18,7 @@ VENDOR = "vendor"
 
 
 def find_owner(given: Mapping[str, Any], gpus: Iterable[Gpu], asked: bool) -> Owner | None:
-    """Return who is in charge of a host's driver; None where that is this collection.
+    """Return the owner of a host's driver; None where that is this collection.
 
     asked: whether the request leaves the driver to whoever installed it
     """

@@ -33,7 +33,7 @@ KEY = Key(name="horovod", docs=("Horovod.",), sample='"0.28.1"')
 
 
 def _requirements(tables: Tables, question: Question, one: Horovod, beside: Beside) -> list[str]:
-    """Return what it needs beside its frameworks; itself it has no wheels."""
+    """Return the requirements in addition to its frameworks; it has no wheels of its own."""
     return list(tables.beside(HOROVOD_ROWS)["requirements"])
 
 
