@@ -35,7 +35,7 @@ VGPU = re.compile(r"^GRID (?:\S+-\d+[ABCQ]|RTX T10-\d+|K\d+Q?)$")
 
 
 def nvidia_lines(lines: Iterable[str]) -> Iterator[str]:
-    """Yield what the database has below NVIDIA."""
+    """Yield the lines of the database below NVIDIA."""
     inside = False
     for line in lines:
         if re.match(r"[0-9a-f]{4}  ", line):

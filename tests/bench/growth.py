@@ -72,7 +72,7 @@ class Built:
 
 
 def differences(ours: Mapping[str, list[str]], theirs: Mapping[str, list[str]]) -> list[str]:
-    """Return what is installed on one side only, in words."""
+    """Return the things that are installed on one side only, in words."""
     found = []
     for kind in sorted({*ours, *theirs}):
         site, hand = set(ours.get(kind, [])), set(theirs.get(kind, []))
@@ -182,7 +182,7 @@ def mega(size: int) -> str:
 
 
 def converge_table(what: str, ours: Built, hand: Built, differ: list[str]) -> str:
-    """Return how the first converge compares with the commands typed by hand."""
+    """Return the comparison of the first converge with the commands typed by hand."""
     same = ", ".join(f"{len(names)} × {kind}" for kind, names in ours.installed.items())
     lines = [
         f"The first converge of a bare host ({what}), in multiples of the same commands typed by hand",
@@ -196,7 +196,7 @@ def converge_table(what: str, ours: Built, hand: Built, differ: list[str]) -> st
 
 
 def added_table(added: traffic.Traffic) -> str:
-    """Return what an added node got, and from where."""
+    """Return the table of what an added node got, and from where."""
     lines = [
         "What a node added to a converged cluster downloads",
         "",

@@ -82,7 +82,7 @@ def _system(row: Mapping, extent: str) -> str:
 
 
 def _pythons(packages: Mapping[str, list[str]]) -> str:
-    """Return which interpreters the distribution's archive has, with their packages, and where others come from."""
+    """Return the interpreters that the distribution's archive has, with their packages, and the source of others."""
     own = ", ".join(f"{number} ({codes(names)})" for number, names in packages.items())
     return f"{own}; others as standalone builds through uv"
 

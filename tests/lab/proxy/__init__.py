@@ -137,7 +137,7 @@ def confinement():
 
 
 def variables(view):
-    """Return what the inventory of hosts behind the proxy says about it."""
+    """Return the variables of the inventory of hosts behind the proxy about it."""
     return {
         "base_http_proxy": url(),
         "base_https_proxy": url(),
