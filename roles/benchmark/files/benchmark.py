@@ -145,7 +145,7 @@ def complete(options: argparse.Namespace, place: Place) -> argparse.Namespace:
 
 
 def describe(place: Place, watch: Watch) -> Record:
-    """Return what this rank is and has."""
+    """Return the description of this rank and its device."""
     found: Record = {
         "rank": place.rank,
         "local_rank": place.local_rank,

@@ -64,14 +64,14 @@ def command(here, recipe):
 
 
 def jobs():
-    """Return how many compilers the host has processors and memory for."""
+    """Return the number of compilers for which the host has processors and memory."""
     found = re.search(r"MemAvailable:\s*(\d+) kB", Path("/proc/meminfo").read_text(encoding="utf-8"))
     room = int(found[1]) // (GIB_PER_JOB << 20) if found else 1
     return max(1, min(len(os.sched_getaffinity(0)), room))
 
 
 def reason(log, status):
-    """Return why a compilation failed, from what it said: the first error."""
+    """Return the reason why a compilation failed, from its output: the first error."""
     lines = [line.strip() for line in log.splitlines() if line.strip()]
     errors = [
         line for line in lines if re.search(r"\b(fatal error|error|Error)\b:|CMake Error|No space left|Killed", line)

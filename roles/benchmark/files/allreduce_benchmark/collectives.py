@@ -46,7 +46,7 @@ def measure_collectives(place: Place, options: Namespace) -> Iterator[Record]:
 
 
 def prepare(place: Place, operation: str, size: int) -> Callable[[], object]:
-    """Return what one turn does. SIZE is that of the array which a rank has afterwards."""
+    """Return the function of one turn. SIZE is that of the array which a rank has afterwards."""
     data = hold(torch.zeros(size // 4, device=place.device))
     if operation == "all_reduce":
         return lambda: dist.all_reduce(data)

@@ -61,6 +61,6 @@ def rounded(value: float) -> float:
 
 
 def first_line(error: BaseException) -> str:
-    """Return what an error says, without the advice that follows it."""
+    """Return the message of an error, without the advice that follows it."""
     lines = str(error).strip().splitlines()
     return f"{type(error).__name__}: {lines[0] if lines else 'no message'}"[:300]

@@ -56,7 +56,7 @@ def repetitions(
 
 
 def attempt(subject: Subject, work: Callable[[], Record]) -> Record:
-    """Return what WORK measured, or why it could not: only for what one rank does alone."""
+    """Return the record that WORK measured, or the reason why it could not: only for what one rank does alone."""
     try:
         return work()
     except torch.cuda.OutOfMemoryError as error:
