@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Examine a node in a child with a deadline: a driver that hangs in the kernel is said to, and nobody waits for it."""
+"""Examine a node in a child with a deadline: a driver that hangs in the kernel is reported, and no process waits for it."""
 
 from __future__ import absolute_import, division, print_function
 

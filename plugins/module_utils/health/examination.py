@@ -61,7 +61,7 @@ def sample(nvml):
 
 
 def with_errors(counters, errors):
-    """Return the counters, with errors that came later beside those of their GPUs."""
+    """Return the counters, with errors that came later next to those of their GPUs."""
     merged = dict(counters)
     for address, found in errors.items():
         if address in merged:

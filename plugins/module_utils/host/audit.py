@@ -32,7 +32,7 @@ _PLACES = ("exe", "path", "name", "cwd", "proctitle", "cmdline")
 def read_denials(tree, uid, limit=LIMIT):
     """Return {problem, complete, denials}; None for a node without SELinux. ``uid``: of the training user, or None.
 
-    ``problem``: absent or unreadable where the log, boot_unknown where the time of the boot is not to be had; ``complete``: whether
+    ``problem``: absent or unreadable where the log, boot_unknown where the time of the boot is not available; ``complete``: whether
     what was read reaches back to the boot; ``denials``: see ``denials``.
     """
     if not tree.exists(ENFORCE):

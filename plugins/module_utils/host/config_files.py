@@ -49,7 +49,7 @@ def read(path, follow=True):
 
 
 def as_bytes(content):
-    """Return the bytes of a content; those of somebody else that are not UTF-8 stay as they were read."""
+    """Return the bytes of a content; those of other tools that are not UTF-8 stay as they were read."""
     return content.encode("utf-8", "surrogateescape")
 
 

@@ -16,7 +16,7 @@ import time
 from .paths import parse_rtt
 from .probes import as_user, run
 
-# A firewall that drops packets lets nobody wait longer than this for a connection (milliseconds).
+# A firewall that drops packets must not delay longer than this for a connection (milliseconds).
 CONNECT = "5000"
 LISTEN = "0A"  # of net/tcp_states.h
 START = 20  # seconds until a server listens: a program takes some to start on a node under load

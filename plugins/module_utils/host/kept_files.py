@@ -64,7 +64,7 @@ def put(tree, path, entry, replace):
         os.symlink(entry["link"], place)
         return
     if os.path.islink(place):
-        os.unlink(place)  # what it points to is somebody else's
+        os.unlink(place)  # what it points to belongs to another owner
     replace(place, entry["content"].encode("utf-8", "surrogateescape"))
     os.chmod(place, int(entry["mode"], 8))
     if "owner" in entry:

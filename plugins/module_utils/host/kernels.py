@@ -61,7 +61,7 @@ def has_driver_module(tree, kernel):
     return None if modules is None else re.search(r"(?m)^[^:]*\bnvidia(-[\w-]+)?-uvm\.ko(\.\w+)?:", modules) is not None
 
 
-# Modules beside the driver's that a service of ours may need.
+# Modules in addition to the driver's that a service of ours may need.
 WATCHED = ("ib_umad",)
 BOOT_FOLDERS = ("/etc/modules-load.d", "/run/modules-load.d", "/usr/lib/modules-load.d", "/lib/modules-load.d")
 

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A transient systemd service that ends by itself when nobody renews its lease.
+"""A transient systemd service that ends by itself when its lease is not renewed.
 
 Works with systemd 239 (EL8) and later: what that version lacks (append: outputs, Type=exec, --working-directory)
 is not used.
@@ -105,7 +105,7 @@ class TransientService(object):
         return parse_show(self._must(argv))
 
     def renew_lease(self, seconds):
-        """Let the lease begin anew."""
+        """Renew the lease."""
         if self._run(["systemctl", "restart", lease_name(self._unit) + ".timer"])[0] != 0:
             self._must(lease_argv(self._unit, seconds))
 

@@ -19,7 +19,7 @@ SECONDS = 60
 
 
 def measure_within(seconds, sys_tree, proc_tree, library, databases=DATABASES):
-    """Return gpu_node; without NVML where that does not answer in so many seconds or ends its process, which it says."""
+    """Return gpu_node; without NVML where that does not answer in the given seconds or ends its process, which it says."""
     said, ending = bounded(lambda say: say(measure(sys_tree, proc_tree, library, databases)), seconds)
     if ending == "done":
         return said[0]

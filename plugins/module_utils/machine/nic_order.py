@@ -30,8 +30,8 @@ def nearest_nics(gpu, topology, nics, wanted, distances=None):
 def nic_ranks(gpu, row, nics, distances=None):
     """Return {NIC: rank}, the lowest for the nearest, by the codes of the GPU's row and, for one code, by the kernel's node distances.
 
-    What was not measured orders nothing: beside an unknown code, only those say something than which none is nearer (PIX, PXB) or
-    farther (SYS), and beside an unknown node distance none does.
+    What was not measured orders nothing: next to an unknown code, only those say something that are the nearest (PIX, PXB) or
+    the farthest (SYS), and next to an unknown node distance none does.
     """
     codes = {nic["name"]: row.get(nic["name"]) for nic in nics}
     unknown = any(code not in ORDER for code in codes.values())

@@ -81,7 +81,7 @@ def reconcile(options, answer, run):
 
 
 def solve(options, run, directory):
-    """Return {lock, program, findings}: what the specs need, with no packages at hand, so that the program names all addresses."""
+    """Return {lock, program, findings}: what the specs need, without packages, so that the program names all addresses."""
     findings = _refused(options, options["channels"])
     program, missing = (None, []) if findings else _program(options, run)
     answer = {"program": program, "findings": findings or missing}

@@ -151,7 +151,7 @@ def switch(place, texts):
 
 
 def _write_locks(place, texts):
-    """Write the locks that differ beside their places; return {place: where}."""
+    """Write the locks that differ next to their places; return {place: where}."""
     written = {}
     try:
         for file, path in place.locks.items():

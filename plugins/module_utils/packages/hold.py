@@ -65,7 +65,7 @@ def _plan_apt(tree, _run, hold, matches):
     every = apt.installed(tree.text(apt.STATUS) or "")
     ours = [package for package in every if matches(package["name"])]
     held = ours if hold["state"] == "held" else []
-    # What the hold had before, and what somebody held by hand, is free again when it does not belong any more.
+    # What the hold had before, and what an administrator held by hand, is free again when it does not belong any more.
     before = apt.pinned(tree.text(apt.preferences_path(hold["name"]))) | {package["name"] for package in ours}
     texts = apt.files(hold, held)
     texts[_needrestart_path(hold)] = _needrestart(hold)

@@ -33,7 +33,7 @@ def list_path(tree):
 def locks(text, name, packages, matches):
     """Return the list with the locks of this hold in a block of its own.
 
-    Locks on the same packages that somebody else set would widen the hold, or stay when it is released: they go.
+    Locks on the same packages that another tool set would widen the hold, or stay when it is released: they go.
     Exclusions of a version (``!``) stay.
     """
     begin, end = "# BEGIN allreduce hold %s\n" % name, "# END allreduce hold %s\n" % name

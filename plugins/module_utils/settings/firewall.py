@@ -155,7 +155,7 @@ def set_service(machine, name, state):
 
 
 def arm(machine, snapshot, rollback):
-    """Start a timer that goes back to the snapshot unless somebody confirms in time; return [problem]."""
+    """Start a timer that goes back to the snapshot unless the change is confirmed in time; return [problem]."""
     for one in rollback["files"]:
         write(machine, one["path"], one["content"])
     write(machine, SNAPSHOT, firewall_plan.dump(dict(snapshot, boot=boot(machine.tree))))

@@ -114,7 +114,7 @@ def _plan_application_clocks(reading, setting, value):
 
 
 def _plan_locked_clocks(reading, setting, value):
-    """NVML does not tell what clocks are locked to; where nothing is remembered, they are locked anew."""
+    """NVML does not tell what clocks are locked to; where nothing is remembered, they are locked again."""
     supported = reading["clocks"]
     if supported and value != "default":
         domains = {"memory": supported, "graphics": [clock for clocks in supported.values() for clock in clocks]}

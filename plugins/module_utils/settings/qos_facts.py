@@ -58,7 +58,7 @@ def read_interfaces(tree, addresses, live):
 
 
 def read_speed(tree, name):
-    """Return Mbit/s; None for a link that is down, or whose speed nobody knows."""
+    """Return Mbit/s; None for a link that is down, or whose speed is not known."""
     speed = tree.number("/sys/class/net/%s/speed" % name)
     return speed if speed and speed > 0 else None
 

@@ -4,7 +4,7 @@
 """The commands that shape an interface, how it is shown, and whether it is so already. Pure.
 
 An interface is {``name``, ``ifb``: the one its arriving packets go through or "", ``rate``, ``leaf``: a queueing discipline or
-"", ``classes``: [{minor, rate, ceil, prio}], the last of them for all that nobody chose, ``filters``: [words of tc]}; rates in
+"", ``classes``: [{minor, rate, ceil, prio}], the last of them for all traffic without a choice, ``filters``: [words of tc]}; rates in
 bit/s. What it is now, is what qos_facts.read_live() returns of it.
 """
 

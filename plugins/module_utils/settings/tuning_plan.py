@@ -49,9 +49,9 @@ def value_steps(wanted, record, found):
 
 
 def argument_steps(wanted, record, configured):
-    """Return steps to the kernel's arguments; what somebody else has set is neither recorded nor taken away.
+    """Return steps to the kernel's arguments; what another tool has set is neither recorded nor taken away.
 
-    configured: what every entry has. What only some have still, because somebody has edited the others, goes, too.
+    configured: what every entry has. What only some have still, because an administrator has edited the others, goes, too.
     """
     add = [one for one in wanted if one not in configured]
     remove = [one for one in sorted(record["arguments"]) if one not in wanted]

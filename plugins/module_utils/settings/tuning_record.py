@@ -19,7 +19,7 @@ import json
 DIRECTORY = "/var/lib/allreduce"
 PATH = DIRECTORY + "/tuning.json"
 FORMAT = 1
-# These name things that the next boot may number anew.
+# These name things that the next boot may renumber.
 FLEETING = "/proc/irq/"
 BOOT = "/proc/sys/kernel/random/boot_id"
 

@@ -23,7 +23,7 @@ def read_disks(tree, run, is_free=lambda path: True):
     """Return every whole disk, loop devices with a file among them.
 
     ``run`` takes an argument list and returns the program's output, or None where it fails; ``is_free(path)`` tells whether
-    the kernel would give the device to somebody who wants it alone, None where it cannot be opened.
+    the kernel would give the device to a program that wants it exclusively, None where it cannot be opened.
     """
     names = [name for name in tree.names(BLOCK) if is_disk(tree, name)]
     listed = tables.lsblk_devices(run(LSBLK))
@@ -41,7 +41,7 @@ def is_disk(tree, name):
 
 
 def read_disk(tree, name, listed, mounts, swaps, run, is_free):
-    """Return one disk as a plain value; ``signatures`` and ``free`` are None where nobody could tell."""
+    """Return one disk as a plain value; ``signatures`` and ``free`` are None where that is not known."""
     place, device = "%s/%s" % (BLOCK, name), "/dev/" + name
     partitions = [entry for entry in tree.names(place) if tree.exists("%s/%s/partition" % (place, entry))]
     numbers = {tree.text("%s/%s/dev" % (place, one)) for one in partitions} | {tree.text(place + "/dev")}
@@ -94,7 +94,7 @@ def transport(tree, place):
 
 
 def is_free(path):
-    """Return whether nobody else holds a device; None where it cannot be opened."""
+    """Return whether no other program holds a device; None where it cannot be opened."""
     try:
         os.close(os.open(path, os.O_RDONLY | os.O_EXCL))
     except (IOError, OSError) as error:

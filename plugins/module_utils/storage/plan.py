@@ -127,7 +127,7 @@ def directory_steps(wanted, seen):
 
 
 def volume_steps(record, choice, device):
-    """Return the steps that make the array and the file system; blank disks are made anew, ours are put together."""
+    """Return the steps that make the array and the file system; blank disks are formatted, ours are put together."""
     devices = [one["device"] for one in choice["disks"]]
     steps, array = [], record["array"]
     if array and choice["blank"]:

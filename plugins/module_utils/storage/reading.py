@@ -103,7 +103,7 @@ def read_mdadm_conf(tree):
 
 
 def initramfs_command(tree):
-    """Return the command that makes early user space anew for every kernel; None where there is none."""
+    """Return the command that rebuilds early user space for every kernel; None where there is none."""
     if is_container(tree):
         return None
     if tree.exists(UPDATE_INITRAMFS):

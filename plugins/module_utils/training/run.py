@@ -290,7 +290,7 @@ def _add_variables(path, variables):
 
 
 def _share(path, gid):
-    """Let the group enter and read; nobody else: launch.json holds the script's environment."""
+    """Let the group enter and read; no one else: launch.json holds the script's environment."""
     for name in os.listdir(path):
         if os.path.isfile(os.path.join(path, name)):
             os.chown(os.path.join(path, name), 0, gid)
