@@ -260,7 +260,7 @@ def sentence(entry: Check) -> str:
 
 
 def verdict(document: Mapping, accept_unknown: bool = False) -> str:
-    """Return a sentence about the checks that failed, and unless they are accepted those that nobody could decide."""
+    """Return a sentence about the checks that failed, and unless they are accepted those that could not be decided."""
     found = all_checks(document)
     words = {"failed": "failed"} if accept_unknown else {"failed": "failed", "unknown": "could not be decided"}
     parts = []

@@ -21,7 +21,7 @@ READS = (*ADDRESS, "ansible_facts.gpu_stack", "__verify_gpu_compute")
 
 
 def gpu_compute(variables: Mapping) -> bool:
-    """Return whether a node's GPUs are said to compute, as role verify noted it; what nobody said is judged strictly."""
+    """Return whether a node's GPUs are said to compute, as role verify noted it; what is not noted is judged strictly."""
     return bool(variables.get("__verify_gpu_compute", True))
 
 

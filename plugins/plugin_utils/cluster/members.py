@@ -134,7 +134,7 @@ def _host_keys(members: _Members, kind: str) -> dict[str, dict[str, list[str]]]:
 def _recorded(
     found: Variables, present: Variables, known: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, Mapping[str, Any]]:
-    """Return recorded entries as far as they fit the inventory: nobody else decides where a node is and from where it may come.
+    """Return recorded entries as far as they fit the inventory: no other source decides where a node is and from where it may come.
 
     An entry with the address of another node is left out, and a name that the node may not have.
     """

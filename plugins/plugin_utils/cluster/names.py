@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The names that a node may have: it names itself, and nobody else. Pure.
+"""The names that a node may have: it names itself, and no other node. Pure.
 
 Inventories name nodes by aliases, by addresses or by parts of their names, so what a node calls itself is mostly something else: gpu-1 in
 the inventory, gpu-1.internal.example.org on Enterprise Linux, ip-10-0-0-1 in a cloud. But every other node then finds that name at the
@@ -27,7 +27,7 @@ READS = (
     "ansible_facts.nodename",
     "ansible_facts.hostname",
 )
-# What a host calls itself that nobody has named, and names that distributions give to interfaces and networks of every host.
+# What a host calls itself that has not been named, and names that distributions give to interfaces and networks of every host.
 _NO_NAME = (
     "", "(none)", "localhost", "localhost4", "localhost6", "ip6-localhost", "ip6-loopback", "ip6-localnet", "ip6-mcastprefix",
     "ip6-allnodes", "ip6-allrouters", "ip6-allhosts", "broadcasthost", "_gateway", "_outbound",

@@ -109,7 +109,7 @@ VALIDATORS: dict[str, Validator] = {
     "__verify_server.rails": values.mapping(_speed),
     "__verify_speeds": values.listing(values.fields(bandwidth=values.mapping(_speed), rails=values.mapping(_rail))),
 }
-# An address that nobody could use does no harm where a user's variable takes its place.
+# An address that cannot be used does no harm where a user's variable takes its place.
 SUPERSEDED = {f"{FACTS}.default_ipv4.address": "gpu_cluster_address"}
 # What is not shown, even in part: the user of a node could make these files links to any other.
 _NOT_SHOWN = "__cluster_ssh_keys."

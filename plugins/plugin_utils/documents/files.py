@@ -29,7 +29,7 @@ _WHEEL = re.compile(
     rf"(?P<name>{_WORD})-(?P<version>[A-Za-z0-9][A-Za-z0-9_.+]*)(?:-[0-9][A-Za-z0-9_.]*)?(?:-{_WORD}){{3}}\.whl"
 )
 _LONGEST_NAME = 200
-# Seconds after which nobody is writing a file any more, also where another machine shares the directory.
+# Seconds after which no process is writing a file any more, also where another machine shares the directory.
 _ON_ITS_WAY = 60
 
 

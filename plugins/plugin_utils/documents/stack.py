@@ -55,7 +55,7 @@ class Component:
 
 @dataclass(frozen=True)
 class FabricManager(Component):
-    """The fabric manager; kernel_modules: those beside the driver's that it needs."""
+    """The fabric manager; kernel_modules: those in addition to the driver's that it needs."""
 
     kernel_modules: tuple[str, ...] = ()
 
@@ -78,7 +78,7 @@ class Driver(Component):
 
     @property
     def is_left(self) -> bool:
-        """Return whether somebody else is in charge of it: then it is neither changed nor held."""
+        """Return whether another owner is in charge of it: then it is neither changed nor held."""
         return self.source == "vendor"
 
     @property

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Judge single values that a node said: each function returns the value as it may go on, or raises Unfit. Pure.
 
-A node that somebody took over says what they like: any type, any size, text that ends a line of the file it is written to.
+A node that an attacker took over says anything: any type, any size, text that ends a line of the file it is written to.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ def _lines(text: str) -> Iterator[Any]:
     for line in text.splitlines():
         try:
             yield json.loads(line)
-        except (ValueError, RecursionError):  # the last line of a process that was killed, or somebody else's
+        except (ValueError, RecursionError):  # the last line of a process that was killed, or another writer's
             continue
 
 

@@ -47,7 +47,7 @@ class Packaged:
     name: its field of the stack; label: its name for people; hold: the name of its hold, by which action ``packages`` knows it.
     role: the one whose ``<role>_state`` says whether it is absent, if there is one.
 
-    held: patterns of its packages; None: the plan names them. alone: patterns of packages none of which may lie beside the planned ones.
+    held: patterns of its packages; None: the plan names them. alone: patterns of packages none of which may lie next to the planned ones.
     unpinning: of what goes, what goes before an installation. units: its services, which nodes tell the state of; unattended: services
     that needrestart leaves alone. compare: what is planned with what is there.
     """

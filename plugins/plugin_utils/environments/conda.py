@@ -51,7 +51,7 @@ def conda_environments(
 
     refused, relock: see locks.describe_environments
 
-    platform: {id, version, arch}; files: results of module read_file; packages: what there is beside Python
+    platform: {id, version, arch}; files: results of module read_file; packages: those in addition to Python
     """
     texts = lock_texts(files)
     found: dict[str, CondaEnvironment] = {}

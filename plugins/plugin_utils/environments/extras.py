@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Packages that a site wants beside the frameworks (python_env_packages): what they may be, and the plan with them. Pure."""
+"""Packages that a site wants in addition to the frameworks (python_env_packages): what they may be, and the plan with them. Pure."""
 
 from __future__ import annotations
 

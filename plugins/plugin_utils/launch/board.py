@@ -115,7 +115,7 @@ class Board:
 def explain_stall(
     states: Mapping[str, Mapping | None], first: str, rendezvous: str, seconds: int, engine: str = "torchrun"
 ) -> tuple[str, str]:
-    """Return (node to look at, phrase): why no rank has started after SECONDS; without a RENDEZVOUS nobody looked for it."""
+    """Return (node to look at, phrase): why no rank has started after SECONDS; without a RENDEZVOUS it was not looked for."""
     if not rendezvous:
         return first, f"{engine} has started no rank after {seconds} s"
     errors = {node: state["rendezvous_error"] for node, state in states.items() if state and state["rendezvous_error"]}

@@ -59,7 +59,7 @@ class Apt:
     def pin(self, hold: str, patterns: Iterable[str], version: str) -> list[Call]:
         """Return the calls that make dependencies take a version; apt takes the newest of what is not named.
 
-        The hold writes this file anew, whatever comes of the installation.
+        The hold rewrites this file, whatever comes of the installation.
         """
         content = f"Package: {' '.join(patterns)}\nPin: version {version}\nPin-Priority: 1001\n"
         path = f"/etc/apt/preferences.d/allreduce-{hold}"
@@ -69,7 +69,7 @@ class Apt:
         """Return the calls that finish an interrupted installation (a power cut, a killed run): nothing else can be installed before.
 
         The module's state ``fixed`` runs only when it is given packages that are not installed yet. What is held may be
-        half of a driver, which nobody can keep as it is. Packages whose dependencies were not unpacked yet fail the first
+        half of a driver, which cannot be kept as it is. Packages whose dependencies were not unpacked yet fail the first
         step and are left to the second, which judges the outcome.
         """
         quiet = ("env", "DEBIAN_FRONTEND=noninteractive", "NEEDRESTART_MODE=l")

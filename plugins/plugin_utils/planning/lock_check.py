@@ -20,7 +20,7 @@ from .plan import question_of, questions_of
 from .published import with_locked
 
 Entry = Mapping
-WIDTH = 72  # what is left of 80 columns beside the indentation of Ansible's output
+WIDTH = 72  # what is left of 80 columns without the indentation of Ansible's output
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ def index_of(variables: Mapping[str, Any]) -> str | None:
 def tables_for(
     question: Mapping[str, Any], lock: str | None = None, renew: bool = False, tables: Tables | None = None
 ) -> Tables:
-    """Return the tables with what a question needs beside them; raise ProblemError for a release that nobody tells of.
+    """Return the tables with what a question needs in addition to them; raise ProblemError for a release that no index has.
 
     question: as for stack.inputs.read_question, and its index (see index_of); lock: the path of a lock file, whose rows are
     taken where the index is not asked: first, or with renew where it has none

@@ -29,7 +29,7 @@ def all_problems(
 ) -> tuple[list[Problem], list[Problem]]:
     """Return the problems, and what may be one and is only warned about.
 
-    roles: role -> its options by name; ignore: variables of somebody else
+    roles: role -> its options by name; ignore: variables of other roles
     """
     options = {name: option for role in roles.values() for name, option in role.items()}
     misspelt, warnings = name_problems(world, roles, [*ignore, *ignored(world)])
@@ -151,7 +151,7 @@ def _is_whole(value: Any, resolve: Resolve, host: str) -> bool:
 
 
 def _of_others(problem: Problem) -> Problem:
-    """Return the problem; about a key of the request that somebody else installs, it says where that comes from."""
+    """Return the problem; about a key of the request that another tool installs, it says where that comes from."""
     variable, _dot, key = problem.subject.partition(".")
     others = variable == "gpu_stack_request" and key in ELSEWHERE
     return Problem("key_of_others", key, {"reason": ELSEWHERE[key]}) if others else problem

@@ -92,7 +92,7 @@ def find_unknown(
     """Return every name that looks like a role's variable and is none, sorted by name.
 
     names: distinct variable names of all hosts; declared: role -> names of its options; ignore: names or shell
-    patterns that belong to somebody else
+    patterns that belong to other roles
     """
     known = set().union(*declared.values()) if declared else set()
     shared = {option for options in declared.values() for option in options if _role_of(option, declared) is None}

@@ -62,7 +62,7 @@ class Index:
                 found.setdefault(release, []).append(python)
         if not found:
             raise NoAnswer(self._old_pip() or _last_line(said))
-        # Builds with a local version, such as 2.13.0+cpu, are not releases of the index but of a directory beside it.
+        # Builds with a local version, such as 2.13.0+cpu, are not releases of the index but of a directory next to it.
         return {one: found[one] for one in sorted(found, key=Version) if Version(one).local is None}
 
     def _old_pip(self) -> str:

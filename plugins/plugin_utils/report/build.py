@@ -101,7 +101,7 @@ def _check(check: Check, node: str) -> Check:
     found = replace(check, node=check.node or node, category=check.category or "other")
     if check.status in STATUSES:
         return found
-    # What nobody can interpret is not success.
+    # What cannot be interpreted is not success.
     reason = f"{check.reason} (status was {check.status or 'absent'})".strip()
     return replace(found, status="unknown", reason=reason)
 

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The health of a node's GPUs as a table: what module gpu_health found, beside what gpu_facts measured."""
+"""The health of a node's GPUs as a table: what module gpu_health found, next to what gpu_facts measured."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _SEVERITIES = ("failed", "reboot_required", "degraded", "unknown")
 
 @dataclass(frozen=True)
 class GpuHealth:
-    """One GPU; empty texts are what nobody knows or what the GPU does not have."""
+    """One GPU; empty texts are what is not known or what the GPU does not have."""
 
     name: str
     verdict: str  # ok, one of _SEVERITIES, or NOT_JUDGED
@@ -68,7 +68,7 @@ def _rank(verdict: str) -> int:
 
 
 def build(gpu_node: GpuNode, judged: Judgement | None) -> Health:
-    """Put gpu_node beside the result of module gpu_health, which is None where it did not run."""
+    """Put gpu_node next to the result of module gpu_health, which is None where it did not run."""
     found = judged or Judgement()
     gpus = measured_gpus(gpu_node)
     names = {gpu.label for gpu in gpus}

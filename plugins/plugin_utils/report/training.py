@@ -102,7 +102,7 @@ def _run(result: TrainingResult, counts: bool) -> Run:
 
 
 def thinned(values: tuple[float, ...], most: int = LOSSES) -> tuple[float, ...]:
-    """Return at most so many means of equal spans, in the order of the values."""
+    """Return at most the given number of means of equal spans, in the order of the values."""
     count = min(most, len(values))
     edges = [len(values) * place // count for place in range(count + 1)] if count else []
     return tuple(sum(values[one:two]) / (two - one) for one, two in zip(edges, edges[1:], strict=False))

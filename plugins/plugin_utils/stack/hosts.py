@@ -33,7 +33,7 @@ def other_hosts(session: Session, question: Question, parts: Sequence[Part]) -> 
 
 
 def _works(session: Session, question: Question) -> bool:
-    """Return whether a question has a stack, and for certain: what nobody verified is no way out."""
+    """Return whether a question has a stack, and for certain: what was not verified is no way out."""
     return solve(session, question, doubts=CERTAIN) is not None
 
 

@@ -73,7 +73,7 @@ class Gpu:
 
 
 class Owner(NamedTuple):
-    """Who is in charge of a host's driver, if that is somebody else, and what is installed."""
+    """Who is in charge of a host's driver, if that is another owner, and what is installed."""
 
     name: str
     version: str | None = None
@@ -89,7 +89,7 @@ class Question:
     compiled by the distribution's g++), forward_compat (whether every GPU may
     run the cuda-compat package), permitted_build (the build of
     PyTorch that is asked for: it may be one that would not be taken unasked, such as the CPU's on a host with GPUs) and
-    fabric (the services that GPUs behind NVSwitches need); owner is a fact that nobody would take away. wheels: the
+    fabric (the services that GPUs behind NVSwitches need); owner is a fact that is never taken away. wheels: the
     architecture wheels are looked at for, None where any would do; bare_environment: whether there is an environment
     when no framework asks for one; environment_name: what the one environment for all frameworks is called.
     """

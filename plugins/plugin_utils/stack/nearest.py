@@ -72,7 +72,7 @@ def _loosened(question: Question, names: Sequence[str], left_out: Sequence[str])
 
 
 def other_constraints(left_out: Iterable[str]) -> list[str]:
-    """Return the constraints about these frameworks beside the one for their version."""
+    """Return the constraints about these frameworks in addition to the one for their version."""
     return [name for one in left_out if one in FRAMEWORKS for name in component(one).reads if name != one]
 
 
@@ -142,7 +142,7 @@ def _distance(
 
 
 def _can_be_installed(tables: Tables, question: Question, one: AnyCandidate) -> bool:
-    """Return whether a candidate was seen where the host would get it from, unless nobody looked there."""
+    """Return whether a candidate was seen where the host would get it from, unless it was not looked at."""
     if one.absent or (one.component in FRAMEWORKS and version(one.version).is_devrelease):
         return False
     return component(one.component).installable(tables, question, one)

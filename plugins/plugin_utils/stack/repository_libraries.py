@@ -69,7 +69,7 @@ def repository_warnings(tables: Tables, question: Question, one: Packaged, besid
 
 
 def is_in_repository(rows: Sequence[PackagedT], question: Question, one: Packaged) -> bool:
-    """Return whether a release was seen in the host's repository, unless nobody looked there."""
+    """Return whether a release was seen in the host's repository, unless it was not looked at."""
     if not question.os:
         return True
     slug = question.os["repository"]

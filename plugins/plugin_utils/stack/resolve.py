@@ -21,7 +21,7 @@ from .tables import Tables, load
 
 
 def resolve(given: Mapping[str, Any], tables: Tables | None = None) -> Answer:
-    """Resolve a question (see inputs.read_question); raise InputError for input nobody can work with.
+    """Resolve a question (see inputs.read_question); raise InputError for input that is not valid.
 
     Return stack (or None), conflicts and suggestion (None when there is a stack) and warnings.
     """

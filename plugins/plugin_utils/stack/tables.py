@@ -37,12 +37,12 @@ BesideT = TypeVar("BesideT")
 
 
 class Nothing(TypedDict):
-    """What stands beside the rows of most tables."""
+    """What stands next to the rows of most tables."""
 
 
 @dataclass(frozen=True)
 class Subject(Generic[RowT, BesideT]):
-    """A table that belongs to a component: its file's name, and the types of its rows and of what stands beside them."""
+    """A table that belongs to a component: its file's name, and the types of its rows and of what stands next to them."""
 
     name: str
     row: type[RowT]

@@ -84,7 +84,7 @@ def starts_with(text: str, prefix: str) -> bool:
 
 @cache
 def check_constraint(text: str) -> str:
-    """Return the constraint in its plain form; raise ConstraintError when nobody could tell what it means."""
+    """Return the constraint in its plain form; raise ConstraintError when its meaning is not clear."""
     text = str(text).strip()
     if text.lower() in LATEST:
         return "latest"

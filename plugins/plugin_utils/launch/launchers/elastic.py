@@ -12,7 +12,7 @@ from __future__ import annotations
 from ..job import Job, Launcher
 from . import torchrun
 
-# Seconds for which nodes wait for further ones once there are enough; c10d's own 30 are as many in which nobody trains.
+# Seconds for which nodes wait for further ones once there are enough; c10d's own 30 delay training by as many.
 LAST_CALL = 15
 
 

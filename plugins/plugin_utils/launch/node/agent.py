@@ -4,7 +4,7 @@
 """Runs on a node, in the training environment: what starts the ranks, with its outcome written as JSON.
 
 torchrun prints a table for people when ranks fail; its exception has the same as data. Everything this needs is in
-launch.json beside it (see plugin_utils/launch/request.py), so that neither arguments nor environment variables pass
+launch.json next to it (see plugin_utils/launch/request.py), so that neither arguments nor environment variables pass
 through systemd, which would expand them and show them to every user of the node.
 """
 

@@ -72,7 +72,7 @@ class Node:
         self._outbox: queue.SimpleQueue = queue.SimpleQueue()
         self._patience = HELLO + len(first) / SLOWEST
         self._until = time.monotonic() + self._patience
-        # Each in its own time: a node that takes nothing holds nobody up.
+        # Each in its own time: a node that takes nothing delays no other.
         self.write(first)
         self._errors = threading.Thread(target=self._read_errors, daemon=True)
         self._errors.start()
@@ -126,7 +126,7 @@ class Node:
                 noise, self._patience = 0, SILENCE
                 if message["kind"] != "alive":
                     yield message
-                # Only now: whoever takes the message may have taken long.
+                # Only now: the receiver of the message may have taken long.
                 self._until = time.monotonic() + SILENCE
                 continue
             noise += len(line) + 1
@@ -201,7 +201,7 @@ def last_line(data: bytes) -> str:
 
 
 def _is_number(value: object) -> bool:
-    """Return whether it may be a time, a rank or an exit code; neither infinite numbers nor what is none are less than anything."""
+    """Return whether it may be a time, a rank or an exit code; neither infinite numbers nor NaN are less than anything."""
     return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < 1e12
 
 

@@ -118,7 +118,7 @@ class Run:
     """A run from its start to its end."""
 
     def __init__(self, asked: argparse.Namespace, nodes: dict[str, str], run_id: str):
-        from connection import WAITING, Node  # beside this file on the nodes
+        from connection import WAITING, Node  # next to this file on the nodes
 
         archive = pack([asked.script, *asked.file])
         self.messages: queue.Queue = queue.Queue(WAITING)

@@ -22,7 +22,7 @@ rule = Rules()
 
 
 def _cuda(tables: Tables, question: Question) -> list[Toolkit]:
-    """Toolkits at their newest update, older updates only when asked for; no toolkit at all when nobody asks."""
+    """Toolkits at their newest update, older updates only when asked for; no toolkit at all when none is asked for."""
     constraint = question.constraints.get("cuda")
     found: list[Toolkit] = [] if constraint else [Candidate("cuda", NONE)]
     for row in reversed(tables.rows("cuda")):

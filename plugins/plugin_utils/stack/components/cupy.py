@@ -79,7 +79,7 @@ def cupy_arch(context: Context, cupy: Cupy, arch: Machine) -> str | None:
 
 @rule("cupy-cuda-major", "cupy", "cuda", sources=("S19", "P4"))
 def cupy_cuda_major(context: Context, cupy: Cupy, cuda: Toolkit) -> str | None:
-    """The host's toolkit is what CuPy finds; releases that can bring CUDA's wheels are doubted beside another one."""
+    """The host's toolkit is what CuPy finds; releases that can bring CUDA's wheels are doubted next to another one."""
     first = context.tables.beside(CUPY_ROWS)["cuda_first"].get(cupy.variant, cupy.row["cuda"])
     if cuda.absent or major(cuda.version) == cupy.row["cuda"] and at_least(cuda.version, first):
         return None

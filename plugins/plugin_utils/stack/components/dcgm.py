@@ -45,7 +45,7 @@ rule = Rules()
 
 
 def _dcgm(tables: Tables, question: Question) -> list[Dcgm]:
-    """Return no DCGM where nobody asks, else releases: the newest major first, and of a major what was seen in the host's repository."""
+    """Return no DCGM unless asked for, else releases: the newest major first, and of a major what was seen in the host's repository."""
     constraint = question.constraints.get("dcgm")
     if not constraint:
         return [Candidate("dcgm", NONE)]

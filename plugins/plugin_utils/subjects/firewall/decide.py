@@ -20,7 +20,7 @@ POLICIES = (0, 9)
 
 @dataclass(frozen=True)
 class Rules:
-    """peers may reach ports; nobody may open a connection to closed, but for peers; what is in neither stays as it was."""
+    """peers may reach ports; only peers may open a connection to closed; what is in neither stays as it was."""
 
     owner: str
     interfaces: tuple[str, ...]

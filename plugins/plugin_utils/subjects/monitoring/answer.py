@@ -28,7 +28,7 @@ def is_watched(name: str, groups: Groups) -> bool:
 def is_recorded(name: str, known: Variables, facts: Mapping[str, Any]) -> bool:
     """Return whether there is anything of the role's to take back on a host.
 
-    A host that nobody has measured, such as a controller, is looked at where another host of the groups has a record; so hosts
+    A host that has not been measured, such as a controller, is looked at where another host of the groups has a record; so hosts
     that never had any of it are not even contacted.
     """
     state = facts.get("gpu_node_state")

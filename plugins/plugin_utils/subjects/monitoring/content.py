@@ -117,7 +117,7 @@ def reloaded(host: Host) -> list[dict[str, Any]]:
 def removed(facts: Mapping[str, Any]) -> dict[str, Any]:
     """Return the things that go with the role: services that run or start with the host, and files, last the record.
 
-    Files are named one by one: a site may have rules of its own beside ours.
+    Files are named one by one: a site may have rules of its own next to ours.
     """
     services = (facts.get("gpu_node_state") or {}).get("services") or {}
     known = {name: services.get(name) or {} for name in known_services()}

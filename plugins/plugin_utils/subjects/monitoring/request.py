@@ -55,7 +55,7 @@ _REPOSITORY = {
 }
 # bcrypt reads no more bytes than the last (its paper, and every implementation); fewer than the first are soon guessed.
 PASSWORD = (12, 72)
-# Of a file that programs are told by its place; one that is not a whole path would be looked for beside web.yml.
+# Of a file that programs are told by its place; one that is not a whole path would be looked for next to web.yml.
 _PATH = r"/[^\s\"'%\\$]+"
 # prometheus/common, model/time.go, and prometheus/prometheus, --storage.tsdb.retention.size.
 _FORMS = {

@@ -15,7 +15,7 @@ FILE = "/etc/nccl.conf"
 
 
 def compare_nccl(lines: tuple[Line, ...], wanted: Request, node: NcclNode) -> list[Comparison]:
-    """Return a comparison for each variable of the file, and for each that somebody else sets."""
+    """Return a comparison for each variable of the file, and for each that another tool sets."""
     desired = {one.name: one.value for one in lines}
     found = [
         compared(

@@ -82,7 +82,7 @@ def content(lines: tuple[Line, ...]) -> str:
 
 
 def files(lines: tuple[Line, ...], node: NcclNode) -> list[dict[str, str]]:
-    """Return the file for module tuning; none where there is nothing to say and nobody else's file to stand for."""
+    """Return the file for module tuning; none where there is nothing to say and no other file to replace."""
     if not lines and not node.original:
         return []
     return [{"path": CONF, "content": content(lines), "mode": "0644"}]

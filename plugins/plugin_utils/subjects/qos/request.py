@@ -146,7 +146,7 @@ def link_problems(node: str, variables: Mapping[str, Any]) -> Iterator[Problem]:
 
 
 def share_problems(wanted: Request, link: int) -> Iterator[Problem]:
-    """Yield shares that do not fit into each other on a link of so many bit/s."""
+    """Yield shares that do not fit into each other on a link of a given rate in bit/s."""
     guarantee, ceiling = wanted.guarantee.of(link), wanted.ceiling.of(link)
     if not guarantee <= ceiling <= link:
         detail = {"ceiling": rate_text(ceiling), "link": rate_text(link)}

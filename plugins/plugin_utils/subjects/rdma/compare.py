@@ -112,7 +112,7 @@ def _shares(tsa: Iterable[str], bandwidth: Iterable[int], classes: Iterable[int]
 
 
 def _chains(wanted: Request, node: RdmaNode) -> Iterator[Comparison]:
-    """Compare the way of NCCL's traffic; without a declared fabric nobody asks for one without losses."""
+    """Compare the way of NCCL's traffic; without a declared fabric none without losses is asked for."""
     declared = fabric_interfaces(wanted, node)
     for one in chains(node, wanted.traffic_class) if declared else ():
         if one.interface in declared:

@@ -35,7 +35,7 @@ DEFAULTS: dict[str, Any] = {
     "scratch_trim": True,
     "scratch_destroy_data": False,
 }
-# The user of the trainings, where nobody else is named: the default of role cluster_ssh.
+# The user of the trainings, where no other user is named: the default of role cluster_ssh.
 USER = "trainer"
 TABLE = Path(__file__).resolve().parents[4] / "data" / "scratch" / "refused.yml"
 _NAME = re.compile(r"(?!md\d+$)[A-Za-z_][A-Za-z0-9_-]{0,30}")

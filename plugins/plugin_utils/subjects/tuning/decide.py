@@ -195,7 +195,7 @@ def _huge_pages(settings: list[Setting], node: TunedNode) -> Iterator[Problem]:
 
 
 def _arguments(settings: list[Setting], node: TunedNode) -> Iterator[Problem]:
-    """Yield arguments that nothing can set, or that somebody else has set to another value."""
+    """Yield arguments that nothing can set, or that another tool has set to another value."""
     for one in settings:
         if one.kind != "argument":
             continue

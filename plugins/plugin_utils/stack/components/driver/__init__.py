@@ -91,7 +91,7 @@ KEYS = (
     ),
     Key(
         name="driver_source",
-        docs=("Where the driver comes from. V(vendor) leaves it to whoever installed it.",),
+        docs=("Where the driver comes from. V(vendor) leaves it to its installer.",),
         sample="auto",
         comment="nvidia | distribution | runfile",
         choices=("auto", "nvidia", "distribution", "runfile", "vendor"),

@@ -16,7 +16,7 @@ from ...versions import at_least, label_of, matches, version
 from .row import TORCH, Torch, TorchChoice
 from .rules import rule
 
-# Columns of a build without which nobody can say that it can be installed and runs.
+# Columns of a build without which it is not known that it can be installed and runs.
 NEEDED = {"tag", "sass", "cuda"}
 
 
