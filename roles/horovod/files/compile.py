@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Compile the wheel that recipe.json beside this file describes. Role horovod runs it as root, with the environment's interpreter.
+"""Compile the wheel that recipe.json next to this file describes. Role horovod runs it as root, with the environment's interpreter.
 
 What comes from outside runs in a unit of its own: as a user who exists for that time only, who can write nothing but a private temporary
 directory and reach no network. The wheel leaves the unit through its standard output, after a line with its name.

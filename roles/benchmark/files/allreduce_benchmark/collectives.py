@@ -32,7 +32,7 @@ def measure_collectives(place: Place, options: Namespace) -> Iterator[Record]:
                     "one_rank", "One rank has nobody to exchange with; start several with torchrun."
                 )
                 continue
-            # Parts of equal size: nobody gathers the rest.
+            # Parts of equal size: the rest is not gathered.
             moved = size if operation == "all_reduce" else size - size % (4 * place.world_size)
             work = prepare(place, operation, moved)
             found = repetitions(place, work, options.repeats, options.seconds, together=True)

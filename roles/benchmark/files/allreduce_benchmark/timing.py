@@ -18,7 +18,7 @@ MOST_TURNS = 10_000
 
 
 def elapsed(place: Place, work: Callable[[], object], turns: int = 1) -> float:
-    """Return the seconds that the device takes for so many turns."""
+    """Return the seconds that the device takes for the given number of turns."""
     place.synchronize()
     if not place.is_cuda:
         began = time.perf_counter()
