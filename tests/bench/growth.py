@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What growth costs: a bare host's first converge beside the same commands typed by hand, and what an added node downloads."""
+"""What growth costs: a bare host's first converge compared with the same commands typed by hand, and what an added node downloads."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from . import typed
 from .measure import inventory_of, playbook, timed
 
 LAB = "growth"
-COLD = 4 << 20  # bytes; less is what an archive's indexes cost, which the cache asks for anew each time
+COLD = 4 << 20  # bytes; less is what an archive's indexes cost, which the cache asks for again each time
 
 # Prints what is installed, as JSON. Runs on a host; its own packages and versions are all that counts, not how they came.
 INSTALLED = r"""
@@ -146,7 +146,7 @@ def _added(case: Case) -> traffic.Traffic:
 
 
 def up(case: Case, count: int) -> Path:
-    """Have so many hosts, those missing bare; the directory of their inventory."""
+    """Have the given number of hosts, those missing bare; the directory of their inventory."""
     inventory = inventory_of(LAB)
     hosts.up(LAB, count, inventory / "hosts.yml", case.machine, use_mirror=case.use_mirror, pythons=False)
     copy_settings(inventory, case.horovod)

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What each further node of a cluster costs beside the first: time, what comes from outside the cluster, solving and compiling."""
+"""What each further node of a cluster costs compared with the first: time, what comes from outside the cluster, solving and compiling."""
 
 from __future__ import annotations
 

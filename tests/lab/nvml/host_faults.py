@@ -126,7 +126,7 @@ def host() -> "list[Fault]":
 
 
 def working() -> "list[Fault]":
-    """Processes that belong to something that runs, or of which nobody can tell."""
+    """Processes that belong to something that runs, or of which that is not known."""
     busy = said(machines.hgx_h100(), 2, ("processes", "4711:71680"))
     threads = {"proc/4711/task/4790/status": "State:\tR (running)\n"}
     places = {
