@@ -80,12 +80,12 @@ EXAMPLES = r"""
 RETURN = r"""
 kernels:
   description: Kernels whose files were put in place.
-  returned: with O(state=unpacked), but for check mode
+  returned: with O(state=unpacked), except in check mode
   type: list
   elements: str
 problem:
   description: Why it failed, for programs. Decide by C(code).
-  returned: when it failed, but for errors of the file system
+  returned: when it failed, except for errors of the file system
   type: dict
 """
 

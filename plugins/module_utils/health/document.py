@@ -32,7 +32,7 @@ def is_for_programs(finding):
 
 
 def describe_run(host, now, seconds, judged, known):
-    """Return the document but for what GPUs tell.
+    """Return the document without what GPUs tell.
 
     ``judged``: {findings, notes, judged, skipped_checks}; ``known``: {key: since} of findings of earlier runs, see finding_key.
     """

@@ -47,7 +47,7 @@ def read_denials(tree, uid, limit=LIMIT):
         return _answer("absent" if error.errno == errno.ENOENT else "unreadable")
     if boot is None:
         return _answer("boot_unknown")
-    found = events(text)  # the half of a line that comes first is none
+    found = events(text)  # half a line at the start is not an event
     rotated = size <= limit and not _written_since(tree, LOG + ".1", boot)
     reaches = any(event["time"] < boot for event in found)
     return _answer(None, reaches or rotated, denials([one for one in found if one["time"] >= boot], uid))

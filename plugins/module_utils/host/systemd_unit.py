@@ -113,7 +113,7 @@ class TransientService(object):
         """End all processes of the service (SIGTERM, after 15 s SIGKILL); returns what show() said before."""
         before = self.show()
         if before["state"] != "absent":
-            # A unit that has just been collected is as good as one stopped by this call: only its state counts.
+            # A unit that has just been collected counts as stopped by this call: only its state counts.
             self._run(["systemctl", "stop", self._unit])
             self._run(["systemctl", "reset-failed", self._unit])
         self._drop_lease()

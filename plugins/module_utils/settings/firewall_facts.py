@@ -51,7 +51,7 @@ def words(text):
 
 
 def parse_addresses(text):
-    """Return {interface: addresses} but for the loopback's; those that IPv6 changes every day are left out."""
+    """Return {interface: addresses} without the loopback's; those that IPv6 changes every day are left out."""
     found = {}
     for link in json.loads(text or "[]"):
         if "LOOPBACK" not in link.get("flags", []) and link.get("ifname"):

@@ -81,7 +81,7 @@ def _plan_mode(reading, setting, value):
 
 
 def _plan_pending(reading, setting, value):
-    """Return (before, wanted) of a mode that a reset brings into use: what waits for one is as good as set."""
+    """Return (before, wanted) of a mode that a reset brings into use: what waits for one counts as set."""
     before = reading[setting]["pending"]
     if before is None:
         raise Refusal("not_supported")

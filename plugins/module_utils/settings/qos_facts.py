@@ -47,7 +47,7 @@ def read_kernel(run):
 
 
 def read_interfaces(tree, addresses, live):
-    """Return {interface: {addresses, speed in Mbit/s or None, shaped: of read_live()}} but for the loopback's."""
+    """Return {interface: {addresses, speed in Mbit/s or None, shaped: of read_live()}} without the loopback's."""
     found = {}
     for link in json.loads(addresses or "[]"):
         name = link.get("ifname")

@@ -105,7 +105,7 @@ def recorded_before(record, steps, directories=(), had=(), lines=()):
 
 
 def recorded_after(record, wanted, problems):
-    """Return the record once all is done: what is wanted no more has been put back, but for what failed.
+    """Return the record once all is done: what is no longer wanted has been put back, except for what failed.
 
     Programs that failed are run again, but grubby's: its arguments are a step again as long as they are recorded.
     """

@@ -22,7 +22,7 @@ def cluster_address(variables: Mapping[str, Any]) -> str | None:
     """Return gpu_cluster_address of a node, else the measured address of its default route, else None.
 
     variables: those of the host, with its facts; an IP address is returned in its canonical form. What a node measured that no
-    other host could reach it at is none.
+    other host could reach it at does not count.
     """
     declared = variables.get("gpu_cluster_address")
     if declared:

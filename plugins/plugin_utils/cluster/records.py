@@ -35,7 +35,7 @@ class Record:
 def read_record(owner: str, given: Mapping[str, Any]) -> tuple[Record | None, list[Problem]]:
     """Return the record of a node's file, and its problems. given: {text, time}, as module ssh_keys returns them.
 
-    An entry that does not fit counts as if it were not there; a file that is none is a problem of the node whose it is.
+    An entry that does not fit counts as if it were not there; an invalid file is a problem of the node whose it is.
     """
     try:
         found = json.loads(values.file_content(given.get("text")))

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The one door for what a node says: what anybody reads of another node passes here, value by value. Pure.
+"""The one door for what a node says: all that is read of another node passes here, value by value. Pure.
 
 A node is not trusted by the others. What does not fit is a problem of that node alone, which is left out; the others go on.
 

@@ -78,7 +78,7 @@ def read_text(path: Path) -> str | None:
 
 
 def replace_text(path: Path, text: str) -> None:
-    """Put the text in place at once, in a directory that is made where it is missing; a new file is for everybody to read."""
+    """Put the text in place at once, in a directory that is made where it is missing; a new file can be read by all users."""
     path.parent.mkdir(parents=True, exist_ok=True)
     replace_file(path, text.encode("utf-8"), mode=0o644)
 

@@ -174,7 +174,7 @@ class Reason:
 
 @dataclass(frozen=True)
 class Stack:
-    """A node as it shall be. A component that is None is not planned."""
+    """A node in its desired state. A component that is None is not planned."""
 
     os: System = System()
     gpus: tuple[Gpus, ...] = ()

@@ -80,7 +80,7 @@ def _is_of_one_host(found: ipaddress.IPv4Address | ipaddress.IPv6Address) -> boo
 
 
 def network(value: object) -> str:
-    """Return an address, or a network that is not everybody's, as it is written; for what users declare."""
+    """Return an address, or a network that is not all addresses, as it is written; for what users declare."""
     expected = "an IP address or a network such as 10.0.0.0/24"
     try:
         found = ipaddress.ip_network(str(value))

@@ -40,7 +40,7 @@ def compare_driver(
 
 
 def compare_absent(patterns: tuple[str, ...], observed: Observed) -> list[Comparison]:
-    """Return one comparison for each package of a driver that shall be absent."""
+    """Return one comparison for each package of a driver that is to be absent."""
     return compare_unwanted(COMPONENT, named(patterns, observed.packages or {}), observed)
 
 

@@ -18,7 +18,7 @@ from .services import compare_running
 
 @dataclass(frozen=True)
 class Desired:
-    """The stack without what a node does not get, and the components that shall be absent from it."""
+    """The stack without what a node does not get, and the components that are to be absent from it."""
 
     stack: Stack
     absent: frozenset[str] = frozenset()

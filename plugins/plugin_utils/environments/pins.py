@@ -87,7 +87,7 @@ def _unmet(line: str, pins: Mapping[str, Pin]) -> Problem | None:
 
 
 def _lines(text: str) -> Iterator[str]:
-    """Yield the lines as an installer reads them, but for comments, in which nothing can be hidden."""
+    """Yield the lines as an installer reads them, without comments, in which nothing can be hidden."""
     if len(text) > LONGEST or text.count("\n") > MOST_LINES:
         raise LockError("lock_long", str(len(text)))
     lines: list[str] = []

@@ -128,7 +128,7 @@ def _conda_refused(own: Variables, _nodes: Nodes) -> str:
 
 
 def _conda_made(own: Variables, _nodes: Nodes) -> dict[str, Any]:
-    """Return the lock of what conda makes, and where: next to what is in use, but for what was made before there were links.
+    """Return the lock of what conda makes, and where: next to what is in use, except for what was made before there were links.
 
     Empty where the plan has no environment for conda: the variables that only its tasks set are missing then.
     """

@@ -55,7 +55,7 @@ class UnitError(Exception):
 
 @dataclass(frozen=True)
 class Limits:
-    """Seconds; 0 is none. The run has failed when fewer than min_nodes are left, by default when one is lost."""
+    """Seconds; 0 means no limit. The run has failed when fewer than min_nodes are left, by default when one is lost."""
 
     timeout: int
     start_timeout: int

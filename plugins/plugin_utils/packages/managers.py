@@ -13,7 +13,7 @@ from ..documents.stack import Package
 
 
 class Call(NamedTuple):
-    """A module to run on the node. ``changes`` False: what it reports as a change is not one that anybody asked for."""
+    """A module to run on the node. ``changes`` False: what it reports as a change was not asked for."""
 
     module: str
     arguments: dict[str, Any]

@@ -71,7 +71,7 @@ def text(entries: Sequence[Mapping]) -> str:
 
 
 def planned_text(plan: Mapping, path: str) -> str:
-    """Return the lock file with the stacks of a plan (see plan.plan) put into what the one at this path has; "" is none."""
+    """Return the lock file with the stacks of a plan (see plan.plan) put into what the one at this path has; "" means no file."""
     return text(renewed(read(path), [answer["stack"] for kind in plan["stacks"] for answer in kind["answers"]]))
 
 

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Which tables a question is put to: the collection's, with rows of the releases that it names and they lack.
 
-Rows come from the lock, else from the package index, which is the one place of the plan that asks anybody outside.
+Rows come from the lock, else from the package index, which is the one place of the plan that asks anything outside.
 """
 
 from __future__ import annotations

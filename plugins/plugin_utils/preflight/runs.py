@@ -38,7 +38,7 @@ def node_address(name: str, variables: Mapping[str, Any]) -> str:
 def process_start(pid: int) -> str:
     """Return when a process started, in ticks since boot; empty when there is none, or no procfs.
 
-    One that has ended, and for which its parent has not waited yet, is none.
+    One that has ended, and for which its parent has not waited yet, does not count.
     """
     try:
         text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")

@@ -32,7 +32,7 @@ def build(
 ) -> Report:
     """Build the report of one verification (verify.json), any number of training runs (result.json), perhaps a benchmark.
 
-    watched: returns what the GPUs of the nodes did in the course of a run, by its run_id
+    watched: returns what the GPUs of the nodes did during a run, by its run_id
     """
     found = verification.nodes
     proven = list(benchmark_checks(measured)) if measured else []

@@ -81,7 +81,7 @@ def build(gpu_node: GpuNode, judged: Judgement | None) -> Health:
 
 
 def faults(judged: Judgement | None) -> dict[str, Fault]:
-    """Return {GPU: its worst fault}; what is unknown is none."""
+    """Return {GPU: its worst fault}; an unknown result is not a fault."""
     found: dict[str, Fault] = {}
     for severity in _SEVERITIES[:3]:
         for finding in judged.findings if judged else ():

@@ -159,7 +159,7 @@ class Course:
 
 @dataclass(frozen=True)
 class Courses:
-    """What the GPUs did in the course of a run; idle: a sentence for each GPU that was used far less than its like."""
+    """What the GPUs did during a run; idle: a sentence for each GPU that was used far less than its like."""
 
     run_id: str
     script: str

@@ -135,7 +135,7 @@ def _frameworks(constraints: Iterable[str], excluded: Container[str]) -> tuple[s
 
 
 def _constraint(name: str, value: Any) -> str:
-    if isinstance(value, float):  # 2.10 without quotes is the number 2.1 before anybody here sees it
+    if isinstance(value, float):  # 2.10 without quotes is the number 2.1 before this code sees it
         raise InputError("number_without_quotes", f"gpu_stack_request.{name}", value=value, scope=HERE)
     if KEYS[name].choices:
         return _word(name, value)

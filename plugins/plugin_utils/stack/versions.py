@@ -22,7 +22,7 @@ class ConstraintError(ValueError):
 
 @cache
 def version(text: str) -> Version:
-    """Return the comparable form of a version; raise ConstraintError when it is none."""
+    """Return the comparable form of a version; raise ConstraintError when it is not valid."""
     try:
         return Version(str(text))
     except InvalidVersion as error:

@@ -45,7 +45,7 @@ GRACE = 10.0  # seconds for the process to end once nothing is expected of it an
 NOISE = 1 << 16  # bytes that a node may print before its first message
 LINE = 1 << 20  # bytes of a message; the longest one has the last lines of all ranks of a node
 WAITING = 64  # messages of all nodes that wait to be shown
-SAMPLE = 200  # characters of what is no message
+SAMPLE = 200  # characters of output that is not a message
 # Terminal sequences, and control characters other than tab, newline and carriage return, which a progress bar needs.
 _SEQUENCE = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
@@ -68,7 +68,7 @@ class Node:
         )
         self.stdin, self.stdout, self.stderr = pipes(self.process)
         self.asked = time.time()
-        self.sample = self.said = ""  # of what is no message; the last line of its errors
+        self.sample = self.said = ""  # of output that is not a message; the last line of its errors
         self._outbox: queue.SimpleQueue = queue.SimpleQueue()
         self._patience = HELLO + len(first) / SLOWEST
         self._until = time.monotonic() + self._patience

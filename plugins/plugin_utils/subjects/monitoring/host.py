@@ -79,7 +79,7 @@ def source_for(name: str, wanted: Request, system: Mapping[str, str]) -> Source 
 
 
 def obstacle(name: str, variables: Mapping[str, Any], system: Mapping[str, str]) -> Problem | None:
-    """Return the reason why a host that shall be monitored cannot be, as far as its system tells; for the plan, before it is touched."""
+    """Return the reason why a host that is to be monitored cannot be, as far as its system tells; for the plan, before it is touched."""
     if str(variables.get("monitoring_state") or "absent") != "present":
         return None
     source = source_for(name, request(variables), system)

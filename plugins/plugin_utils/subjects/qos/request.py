@@ -171,7 +171,7 @@ def _is_interface(name: str) -> bool:
     return 0 < len(name) < 16 and name not in (".", "..") and not set(name) & set("/:\"'\\ \t\n*#")
 
 
-# What is told of an element of a list that is none, and what tells so.
+# The problem of an invalid element of a list, and the function that tells whether it is valid.
 ELEMENTS: dict[str, tuple[str, Callable[[str], bool]]] = {
     "qos_ports": ("qos_no_port", lambda text: parse_ports(text) is not None),
     "qos_dscp": ("qos_no_dscp", _is_dscp),
