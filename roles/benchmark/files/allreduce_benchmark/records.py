@@ -29,7 +29,7 @@ class Subject:
         return {**self._named(), "status": "measured", **summary(repetitions), "detail": detail}
 
     def not_measured(self, code: str, reason: str) -> Record:
-        """Return the record of a figure that there is none of. code: no_gpu, one_gpu, one_rank, not_supported, out_of_memory, failed."""
+        """Return the record of a figure that is missing. code: no_gpu, one_gpu, one_rank, not_supported, out_of_memory, failed."""
         return {**self._named(), "status": "not_measured", "code": code, "reason": reason}
 
     def _named(self) -> Record:
