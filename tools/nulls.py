@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""`python -m tools.nulls`: how many cells of the tables nobody could fill, per file and column, and what holds without them.
+"""`python -m tools.nulls`: how many cells of the tables could not be filled, per file and column, and what holds without them.
 
 null is "not known"; what does not apply is left out.
 """

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""`python -m tools.pci_ids [pci.ids]`: make data/stack/pci_ids.yml anew from the public PCI ID database.
+"""`python -m tools.pci_ids [pci.ids]`: rebuild data/stack/pci_ids.yml from the public PCI ID database.
 
 The database is Debian's package pci.ids, and hwdata elsewhere. What is taken of it: NVIDIA's GPUs whose chip
 data/stack/architectures.yml knows, and the vGPUs by whose subsystem ids guests of their boards see them.
@@ -29,13 +29,13 @@ HEAD = """\
 """
 DEVICE = re.compile(r"^\t([0-9a-f]{4})  (\S+)(?: [^\[]*)?(?:\[(.+)\])?\s*$")
 SUBSYSTEM = re.compile(r"^\t\t10de ([0-9a-f]{4})  (.+)$")
-# What else has a chip's name: its functions beside the GPU, and what was never sold.
+# What else has a chip's name: its functions in addition to the GPU, and what was never sold.
 OTHERS = re.compile(r"Audio|USB|UCSI|bridge|host|NVSwitch|Reserved|Engineering Sample")
 VGPU = re.compile(r"^GRID (?:\S+-\d+[ABCQ]|RTX T10-\d+|K\d+Q?)$")
 
 
 def nvidia_lines(lines: Iterable[str]) -> Iterator[str]:
-    """Yield what the database has below NVIDIA."""
+    """Yield the lines of the database below NVIDIA."""
     inside = False
     for line in lines:
         if re.match(r"[0-9a-f]{4}  ", line):

@@ -36,7 +36,7 @@ class Scenario:
 
     @property
     def proof(self) -> str:
-        """Return what a row may claim that names this scenario."""
+        """Return the proof that a row may claim that names this scenario."""
         if self.converges != "site" or self.hosts < 2 or self.left_out(WHOLE):
             return "none"
         return "replica" if self.replica else "real"
@@ -145,7 +145,7 @@ def _step(checkout: Path, scenario: Path, text: str) -> str:
 
 
 def _system(host: Mapping) -> str:
-    """Return how the table names the system of a lab host; rebuilds of RHEL go by their major version."""
+    """Return the name of a lab host's system in the table; rebuilds of RHEL go by their major version."""
     release = host.get("os_release")
     if release is None:
         return host["published"].rpartition("/")[2].replace(":", " ")

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""`python -m tools.table_version`: date the compatibility tables anew where their content has changed."""
+"""`python -m tools.table_version`: update the date of the compatibility tables where their content has changed."""
 
 from __future__ import annotations
 

@@ -81,14 +81,14 @@ class ActionModule(PackageAction):
         return self._repair(observed) if options["state"] == "repaired" else self._bring(plan, observed)
 
     def explain(self, failed: Mapping[str, Any]) -> dict[str, Any]:
-        """Return why; where that is not known, the package manager itself is asked."""
+        """Return the explanation of a failure; where the cause is not known, the package manager itself is asked."""
         known = super().explain(failed)
         calls = self._manager.ask_why() if known["cause"] == UNKNOWN else []
         said = "\n".join(str(self._answer(call).get("stderr") or "") for call in calls)
         return super().explain({**failed, "module_stderr": said}) if said.strip() else known
 
     def _answer(self, call: Call) -> Mapping[str, Any]:
-        """Return what a module answers, also where it fails."""
+        """Return the answer of a module, also where it fails."""
         try:
             return self.execute(call.module, call.arguments, changes=False)
         except StepFailed as failure:
@@ -173,7 +173,7 @@ class ActionModule(PackageAction):
         return self.observed()
 
     def _offered(self, names: tuple[str, ...]) -> list[Package]:
-        """Return which of these packages a repository of the node has."""
+        """Return those of these packages that a repository of the node has."""
         if not names:
             return []
         self._run(self._manager.refresh())

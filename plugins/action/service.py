@@ -39,7 +39,7 @@ class ActionModule(NodeAction):
         except DocumentError as error:
             raise AnsibleActionFail(f"The service {self._name} of {self.host}: {error}.") from None
         active = None if options["state"] is None else options["state"] == "started"
-        # What shall be off is not read again: its unit may have gone, with a drop-in left.
+        # A service that is to be off is not read again: its unit may have gone, with a drop-in left.
         reload = options["daemon_reload"] or (bool(found.outdated) and active is not False)
         # What runs goes on as its unit was: only a restart brings a changed one into use.
         restart = reload and bool(active)

@@ -108,5 +108,5 @@ class ActionModule(NodeAction):
 
 
 def digest(options: Mapping[str, Any]) -> str:
-    """Return what names these options: the same text for the same values."""
+    """Return a digest of these options: the same text for the same values."""
     return hashlib.sha256(json.dumps(options, sort_keys=True, default=str).encode()).hexdigest()

@@ -64,7 +64,7 @@ class ActionModule(ActionBase):
     TRANSFERS_FILES = True
 
     def run(self, tmp=None, task_vars=None):
-        """Validate, run, return the same result on every node but for msg."""
+        """Validate, run, return the same result on every node, except for msg."""
         result = super().run(tmp, task_vars)
         dummy, args = self.validate_argument_spec(_OPTIONS)
         node = task_vars["inventory_hostname"]

@@ -59,7 +59,7 @@ from ..plugin_utils.subjects.sentences import describe_all
 
 
 def lock_changes(hosts, hostvars, lock, renew=False):
-    """Return what is different, as lines of a changelog."""
+    """Return the changes of a lock, as lines of a changelog."""
     try:
         return lines(check_lock(whole(hostvars, hosts, READS), __version__, lock, renew))
     except ProblemError as error:

@@ -19,7 +19,7 @@ options:
     elements: str
     required: true
   nodes:
-    description: A number (the first so many), a list of names, or either as text; empty for all.
+    description: A number (the first of them), a list of names, or either as text; empty for all.
     type: raw
   script:
     description: Path of the script.

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Filter: a node as somebody else's nvidia-smi showed it."""
+"""Filter: a node from the output of another machine's nvidia-smi."""
 
 DOCUMENTATION = """
 name: recorded_node
@@ -26,7 +26,7 @@ options:
 """
 
 EXAMPLES = """
-- name: Show the GPUs that should train together on a machine of somebody else
+- name: Show the GPUs that should train together on another user's machine
   ansible.builtin.debug:
     msg: "{{ lookup('ansible.builtin.file', 'topo.txt') | allreduce.gpu.recorded_node | allreduce.gpu.nvlink_islands }}"
 """

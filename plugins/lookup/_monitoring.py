@@ -62,9 +62,9 @@ class LookupModule(LookupBase):
         own_variables = variables["hostvars"][name]
         # What the role's own play or arguments set counts for its host, and for the others what the inventory has.
         given = {key: self._templar.template(variables[key]) for key in DEFAULTS if key in variables}
-        # A default of the role is nothing that anybody asked for.
+        # A default of the role is nothing that was asked for.
         own = {key: value for key, value in given.items() if value != DEFAULTS[key] or key in own_variables}
-        # A copy would template every variable of the host, whoever's it is.
+        # A copy would template every variable of the host, no matter whose it is.
         known = {**self.get_option("others"), name: ChainMap(own, own_variables)}
         facts = variables.get("ansible_facts") or {}
         answers = {

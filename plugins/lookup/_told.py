@@ -10,7 +10,7 @@ name: _told
 short_description: Read a fact or a registered result of other nodes
 author: The allreduce.gpu authors (@allreduce)
 description:
-  - Judges what nodes say before anybody uses it. A node that says what cannot be is left out, with a warning.
+  - Judges what nodes say before it is used. A node that says something impossible is left out, with a warning.
   - Takes the place of C(hostvars), through which no role reads another node.
 options:
   _terms:

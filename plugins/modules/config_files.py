@@ -53,7 +53,7 @@ options:
         type: dict
       block:
         description:
-          - Lines of a file that somebody else manages, in place of its whole text. The rest of the file stays as it is.
+          - Lines of a file that another tool manages, in place of its whole text. The rest of the file stays as it is.
           - Empty lines remove the block. The markers around it are those of M(ansible.builtin.blockinfile).
         type: str
       block_name:

@@ -21,7 +21,7 @@ options:
     required: true
     suboptions:
       path:
-        description: Path of the file on the controller. A new one can be read by everybody.
+        description: Path of the file on the controller. A new one can be read by all users.
         type: path
         required: true
       content:

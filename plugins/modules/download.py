@@ -84,7 +84,7 @@ HINTS = {
 
 
 def main():
-    """Fetch the file beside its place, and move it there when it is the right one."""
+    """Fetch the file next to its place, and move it there when it is the right one."""
     module = AnsibleModule(
         argument_spec={
             "url": {"type": "str", "required": True},

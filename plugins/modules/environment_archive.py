@@ -37,7 +37,7 @@ options:
     choices: [downloaded, copied, absent]
     required: true
   wheels:
-    description: The wheels; a file in the directory of the environment that is none of them is removed. Required but for O(state=absent).
+    description: The wheels; a file in the directory of the environment that is none of them is removed. Required unless O(state=absent).
     type: list
     elements: dict
     suboptions:
@@ -108,12 +108,12 @@ EXAMPLES = r"""
 RETURN = r"""
 wheels:
   description: The wheels, each with C(file), C(sha256) and C(bytes).
-  returned: with O(state=downloaded), but for check mode
+  returned: with O(state=downloaded), except in check mode
   type: list
   elements: dict
 problem:
   description: Why it failed, for programs. Decide by C(code).
-  returned: when it failed, but for errors of the file system
+  returned: when it failed, except for errors of the file system
   type: dict
 """
 

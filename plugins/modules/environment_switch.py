@@ -90,17 +90,17 @@ former:
   type: str
 removed:
   description: Directories that were removed.
-  returned: success, but for check mode
+  returned: success, except in check mode
   type: list
   elements: str
 used:
   description: Directories that would have been removed, if no process used them.
-  returned: success, but for check mode
+  returned: success, except in check mode
   type: list
   elements: str
 problem:
   description: Why the environment cannot be used, for programs. Decide by C(code).
-  returned: when it failed, but for errors of the file system
+  returned: when it failed, except for errors of the file system
   type: dict
 """
 

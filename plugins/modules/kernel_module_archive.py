@@ -18,7 +18,7 @@ description:
       The archive is refused where the module's version, its source, the kernel's headers, the RDMA stack or the configuration of DKMS differ from those
       with which it was compiled, and, where the kernel demands signatures, where DKMS of the two nodes signs with different keys. It may contain
       only files of kernel modules.
-  - Whoever controls the node that packs the archive can load code into the kernel of the node that unpacks it.
+  - Anyone who controls the node that packs the archive can load code into the kernel of the node that unpacks it.
 author: "The allreduce.gpu authors (@allreduce)"
 attributes:
   check_mode:
@@ -80,12 +80,12 @@ EXAMPLES = r"""
 RETURN = r"""
 kernels:
   description: Kernels whose files were put in place.
-  returned: with O(state=unpacked), but for check mode
+  returned: with O(state=unpacked), except in check mode
   type: list
   elements: str
 problem:
   description: Why it failed, for programs. Decide by C(code).
-  returned: when it failed, but for errors of the file system
+  returned: when it failed, except for errors of the file system
   type: dict
 """
 

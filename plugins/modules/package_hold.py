@@ -50,7 +50,7 @@ options:
   module_stream:
     description:
       - Stream of a dnf module to enable, as C(module:stream), in both states. A stream that is enabled stays that way
-        until somebody changes it. Ignored where apt is in use.
+        until someone changes it. Ignored where apt is in use.
     type: str
   kernel:
     description: Hold the kernel, its headers and the metapackages that bring new ones, too.
@@ -59,7 +59,7 @@ options:
   state:
     description:
       - V(held) keeps the packages where they are.
-      - V(released) releases everything that O(packages) names, even if somebody else held it, so that it can be upgraded.
+      - V(released) releases everything that O(packages) names, even if another tool held it, so that it can be upgraded.
     type: str
     choices: [held, released]
     default: held

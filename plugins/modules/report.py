@@ -86,7 +86,7 @@ verdict:
   contains:
     status:
       description:
-        - V(failed) when a check or the newest training run of a script on so many nodes failed.
+        - V(failed) when a check or the newest training run of a script on a number of nodes failed.
         - V(incomplete) when a check is unknown, something is not installed as planned, or there are no checks or runs.
         - V(passed) otherwise.
       returned: success

@@ -40,7 +40,7 @@ options:
     default: {}
   take_charge:
     description:
-      - Whether to choose the driver although somebody else is in charge of it, as C(ansible_facts.gpu_node_state.driver_owner)
+      - Whether to choose the driver although another owner is in charge of it, as C(ansible_facts.gpu_node_state.driver_owner)
         says. Otherwise the installed one is used as it is.
     type: bool
     default: false
@@ -249,7 +249,7 @@ stack:
           description: Version; of a distribution's archive the newest one that was seen.
           type: str
         source:
-          description: V(nvidia), V(distribution), V(runfile), or V(vendor) for one that is left to whoever is in charge of it.
+          description: V(nvidia), V(distribution), V(runfile), or V(vendor) for one that is left to its owner.
           type: str
         kernel_modules:
           description: V(open) or V(proprietary).

@@ -183,7 +183,7 @@ def _wrong(wanted):
 
 
 def _words(wanted, digest, answer=None):
-    """Return what stands in a difference."""
+    """Return the text of a difference."""
     if digest is None:
         return "%(name)s is not there\n" % wanted
     copied = "%(copied)d of %(files)d files copied, %(bytes)d bytes\n" % answer if answer and answer["changed"] else ""

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What growth costs: a bare host's first converge beside the same commands typed by hand, and what an added node downloads."""
+"""What growth costs: a bare host's first converge compared with the same commands typed by hand, and what an added node downloads."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from . import typed
 from .measure import inventory_of, playbook, timed
 
 LAB = "growth"
-COLD = 4 << 20  # bytes; less is what an archive's indexes cost, which the cache asks for anew each time
+COLD = 4 << 20  # bytes; less is what an archive's indexes cost, which the cache asks for again each time
 
 # Prints what is installed, as JSON. Runs on a host; its own packages and versions are all that counts, not how they came.
 INSTALLED = r"""
@@ -72,7 +72,7 @@ class Built:
 
 
 def differences(ours: Mapping[str, list[str]], theirs: Mapping[str, list[str]]) -> list[str]:
-    """Return what is installed on one side only, in words."""
+    """Return the things that are installed on one side only, in words."""
     found = []
     for kind in sorted({*ours, *theirs}):
         site, hand = set(ours.get(kind, [])), set(theirs.get(kind, []))
@@ -146,7 +146,7 @@ def _added(case: Case) -> traffic.Traffic:
 
 
 def up(case: Case, count: int) -> Path:
-    """Have so many hosts, those missing bare; the directory of their inventory."""
+    """Have the given number of hosts, those missing bare; the directory of their inventory."""
     inventory = inventory_of(LAB)
     hosts.up(LAB, count, inventory / "hosts.yml", case.machine, use_mirror=case.use_mirror, pythons=False)
     copy_settings(inventory, case.horovod)
@@ -182,7 +182,7 @@ def mega(size: int) -> str:
 
 
 def converge_table(what: str, ours: Built, hand: Built, differ: list[str]) -> str:
-    """Return how the first converge compares with the commands typed by hand."""
+    """Return the comparison of the first converge with the commands typed by hand."""
     same = ", ".join(f"{len(names)} × {kind}" for kind, names in ours.installed.items())
     lines = [
         f"The first converge of a bare host ({what}), in multiples of the same commands typed by hand",
@@ -196,7 +196,7 @@ def converge_table(what: str, ours: Built, hand: Built, differ: list[str]) -> st
 
 
 def added_table(added: traffic.Traffic) -> str:
-    """Return what an added node got, and from where."""
+    """Return the table of what an added node got, and from where."""
     lines = [
         "What a node added to a converged cluster downloads",
         "",

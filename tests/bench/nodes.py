@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What each further node of a cluster costs beside the first: time, what comes from outside the cluster, solving and compiling."""
+"""What each further node of a cluster costs compared with the first: time, what comes from outside the cluster, solving and compiling."""
 
 from __future__ import annotations
 
@@ -70,19 +70,19 @@ def _add(number: int, sockets: str) -> Added:
 
 
 def counted(actions: Sequence[Mapping[str, Any]]) -> dict[str, int]:
-    """Return how often something was solved and compiled, of a run's remote executions."""
+    """Return the number of times that something was solved and compiled, of a run's remote executions."""
     return {what: sum(start in row["task"] for row in actions) for what, start in ONCE.items()}
 
 
 def shortcomings(added: Sequence[Added]) -> Iterable[str]:
-    """Yield what a further node had that only the first may have."""
+    """Yield the costs of a further node that only the first may have."""
     for node in added[1:]:
         yield from (f"{node.name}: {one}" for one in traffic.unshared(node.downloaded))
         yield from (f"{node.name}: {count} {what}" for what, count in node.counts.items() if count)
 
 
 def table(what: str, added: Sequence[Added]) -> str:
-    """Return what each node cost, in multiples of the first."""
+    """Return the table of what each node cost, in multiples of the first."""
     first, found = added[0], list(shortcomings(added))
     lines = [
         f"What each further node costs beside the first ({what}); a run is over all nodes",

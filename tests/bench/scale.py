@@ -38,7 +38,7 @@ def measure(inventory, *options) -> dict[int, Pair]:
 
 
 def further(costs: Mapping[int, float]) -> float | None:
-    """Return what a further host adds: the slope from the fewest hosts to the most; None for one number of hosts."""
+    """Return the cost of a further host: the slope from the fewest hosts to the most; None for one number of hosts."""
     least, most = min(costs), max(costs)
     return (costs[most] - costs[least]) / (most - least) if most > least else None
 

@@ -107,7 +107,7 @@ class Typist:
     _lineinfile = _replace = _blockinfile
 
     def _write(self, path, file, in_place=False):
-        """Yield what an editor would do; ``in_place``: owner and mode stay."""
+        """Yield the commands for what an editor would do; ``in_place``: owner and mode stay."""
         if path.startswith(SOURCES):
             self._stale = True
         quoted = shlex.quote(path)

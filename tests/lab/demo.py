@@ -22,7 +22,7 @@ def up(nodes: int) -> None:
 
 
 def job(nodes: int) -> Job:
-    """Return what is done on them."""
+    """Return the job that is done on them."""
     *most, report = steps(nodes, first="twelve minutes, as it builds the driver and Horovod,")
     options = ("-e", "train_launcher=horovodrun", "-e", "train_script=examples/train_horovod.py")
     where = "one host" if nodes == 1 else f"{nodes} hosts"

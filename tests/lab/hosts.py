@@ -58,7 +58,7 @@ def up(
     ``machine`` names the simulated machine that new hosts are, or one for each; None: this one, as containers see it.
     ``variables``: more for the inventory.
     ``use_mirror``: Debian hosts, too, take NVIDIA's packages from the stub mirror (replicas always do).
-    ``pythons``: offer them real interpreters beside their own, which takes a minute to pack once.
+    ``pythons``: offer them real interpreters in addition to their own, which takes a minute to pack once.
     ``wheel_set``: what they install from, a name in wheels.yml.
     ``proxied``: hosts that reach everything outside through an inspecting proxy only.
     """
@@ -153,7 +153,7 @@ def execute(host, argv):
 
 
 def _runs(host):
-    """A host that stopped, as after a restart of this machine, is started again; one that cannot be is made anew."""
+    """A host that stopped, as after a restart of this machine, is started again; one that cannot be is created again."""
     state = podman.podman("inspect", "--format", "{{.State.Status}}", host).strip()
     if state == "running":
         return True
@@ -214,7 +214,7 @@ def _provision(host, setup):
 def wait_for_ssh(host, address, seconds=60):
     """An address that another host had a moment ago can be unreachable for some seconds more.
 
-    Only sshd's greeting counts: a gateway may take connections to addresses that nobody has.
+    Only sshd's greeting counts: a gateway may take connections to addresses that no host has.
     """
     deadline = time.monotonic() + seconds
     while True:

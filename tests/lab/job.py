@@ -155,7 +155,7 @@ def steps(nodes: int, *train: str, first: str = "many minutes") -> Iterator[Step
 
 
 def table(rows: Iterable[tuple[Action, float | None]]) -> str:
-    """Return what was done, in lines: step, seconds (none of what was left out), what it was."""
+    """Return the steps that were done, in lines: step, seconds (none of what was left out), what it was."""
     lines = [f"{'step':28}{'seconds':>8}  what"]
     for step, seconds in rows:
         lines.append(f"{step.name:28}{'-' if seconds is None else format(seconds, '.0f'):>8}  {step.why}")

@@ -178,7 +178,7 @@ def _remove_if_empty(folder: Path) -> None:
     if folder.is_relative_to("/sys") or names <= REMEMBERED:
         if subprocess.run(["mountpoint", "-q", folder], check=False).returncode == 0:
             subprocess.run(["umount", folder], check=False)
-        with contextlib.suppress(OSError):  # in use by somebody else after all
+        with contextlib.suppress(OSError):  # in use by another program after all
             for directory, _directories, names in os.walk(folder, topdown=False):
                 for name in REMEMBERED.intersection(names):
                     os.unlink(os.path.join(directory, name))

@@ -24,5 +24,5 @@ SSH_KEY = LAB / "id_ed25519"
 
 
 def find_own_programs():
-    """Let child processes find ansible-playbook and the like beside this Python, also where its environment is not activated."""
+    """Let child processes find ansible-playbook and the like next to this Python, also where its environment is not activated."""
     os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"

@@ -36,7 +36,7 @@ def clock(seconds):
 class Working:
     """While its block runs: whenever a minute passes without a line, one says what goes on, and for how long.
 
-    ``at``: what is being done; a line that somebody else prints counts when it is given to ``shown``.
+    ``at``: what is being done; a line that another part prints counts when it is given to ``shown``.
     """
 
     def __init__(self, at, every=EVERY):

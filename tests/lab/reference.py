@@ -55,12 +55,12 @@ class Reference:
 
     @property
     def request(self) -> dict[str, str]:
-        """Return what is laid over the profile."""
+        """Return the request that is laid over the profile."""
         return {**REQUEST, **REQUESTS.get(self.name, {})}
 
     @property
     def remark(self) -> str:
-        """Return what differs from the inventory."""
+        """Return the differences from the inventory, in words."""
         laid = ", ".join(f"{name}: {value}" for name, value in self.request.items())
         return (
             f"{self.name} as its inventory asks for it, but with {laid}: PyTorch's own index is out of the lab's reach; "
@@ -92,7 +92,7 @@ class Reference:
         )
 
     def job(self) -> Job:
-        """Return what is done on them. Ranks are told: a build for CUDA refuses to count those of a node where no GPU computes."""
+        """Return the job that is done on them. Ranks are told: a build for CUDA refuses to count those of a node where no GPU computes."""
         ranks = ("-e", f"train_nproc_per_node={self.ranks}")
         *most, report = steps(len(self.hosts), *ranks)
         if self.name in MPIRUN:
@@ -102,7 +102,7 @@ class Reference:
         return Job(self.inventory, (*most, report, *self.typed(), again), f"make reference SYSTEM={self.name}")
 
     def typed(self) -> Iterator[Action]:
-        """Yield what its users type, with as many ranks on each host as it has GPUs."""
+        """Yield the commands that its users type, with as many ranks on each host as it has GPUs."""
         nodes = users.Nodes(self.hosts, self.gpus)
         activate = users.LOAD if self.content["gpu_nodes"]["vars"].get("python_env_modulefiles") else users.ACTIVATE
         yield Activated(nodes, activate)
@@ -126,12 +126,12 @@ class Reference:
 
     @property
     def gpus(self) -> int:
-        """Return how many the first host has; the others have as many."""
+        """Return the number of GPUs of the first host; the others have as many."""
         return len(machines.named(self.machines[0]).gpus)
 
     @property
     def ranks(self) -> int:
-        """Return how many a host trains with, and checks collectives with: a host alone as many as it has GPUs."""
+        """Return the number of ranks that a host trains with, and checks collectives with: a host alone as many as it has GPUs."""
         return 1 if len(self.hosts) > 1 else self.gpus
 
 
@@ -177,5 +177,5 @@ def _machine(gpus: list[str]) -> str:
 
 
 def _left(_directory: str, found: list[str]) -> set[str]:
-    """Return what of an inventory stays where it is: what former runs left there."""
+    """Return the names in an inventory that stay where they are: files that former runs left there."""
     return {name for name in found if name.startswith(".") or name in ("stack.lock.yml", "python.locks")}

@@ -56,7 +56,7 @@ class Traffic:
         return sum(one.size for one in self.transfers if one.source == source and one.fetched)
 
     def fetched_again(self) -> list[str]:
-        """Return what was fetched from outside although the cache had it, and it cannot have changed."""
+        """Return the paths that were fetched from outside although the cache had them, and they cannot have changed."""
         return sorted(
             {
                 one.path
@@ -72,7 +72,7 @@ class Traffic:
 
 
 def unshared(got: Traffic) -> Iterator[str]:
-    """Yield what an added node got that it should have had from the cluster, or the lab's cache."""
+    """Yield the things that an added node got that it should have had from the cluster, or the lab's cache."""
     if got.served("wheels") >= WHEELS:
         yield f"the environment's wheels were served again ({got.served('wheels') >> 20} MiB)"
     if got.packets[NEIGHBOURS] <= ENVIRONMENT:
@@ -84,7 +84,7 @@ def unshared(got: Traffic) -> Iterator[str]:
 
 
 def parse(source: str, lines: Iterable[str], client: str) -> Iterator[Transfer]:
-    """Yield what a source's log says of a host; a line that is cut off, or another's, says nothing."""
+    """Yield the transfers of a host in a source's log; a line that is cut off, or another's, says nothing."""
     for line in lines:
         match = re.fullmatch(r"\d+\|([IO])\|(\d+)\|([^|]*)\|(.*)", line.strip())
         if match and match[3] == client:
@@ -119,7 +119,7 @@ class Watch:
         self._held = held(paths.APT_CACHE)
 
     def traffic(self) -> Traffic:
-        """Return what came until now."""
+        """Return the traffic until now."""
         listing = self._iptables("-nvxL", CHAIN)
         transfers = [
             one

@@ -132,7 +132,7 @@ def train(command: Command, nodes: Nodes, activate: str = ACTIVATE) -> str:
 
 
 def shortcoming(output: str, ranks: int) -> str | None:
-    """Return what a training's output lacks of so many ranks that have learned."""
+    """Return the shortcoming of a training's output, in which this number of ranks must have learned."""
     if f"epoch {EPOCHS}/{EPOCHS} " not in output:
         return f"it did not reach epoch {EPOCHS}"
     found = LAST.search(output)

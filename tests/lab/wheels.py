@@ -43,7 +43,7 @@ class Wheels:
 
     @property
     def wanted(self) -> str:
-        """Return what the stamp of a complete set says."""
+        """Return the text that the stamp of a complete set has."""
         return "\n".join([self.python, *self.requirements, *self.sources])
 
 

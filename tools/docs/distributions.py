@@ -16,7 +16,7 @@ from .markdown import code, codes, table
 from .proof import page, shown, tested, title
 
 UNKNOWN_KEY = "not known to the collection: compare it with NVIDIA's own word and set `cuda_repository_key_fingerprint`"
-FIRST_BRANCH = 535  # what is older can be planned, but nobody should begin with it
+FIRST_BRANCH = 535  # what is older can be planned, but no new site should begin with it
 LONG_LIVED = ("LTSB", "PB")
 # A GPU that every one of these branches runs, on a board with NVSwitch; without it where there is no fabric manager.
 BOARD, CARD = ["A100 SXM4 80GB"] * 8, ["A100 PCIe 80GB"]
@@ -82,7 +82,7 @@ def _system(row: Mapping, extent: str) -> str:
 
 
 def _pythons(packages: Mapping[str, list[str]]) -> str:
-    """Return which interpreters the distribution's archive has, with their packages, and where others come from."""
+    """Return the interpreters that the distribution's archive has, with their packages, and the source of others."""
     own = ", ".join(f"{number} ({codes(names)})" for number, names in packages.items())
     return f"{own}; others as standalone builds through uv"
 

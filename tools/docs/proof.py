@@ -43,7 +43,7 @@ def tested(row: Mapping, known: Mapping[str, Scenario]) -> str:
 
 
 def remarks(tables: Tables, checkout: Path) -> str:
-    """Return which distributions are only planned for, and at which role of `site` some of them stop."""
+    """Return the distributions that are only planned for, and the role of `site` at which some of them stop."""
     untested = [row for row in tables.rows("distros") if not row["scenario"]]
     lines = [f"Planned for, but not tested: {_grouped(tables, untested)} ([stack](stack.md))."]
     for role in site_roles(checkout):

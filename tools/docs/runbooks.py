@@ -35,5 +35,5 @@ def runbooks(alerts: Iterable[Alert]) -> str:
 
 
 def held(one: Alert) -> str:
-    """Return how long the expression must hold, in words."""
+    """Return the time that the expression must hold, in words."""
     return "at once" if one.hold == "0s" else one.hold

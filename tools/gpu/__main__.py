@@ -93,7 +93,7 @@ def inventory(prefix: str, wanted: dict[str, Any], arguments: list[str]) -> dict
 
 
 def request(module: Path = Path("/sys/module/nvidia/version")) -> dict[str, str]:
-    """Return what to plan for: the driver that is loaded, and no environment, since the one named is the user's."""
+    """Return the request to plan for: the driver that is loaded, and no environment, since the one named is the user's."""
     try:
         version = module.read_text(encoding="ascii").strip()
     except OSError:

@@ -52,7 +52,7 @@ def refusal(prefix: str, without_gpu: bool = False, sys: Path = Path("/sys")) ->
 
 
 def ask(python: Path) -> Seen:
-    """Return what an interpreter has."""
+    """Return the result of the probe in an interpreter."""
     done = subprocess.run([python, "-c", PROBE], capture_output=True, text=True, check=False)
     try:
         return Seen(**json.loads(done.stdout.splitlines()[-1]))

@@ -75,7 +75,7 @@ def stage(place: Path, subject: Subject) -> None:
 
 
 def configuration(subject: Subject) -> str:
-    """Return what mutmut reads; every value is a list of texts or a truth value, which JSON writes as TOML does."""
+    """Return the configuration that mutmut reads; every value is a list of texts or a truth value, which JSON writes as TOML does."""
     code, tests = f"{COLLECTION}/{subject.code}", f"{COLLECTION}/{subject.tests}"
     values = {
         "source_paths": [code],

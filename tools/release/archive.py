@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Build the archive of a commit so that everybody who builds it gets the same bytes."""
+"""Build the archive of a commit so that everyone who builds it gets the same bytes."""
 
 from __future__ import annotations
 

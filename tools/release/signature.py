@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 def refusal(key: str) -> str | None:
-    """Return why nothing can be signed with this key, or None."""
+    """Return the reason why nothing can be signed with this key, or None."""
     if not key:
         return None
     try:

@@ -50,6 +50,6 @@ def read(checkout: Path) -> Source:
 
 
 def git(checkout: Path, *arguments: str) -> str:
-    """Return what git prints."""
+    """Return the output of git."""
     command = ["git", "-C", str(checkout), *arguments]
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout

@@ -170,7 +170,7 @@ def nvidia_lines(side: Executor, today: str) -> list[str]:
 
 
 def horovod_lines(side: Executor, today: str) -> list[str]:
-    """Return the releases of Horovod that somebody has to compile before they get a row."""
+    """Return the releases of Horovod that have to be compiled before they get a row."""
     rows = document.read(TABLES / "horovod.yml")["rows"]
     asked = pythons(document.read(TABLE)["rows"])
     found = horovod.missing(rows, INDEX.releases("horovod", asked))
@@ -178,7 +178,7 @@ def horovod_lines(side: Executor, today: str) -> list[str]:
 
 
 def cuda_lines(side: Executor, today: str) -> list[str]:
-    """Return the releases of the toolkit that somebody has to look up before they get a row."""
+    """Return the releases of the toolkit that have to be looked up before they get a row."""
     table = document.read(TABLES / "cuda.yml")
     found = cuda.missing(table["rows"], table["index_only"], INDEX.releases(cuda.PACKAGE, nvidia.PYTHONS))
     return [f"CUDA {release}: no row, as the index tells neither its driver nor who publishes it" for release in found]

@@ -15,7 +15,7 @@ from ruamel.yaml.scalarstring import DoubleQuotedScalarString
 
 
 def read(path: Path) -> CommentedMap:
-    """Return what a table holds."""
+    """Return the content of a table."""
     return _yaml().load(path.read_text(encoding="utf-8"))
 
 

@@ -22,7 +22,7 @@ def missing(rows: Iterable[Mapping], published: Iterable[str], package: Package)
 def update(
     rows: list, published: Iterable[str], read: Callable[[str], Found], package: Package, today: str
 ) -> list[str]:
-    """Write rows of the releases that there is none of; return a line for each."""
+    """Write rows for the releases without one; return a line for each."""
     said = []
     for version in missing(rows, published, package):
         made = new_row(read(version), package, today)

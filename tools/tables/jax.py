@@ -17,7 +17,7 @@ FIRST = "0.4.30"
 
 
 def update(rows: list, published: Iterable[str], read: Callable[[str], Found], today: str) -> list[str]:
-    """Write rows of the releases that there is none of; return a line for each."""
+    """Write rows for the releases without one; return a line for each."""
     said = []
     for version in missing(rows, published):
         made = new_row(read(version), today)

@@ -37,7 +37,7 @@ class Found:
 
 
 def read(index: Index, package: str, release: str) -> Found:
-    """Return what the index has of a release."""
+    """Return the index's record of a release."""
     wheels, day = files(index.lock(package, release, PYTHONS[0]))
     told = index.metadata(package, release, PYTHONS[0], pip_platform(wheels))
     return Found(wheels, day, told.get("requires_python", ""), tuple(told.get("requires_dist", ())))

@@ -55,7 +55,7 @@ def module_loaded(node, rivals, log):
 
 
 def held(name, addresses, rivals):
-    """Return what a driver has and, of one that is loaded by itself, why it still is; ``rivals``: see host_reading."""
+    """Return the addresses of a driver and, of one that is loaded by itself, the reason it is still there; ``rivals``: see host_reading."""
     text = "%s has %s" % (name, ", ".join(sorted(addresses)))
     rival = rivals.get(name)
     if rival is None:

@@ -33,7 +33,7 @@ HOST_READERS = {
 
 
 def attempt(checks, judge, *arguments):
-    """Return what a function judged, an entry or several, or that each of its checks crashed."""
+    """Return the entries of a function that judges, one or several, or entries that say that each of its checks crashed."""
     try:
         found = judge(*arguments)
         return found if isinstance(found, list) else [found]

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Examine a node in a child with a deadline: a driver that hangs in the kernel is said to, and nobody waits for it."""
+"""Examine a node in a child with a deadline: a driver that hangs in the kernel is reported, and no process waits for it."""
 
 from __future__ import absolute_import, division, print_function
 
@@ -14,7 +14,7 @@ from .findings import fault, judged, verdict, without_findings
 
 
 def within(seconds, work):
-    """Return what ``work()`` does, which judge gives; or that the driver does not answer, which no skipped check hides.
+    """Return the answer of ``work()``, as judge gives it; or that the driver does not answer, which no skipped check hides.
 
     Raise ValueError with what went wrong in the child.
     """

@@ -32,7 +32,7 @@ def is_for_programs(finding):
 
 
 def describe_run(host, now, seconds, judged, known):
-    """Return the document but for what GPUs tell.
+    """Return the document without what GPUs tell.
 
     ``judged``: {findings, notes, judged, skipped_checks}; ``known``: {key: since} of findings of earlier runs, see finding_key.
     """
@@ -58,7 +58,7 @@ def describe_run(host, now, seconds, judged, known):
 
 
 def subject_of(finding):
-    """Return what a finding is about: a GPU, a port, or None for the node."""
+    """Return the subject of a finding: a GPU, a port, or None for the node."""
     return finding.get("subject") or finding["gpu"]
 
 

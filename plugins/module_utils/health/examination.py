@@ -54,14 +54,14 @@ def read(places, sampled=False):
 
 
 def sample(nvml):
-    """Return what GPUs do at the moment, see samples; imported here as Recording is below."""
+    """Return the momentary values of the GPUs, see samples; imported here as Recording is below."""
     from .samples import read_samples
 
     return read_samples(nvml)
 
 
 def with_errors(counters, errors):
-    """Return the counters, with errors that came later beside those of their GPUs."""
+    """Return the counters, with errors that came later next to those of their GPUs."""
     merged = dict(counters)
     for address, found in errors.items():
         if address in merged:
@@ -70,7 +70,7 @@ def with_errors(counters, errors):
 
 
 def history(places, node, readings):
-    """Return what is compared with earlier runs, as plain values; see over_time."""
+    """Return the values that are compared with earlier runs, as plain values; see over_time."""
     from .ports import read_ports
 
     samples = {gpu_label(gpu): readings["samples"].get(gpu["pci_bus_id"]) or {} for gpu in node["gpus"]}
@@ -84,7 +84,7 @@ def history(places, node, readings):
 
 
 def examine_and_record(places, options, place):
-    """Return what judge gives, and write all that was read into a directory; see machine.recording."""
+    """Return the answer of judge, and write all that was read into a directory; see machine.recording."""
     # Here and not above: on nodes all that is imported is compiled on each run, twice since Python 3.10.
     from ..machine.recording import Recording
 
@@ -117,7 +117,7 @@ def write_answers(recording, host):
 
 
 def reduce_file(path, text):
-    """Return what the checks read of a file of the host: others' secrets stay there."""
+    """Return the lines of a file of the host that the checks read: others' secrets stay there."""
     wanted = ("STATE=",) if path.startswith(SESSIONS) else RIVALS if path.startswith(MODPROBE) else ("NCCL_",)
     kept = [
         line
@@ -138,6 +138,6 @@ def reduce_log(log):
 
 
 def examine(places, options):
-    """Return what judge gives of the node."""
+    """Return the answer of judge for the node."""
     node, readings = read(places)
     return judge(node, readings, options)

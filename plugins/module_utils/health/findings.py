@@ -67,7 +67,7 @@ def in_words(note):
 
 
 def without_findings(entry):
-    """Return what was judged as it is told: findings and notes are told for the whole node."""
+    """Return an entry without its findings and notes, which are told for the whole node."""
     return {key: value for key, value in entry.items() if key not in ("findings", "notes")}
 
 

@@ -140,7 +140,7 @@ def examine(say, places, options):
 
 
 def unanswered(code, measured):
-    """Return what is found of a node that could not be asked."""
+    """Return the answer for a node that could not be asked."""
     finding = fault("nvml", code, "an answer", measured)
     entry = judged("nvml", "an answer", measured)
     return {

@@ -16,7 +16,7 @@ import os
 import signal
 import subprocess
 
-# What takes a node out of service: of such a change there are only so many.
+# What takes a node out of service: such changes are limited in number.
 ACTING = ("reset", "reboot", "isolate")
 DAY = 24 * 3600
 # (seconds, how many changes that take the node out of service are told in that time)
@@ -55,7 +55,7 @@ def is_spent(acts, options, now):
 
 
 def sentence(decided):
-    """Return what is done, for the journal."""
+    """Return a sentence about the decision, for the journal."""
     words = {
         "call": "calls %s",
         "shadow": "would call %s (shadow)",

@@ -32,7 +32,7 @@ RECORDED_MOUNTS = "/network_mounts.json"
 
 
 def read_host(sys_tree, proc_tree, tree, addresses=()):
-    """Return what each reader reads, and ``crashed``: {key: what}, of those that crashed, whose value is None.
+    """Return the values of each reader, and ``crashed``: {key: what}, of those that crashed, whose value is None.
 
     ``addresses``: of the GPUs, whose links are looked at.
     """
@@ -131,13 +131,13 @@ def read_uptime(tree):
 
 
 def read_memory(tree):
-    """Return how many MiB of memory the kernel has to give."""
+    """Return the memory that the kernel has to give, in MiB."""
     total = TOTAL.search(tree.text("/meminfo") or "")
     return int(total.group(1)) // 1024 if total else None
 
 
 def read_cpus(tree):
-    """Return how many logical processors are online."""
+    """Return the number of logical processors that are online."""
     return len(members(tree.text("/devices/system/cpu/online"))) or None
 
 

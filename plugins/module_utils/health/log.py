@@ -35,7 +35,7 @@ FABRIC_PROBLEMS = ("fabric_not_ready", "fabric_unhealthy")
 def judge_log(node, text, limits, uvm=None):
     """Judge the events that still count, ``limits``' ``ignored_xids`` aside; ``text`` None: the log could not be read.
 
-    ``uvm``: whether nvidia_uvm is loaded, None where nobody knows.
+    ``uvm``: whether nvidia_uvm is loaded, None where that is not known.
     """
     if text is None:
         return judged(CHECK, EXPECTED, None, [fault(CHECK, "unreadable", EXPECTED, None)])

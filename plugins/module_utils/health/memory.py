@@ -35,7 +35,7 @@ def memory(gpus, limits):
 
 
 def row_errors(counters):
-    """Return why NVML did not tell of rows of a GPU that does not retire pages; None where it has no rows to remap."""
+    """Return the error with which NVML did not tell of rows of a GPU that does not retire pages; None where it has no rows to remap."""
     if counters.get("retired_pages_pending") is not None:
         return None
     return (counters.get("nvml_errors") or {}).get("DeviceGetRemappedRows")

@@ -54,7 +54,7 @@ def follow(known, ports, rails, clock, limits):
 
 
 def follow_one(before, port, clock, limits):
-    """Return what is known of one port after this run."""
+    """Return the history of one port after this run."""
     now, counters = clock["now"], (port or {}).get("counters") or {}
     up = port["up"] if port else False
     risen = rises(before, counters)
@@ -103,7 +103,7 @@ def rising(before, port, risen, clock, limits):
 
 
 def link_findings(name, known, port, now):
-    """Return what is wrong with a link: that is down or gone, was down lately, or comes and goes."""
+    """Return the findings of a link: it is down or gone, was down lately, or comes and goes."""
     found = []
     if known["flapping"]:
         text = "dropped %d times in 12 hours" % max(len(known["drops"]), FLAPS)

@@ -83,7 +83,7 @@ def p2p_access(gpus, pairs, topology):
 
 
 def words(found):
-    """Return what is said of both ways, once where it is the same."""
+    """Return the words for both ways, once where they are the same."""
     states = [found[way] for way in sorted(found)]
     return states[0] if len(set(states)) == 1 else ", ".join("%s %s" % (way, found[way]) for way in sorted(found))
 

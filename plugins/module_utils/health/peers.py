@@ -55,7 +55,7 @@ def model(gpu):
 
 
 def model_and_modes(gpu):
-    """Return what the size of memory depends on."""
+    """Return the properties on which the size of memory depends."""
     return gpu["name"], gpu["ecc"]["current"], gpu["mig"]["current"]
 
 
@@ -146,7 +146,7 @@ def of_one_model(gpus):
 
 
 def usual(values):
-    """Return what more than half of them are; None where nothing is."""
+    """Return the value of more than half of them; None where no value has a majority."""
     value, count = Counter(values).most_common(1)[0]
     return value if 2 * count > len(values) else None
 

@@ -49,7 +49,7 @@ def read_states(counters, proc_tree, tree):
 
 
 def read_state(pid, proc_tree, tree):
-    """Return how a process is; a zombie that has living threads is running."""
+    """Return the state of a process; a zombie that has living threads is running."""
     place = "/%d" % pid
     if not proc_tree.exists(place):
         return "ended"
@@ -62,7 +62,7 @@ def read_state(pid, proc_tree, tree):
 
 
 def has_ended(tree, session):
-    """Return whether a login session has ended; where there is no logind nobody knows, and it has not."""
+    """Return whether a login session has ended; where there is no logind that is not known, and it counts as not ended."""
     known = tree.text("%s/%s" % (SESSIONS, session))
     return bool(re.search(CLOSING, known)) if known is not None else tree.is_directory(SESSIONS)
 

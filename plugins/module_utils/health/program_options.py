@@ -28,7 +28,7 @@ DEFAULTS = {
 
 
 def parse(text):
-    """Return the whole options; ValueError with the words for what is none."""
+    """Return the whole options; ValueError with the words for invalid ones."""
     try:
         declared = json.loads(text)
     except ValueError as error:

@@ -80,7 +80,7 @@ def read_counters(nvml, handle, links):
 
 
 def guarded(nvml, read, *arguments):
-    """Return what a reader read; one that crashes leaves its values unread, and says so among NVML's errors."""
+    """Return the values of a reader; one that crashes leaves its values unread, and is recorded among NVML's errors."""
     try:
         return read(nvml, *arguments)
     except Exception as error:  # pylint: disable=broad-except
@@ -114,7 +114,7 @@ def read_sram(nvml, handle):
 
 
 def read_spare_rows(nvml, handle):
-    """Return how many of the GPU's memory banks have how many spare rows: {max, high, partial, low, none}."""
+    """Return the numbers of the GPU's memory banks by their spare rows: {max, high, partial, low, none}."""
     banks = nvml.call("DeviceGetRowRemapperHistogram", handle)
     return {name: getattr(banks, name) for name in ("max", "high", "partial", "low", "none")} if banks else None
 
@@ -151,7 +151,7 @@ def read_condition(nvml, handle):
 
 
 def read_margin(nvml, handle):
-    """Return how many degrees Celsius the GPU is below its limit (T.Limit); None of one, or a driver, that does not tell."""
+    """Return the degrees Celsius that the GPU is below its limit (T.Limit); None of one, or a driver, that does not tell."""
     return nvml.call("DeviceGetMarginTemperature", handle) if hasattr(nvml.pynvml, "nvmlMarginTemperature_v1") else None
 
 
@@ -166,7 +166,7 @@ def read_inforom(nvml, handle):
 
 
 def read_fields(nvml, handle, links):
-    """Return what NVML has as fields, all in one call."""
+    """Return the values that NVML has as fields, all in one call."""
     wanted = [(name, 0) for name in FIELDS]
     if links:
         wanted += [(name, link) for names in LINK_FIELDS.values() for name in names for link in links]

@@ -38,7 +38,7 @@ def load(path):
 
 
 def after_boot(state, boot):
-    """Return the state as far as it holds in this boot: counters begin anew, what a person has to clear does not."""
+    """Return the state as far as it holds in this boot: counters start again, what a person has to clear does not."""
     if state["boot"] == boot:
         return state
     ports = {name: dict(port, readings=[], counters=None, uptime=None) for name, port in state["ports"].items()}

@@ -64,7 +64,7 @@ def judge(node, readings, limits):
 
 
 def judge_checks(node, readings, limits):
-    """Return what every check that applies to the node judged; a check that is skipped still knows its problems."""
+    """Return the entries of every check that applies to the node; a check that is skipped still knows its problems."""
     entries = attempt(COHERENCE, judge_coherence, node, readings.get("host") or {}, readings["log"])
     if node["gpus"] or limits["gpu_count"]:
         entries += attempt(("gpu_count", "gpu_answers"), presence, node, readings["counters"], limits)

@@ -50,7 +50,7 @@ XIDS = {xid: name for name, xids, dummy_source in ROWS for xid in xids}
 OTHERS = "monitor"
 
 # What another class cures where something else is so, too: (class, Xid, words, what must be so, source). ``gpu``: pattern of NVML's name;
-# ``mig``: its mode; ``alone``: no other Xid of that GPU; ``fabric``: it is not well; ``uvm``: nvidia_uvm is loaded, None: nobody knows.
+# ``mig``: its mode; ``alone``: no other Xid of that GPU; ``fabric``: it is not well; ``uvm``: nvidia_uvm is loaded, None: not known.
 CONTEXT = (
     ("configure", 45, "45 alone, while the fabric is not healthy", {"alone": True, "fabric": True},
      CATALOG + "WORKFLOW_XID_45: solo RESTART_FM; without such a fabric it is what an ended application leaves"),
@@ -67,7 +67,7 @@ NVLINK5 = range(144, 151)
 LINK_DOWN_IGNORED = (0x26, 0x28)
 
 # Xid 154, "GPU recovery action changed from 0x… to 0x…": the driver's own demand. Numbers as NVML_GPU_RECOVERY_ACTION_* of nvml.h;
-# the words beside them differ by driver ("GPU Reset Required" or "PF FLR"). What they ask for:
+# the words next to them differ by driver ("GPU Reset Required" or "PF FLR"). What they ask for:
 # https://docs.nvidia.com/deploy/a100-gpu-mem-error-mgmt/error-recovery-and-response-flags.html
 RECOVERY_CHANGED = 154
 RECOVERY_ACTIONS = {

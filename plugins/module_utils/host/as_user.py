@@ -16,7 +16,7 @@ SECONDS = 60
 
 
 def as_user(name, work, seconds=SECONDS):
-    """Return the plain value of ``work()``, done in a process of the user's; whoever is not root does it as oneself.
+    """Return the plain value of ``work()``, done in a process of the user's; a caller other than root runs it as itself.
 
     Raise KeyError for an unknown user, and what the work raises of OSError and ValueError.
     """

@@ -32,7 +32,7 @@ _PLACES = ("exe", "path", "name", "cwd", "proctitle", "cmdline")
 def read_denials(tree, uid, limit=LIMIT):
     """Return {problem, complete, denials}; None for a node without SELinux. ``uid``: of the training user, or None.
 
-    ``problem``: absent or unreadable where the log, boot_unknown where the time of the boot is not to be had; ``complete``: whether
+    ``problem``: absent or unreadable where the log, boot_unknown where the time of the boot is not available; ``complete``: whether
     what was read reaches back to the boot; ``denials``: see ``denials``.
     """
     if not tree.exists(ENFORCE):
@@ -47,7 +47,7 @@ def read_denials(tree, uid, limit=LIMIT):
         return _answer("absent" if error.errno == errno.ENOENT else "unreadable")
     if boot is None:
         return _answer("boot_unknown")
-    found = events(text)  # the half of a line that comes first is none
+    found = events(text)  # half a line at the start is not an event
     rotated = size <= limit and not _written_since(tree, LOG + ".1", boot)
     reaches = any(event["time"] < boot for event in found)
     return _answer(None, reaches or rotated, denials([one for one in found if one["time"] >= boot], uid))
@@ -86,7 +86,7 @@ def events(text):
 
 
 def denials(found, uid):
-    """Return what was denied to training or around our files: {command, operations, target, kind, permissive, count}.
+    """Return the denials to training or around our files: {command, operations, target, kind, permissive, count}.
 
     ``target``: path, else name, else type of what was asked for; ``kind``: its class, such as file or process. What was denied
     several times is there once.

@@ -47,7 +47,7 @@ def environment(text):
 
 
 def default_entry(config, variables):
-    """Return what ``set default`` of a grub.cfg chooses: an entry's title, id or number, after its submenus and '>'."""
+    """Return the choice of ``set default`` of a grub.cfg: an entry's title, id or number, after its submenus and '>'."""
     values = re.findall(r"(?m)^\s*set default=\"([^\"]*)\"", config)
     if "${next_entry}" in values and variables.get("next_entry"):
         return variables["next_entry"]

@@ -49,12 +49,12 @@ def read(path, follow=True):
 
 
 def as_bytes(content):
-    """Return the bytes of a content; those of somebody else that are not UTF-8 stay as they were read."""
+    """Return the bytes of a content; those of other tools that are not UTF-8 stay as they were read."""
     return content.encode("utf-8", "surrogateescape")
 
 
 def found(wanted):
-    """Return what is there of a declared entry, seen by whoever is to keep it."""
+    """Return the present state of a declared entry, as its future owner sees it."""
     if not wanted.get("as_owner"):
         return read(wanted["path"], wanted["follow"])
     try:
@@ -133,7 +133,7 @@ def with_settings(text, section, settings):
 
 
 def diff(wanted, found, steps):
-    """Return what Ansible shows for one entry with ``--diff``; content only where it changes."""
+    """Return the difference that Ansible shows for one entry with ``--diff``; content only where it changes."""
     before, after = "", ""
     if "write" in steps or "remove" in steps:
         before, after = readable(found["content"] or ""), readable(wanted["content"] or "")

@@ -50,7 +50,7 @@ def read_port(run, interface):
 
 
 def show(run, part, interface):
-    """Return what dcb shows as a mapping that is never empty; None where the port does not have it."""
+    """Return the output of dcb as a mapping that is never empty; None where the port does not have it."""
     text = run(["dcb", "-j", part, "show", "dev", interface])
     if not text:
         return None

@@ -20,7 +20,7 @@ IMAGES = (
 
 
 def read_driver_owner(tree, container):
-    """Return {``code``, ``name``}; None where the node's driver is nobody else's.
+    """Return {``code``, ``name``}; None where the node's driver has no other owner.
 
     The codes are ``wsl``, ``container``, ``dgx_os``, ``azure_hpc``, ``google_dlvm`` and ``lambda_stack``.
     """

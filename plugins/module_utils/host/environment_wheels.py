@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Carry the wheels of a Python environment from one node to another: download them on one, copy them to the others.
 
-The controller tells names and SHA-256 of the wheels from the lock that it keeps, so that nobody has to be trusted who only carries them:
+The controller tells names and SHA-256 of the wheels from the lock that it keeps, so that no carrier of them has to be trusted:
 neither the index, nor the node that downloaded them, nor the account over which they come. There is no archive: what travels is the
 wheels one after another, and a node that gets them knows where each one ends.
 """
@@ -28,9 +28,9 @@ from ..machine.sizes import free_words, needed_words
 from . import download
 
 WHEELS, ENVIRONMENTS = "/opt/allreduce/cache/environments", "/opt/allreduce/envs"
-# Nobody is there to answer a question; a peer that is gone is noticed.
+# No one answers a question; a peer that is gone is noticed.
 SSH = ("ssh", "-x", "-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=15", "-o", "ServerAliveInterval=15")
-# A connection that brings neither a whole wheel nor so many bytes has failed, and so many failures are enough.
+# A connection that brings neither a whole wheel nor this number of bytes has failed, and after this number of failures the fetch ends.
 ATTEMPTS, PROGRESS = 3, 1 << 20
 # Seconds without a byte, after which a connection counts as broken, and bytes a second that are too few for the whole; a peer may
 # answer and yet send nothing, or nearly nothing.
@@ -188,7 +188,7 @@ def _put(part, path):
 def _make_room(place, needed, environments):
     """Raise WheelsError where there is no room for the wheels, and for the twice as much that becomes of them.
 
-    uv unpacks it beside the wheels, and copies it where the environments are on another file system.
+    uv unpacks it next to the wheels, and copies it where the environments are on another file system.
     """
     counted = set()
     for directory, times in ((place.directory, 3), (environments, 2)):

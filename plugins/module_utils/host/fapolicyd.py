@@ -35,7 +35,7 @@ def read_fapolicyd(tree):
     """Return {active, permissive, rules, loaded, others}; None for a node that has no fapolicyd.
 
     ``rules``: whether our file is absent, different or equal; ``loaded``: whether the rules that were compiled last have ours;
-    ``others``: whether rules or trust of somebody else name our directory. The last four are None where files cannot be read, which
+    ``others``: whether rules or trust of another tool name our directory. The last four are None where files cannot be read, which
     are root's on Enterprise Linux.
     """
     config = tree.text(CONFIG)

@@ -61,7 +61,7 @@ def _declare(verbs):
 
 
 def _register(verbs, device):
-    """Return (code, errno) of registering a buffer that is none, which cannot succeed."""
+    """Return (code, errno) of registering an invalid buffer, which cannot succeed."""
     context = verbs.ibv_open_device(device)
     if not context:
         return "not_opened", ctypes.get_errno()

@@ -16,7 +16,7 @@ import time
 from .paths import parse_rtt
 from .probes import as_user, run
 
-# A firewall that drops packets lets nobody wait longer than this for a connection (milliseconds).
+# A firewall that drops packets must not delay longer than this for a connection (milliseconds).
 CONNECT = "5000"
 LISTEN = "0A"  # of net/tcp_states.h
 START = 20  # seconds until a server listens: a program takes some to start on a node under load
@@ -66,7 +66,7 @@ def wait_for(tree, port, process):
 
 
 def why_silent(process):
-    """Return why a process does not listen, in words."""
+    """Return the reason why a process does not listen, in words."""
     code = process.poll()
     return "it did not listen within %d s" % START if code is None else "it ended with %s" % code
 

@@ -31,7 +31,7 @@ def read(tree, path):
 
 
 def readable(value):
-    """Return what is told of files, with a question mark for each byte that is not UTF-8: Ansible takes no others."""
+    """Return a value about files with a question mark for each byte that is not UTF-8: Ansible takes no others."""
     if isinstance(value, dict):
         return {key: readable(one) for key, one in value.items()}
     if isinstance(value, (list, tuple)):
@@ -64,7 +64,7 @@ def put(tree, path, entry, replace):
         os.symlink(entry["link"], place)
         return
     if os.path.islink(place):
-        os.unlink(place)  # what it points to is somebody else's
+        os.unlink(place)  # what it points to belongs to another owner
     replace(place, entry["content"].encode("utf-8", "surrogateescape"))
     os.chmod(place, int(entry["mode"], 8))
     if "owner" in entry:

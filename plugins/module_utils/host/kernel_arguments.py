@@ -103,7 +103,7 @@ def _expanded(tree, text):
 
 
 def overriding(tree):
-    """Return the path of a drop-in of GRUB that is read after ours and sets the arguments anew; None where there is none."""
+    """Return the path of a drop-in of GRUB that is read after ours and sets the arguments again; None where there is none."""
     directory, dummy, ours = DROP_IN.rpartition("/")
     for name in tree.names(directory):
         values = re.findall(r"(?m)^\s*GRUB_CMDLINE_LINUX=(.*)$", tree.text("%s/%s" % (directory, name)) or "")
@@ -133,7 +133,7 @@ def restored(path, text, had_before, removed, recorded):
     """Return the text of a place without the arguments that it did not have before.
 
     had_before: those of the removed ones that it had; recorded: its line before the first change, which it gets back where
-    nobody else has added or taken away anything.
+    nothing else has added or removed anything.
     """
     text = with_arguments(path, text, had_before, [word for word in removed if word not in had_before])
     found, before = line_of(path, text), line_of(path, recorded or "")

@@ -61,7 +61,7 @@ def has_driver_module(tree, kernel):
     return None if modules is None else re.search(r"(?m)^[^:]*\bnvidia(-[\w-]+)?-uvm\.ko(\.\w+)?:", modules) is not None
 
 
-# Modules beside the driver's that a service of ours may need.
+# Modules in addition to the driver's that a service of ours may need.
 WATCHED = ("ib_umad",)
 BOOT_FOLDERS = ("/etc/modules-load.d", "/run/modules-load.d", "/usr/lib/modules-load.d", "/lib/modules-load.d")
 
@@ -77,7 +77,7 @@ def read_modules(tree, names=WATCHED):
 
 
 def read_dkms(tree):
-    """Return what ``dkms status`` would print, read from its tree.
+    """Return the entries that ``dkms status`` would print, read from its tree.
 
     A module is ``installed`` when DKMS has linked it for the kernel, ``built`` when it only compiled, ``added`` when
     nothing was built (then ``kernel`` and ``arch`` are None).

@@ -31,7 +31,7 @@ def comment_of(comment, rotation):
 
 
 def public_key(path):
-    """Return the text of the public key beside a private one; None where there is none."""
+    """Return the text of the public key next to a private one; None where there is none."""
     try:
         return read_regular(path + ".pub", LONGEST, follow=True).decode("utf-8", "replace")
     except OSError as error:
@@ -141,7 +141,7 @@ def _public_part(path):
 
 
 def _keygen(arguments):
-    """Return what ssh-keygen prints; it asks nothing."""
+    """Return the output of ssh-keygen; it asks nothing."""
     process = subprocess.Popen(
         ["ssh-keygen"] + arguments, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     )

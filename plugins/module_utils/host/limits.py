@@ -37,10 +37,10 @@ def rank(value):
 
 
 def read_ceiling(tree):
-    """Return {name: value}: what nobody can raise a hard limit above.
+    """Return {name: value}: the values above which a hard limit cannot be raised.
 
     Raising one takes CAP_SYS_RESOURCE in the first user namespace (kernel/sys.c, do_prlimit): without it, what the first
-    process has is all there is. Nobody has more open files than fs.nr_open.
+    process has is all there is. No process has more open files than fs.nr_open.
     """
     first = {name: limit["hard"] for name, limit in parse(tree.text("/proc/1/limits")).items()}
     bounds = re.search(r"(?m)^CapBnd:\s*([0-9a-f]+)", tree.text("/proc/1/status") or "")

@@ -20,7 +20,7 @@ QUESTION = [
     "busctl", "get-property", "org.freedesktop.login1", "/org/freedesktop/login1", "org.freedesktop.login1.Manager",
     "RemoveIPC",
 ]  # fmt: skip
-# It reads its configuration anew, and sessions go on.
+# It rereads its configuration, and sessions go on.
 RELOAD = ["systemctl", "kill", "--signal=HUP", "systemd-logind.service"]
 WORDS = {"b true": "yes", "b false": "no"}
 

@@ -23,7 +23,7 @@ OURS = re.compile(r"/etc/modprobe\.d/allreduce-[^/]*\.conf$")
 
 
 def read_overrides(tree):
-    """Return [{file, line, module, parameter, value, ours}] of somebody else's lines that win over one of ours.
+    """Return [{file, line, module, parameter, value, ours}] of other tools' lines that win over one of ours.
 
     All options of a module are given to it in the order of the files, and of one parameter the last value counts: those read before ours
     do no harm.

@@ -90,7 +90,7 @@ def ends(rules):
 
 
 def doors(rules):
-    """Return the handles of our rules in a chain of somebody else."""
+    """Return the handles of our rules in a chain of another tool."""
     return [one["handle"] for one in rules if one.get("comment") == COMMENT]
 
 

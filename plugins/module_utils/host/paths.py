@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Try the ways to other nodes with packages of full size that nobody may cut up. Changes nothing."""
+"""Try the ways to other nodes with packages of full size that must not be fragmented. Changes nothing."""
 
 from __future__ import absolute_import, division, print_function
 

@@ -76,7 +76,7 @@ def _serve(tree, programs, first, linger, user):
 
 
 def commands(rail, first, seconds):
-    """Return what to run on both ends of a rail; the client appends the server's address."""
+    """Return the commands for both ends of a rail; the client appends the server's address."""
     adapter, port = rail
     bandwidth = ["ib_write_bw", "-F", "--report_gbits", "-D", str(seconds)]
     kinds = [bandwidth, bandwidth + ["--reversed"], ["ib_write_lat", "-F"]]

@@ -125,7 +125,7 @@ def kill(process):
 
 
 def as_user(arguments, user):
-    """Return the command, run as the user: root steps down to them, anybody else runs it as oneself."""
+    """Return the command, run as the user: root steps down to them, any other user runs it as itself."""
     return ["runuser", "-u", user, "--"] + arguments if user and os.geteuid() == 0 else arguments
 
 
@@ -138,7 +138,7 @@ def known_user(user):
 
 
 def user_number(user):
-    """Return the number of a user, None without one; root is nobody's training user: all that root does would be training."""
+    """Return the number of a user, None without one; root is never the training user: all that root does would be training."""
     try:
         return pwd.getpwnam(user).pw_uid or None
     except (KeyError, TypeError):

@@ -51,7 +51,7 @@ def _enforced(tree):
         return False
     secure = _variable(tree, "SecureBoot", GLOBAL)
     if secure is None:
-        # A firmware without Secure Boot has no such variable; without the file system, nobody knows.
+        # A firmware without Secure Boot has no such variable; without the file system, its state is not known.
         return False if tree.names(VARIABLES) else None
     # shim can be told to check nothing; the kernel follows it.
     return secure[:1] == b"\1" and not any(

@@ -5,7 +5,7 @@
 
 Of a plain file or a directory the path is noted with the words of what was asked for. Of what only a plan can compare, such as a block,
 its declaration is noted, too: where planning it again needs no step, what is there has the words of that declaration. Files of settings
-belong to the record of their role: they are as wanted whoever owns them.
+belong to the record of their role: they are as wanted regardless of their owner.
 """
 
 from __future__ import absolute_import, division, print_function

@@ -20,7 +20,7 @@ OPTIONS = ("stricthostkeychecking", "forwardagent")
 
 
 def read_account(user, peer, run, record=RECORD, root="root"):
-    """Return what is to be judged; None where role cluster_ssh has not worked.
+    """Return the account's values to be judged; None where role cluster_ssh has not worked.
 
     ``run(arguments, user=...)`` returns (exit code, lines); peer: the host that the client is asked about.
     """

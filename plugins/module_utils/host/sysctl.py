@@ -29,7 +29,7 @@ def path_of(key):
 
 
 def selected(text):
-    """Return what a switch is set to: the word in brackets of those that offer a choice, else the words with single spaces."""
+    """Return the setting of a switch: the word in brackets of those that offer a choice, else the words with single spaces."""
     if text is None:
         return None
     chosen = re.search(r"(?:^|\s)\[(\S+)\](?:\s|$)", text)
@@ -79,6 +79,6 @@ def expand(tree, pattern):
 
 
 def read_switch(tree, pattern):
-    """Return what all files of a pattern are set to: one value, or several with commas; None where there is no such file."""
+    """Return the setting of all files of a pattern: one value, or several with commas; None where there is no such file."""
     values = [selected(tree.text(path)) for path in expand(tree, pattern)]
     return ", ".join(sorted({value for value in values if value is not None})) or None

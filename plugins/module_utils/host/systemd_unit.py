@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A transient systemd service that ends by itself when nobody renews its lease.
+"""A transient systemd service that ends by itself when its lease is not renewed.
 
 Works with systemd 239 (EL8) and later: what that version lacks (append: outputs, Type=exec, --working-directory)
 is not used.
@@ -100,12 +100,12 @@ class TransientService(object):
             raise
 
     def show(self):
-        """Return what parse_show returns; state absent when systemd does not know the service."""
+        """Return the answer of parse_show; state absent when systemd does not know the service."""
         argv = ["systemctl", "show", self._unit, "--property=" + ",".join(_SHOWN)]
         return parse_show(self._must(argv))
 
     def renew_lease(self, seconds):
-        """Let the lease begin anew."""
+        """Renew the lease."""
         if self._run(["systemctl", "restart", lease_name(self._unit) + ".timer"])[0] != 0:
             self._must(lease_argv(self._unit, seconds))
 
@@ -113,7 +113,7 @@ class TransientService(object):
         """End all processes of the service (SIGTERM, after 15 s SIGKILL); returns what show() said before."""
         before = self.show()
         if before["state"] != "absent":
-            # A unit that has just been collected is as good as one stopped by this call: only its state counts.
+            # A unit that has just been collected counts as stopped by this call: only its state counts.
             self._run(["systemctl", "stop", self._unit])
             self._run(["systemctl", "reset-failed", self._unit])
         self._drop_lease()

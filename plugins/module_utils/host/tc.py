@@ -25,7 +25,7 @@ _RATE = re.compile(r"(\d+(?:\.\d+)?)((?:[kmgt]i?)?)(bit|bps)?", re.IGNORECASE)
 
 
 def parse_rate(text):
-    """Return bit/s of a rate in tc's units, such as 10gbit, 800mbit or 100mbps (bytes); None for what is none."""
+    """Return bit/s of a rate in tc's units, such as 10gbit, 800mbit or 100mbps (bytes); None for anything else."""
     match = _RATE.fullmatch(str(text).strip())
     if not match or (match.group(2) and not match.group(3)):
         return None
@@ -104,7 +104,7 @@ def parse_redirect(text):
 
 
 def count_filters(text):
-    """Return how many filters choose a class of ours, in either of these forms."""
+    """Return the number of filters that choose a class of ours, in either of these forms."""
     return len(re.findall(r'flowid"?:?\s*"?' + MAJOR, text or ""))
 
 

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Parts of a text file that somebody else keeps: a marked block of lines, and lines that are commented out."""
+"""Parts of a text file that another tool keeps: a marked block of lines, and lines that are commented out."""
 
 from __future__ import absolute_import, division, print_function
 

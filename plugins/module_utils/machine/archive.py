@@ -101,7 +101,7 @@ def compiled(opened, filename):
 
 
 def read_kept(place, key):
-    """Return what was kept for this key; None of another's file, and of one that is for other sources or is damaged."""
+    """Return the value that was kept for this key; None of another's file, and of one that is for other sources or is damaged."""
     try:
         with open(place, "rb") as opened:
             status = os.fstat(opened.fileno())

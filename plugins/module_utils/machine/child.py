@@ -21,7 +21,7 @@ _OUTER: list = []
 
 
 def bounded(work, seconds):
-    """Run ``work(say)`` for at most so many seconds; return ([what it said], how it ended).
+    """Run ``work(say)`` for at most the given seconds; return ([what it said], how it ended).
 
     say takes a plain value, which arrives also when the child crashes after it. How it ended: ``done``, ``failed`` (an
     exception), ``timeout``, or ``signal NUMBER``.

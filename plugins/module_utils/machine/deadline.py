@@ -19,7 +19,7 @@ SECONDS = 60
 
 
 def measure_within(seconds, sys_tree, proc_tree, library, databases=DATABASES):
-    """Return gpu_node; without NVML where that does not answer in so many seconds or ends its process, which it says."""
+    """Return gpu_node; without NVML where that does not answer in the given seconds or ends its process, which it says."""
     said, ending = bounded(lambda say: say(measure(sys_tree, proc_tree, library, databases)), seconds)
     if ending == "done":
         return said[0]
@@ -31,7 +31,7 @@ def measure_within(seconds, sys_tree, proc_tree, library, databases=DATABASES):
 
 
 def _without(reason):
-    """Return what opens NVML and has only a reason why it is not there."""
+    """Return a context manager in place of the one that opens NVML, which gives only the reason why NVML is not there."""
 
     @contextmanager
     def opener(dummy_library):

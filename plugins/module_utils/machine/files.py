@@ -13,7 +13,7 @@ import os
 def make_directories(path, mask=0o022):
     """Make a directory, and those above it that are missing; ``mask``: what they do not grant, whatever the umask of the process.
 
-    Hardened hosts give root 027 or 077, with which nobody else would get through a directory that is made on the way.
+    Hardened hosts give root 027 or 077, with which no other user would get through a directory that is made on the way.
     """
     before = os.umask(mask)
     try:
@@ -23,9 +23,9 @@ def make_directories(path, mask=0o022):
 
 
 def write_beside(path, content, mode=0o644):
-    """Write the bytes to the disk, beside the place to which os.rename brings them; return where. What fails leaves nothing.
+    """Write the bytes to the disk, next to the place to which os.rename brings them; return where. What fails leaves nothing.
 
-    ``mode``: whatever the umask of the process. What an interrupted process left there is written anew.
+    ``mode``: whatever the umask of the process. What an interrupted process left there is rewritten.
     """
     new = path + ".new"
     descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)

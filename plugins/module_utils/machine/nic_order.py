@@ -30,8 +30,8 @@ def nearest_nics(gpu, topology, nics, wanted, distances=None):
 def nic_ranks(gpu, row, nics, distances=None):
     """Return {NIC: rank}, the lowest for the nearest, by the codes of the GPU's row and, for one code, by the kernel's node distances.
 
-    What was not measured orders nothing: beside an unknown code, only those say something than which none is nearer (PIX, PXB) or
-    farther (SYS), and beside an unknown node distance none does.
+    What was not measured orders nothing: next to an unknown code, only those say something that are the nearest (PIX, PXB) or
+    the farthest (SYS), and next to an unknown node distance none does.
     """
     codes = {nic["name"]: row.get(nic["name"]) for nic in nics}
     unknown = any(code not in ORDER for code in codes.values())
@@ -55,7 +55,7 @@ def node_distance(node, other, distances=None):
 
 
 def fitness(nic, wanted):
-    """Return what comes before distance, the lowest for the best: a port at the rails' link layer and rate, then what may be one
+    """Return the sort key before distance, the lowest for the best: a port at the rails' link layer and rate, then what may be one
     (its rate is not known), then other ports that are up, then those of which nothing is known, then those that are down.
     """
     best = (4, 0, 0) if nic["ports"] and all(port["state"] for port in nic["ports"]) else (3, 0, 0)
@@ -71,7 +71,7 @@ def fitness(nic, wanted):
 
 
 def address_key(nic):
-    """Return what orders equals, the same on every run: the PCI address, and the name where that is not known."""
+    """Return the key that orders equals, the same on every run: the PCI address, and the name where that is not known."""
     return nic.get("pci_bus_id") is None, nic.get("pci_bus_id") or "", natural_key(nic["name"])
 
 

@@ -9,7 +9,7 @@ __metaclass__ = type
 
 import re
 
-# Modules have all their links in use where the board's switches are on the bus, or where at least so many of them are there: fewer may
+# Modules have all their links in use where the board's switches are on the bus, or where at least this number of them are there: fewer may
 # be a part of a board in a virtual machine. ``step``: links of one bridge between two cards; a card has none, one or several bridges,
 # and no part of one. What is not here is compared with its peers only.
 GUIDE = "NVIDIA Fabric Manager User Guide (docs.nvidia.com/datacenter/tesla/fabric-manager-user-guide), "
@@ -51,7 +51,7 @@ SPEEDS = (
 
 
 def speed_of(name):
-    """Return what a link of the model must have; None where that is not known."""
+    """Return the speed that a link of the model must have; None where that is not known."""
     return next((speed for pattern, speed in SPEEDS if name and re.search(pattern, name)), None)
 
 
@@ -61,7 +61,7 @@ def model_of(name):
 
 
 def is_part_of_a_board(gpus, switches):
-    """Return whether a virtual machine has some GPUs and NVSwitches of a board: then nobody knows how many links they should have."""
+    """Return whether a virtual machine has some GPUs and NVSwitches of a board: then the number of links they should have is not known."""
     return 0 < switches < SWITCHES_OF_A_BOARD and len(gpus) <= GPUS_OF_A_PART
 
 

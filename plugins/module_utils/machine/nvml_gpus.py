@@ -70,7 +70,7 @@ def read_gpu(nvml, index, handle, pci):
 
 
 def read_answers(nvml, handle):
-    """Return what a GPU says of itself."""
+    """Return the GPU's answers about itself."""
     capability = nvml.call("DeviceGetCudaComputeCapability", handle)
     memory = nvml.call("DeviceGetMemoryInfo", handle)
     persistence = nvml.call("DeviceGetPersistenceMode", handle)

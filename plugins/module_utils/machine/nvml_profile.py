@@ -189,7 +189,7 @@ def fabric_lines(info, version):
 
 
 def address_of(handle):
-    """Return by what a handle is known again; None of what is none."""
+    """Return by what a handle is known again; None of an invalid one."""
     try:
         return ctypes.cast(handle, ctypes.c_void_p).value
     except (ctypes.ArgumentError, TypeError):

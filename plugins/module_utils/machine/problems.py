@@ -127,7 +127,7 @@ def is_switched(node, gpus):
 
 
 def usual(gpu, gpus, switched):
-    """Return how many links most GPUs of the same name have active; 0 where some need not have any."""
+    """Return the number of links that most GPUs of the same name have active; 0 where some need not have any."""
     peers = [count_active(one) for one in gpus if one["name"] == gpu["name"]]
     peers = [count for count in peers if count or switched]
     if gpu["name"] is None or not peers or not (switched or count_active(gpu)):

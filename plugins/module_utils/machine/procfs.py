@@ -11,7 +11,7 @@ import re
 
 from .sysfs import normalise_address
 
-# systemd, src/basic/mountpoint-util.c, fstype_is_network, and what is common in clusters beside it; FUSE's names begin with "fuse.".
+# systemd, src/basic/mountpoint-util.c, fstype_is_network, and what is common in clusters in addition; FUSE's names begin with "fuse.".
 NETWORK_KINDS = (
     "afs", "ceph", "ceph-fuse", "cifs", "davfs", "gfs2", "glusterfs", "lustre", "nfs", "nfs4", "ocfs2", "orangefs", "smb3", "sshfs",
     "beegfs", "beegfs_nodev", "gpfs", "juicefs", "panfs", "wekafs",

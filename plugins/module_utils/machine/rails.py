@@ -10,7 +10,7 @@ __metaclass__ = type
 from .problems import problem
 from .topology import NEAR, active_ports, gpu_label
 
-# The places of an adapter at one kind of adapter: near a GPU below a PCIe switch, elsewhere, or nobody knows.
+# The places of an adapter at one kind of adapter: near a GPU below a PCIe switch, elsewhere, or not known.
 BELOW_SWITCH, ELSEWHERE = "switch", "elsewhere"
 
 
@@ -18,7 +18,7 @@ def training_class(gpus, nics, topology):
     """Return (link layer, rate) that the node's rails have; None where no port is up.
 
     It is the fastest, then the one of more adapters. Adapters below PCIe switches with GPUs are rails in spite of faster ones
-    elsewhere where they carry more together: such as eight of 200 Gbit/s beside one of 400 for storage.
+    elsewhere where they carry more together: such as eight of 200 Gbit/s next to one of 400 for storage.
     """
     classes = {}
     for nic in nics:
@@ -68,7 +68,7 @@ def rail_problems(gpus, nics, topology):
     """Find ports that are down, or slower than the rails that are their equals.
 
     Equals have the same link layer, port number, function of the card and place, and are the same model as far as that is known:
-    second ports without a cable are nobody's rail. Below PCIe switches at least as many must be well as are not, elsewhere more, and
+    second ports without a cable are not rails. Below PCIe switches at least as many must be well as are not, elsewhere more, and
     of a known model: nothing else there tells a rail from an adapter for storage.
     """
     groups = {}

@@ -11,12 +11,12 @@ import math
 
 
 def free_words(size):
-    """Return so many bytes, rounded down: ``57 MiB``, ``1.9 GiB``."""
+    """Return a number of bytes as text, rounded down: ``57 MiB``, ``1.9 GiB``."""
     return _words(size, math.floor)
 
 
 def needed_words(size):
-    """Return so many bytes, rounded up, so that what is needed and a little less than that do not look the same."""
+    """Return a number of bytes as text, rounded up, so that what is needed and a little less than that do not look the same."""
     return _words(size, math.ceil)
 
 

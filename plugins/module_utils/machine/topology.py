@@ -57,7 +57,7 @@ def peer_bridges(gpus, nics, topology, paths):
     """Return the bridges on the way between GPUs that NVLink does not join, and from GPUs to adapters.
 
     ``paths``: {PCI address of a GPU or name of an adapter: PCI path}. What redirects elsewhere, as at the root port of a single GPU,
-    is in nobody's way.
+    disturbs nothing.
     """
     found = set()
     ends = [(gpu_label(gpu), paths.get(gpu["pci_bus_id"]) or []) for gpu in gpus]

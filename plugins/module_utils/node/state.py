@@ -78,7 +78,7 @@ def read_node_state(tree, run, package_patterns, service_names, paths):
 
 
 def _packages(tree, release, manager, listed, patterns):
-    """Return what the package manager has, holds and is given."""
+    """Return the package manager's packages, its holds and its repositories."""
     installed, interrupted = _installed(tree, listed, manager, patterns)
     mirrors = installed_packages.read_apt_mirrors(tree, release) if manager == "apt" else None
     return {

@@ -107,7 +107,7 @@ def _agreed(options):
 
 
 def _truth(word):
-    """Return what apt makes of the word; None where it is none."""
+    """Return the truth value that apt gives the word; None where it is not one of apt's."""
     if (word or "").lower() in YES:
         return True
     return False if (word or "").lower() in NO else None

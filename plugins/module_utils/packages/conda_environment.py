@@ -22,12 +22,12 @@ PLATFORMS = {"x86_64": "linux-64", "i686": "linux-32"}
 
 
 def platform():
-    """Return how conda calls this machine."""
+    """Return conda's name for this machine."""
     return PLATFORMS.get(machine.machine(), "linux-" + machine.machine())
 
 
 def decide(options, run):
-    """Return what module conda_env returns of present and absent, before anything is changed."""
+    """Return the decision that module conda_env returns for present and absent, before anything is changed."""
     tree, prefix = FileTree("/"), options["prefix"]
     found = conda_prefix.read_prefix(tree, prefix)
     locked, problems = None, []
@@ -81,7 +81,7 @@ def reconcile(options, answer, run):
 
 
 def solve(options, run, directory):
-    """Return {lock, program, findings}: what the specs need, with no packages at hand, so that the program names all addresses."""
+    """Return {lock, program, findings}: what the specs need, without packages, so that the program names all addresses."""
     findings = _refused(options, options["channels"])
     program, missing = (None, []) if findings else _program(options, run)
     answer = {"program": program, "findings": findings or missing}

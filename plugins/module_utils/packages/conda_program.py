@@ -75,7 +75,7 @@ def _numbers(version):
 
 
 def environment(program, cache, proxies):
-    """Return what the program has in its environment beside the module's own."""
+    """Return the variables that the program has in its environment in addition to the module's own."""
     own = {
         "CONDA_PKGS_DIRS": cache,
         "CONDA_ADD_PIP_AS_PYTHON_DEPENDENCY": "false",
@@ -124,7 +124,7 @@ def read_solution(output, platform):
 
 
 def reason(output):
-    """Return what the program says of its failure: the message of its JSON, else its last lines."""
+    """Return the reason that the program gives for its failure: the message of its JSON, else its last lines."""
     answer = _json(output) or {}
     said = answer.get("message") or answer.get("error") or answer.get("solver_problems") or output
     lines = said if isinstance(said, list) else [line.strip() for line in said.splitlines() if line.strip()]

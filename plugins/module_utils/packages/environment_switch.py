@@ -60,7 +60,7 @@ def differs(place, texts):
 
 
 def diff(place):
-    """Return which directory replaces which."""
+    """Return the difference: the directory that is replaced, and the one that replaces it."""
     before = place.current()
     shown = before or ("a directory" if before == "" else "absent")
     return {
@@ -70,7 +70,7 @@ def diff(place):
 
 
 def verify(place, options, user):
-    """Return why the new environment cannot be used, None where it can. options: those of module environment_switch"""
+    """Return the reason why the new environment cannot be used, None where it can. options: those of module environment_switch"""
     if not os.path.exists(os.path.join(place.new, "bin", "python")):
         return problem("environment_missing", place.new)
     packages, changed = environments.read_packages(FileTree("/"), place.new)
@@ -106,7 +106,7 @@ def explain(place, found):
 
 
 def explain_error(place, error):
-    """Return why the file system did not let an environment be taken into use, as a sentence."""
+    """Return the reason why the file system did not let an environment be taken into use, as a sentence."""
     said, stays = "Environment %s was not activated" % place.name, "; " + _stays(place)
     if place.current() == place.directory:
         said, stays = "Environment %s is in use, but its lock was not recorded" % place.name, ""
@@ -151,7 +151,7 @@ def switch(place, texts):
 
 
 def _write_locks(place, texts):
-    """Write the locks that differ beside their places; return {place: where}."""
+    """Write the locks that differ next to their places; return {place: where}."""
     written = {}
     try:
         for file, path in place.locks.items():

@@ -90,7 +90,7 @@ def read_kept(tree, directory=ENVIRONMENTS):
 
 
 def read_conda(tree, base, name):
-    """Return what conda has in an environment, None where it made none: {complete, packages, locked, changed_files}.
+    """Return conda's part of an environment, None where it made none: {complete, packages, locked, changed_files}.
 
     packages, locked: {name: "version build"} of what is installed, and of the explicit lock; locked is None without one.
     """

@@ -65,7 +65,7 @@ def _plan_apt(tree, _run, hold, matches):
     every = apt.installed(tree.text(apt.STATUS) or "")
     ours = [package for package in every if matches(package["name"])]
     held = ours if hold["state"] == "held" else []
-    # What the hold had before, and what somebody held by hand, is free again when it does not belong any more.
+    # What the hold had before, and what an administrator held by hand, is free again when it does not belong any more.
     before = apt.pinned(tree.text(apt.preferences_path(hold["name"]))) | {package["name"] for package in ours}
     texts = apt.files(hold, held)
     texts[_needrestart_path(hold)] = _needrestart(hold)
@@ -152,7 +152,7 @@ def select(run, selections, seconds, wait=2):
 
 
 def diff(files, selections):
-    """Return what Ansible shows with ``--diff``."""
+    """Return the difference that Ansible shows with ``--diff``."""
     shown = [config_files.diff(wanted, found, steps) for wanted, found, steps in files if steps]
     if selections:
         words = {"hold": "install", "install": "hold"}

@@ -33,7 +33,7 @@ def list_path(tree):
 def locks(text, name, packages, matches):
     """Return the list with the locks of this hold in a block of its own.
 
-    Locks on the same packages that somebody else set would widen the hold, or stay when it is released: they go.
+    Locks on the same packages that another tool set would widen the hold, or stay when it is released: they go.
     Exclusions of a version (``!``) stay.
     """
     begin, end = "# BEGIN allreduce hold %s\n" % name, "# END allreduce hold %s\n" % name
@@ -61,7 +61,7 @@ def stream_path(stream):
 
 
 def stream_text(stream):
-    """Return what dnf writes when a stream is enabled.
+    """Return the text that dnf writes when a stream is enabled.
 
     ansible.builtin.dnf can only install one, with its default profile.
     """

@@ -54,7 +54,7 @@ def read_dpkg_leftovers(tree, patterns):
 
 
 def read_dpkg(tree, patterns):
-    """Return ({installed package: version}, whether dpkg stopped half way and nobody is at work)."""
+    """Return ({installed package: version}, whether dpkg stopped half way and no process is at work)."""
     packages, broken = {}, bool([name for name in tree.names("/var/lib/dpkg/updates") if name.isdigit()])
     wanted = matcher(patterns)
     for name, version, status in dpkg_stanzas(tree.text("/var/lib/dpkg/status") or ""):

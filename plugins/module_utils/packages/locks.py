@@ -26,7 +26,7 @@ NUMBER_FILES = (
 
 
 def lock_holder(tree):
-    """Return {pid, program} of the process that holds a lock of apt, dpkg, dnf or rpm; None where nobody does."""
+    """Return {pid, program} of the process that holds a lock of apt, dpkg, dnf or rpm; None where no process does."""
     held = {
         int(inode): int(pid)
         for pid, inode in re.findall(

@@ -17,7 +17,7 @@ from ..host import boot_notes, seen_files
 def note(tree, name, options, wanted):
     """Note a declaration and its files by the name of its record, or forget it; where that fails nothing is lost.
 
-    options: of the module. Its ``applied`` is the digest to note; without one, or where nothing shall be present, none is kept.
+    options: of the module. Its ``applied`` is the digest to note; without one, or where nothing is to be present, none is kept.
     """
     present = options["state"] == "present"
     try:

@@ -34,7 +34,7 @@ def parse(entries):
 
     Absent and null are the same. Watts are numbers. Clocks are in MHz: application_clocks {memory, graphics},
     locked_clocks {graphics: [min, max], memory: [min, max]} with one or both. ``default`` stands for the GPU's own
-    power limit, or clocks. Raise DeclarationError for what is none.
+    power limit, or clocks. Raise DeclarationError for an invalid one.
     """
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
         raise DeclarationError("not_a_list", value=entries)

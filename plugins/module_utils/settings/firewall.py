@@ -34,7 +34,7 @@ class Machine:
         return self.run(arguments, data) if self.run else (0, "")
 
     def output(self, arguments):
-        """Return what a program printed, None where it cannot run."""
+        """Return the output of a program, None where it cannot run."""
         status, output = self.run(arguments, None) if self.run else (1, "")
         return output if status == 0 else None
 
@@ -155,7 +155,7 @@ def set_service(machine, name, state):
 
 
 def arm(machine, snapshot, rollback):
-    """Start a timer that goes back to the snapshot unless somebody confirms in time; return [problem]."""
+    """Start a timer that goes back to the snapshot unless the change is confirmed in time; return [problem]."""
     for one in rollback["files"]:
         write(machine, one["path"], one["content"])
     write(machine, SNAPSHOT, firewall_plan.dump(dict(snapshot, boot=boot(machine.tree))))
@@ -166,7 +166,7 @@ def arm(machine, snapshot, rollback):
 
 
 def boot(tree):
-    """Return what names a boot, in containers, too: their kernel is older than they are."""
+    """Return a text that identifies a boot, in containers, too: their kernel is older than they are."""
     started = (tree.text("/proc/1/stat") or "").rpartition(")")[2].split()
     return "%s %s" % (tree.text("/proc/sys/kernel/random/boot_id"), started[19] if len(started) > 19 else "")
 

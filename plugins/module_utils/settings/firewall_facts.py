@@ -39,7 +39,7 @@ def read_firewall(tree, run):
 
 
 def recorded_value(tree, path, running):
-    """Return what a value was before the first change; what runs where nothing was changed."""
+    """Return the value before the first change; the running one where nothing was changed."""
     try:
         return json.loads(tree.text(RECORD) or "{}").get("values", {}).get(path, running)
     except ValueError:  # module firewall says so
@@ -51,7 +51,7 @@ def words(text):
 
 
 def parse_addresses(text):
-    """Return {interface: addresses} but for the loopback's; those that IPv6 changes every day are left out."""
+    """Return {interface: addresses} without the loopback's; those that IPv6 changes every day are left out."""
     found = {}
     for link in json.loads(text or "[]"):
         if "LOOPBACK" not in link.get("flags", []) and link.get("ifname"):

@@ -48,7 +48,7 @@ def file_steps(wanted, record, found):
 
 
 def _entry(one):
-    """Return what a wanted file is to be: {content, mode} or {link}."""
+    """Return the wanted content of a file: {content, mode} or {link}."""
     return {key: one[key] for key in ("content", "mode", "link") if one.get(key) is not None}
 
 
@@ -111,7 +111,7 @@ def is_empty(record):
 
 
 def snapshot(steps, older, record, record_path):
-    """Return what a node was before this run. older: a snapshot that nobody has confirmed, which has the last word."""
+    """Return the state of a node before this run. older: a snapshot that no one has confirmed, which has the last word."""
     found = {"files": {record_path: record}, "values": {}, "services": {}}
     for step in steps:
         part = step["kind"] + "s"
@@ -123,7 +123,7 @@ def snapshot(steps, older, record, record_path):
 
 
 def diffs(steps):
-    """Return what Ansible shows with ``--diff``: each file by itself, all that is not a file together."""
+    """Return the differences that Ansible shows with ``--diff``: each file by itself, all that is not a file together."""
     shown = []
     for step in steps:
         if step["kind"] == "file":

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The program on a node that loads our rules at boot, and goes back to what was there before a change nobody confirmed."""
+"""The program on a node that loads our rules at boot, and goes back to what was there before a change that was not confirmed."""
 
 from __future__ import absolute_import, division, print_function
 

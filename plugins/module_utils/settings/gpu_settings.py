@@ -17,7 +17,7 @@ from . import plan as settings_plan
 from .describe import describe, describe_forgetful, describe_resets
 
 CLOCKS = {"graphics": 0, "memory": 2}  # NVML_CLOCK_GRAPHICS, NVML_CLOCK_MEM
-# A mark of the loaded module: the kernel gives its directory another inode when it is loaded anew.
+# A mark of the loaded module: the kernel gives its directory another inode when it is loaded again.
 DRIVER = "/sys/module/nvidia"
 LOCKED_CLOCKS = "/run/allreduce/locked_clocks.json"
 
@@ -34,7 +34,7 @@ class NoDriver(Exception):
 
 
 class LockedClocks:
-    """What clocks were locked to, as NVML does not tell. Forgotten when the driver forgets them: when it is loaded anew."""
+    """What clocks were locked to, as NVML does not tell. Forgotten when the driver forgets them: when it is loaded again."""
 
     def __init__(self, path=LOCKED_CLOCKS, driver=DRIVER):
         self.path = path

@@ -33,7 +33,7 @@ PLACES = (
     ("/etc/systemd/system", ".service"),
 )
 DROP_INS = "/etc/systemd/system"
-# Longer files are not settings, and nobody sets more variables.
+# Longer files are not settings, and no site sets more variables.
 LONGEST, MOST = 65536, 100
 # What is set: NAME=value, after export or in quotes, too; "setenv NAME value" of csh; "NAME DEFAULT=value" of pam_env.
 ASSIGNMENT = re.compile(

@@ -81,7 +81,7 @@ def _plan_mode(reading, setting, value):
 
 
 def _plan_pending(reading, setting, value):
-    """Return (before, wanted) of a mode that a reset brings into use: what waits for one is as good as set."""
+    """Return (before, wanted) of a mode that a reset brings into use: what waits for one counts as set."""
     before = reading[setting]["pending"]
     if before is None:
         raise Refusal("not_supported")
@@ -114,7 +114,7 @@ def _plan_application_clocks(reading, setting, value):
 
 
 def _plan_locked_clocks(reading, setting, value):
-    """NVML does not tell what clocks are locked to; where nothing is remembered, they are locked anew."""
+    """NVML does not tell what clocks are locked to; where nothing is remembered, they are locked again."""
     supported = reading["clocks"]
     if supported and value != "default":
         domains = {"memory": supported, "graphics": [clock for clocks in supported.values() for clock in clocks]}
@@ -194,7 +194,7 @@ def forgetful(plan):
 
 
 def diffs(plan):
-    """Return what Ansible shows with ``--diff``: one entry for each GPU that changes."""
+    """Return the differences that Ansible shows with ``--diff``: one entry for each GPU that changes."""
     shown = []
     for gpu in plan["gpus"]:
         if gpu["changes"]:

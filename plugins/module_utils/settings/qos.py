@@ -34,7 +34,7 @@ class Machine:
         self.tree, self.replace, self.run = tree, replace, run
 
     def output(self, arguments):
-        """Return what a program printed, None where it cannot run."""
+        """Return the output of a program, None where it cannot run."""
         status, output = self.run(arguments, None) if self.run else (1, "")
         return output if status == 0 else None
 

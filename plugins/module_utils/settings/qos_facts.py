@@ -47,7 +47,7 @@ def read_kernel(run):
 
 
 def read_interfaces(tree, addresses, live):
-    """Return {interface: {addresses, speed in Mbit/s or None, shaped: of read_live()}} but for the loopback's."""
+    """Return {interface: {addresses, speed in Mbit/s or None, shaped: of read_live()}} without the loopback's."""
     found = {}
     for link in json.loads(addresses or "[]"):
         name = link.get("ifname")
@@ -58,7 +58,7 @@ def read_interfaces(tree, addresses, live):
 
 
 def read_speed(tree, name):
-    """Return Mbit/s; None for a link that is down, or whose speed nobody knows."""
+    """Return Mbit/s; None for a link that is down, or whose speed is not known."""
     speed = tree.number("/sys/class/net/%s/speed" % name)
     return speed if speed and speed > 0 else None
 

@@ -4,7 +4,7 @@
 """The commands that shape an interface, how it is shown, and whether it is so already. Pure.
 
 An interface is {``name``, ``ifb``: the one its arriving packets go through or "", ``rate``, ``leaf``: a queueing discipline or
-"", ``classes``: [{minor, rate, ceil, prio}], the last of them for all that nobody chose, ``filters``: [words of tc]}; rates in
+"", ``classes``: [{minor, rate, ceil, prio}], the last of them for all traffic without a choice, ``filters``: [words of tc]}; rates in
 bit/s. What it is now, is what qos_facts.read_live() returns of it.
 """
 
@@ -122,7 +122,7 @@ def shown(one):
 
 
 def shown_live(live):
-    """Return what an interface has now, as text."""
+    """Return the present state of an interface, as text."""
     if not live or not is_ours(live["root"]):
         return shown_qdisc(live["root"] if live else None)
     tops = [known for known in live["classes"] if known["parent"] is None]
@@ -155,7 +155,7 @@ def loadable(text, exists):
 
 
 def diffs(steps):
-    """Return what Ansible shows with ``--diff``: each file, the rules and the class table of each interface by itself."""
+    """Return the differences that Ansible shows with ``--diff``: each file, the rules and the class table of each interface by itself."""
     files = [step for step in steps if step["kind"] == "file"]
     shown_files = tuning_plan.diffs(files)
     for step in steps:

@@ -156,7 +156,7 @@ def finish(machine, record, wanted, problems):
 
 
 def diffs(steps):
-    """Return what Ansible shows with --diff."""
+    """Return the differences that Ansible shows with --diff."""
     told = [
         dict(step, before=rdma_plan.words(step["before"]), after=rdma_plan.words(step["after"]))
         if step["kind"] == "port"

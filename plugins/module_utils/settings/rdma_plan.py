@@ -30,7 +30,7 @@ def is_empty(record):
 
 
 def targets(ports, recorded):
-    """Return {part: what it shall be}; an application entry that shall not be is None."""
+    """Return {part: its wanted value}; an application entry to remove is None."""
     found = dict(recorded)
     for port in ports:
         for dscp, priority in port["apps"].items():
@@ -59,7 +59,7 @@ def has(reading, part):
 
 
 def current(reading, part):
-    """Return what a part is."""
+    """Return the current value of a part."""
     words = part.split("/")
     if words[1] == "dscp":
         return reading["apps"].get(words[2])
@@ -107,7 +107,7 @@ def recorded_before(record, steps, directories):
 
 
 def recorded_after(record, wanted, problems):
-    """Return the record once all is done: what is wanted no more has been put back, but for what failed."""
+    """Return the record once all is done: what is no longer wanted has been put back, except for what failed."""
     failed = {one["subject"] for one in problems}
     kept = {
         "files": {one["path"] for one in wanted["files"]},
@@ -122,7 +122,7 @@ def recorded_after(record, wanted, problems):
 
 
 def words(value):
-    """Return what a part of a port is, for people."""
+    """Return the value of a part of a port, for people."""
     if value is None:
         return "none"
     if isinstance(value, dict):

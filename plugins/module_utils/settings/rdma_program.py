@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The program on a node that gives an interface what its driver forgets when it is probed anew, without Ansible."""
+"""The program on a node that gives an interface what its driver forgets when it is probed again, without Ansible."""
 
 from __future__ import absolute_import, division, print_function
 

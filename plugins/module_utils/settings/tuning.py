@@ -123,9 +123,9 @@ def apply_steps(machine, steps, record, tool, profile_directory):
 
 
 def edit_arguments(machine, add, there, record, tool):
-    """Add arguments where there is no tool for it; take those away that a place did not have, be it after grubby did.
+    """Add arguments where there is no tool for it; take those away that a place did not have, even after grubby did.
 
-    there: {argument that goes: paths of the places that have it now}; one that somebody else has removed does not come back.
+    there: {argument that goes: paths of the places that have it now}; one that another tool has removed does not come back.
     """
     places = kernel_arguments.places(machine.tree, tool) if add or there else {}
     for path, before in sorted(places.items()):
@@ -148,7 +148,7 @@ def start(machine, command):
 
 
 def read_value(tree, path):
-    """Return what a file or a register of a PCI device is set to; None where the node does not have it."""
+    """Return the setting of a file or of a register of a PCI device; None where the node does not have it."""
     return pci_config.read_register(tree, path) if pci_config.is_register(path) else sysctl.selected(tree.text(path))
 
 

@@ -49,9 +49,9 @@ def value_steps(wanted, record, found):
 
 
 def argument_steps(wanted, record, configured):
-    """Return steps to the kernel's arguments; what somebody else has set is neither recorded nor taken away.
+    """Return steps to the kernel's arguments; what another tool has set is neither recorded nor taken away.
 
-    configured: what every entry has. What only some have still, because somebody has edited the others, goes, too.
+    configured: what every entry has. What only some have still, because an administrator has edited the others, goes, too.
     """
     add = [one for one in wanted if one not in configured]
     remove = [one for one in sorted(record["arguments"]) if one not in wanted]
@@ -105,7 +105,7 @@ def recorded_before(record, steps, directories=(), had=(), lines=()):
 
 
 def recorded_after(record, wanted, problems):
-    """Return the record once all is done: what is wanted no more has been put back, but for what failed.
+    """Return the record once all is done: what is no longer wanted has been put back, except for what failed.
 
     Programs that failed are run again, but grubby's: its arguments are a step again as long as they are recorded.
     """
@@ -145,7 +145,7 @@ def commands_after(steps, profile_directory):
 
 
 def diffs(steps):
-    """Return what Ansible shows with ``--diff``: each file by itself, all that is not a file together."""
+    """Return the differences that Ansible shows with ``--diff``: each file by itself, all that is not a file together."""
     shown = []
     for step in steps:
         if step["kind"] == "file":

@@ -20,7 +20,7 @@ import re
 DIRECTORY = "/var/lib/allreduce"
 PATH = DIRECTORY + "/tuning.json"
 FORMAT = 1
-# These name things that the next boot may number anew.
+# These name things that the next boot may renumber.
 FLEETING = "/proc/irq/"
 BOOT = "/proc/sys/kernel/random/boot_id"
 
@@ -62,7 +62,7 @@ def dump(record):
 
 
 def values_of(record, paths):
-    """Return what was recorded of files that are one switch together, as sysctl.read_switch tells it; None where nothing was."""
+    """Return the recorded values of files that are one switch together, as sysctl.read_switch tells it; None where nothing was recorded."""
     values = {record["values"][path] for path in paths if path in record["values"]}
     return ", ".join(sorted(values)) or None
 

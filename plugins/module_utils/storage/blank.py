@@ -10,7 +10,7 @@ __metaclass__ = type
 from ..machine.problems import problem
 
 # Volumes of a cloud's network that come as NVMe disks, by the beginning of their model. Sources: the NVMe pages of the AWS EC2
-# and EBS user guides; Azure/azure-vm-utils, README.md; Google Cloud, "Local SSD" (nvme_card) beside nvme_card-pd.
+# and EBS user guides; Azure/azure-vm-utils, README.md; Google Cloud, "Local SSD" (nvme_card) next to nvme_card-pd.
 REMOTE_MODELS = ("Amazon Elastic Block Store", "MSFT NVMe Accelerator", "nvme_card-pd")
 LOCAL_TRANSPORTS = (None, "pcie")
 # What a signature says about its owner; any other type is a file system.

@@ -65,7 +65,7 @@ def _new(wanted, seen):
 
 
 def _judge(wanted, disks):
-    """Return what is wrong with blank disks taken together."""
+    """Return the problems of blank disks taken together."""
     where, found = wanted["mount_point"], []
     if wanted["count"] and len(disks) != wanted["count"]:
         found.append(problem("count_differs", where, found=[_kind(one) for one in disks], expected=wanted["count"]))

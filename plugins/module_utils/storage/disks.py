@@ -23,7 +23,7 @@ def read_disks(tree, run, is_free=lambda path: True):
     """Return every whole disk, loop devices with a file among them.
 
     ``run`` takes an argument list and returns the program's output, or None where it fails; ``is_free(path)`` tells whether
-    the kernel would give the device to somebody who wants it alone, None where it cannot be opened.
+    the kernel would give the device to a program that wants it exclusively, None where it cannot be opened.
     """
     names = [name for name in tree.names(BLOCK) if is_disk(tree, name)]
     listed = tables.lsblk_devices(run(LSBLK))
@@ -41,7 +41,7 @@ def is_disk(tree, name):
 
 
 def read_disk(tree, name, listed, mounts, swaps, run, is_free):
-    """Return one disk as a plain value; ``signatures`` and ``free`` are None where nobody could tell."""
+    """Return one disk as a plain value; ``signatures`` and ``free`` are None where that is not known."""
     place, device = "%s/%s" % (BLOCK, name), "/dev/" + name
     partitions = [entry for entry in tree.names(place) if tree.exists("%s/%s/partition" % (place, entry))]
     numbers = {tree.text("%s/%s/dev" % (place, one)) for one in partitions} | {tree.text(place + "/dev")}
@@ -72,7 +72,7 @@ def read_disk(tree, name, listed, mounts, swaps, run, is_free):
 
 
 def read_holders(tree, place, partition):
-    """Return what is made of a disk or of a partition of it: {name} with the kind that device mapper says."""
+    """Return the devices that are made of a disk or of a partition of it: {name} with the kind that device mapper says."""
     found = []
     for holder in tree.names("%s/%s/holders" % (place, partition)):
         uuid = tree.text("%s/%s/dm/uuid" % (BLOCK, holder)) or ""
@@ -88,13 +88,13 @@ def controllers(tree, place):
 
 
 def transport(tree, place):
-    """Return what leads to an NVMe disk, such as pcie or tcp; None for another disk."""
+    """Return the transport of an NVMe disk, such as pcie or tcp; None for another disk."""
     found = [tree.text("%s/device/%s/transport" % (place, name)) for name in controllers(tree, place)]
     return _word(next(iter(found), None) or tree.text(place + "/device/transport"))
 
 
 def is_free(path):
-    """Return whether nobody else holds a device; None where it cannot be opened."""
+    """Return whether no other program holds a device; None where it cannot be opened."""
     try:
         os.close(os.open(path, os.O_RDONLY | os.O_EXCL))
     except (IOError, OSError) as error:

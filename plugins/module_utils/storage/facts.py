@@ -49,7 +49,7 @@ def _disk(disk, disks, taken):
 
 
 def _mounted(seen, record, device):
-    """Return what is at the mount point; ours: it is the file system of the record on its device."""
+    """Return the mount at the mount point; ours: it is the file system of the record on its device."""
     mounted = seen["mounted"]
     if mounted is None:
         return None

@@ -56,7 +56,7 @@ def probe_mounts(tree, points, user):
 
 
 def in_words(mount):
-    """Return what is mounted, and what is wrong with it. mount: has type, source and fault."""
+    """Return a mount and its fault, in words. mount: has type, source and fault."""
     where = "%(type)s of %(source)s" % mount
     if not mount["fault"]:
         return where

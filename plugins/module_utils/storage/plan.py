@@ -44,7 +44,7 @@ def plan_present(wanted, seen, record, choice):
 
 
 def different(wanted, record):
-    """Return what of the scratch that is there cannot be made otherwise while it has data."""
+    """Return the problems of the present scratch: properties that cannot change while it has data."""
     pairs = [("mount_point", record["mount_point"], wanted["mount_point"])]
     if record["array"]:
         pairs.append(("name", record["array"]["name"], wanted["name"]))
@@ -53,7 +53,7 @@ def different(wanted, record):
 
 
 def foreign(seen, record):
-    """Return what others have put where the scratch is to be."""
+    """Return the problems of what others have put where the scratch is to be."""
     point = record["mount_point"]
     found = [problem("fstab_taken", point, source=one) for one in config_lines.mounts_of_others(seen["fstab"], record)]
     if record["array"]:
@@ -74,7 +74,7 @@ def device_of(seen, record, disks):
 
 
 def unsuitable(seen, record, choice, device):
-    """Return what keeps the device from being ours: half an array, another file system, another mount."""
+    """Return the problems that keep the device from being ours: half an array, another file system, another mount."""
     names = {one["name"] for one in choice["disks"]}
     found = []
     if record["array"] and device is None and not choice["blank"]:
@@ -127,7 +127,7 @@ def directory_steps(wanted, seen):
 
 
 def volume_steps(record, choice, device):
-    """Return the steps that make the array and the file system; blank disks are made anew, ours are put together."""
+    """Return the steps that make the array and the file system; blank disks are formatted, ours are put together."""
     devices = [one["device"] for one in choice["disks"]]
     steps, array = [], record["array"]
     if array and choice["blank"]:

@@ -27,7 +27,7 @@ UNIT_DIRECTORIES = ("/usr/lib/systemd/system", "/lib/systemd/system", "/etc/syst
 
 
 def read(tree, run, named, mount_point, is_free=disks.is_free):
-    """Return what there is of disks, arrays, mounts and files; run, is_free: as read_disks takes them."""
+    """Return the disks, arrays, mounts and files that are there; run, is_free: as read_disks takes them."""
     found = disks.read_disks(tree, run, is_free)
     mounts = tables.parse_mounts(tree.text("/proc/self/mountinfo"))
     mounted = next((one for one in reversed(mounts) if one["point"] == mount_point), None)
@@ -103,7 +103,7 @@ def read_mdadm_conf(tree):
 
 
 def initramfs_command(tree):
-    """Return the command that makes early user space anew for every kernel; None where there is none."""
+    """Return the command that rebuilds early user space for every kernel; None where there is none."""
     if is_container(tree):
         return None
     if tree.exists(UPDATE_INITRAMFS):

@@ -39,7 +39,7 @@ def dump(record):
 
 
 def new(wanted, disks, new_uuid):
-    """Return the record of a scratch of these disks; ``new_uuid`` returns one that nobody has."""
+    """Return the record of a scratch of these disks; ``new_uuid`` returns one that is not in use."""
     array = {"name": wanted["name"], "uuid": new_uuid(), "chunk_kib": wanted["chunk_kib"]} if len(disks) > 1 else None
     return {
         "format": FORMAT, "mount_point": wanted["mount_point"], "disks": [entry(one) for one in disks], "array": array,
@@ -48,7 +48,7 @@ def new(wanted, disks, new_uuid):
 
 
 def entry(disk):
-    """Return what a disk is known by."""
+    """Return the properties by which a disk is known."""
     return {key: disk[key] for key in ("size", "model", "serial")}
 
 

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Copy a data set to a node and verify it: beside its place, which it takes only when it is complete."""
+"""Copy a data set to a node and verify it: next to its place, which it takes only when it is complete."""
 
 from __future__ import absolute_import, division, print_function
 
@@ -42,7 +42,7 @@ class Place:
             return None
 
     def problems(self, needs_mount):
-        """Return why nothing can be put there or taken away."""
+        """Return the reasons why nothing can be put there or taken away."""
         if needs_mount and not os.path.ismount(self.directory):
             return [problem("stage_not_mounted", self.directory)]
         if not os.access(self.directory, os.W_OK | os.X_OK):
@@ -194,7 +194,7 @@ def _take(place, source, name, digest, is_kept):
         os.link(os.path.join(place.target, name), path)
     if sha256(path) != digest:
         if os.path.lexists(path):
-            os.unlink(path)  # what is linked is written to by nobody
+            os.unlink(path)  # what is linked is never written to
         why = source.fetch(name, path)
         if why:
             return problem("stage_not_fetched", name, reason=why)

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Find who uses a mounted file system: processes with files in it, mounts over and beside it, other mount namespaces."""
+"""Find who uses a mounted file system: processes with files in it, mounts over and next to it, other mount namespaces."""
 
 from __future__ import absolute_import, division, print_function
 

@@ -5,7 +5,7 @@
 
 A dump is a pickle of plain values (torch/csrc/distributed/c10d/FlightRecorder.hpp, versions 2.x), in a file that the training user
 may have written as he likes: what would call anything is refused. So is what takes long: a few hundred bytes can be a list whose parts
-are lists of each other, endless to whoever follows or hashes it. Reading ends after so many steps, keys are text, and nothing here
+are lists of each other, endless to follow or to hash. Reading ends after a fixed number of steps, keys are text, and nothing here
 goes deeper than the writer does.
 """
 
@@ -209,7 +209,7 @@ def _ranks(text):
 
 
 def _id(value):
-    """Return how pg_status calls a group, which is numbered."""
+    """Return the name by which pg_status calls a group, which is numbered."""
     return str(value) if value is None or isinstance(value, (int, str)) else ""
 
 

@@ -110,7 +110,7 @@ def unpack(archive, path):
 
 
 def ranks(path, uid):
-    """Return what rank.py wrote about each rank that started, sorted by rank, with its last output added.
+    """Return the notes of rank.py about each rank that started, sorted by rank, with its last output added.
 
     Each: {rank, local_rank, world_size, attempt, started (epoch seconds), last_output (epoch seconds), last_line}
     """
@@ -126,7 +126,7 @@ def ranks(path, uid):
 
 
 def _note(value):
-    """Return what rank.py noted; None for anything else."""
+    """Return a note of rank.py; None for anything else."""
     given = value if isinstance(value, dict) else {}
     found = {key: given.get(key, _NOTED[key][0]) for key in _NOTED}
     started = given.get("started")
@@ -171,7 +171,7 @@ def _lines(text, count):
 
 
 def agent(path, uid):
-    """Return what agent.py wrote at its end, None while it runs or when it was killed."""
+    """Return the note that agent.py wrote at its end, None while it runs or when it was killed."""
     found = _json(read_tail(os.path.join(path, "logs", "agent.json"), uid, _METRICS_BYTES)[0])
     return found if isinstance(found, dict) else None
 
@@ -290,7 +290,7 @@ def _add_variables(path, variables):
 
 
 def _share(path, gid):
-    """Let the group enter and read; nobody else: launch.json holds the script's environment."""
+    """Let the group enter and read; no one else: launch.json holds the script's environment."""
     for name in os.listdir(path):
         if os.path.isfile(os.path.join(path, name)):
             os.chown(os.path.join(path, name), 0, gid)

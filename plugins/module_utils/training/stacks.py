@@ -63,7 +63,7 @@ def _ask(logs, ranks):
 
 
 def _signal(path):
-    """Send the signal; return the size of the file before, 0 where there is nobody to take it."""
+    """Send the signal; return the size of the file before, 0 where no process takes it."""
     try:
         with open_regular(path) as stream:
             size, pid = os.fstat(stream.fileno()).st_size, int(stream.readline(20))

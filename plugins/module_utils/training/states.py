@@ -204,7 +204,7 @@ def _endpoint(rendezvous):
 
 
 def _mount_faults():
-    """Return what is wrong with network file systems, in words: a rank that reads one that does not answer waits without an end."""
+    """Return the faults of network file systems, in words: a rank that reads one that does not answer waits without an end."""
     found = read_network_mounts(FileTree("/proc"))
     return ["%s: %s" % (one["point"], in_words(one)) for one in found if one["fault"]]
 

@@ -14,7 +14,7 @@ FORMAT = 1
 def collect(
     results: Iterable[Mapping[str, Any]], run_id: str, finished: str, reference: Sequence[Mapping[str, Any]] = ()
 ) -> dict[str, Any]:
-    """Return what benchmark.json holds.
+    """Return the content of benchmark.json.
 
     results: {name, nodes, result} of each run and group, where result is what action torchrun returned on the group's first node;
     reference: figures to compare them with

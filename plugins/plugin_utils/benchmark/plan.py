@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Plan the runs of a benchmark of so many nodes, and what each measures."""
+"""Plan the runs of a benchmark of a given number of nodes, and what each measures."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _wrong(place: str, value: object, needs: str) -> ProblemError:
 
 
 def sizes(nodes: int) -> list[int]:
-    """Return how many nodes run together, beside one: powers of two, and all.
+    """Return the numbers of nodes that run together, in addition to one alone: powers of two, and all.
 
     >>> sizes(1), sizes(2), sizes(6)
     ([], [2], [2, 4, 6])

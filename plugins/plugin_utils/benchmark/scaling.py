@@ -16,7 +16,7 @@ RUNS = ("gpu", "node", "nodes")
 
 @dataclass(frozen=True)
 class Point:
-    """Throughput of so many ranks. efficiency: the growth in throughput, divided by the growth in ranks."""
+    """Throughput of a given number of ranks. efficiency: the growth in throughput, divided by the growth in ranks."""
 
     nodes: int
     ranks: int

@@ -28,7 +28,7 @@ KINDS = {"gpu": ("benchmark_gpus", "GPUs"), "node": ("benchmark_node", "nodes")}
 
 
 def title(name: str, case: Mapping[str, Any]) -> str:
-    """Return what was measured, in words.
+    """Return the name of a measurement, in words.
 
     >>> title("gemm", {"precision": "bf16", "size": 8192}), title("all_reduce", {"bytes": 1048576, "ranks": 8})
     ('matrix product bf16', 'all-reduce 1 MiB')
@@ -69,7 +69,7 @@ def binary(size: object) -> str:
 
 
 def checks(benchmark: Benchmark) -> Iterator[Check]:
-    """Yield what a benchmark proves: that its runs succeeded, and per node that neither it nor its GPUs are slower than their like."""
+    """Yield the checks of a benchmark: that its runs succeeded, and per node that neither it nor its GPUs are slower than their like."""
     failed = [run for run in benchmark.runs if run.status != "succeeded"]
     count = len(benchmark.runs)
     yield Check(

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The measured speed of an all-reduce beside what the links of the nodes allow."""
+"""The measured speed of an all-reduce next to what the links of the nodes allow."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LOWEST_SHARE = 0.25
 
 
 def checks(metrics: Mapping, gpu_nodes: Sequence[Mapping]) -> list[Check]:
-    """Judge the speed where NVLink alone decides it, else tell it beside the limit.
+    """Judge the speed where NVLink alone decides it, else tell it next to the limit.
 
     metrics: what allreduce_check.py wrote; gpu_nodes: the facts gpu_node of the nodes that took part
     """

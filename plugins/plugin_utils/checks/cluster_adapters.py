@@ -34,7 +34,7 @@ def checks(nodes: Mapping[str, Mapping], left_out: Collection[str] = ()) -> Iter
 
 
 def _differing(board: str, found: Mapping[tuple[str, str], str]) -> Iterator[str]:
-    """Yield who has another version than most; nobody is blamed where none has a majority."""
+    """Yield the adapters with another version than most; none are named where no version has a majority."""
     usual, count = Counter(found.values()).most_common(1)[0]
     others = [
         f"{adapter} of {node} has {version}" for (node, adapter), version in sorted(found.items()) if version != usual

@@ -69,7 +69,7 @@ def _of_gpus(
     among: Callable[[Gpu], Any],
     value: Callable[[Gpu], str | None],
 ) -> Groups:
-    """Return what nodes say; of one whose GPUs differ what most of them have, since the node's own checks name the others.
+    """Return the nodes' values; of one whose GPUs differ the value of most of them, since the node's own checks name the others.
 
     declared: what nodes must have in common, and among: what their GPUs must, to be compared.
     """
@@ -94,7 +94,7 @@ def _judged(code: str, groups: Groups) -> Check:
 
 
 def _differing(values: Mapping[str, str], majority: bool) -> Iterator[str]:
-    """Yield which nodes have not what most have; where nothing is on most nobody is blamed, and nothing said with ``majority``."""
+    """Yield the nodes without the usual value; where no value has a majority none are named, and nothing is said with ``majority``."""
     usual, count = Counter(values.values()).most_common(1)[0]
     is_usual = 2 * count > len(values)
     others = [f"{name} has {text}" for name, text in sorted(values.items()) if not is_usual or text != usual]

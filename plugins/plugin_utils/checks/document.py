@@ -97,7 +97,7 @@ def verification(
 
 
 def read_of_others(known: Mapping[str, Mapping]) -> tuple[str, ...]:
-    """Return what is read of the other nodes when one is compared with what is asked for; nothing for what no node is to have."""
+    """Return the paths read of the other nodes when one is compared with what is asked for; nothing for what no node is to have."""
 
     def is_asked(subject: Subject) -> bool:
         default = subject.defaults[subject.switch]
@@ -180,7 +180,7 @@ def describe(name: str, known: Mapping[str, Mapping], present: bool) -> dict[str
 
 
 def comparisons(name: str, known: Mapping[str, Mapping]) -> list[Comparison]:
-    """Return what every component and subject compares on a node: what is asked for, with what is there."""
+    """Return the comparisons of every component and subject on a node: what is asked for, with what is there."""
     variables, groups = known[name], known[name].get("groups") or {}
     facts = variables.get("ansible_facts") or {}
     chosen = {key: variables[key] for key in DEFAULTS if key in variables}
@@ -244,7 +244,7 @@ def summary_lines(document: Mapping) -> list[str]:
 
 
 def _note(note: Mapping) -> str:
-    """Return what happened and is no fault of the node, and what to look at."""
+    """Return the text of an event that is no fault of the node, and what to look at."""
     return f"{note['measured']}{' on ' + note['gpu'] if note['gpu'] else ''}; {note['action']}"
 
 
@@ -260,7 +260,7 @@ def sentence(entry: Check) -> str:
 
 
 def verdict(document: Mapping, accept_unknown: bool = False) -> str:
-    """Return a sentence about the checks that failed, and unless they are accepted those that nobody could decide."""
+    """Return a sentence about the checks that failed, and unless they are accepted those that could not be decided."""
     found = all_checks(document)
     words = {"failed": "failed"} if accept_unknown else {"failed": "failed", "unknown": "could not be decided"}
     parts = []

@@ -114,7 +114,7 @@ def _measured(found: list[Comparison], differing: list[Comparison]) -> str:
 
 
 def _reason(differing: list[Comparison], site: str) -> str:
-    """Return what differs, each once, and what to do. site: how site is named in it."""
+    """Return the differences, each once, and what to do. site: how site is named in it."""
     if not differing:
         return ""
     sentences = [sentence(one) for one in differing]

@@ -50,7 +50,7 @@ def judged(entry: Mapping, findings: list[Mapping]) -> Check:
 
 
 def in_words(findings: Iterable[Mapping]) -> str:
-    """Return what was measured, each with the GPUs of which it is true."""
+    """Return the measured values, each with the GPUs of which it is true."""
     texts: dict[str, list[str]] = {}
     for found in findings:
         measured = "not known" if found["measured"] is None else str(found["measured"])

@@ -90,7 +90,7 @@ def paths(network: NodeNetwork, address: str) -> Iterator[Check]:
 
 
 def clocks(probe: Probe) -> Check:
-    """Judge by what other nodes' clocks certainly are apart; SSH takes time that nobody can tell from an offset."""
+    """Judge by what other nodes' clocks certainly are apart; SSH takes time that cannot be told from an offset."""
     known = {peer: found.clock for peer, found in probe.peers.items() if found.clock}
     if not known:
         return _unknown("clock_offset", "no other node's clock could be read over SSH")

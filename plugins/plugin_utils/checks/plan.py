@@ -21,7 +21,7 @@ READS = (*ADDRESS, "ansible_facts.gpu_stack", "__verify_gpu_compute")
 
 
 def gpu_compute(variables: Mapping) -> bool:
-    """Return whether a node's GPUs are said to compute, as role verify noted it; what nobody said is judged strictly."""
+    """Return whether a node's GPUs are said to compute, as role verify noted it; what is not noted is judged strictly."""
     return bool(variables.get("__verify_gpu_compute", True))
 
 
@@ -38,7 +38,7 @@ def runs_without_gpus(variables: Mapping) -> bool:
 
 
 def verification_cluster(there: Mapping[str, Mapping]) -> dict[str, Any]:
-    """Return what the plan of each node has to know of the others: {addresses: {node: address}, without_gpus: whether a node
+    """Return the facts that the plan of each node needs of the others: {addresses: {node: address}, without_gpus: whether a node
     runs collectives without GPUs}.
 
     there: the variables of the nodes of the play, without those that are left out. Once for all nodes: each would otherwise read
@@ -69,7 +69,7 @@ def verification_plan(
     nproc_per_node: str = "auto",
     network_rounds: int = 0,
 ) -> dict[str, Any]:
-    """Return what is to be verified on a node, and how.
+    """Return the plan of the verification of a node.
 
     variables: the node's; cluster: of verification_cluster; peers: the nodes to reach, of those with an address in it;
     network_rounds: 0 leaves the network alone

@@ -67,7 +67,7 @@ def as_declared(entry: Mapping[str, Any]) -> Declared:
 
 
 def expected(one: Declared) -> str:
-    """Return what is declared, in words."""
+    """Return the declaration, in words."""
     words = [one.type or "a file system", "that the training user may write to" if one.writable else "that answers"]
     return " ".join(words) + (f", {one.min_free_gb:,g} GB free" if one.min_free_gb else "")
 
@@ -79,7 +79,7 @@ def shown(mount: Mount | None) -> str | None:
 
 
 def faults(one: Declared, mount: Mount | None) -> list[str]:
-    """Return what is wrong, in words; where it does not answer, nothing else is known."""
+    """Return the faults, in words; where it does not answer, nothing else is known."""
     if mount is None:
         return ["nothing is mounted there" if one.path.startswith("/") else "the path is not absolute"]
     found = [f"{mount.type} of {mount.source} is mounted there"] if one.type not in (None, mount.type) else []

@@ -22,7 +22,7 @@ def cluster_address(variables: Mapping[str, Any]) -> str | None:
     """Return gpu_cluster_address of a node, else the measured address of its default route, else None.
 
     variables: those of the host, with its facts; an IP address is returned in its canonical form. What a node measured that no
-    other host could reach it at is none.
+    other host could reach it at does not count.
     """
     declared = variables.get("gpu_cluster_address")
     if declared:
@@ -43,7 +43,7 @@ def is_address(value: object) -> bool:
 
 
 def address_problems(addresses: Mapping[str, str | None]) -> list[Problem]:
-    """Return what keeps nodes from reaching each other at these addresses (by node): missing, invalid, of loopback, shared."""
+    """Return the problems that keep nodes from reaching each other at these addresses (by node): missing, invalid, of loopback, shared."""
     missing = [node for node, address in addresses.items() if not address]
     problems = [Problem("missing_address", "gpu_cluster_address", {"nodes": missing})] if missing else []
     alone = len(addresses) == 1
@@ -53,7 +53,7 @@ def address_problems(addresses: Mapping[str, str | None]) -> list[Problem]:
 
 
 def _problem(node: str, address: str, alone: bool) -> Problem | None:
-    """Return why other nodes cannot reach a node at its address; one that is alone may have that of its loopback interface."""
+    """Return the reason why other nodes cannot reach a node at its address; one that is alone may have that of its loopback interface."""
     if is_address(address):
         return None
     if not _is_loopback(address):
@@ -90,7 +90,7 @@ def taken_addresses(known: Mapping[str, Mapping[str, Any]]) -> Iterator[Problem]
 
 
 def neighbours(hostvars: Mapping[str, Mapping[str, Any]], names: Iterable[str], paths: Iterable[str]) -> Told:
-    """Return what these nodes say, without those that say the address of another one; see documents/door.py."""
+    """Return the values of these nodes, without those that say the address of another one; see documents/door.py."""
     said = told(hostvars, names, [*paths, "ansible_host"])
     problems = [*taken_addresses(said.values)]
     gone = {problem.subject for problem in problems}

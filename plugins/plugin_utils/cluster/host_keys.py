@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""By which host key the cluster knows each node: what former runs recorded holds until somebody accepts another. Pure."""
+"""By which host key the cluster knows each node: what former runs recorded holds until an administrator accepts another. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .records import Record, agreed, newest_first
 def pinned_keys(names: Iterable[str], records: Iterable[Record]) -> dict[str, str]:
     """Return {name: host key} for those that are known.
 
-    The others know it better than the node itself: whoever answers in its place writes there what they like. Where they do not agree,
+    The others know it better than the node itself: a machine that answers in its place writes there what it likes. Where they do not agree,
     most of them count; where as many say one thing as another, what the node itself recorded, then the newest.
     """
     ordered = newest_first(records)
@@ -36,7 +36,7 @@ def changed_keys(
     """Return a problem for each node that no longer has the host key by which it is known.
 
     present: {name: {all: its host keys, usable: those it may be known by, the first one first}}; accepted: {name:
-    fingerprint} of keys that somebody compared and takes
+    fingerprint} of keys that an administrator compared and accepts
     """
     return [
         Problem("changed_host_key", name, {"key": _told(keys["usable"][:1]), "known": _told([pins[name]])})

@@ -19,7 +19,7 @@ READS = (*ADDRESS, *NAMES)
 
 
 def cluster_problems(hosts: Mapping[str, Mapping[str, Any]]) -> list[Problem]:
-    """Return what is wrong with the names and addresses of the nodes that were measured; of the others nothing is known.
+    """Return the problems of the names and addresses of the nodes that were measured; of the others nothing is known.
 
     hosts: the variables of every node, with its facts. A node alone needs neither a name nor an address that others know.
     """

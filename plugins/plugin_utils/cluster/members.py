@@ -69,7 +69,7 @@ def collect(
     accepted: Mapping[str, str] | None = None,
     rotation: str = "",
 ) -> dict[str, Any]:
-    """Return what describe_cluster does, {left_out: problems, notes: problems, rotating}; raise ProblemError for what users ask.
+    """Return the result of describe_cluster, {left_out: problems, notes: problems, rotating}; raise ProblemError for what users ask.
 
     names: all nodes; present: those that take part in this run; accepted: fingerprints of host keys that replace others
     """
@@ -134,7 +134,7 @@ def _host_keys(members: _Members, kind: str) -> dict[str, dict[str, list[str]]]:
 def _recorded(
     found: Variables, present: Variables, known: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, Mapping[str, Any]]:
-    """Return recorded entries as far as they fit the inventory: nobody else decides where a node is and from where it may come.
+    """Return recorded entries as far as they fit the inventory: no other source decides where a node is and from where it may come.
 
     An entry with the address of another node is left out, and a name that the node may not have.
     """

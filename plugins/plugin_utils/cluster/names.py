@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The names that a node may have: it names itself, and nobody else. Pure.
+"""The names that a node may have: it names itself, and no other node. Pure.
 
 Inventories name nodes by aliases, by addresses or by parts of their names, so what a node calls itself is mostly something else: gpu-1 in
 the inventory, gpu-1.internal.example.org on Enterprise Linux, ip-10-0-0-1 in a cloud. But every other node then finds that name at the
@@ -27,7 +27,7 @@ READS = (
     "ansible_facts.nodename",
     "ansible_facts.hostname",
 )
-# What a host calls itself that nobody has named, and names that distributions give to interfaces and networks of every host.
+# What a host calls itself that has not been named, and names that distributions give to interfaces and networks of every host.
 _NO_NAME = (
     "", "(none)", "localhost", "localhost4", "localhost6", "ip6-localhost", "ip6-loopback", "ip6-localnet", "ip6-mcastprefix",
     "ip6-allnodes", "ip6-allrouters", "ip6-allhosts", "broadcasthost", "_gateway", "_outbound",
@@ -40,7 +40,7 @@ def is_own_name(name: str) -> bool:
 
 
 def node_name(variables: Mapping[str, Any]) -> str | None:
-    """Return what a node calls itself, as it says."""
+    """Return the name of a node, as it says it."""
     facts = variables.get("ansible_facts") or {}
     name = facts.get("nodename") or facts.get("hostname")
     return name if isinstance(name, str) else None
@@ -63,7 +63,7 @@ class Names:
         return cls(Counter(name for names in declared for name in _with_short(names)), frozenset(domains - {""}))
 
     def problem(self, node: str, variables: Mapping[str, Any]) -> Problem | None:
-        """Return why a node cannot be called what it calls itself."""
+        """Return the reason why a node cannot have the name that it gives itself."""
         name, own = node_name(variables), _declared(node, variables)
         if name is None or not is_own_name(name) or name.lower() in (node.lower(), *own):
             return None
@@ -96,7 +96,7 @@ def _declared(host: str, variables: Mapping[str, Any]) -> list[str]:
 
 
 def _names_of_addresses(node: str, variables: Mapping[str, Any]) -> list[str]:
-    """Return what clouds call a host with an address of this one."""
+    """Return the names that clouds give a host with an address of this one."""
     measured = ((variables.get("ansible_facts") or {}).get("default_ipv4") or {}).get("address")
     known = (measured, variables.get("gpu_cluster_address"), variables.get("ansible_host"), node)
     return [f"ip-{one.replace('.', '-')}" for one in known if isinstance(one, str) and values.is_ip(one)]

@@ -33,9 +33,9 @@ class Record:
 
 
 def read_record(owner: str, given: Mapping[str, Any]) -> tuple[Record | None, list[Problem]]:
-    """Return what a node's file says, and what is wrong with it. given: {text, time}, as module ssh_keys returns them.
+    """Return the record of a node's file, and its problems. given: {text, time}, as module ssh_keys returns them.
 
-    An entry that does not fit counts as if it were not there; a file that is none is a problem of the node whose it is.
+    An entry that does not fit counts as if it were not there; an invalid file is a problem of the node whose it is.
     """
     try:
         found = json.loads(values.file_content(given.get("text")))
@@ -79,14 +79,14 @@ def newest_first(records: Iterable[Record]) -> list[Record]:
 
 
 def agreed(claims: Sequence[T], decisive: Sequence[T] = ()) -> T:
-    """Return what most say; of what as many say, what is decisive, else what comes first."""
+    """Return the claim of the most; of equally frequent claims a decisive one, else the first."""
     counts = Counter(claims)
     most = [one for one in dict.fromkeys(claims) if counts[one] == max(counts.values())]
     return next((one for one in most if one in decisive), most[0])
 
 
 def recorded_nodes(names: Iterable[str], records: Iterable[Record]) -> dict[str, Mapping[str, Any]]:
-    """Return what is recorded of nodes that take no part: what most say of one, else the newest."""
+    """Return the records of nodes that take no part: the one that most agree on, else the newest."""
     ordered = newest_first(records)
     found: dict[str, Mapping[str, Any]] = {}
     for name in names:

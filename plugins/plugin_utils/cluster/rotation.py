@@ -12,7 +12,7 @@ from ..problems.problem import Problem
 
 
 def rotation_problems(rotation: str, absent: Collection[str], kept: Mapping[str, Mapping[str, Any]]) -> list[Problem]:
-    """Return why it cannot be.
+    """Return the problems that prevent a rotation.
 
     absent: names of nodes that take no part; kept: what module ssh_keys returned for the others. A node that was away would
     take the old keys of all, and none of the new ones.

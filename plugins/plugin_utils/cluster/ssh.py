@@ -51,7 +51,7 @@ def _kinds(fips: bool) -> tuple[str, ...]:
 
 
 def host_keys(variables: Mapping[str, Any], kind: str | None = None) -> list[str]:
-    """Return the host keys of a node, the one to be known by first; what is none is left out.
+    """Return the host keys of a node, the one to be known by first; invalid ones are left out.
 
     kind: of the keys that every node takes; None: all
     """
@@ -72,7 +72,7 @@ def _told_keys(variables: Mapping[str, Any], kinds: Iterable[str]) -> Iterator[t
 def node_problems(
     name: str, variables: Mapping[str, Any], keys: Mapping[str, Any], kind: str = _KEY_KINDS[0]
 ) -> list[Problem]:
-    """Return what of a node's keys is none that OpenSSH writes.
+    """Return the problems of a node's keys: those that are not a form that OpenSSH writes.
 
     keys: what module ssh_keys returned. The files are the user's, who could have put anything there, so nothing of them is shown.
     """
@@ -101,7 +101,7 @@ def describe_node(
     next_key: str | None = None,
     pinned: str | None = None,
 ) -> dict[str, Any]:
-    """Return what the others must know of one node: its names, its addresses, its host key and its user's public key.
+    """Return the description of one node for the others: its names, its addresses, its host key and its user's public key.
 
     kind: of the keys that every node takes, see key_kind; next_key: the public key that takes the place of the other in a
     rotation; pinned: the host key that the node is known by. For a node without problems.
@@ -135,7 +135,7 @@ def _is_name(text: str) -> bool:
 def authorized_keys(nodes: Iterable[Mapping[str, Any]], extra: Iterable[str] = ()) -> str:
     """Return the text of authorized_keys: each node's keys from that node's addresses only, then the site's own lines.
 
-    restrict switches off forwarding of every kind; a terminal gives nobody more than the commands they may run anyway.
+    restrict switches off forwarding of every kind; a terminal gives no one more than the commands they may run anyway.
     """
     lines = ["# Kept by role allreduce.gpu.cluster_ssh; keys of your own go into cluster_ssh_authorized_keys."]
     for node in nodes:
@@ -170,7 +170,7 @@ def describe_cluster(
     """Return the texts for every node, and the names of nodes about which nothing is known.
 
     names: all nodes of the cluster; present: descriptions of those that take part in this run; kept: what former runs recorded of the
-    others: a run on a part of the nodes cuts nobody off; extra: lines for authorized_keys
+    others: a run on a part of the nodes cuts no node off; extra: lines for authorized_keys
     """
     known = {name: present.get(name) or (kept or {}).get(name) for name in names}
     nodes = [node for _name, node in sorted(known.items()) if node]

@@ -96,7 +96,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Reference:
-    """A figure known before: images/s of one model trained in one way on so many GPUs. source: who measured it, and how."""
+    """A figure known before: images/s of one model trained in one way on a given number of GPUs. source: who measured it, and how."""
 
     model: str
     gpus: int
@@ -115,7 +115,7 @@ class Benchmark:
     reference: tuple[Reference, ...] = ()
 
     def known(self, found: Measurement, gpus: int) -> Reference | None:
-        """Return the reference of a training on so many GPUs; None without one, and for processors."""
+        """Return the reference of a training on this number of GPUs; None without one, and for processors."""
         case = (found.case.get("model"), found.case.get("arm"), gpus)
         alike = (one for one in self.reference if (one.model, one.arm, one.gpus) == case)
         return next(alike, None) if found.device == "cuda" else None

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One thing the plan asks for beside what the node has: what drift finds, verification writes and the report reads."""
+"""One thing the plan asks for next to what the node has: what drift finds, verification writes and the report reads."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ class Status(str, Enum):
 
     @classmethod
     def _missing_(cls, value: object) -> Status | None:
-        """Take a status that only newer writers know for unknown: what nobody can interpret is not success."""
+        """Take a status that only newer writers know for unknown: what cannot be interpreted is not success."""
         return cls.UNKNOWN if isinstance(value, str) else None
 
 
 class Remedy(str, Enum):
-    """The one who fixes a difference: a step of a role, a person, or nobody but another run."""
+    """The one who fixes a difference: a step of a role, a person, or only another run."""
 
     NONE = "none"
     KERNEL = "kernel"  # base: install what the kernel of the next boot lacks
@@ -43,9 +43,9 @@ class Remedy(str, Enum):
     ENVIRONMENT = "environment"  # python_env and frameworks
     APPLY = "apply"  # the role that set it
     DECLARE = "declare"  # a person: what is declared cannot be had here
-    FOREIGN = "foreign"  # a person: somebody else sets what is ours to set
-    DISKS = "disks"  # a person: what is on the disks, or where the scratch is to be, is somebody else's
-    LINE = "line"  # a person: a line in a file of somebody else's
+    FOREIGN = "foreign"  # a person: another tool sets what is ours to set
+    DISKS = "disks"  # a person: what is on the disks, or where the scratch is to be, belongs to another owner
+    LINE = "line"  # a person: a line in another tool's file
     RESTART = "restart"  # a person: what runs has old limits
     OVERRIDE = "override"  # a person: another file sets another value
     BOOT = "boot"  # a person: takes effect with a reboot, which no role makes for it
@@ -61,7 +61,7 @@ class Remedy(str, Enum):
 
 @dataclass(frozen=True)
 class Comparison:
-    """A desired value beside the observed one.
+    """A desired value next to the observed one.
 
     component: a key of the stack, ``environment NAME``, or ``node``; subject: package, kernel release, service, …;
     desired and observed: text for people, empty where there is none.

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The one door for what a node says: what anybody reads of another node passes here, value by value. Pure.
+"""The one door for what a node says: all that is read of another node passes here, value by value. Pure.
 
 A node is not trusted by the others. What does not fit is a problem of that node alone, which is left out; the others go on.
 
@@ -109,7 +109,7 @@ VALIDATORS: dict[str, Validator] = {
     "__verify_server.rails": values.mapping(_speed),
     "__verify_speeds": values.listing(values.fields(bandwidth=values.mapping(_speed), rails=values.mapping(_rail))),
 }
-# An address that nobody could use does no harm where a user's variable takes its place.
+# An address that cannot be used does no harm where a user's variable takes its place.
 SUPERSEDED = {f"{FACTS}.default_ipv4.address": "gpu_cluster_address"}
 # What is not shown, even in part: the user of a node could make these files links to any other.
 _NOT_SHOWN = "__cluster_ssh_keys."
@@ -124,7 +124,7 @@ class Told:
 
 
 def told(hostvars: Mapping[str, Mapping[str, Any]], names: Iterable[str], paths: Iterable[str]) -> Told:
-    """Return what these nodes say at these paths, such as ansible_facts.gpu_node.nics; what a node does not say is left out."""
+    """Return the values of these nodes at these paths, such as ansible_facts.gpu_node.nics; what a node does not say is left out."""
     wanted, found, problems = [*dict.fromkeys(paths)], {}, []
     for name in dict.fromkeys(names):
         given, wrong = _admitted(name, hostvars[name], wanted)
@@ -148,7 +148,7 @@ def fitting(
 
 
 def misfits(name: str, variables: Mapping[str, Any], paths: Iterable[str]) -> list[Problem]:
-    """Return what of a node's values at these paths does not fit."""
+    """Return the problems of a node's values at these paths that do not fit."""
     return _admitted(name, variables, [*paths])[1]
 
 

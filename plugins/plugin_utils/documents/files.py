@@ -29,7 +29,7 @@ _WHEEL = re.compile(
     rf"(?P<name>{_WORD})-(?P<version>[A-Za-z0-9][A-Za-z0-9_.+]*)(?:-[0-9][A-Za-z0-9_.]*)?(?:-{_WORD}){{3}}\.whl"
 )
 _LONGEST_NAME = 200
-# Seconds after which nobody is writing a file any more, also where another machine shares the directory.
+# Seconds after which no process is writing a file any more, also where another machine shares the directory.
 _ON_ITS_WAY = 60
 
 
@@ -78,7 +78,7 @@ def read_text(path: Path) -> str | None:
 
 
 def replace_text(path: Path, text: str) -> None:
-    """Put the text in place at once, in a directory that is made where it is missing; a new file is for everybody to read."""
+    """Put the text in place at once, in a directory that is made where it is missing; a new file can be read by all users."""
     path.parent.mkdir(parents=True, exist_ok=True)
     replace_file(path, text.encode("utf-8"), mode=0o644)
 

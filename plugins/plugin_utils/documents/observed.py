@@ -67,7 +67,7 @@ class SecureBoot:
 
 @dataclass(frozen=True)
 class Boolean:
-    """A switch of SELinux's policy: as it is, and as it will be when somebody commits what was written."""
+    """A switch of SELinux's policy: as it is, and as it will be when what was written is committed."""
 
     active: bool = False
     pending: bool = False
@@ -90,7 +90,7 @@ class Fapolicyd:
     permissive: bool | None = None  # it writes down what it would deny
     rules: str | None = None  # our file: absent | different | equal
     loaded: bool | None = None  # whether the compiled rules have ours
-    others: bool | None = None  # whether rules or trust of somebody else name our directory
+    others: bool | None = None  # whether rules or trust of another tool name our directory
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ class KernelModule:
 
 @dataclass(frozen=True)
 class ModprobeLine:
-    """A line of somebody else's that gives a module another value than a file of ours, and is read later."""
+    """Another tool's line that gives a module another value than a file of ours, and is read later."""
 
     file: str
     line: int

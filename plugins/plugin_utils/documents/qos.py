@@ -44,7 +44,7 @@ class Shaped:
 
 @dataclass(frozen=True)
 class Interface:
-    """Addresses, Mbit/s or None for what nobody knows, and what tc shows; None where it shows nothing."""
+    """Addresses, Mbit/s or None for what is not known, and what tc shows; None where it shows nothing."""
 
     addresses: tuple[str, ...] = ()
     speed: int | None = None

@@ -171,7 +171,7 @@ class ChainRecord:
 
 @dataclass(frozen=True)
 class AdapterRecord:
-    """An adapter as the report shows it; gpudirect: empty where nobody asked."""
+    """An adapter as the report shows it; gpudirect: empty where libibverbs was not asked."""
 
     name: str = ""
     ports: tuple[RdmaPort, ...] = ()

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Denial:
-    """Something denied to a command, so many times; permissive: it was only written down, and went on."""
+    """Something denied to a command, a number of times; permissive: it was only written down, and went on."""
 
     command: str = ""
     operations: str = ""

@@ -55,7 +55,7 @@ class Component:
 
 @dataclass(frozen=True)
 class FabricManager(Component):
-    """The fabric manager; kernel_modules: those beside the driver's that it needs."""
+    """The fabric manager; kernel_modules: those in addition to the driver's that it needs."""
 
     kernel_modules: tuple[str, ...] = ()
 
@@ -78,12 +78,12 @@ class Driver(Component):
 
     @property
     def is_left(self) -> bool:
-        """Return whether somebody else is in charge of it: then it is neither changed nor held."""
+        """Return whether another owner is in charge of it: then it is neither changed nor held."""
         return self.source == "vendor"
 
     @property
     def version_pattern(self) -> str:
-        """Return what an installed version must match: a distribution's archive has one per branch, and decides which."""
+        """Return the pattern that an installed version must match: a distribution's archive has one per branch, and decides which."""
         moving = self.source == "distribution" or not self.version
         return f"{self.branch}.*" if self.branch and moving else self.version or "*"
 
@@ -174,7 +174,7 @@ class Reason:
 
 @dataclass(frozen=True)
 class Stack:
-    """A node as it shall be. A component that is None is not planned."""
+    """A node in its desired state. A component that is None is not planned."""
 
     os: System = System()
     gpus: tuple[Gpus, ...] = ()

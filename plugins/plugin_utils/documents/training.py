@@ -68,7 +68,7 @@ class Metrics:
 
     @classmethod
     def read(cls, values: Mapping[str, Any] | None) -> Metrics:
-        """Return what can be understood of a script's metrics: a user's own program may write anything."""
+        """Return the values of a script's metrics that can be understood: a user's own program may write anything."""
         given = values or {}
         return cls(
             samples_per_second=_number(given.get("samples_per_second")),

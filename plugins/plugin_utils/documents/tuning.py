@@ -92,7 +92,7 @@ class Fresh:
 
 @dataclass(frozen=True)
 class Limits:
-    """ceiling: what nobody can raise a limit above; services: the process of each that has least."""
+    """ceiling: the value above which a limit cannot be raised; services: the process of each that has least."""
 
     ceiling: dict[str, Any] = field(default_factory=dict)
     services: dict[str, dict[str, ProcessLimit]] = field(default_factory=dict)

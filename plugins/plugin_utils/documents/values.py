@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Judge single values that a node said: each function returns the value as it may go on, or raises Unfit. Pure.
 
-A node that somebody took over says what they like: any type, any size, text that ends a line of the file it is written to.
+A node that an attacker took over says anything: any type, any size, text that ends a line of the file it is written to.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def _is_of_one_host(found: ipaddress.IPv4Address | ipaddress.IPv6Address) -> boo
 
 
 def network(value: object) -> str:
-    """Return an address, or a network that is not everybody's, as it is written; for what users declare."""
+    """Return an address, or a network that is not all addresses, as it is written; for what users declare."""
     expected = "an IP address or a network such as 10.0.0.0/24"
     try:
         found = ipaddress.ip_network(str(value))
@@ -173,7 +173,7 @@ def text(longest: int = 128) -> Validator:
 
 
 def file_content(value: object) -> str:
-    """Return what a file has; what that means is for its parser to judge."""
+    """Return the content of a file; what that means is for its parser to judge."""
     if not isinstance(value, str) or len(value) > LONGEST_FILE:
         raise Unfit(f"the text of a file of at most {LONGEST_FILE} characters")
     return str(value)

@@ -31,7 +31,7 @@ class Watching:
 
 
 def read(node: str, text: str) -> Watching | None:
-    """Return what a file says; None where it says nothing. The training user could write it: what is not of its form is left out."""
+    """Return the samples of a file; None where it has none. The training user could write it: what is not of its form is left out."""
     lines = list(_lines(text))
     heads = [line for line in lines if isinstance(line, dict)]
     if not heads or not _names(heads[0].get("quantities")) or not _names(heads[0].get("gpus")):
@@ -45,7 +45,7 @@ def _lines(text: str) -> Iterator[Any]:
     for line in text.splitlines():
         try:
             yield json.loads(line)
-        except (ValueError, RecursionError):  # the last line of a process that was killed, or somebody else's
+        except (ValueError, RecursionError):  # the last line of a process that was killed, or another writer's
             continue
 
 

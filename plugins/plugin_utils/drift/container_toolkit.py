@@ -36,7 +36,7 @@ def _services(observed: Observed) -> Iterator[Comparison]:
 
 
 def _specification(planned: ContainerToolkit, observed: Observed) -> Iterator[Comparison]:
-    """Compare the driver that the specification is for; until the installed one is loaded, nobody can write it.
+    """Compare the driver that the specification is for; until the installed one is loaded, it cannot be written.
 
     Where no module is found on disk, the one that is loaded counts.
     """

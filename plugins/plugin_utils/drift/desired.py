@@ -95,7 +95,7 @@ def _wants_precompiled(driver: Driver, options: Mapping[str, Any], secure_boot: 
 
 
 def _toolkit(planned: Toolkit | None, also: list[str]) -> Toolkit | None:
-    """Add toolkits beside the planned one; each has a directory of its own."""
+    """Add toolkits in addition to the planned one; each has a directory of its own."""
     if planned is None or not also:
         return planned
     numbers = [str(version).replace(".", "-") for version in also]

@@ -40,7 +40,7 @@ def compare_driver(
 
 
 def compare_absent(patterns: tuple[str, ...], observed: Observed) -> list[Comparison]:
-    """Return one comparison for each package of a driver that shall be absent."""
+    """Return one comparison for each package of a driver that is to be absent."""
     return compare_unwanted(COMPONENT, named(patterns, observed.packages or {}), observed)
 
 
@@ -123,7 +123,7 @@ def _dkms_modules(driver: Driver, module: str, kernels: list[str], observed: Obs
 
 
 def _left(observed: Observed) -> list[Comparison]:
-    """Compare a driver that somebody else is in charge of: it must be there, in any version; under WSL it is Windows'."""
+    """Compare a driver that another owner is in charge of: it must be there, in any version; under WSL it is Windows'."""
     if observed.driver_owner and observed.driver_owner.code == "wsl":
         return []
     loaded = observed.driver.loaded if observed.driver else None

@@ -44,7 +44,7 @@ def _compare(
 
 
 def compare_interpreter(label: str, planned: Environment, found: Found | None, known: bool) -> list[Comparison]:
-    """Return the comparisons on which depends whether an environment is made anew: of Python's version, and where it is from."""
+    """Return the comparisons that decide whether an environment is rebuilt: of Python's version, and where it is from."""
     python = found.python if found else None
     agrees = python_satisfies(python, planned.python) if known else None
     version = compared(label, "Python", planned.python, python, agrees, Remedy.ENVIRONMENT, "python")
@@ -67,7 +67,7 @@ def _requirement(label: str, line: str, found: Found | None, known: bool) -> Com
 
 
 def _lock(label: str, planned: Environment, system: System, found: Found) -> list[Comparison]:
-    """Return the differences, and what is compiled: the lock has dozens of packages that nobody asked for by name."""
+    """Return the differences, and what is compiled: the lock has dozens of packages that were not asked for by name."""
     lock = found.lock
     if lock is None or lock.request != request_digest(planned, system):
         status, observed = (Status.DIFFERS, "solved for another") if lock else (Status.MISSING, "")
@@ -83,7 +83,7 @@ def _lock(label: str, planned: Environment, system: System, found: Found) -> lis
 
 
 def by_conda(planned: Environment) -> bool:
-    """Return whether conda makes the environment, and wheels are installed beside its packages."""
+    """Return whether conda makes the environment, and wheels are installed next to its packages."""
     return planned.interpreter is not None and planned.interpreter.source == CONDA
 
 

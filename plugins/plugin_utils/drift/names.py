@@ -23,7 +23,7 @@ DCGM_PACKAGES = (
 # Not the exporter, whose versions are its own.
 DCGM_HELD = ("datacenter-gpu-manager", "datacenter-gpu-manager-[0-9]-*")
 CONTAINER_TOOLKIT_PACKAGES = ("nvidia-container-toolkit*", "libnvidia-container1", "libnvidia-container-tools")
-# What everybody names like a driver's package, to remove one that no plan describes.
+# Common names of driver packages, to remove one that no plan describes.
 DRIVER_PACKAGES = (
     "cuda-drivers*", "kmod-nvidia*", "nvidia-driver*", "nvidia-headless*", "nvidia-kernel*", "nvidia-dkms*",
     "libnvidia-compute*",

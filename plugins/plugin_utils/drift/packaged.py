@@ -18,7 +18,7 @@ from .services import compare_running
 
 @dataclass(frozen=True)
 class Desired:
-    """The stack without what a node does not get, and the components that shall be absent from it."""
+    """The stack without what a node does not get, and the components that are to be absent from it."""
 
     stack: Stack
     absent: frozenset[str] = frozenset()
@@ -47,7 +47,7 @@ class Packaged:
     name: its field of the stack; label: its name for people; hold: the name of its hold, by which action ``packages`` knows it.
     role: the one whose ``<role>_state`` says whether it is absent, if there is one.
 
-    held: patterns of its packages; None: the plan names them. alone: patterns of packages none of which may lie beside the planned ones.
+    held: patterns of its packages; None: the plan names them. alone: patterns of packages none of which may lie next to the planned ones.
     unpinning: of what goes, what goes before an installation. units: its services, which nodes tell the state of; unattended: services
     that needrestart leaves alone. compare: what is planned with what is there.
     """
@@ -64,7 +64,7 @@ class Packaged:
     compare: Callable[[Packaged, Desired, Observed], list[Comparison]] = compare_component
 
     def planned(self, desired: Desired) -> Component | None:
-        """Return what the stack has of it; None where it is not planned."""
+        """Return the component of the stack; None where it is not planned."""
         found: Component | None = getattr(desired.stack, self.name)
         return found
 

@@ -60,7 +60,7 @@ def compare_unwanted(component: str, names: Iterable[str], observed: Observed) -
 
 
 def changes(comparisons: Iterable[Comparison], planned: Iterable[Package]) -> Changes:
-    """Return what these comparisons ask of the package manager; planned: the packages they are about."""
+    """Return the changes that these comparisons ask of the package manager; planned: the packages they are about."""
     lacking = {one.subject for one in comparisons if one.kind == "package" and one.remedy is Remedy.INSTALL}
     unwanted = [one.subject for one in comparisons if one.kind == "package" and one.remedy is Remedy.REMOVE]
     return Changes(tuple(package for package in planned if package.name in lacking), tuple(unwanted))

@@ -31,7 +31,7 @@ class Reboot(NamedTuple):
 
 
 def reboot_due(desired: Desired, observed: Observed, parameters_changed: bool = False) -> Reboot:
-    """Return why a reboot is due. parameters_changed: the module's parameters were written since the node booted.
+    """Return the reason why a reboot is due. parameters_changed: the module's parameters were written since the node booted.
 
     Once recorded, changed parameters stand until the node has restarted.
     """

@@ -25,5 +25,5 @@ def compare(desired: Desired, observed: Observed) -> list[Comparison]:
 
 
 def drift(desired: Desired, observed: Observed) -> list[Comparison]:
-    """Return what differs from the plan; what could not be measured is among it."""
+    """Return the differences from the plan; what could not be measured is among them."""
     return [comparison for comparison in compare(desired, observed) if comparison.differs]

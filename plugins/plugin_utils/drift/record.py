@@ -39,7 +39,7 @@ def node_comparisons(
 def both(
     stack: Mapping[str, Any] | None, state: Mapping[str, Any] | None, variables: Mapping[str, Any]
 ) -> tuple[Desired, Observed]:
-    """Return what a node is to have and what it has; raise DocumentError for facts of the wrong shape."""
+    """Return the desired and the observed state of a node; raise DocumentError for facts of the wrong shape."""
     observed = observe(state)
     return desired(stack or {}, variables, observed.secure_boot), observed
 

@@ -16,7 +16,7 @@ from ..documents.stack import Build, Environment, System
 def request_digest(environment: Environment, system: System) -> str:
     """Return sixteen hexadecimal digits over everything a solution depends on.
 
-    Where wheels are fetched from is left out: the lock's hashes say what they are, so a moved mirror solves nothing anew.
+    Where wheels are fetched from is left out: the lock's hashes say what they are, so a moved mirror needs no new solution.
     """
     request = {
         "requirements": sorted(environment.requirements),
@@ -37,7 +37,7 @@ COMPILED_AGAINST = {"pytorch": "torch", "tensorflow": "tensorflow"}
 def build_digest(environment: Environment, system: System, locked: Mapping[str, str | None]) -> str:
     """Return sixteen hexadecimal digits over everything that a compiled Horovod depends on; locked: versions of the lock.
 
-    Packages of the distribution are not in it: their updates compile nothing anew.
+    Packages of the distribution are not in it: their updates recompile nothing.
     """
     build = environment.build or Build()
     return _digest({

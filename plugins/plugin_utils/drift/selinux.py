@@ -32,7 +32,7 @@ def boolean_problems(selinux: Selinux, loads_driver: bool) -> list[Problem]:
 
 
 def boolean_notes(selinux: Selinux, loads_driver: bool) -> list[Problem]:
-    """Return what else is to be said of booleans: those that limit only some, would stop a node once it enforces, or are to change."""
+    """Return the other notes on booleans: those that limit only some, would stop a node once it enforces, or are to change."""
     judged = {problem.subject for problem in boolean_problems(selinux, loads_driver)}
     on = [name for name, one in sorted(selinux.booleans.items()) if one.active and name not in judged]
     waiting = [name for name, one in sorted(selinux.booleans.items()) if one.active != one.pending]
@@ -51,7 +51,7 @@ def loads_driver(stack: Mapping[str, Any], state: Mapping[str, Any], variables: 
 
 
 def refusals(stack: Mapping[str, Any], state: Mapping[str, Any], variables: Mapping[str, Any]) -> list[Problem]:
-    """Return what would let an installation fail after hours: no module of the driver could be loaded.
+    """Return the problems that would let an installation fail after hours: no module of the driver could be loaded.
 
     stack, state: facts gpu_stack and gpu_node_state, which may be empty; variables: the node's
     """

@@ -46,7 +46,7 @@ def _compare_service(
 
 
 def compare_disabled(component: str, name: str, service: Service, or_active: bool = False) -> list[Comparison]:
-    """Return what differs of a service that is not to be started at boot, or not to run at all."""
+    """Return the differences of a service that is not to be started at boot, or not to run at all."""
     if not (service.enabled or (or_active and service.active)):
         return []
     desired = "disabled and stopped" if or_active else "disabled"

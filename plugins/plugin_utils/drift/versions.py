@@ -37,7 +37,7 @@ def python_satisfies(installed: str | None, planned: str) -> bool:
 
 
 def requirement(line: str) -> tuple[str, str] | None:
-    """Return (canonical name, specifier) of a requirement line; None for what is none (an option, a URL without name)."""
+    """Return (canonical name, specifier) of a requirement line; None for any other line (an option, a URL without name)."""
     try:
         found = Requirement(line)
     except InvalidRequirement:

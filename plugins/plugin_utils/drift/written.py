@@ -24,7 +24,7 @@ def compare_written(desired: Desired, observed: Observed) -> list[Comparison]:
 def _holds(desired: Desired, observed: Observed) -> Iterator[Comparison]:
     """Compare the holds of what is planned and there, and those that roles took for themselves.
 
-    Where no role has recorded anything, nobody has held anything yet.
+    Where no role has recorded anything, nothing is held yet.
     """
     held, packages = observed.package_holds, observed.packages or {}
     for name, packaged in BY_HOLD.items() if observed.has_run else ():
@@ -37,7 +37,7 @@ def _holds(desired: Desired, observed: Observed) -> Iterator[Comparison]:
 
 
 def _is_left(packaged: Packaged, desired: Desired) -> bool:
-    """Return whether its packages belong to whoever is in charge of the driver."""
+    """Return whether its packages belong to the owner of the driver."""
     driver = desired.stack.driver
     return driver is not None and driver.is_left and packaged.name in ("driver", "fabric_manager", "imex")
 
@@ -62,7 +62,7 @@ def _files(observed: Observed) -> Iterator[Comparison]:
 
 
 def _modprobe(observed: Observed) -> Iterator[Comparison]:
-    """Yield each line of somebody else's that sets what a file of ours sets, and is read later."""
+    """Yield each line of another tool that sets what a file of ours sets, and is read later."""
     for one in observed.modprobe_overrides:
         state = f"{one.value} by line {one.line} of {one.file}"
         yield compared(NODE, f"{one.parameter} of {one.module}", one.ours, state, False, Remedy.OVERRIDE, "modprobe")

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Judge a wheel of Horovod that a node compiled, before root installs it on others.
 
-No lock has its SHA-256. So it may have nothing that takes effect before somebody imports it, as the user who trains: no file beside its
+No lock has its SHA-256. So it may have nothing that takes effect before the training user imports it: no file next to its
 package, and no program but its own.
 """
 
@@ -28,7 +28,7 @@ END, LOCATOR, END_SIZE, LOCATOR_SIZE = b"PK\5\6", b"PK\6\7", 22, 20
 
 
 def wheel_problem(path: Path, version: str) -> Problem | None:
-    """Return why the file is not a wheel of this Horovod that others may install; None where it is one."""
+    """Return the reason why the file is not a wheel of this Horovod that others may install; None where it is one."""
     try:
         return _archive_problem(path, version)
     except (OSError, zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError) as error:
@@ -52,7 +52,7 @@ def _archive_problem(path: Path, version: str) -> Problem | None:
         entries = archive.infolist()
         stream.seek(max(0, size - END_SIZE - LOCATOR_SIZE))
         end = stream.read()
-        # Whoever reads it finds the same entries.
+        # Every reader finds the same entries.
         plain = end[-END_SIZE:].startswith(END) and end[-2:] == b"\0\0" and not end.startswith(LOCATOR)
         names = [one.filename for one in entries]
         if (

@@ -51,7 +51,7 @@ def conda_environments(
 
     refused, relock: see locks.describe_environments
 
-    platform: {id, version, arch}; files: results of module read_file; packages: what there is beside Python
+    platform: {id, version, arch}; files: results of module read_file; packages: those in addition to Python
     """
     texts = lock_texts(files)
     found: dict[str, CondaEnvironment] = {}
@@ -76,7 +76,7 @@ def conda_environments(
 
 
 def conda_problem(text: str, channels: Iterable[str]) -> Problem | None:
-    """Return why a text is not an explicit lock with packages of these channels only, each with its SHA-256; None where it is one."""
+    """Return the problem of a text that is no explicit lock of packages of these channels only, each with its SHA-256; else None."""
     if len(text) > LONGEST:
         return Problem("lock_long", str(len(text)))
     places = {place for channel in channels for place in _addresses(channel)}

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Packages that a site wants beside the frameworks (python_env_packages): what they may be, and the plan with them. Pure."""
+"""Packages that a site wants in addition to the frameworks (python_env_packages): what they may be, and the plan with them. Pure."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ OF_THE_HOST = ("mpi4py", "cupy")
 
 
 def problems(value: object) -> list[Problem]:
-    """Return what is wrong with a value of python_env_packages, a list or a text with commas; another type is refused by that."""
+    """Return the problems of a value of python_env_packages, a list or a text with commas; another type is refused by that."""
     lines = value.split(",") if isinstance(value, str) else value
     return [one for line in lines if (one := _problem(line))] if isinstance(lines, Sequence) else []
 

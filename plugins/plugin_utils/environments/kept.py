@@ -22,7 +22,7 @@ Plan = Mapping[str, Mapping[str, str]]
 
 
 def read_locks(directory: str, ending: str = WHEELS) -> dict[str, str]:
-    """Return {digest of the request: text} of the locks in a directory; an empty name is none."""
+    """Return {digest of the request: text} of the locks in a directory; an empty name means no directory."""
     paths = sorted(Path(directory).expanduser().glob(f"*{ending}")) if directory else []
     return {
         path.name.removesuffix(ending): path.read_text(encoding="utf-8")

@@ -43,7 +43,7 @@ def request_of(text: str) -> str | None:
 def _is_installed(lock: str, planned: Environment, found: Mapping | None) -> bool:
     """Return whether the environment holds exactly what the lock says: drift names no difference.
 
-    One that role python_env has to make anew is none, whatever was measured in it before.
+    One that role python_env has to rebuild does not count, whatever was measured in it before.
     """
     if not lock or not found:
         return False
@@ -98,7 +98,7 @@ def describe_environments(
     relock: bool = False,
 ) -> dict[str, dict]:
     """Return a host's environments by name: what each asks for, the host's valid lock, whether that is installed, and which
-    packages of it have to be installed again; conda: whether they are installed beside what conda brings; executable: its interpreter;
+    packages of it have to be installed again; conda: whether they are installed next to what conda brings; executable: its interpreter;
     refused: why the host's text is not a lock, though it claims to be one of this request; relock: whether it has to be solved again.
 
     platform: {id, version, arch}; files: results of module read_file; installed: environments of gpu_node_state

@@ -70,7 +70,7 @@ def read_pins(text: str) -> dict[str, Pin]:
 
 
 def lock_problem(text: str, requirements: Iterable[str]) -> Problem | None:
-    """Return why a text is not a lock of these requirements, None where it is one."""
+    """Return the reason why a text is not a lock of these requirements, None where it is one."""
     try:
         pins = read_pins(text)
     except LockError as error:
@@ -87,7 +87,7 @@ def _unmet(line: str, pins: Mapping[str, Pin]) -> Problem | None:
 
 
 def _lines(text: str) -> Iterator[str]:
-    """Yield what an installer reads as one line each, but for comments, in which nothing can be hidden."""
+    """Yield the lines as an installer reads them, without comments, in which nothing can be hidden."""
     if len(text) > LONGEST or text.count("\n") > MOST_LINES:
         raise LockError("lock_long", str(len(text)))
     lines: list[str] = []

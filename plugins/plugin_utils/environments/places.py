@@ -76,11 +76,11 @@ def describe_places(
     """Return, by the environment's name, where it is made and what has to be done there.
 
     {digest: of the request, installed: whether it is there, in use or not, directory: in which it is to be, at: in which it is now or
-    is made now, create: whether it is made anew, seed: a directory to copy before that, switch: whether it is taken into use, late:
+    is made now, create: whether it is rebuilt, seed: a directory to copy before that, switch: whether it is taken into use, late:
     only after Horovod, and what module environment_switch wants to know: lock, conda_lock, compiled, modules}
 
     described: see locks.describe_environments; plan: see locks.assign; state: fact gpu_node_state; conda: {name: {at, lock}} of those
-    that conda makes; remade: those that it has made anew since they were measured
+    that conda makes; remade: those that it has rebuilt since they were measured
     """
     observed, system = observe(state), parse(System, platform)
     return {
@@ -103,7 +103,7 @@ def _described(
     of_conda = conda.get(planned.name)
     conda_lock = of_conda["lock"] if of_conda else ""
     directory = environment_directory(environment, asdict(system), lock, conda_lock)
-    # Somebody may have put it elsewhere, and made a link of their own.
+    # A user may have put it elsewhere, and linked to it.
     target = (found.target if found else None) or planned.name
     current = (planned.name if "/" in target else target) if found else ""
     # Where only Horovod is missing, role horovod installs it in its place.

@@ -117,7 +117,7 @@ def _new_locks(own: Variables, _nodes: Nodes) -> list[dict[str, str]]:
 
 
 def _refused(own: Variables, _nodes: Nodes) -> str:
-    """Return why what a node has solved is not a lock; empty where it is one."""
+    """Return the reason why the lock that a node has solved is not one; empty where it is one."""
     problem = lock_problem(own["__frameworks_solved"], own["__frameworks_item"]["requirements"])
     return describe(problem) if problem else ""
 
@@ -128,7 +128,7 @@ def _conda_refused(own: Variables, _nodes: Nodes) -> str:
 
 
 def _conda_made(own: Variables, _nodes: Nodes) -> dict[str, Any]:
-    """Return the lock of what conda makes, and where: beside what is in use, but for what was made before there were links.
+    """Return the lock of what conda makes, and where: next to what is in use, except for what was made before there were links.
 
     Empty where the plan has no environment for conda: the variables that only its tasks set are missing then.
     """
@@ -234,7 +234,7 @@ def _wheels(own: Variables, nodes: Nodes) -> dict[str, Any]:
 
 
 def _wheel_refused(own: Variables, _nodes: Nodes) -> str:
-    """Return why a wheel that was fetched to the controller does not go on to other nodes; empty where it does."""
+    """Return the reason why a wheel that was fetched to the controller does not go on to other nodes; empty where it does."""
     digest, path = own["item"], Path(own["__horovod_fetched"])
     problem = wheel_problem(path, own["__horovod_plan"][digest]["version"])
     if problem is None and sha256(path) != own["__horovod_wheels"][digest]["sha256"]:

@@ -53,7 +53,7 @@ def project(environment: Mapping[str, Any]) -> str:
 def pylock_requests(
     plan: Mapping[str, Any], known: Mapping[str, Mapping[str, Any]], tables: Tables | None = None
 ) -> list[dict[str, Any]]:
-    """Return what has to be solved for the pylock.toml (PEP 751) of every environment of a plan.
+    """Return the requests to solve for the pylock.toml (PEP 751) of every environment of a plan.
 
     Each is {host, name, file, project, arguments, environment}: the first host of its kind, whose variables say which packages
     and indexes, the file as seen from the directory of all, and what uv pip compile is told. Environments of conda have none.
@@ -87,7 +87,7 @@ def _request(
 
 
 def platform(tables: Tables, os: Mapping[str, Any]) -> str:
-    """Return what uv calls a node's platform; the oldest where its glibc is not known."""
+    """Return uv's name of a node's platform; the oldest where its glibc is not known."""
     glibc = find_os(tables, os)["glibc"] or PLATFORMS[-1]
     newest = next((one for one in PLATFORMS if at_least(glibc, one)), PLATFORMS[-1])
     return f"{os['arch']}-manylinux_{newest.replace('.', '_')}"

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Tell from what was measured whether the environments of all nodes are as planned, so that nobody has to read their locks. Pure."""
+"""Tell from what was measured whether the environments of all nodes are as planned, so that their locks need not be read. Pure."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def are_settled(
 
 
 def _digest(text: str) -> str:
-    """Return what a node measures of a lock: see parse_lock of module_utils/packages/environments.py."""
+    """Return the digest that a node measures of a lock: see parse_lock of module_utils/packages/environments.py."""
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 

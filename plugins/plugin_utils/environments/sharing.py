@@ -18,7 +18,7 @@ __all__ = ["leaders", "marks", "share"]
 
 
 def marks(paths: Mapping[str, str]) -> dict[str, str]:
-    """Return {host: name of its mark}; what has not the form of a mark of that host is none. paths: as the hosts say, in the play's order."""
+    """Return {host: name of its mark} of the names in the form of a mark of that host. paths: as the hosts say, in the play's order."""
     names = {host: PurePosixPath(path).name for host, path in paths.items()}
     return {
         host: name for host, name in names.items() if re.fullmatch(rf"\.shared-[a-z0-9_]+\.{re.escape(host)}", name)

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The door for what module training_unit answers: a node that somebody took over answers whatever they like. Pure."""
+"""The door for what module training_unit answers: a node that an attacker took over may answer anything. Pure."""
 
 from __future__ import annotations
 

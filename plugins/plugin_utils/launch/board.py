@@ -54,7 +54,7 @@ class Board:
         write_json(self._seen / f"{self._node}.json", {"ahead": ahead, "versions": versions}, durable=False)
 
     def told(self, node: str) -> dict | None:
-        """Return what the worker of a node told, as {ahead, versions}."""
+        """Return the message of a node's worker, as {ahead, versions}."""
         return _read(self._seen / f"{node}.json")
 
     def tell_stacks(self, stacks: Mapping[str, Sequence[str]]) -> None:
@@ -71,7 +71,7 @@ class Board:
         write_json(self._seen / "silence.json", {"text": text}, durable=False)
 
     def silence(self) -> str:
-        """Return which ranks are behind, or an empty text."""
+        """Return the ranks that are behind, or an empty text."""
         return (_read(self._seen / "silence.json") or {}).get("text", "")
 
     def awaited(self) -> list[str]:
@@ -84,7 +84,7 @@ class Board:
         ]
 
     def read(self) -> dict[str, dict | None]:
-        """Return how every node stands; None for one whose worker has not written yet."""
+        """Return the state of every node; None for one whose worker has not written yet."""
         return {node: _read(self._directory / f"{node}.json") for node in self._nodes}
 
     def outcomes(self) -> list[dict]:
@@ -115,7 +115,7 @@ class Board:
 def explain_stall(
     states: Mapping[str, Mapping | None], first: str, rendezvous: str, seconds: int, engine: str = "torchrun"
 ) -> tuple[str, str]:
-    """Return (node to look at, phrase): why no rank has started after SECONDS; without a RENDEZVOUS nobody looked for it."""
+    """Return (node to look at, phrase): why no rank has started after SECONDS; without a RENDEZVOUS it was not looked for."""
     if not rendezvous:
         return first, f"{engine} has started no rank after {seconds} s"
     errors = {node: state["rendezvous_error"] for node, state in states.items() if state and state["rendezvous_error"]}

@@ -55,7 +55,7 @@ class UnitError(Exception):
 
 @dataclass(frozen=True)
 class Limits:
-    """Seconds; 0 is none. The run has failed when fewer than min_nodes are left, by default when one is lost."""
+    """Seconds; 0 means no limit. The run has failed when fewer than min_nodes are left, by default when one is lost."""
 
     timeout: int
     start_timeout: int
@@ -287,7 +287,7 @@ class Follower:
 
 
 def progress_line(seen: Mapping, place: Place, elapsed: float) -> str | None:
-    """Return what to show of this node: rank 0's last line, or that the first node waits; None for all others."""
+    """Return the line to show of this node: rank 0's last line, or that the first node waits; None for all others."""
     if not seen["ranks"]:
         count = len(place.nodes)
         where = f"{count} node{'s' * (count != 1)}"

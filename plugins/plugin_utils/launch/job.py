@@ -59,7 +59,7 @@ class Launcher:
         "rank.py",
         "sitecustomize.py",
         "watch.py",
-    )  # of launch/node, beside the script's directory
+    )  # of launch/node, next to the script's directory
     elastic: bool = False  # goes on without nodes that were lost, as long as there are min_nodes
     listens: bool = True  # on the rendezvous, before any rank has started
     programs: tuple[str, ...] = ()  # the node has one of these, if any are named; a bare name is one of the environment

@@ -39,7 +39,7 @@ def save_logs(stopped: Mapping, directory: Path) -> None:
 
 
 def _save(tar: tarfile.TarFile, directory: Path) -> list[str]:
-    """Return what is left out. Headers are read one by one, so that a large member is skipped without a look at it."""
+    """Return the names of what is left out. Headers are read one by one, so that a large member is skipped without a look at it."""
     left, left_out = MOST_BYTES, []
     for number, member in enumerate(tar):
         if number == MOST_FILES or member.size > left:

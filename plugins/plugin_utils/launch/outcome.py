@@ -119,7 +119,7 @@ def lost_nodes(outcomes: Sequence[Mapping], min_nodes: int) -> list[dict[str, st
 def run_result(
     run_id: str, script: str, nodes: Sequence[str], outcomes: Sequence[Mapping], min_nodes: int | None = None
 ) -> dict:
-    """Return what result.json holds; without MIN_NODES, all must succeed."""
+    """Return the content of result.json; without MIN_NODES, all must succeed."""
     lost = lost_nodes(outcomes, len(nodes) if min_nodes is None else min_nodes)
     failure = None if lost else first_failure(outcomes)
     sizes = [o["world_size"] for o in outcomes if o["world_size"] and (not lost or o["status"] == "succeeded")]
@@ -143,7 +143,7 @@ def run_result(
 
 
 def message(result: Mapping, node: str, directory: str) -> str:
-    """Return what the task says on NODE: one sentence, on the node of the cause with the failing rank's last lines."""
+    """Return the task's message on NODE: one sentence, on the node of the cause with the failing rank's last lines."""
     return clean(_message(result, node, directory))
 
 

@@ -64,7 +64,7 @@ def launch(
 
 
 def few_cpus(node: str, ranks: Mapping[str, int]) -> Problem:
-    """Return that a node has fewer CPUs near its GPUs than ranks. RANKS: {CPU: how many ranks have only this one}."""
+    """Return the problem that a node has fewer CPUs near its GPUs than ranks. RANKS: {CPU: how many ranks have only this one}."""
     return Problem("few_cpus", node, {"cpus": ",".join(ranks), "ranks": sum(ranks.values())})
 
 
@@ -137,7 +137,7 @@ class RemoteUnit:
         time.sleep(seconds)
 
     def rehearse(self) -> dict:
-        """Return what would run, and as warnings what would stop it, in check mode."""
+        """Return the commands that would run, and as warnings the obstacles to them, in check mode."""
         warnings = harmless(list(self._module("started", **self._start_arguments()).get("warnings", [])))
         place, script = self._place, self._args["script"]
         text = f"Would run {script} on {', '.join(place.nodes)} with the rendezvous {place.rendezvous}."

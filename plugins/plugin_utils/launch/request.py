@@ -51,7 +51,7 @@ def plan_request(
     playing: Sequence[str] | None = None,
     files: Sequence[str] | str = (),
 ) -> dict[str, Any]:
-    """Return {nodes, script, files}: who trains what; touch no node; raise ProblemError where nobody can.
+    """Return {nodes, script, files}: who trains what; touch no node; raise ProblemError where no node can.
 
     available: the nodes there are; playing: those that take part in the play, all of them if None
     """

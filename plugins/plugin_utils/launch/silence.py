@@ -54,7 +54,7 @@ def grouped(ranks: Iterable[Rank]) -> list[list[Rank]]:
 
 
 def explain(ranks: Sequence[Rank], seconds: float) -> list[str]:
-    """Return lines: that no rank has written for so many SECONDS, which ones are behind, and where the ranks are."""
+    """Return lines: that no rank has written for SECONDS, which ones are behind, and where the ranks are."""
     late, places = behind(ranks), grouped(ranks)
     lines = [f"no rank has written anything for {seconds:.0f} s" + (f"; behind: {names(late)}" if late else "")]
     for group in places[:SHOWN]:

@@ -34,7 +34,7 @@ def find_stall(outcomes: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
 
 
 def _recorded(outcomes: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
-    """Return what the dumps say."""
+    """Return the stall that the dumps record."""
     nodes = {rank: outcome["node"] for outcome in outcomes for rank in outcome.get("ranks") or []}
     dumps = {int(rank): groups for outcome in outcomes for rank, groups in (outcome.get("flight") or {}).items()}
     found = [
@@ -105,7 +105,7 @@ def _members(groups: Mapping[int, Mapping[str, Any]], nodes: Mapping[int, str]) 
 
 
 def _kind(one: Mapping[str, Any]) -> tuple[str, str]:
-    """Return what has to be the same on every rank: the sizes of other operations may differ."""
+    """Return the properties that have to be the same on every rank: the sizes of other operations may differ."""
     sized = one["operation"].rpartition(":")[2] in ("all_reduce", "broadcast")
     return one["operation"], str(one["sizes"]) if sized else ""
 

@@ -83,7 +83,7 @@ def clock_problems(clocks: Mapping[str, Clock]) -> list[Problem]:
 
 
 def distance(clock: Clock) -> tuple[float, float]:
-    """Return how far the clocks are apart, at least and at most."""
+    """Return the distance of the clocks, at least and at most."""
     apart = sorted([abs(clock.least), abs(clock.most)])
     return (0.0 if clock.least <= 0 <= clock.most else apart[0]), apart[1]
 

@@ -62,7 +62,7 @@ def differs(value: float, among: Population, higher_is_better: bool) -> bool:
 
 
 def judge(samples: Iterable[Sample], higher_is_better: bool) -> Judgement | None:
-    """Return who is slow; None where fewer than three nodes have been measured in two pairs each."""
+    """Return the slow nodes; None where fewer than three nodes have been measured in two pairs each."""
     found = sorted(samples, key=lambda one: (one.source, one.target))
     sources, targets = _best(found, True, higher_is_better), _best(found, False, higher_is_better)
     if min(len(sources), len(targets)) < NODES:
@@ -75,7 +75,7 @@ def judge(samples: Iterable[Sample], higher_is_better: bool) -> Judgement | None
 
 
 def _best(samples: Iterable[Sample], outwards: bool, higher_is_better: bool) -> dict[str, float]:
-    """Return the best value of each node with two or more: with one, nobody knows which of the two was the slow one."""
+    """Return the best value of each node with two or more: with one, it is not known which of the two was the slow one."""
     values: dict[str, list[float]] = {}
     for one in samples:
         values.setdefault(one.source if outwards else one.target, []).append(one.value)

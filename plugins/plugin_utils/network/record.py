@@ -18,18 +18,18 @@ NOT_MEASURED = "not_measured"
 
 
 def probe_of(variables: Mapping[str, Any]) -> Probe:
-    """Return what a node saw, of its variables; raise DocumentError where that has another shape."""
+    """Return the probe of a node, from its variables; raise DocumentError where that has another shape."""
     answer = variables.get("__verify_probe") or {}
     return parse(Probe, answer.get("node_probe") or {}, "node_probe")
 
 
 def asked(variables: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return what role verify noted of its options: {peers, mtu, rounds, bandwidth}; empty where the network is left alone."""
+    """Return the options that role verify noted: {peers, mtu, rounds, bandwidth}; empty where the network is left alone."""
     return variables.get("__verify_network") or {}
 
 
 def network(nodes: Sequence[str], known: Mapping[str, Mapping[str, Any]]) -> Network:
-    """Return what is known of the network of the nodes that were there until the end."""
+    """Return the network of the nodes that were there until the end, as far as it is known."""
     probes = {node: probe_of(known[node]) for node in nodes}
     seen = {node: probe.network for node, probe in probes.items() if probe.network}
     options = next((asked(known[node]) for node in nodes if asked(known[node])), {})

@@ -5,7 +5,7 @@
 
 The circle method (Kirkman, 1847; J. H. Dinitz, "Tournament scheduling" in the Handbook of Combinatorial Designs): all players but
 the last stand in a circle; in round r those whose places add up to r meet, and who would meet itself meets the last. With an odd
-number of nodes, whoever meets the empty place rests.
+number of nodes, the node that meets the empty place rests.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def full_rounds(count: int) -> int:
 
 
 def chosen_rounds(count: int, most: int) -> list[int]:
-    """Return at most so many rounds, spread evenly over all of them; in each, a node meets another one."""
+    """Return at most the given number of rounds, spread evenly over all of them; in each, a node meets another one."""
     full = full_rounds(count)
     if most >= full:
         return list(range(full))
@@ -51,7 +51,7 @@ def rounds(nodes: Iterable[str], most: int) -> list[list[Pair]]:
 
 
 def partners(node: str, nodes: Iterable[str], most: int) -> list[str]:
-    """Return whom a node meets in the same rounds; nobody where it is not among the nodes."""
+    """Return the nodes that a node meets in the same rounds; none where it is not among the nodes."""
     ordered = sorted(nodes)
     if node not in ordered:
         return []

@@ -83,7 +83,7 @@ class NodeAction(ActionBase):
         self._diffs += [diff] if isinstance(diff, Mapping) else diff or []
 
     def state(self) -> Mapping[str, Any]:
-        """Return fact gpu_node_state as it is now; it is measured where nobody did yet."""
+        """Return fact gpu_node_state as it is now; it is measured where that has not been done yet."""
         known = self._facts.get("gpu_node_state") or (self._vars.get("ansible_facts") or {}).get("gpu_node_state")
         return known or self.measure()
 

@@ -19,7 +19,7 @@ from ..subjects.sentences import describe
 def admitted(
     hostvars: Mapping[str, Mapping[str, Any]], names: Iterable[str], paths: Iterable[str]
 ) -> dict[str, dict[str, Any]]:
-    """Return what these nodes say at these paths, see documents/door.py; hosts that Ansible does not know say nothing."""
+    """Return the values of these nodes at these paths, see documents/door.py; hosts that Ansible does not know have none."""
     found = told(hostvars, [name for name in names if name in hostvars], paths)
     warn(found.problems)
     return found.values

@@ -19,7 +19,7 @@ class PackageAction(NodeAction):
     """Explains failures of package managers and of DKMS."""
 
     def explain(self, failed: Mapping[str, Any]) -> dict[str, Any]:
-        """Return why a package manager or a build failed, with the last lines of the compiler's log where there is one."""
+        """Return the reason why a package manager or a build failed, with the last lines of the compiler's log where there is one."""
         log, holder = compiler_log(failed), None
         try:
             holder = self.measure().get("package_manager_holder")

@@ -31,7 +31,7 @@ class Change:
         }
 
     def lines(self) -> tuple[list[str], list[str]]:
-        """Return what ``--diff`` shows: packages with their versions before and after."""
+        """Return the lines of ``--diff``: packages with their versions before and after."""
         return _lines(self.before), _lines(self.after)
 
 
@@ -40,7 +40,7 @@ def _lines(versions: Mapping[str, str | None]) -> list[str]:
 
 
 def happened(before: Observed, after: Observed) -> Change:
-    """Return what moved between two measurements."""
+    """Return the packages that changed between two measurements."""
     old = {**dict.fromkeys(before.leftover_packages), **(before.packages or {})}
     new = {**dict.fromkeys(after.leftover_packages), **(after.packages or {})}
     moved = sorted(name for name in {*old, *new} if old.get(name) != new.get(name))
@@ -48,7 +48,7 @@ def happened(before: Observed, after: Observed) -> Change:
 
 
 def predicted(todo: Steps, observed: Observed) -> Change:
-    """Return what the steps would do; versions are those that the plan names."""
+    """Return the change that the steps would make; versions are those that the plan names."""
     installed = observed.packages or {}
     after: dict[str, str | None] = {}
     for package in (*todo.first, *todo.install):
@@ -68,7 +68,7 @@ def is_held(plan: PackagePlan, observed: Observed) -> bool:
 
 
 def hold_arguments(plan: PackagePlan, lock_timeout: int) -> dict[str, Any]:
-    """Return what module package_hold is told after a change: what is there stays together."""
+    """Return the arguments of module package_hold after a change: what is there stays together."""
     return {
         **_shared_arguments(plan, lock_timeout),
         "excluded": list(plan.excluded),
@@ -77,7 +77,7 @@ def hold_arguments(plan: PackagePlan, lock_timeout: int) -> dict[str, Any]:
 
 
 def release_arguments(plan: PackagePlan, lock_timeout: int) -> dict[str, Any]:
-    """Return what it is told before: of all that is named, what another plan holds may have to go with it."""
+    """Return the arguments of module package_hold before a change: of all that is named, what another plan holds may have to go with it."""
     return {**_shared_arguments(plan, lock_timeout), "state": "released"}
 
 

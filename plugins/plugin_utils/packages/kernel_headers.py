@@ -62,7 +62,7 @@ def _metapackages(stack: Stack, observed: Observed) -> tuple[str, ...]:
 
 
 def _el_packages(stack: Stack, kernel: Kernel, built: bool) -> tuple[str, ...]:
-    """Return what is installed in any version.
+    """Return the packages that are installed in any version.
 
     A container gets a kernel, too: kernel-devel alone has no directory that a module can be compiled in.
     """
@@ -73,7 +73,7 @@ def _el_packages(stack: Stack, kernel: Kernel, built: bool) -> tuple[str, ...]:
 
 
 def _el_companions(stack: Stack, observed: Observed, kernel: str | None) -> tuple[str, ...]:
-    """Return what the kernel of the next boot needs beside its headers.
+    """Return the packages that the kernel of the next boot needs in addition to its headers.
 
     EPEL's dkms asks for kernel-devel-matched from EL 9 on, in any version; left to dnf, it is the newest one, which brings
     the core of the newest kernel without its modules.

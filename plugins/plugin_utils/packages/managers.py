@@ -13,7 +13,7 @@ from ..documents.stack import Package
 
 
 class Call(NamedTuple):
-    """A module to run on the node. ``changes`` False: what it reports as a change is not one that anybody asked for."""
+    """A module to run on the node. ``changes`` False: what it reports as a change was not asked for."""
 
     module: str
     arguments: dict[str, Any]
@@ -33,11 +33,11 @@ class Apt:
     recommends: bool | None = None  # None: as the host is configured
 
     def refresh(self) -> list[Call]:
-        """Return what reads the repositories' indexes."""
+        """Return the calls that read the repositories' indexes."""
         return [Call("ansible.builtin.apt", {"update_cache": True, "lock_timeout": self.lock_timeout}, changes=False)]
 
     def ask_why(self) -> list[Call]:
-        """Return what makes apt itself say why an index cannot be read: the module often does not."""
+        """Return the calls with which apt itself says why an index cannot be read: the module often does not."""
         return [_command("apt-get", "update", changes=False)]
 
     def install(self, packages: Iterable[Package]) -> list[Call]:
@@ -52,24 +52,24 @@ class Apt:
         return [Call("ansible.builtin.apt", {**arguments, **recommends})]
 
     def remove(self, names: Iterable[str]) -> list[Call]:
-        """Return what removes packages with their configuration."""
+        """Return the calls that remove packages with their configuration."""
         arguments = {"name": list(names), "state": "absent", "purge": True, "lock_timeout": self.lock_timeout}
         return [Call("ansible.builtin.apt", arguments)]
 
     def pin(self, hold: str, patterns: Iterable[str], version: str) -> list[Call]:
-        """Return what makes dependencies take a version; apt takes the newest of what is not named.
+        """Return the calls that make dependencies take a version; apt takes the newest of what is not named.
 
-        The hold writes this file anew, whatever comes of the installation.
+        The hold rewrites this file, whatever comes of the installation.
         """
         content = f"Package: {' '.join(patterns)}\nPin: version {version}\nPin-Priority: 1001\n"
         path = f"/etc/apt/preferences.d/allreduce-{hold}"
         return [Call("allreduce.gpu.config_files", {"files": [{"path": path, "content": content}]}, changes=False)]
 
     def repair(self) -> list[Call]:
-        """Return what finishes an interrupted installation (a power cut, a killed run): nothing else can be installed before.
+        """Return the calls that finish an interrupted installation (a power cut, a killed run): nothing else can be installed before.
 
         The module's state ``fixed`` runs only when it is given packages that are not installed yet. What is held may be
-        half of a driver, which nobody can keep as it is. Packages whose dependencies were not unpacked yet fail the first
+        half of a driver, which cannot be kept as it is. Packages whose dependencies were not unpacked yet fail the first
         step and are left to the second, which judges the outcome.
         """
         quiet = ("env", "DEBIAN_FRONTEND=noninteractive", "NEEDRESTART_MODE=l")
@@ -82,7 +82,7 @@ class Apt:
         ]
 
     def offered(self, names: Iterable[str]) -> Call:
-        """Return what asks which of the packages a repository has."""
+        """Return the call that asks which of the packages a repository has."""
         return _command("apt-cache", "madison", *names, changes=False)
 
     def parse_offered(self, output: str) -> set[str]:
@@ -99,7 +99,7 @@ class Dnf:
     module: str = "ansible.builtin.dnf"
 
     def refresh(self) -> list[Call]:
-        """Return what reads the repositories' metadata.
+        """Return the calls that read the repositories' metadata.
 
         The key of signed metadata is taken from the file that the repository names; ansible.builtin.dnf refuses it, and
         no module accepts it. dnf itself waits for a lock without end.
@@ -122,7 +122,7 @@ class Dnf:
         return [*self.refresh(), Call(self.module, {**arguments, **recommends})]
 
     def remove(self, names: Iterable[str]) -> list[Call]:
-        """Return what removes packages."""
+        """Return the calls that remove packages."""
         return [Call(self.module, {"name": list(names), "state": "absent", "lock_timeout": self.lock_timeout})]
 
     def pin(self, hold: str, patterns: Iterable[str], version: str) -> list[Call]:
@@ -130,7 +130,7 @@ class Dnf:
         return []
 
     def repair(self) -> list[Call]:
-        """Return what removes the older of packages that are there twice.
+        """Return the calls that remove the older of packages that are there twice.
 
         rpm unpacks and configures a package in one step; packages in two versions are what a power cut leaves, and what another
         dnf has while it upgrades: it is waited for.
@@ -138,7 +138,7 @@ class Dnf:
         return [_command("timeout", str(self.lock_timeout), "dnf", "--assumeyes", "remove", "--duplicates")]
 
     def offered(self, names: Iterable[str]) -> Call:
-        """Return what asks which of the packages, named with version and architecture, a repository has."""
+        """Return the call that asks which of the packages, named with version and architecture, a repository has."""
         query = ("--qf", "%{name}-%{version}-%{release}.%{arch}")
         return _command("dnf", "--quiet", "repoquery", *query, *names, changes=False)
 

@@ -32,7 +32,7 @@ class Key:
 
 
 def list_keys(text: str) -> str:
-    """Return what gpg lists of the text of a key file, for parse_keys. ValueError says why it does not."""
+    """Return gpg's listing of the text of a key file, for parse_keys. ValueError says why it does not list it."""
     if ARMOR not in text:
         raise ValueError("it holds no ASCII-armored public key: export it with `gpg --armor --export`")
     with tempfile.TemporaryDirectory() as home:

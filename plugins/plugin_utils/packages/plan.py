@@ -61,7 +61,7 @@ class Steps:
 
 
 def steps(plan: PackagePlan, observed: Observed) -> Steps:
-    """Return what brings a node to the plan."""
+    """Return the steps that bring a node to the plan."""
     wanted = changes(_comparisons(plan, observed), (*plan.first, *plan.packages))
     before = {package.name for package in plan.first}
     return Steps(
@@ -141,7 +141,7 @@ def with_headers(plan: PackagePlan, desired: Desired, observed: Observed) -> Pac
 def own_plan(name: str, options: Mapping[str, Any], absent: bool = False) -> PackagePlan:
     """Return a plan that a user wrote: the fields above, packages as names or ``{name, version}``.
 
-    absent: all that it names shall go. ValueError for what is not a package.
+    absent: all that it names is removed. ValueError for what is not a package.
     """
     packages, first = (_packages(options.get(key) or []) for key in ("packages", "first"))
     lists = ("optional", "unwanted", "unpinning", "excluded", "services")

@@ -71,7 +71,7 @@ def text(entries: Sequence[Mapping]) -> str:
 
 
 def planned_text(plan: Mapping, path: str) -> str:
-    """Return the lock file with the stacks of a plan (see plan.plan) put into what the one at this path has; "" is none."""
+    """Return the lock file with the stacks of a plan (see plan.plan) put into what the one at this path has; "" means no file."""
     return text(renewed(read(path), [answer["stack"] for kind in plan["stacks"] for answer in kind["answers"]]))
 
 
@@ -134,18 +134,18 @@ def locked_stack(entry: Mapping, new: Mapping | None) -> dict:
 
 
 def changed_inputs(entries: Sequence[Mapping], inputs: Mapping) -> str:
-    """Return what is different from the entry that comes nearest."""
+    """Return the differences from the entry that comes nearest."""
     return "; ".join(changes(nearest_entry(entries, inputs), inputs)) if entries else "it has no entries"
 
 
 def changes(entry: Mapping, inputs: Mapping) -> list[str]:
-    """Return what is another host or request than an entry's, a text for each."""
+    """Return the differences of host and request from an entry's, a text for each."""
     old, new = entry["inputs"], plain(inputs)
     return [text for name in new for text in _change(name, old.get(name), new[name])]
 
 
 def _change(name: str, old, new) -> list[str]:
-    """Return what is different about an input: of two dictionaries, each key that is."""
+    """Return the differences of an input: of two dictionaries, each key that differs."""
     if isinstance(old, Mapping) and isinstance(new, Mapping):
         return [text for key in {**old, **new} for text in _change(f"{name}.{key}", old.get(key), new.get(key))]
     return [f"{name} was {_short(old)} and is {_short(new)}"] if old != new else []
@@ -160,7 +160,7 @@ def _short(value) -> str:
 
 
 def differences(entry: Mapping, new: Mapping) -> list[str]:
-    """Return what would change from a locked stack to a new one, a line for each part.
+    """Return the changes from a locked stack to a new one, a line for each part.
 
     What follows from the rest (FOLLOWS), such as packages from versions, is told only when nothing else is different.
     """

@@ -20,7 +20,7 @@ from .plan import question_of, questions_of
 from .published import with_locked
 
 Entry = Mapping
-WIDTH = 72  # what is left of 80 columns beside the indentation of Ansible's output
+WIDTH = 72  # what is left of 80 columns without the indentation of Ansible's output
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ def _verdict(question: Mapping, entries: Sequence[Entry], renew: bool, tables: T
 
 
 def _against(question: Mapping, entries: Sequence[Entry], renew: bool, tables: Tables) -> Verdict:
-    """Return what an inventory that says what the host is gets from these entries."""
+    """Return the verdict on an inventory that says what the host is, judged by these entries."""
     tables = with_locked(tables, entries)
     stack, inputs = choose(question, tables)
     entry = entry_for(entries, inputs)

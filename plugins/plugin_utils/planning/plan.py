@@ -118,7 +118,7 @@ def _is_measured(variables: Mapping) -> bool:
 
 
 def asked_of(question: Mapping) -> dict:
-    """Return what of a question the user asks for, as plain values."""
+    """Return the part of a question that the user asks for, as plain values."""
     names = ("profile", "request", "environments", "interpreter", "gpu_models", "take_charge")
     return plain({name: question.get(name) for name in names})
 
@@ -154,7 +154,7 @@ def _refused_alike(refused: Iterable[dict]) -> list[dict]:
 
 
 def _gpu(gpu: Mapping) -> str:
-    """Return what a measured GPU is called, with or without a driver."""
+    """Return the name of a measured GPU, with or without a driver."""
     return gpu.get("name") or gpu.get("pci_name") or f"PCI device id {gpu.get('pci_device_id')}"
 
 

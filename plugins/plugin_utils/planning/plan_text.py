@@ -13,7 +13,7 @@ from ..drift.components import PACKAGED
 from ..problems.phrases import clean
 from ..stack.why import Explanation, explanation_lines
 
-WIDTH = 72  # what is left of 80 columns beside the indentation of Ansible's output
+WIDTH = 72  # what is left of 80 columns without the indentation of Ansible's output
 LABEL = 14
 
 

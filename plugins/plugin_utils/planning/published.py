@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Which tables a question is put to: the collection's, with rows of the releases that it names and they lack.
 
-Rows come from the lock, else from the package index, which is the one place of the plan that asks anybody outside.
+Rows come from the lock, else from the package index, which is the one place of the plan that asks anything outside.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def index_of(variables: Mapping[str, Any]) -> str | None:
 def tables_for(
     question: Mapping[str, Any], lock: str | None = None, renew: bool = False, tables: Tables | None = None
 ) -> Tables:
-    """Return the tables with what a question needs beside them; raise ProblemError for a release that nobody tells of.
+    """Return the tables with what a question needs in addition to them; raise ProblemError for a release that no index has.
 
     question: as for stack.inputs.read_question, and its index (see index_of); lock: the path of a lock file, whose rows are
     taken where the index is not asked: first, or with renew where it has none
@@ -69,7 +69,7 @@ def _rows(entries: Iterable[Mapping[str, Any]]) -> list[PublishedRow]:
 
 
 def _unknown(tables: Tables, question: Mapping[str, Any]) -> Problem | None:
-    """Return that the tables lack a release that the index can be asked for."""
+    """Return the problem that the tables lack a release that the index can be asked for."""
     try:
         read_question(tables, question)
     except InputError as error:

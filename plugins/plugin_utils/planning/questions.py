@@ -53,7 +53,7 @@ def _gpus(given: list | str) -> list:
 
 
 def _installed_driver(facts: Mapping) -> dict | None:
-    """The driver that is there, whoever installed it: what the next boot loads, else what is loaded, else the library's."""
+    """The driver that is there, no matter who installed it: what the next boot loads, else what is loaded, else the library's."""
     known = (facts.get("gpu_node") or {}).get("driver") or {}
     state = (facts.get("gpu_node_state") or {}).get("driver") or {}
     versions = (state.get("installed"), state.get("loaded"), known.get("loaded_version"), known.get("library_version"))

@@ -29,7 +29,7 @@ def all_problems(
 ) -> tuple[list[Problem], list[Problem]]:
     """Return the problems, and what may be one and is only warned about.
 
-    roles: role -> its options by name; ignore: variables of somebody else
+    roles: role -> its options by name; ignore: variables of other roles
     """
     options = {name: option for role in roles.values() for name, option in role.items()}
     misspelt, warnings = name_problems(world, roles, [*ignore, *ignored(world)])
@@ -38,14 +38,14 @@ def all_problems(
 
 
 def ignored(world: World) -> set[str]:
-    """Return what the variable preflight_ignore lists, wherever it is set."""
+    """Return the names that the variable preflight_ignore lists, wherever it is set."""
     places = [*world.hosts.values(), world.play, world.command_line]
     values = [place.get("preflight_ignore") or [] for place in places]
     return {name for value in values for name in (value.split(",") if isinstance(value, str) else value)}
 
 
 def inventory_problems(world: World, resolve: Resolve) -> list[Problem]:
-    """Return what is wrong with the group of GPU nodes, the limit and the nodes' cluster addresses."""
+    """Return the problems of the group of GPU nodes, the limit and the nodes' cluster addresses."""
     nodes = {}
     for name in world.nodes:
         variables = world.hosts[name]
@@ -119,7 +119,7 @@ def undefined_problems(world: World, roles: Mapping[str, Mapping[str, Any]], res
 
 
 def planning_problems(world: World, roles: Mapping[str, Mapping[str, Any]], resolve: Resolve) -> list[Problem]:
-    """Return why a plan could not be made or written. roles: role -> its options by name"""
+    """Return the reasons why a plan could not be made or written. roles: role -> its options by name"""
     values = _values(world, roles["stack"], resolve)
     return undefined_problems(world, roles, resolve) + controller_problems(values)
 
@@ -151,7 +151,7 @@ def _is_whole(value: Any, resolve: Resolve, host: str) -> bool:
 
 
 def _of_others(problem: Problem) -> Problem:
-    """Return the problem; about a key of the request that somebody else installs, it says where that comes from."""
+    """Return the problem; about a key of the request that another tool installs, it says where that comes from."""
     variable, _dot, key = problem.subject.partition(".")
     others = variable == "gpu_stack_request" and key in ELSEWHERE
     return Problem("key_of_others", key, {"reason": ELSEWHERE[key]}) if others else problem
@@ -193,7 +193,7 @@ def _of_nodes(
 def training_problems(
     world: World, options: Mapping[str, Mapping[str, Any]], resolve: Resolve, directories: Sequence[str], forks: int
 ) -> list[Problem]:
-    """Return why a training could not start; what is not known yet is left to the role.
+    """Return the reasons why a training could not start; what is not known yet is left to the role.
 
     options: those of role train; directories: where a relative path is looked for
     """
@@ -227,7 +227,7 @@ def training_problems(
 def benchmark_problems(
     world: World, options: Mapping[str, Mapping[str, Any]], resolve: Resolve, forks: int
 ) -> list[Problem]:
-    """Return why a benchmark could not start; what is not known yet is left to the role. options: those of role benchmark."""
+    """Return the reasons why a benchmark could not start; what is not known yet is left to the role. options: those of role benchmark."""
     values = _values(world, options, resolve)
     needed = ("benchmark_nodes", "benchmark_nproc_per_node", "benchmark_port")
     if any(values[name] is UNRESOLVED for name in needed):

@@ -27,7 +27,7 @@ SAFE_CORES = ("2.16.14", "2.17.7", "2.18.1")
 
 
 def core_problems(version: str) -> list[Problem]:
-    """Return why this ansible-core is not safe to run against nodes that may be hostile."""
+    """Return the problem that this ansible-core is not safe to run against nodes that may be hostile."""
     found = Version(version)
     for safe in map(Version, SAFE_CORES):
         if found < safe and (found.release[:2] == safe.release[:2] or safe == Version(SAFE_CORES[0])):
@@ -36,7 +36,7 @@ def core_problems(version: str) -> list[Problem]:
 
 
 def settings_problems(facts_become_variables: bool) -> list[Problem]:
-    """Return why Ansible's own settings do not do: a fact that a node returns must not take the place of a user's variable.
+    """Return the problems of Ansible's own settings: a fact that a node returns must not take the place of a user's variable.
 
     facts_become_variables: inject_facts_as_vars
     """
@@ -44,7 +44,7 @@ def settings_problems(facts_become_variables: bool) -> list[Problem]:
 
 
 def controller_problems(values: Mapping[str, Any]) -> list[Problem]:
-    """Return why lock, bills of materials or pylock.toml files could not be written.
+    """Return the reasons why lock, bills of materials or pylock.toml files could not be written.
 
     values: stack_lock, stack_sbom, stack_pylock and stack_uv; those that are not text are not looked at
     """

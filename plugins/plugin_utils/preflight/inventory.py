@@ -27,7 +27,7 @@ def group_problems(
     missing: Sequence[str] = (),
     any_host: bool = True,
 ) -> list[Problem]:
-    """Return why no GPU node would be worked on.
+    """Return the reasons why no GPU node would be worked on.
 
     nodes: members of group gpu_nodes; playing: hosts of the play; sources: paths of the inventory; missing: those that do not
     exist; any_host: whether the inventory has one
@@ -43,7 +43,7 @@ def group_problems(
 
 
 def known_address_problems(nodes: Mapping[str, Mapping[str, Any]]) -> list[Problem]:
-    """Return what is wrong with the cluster addresses that are known before a node is contacted.
+    """Return the problems of the cluster addresses that are known before a node is contacted.
 
     nodes: variables of the nodes, with facts where a cache has them
     """

@@ -20,7 +20,7 @@ NOT_CONVERTED: dict[str, tuple[type, ...]] = {"str": COLLECTIONS, "path": COLLEC
 
 
 def value_problems(path: str, value: Any, option: Mapping[str, Any]) -> Iterator[Problem]:
-    """Yield what is wrong with a value, about the variable, key or element at this path.
+    """Yield the problems of a value, about the variable, key or element at this path.
 
     option: the variable's entry in an argument spec
     """

@@ -19,7 +19,7 @@ from .world import UNRESOLVED, Resolve, World, settings
 
 
 def role_problems(world: World, resolve: Resolve) -> list[Problem]:
-    """Return what the roles refuse, those of settings in the order of their names, then what playbook plan refuses."""
+    """Return the problems that the roles refuse, those of settings in the order of their names, then those that playbook plan refuses."""
     subjects = sorted(SUBJECTS, key=lambda one: one.name)
     found = [problem for one in subjects for problem in subject_problems(world, resolve, one)]
     judges = (interpreter_problems, package_problems, explain_problems)

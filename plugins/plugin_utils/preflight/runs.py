@@ -31,14 +31,14 @@ class Run:
 
 
 def node_address(name: str, variables: Mapping[str, Any]) -> str:
-    """Return what tells one machine from another: where Ansible connects to, as far as it is known without a template."""
+    """Return the address that tells one machine from another: where Ansible connects to, as far as it is known without a template."""
     return f"{variables.get('ansible_host', name)}:{variables.get('ansible_port', 22)}"
 
 
 def process_start(pid: int) -> str:
     """Return when a process started, in ticks since boot; empty when there is none, or no procfs.
 
-    One that has ended, and for which its parent has not waited yet, is none.
+    One that has ended, and for which its parent has not waited yet, does not count.
     """
     try:
         text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")

@@ -89,10 +89,10 @@ def _judge(name: str, declared: Mapping[str, Iterable[str]], shared: set[str]) -
 def find_unknown(
     names: Iterable[str], declared: Mapping[str, Iterable[str]], ignore: Iterable[str] = ()
 ) -> list[Finding]:
-    """Return every name that looks like a role's variable and is none, sorted by name.
+    """Return every name that looks like a role's variable and is not one, sorted by name.
 
     names: distinct variable names of all hosts; declared: role -> names of its options; ignore: names or shell
-    patterns that belong to somebody else
+    patterns that belong to other roles
     """
     known = set().union(*declared.values()) if declared else set()
     shared = {option for options in declared.values() for option in options if _role_of(option, declared) is None}

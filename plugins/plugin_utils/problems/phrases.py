@@ -29,7 +29,7 @@ def clean(text: str) -> str:
 
 
 def quantity(value: float | None, digits: int = 4) -> str:
-    """Return a number with about so many significant digits and thousands separated.
+    """Return a number with about this number of significant digits and thousands separated.
 
     >>> quantity(1234.5), quantity(12.3456), quantity(0.00012)
     ('1,234', '12.35', '0.00012')

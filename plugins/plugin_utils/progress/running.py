@@ -36,6 +36,6 @@ class Running:
         self._tasks.clear()
 
     def longer_than(self, threshold: float, now: float) -> list[Row]:
-        """Return the tasks that have run for at least so many seconds, the longest first."""
+        """Return the tasks that have run for at least the given seconds, the longest first."""
         rows = [Row(host, task, now - began) for host, (task, began) in self._tasks.items() if now - began >= threshold]
         return sorted(rows, key=lambda row: (-row.seconds, row.host))

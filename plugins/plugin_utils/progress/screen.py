@@ -27,7 +27,7 @@ class Screen:
         self._kept = 0
 
     def show(self, lines: Sequence[str], rows: int) -> str:
-        """Return what shows these lines, and nothing else, in the last rows of a terminal that has ``rows``."""
+        """Return the sequence that shows these lines, and nothing else, in the last rows of a terminal that has ``rows``."""
         out = ""
         if self._kept and rows != self._rows:
             # Where the old lines are after a change of size is the emulator's choice.
@@ -42,7 +42,7 @@ class Screen:
         return f"{out}{SAVE}{PLAIN}{NO_WRAP}{text}{WRAP}{RESTORE}"
 
     def release(self) -> str:
-        """Return what gives all rows back."""
+        """Return the sequence that gives all rows back."""
         return self._keep(0)
 
     def _keep(self, count: int) -> str:

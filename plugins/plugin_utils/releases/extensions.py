@@ -62,7 +62,7 @@ class Found:
 def read(
     index: Index, version: str, name: str, published: Mapping[str, list[str]], pins: Mapping[str, str | None] | None
 ) -> Found:
-    """Return what the index has of a release; pins: what PyTorch's releases require, of a package that they pin."""
+    """Return the index's record of a release; pins: what PyTorch's releases require, of a package that they pin."""
     pythons = published[version]
     wheels, day = files(oldest_lock(index, name, version, pythons))
     asked = next((one for one in reversed(pythons) if any(takes(wheel, one) for wheel in wheels)), None)

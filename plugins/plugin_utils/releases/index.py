@@ -62,11 +62,11 @@ class Index:
                 found.setdefault(release, []).append(python)
         if not found:
             raise NoAnswer(self._old_pip() or _last_line(said))
-        # Builds with a local version, such as 2.13.0+cpu, are not releases of the index but of a directory beside it.
+        # Builds with a local version, such as 2.13.0+cpu, are not releases of the index but of a directory next to it.
         return {one: found[one] for one in sorted(found, key=Version) if Version(one).local is None}
 
     def _old_pip(self) -> str:
-        """Return what keeps pip from listing releases, which its exit status does not tell from a crash; nothing where it can."""
+        """Return the reason why pip cannot list releases, which its exit status does not tell from a crash; nothing where it can."""
         version = self._output("pip", "--version").split()[1]
         return (
             f"pip on the controller is {version}, and {OLDEST_PIP} or newer is needed (pip install --upgrade pip)"
@@ -123,7 +123,7 @@ class Index:
 
 
 def _program(name: str) -> list[str]:
-    """Return how pip or uv is started: that of the running Python, else the one on the path."""
+    """Return the command that starts pip or uv: that of the running Python, else the one on the path."""
     return [sys.executable, "-m", name] if find_spec(name) else [name]
 
 
@@ -135,5 +135,5 @@ def _refuse_plain(address: str) -> None:
 
 
 def _last_line(text: str) -> str:
-    """Return what a client said last, as it may be shown: the address of an index may hold a password."""
+    """Return the last line of a client, as it may be shown: the address of an index may hold a password."""
     return without_password((text.strip().splitlines() or ["the index gave no answer"])[-1])

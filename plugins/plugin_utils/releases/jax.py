@@ -32,7 +32,7 @@ class Found:
 
 
 def read(index: Index, version: str, published: Mapping[str, Mapping[str, list[str]]]) -> Found:
-    """Return what the index has of a release of JAX; published: by package, its releases with their Pythons."""
+    """Return the index's record of a release of JAX; published: by package, its releases with their Pythons."""
     told = index.metadata("jax", version, published["jax"][version][-1])
     requires = tuple(told.get("requires_dist", []))
     allowed = SpecifierSet(told.get("requires_python", ""))
@@ -90,13 +90,13 @@ def new_row(found: Found, today: str) -> dict[str, Any] | None:
 
 
 def _libraries(requires: Iterable[str]) -> dict[str, str]:
-    """Return what a plugin requires of NVIDIA's wheels, the lower end of each range first."""
+    """Return the versions that a plugin requires of NVIDIA's wheels, the lower end of each range first."""
     asked = {re.sub(r"-cu\d+$", "", one.name): _range(one) for one in map(Requirement, requires)}
     return {column: asked[f"nvidia-{name}"] for column, name in LIBRARIES.items() if f"nvidia-{name}" in asked}
 
 
 def _base(requires: Iterable[str], name: str) -> str:
-    """Return what a package without extras requires of another, on any Python."""
+    """Return the range that a package without extras requires of another, on any Python."""
     wanted = [one for one in map(Requirement, requires) if one.name.replace("-", "_") == name and not one.marker]
     return _range(wanted[0]) if wanted else ">=0"
 

@@ -50,7 +50,7 @@ def new_row(minor: str, release: Release) -> dict[str, Any] | None:
 
 
 def pins(requires: Iterable[str]) -> dict[str, str]:
-    """Return what the extra [and-cuda] requires of the libraries that PyTorch brings too."""
+    """Return the ranges that the extra [and-cuda] requires of the libraries that PyTorch brings too."""
     found = {}
     for one in map(Requirement, requires):
         name = re.fullmatch(rf"nvidia-(({'|'.join(LIBRARIES)})-cu\d+)", one.name)

@@ -107,7 +107,7 @@ def release_of(index: Index, version: str, pythons: Iterable[str], name: str) ->
 
 
 def oldest_lock(index: Index, name: str, version: str, pythons: Iterable[str]) -> str:
-    """Return what names the wheels of a release for the oldest of these Pythons that it takes, and newer ones."""
+    """Return a lock with the wheels of a release for the oldest of these Pythons that it takes, and newer ones."""
     said = NoAnswer(f"no Python for {name} {version}")
     for python in pythons:
         try:

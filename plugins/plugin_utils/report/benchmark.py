@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The benchmark as the report shows it: figures of GPUs and nodes beside their like, training, and how it scales."""
+"""The benchmark as the report shows it: figures of GPUs and nodes next to their like, training, and how it scales."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class AbsentRow:
 
 @dataclass(frozen=True)
 class TrainingRow:
-    """Training of one model in one way on so many ranks. times_plain: beside the plain loop of the same run, None for that loop."""
+    """Training of one model in one way on a number of ranks. times_plain: against the plain loop of the same run, None for that loop."""
 
     nodes: tuple[str, ...]
     ranks: int
@@ -209,7 +209,7 @@ def _phases(seconds: Any) -> tuple[tuple[str, float | None], ...]:
 
 
 def _how(device: str, detail: dict[str, Any]) -> str:
-    """Return what is particular to a way of training: device, precision, batch, and what was used beside."""
+    """Return the properties of a way of training: device, precision, batch, and further features in use."""
     words = [device, str(detail.get("precision", ""))]
     words += [f"batch {detail['batch_per_rank']}" if "batch_per_rank" in detail else ""]
     words += ["channels-last" if detail.get("memory_format") == "channels_last" else ""]

@@ -32,7 +32,7 @@ def build(
 ) -> Report:
     """Build the report of one verification (verify.json), any number of training runs (result.json), perhaps a benchmark.
 
-    watched: returns what the GPUs of the nodes did in the course of a run, by its run_id
+    watched: returns what the GPUs of the nodes did during a run, by its run_id
     """
     found = verification.nodes
     proven = list(benchmark_checks(measured)) if measured else []
@@ -101,7 +101,7 @@ def _check(check: Check, node: str) -> Check:
     found = replace(check, node=check.node or node, category=check.category or "other")
     if check.status in STATUSES:
         return found
-    # What nobody can interpret is not success.
+    # What cannot be interpreted is not success.
     reason = f"{check.reason} (status was {check.status or 'absent'})".strip()
     return replace(found, status="unknown", reason=reason)
 

@@ -21,7 +21,7 @@ def items(comparisons: Iterable[Comparison]) -> tuple[Item, ...]:
 
 
 def counts(found: Iterable[Item]) -> tuple[int, int]:
-    """Return how many rows are known to differ from the plan, and how many were not measured. As planned is where both are 0."""
+    """Return the number of rows that are known to differ from the plan, and of those not measured. As planned is where both are 0."""
     results = Counter(item.result for item in found)
     return results.total() - results[AS_PLANNED] - results[NOT_MEASURED], results[NOT_MEASURED]
 

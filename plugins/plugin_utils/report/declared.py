@@ -85,7 +85,7 @@ def _port(one: RdmaPort) -> str:
 
 
 def _memory(adapter: AdapterRecord) -> str:
-    """Return how NCCL reaches the GPUs' memory; GPUs are named where they differ."""
+    """Return the path by which NCCL reaches the GPUs' memory; GPUs are named where they differ."""
     several = len(adapter.gpudirect) > 1
     return " ".join(_path(one, several) for one in adapter.gpudirect)
 

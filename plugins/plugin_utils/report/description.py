@@ -83,7 +83,7 @@ def _driver(measured: MeasuredDriver, state: InstalledDriver) -> str:
 
 
 def _reboot(pending: Reboot | None) -> str:
-    """Return why a reboot is due; empty where none is."""
+    """Return the reason why a reboot is due; empty where none is."""
     if pending is None:
         return ""
     reason = pending.reason or "yes"

@@ -149,13 +149,13 @@ def parts(report: Report) -> list[Part]:
 
 
 def _alike(part: Part) -> Hashable:
-    """Return what differences have in common that are one row; what is as planned is a row of its own."""
+    """Return the key that differences of one row have in common; what is as planned is a row of its own."""
     own = part.names if part.item.result == AS_PLANNED else ()
     return (part.item.component, part.item.result, part.nodes, part.planned, part.installed, own)
 
 
 def notes(report: Report) -> tuple[Said, ...]:
-    """Return what is worth telling and no fault, each once."""
+    """Return the notes that are worth telling and no fault, each once."""
     return said((node.name, note) for node in report.nodes for note in node.health.notes)
 
 

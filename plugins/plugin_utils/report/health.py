@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The health of a node's GPUs as a table: what module gpu_health found, beside what gpu_facts measured."""
+"""The health of a node's GPUs as a table: what module gpu_health found, next to what gpu_facts measured."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _SEVERITIES = ("failed", "reboot_required", "degraded", "unknown")
 
 @dataclass(frozen=True)
 class GpuHealth:
-    """One GPU; empty texts are what nobody knows or what the GPU does not have."""
+    """One GPU; empty texts are what is not known or what the GPU does not have."""
 
     name: str
     verdict: str  # ok, one of _SEVERITIES, or NOT_JUDGED
@@ -68,7 +68,7 @@ def _rank(verdict: str) -> int:
 
 
 def build(gpu_node: GpuNode, judged: Judgement | None) -> Health:
-    """Put gpu_node beside the result of module gpu_health, which is None where it did not run."""
+    """Put gpu_node next to the result of module gpu_health, which is None where it did not run."""
     found = judged or Judgement()
     gpus = measured_gpus(gpu_node)
     names = {gpu.label for gpu in gpus}
@@ -81,7 +81,7 @@ def build(gpu_node: GpuNode, judged: Judgement | None) -> Health:
 
 
 def faults(judged: Judgement | None) -> dict[str, Fault]:
-    """Return {GPU: its worst fault}; what is unknown is none."""
+    """Return {GPU: its worst fault}; an unknown result is not a fault."""
     found: dict[str, Fault] = {}
     for severity in _SEVERITIES[:3]:
         for finding in judged.findings if judged else ():
@@ -97,14 +97,14 @@ def _short(finding: Finding) -> str:
 
 
 def sentence(finding: Finding) -> str:
-    """Return what was found, what was expected, and what to do."""
+    """Return the finding, the expectation, and what to do, in words."""
     measured = "not known" if finding.measured is None else finding.measured
     action = f"{finding.action[:1].upper()}{finding.action[1:]}"
     return f"{_name(finding)}: {measured}, expected: {finding.expected}. {action}."
 
 
 def _note(note: Finding) -> str:
-    """Return what happened, and what it asks of whom."""
+    """Return the event, and what it asks of whom."""
     of = f" on {note.gpu}" if note.gpu else ""
     return f"{_name(note)}{of}: {note.measured or 'not known'}. {note.action[:1].upper()}{note.action[1:]}."
 

@@ -34,7 +34,7 @@ def width(kind: str, text: str) -> float:
 
 
 def _most(kind: str, text: str, room: float) -> int:
-    """So many of the text's letters fit."""
+    """This number of the text's letters fits."""
     return next((count for count in range(len(text), 1, -1) if width(kind, text[:count]) <= room), 1)
 
 

@@ -18,7 +18,7 @@ FORMAT = 1
 
 @dataclass(frozen=True)
 class Item:
-    """One thing the stack asks for beside what the node has."""
+    """One thing the stack asks for next to what the node has."""
 
     component: str  # driver, environment main, ...
     name: str
@@ -109,7 +109,7 @@ class Run:
     device: str
     backend: str
     remarks: tuple[str, ...]
-    counts: bool  # the newest run of its script on so many nodes: older ones are history
+    counts: bool  # the newest run of its script on this number of nodes: older ones are history
     losses: tuple[float, ...] = ()  # at equal distances over the run
 
 
@@ -159,7 +159,7 @@ class Course:
 
 @dataclass(frozen=True)
 class Courses:
-    """What the GPUs did in the course of a run; idle: a sentence for each GPU that was used far less than its like."""
+    """What the GPUs did during a run; idle: a sentence for each GPU that was used far less than its like."""
 
     run_id: str
     script: str

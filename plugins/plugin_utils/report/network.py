@@ -111,7 +111,7 @@ Figure = Callable[[Pair], tuple[str, float | None]]
 
 
 def _path(pair: Pair) -> tuple[str, float | None]:
-    """Return what to write and the value to shade by: None with a text is a fault."""
+    """Return the text to write and the value to shade by: None with a text is a fault."""
     way = pair.way
     if way is None:
         return "", None

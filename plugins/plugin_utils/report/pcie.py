@@ -54,7 +54,7 @@ def groups(nodes: Mapping[str, NodeVerification]) -> tuple[PcieGroup, ...]:
 def _group(nodes: tuple[str, ...], pairs: tuple[PciePair, ...]) -> PcieGroup:
     cells = {(one.one, one.other): CELLS[_verdict(one)] for one in pairs}
     gpus = tuple(dict.fromkeys(one.one for one in pairs))
-    # The last GPU of a node without adapters is nobody's first.
+    # The last GPU of a node without adapters is the first of no pair.
     others = tuple(dict.fromkeys(one.other for one in pairs))
     columns = (*gpus, *(name for name in others if name not in gpus))
     rows = tuple(
@@ -74,7 +74,7 @@ def _verdict(pair: PciePair) -> str:
 
 
 def _reasons(pairs: Iterable[PciePair]) -> tuple[str, ...]:
-    """Return why pairs are not direct, the most frequent reasons first."""
+    """Return the reasons why pairs are not direct, the most frequent first."""
     hindered = (one for one in pairs if _verdict(one) not in UNREMARKABLE)
     found = Counter(reason for one in hindered for reason in one.reasons)
     said = [f"{reason}: {plural(count, 'pair')}" for reason, count in found.most_common(MOST_REASONS)]

@@ -103,7 +103,7 @@ def _middle(box: Box, stacked: bool) -> tuple[float, float]:
 
 
 def _edge(box: Box, stacked: bool) -> float:
-    """Return how far the GPU's near edge is from the side of the links."""
+    """Return the distance of the GPU's near edge from the side of the links."""
     return box.left if stacked else box.top
 
 
@@ -143,12 +143,12 @@ def _tops(group: Group) -> list[Device | Group]:
 
 
 def _columns(item: Device | Group) -> int:
-    """Return how many GPUs stand side by side in it; what has none is as wide as one."""
+    """Return the number of GPUs that stand side by side in it; what has none is as wide as one."""
     return 1 if isinstance(item, Device) else sum(_columns(one) for one in _tops(item)) or 1
 
 
 def _margins(item: Device | Group) -> float:
-    """Return what a group needs in width beside its GPUs."""
+    """Return the width that a group needs in addition to its GPUs."""
     if isinstance(item, Device):
         return 0
     tops = _tops(item)

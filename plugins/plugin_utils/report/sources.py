@@ -44,7 +44,7 @@ def read(directory: Path) -> tuple[Verification, list[TrainingResult], Benchmark
 
 
 def watched(directory: Path, run: str) -> list[Watching]:
-    """Return what the GPUs of each node did in the course of a run; none for a run that has no directory of its name."""
+    """Return the activity of the GPUs of each node during a run; none for a run that has no directory of its name."""
     if Path(run).name != run:
         return []
     paths = sorted((directory / "training" / run / "logs").glob("*/gpus.jsonl"))

@@ -52,7 +52,7 @@ def scaling(found: Iterable[Run], machines: Mapping[str, str] | None = None) -> 
 
 
 def _caveat(series: list[Run], machines: Mapping[str, str]) -> str:
-    """Return what the figures of a script do not say, empty where they say all that they seem to."""
+    """Return the limits of what the figures of a script say, empty where they say all that they seem to."""
     figure = "efficiency" if len(series) > 1 else "throughput"
     processors = any(is_on_processors(run) for run in series)
     if any(share_a_machine(run.nodes, machines) for run in series):
@@ -102,7 +102,7 @@ def _run(result: TrainingResult, counts: bool) -> Run:
 
 
 def thinned(values: tuple[float, ...], most: int = LOSSES) -> tuple[float, ...]:
-    """Return at most so many means of equal spans, in the order of the values."""
+    """Return at most the given number of means of equal spans, in the order of the values."""
     count = min(most, len(values))
     edges = [len(values) * place // count for place in range(count + 1)] if count else []
     return tuple(sum(values[one:two]) / (two - one) for one, two in zip(edges, edges[1:], strict=False))

@@ -53,7 +53,7 @@ def wire(machine: Machine, stacked: bool) -> Wiring:
 
 @dataclass(frozen=True)
 class Wiring:
-    """``depth``: the room that links and switches need beside the GPUs' boxes."""
+    """``depth``: the room that links and switches need next to the GPUs' boxes."""
 
     links: tuple[Link, ...]
     stacked: bool

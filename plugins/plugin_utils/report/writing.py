@@ -24,7 +24,7 @@ class Change:
 
 
 def plan(contents: Mapping[Path, str]) -> list[Change]:
-    """Return what has to be written for the files to hold these contents."""
+    """Return the changes that make the files hold these contents."""
     changes = []
     for path, text in contents.items():
         content, present = text.encode("utf-8"), _content(path)

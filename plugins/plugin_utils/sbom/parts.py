@@ -60,7 +60,7 @@ def _of_system(stack: Stack, observed: Observed | None) -> Iterator[Part]:
 
 
 def _bare_version(group: str, component: Component | None, observed: Observed | None) -> str | None:
-    """Return the version of what no package tells: a runfile, somebody else's driver, a package the distribution chooses."""
+    """Return the version of what no package tells: a runfile, another owner's driver, a package the distribution chooses."""
     if observed is None:
         return component.version if component else None
     return observed.driver.installed if group == "driver" and observed.driver else None

@@ -38,7 +38,7 @@ def _reason(made: Component, tables: Tables, question: Question, one: AnyCandida
 
 
 def warnings(tables: Tables, question: Question, chosen: Solution) -> list[str]:
-    """Return what to keep an eye on."""
+    """Return the warnings about a solution."""
     found = [*_os_warnings(question), *_gpu_warnings(question), *published_warnings(tables, chosen)]
     for slot, one in chosen.items():
         beside = {**on_host(chosen), **(inside(chosen, slot.environment) if slot.environment else {})}

@@ -13,7 +13,7 @@ from .tables import Tables
 
 
 def fabric_services(tables: Tables, gpus: Sequence[Gpu], nvswitches: int | None) -> frozenset[Service]:
-    """Return the services of the NVLink fabric; nvswitches: how many are on the node's PCI bus, None where nobody looked."""
+    """Return the services of the NVLink fabric; nvswitches: how many are on the node's PCI bus, None where that was not measured."""
     if gpus and nvswitches:
         return frozenset({"fabric_manager"})
     boards = [row for row in tables.rows("boards") if _is_full(row, gpus)]

@@ -30,7 +30,7 @@ class Clause:
         self._known: dict[AnyCandidate | None, int] = {}
 
     def reason(self, *chosen: AnyCandidate) -> str | None:
-        """Return why the rule objects to these candidates, which may come in any order."""
+        """Return the reason why the rule objects to these candidates, which may come in any order."""
         arguments = list(self._arguments)
         for one in chosen:
             arguments[self._place[one.component]] = one

@@ -58,11 +58,11 @@ class Component:
     preferred first. tables: its own. rules: those that it owns; a rule about two components belongs to the one that depends on the other.
 
     default: whether it is planned where no framework is asked for. beside: the frameworks it is made for, one of
-    which it lives beside. required: whether it is never left out where there is a slot for it. uses: what it may ask for
+    which it is installed with. required: whether it is never left out where there is a slot for it. uses: what it may ask for
     on the host.
 
     reason: why a candidate was chosen; without one, that it was asked for or who needs it. warnings: what to keep an eye
-    on. unknowns: limits of a candidate that nobody verified; system: columns of a distribution's row that its rules look
+    on. unknowns: limits of a candidate that were not verified; system: columns of a distribution's row that its rules look
     at.
 
     result: the parts of the stack that the host's make; repository: whether they come from NVIDIA's repository.

@@ -72,7 +72,7 @@ def refusal(session: Session, question: Question, parts: Sequence[Part]) -> tupl
 
 
 def _values(question: Question, parts: Sequence[Part]) -> dict[str, str]:
-    """Return what was asked for or found, by the name of the constraint or fact."""
+    """Return the values that were asked for or found, by the name of the constraint or fact."""
     values: dict[str, str] = {}
     for name, value in parts:
         if name == "os":
@@ -85,7 +85,7 @@ def _values(question: Question, parts: Sequence[Part]) -> dict[str, str]:
 def alternatives(
     names: Sequence[str], proposed: Mapping[str, Relaxed | None], joint: Relaxed | None
 ) -> list[Mapping[str, str | None]]:
-    """Return what to change, each enough for the whole request: one constraint of the conflict, else all that takes changes."""
+    """Return the changes to make, each enough for the whole request: one constraint of the conflict, else all that takes changes."""
     found = [one.changes for name in names if (one := proposed.get(name))]
     if not found and joint and set(joint.changes) & set(names):
         return [joint.changes]
@@ -111,7 +111,7 @@ def smallest_rules(session: Session, question: Question) -> list[Rule]:
 
 
 def unfillable(session: Session, question: Question) -> str:
-    """Return why a slot has no candidate at all, whatever the rules say."""
+    """Return the reason why a slot has no candidate at all, whatever the rules say."""
     for slot in slots(question):
         if not session.candidates(question, slot):
             return _no_candidate(session, question, slot)
@@ -126,7 +126,7 @@ def _no_candidate(session: Session, question: Question, slot: Slot) -> str:
 
 
 def reason_of(session: Session, question: Question, rule: Rule, rules: Sequence[Rule]) -> str:
-    """Return what a rule says about the stack one would get if only this rule were not, in one sentence for all kinds of GPUs."""
+    """Return the objection of a rule to the stack one would get without this rule alone, in one sentence for all kinds of GPUs."""
     judge = session.judge(question, [rule])
     said: list[str] = []
     for solution in _solutions_without(session, question, rule, rules):

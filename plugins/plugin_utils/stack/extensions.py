@@ -51,7 +51,7 @@ def releases(name: str, rows: Iterable[ExtensionRow], question: Question) -> lis
 
 
 def python_reason(name: str, one: Extension, python: AnyCandidate) -> str | None:
-    """Return why a release is not for a Python."""
+    """Return the reason why a release is not for a Python."""
     known = one.row["python"]
     if python.version in known:
         return None
@@ -59,12 +59,12 @@ def python_reason(name: str, one: Extension, python: AnyCandidate) -> str | None
 
 
 def arch_reason(name: str, one: Extension, arch: Machine) -> str | None:
-    """Return why a release is not for an architecture."""
+    """Return the reason why a release is not for an architecture."""
     return None if arch.version in one.row["arch"] else f"{name} {one.version} has no wheels for {arch.version}"
 
 
 def torch_reason(name: str, one: Extension, torch: AnyCandidate) -> str | None:
-    """Return why a release does not take a PyTorch."""
+    """Return the reason why a release does not take a PyTorch."""
     wanted = one.row["torch"]
     if SpecifierSet(wanted).contains(torch.version):
         return None
@@ -72,12 +72,12 @@ def torch_reason(name: str, one: Extension, torch: AnyCandidate) -> str | None:
 
 
 def gpu_mistake(name: str, question: Question) -> InputError | None:
-    """Return that what computes on GPUs only is asked for on a host without."""
+    """Return the mistake that what computes on GPUs only is asked for on a host without."""
     return InputError("no_gpu", name) if name in question.frameworks and question.accelerator == "cpu" else None
 
 
 def wheels_mistake(name: str, question: Question) -> InputError | None:
-    """Return that what the package index has as source only is asked for where nothing says that the site has a wheel."""
+    """Return the mistake that what the package index has as source only is asked for where nothing says that the site has a wheel."""
     has = question.constraints.get("wheels") == "site"
     return InputError("no_wheels", name) if name in question.frameworks and not has else None
 

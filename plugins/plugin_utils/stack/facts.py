@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The facts that rules look at beside what is chosen, each a candidate of its own kind."""
+"""The facts that rules look at in addition to what is chosen, each a candidate of its own kind."""
 
 from __future__ import annotations
 

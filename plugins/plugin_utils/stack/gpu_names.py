@@ -148,7 +148,7 @@ def _by_device(tables: Tables, device: Device) -> GpuRow | None:
 
 
 def _by_database(tables: Tables, text: str) -> GpuRow | None:
-    """Return what a host's own copy of the PCI ID database says, which may be newer than the tables."""
+    """Return the row by a host's own copy of the PCI ID database, which may be newer than the tables."""
     device = parse_device(text)
     return _by_device(tables, device) if device else None
 

@@ -20,7 +20,7 @@ MOST = 3
 
 
 def other_hosts(session: Session, question: Question, parts: Sequence[Part]) -> list[str]:
-    """Return what would end a conflict beside the constraints, each found by planning for it."""
+    """Return the advice that would end a conflict besides the constraints, each found by planning for it."""
     left = keep(question, parts)
     names = {name for name, _value in parts}
     found: list[str] = []
@@ -33,7 +33,7 @@ def other_hosts(session: Session, question: Question, parts: Sequence[Part]) -> 
 
 
 def _works(session: Session, question: Question) -> bool:
-    """Return whether a question has a stack, and for certain: what nobody verified is no way out."""
+    """Return whether a question has a stack, and for certain: what was not verified is no way out."""
     return solve(session, question, doubts=CERTAIN) is not None
 
 
@@ -56,7 +56,7 @@ def _architectures(session: Session, left: Question) -> Iterator[str]:
 
 
 def _gpus(session: Session, left: Question) -> Iterator[str]:
-    """Yield that kinds of GPUs go into hosts of their own, or the nearest generation that would do."""
+    """Yield the advice that kinds of GPUs go into hosts of their own, or the nearest generation that would do."""
     alone = [gpu for gpu in left.gpus if _works(session, replace(left, gpus=(gpu,)))]
     if len(left.gpus) > 1:
         if len(alone) == len(left.gpus):

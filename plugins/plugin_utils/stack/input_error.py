@@ -12,7 +12,7 @@ from ..problems.problem import Problem, ProblemError
 
 
 class InputError(ProblemError):
-    """Input nobody can work with."""
+    """Input that is not valid."""
 
     def __init__(self, code: str, subject: object = "", **detail: object):
         super().__init__(Problem(code, str(subject), detail))

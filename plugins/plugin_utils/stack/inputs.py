@@ -39,7 +39,7 @@ OS_NAMES = {"redhat": "rhel", "alma": "almalinux", "rockylinux": "rocky", "oracl
 
 
 def read_question(tables: Tables, given: Mapping[str, Any]) -> Question:
-    """Return a question, its values looked up; raise InputError for one nobody can work with.
+    """Return a question, its values looked up; raise InputError for one that is not valid.
 
     given: os, arch, gpus, gpu_models, python, interpreter, profile, request, environments, ansible_core, suites,
     nvswitches, kernels, driver_owner, installed_driver, take_charge; all may be absent.
@@ -82,7 +82,7 @@ def read_question(tables: Tables, given: Mapping[str, Any]) -> Question:
 
 
 def _request(tables: Tables, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the profile and the user ask for, the user's word first; raise InputError for a key nobody knows."""
+    """Return the request of the profile and the user, the user's word first; raise InputError for a key that is not known."""
     own = given.get("request") or {}
     dropped = {key for name in FRAMEWORKS if _is_excluded(own.get(name)) for key in component(name).reads}
     usual = {name: value for name, value in _profile(tables, given.get("profile")).items() if name not in dropped}
@@ -121,7 +121,7 @@ def _profile(tables: Tables, name: str | None) -> Mapping[str, Any]:
 
 
 def _frameworks(constraints: Iterable[str], excluded: Container[str]) -> tuple[str, ...]:
-    """Return the frameworks to install: those asked for, and PyTorch where nothing else is, or where one lives beside it."""
+    """Return the frameworks to install: those asked for, and PyTorch where nothing else is, or where one is installed with it."""
     constraints = set(constraints)
     named = {name for name in FRAMEWORKS if constraints & set(component(name).reads)}
     for name in (name for name in FRAMEWORKS if name in named and name in excluded):
@@ -135,7 +135,7 @@ def _frameworks(constraints: Iterable[str], excluded: Container[str]) -> tuple[s
 
 
 def _constraint(name: str, value: Any) -> str:
-    if isinstance(value, float):  # 2.10 without quotes is the number 2.1 before anybody here sees it
+    if isinstance(value, float):  # 2.10 without quotes is the number 2.1 before this code sees it
         raise InputError("number_without_quotes", f"gpu_stack_request.{name}", value=value, scope=HERE)
     if KEYS[name].choices:
         return _word(name, value)
@@ -223,7 +223,7 @@ def _gpu(tables: Tables, value: object, models: Mapping[str, str]) -> GpuRow:
 
 
 def _check_known(tables: Tables, question: Question) -> None:
-    """Refuse a version that nobody published, and a driver that is not there: mistakes in writing, not conflicts."""
+    """Refuse a version that was not published, and a driver that is not there: mistakes in writing, not conflicts."""
     if question.owner and question.has_driver and question.owner.version is None:
         vgpu = next((gpu.model for gpu in question.gpus if gpu.row.get("vgpu")), None)
         raise InputError("no_guest_driver", vgpu) if vgpu else InputError("no_driver_left", question.owner.name)
@@ -236,7 +236,7 @@ def _check_known(tables: Tables, question: Question) -> None:
 
 
 def _wrong_version(tables: Tables, question: Question, made: Component, constraint: str) -> InputError | None:
-    """Return that a constraint names a build that is none, or that no version fits it."""
+    """Return the mistake that a constraint names a build that does not exist, or that no version fits it."""
     label, named = made.keys[0].label, label_of(constraint)
     if named and label is None:
         return InputError("no_builds", made.name, value=constraint)
@@ -255,12 +255,12 @@ def _wrong_version(tables: Tables, question: Question, made: Component, constrai
 
 
 def _unknown_version(tables: Tables, question: Question, made: Component, constraint: str) -> InputError | None:
-    """Return that no version of the tables fits a constraint, with those next to it."""
+    """Return the mistake that no version of the tables fits a constraint, with those next to it."""
     free = replace(question.without_constraints(*question.constraints), owner=None)
     asked = replace(free, constraints={made.name: constraint}, accelerator="cuda")
     if not made.published or made.candidates(tables, asked):
         return None
-    # Where nobody asks, some components have no candidate.
+    # Where nothing is asked for, some components have no candidate.
     any_of_them = replace(free, constraints={made.name: "latest"})
     known = dict.fromkeys(one.version for one in made.candidates(tables, any_of_them) if not one.absent)
     return InputError("unknown_version", made.name, value=constraint, nearest=_nearest_versions(constraint, known))

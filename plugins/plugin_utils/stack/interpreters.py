@@ -31,12 +31,12 @@ class PythonChoice(TypedDict):
 
 
 def constraint_of(manager: object, python: object) -> object:
-    """Return what python_env_manager and python_env_python ask for together; conda brings its own interpreters."""
+    """Return the constraint of python_env_manager and python_env_python together; conda brings its own interpreters."""
     return CONDA if manager == CONDA else python or None
 
 
 def variables_problem(manager: object, python: object) -> Problem | None:
-    """Return what is wrong with the values of python_env_manager and python_env_python."""
+    """Return the problem of the values of python_env_manager and python_env_python."""
     if python in (AUTO, None, ""):
         return None
     if manager == CONDA:
@@ -45,7 +45,7 @@ def variables_problem(manager: object, python: object) -> Problem | None:
 
 
 def interpreter_problem(value: object) -> Problem | None:
-    """Return what is wrong with a value of python_env_python."""
+    """Return the problem of a value of python_env_python."""
     if value in CHOICES or (isinstance(value, str) and value.startswith("/") and not value.endswith("/")):
         return None
     code = "interpreter_relative" if "/" in str(value) else "interpreter_unknown"
@@ -77,7 +77,7 @@ def choices(os: DistroRow | None, constraint: str) -> list[tuple[str, PythonChoi
 
 
 def interpreter(os: DistroRow, version: str, choice: PythonChoice) -> Part:
-    """Return what role python_env needs to know of an environment's interpreter."""
+    """Return the properties of an environment's interpreter that role python_env needs."""
     if choice["source"] == "distribution":
         return {
             "source": "distribution",

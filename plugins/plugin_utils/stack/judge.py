@@ -97,7 +97,7 @@ class Session:
         )
 
     def _context(self, question: Question) -> Context:
-        """Return what rules may look at beside candidates."""
+        """Return the context that rules may look at in addition to candidates."""
         asked = frozenset(question.constraints) & {"cuda"}
         return Context(
             self.tables, question.accelerator, question.wheels, asked, question.forward_compat, question.fabric
@@ -125,7 +125,7 @@ class Session:
 
 
 def _generation(one: AnyCandidate) -> str:
-    """Return what tells GPUs apart that are sold under one name."""
+    """Return the property that tells GPUs apart that are sold under one name."""
     return str(one.row["compute_capability"]) if one.component == "gpus" else ""
 
 
@@ -138,7 +138,7 @@ class Judge:
         self.facts_agree = not any(True for _reason in self.reasons())
 
     def reasons(self, *chosen: AnyCandidate) -> Iterable[str]:
-        """Yield why rules about exactly these components object; without arguments, why the facts clash."""
+        """Yield the reasons why rules about exactly these components object; without arguments, why the facts clash."""
         for clause in self._clauses.get(tuple(one.component for one in chosen), ()):
             said = clause.reason(*chosen)
             if said and not isinstance(said, Doubt):
@@ -164,7 +164,7 @@ class Judge:
         return asked
 
     def relation(self, one: Slot, other: Slot) -> Relation | None:
-        """Return which candidates of two slots go together; None where all do, or the slots cannot see each other."""
+        """Return the pairs of candidates of two slots that go together; None where all do, or the slots cannot see each other."""
         if one == other or not _see_each_other(one, other):
             return None
         kinds = (one.component, other.component)

@@ -37,7 +37,7 @@ class Key:
     request: whether it is a key of gpu_stack_request, or a variable of its own.
 
     shown: how a candidate is asked for by it. order: where a candidate stands among others, None where none is nearer
-    than another. exact: whether naming one release takes this constraint beside the version. permits: whether naming a build takes
+    than another. exact: whether naming one release takes this constraint in addition to the version. permits: whether naming a build takes
     it although nothing would choose it unasked. declares: whether it says what the host has, so that nothing can be proposed
     in its place. label: what follows the plus sign of a version to name a build of it; None where there are no such builds.
     """

@@ -73,7 +73,7 @@ class Gpu:
 
 
 class Owner(NamedTuple):
-    """Who is in charge of a host's driver, if that is somebody else, and what is installed."""
+    """Who is in charge of a host's driver, if that is another owner, and what is installed."""
 
     name: str
     version: str | None = None
@@ -89,7 +89,7 @@ class Question:
     compiled by the distribution's g++), forward_compat (whether every GPU may
     run the cuda-compat package), permitted_build (the build of
     PyTorch that is asked for: it may be one that would not be taken unasked, such as the CPU's on a host with GPUs) and
-    fabric (the services that GPUs behind NVSwitches need); owner is a fact that nobody would take away. wheels: the
+    fabric (the services that GPUs behind NVSwitches need); owner is a fact that is never taken away. wheels: the
     architecture wheels are looked at for, None where any would do; bare_environment: whether there is an environment
     when no framework asks for one; environment_name: what the one environment for all frameworks is called.
     """
@@ -115,11 +115,11 @@ class Question:
     kernels: tuple[str, ...] = ()  # that the module is built for, as far as some driver does not build on them
 
     def constraint(self, name: str) -> str:
-        """Return what is asked for; latest where nothing is."""
+        """Return the constraint that is asked for; latest where nothing is."""
         return self.constraints.get(name, "latest")
 
     def asked(self, name: str) -> str:
-        """Return what was asked for as words; nothing where it was not."""
+        """Return the constraint that was asked for as words; nothing where it was not."""
         return f"asked for as {self.constraints[name]}" if name in self.constraints else ""
 
     def without_constraints(self, *names: str) -> Question:

@@ -72,7 +72,7 @@ def _loosened(question: Question, names: Sequence[str], left_out: Sequence[str])
 
 
 def other_constraints(left_out: Iterable[str]) -> list[str]:
-    """Return the constraints about these frameworks beside the one for their version."""
+    """Return the constraints about these frameworks in addition to the one for their version."""
     return [name for one in left_out if one in FRAMEWORKS for name in component(one).reads if name != one]
 
 
@@ -102,7 +102,7 @@ def _only(chosen: AnyCandidate, names: Sequence[str]) -> Cost:
 
 
 def _keys(session: Session, question: Question, loose: Question, names: Sequence[str]) -> dict[str, Cost]:
-    """Return what the candidates of each component are sorted by: their distance from the constraints."""
+    """Return the sort keys for the candidates of each component: their distance from the constraints."""
     by_component: dict[str, list[Callable[[AnyCandidate], int]]] = {}
     for name in names:
         about = _about(name)
@@ -124,7 +124,7 @@ def _key(tables: Tables, question: Question, distances: Sequence[Callable[[AnyCa
 def _distance(
     session: Session, question: Question, loose: Question, name: str, component: str
 ) -> Callable[[AnyCandidate], int]:
-    """Return how many known versions lie between a candidate and what was asked for; 0 for constraints that are words."""
+    """Return a function for the number of known versions between a candidate and what was asked for; 0 for constraints that are words."""
     slot = next((slot for slot in slots(loose) if slot.component == component), None)
     order = key_of(name)[1].order
     if slot is None or order is None:
@@ -142,7 +142,7 @@ def _distance(
 
 
 def _can_be_installed(tables: Tables, question: Question, one: AnyCandidate) -> bool:
-    """Return whether a candidate was seen where the host would get it from, unless nobody looked there."""
+    """Return whether a candidate was seen where the host would get it from, unless it was not looked at."""
     if one.absent or (one.component in FRAMEWORKS and version(one.version).is_devrelease):
         return False
     return component(one.component).installable(tables, question, one)
@@ -194,7 +194,7 @@ def needs_no_default(question: Question) -> bool:
 
 
 def instead(solution: Solution, name: str) -> str | None:
-    """Return what a solution has for a constraint; None where it has nothing, or not the same in every environment."""
+    """Return the value that a solution has for a constraint; None where it has nothing, or not the same in every environment."""
     about = _about(name)
     values = {shown(one, name) for slot, one in solution.items() if slot.component == about and not one.absent}
     return values.pop() if len(values) == 1 else None
@@ -206,5 +206,5 @@ def _about(name: str) -> str:
 
 
 def shown(one: AnyCandidate, name: str) -> str:
-    """Return how a candidate is asked for by a constraint."""
+    """Return the value of a constraint that asks for a candidate."""
     return key_of(name)[1].shown(one)

@@ -57,7 +57,7 @@ def parse_device(text: str) -> Device | None:
 
 
 def device_row(tables: Tables, device: Device) -> GpuRow | None:
-    """Return what the generation of a device's chip tells of it; None for a chip of no known generation."""
+    """Return the row of a device by the generation of its chip; None for a chip of no known generation."""
     for row in tables.rows("architectures"):
         if device.chip.startswith(tuple(row["chips"])):
             found: GpuRow = {

@@ -43,7 +43,7 @@ def planned_rows(tables: Tables, chosen: Solution) -> list[PublishedRow]:
 
 
 def published_warnings(tables: Tables, chosen: Solution) -> list[str]:
-    """Return a sentence for each release whose limits nobody verified."""
+    """Return a sentence for each release whose limits were not verified."""
     found = {
         f"{_title(one['component'])} {one['version']} is not in the tables: its limits come from its own metadata, read from the "
         f"{one['source']} on {one['read']}, and have not been verified"

@@ -56,12 +56,12 @@ def _label(row: LibraryRow) -> str:
 
 
 def label_of_build(one: Library) -> str:
-    """Return how a version names a build of it, as those of packages do."""
+    """Return the label by which a version names a build of it, as those of packages do."""
     return _label(one.row)
 
 
 def repository_warnings(tables: Tables, question: Question, one: Packaged, beside: Beside) -> list[str]:
-    """Return that a release was not seen in the host's repository."""
+    """Return the warning that a release was not seen in the host's repository."""
     slug = question.system["repository"]
     if slug in one.row["repositories"]:
         return []
@@ -69,7 +69,7 @@ def repository_warnings(tables: Tables, question: Question, one: Packaged, besid
 
 
 def is_in_repository(rows: Sequence[PackagedT], question: Question, one: Packaged) -> bool:
-    """Return whether a release was seen in the host's repository, unless nobody looked there."""
+    """Return whether a release was seen in the host's repository, unless it was not looked at."""
     if not question.os:
         return True
     slug = question.os["repository"]

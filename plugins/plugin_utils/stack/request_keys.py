@@ -30,7 +30,7 @@ KEYS: dict[str, Key] = {
     for key in one.keys
     if one.place == place and key.request
 } | {one.name: one for one in (ENVIRONMENTS, NAME)}
-# What is asked for beside a stack and no role installs in a version of the plan: where it comes from.
+# What is asked for in addition to a stack and no role installs in a version of the plan: where it comes from.
 ELSEWHERE = {
     "aws_ofi_nccl": "the AWS OFI plugin of NCCL is released as source (aws/aws-ofi-nccl), to be compiled for the libfabric of the hosts",
 }

@@ -21,7 +21,7 @@ from .tables import Tables, load
 
 
 def resolve(given: Mapping[str, Any], tables: Tables | None = None) -> Answer:
-    """Resolve a question (see inputs.read_question); raise InputError for input nobody can work with.
+    """Resolve a question (see inputs.read_question); raise InputError for input that is not valid.
 
     Return stack (or None), conflicts and suggestion (None when there is a stack) and warnings.
     """
@@ -40,7 +40,7 @@ def choose(given: Mapping[str, Any], tables: Tables) -> tuple[Part | None, Part]
 
 
 def refuse(given: Mapping[str, Any], tables: Tables) -> Answer:
-    """Return what resolve returns for a question without a stack: the minimal conflicts and what would resolve them."""
+    """Return the answer of resolve to a question without a stack: the minimal conflicts and what would resolve them."""
     question, session = read_question(tables, given), session_for(tables)
     found, doubts = blamed(session, question), unavoidable(session, question)
     joint = nearest(session, question, found, doubts)

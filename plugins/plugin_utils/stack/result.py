@@ -62,7 +62,7 @@ def kind(stack: Mapping[str, Any]) -> str:
 
 
 def inputs_of(question: Question) -> Part:
-    """Return what the stack was resolved from, as far as a user would call it the host or the request."""
+    """Return the inputs of the stack, as far as a user would call them the host or the request."""
     return {
         "os": f"{question.system['id']} {question.system['version']}",
         "arch": question.arch,
@@ -100,7 +100,7 @@ def repository_result(tables: Tables, question: Question) -> Part:
 
 
 def _disk(stack: Part) -> list[Part]:
-    """Return what will be installed where and how much room it takes; ``part`` is for people."""
+    """Return the places where something will be installed and the room it takes; ``part`` is for people."""
     found = [
         _room(one.name, None, "/", one, "cuda")
         for one in COMPONENTS

@@ -26,7 +26,7 @@ class Doubt(str):
 
 @dataclass(frozen=True)
 class Context:
-    """What rules may look at beside the candidates they judge.
+    """What rules may look at in addition to the candidates they judge.
 
     accelerator: cuda or cpu; arch: which wheels are looked at, None for all; asked: the components the user named, of those it
     matters for; forward_compat: whether every GPU of the host may run the cuda-compat package; fabric: the services

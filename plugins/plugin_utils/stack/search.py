@@ -43,7 +43,7 @@ class Network:
         ]
 
     def narrowed(self, alive: Alive, changed: Iterable[int] | None = None) -> Alive | None:
-        """Return what is left where every candidate has a partner in every other slot; None when a slot runs empty."""
+        """Return the candidates that are left where every one has a partner in every other slot; None when a slot runs empty."""
         if not self._agreed or not all(alive):
             return None
         alive, queue = list(alive), list(range(len(alive)) if changed is None else changed)
@@ -90,7 +90,7 @@ class Network:
         return [*first.items(), *others]
 
     def permitted(self, order: list[tuple[int, list[int]]]) -> Alive:
-        """Return what can fill the slots at all, without what an order leaves out."""
+        """Return the candidates that can fill the slots at all, without those that an order leaves out."""
         alive = list(self.alive)
         for here, preferred in order:
             if preferred is not self.pools[here].numbers:

@@ -10,7 +10,7 @@ from .model import SHARED, Question, Slot
 
 
 def environment_of(question: Question, framework: str) -> str:
-    """Return the environment a framework lives in; what is made for others lives beside one of them."""
+    """Return the environment a framework lives in; what is made for others lives with one of them."""
     if question.environments == "one":
         return SHARED
     beside = component(framework).beside

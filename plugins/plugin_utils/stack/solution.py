@@ -11,10 +11,10 @@ from .model import AnyCandidate, Solution
 
 
 def on_host(solution: Solution) -> Mapping[str, AnyCandidate]:
-    """Return what a solution puts on the host itself, by component."""
+    """Return the candidates that a solution puts on the host itself, by component."""
     return {slot.component: one for slot, one in solution.items() if not slot.environment and not one.absent}
 
 
 def inside(solution: Solution, name: str) -> Mapping[str, AnyCandidate]:
-    """Return what a solution puts in an environment, by component."""
+    """Return the candidates that a solution puts in an environment, by component."""
     return {slot.component: one for slot, one in solution.items() if slot.environment == name}

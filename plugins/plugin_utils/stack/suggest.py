@@ -30,7 +30,7 @@ MOST_CHANGES, MOST_QUESTIONS = 4, 160
 def nearest(
     session: Session, question: Question, found: Sequence[Sequence[Part]], doubts: Doubts = CERTAIN
 ) -> Relaxed | None:
-    """Return what works with the fewest components left out, then the fewest and the nearest changes; None when nothing works."""
+    """Return a working request with the fewest components left out, then the fewest and the nearest changes; None when nothing works."""
     conflicts = [{name for name, _value in parts} for parts in found]
     if solve(session, _least(question), doubts=doubts) is None:
         return None
@@ -54,7 +54,7 @@ def nearest(
 
 
 def _sizes(most: int) -> Iterator[tuple[int, int]]:
-    """Yield how many components to leave out, and how many changes to make in all."""
+    """Yield the numbers of components to leave out, and of changes to make in all."""
     for dropped in range(most + 1):
         for count in range(max(1, dropped), max(MOST_CHANGES, dropped) + 1):
             yield dropped, count
@@ -67,7 +67,7 @@ def unavoidable(session: Session, question: Question) -> Doubts:
 
 
 def _least(question: Question) -> Question:
-    """Return what is left of a question when all that can be given up is."""
+    """Return the rest of a question when all that can be given up is."""
     gone = {name for name, _gone in _loose(question)}
     asked = {*question.constraints, *([DEFAULT] if DEFAULT in gone or is_brought(question.constraints) else [])}
     kept = tuple(name for name in question.frameworks if name not in asked)
@@ -90,7 +90,7 @@ def _loose(question: Question) -> list[Option]:
 def _options(
     question: Question, conflicts: Iterable[set[str]], dropped: int, count: int
 ) -> Iterable[tuple[Option, ...]]:
-    """Yield what to change: every conflict must lose a part."""
+    """Yield the options to change: every conflict must lose a part."""
     for options in combinations(_loose(question), count):
         names = {name for name, _gone in options}
         if len(names) < count or sum(gone for _name, gone in options) != dropped:
@@ -104,7 +104,7 @@ def _options(
 
 
 def _cost(answer: Relaxed) -> tuple[int, int, tuple[float, ...]]:
-    """Return what to keep small: changes that split environments, steps, and the age of what comes out."""
+    """Return the costs to keep small: changes that split environments, steps, and the age of what comes out."""
     return (answer.steps + 2 * ("environments" in answer.changes), len(answer.changes), _age(answer.solution))
 
 

@@ -37,12 +37,12 @@ BesideT = TypeVar("BesideT")
 
 
 class Nothing(TypedDict):
-    """What stands beside the rows of most tables."""
+    """What stands next to the rows of most tables."""
 
 
 @dataclass(frozen=True)
 class Subject(Generic[RowT, BesideT]):
-    """A table that belongs to a component: its file's name, and the types of its rows and of what stands beside them."""
+    """A table that belongs to a component: its file's name, and the types of its rows and of what stands next to them."""
 
     name: str
     row: type[RowT]
@@ -85,7 +85,7 @@ class Tables:
         return self._rows(subject.name if isinstance(subject, Subject) else subject)
 
     def beside(self, subject: Subject[Any, BesideT]) -> BesideT:
-        """Return what a table holds beside its rows."""
+        """Return the values that a table holds next to its rows."""
         table: Mapping[str, Any] = self.subjects
         return cast(BesideT, table[subject.name])
 
@@ -111,7 +111,7 @@ class Tables:
         raise LookupError(f"table {subject} has no row with {keys}")
 
     def _rows(self, subject: str) -> list[dict[str, Any]]:
-        """Return what was read from a subject's file; the overloads of rows say what stands in it."""
+        """Return the rows that were read from a subject's file; the overloads of rows say what stands in it."""
         table: Mapping[str, Any] = self.subjects
         rows: list[dict[str, Any]] = table[subject]["rows"]
         return rows
@@ -163,7 +163,7 @@ def _driver_order(text: str) -> tuple[int, ...]:
 
 
 def read_yaml(path: Path) -> Any:
-    """Return what a YAML file holds."""
+    """Return the content of a YAML file."""
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     with path.open(encoding="utf-8") as stream:
         return yaml.load(stream, Loader=loader)  # noqa: S506 (a safe loader in both cases)

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which limits of a plan nobody has verified: what the tables leave empty is unknown, and is said."""
+"""Which limits of a plan have not been verified: what the tables leave empty is unknown, and is said."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SYSTEM = {"gcc": "its g++"}
 
 
 def unknowns(question: Question, chosen: Solution) -> list[str]:
-    """Return every limit that could not be checked, beside what rules doubt."""
+    """Return every limit that could not be checked, in addition to what rules doubt."""
     found = [*_of_the_system(question, chosen)]
     host = on_host(chosen)
     for name, one in host.items():
@@ -31,7 +31,7 @@ def unknowns(question: Question, chosen: Solution) -> list[str]:
 
 
 def _of_the_system(question: Question, chosen: Solution) -> Iterator[str]:
-    """Yield what is not known of the distribution and matters to this plan."""
+    """Yield the properties of the distribution that are not known and matter to this plan."""
     planned = [component(slot.component) for slot, one in chosen.items() if not one.absent]
     columns = {column for one in planned for column in one.system if column not in question.constraints}
     texts = [text for column, text in SYSTEM.items() if column in columns and question.system.get(column) is None]

@@ -22,7 +22,7 @@ class ConstraintError(ValueError):
 
 @cache
 def version(text: str) -> Version:
-    """Return the comparable form of a version; raise ConstraintError when it is none."""
+    """Return the comparable form of a version; raise ConstraintError when it is not valid."""
     try:
         return Version(str(text))
     except InvalidVersion as error:
@@ -50,7 +50,7 @@ def neighbours(text: str, known: Iterable[str], count: int = 3) -> list[str]:
 
 
 def _shared(one: str, other: str) -> int:
-    """Return how many leading parts two versions have in common."""
+    """Return the number of leading parts that two versions have in common."""
     return len(commonprefix([segments(one), segments(other)]))
 
 
@@ -84,7 +84,7 @@ def starts_with(text: str, prefix: str) -> bool:
 
 @cache
 def check_constraint(text: str) -> str:
-    """Return the constraint in its plain form; raise ConstraintError when nobody could tell what it means."""
+    """Return the constraint in its plain form; raise ConstraintError when its meaning is not clear."""
     text = str(text).strip()
     if text.lower() in LATEST:
         return "latest"

@@ -13,7 +13,7 @@ from .versions import at_least, major, minor
 
 
 def reach(capability: str, sass: list[str] | None, ptx: str | None) -> Literal["sass", "ptx"] | None:
-    """Return how code reaches a GPU: 'sass' (same major, not above the GPU's minor), 'ptx' (any lower), or not at all.
+    """Return the way in which code reaches a GPU: 'sass' (same major, not above the GPU's minor), 'ptx' (any lower), or not at all.
 
     None in the tables means the list is not known; then 'sass' is returned, and code_reason doubts it.
     """
@@ -27,7 +27,7 @@ def reach(capability: str, sass: list[str] | None, ptx: str | None) -> Literal["
 def code_reason(
     context: Context, name: str, cuda: str, gpu: GpuModel, sass: list[str] | None, ptx: str | None
 ) -> str | None:
-    """Return why a wheel holds no code for a GPU; where nobody looked which it holds: a compiler knows no generation after it."""
+    """Return the reason why a wheel holds no code for a GPU; where that is not known, one of a compiler older than the GPU's generation."""
     capability = gpu.row["compute_capability"]
     if reach(capability, sass, ptx) is None:
         return f"{name} holds no code for {gpu.version} (compute capability {capability})"
@@ -38,7 +38,7 @@ def code_reason(
 
 
 def glibc_reason(name: str, floor: str | None, os: System) -> str | None:
-    """Return why a wheel does not load on a distribution with an older glibc."""
+    """Return the reason why a wheel does not load on a distribution with an older glibc."""
     have = os.row["glibc"]
     if floor is None:
         return Doubt(f"the glibc that {name} needs")

@@ -45,7 +45,7 @@ class Explanation(TypedDict):
 
 
 def explanation(tables: Tables, given: Mapping[str, Any], name: str) -> Explanation | None:
-    """Return why a question gets its version of a component; None where it gets no stack.
+    """Return the explanation of the version of a component that a question gets; None where it gets no stack.
 
     Raise InputError for a component that no stack has.
     """
@@ -70,7 +70,7 @@ def explanation(tables: Tables, given: Mapping[str, Any], name: str) -> Explanat
 
 
 def _next(session: Session, question: Question, slot: Slot, chosen: AnyCandidate) -> list[AnyCandidate]:
-    """Return what is preferred to the chosen one, the nearest first, then what is newer and not preferred."""
+    """Return the candidates that are preferred to the chosen one, the nearest first, then those that are newer and not preferred."""
     free = session.candidates(question.without_constraints(slot.component, *_asks(chosen)), slot)
     place = next((place for place, one in enumerate(free) if _label(one) == _label(chosen)), 0)
     newer = [one for one in reversed(free[place:]) if version(one.version if not one.absent else "0") > _age(chosen)]
@@ -89,13 +89,13 @@ def _asks(one: AnyCandidate) -> dict[str, str]:
 
 
 def _label(one: AnyCandidate) -> str:
-    """Return how a candidate is told from others: a driver by its branch, PyTorch by release and build."""
+    """Return the label that tells a candidate from others: a driver by its branch, PyTorch by release and build."""
     name, *more = _asks(one).values()
     return f"{name} ({', '.join(more)})" if more else name
 
 
 def _rejected(session: Session, question: Question, one: AnyCandidate, solution: Solution) -> Rejected:
-    """Return what would have come of asking for a candidate."""
+    """Return the outcome of asking for a candidate."""
     asks = _asks(one)
     asked = replace(question, constraints={**question.constraints, **asks})
     other = preferred(session, asked)
@@ -117,7 +117,7 @@ def _rejected(session: Session, question: Question, one: AnyCandidate, solution:
 def _preferred(
     question: Question, one: AnyCandidate, solution: Solution, other: Solution, doubts: Sequence[str]
 ) -> str:
-    """Return why a candidate that fits was not taken; other: what would be planned with it."""
+    """Return the reason why a candidate that fits was not taken; other: what would be planned with it."""
     constraints = [f"{name} {question.constraints[name]}" for name in _asks(one) if name in question.constraints]
     if constraints:
         return f"it fits, but {listed(constraints)} {'was' if len(constraints) == 1 else 'were'} asked for"

@@ -33,7 +33,7 @@ class Node:
     @property
     def known(self) -> dict[str, Mapping[str, Any]]:
         """Return variables and facts of this node and of the others that are not left out, by name."""
-        # A copy would template every variable of the host, whoever's it is.
+        # A copy would template every variable of the host, no matter whose it is.
         own = ChainMap({"ansible_facts": self.facts}, self.variables)  # type: ignore[arg-type]
         return {**self.others, self.name: own}
 

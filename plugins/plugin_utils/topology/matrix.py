@@ -115,7 +115,7 @@ def _row(number: int, line: str, matrix: Matrix, last: bool) -> Row:
         if not row.cut:
             _refuse_short(row, line, matrix.devices)
         row.rest = []
-        # Nobody knows whether NV1 is the beginning of NV18.
+        # It is not known whether NV1 is the beginning of NV18.
         if not rest and codes and codes[-1].startswith("NV"):
             codes.pop()
     elif rest and _is_cell(rest[0]):

@@ -62,7 +62,7 @@ def cpu_mask(cpus: str) -> str:
 
 
 def _node(device: Mapping) -> int:
-    """NCCL's -1 for a device whose NUMA node nobody knows."""
+    """NCCL's -1 for a device whose NUMA node is not known."""
     return -1 if device["numa_node"] is None else device["numa_node"]
 
 

@@ -43,7 +43,7 @@ def rails(gpu_node: Mapping) -> tuple[list[Mapping], str]:
 
 
 def _why(gpu_node: Mapping, taken: list[tuple[str, int]]) -> list[str]:
-    """Return what tells the ports of the rails from the others that are up."""
+    """Return the properties that tell the ports of the rails from the others that are up."""
     wanted = training_class(gpu_node["gpus"], gpu_node["nics"], gpu_node["topology"])
     up = [(nic, port) for nic in gpu_node["nics"] for port in active_ports(nic)]
     left = [port for nic, port in up if (nic["name"], port["port"]) not in taken]
@@ -96,7 +96,7 @@ def hca_choice(gpu_node: Mapping) -> tuple[str, str]:
 
 
 def _hca(chosen: Mapping, nics: Iterable[Mapping]) -> list[str]:
-    """Return how NCCL names an adapter: by its ports where one of them is up and not wanted."""
+    """Return the names by which NCCL knows an adapter: by its ports where one of them is up and not wanted."""
     whole = next(nic for nic in nics if nic["name"] == chosen["name"])
     if active_ports(whole) == active_ports(chosen):
         return [chosen["name"]]
@@ -104,7 +104,7 @@ def _hca(chosen: Mapping, nics: Iterable[Mapping]) -> list[str]:
 
 
 def _hca_unset(gpu_node: Mapping, whole: Mapping) -> str:
-    """Return why NCCL_IB_HCA is not set, with what is not known of the adapters. whole: the node with the ports of all link layers."""
+    """Return the reason for an unset NCCL_IB_HCA, and unknowns of the adapters. whole: the node with the ports of all link layers."""
     nics, gpus = gpu_node["nics"], gpu_node["gpus"]
     others = [nic["name"] for nic in whole["nics"] if any(not is_of_verbs(port) for port in nic["ports"])]
     foreign = f"none of {', '.join(others)}, whose link layer is neither InfiniBand nor Ethernet" if others else ""

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A gpu_node from what somebody else's "nvidia-smi topo -m" printed, as far as that goes: pure functions of the text.
+"""A gpu_node from the output of another machine's "nvidia-smi topo -m", as far as that goes: pure functions of the text.
 
 All vintages: with and without NUMA columns, NICs by their name or as NIC<n> with a legend, SOC for what is SYS since,
 tabs or spaces, an underlined header. Pasted text has lost lines and ends of lines: what is not there is unknown.

@@ -8,7 +8,7 @@
     ansible-playbook allreduce.gpu.benchmark -i cluster                       # all nodes
 
 Needs PyTorch 2.0 or later and nothing else; with pynvml it also watches the GPUs. Every figure is the median of several
-repetitions, which stand beside it. What cannot be measured here has a code and a reason instead. docs/benchmark.md explains both.
+repetitions, which stand next to it. What cannot be measured here has a code and a reason instead. docs/benchmark.md explains both.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ def image_size(text: str) -> int:
 
 
 def start_ranks(count: int) -> NoReturn:
-    """Become torchrun, which starts this program so many times."""
+    """Become torchrun, which starts this program once per rank."""
     script = Path(sys.executable).with_name("torchrun")
     # As a module, it would import what lies in the current directory.
     torchrun = [str(script)] if script.is_file() else ["-m", "torch.distributed.run"]
@@ -145,7 +145,7 @@ def complete(options: argparse.Namespace, place: Place) -> argparse.Namespace:
 
 
 def describe(place: Place, watch: Watch) -> Record:
-    """Return what this rank is and has."""
+    """Return the description of this rank and its device."""
     found: Record = {
         "rank": place.rank,
         "local_rank": place.local_rank,

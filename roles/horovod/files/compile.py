@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Compile the wheel that recipe.json beside this file describes. Role horovod runs it as root, with the environment's interpreter.
+"""Compile the wheel that recipe.json next to this file describes. Role horovod runs it as root, with the environment's interpreter.
 
 What comes from outside runs in a unit of its own: as a user who exists for that time only, who can write nothing but a private temporary
 directory and reach no network. The wheel leaves the unit through its standard output, after a line with its name.
@@ -64,14 +64,14 @@ def command(here, recipe):
 
 
 def jobs():
-    """Return how many compilers the host has processors and memory for."""
+    """Return the number of compilers for which the host has processors and memory."""
     found = re.search(r"MemAvailable:\s*(\d+) kB", Path("/proc/meminfo").read_text(encoding="utf-8"))
     room = int(found[1]) // (GIB_PER_JOB << 20) if found else 1
     return max(1, min(len(os.sched_getaffinity(0)), room))
 
 
 def reason(log, status):
-    """Return why a compilation failed, from what it said: the first error."""
+    """Return the reason why a compilation failed, from its output: the first error."""
     lines = [line.strip() for line in log.splitlines() if line.strip()]
     errors = [
         line for line in lines if re.search(r"\b(fatal error|error|Error)\b:|CMake Error|No space left|Killed", line)

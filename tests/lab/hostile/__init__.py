@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A lab host that somebody took over: its Python answers Ansible's modules with prepared lies."""
+"""A lab host that an attacker took over: its Python answers Ansible's modules with prepared lies."""
 
 import shlex
 from pathlib import Path

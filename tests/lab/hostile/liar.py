@@ -69,7 +69,7 @@ def _file(path):
 
 def _table():
     sys.path.insert(0, HOME)
-    import lies  # noqa: PLC0415 (only where somebody is lied to)
+    import lies  # noqa: PLC0415 (only where a caller is lied to)
 
     return lies
 

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What a hostile host says: each round is one run of a playbook, in which it tells every lie of the round.
 
-The table runs on the host as well, beside liar.py, and needs nothing but Python's library. A lie gets a function that asks the real module,
-and returns an answer: a dictionary, or text as it is. Templates, paths and commands lead to files named CANARY, which nobody may create.
+The table also runs on the host, next to liar.py, and needs nothing but Python's library. A lie gets a function that asks the real module,
+and returns an answer: a dictionary, or text as it is. Templates, paths and commands lead to files named CANARY, which must not be created.
 """
 
 import base64
@@ -475,7 +475,7 @@ ROUNDS = {
         ],
         ("--tags", "health"),
     ),
-    # A mark with another host's name is none: the host shares its directory with nobody.
+    # A mark with another host's name does not count: the host shares its directory with no other.
     "site_marks": Round(
         "site",
         "believed",

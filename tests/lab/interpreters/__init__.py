@@ -51,7 +51,7 @@ def _installed(version: str) -> Path | None:
 
 
 def recipe(version: str) -> str:
-    """Return what the archive of a version depends on, as a short digest."""
+    """Return a short digest of all that the archive of a version depends on."""
     state = hashlib.sha256(f"{version} {_installed(version) or 'uv'} {elf.glibc_version()}".encode())
     for source in sorted(Path(__file__).parent.glob("*.py")):
         state.update(source.read_bytes())

@@ -52,7 +52,7 @@ def needed(files: Iterable[Path]) -> dict[str, Path]:
 
 
 def parse_ldd(text: str) -> dict[str, Path]:
-    """Return what `ldd` prints: `name => path (address)`; LabError for a library that this machine lacks."""
+    """Return the libraries that `ldd` prints: `name => path (address)`; LabError for a library that this machine lacks."""
     found = {}
     for name, path in re.findall(r"^\s+(\S+) => (not found|\S+)", text, re.MULTILINE):
         if name in PARTS:

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The standalone layout: what an installed Python has, less tests, caches and Tk, with its libraries beside it.
+"""The standalone layout: what an installed Python has, less tests, caches and Tk, with its libraries next to it.
 
 python/bin/python3.10, python3, python
 python/include/python3.10

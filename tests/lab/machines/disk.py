@@ -108,7 +108,7 @@ def _hook(name: str) -> str:
 
 def _make(name: str, disk: Path) -> None:
     disk.parent.mkdir(parents=True, exist_ok=True)
-    # Beside the disk: the directory for temporary files may be small.
+    # Next to the disk: the directory for temporary files may be small.
     with tempfile.TemporaryDirectory(dir=disk.parent, prefix="machine-") as directory:
         place = Path(directory)
         root, aside = place / "root", image.prepare(replicas.get(name))

@@ -32,7 +32,7 @@ MIB = 1 << 20
 
 @dataclass(frozen=True)
 class Machine:
-    """What a machine is: sizes in MiB; disks: sizes of NVMe devices beside the one it boots from."""
+    """What a machine is: sizes in MiB; disks: sizes of NVMe devices in addition to the one it boots from."""
 
     name: str
     lab: str

@@ -36,7 +36,7 @@ def packages(slug: str) -> list[Package]:
 
 
 def archive(suite: str) -> list[Package]:
-    """Return what the lab's stand-in for Ubuntu's archive has."""
+    """Return the packages of the lab's stand-in for Ubuntu's archive."""
     data, found = table("driver_ubuntu"), []
     kernels = [row for row in data["archive"]["kernels"] if row["suite"] == suite]
     for row in data["archive"]["rows"]:
@@ -75,7 +75,7 @@ def _ubuntu_kernel(row: dict) -> list[Package]:
 
 
 def distribution(dist: str) -> list[Package]:
-    """Return what the lab's stand-in for an Enterprise Linux and EPEL has."""
+    """Return the packages of the lab's stand-in for an Enterprise Linux and EPEL."""
     data, found = table("distribution_el"), []
     for entry in _of(dist, data["packages"]):
         epoch, dummy, version = str(entry.get(dist, entry["version"])).rpartition(":")

@@ -40,7 +40,7 @@ WantedBy=multi-user.target
 
 
 def packages(slug: str, manager: str) -> Iterator[Package]:
-    """Return what one of NVIDIA's repositories has of it."""
+    """Yield the packages of the toolkit in one of NVIDIA's repositories."""
     data, dnf = table("container_toolkit"), manager == "dnf"
     if slug not in data["repositories"]:
         return

@@ -19,7 +19,7 @@ PROGRAM = Path(__file__).with_name("files") / "dcgm-exporter"
 
 
 def packages(slug: str, manager: str) -> Iterator[Package]:
-    """Return what one of NVIDIA's repositories has of them."""
+    """Yield the packages of DCGM in one of NVIDIA's repositories."""
     data, dnf = table("dcgm"), manager == "dnf"
     if slug not in data["repositories"]:
         return

@@ -4,7 +4,7 @@
 """Keys made for this lab, and what is signed with them.
 
 ``lab`` signs. ``sha1`` is the same key with its old self-signature, which uses SHA-1, as NVIDIA's 3bf863cc has it.
-``unknown`` is a key that nobody was told about. ``archive`` signs the stand-ins for the distributions' archives.
+``unknown`` is a key that no host was told about. ``archive`` signs the stand-ins for the distributions' archives.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ def _values(row: dict) -> dict:
 
 
 def ubuntu(suite: str) -> Iterator[Package]:
-    """Return what a suite of Ubuntu has."""
+    """Yield the packages of a suite of Ubuntu."""
     data = table("pythons")["ubuntu"]
     for row in data["rows"]:
         if row["suite"] == suite:
@@ -30,7 +30,7 @@ def ubuntu(suite: str) -> Iterator[Package]:
 
 
 def el(dist: str) -> Iterator[Package]:
-    """Return what an Enterprise Linux has."""
+    """Yield the packages of an Enterprise Linux."""
     for row in table("pythons")["el"]["rows"]:
         if row["dist"] == dist:
             yield from _el(row)

@@ -116,7 +116,7 @@ def _smi(_maker: Maker, package: Package, payload: Payload) -> None:
 
 
 def _persistenced(maker: Maker, package: Package, payload: Payload) -> None:
-    """The daemon of a simulated machine, with the unit, the user and the udev rule of whoever packs it."""
+    """The daemon of a simulated machine, with the unit, the user and the udev rule of its packager."""
     packer = "el" if maker.manager == "dnf" else "debian" if package.name == "nvidia-persistenced" else "ubuntu"
     row = table("persistenced")[packer]
     payload.program("/usr/bin/nvidia-persistenced", DAEMON.read_text(encoding="utf-8"))

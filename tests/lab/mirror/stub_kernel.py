@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Stubs of kernels, of their headers, and of modules that somebody compiled for them."""
+"""Stubs of kernels, of their headers, and of modules that were compiled for them."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from .payload import Builder
 
 
 def packages(distribution) -> list[Package]:
-    """Return what is installed in the image of a replica."""
+    """Return the packages that are installed in the image of a replica."""
     if not distribution.is_replica:
         return []
     wanted = pythons.installed(distribution.archive)
@@ -26,7 +26,7 @@ def packages(distribution) -> list[Package]:
 
 
 def recipe(distribution) -> str:
-    """Return what these packages depend on, as a digest."""
+    """Return a digest of all that these packages depend on."""
     state = hashlib.sha256()
     for package in packages(distribution):
         state.update(repr(package).encode())

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How a host sees adapters: what our modules read, and what libibumad reads beside it, for the real ibstat."""
+"""How a host sees adapters: what our modules read, and what libibumad reads in addition, for the real ibstat."""
 
 from pathlib import Path
 

@@ -111,7 +111,7 @@ def counters() -> "list[Fault]":
 
 
 def condition() -> "list[Fault]":
-    """Return what a GPU says of its own parts; fields by the numbers of nvml.h."""
+    """Return the faults that a GPU reports of its own parts; fields by the numbers of nvml.h."""
     a40, hgx, dgx, b200 = machines.a40_pcie(), machines.hgx_h100(), machines.dgx_a100(), machines.hgx_b200()
     v100, tray = machines.v100_cube_mesh(), machines.gb200_tray()
     found = [
@@ -154,7 +154,7 @@ def condition() -> "list[Fault]":
 
 
 def beyond_limits() -> "list[Fault]":
-    """Return what is a fault only where the user says how much is tolerable."""
+    """Return the faults that are such only where the user says how much is tolerable."""
     hgx = machines.hgx_h100()
     limited = (
         ("many errors in a GPU's life", "field.6", "9", "max_aggregate_errors"),
@@ -181,7 +181,7 @@ def refused() -> "list[Fault]":
 
 
 def well() -> "list[Fault]":
-    """Return what a GPU may say of its own parts and be well."""
+    """Return the reports of a GPU on its own parts with which it is well."""
     hgx, dgx = machines.hgx_h100(), machines.dgx_a100()
     remapped = (("remapped_rows", "3 2 0 0"), ("row_histogram", "637 2 1 0 0"), ("field.6", "2"), ("sram", "0 1 0"))
     old = [(key, f"!{code}") for key, code in UNKNOWN_TO_OLD_DRIVERS]

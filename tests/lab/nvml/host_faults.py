@@ -44,7 +44,7 @@ SYNCHRONISED, NANOSECONDS, UNSYNCHRONISED = 0x0001, 0x2000, 0x0040  # STA_* of l
 
 
 def clock(offset: int, status: int = SYNCHRONISED, state: int = 0) -> "dict[str, str]":
-    """Return what adjtimex says on the recorded machine."""
+    """Return the answer of adjtimex on the recorded machine."""
     return {"proc/adjtimex.json": f'{{"state": {state}, "status": {status}, "offset": {offset}}}\n'}
 
 
@@ -52,7 +52,7 @@ EDAC = "sys/devices/system/edac/mc/"
 
 
 def mounts(*faults: "str | None") -> "dict[str, str]":
-    """Return what the network file systems of the recorded machine answer."""
+    """Return the answers of the network file systems of the recorded machine."""
     found = [
         {
             "point": f"/data{number}",
@@ -126,7 +126,7 @@ def host() -> "list[Fault]":
 
 
 def working() -> "list[Fault]":
-    """Processes that belong to something that runs, or of which nobody can tell."""
+    """Processes that belong to something that runs, or of which that is not known."""
     busy = said(machines.hgx_h100(), 2, ("processes", "4711:71680"))
     threads = {"proc/4711/task/4790/status": "State:\tR (running)\n"}
     places = {
@@ -140,7 +140,7 @@ def working() -> "list[Fault]":
 
 
 def well_around() -> "list[Fault]":
-    """Return what the machine around the GPUs says that is not its fault."""
+    """Return the reports of the machine around the GPUs that are not its fault."""
     a40 = machines.a40_pcie()
     lines = {
         "killed for lack of memory": oom(a40.uptime - 600),

@@ -70,7 +70,7 @@ def aer(machine: Machine, number: int, end: int, kind: str, count: int) -> Machi
 
 
 def declared_ports() -> "list[Fault]":
-    """Return what is less than declared; equals that are alike tell nothing."""
+    """Return the faults of less than declared; equals that are alike tell nothing."""
     hgx, dgx = machines.hgx_h100(), machines.dgx_a100()
     rate = hgx.nics[0].rate_gbps
     few = ports(hgx, {number: {"state": "DOWN"} for number in range(len(hgx.nics))})
@@ -146,7 +146,7 @@ def access() -> "list[Fault]":
 
 
 def well_reached() -> "list[Fault]":
-    """Return what a pair may be without and be well."""
+    """Return the capabilities that a pair may lack and be well."""
     a40, hgx = machines.a40_pcie(), machines.hgx_h100()
     across = (("p2p.2", "1"), ("p2p.3", "1"))  # the other socket
     return [

@@ -88,7 +88,7 @@ def a40_pcie() -> Machine:
 def _switched(
     name: str, model: Model, switches: int, nics_per_pair: int, numa: "dict[int, str]", nodes: "list[int]", **more
 ) -> Machine:
-    """8 GPUs behind NVSwitches (0: such as are not on PCI), in pairs below PCIe switches with their HCAs."""
+    """8 GPUs behind NVSwitches (0: those that are not on PCI), in pairs below PCIe switches with their HCAs."""
     fabric = tuple(
         (f"pci0000:{0xE0:02x}", f"0000:e0:{slot:02x}.0", f"0000:e{slot:x}:00.0") for slot in range(1, switches + 1)
     )
@@ -253,7 +253,7 @@ def gb200_tray() -> Machine:
 
 
 def gh200() -> Machine:
-    """Return one Grace Hopper superchip: the GPU in a PCI domain of its own, beside one HCA."""
+    """Return one Grace Hopper superchip: the GPU in a PCI domain of its own, next to one HCA."""
     gpu = Gpu(GH200, below_root("pci0009:00", "0009:00:00.0", "0009:01:00.0"))
     nic = Nic("mlx5_0", below_root("pci0002:00", "0002:00:00.0", "0002:01:00.0"), rate_gbps=400)
     more = {"driver": "580.105.08", "library": "580.105.08", "kernel_modules": "open", "cuda": 13000}

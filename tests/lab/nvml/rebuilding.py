@@ -43,7 +43,7 @@ def rebuild(name: str, text: str) -> Machine:
 
 
 def numa_node(members: list[str], gpus: Mapping, taken: Mapping) -> int:
-    """Return what the text says, unless devices elsewhere are at that node already, as virtual machines claim."""
+    """Return the number that the text says, unless devices elsewhere are at that node already, as virtual machines claim."""
     said = [gpus[member]["numa_affinity"] for member in members if member in gpus]
     first = next((int(text.partition(",")[0].partition("-")[0]) for text in said if text), None)
     return first if first is not None and first not in taken else next(n for n in count(1000) if n not in taken)

@@ -206,7 +206,7 @@ def gpu_profile(gpu: Gpu, switched: bool) -> "Iterator[str]":
 
 
 def condition(model: Model) -> "Iterator[str]":
-    """Return what a GPU says of its own parts. Made up, and the same for all models of a generation; which there are follows nvml.h."""
+    """Yield the lines of a GPU on its own parts. Made up, and the same for all models of a generation; which there are follows nvml.h."""
     ampere, ada = model.architecture >= 7, model.architecture >= 8
     yield from ("temperature 34", "processes ", "field.94 0", "field.75 0")
     yield from ("power_usage 61250", "clocks 345 345 2619", "memory_used_mib 1 512")

@@ -107,7 +107,7 @@ static const char *section_of(handle device) {
     return section;
 }
 
-/* Count a call for a GPU; its MIG devices go with it. Tests with several machines in one process begin anew. */
+/* Count a call for a GPU; its MIG devices go with it. Tests with several machines in one process start again. */
 static int calls[64];
 void simulated_reset(void) { memset(calls, 0, sizeof calls); }
 static int survives(long index) {

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Hosts behind a proxy that inspects: no route outside, a password, and certificates of an authority nobody knows yet.
+"""Hosts behind a proxy that inspects: no route outside, a password, and certificates of an authority that is not known yet.
 
 The proxy (squid) runs in the services container. What is outside is reached over https, by names that only the proxy can
 resolve: the stub mirror and the wheels, behind a certificate of another authority, which only the proxy trusts. Debian's
@@ -137,7 +137,7 @@ def confinement():
 
 
 def variables(view):
-    """Return what the inventory of hosts behind the proxy says about it."""
+    """Return the variables of the inventory of hosts behind the proxy about it."""
     return {
         "base_http_proxy": url(),
         "base_https_proxy": url(),

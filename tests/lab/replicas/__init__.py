@@ -46,7 +46,7 @@ class Distribution:
 
     @property
     def packages(self) -> list[str]:
-        """Return what the image has beyond Debian's own list."""
+        """Return the packages that the image has beyond Debian's own list."""
         if not self.is_replica:
             return []
         return el.PACKAGES if self.family == "el" else ubuntu.PACKAGES.get(self.suite, [])

@@ -12,7 +12,7 @@ from __future__ import annotations
 from ..job import Job, Launcher
 from . import torchrun
 
-# Seconds for which nodes wait for further ones once there are enough; c10d's own 30 are as many in which nobody trains.
+# Seconds for which nodes wait for further ones once there are enough; c10d's own 30 delay training by as many.
 LAST_CALL = 15
 
 
@@ -23,7 +23,7 @@ def arguments(job: Job) -> list[str]:
 
 
 def variables(job: Job) -> dict[str, str]:
-    """Return what the ranks need so that they can start again, which they do when nodes come or go."""
+    """Return the variables that let the ranks start again, which they do when nodes come or go."""
     return {"TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"}
 
 

@@ -27,7 +27,7 @@ def arguments(job: Job) -> list[str]:
 
 
 def more(job: Job) -> dict[str, Any]:
-    """Return what the agent needs besides."""
+    """Return the further options of the agent."""
     addresses = [job.place.addresses[node] for node in job.place.nodes]
     return {"is_first": job.place.is_first, "addresses": addresses, "cpus": list(job.cpus)}
 

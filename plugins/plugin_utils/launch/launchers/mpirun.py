@@ -48,7 +48,7 @@ def variables(job: Job) -> dict[str, str]:
 
 
 def more(job: Job) -> dict[str, Any]:
-    """Return what the agent needs besides."""
+    """Return the further options of the agent."""
     addresses = [job.place.addresses[node] for node in job.place.nodes]
     return {"is_first": job.place.is_first, "addresses": addresses, "programs": list(PROGRAMS), "cpus": list(job.cpus)}
 

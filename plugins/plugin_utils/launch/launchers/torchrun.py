@@ -31,12 +31,12 @@ def rendezvous(job: Job) -> list[str]:
 
 
 def store(job: Job) -> str:
-    """Return who holds the rendezvous' store: the first node, and it alone."""
+    """Return the option that says who holds the rendezvous' store: the first node, and it alone."""
     return f"is_host={int(job.place.is_first)}"
 
 
 def variables(job: Job) -> dict[str, str]:
-    """Return what the ranks need so that they can start again.
+    """Return the variables that let the ranks start again.
 
     The ranks' process group otherwise uses the rendezvous' own store, in which Gloo finds the addresses of the ranks
     that have ended: with torch 2.13 no restart across two nodes came up.

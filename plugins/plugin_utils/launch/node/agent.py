@@ -4,7 +4,7 @@
 """Runs on a node, in the training environment: what starts the ranks, with its outcome written as JSON.
 
 torchrun prints a table for people when ranks fail; its exception has the same as data. Everything this needs is in
-launch.json beside it (see plugin_utils/launch/request.py), so that neither arguments nor environment variables pass
+launch.json next to it (see plugin_utils/launch/request.py), so that neither arguments nor environment variables pass
 through systemd, which would expand them and show them to every user of the node.
 """
 
@@ -49,12 +49,12 @@ def main() -> int:
 
 
 def read_launch() -> dict:
-    """Return what the controller wrote for this node."""
+    """Return the file that the controller wrote for this node."""
     return json.loads((HERE / "launch.json").read_text(encoding="utf-8"))
 
 
 def engine(name: str) -> Callable[[dict], dict]:
-    """Return what runs an engine to its end: {failures: [{rank, local_rank, exit_code, time, message}]}, perhaps error."""
+    """Return the function that runs an engine to its end: {failures: [{rank, local_rank, exit_code, time, message}]}, perhaps error."""
     if name == "torchrun":
         return torchrun
     if name == "mpirun":
@@ -109,7 +109,7 @@ def environment(launch: dict) -> dict[str, str]:
 
 
 def recorder() -> dict[str, str]:
-    """Return what has PyTorch write the last collectives of each rank when one of NCCL's times out.
+    """Return the variables that make PyTorch write the last collectives of each rank when one of NCCL's times out.
 
     2.13 knows both names of a setting, and warns of the old one; the new ones came in 2025 (pytorch/pytorch, pull request 152563).
     """
@@ -126,7 +126,7 @@ def recorder() -> dict[str, str]:
 
 
 def ranks_per_node(wanted: str) -> int:
-    """Return how many ranks this node runs; raise RuntimeError where a CUDA build sees no GPU."""
+    """Return the number of ranks that this node runs; raise RuntimeError where a CUDA build sees no GPU."""
     if wanted != "auto":
         return int(wanted)
     import torch

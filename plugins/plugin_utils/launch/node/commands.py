@@ -47,7 +47,7 @@ def listen() -> socket.socket:
 
 
 def read_all(peer: socket.socket) -> str:
-    """Return what the other side sends until it says that this was all."""
+    """Return the text that the other side sends until it says that this was all."""
     parts = []
     while part := peer.recv(65536):
         parts.append(part)

@@ -45,7 +45,7 @@ GRACE = 10.0  # seconds for the process to end once nothing is expected of it an
 NOISE = 1 << 16  # bytes that a node may print before its first message
 LINE = 1 << 20  # bytes of a message; the longest one has the last lines of all ranks of a node
 WAITING = 64  # messages of all nodes that wait to be shown
-SAMPLE = 200  # characters of what is no message
+SAMPLE = 200  # characters of output that is not a message
 # Terminal sequences, and control characters other than tab, newline and carriage return, which a progress bar needs.
 _SEQUENCE = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
@@ -68,11 +68,11 @@ class Node:
         )
         self.stdin, self.stdout, self.stderr = pipes(self.process)
         self.asked = time.time()
-        self.sample = self.said = ""  # of what is no message; the last line of its errors
+        self.sample = self.said = ""  # of output that is not a message; the last line of its errors
         self._outbox: queue.SimpleQueue = queue.SimpleQueue()
         self._patience = HELLO + len(first) / SLOWEST
         self._until = time.monotonic() + self._patience
-        # Each in its own time: a node that takes nothing holds nobody up.
+        # Each in its own time: a node that takes nothing delays no other.
         self.write(first)
         self._errors = threading.Thread(target=self._read_errors, daemon=True)
         self._errors.start()
@@ -117,7 +117,7 @@ class Node:
         self.messages.put((self.name, {"kind": "gone", "why": why + hint}))
 
     def _messages(self) -> Iterator[dict[str, Any]]:
-        """Yield what serve.py says until the end; raise Broken."""
+        """Yield the messages of serve.py until the end; raise Broken."""
         noise, is_ready = 0, False
         for line in lines(self._chunks()):
             message = read_message(line)
@@ -126,7 +126,7 @@ class Node:
                 noise, self._patience = 0, SILENCE
                 if message["kind"] != "alive":
                     yield message
-                # Only now: whoever takes the message may have taken long.
+                # Only now: the receiver of the message may have taken long.
                 self._until = time.monotonic() + SILENCE
                 continue
             noise += len(line) + 1
@@ -135,7 +135,7 @@ class Node:
                 raise Broken(f"it prints more than {NOISE >> 10} KiB that are no messages of allreduce-run")
 
     def _chunks(self) -> Iterator[bytes]:
-        """Yield what the process prints; raise Broken when nothing of it is a message in time."""
+        """Yield the output of the process; raise Broken when nothing of it is a message in time."""
         out = self.stdout.fileno()
         ready = select.poll()
         ready.register(out, select.POLLIN)
@@ -201,7 +201,7 @@ def last_line(data: bytes) -> str:
 
 
 def _is_number(value: object) -> bool:
-    """Return whether it may be a time, a rank or an exit code; neither infinite numbers nor what is none are less than anything."""
+    """Return whether it may be a time, a rank or an exit code; neither infinite numbers nor NaN are less than anything."""
     return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < 1e12
 
 

@@ -63,7 +63,7 @@ def main(script: str, args: list[str]) -> None:
 
 
 def stack_variables(rank: int) -> dict[str, str]:
-    """Return what has sitecustomize.py write this rank's stacks when it is asked to."""
+    """Return the variables that make sitecustomize.py write this rank's stacks when it is asked to."""
     if not (HERE / "sitecustomize.py").exists():  # as under allreduce-run
         return {}
     before = os.environ.get("PYTHONPATH")

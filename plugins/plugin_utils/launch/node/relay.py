@@ -22,7 +22,7 @@ HERE = Path(__file__).absolute().parent
 SOCKET = "daemon.socket"
 PATIENCE = 120.0  # seconds for which the other node's agent may not be there yet
 VALUED = ("-i", "-l", "-o", "-p")  # options of ssh that a value follows
-# Nobody is there to answer a question.
+# No one answers a question.
 SSH = ("ssh", "-x", "-o", "BatchMode=yes", "-o", "ConnectTimeout=15")
 
 
@@ -35,7 +35,7 @@ def main(args: list[str]) -> int:
 
 
 def become_ssh(host: str, command: str) -> NoReturn:
-    """Be ssh, with the command as its input: whoever ends this, ends ssh with it, and nothing keeps open what they share."""
+    """Be ssh, with the command as its input: ending this ends ssh with it, and nothing keeps open what they share."""
     there = shlex.join([sys.executable, str(HERE / "relay.py")])
     with tempfile.TemporaryFile() as text:
         text.write(command.encode())

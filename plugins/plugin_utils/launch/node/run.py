@@ -46,7 +46,7 @@ def unlike(reference: Mapping[str, str], own: Mapping[str, str]) -> str:
 
 
 def parse_arguments(argv: list[str]) -> argparse.Namespace:
-    """Return what was asked for; end with a sentence where it cannot be."""
+    """Return the parsed arguments; end with a sentence where they are not valid."""
     parser = argparse.ArgumentParser(prog="allreduce-run", description="Train on several nodes, from one of them.")
     add = parser.add_argument
     add("--nodes", default="", help="names separated by commas, or how many (default: all of the cluster)")
@@ -118,7 +118,7 @@ class Run:
     """A run from its start to its end."""
 
     def __init__(self, asked: argparse.Namespace, nodes: dict[str, str], run_id: str):
-        from connection import WAITING, Node  # beside this file on the nodes
+        from connection import WAITING, Node  # next to this file on the nodes
 
         archive = pack([asked.script, *asked.file])
         self.messages: queue.Queue = queue.Queue(WAITING)
@@ -199,7 +199,7 @@ class Run:
             one.write(b"go\n")
 
     def _disagreement(self) -> str:
-        """Return why nodes must not train with each other; empty where they may."""
+        """Return the reason why nodes must not train with each other; empty where they may."""
         first = next(iter(self.nodes))
         least, most = self.ahead[first]
         apart = {other: max(its[0] - most, least - its[1]) for other, its in self.ahead.items()}

@@ -1,9 +1,9 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Runs on each node of a run of allreduce-run, as its user: start the agent, tell how it goes, end it when nobody listens any more.
+"""Runs on each node of a run of allreduce-run, as its user: start the agent, tell how it goes, end it when no client listens any more.
 
-On standard input come a line of JSON, {run_id, address, launch, bytes}, a tar archive of so many bytes with script and files, and the line
+On standard input come a line of JSON, {run_id, address, launch, bytes}, a tar archive of this size with script and files, and the line
 "go"; then it stays open. When it ends, so does the node's part of the run. On standard output go lines of JSON, each with its kind:
 ready (now, versions), alive, output (text), end (failures, error, log). A line is at most as long as connection.py takes.
 """
@@ -52,7 +52,7 @@ def main() -> int:
 
 
 def beat() -> None:
-    """Give signs of life, until nobody listens any more."""
+    """Give signs of life, until no client listens any more."""
     with contextlib.suppress(BrokenPipeError):
         while True:
             time.sleep(BEAT)
@@ -60,7 +60,7 @@ def beat() -> None:
 
 
 def wait_for_end(closed: threading.Event) -> None:
-    """Note that nobody listens any more."""
+    """Note that no client listens any more."""
     sys.stdin.buffer.read()
     closed.set()
 
@@ -93,7 +93,7 @@ def interfaces(address: str) -> dict[str, str]:
 
 
 def watch(directory: Path, run_id: str, closed: threading.Event) -> None:
-    """Run the agent to its end, or until nobody listens."""
+    """Run the agent to its end, or until no client listens."""
     logs = directory / "logs"
     agent = subprocess.Popen(
         [sys.executable, str(directory / "agent.py")], cwd=directory / "work", start_new_session=True,
@@ -108,7 +108,7 @@ def watch(directory: Path, run_id: str, closed: threading.Event) -> None:
     if closed.is_set():
         end(agent)
     kill_all(run_id)
-    # Where nobody listens, nobody is told.
+    # Without a listener there is no message.
     with contextlib.suppress(BrokenPipeError):
         seen += tell(logs, seen)
         say(kind="end", **outcome(logs, agent.wait()))
@@ -126,7 +126,7 @@ def tell(logs: Path, seen: int) -> int:
 
 
 def outcome(logs: Path, status: int) -> dict:
-    """Return how the node's part ended: {failures: [...], error, log} with the last lines of each rank that failed, and of the agent."""
+    """Return the end of the node's part: {failures: [...], error, log} with the last lines of each rank that failed, and of the agent."""
     found: dict = {"failures": [], "error": f"the agent ended with status {status} without a message that can be read"}
     try:
         with open_file(logs / "agent.json") as note:
@@ -137,7 +137,7 @@ def outcome(logs: Path, status: int) -> dict:
             for one in first
         ]
         found = {"failures": failures, "error": told["error"] and str(told["error"])[-WIDTH:]}
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):  # no message, or one that somebody else wrote
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):  # no message, or one of another writer
         pass
     return {**found, "log": tail(logs / "torchrun.log") if found["error"] else []}
 
@@ -156,7 +156,7 @@ def tail(path: Path) -> list[str]:
 
 
 def open_file(path: Path) -> io.FileIO:
-    """Open a file of the logs; raise OSError for what is none, such as a pipe in its place, which nobody may ever write to."""
+    """Open a file of the logs; raise OSError for anything else, such as a pipe that may never be written to."""
     stream = io.FileIO(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC))
     if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
         stream.close()
@@ -178,7 +178,7 @@ def kill_all(run_id: str) -> None:
     """Kill what is left of the run: its own processes have its name in their environment."""
     mark = f"ALLREDUCE_RUN_ID={run_id}".encode()
     for place in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):  # it has ended, or is somebody else's
+        with contextlib.suppress(OSError):  # it has ended, or belongs to another user
             if int(place.name) != os.getpid() and mark in (place / "environ").read_bytes().split(b"\0"):
                 os.kill(int(place.name), signal.SIGKILL)
 

@@ -4,7 +4,7 @@
 """Imported by a rank's Python before the script: notes in the run's logs where the script is, and the exception that ends it.
 
 On a signal, faulthandler writes the stacks of all threads to rank<N>.stack, even where the script waits in a call that never returns. An
-exception that nobody catches leaves the names of its types in rank<N>.cause. rank.py names the first file, and puts this directory before
+exception that is not caught leaves the names of its types in rank<N>.cause. rank.py names the first file, and puts this directory before
 PYTHONPATH; both are taken back here, so that neither the script nor what it starts sees them. The environment's own sitecustomize follows.
 """
 
@@ -38,7 +38,7 @@ def main() -> None:
         stream = Path(path).open("w", encoding="utf-8")  # noqa: SIM115 - for as long as the process lives
         stream.write(f"{os.getpid()}\n")
         stream.flush()
-        # Nobody else uses it; see stacks.py of module_utils.
+        # No other code uses it; see stacks.py of module_utils.
         faulthandler.register(signal.SIGRTMIN + 9, stream, all_threads=True)
         note_exceptions(Path(path).with_suffix(".cause"))
 

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Sample the GPUs of a node through NVML while a run lasts: watch.py FILE SECONDS, started by agent.py, until standard input ends.
 
-A process of its own, since a call into a driver in trouble may not return, and nobody's child, since mpi.py waits for all of its own.
+A process of its own, since a call into a driver in trouble may not return, and not a child, since mpi.py waits for all of its own.
 FILE gets lines of JSON: first {quantities, gpus: [address]}, then [seconds since the epoch, [[a value per quantity, or null] per GPU]].
 The interval doubles after every SAMPLES samples, so that a run of a day leaves a few thousand lines. Nothing is written on a node
 without NVML.
@@ -26,7 +26,7 @@ MIB = 1 << 20
 
 
 def questions(nvml: Any) -> dict[str, Callable[[Any], float]]:
-    """Return what a GPU is asked, by name and unit."""
+    """Return the questions to a GPU, by name and unit."""
     return {
         "utilization_percent": lambda gpu: nvml.nvmlDeviceGetUtilizationRates(gpu).gpu,
         "memory_used_mib": lambda gpu: nvml.nvmlDeviceGetMemoryInfo(gpu).used // MIB,
@@ -54,7 +54,7 @@ def address(nvml: Any, gpu: Any) -> str:
 
 
 def intervals(first: float) -> Iterator[float]:
-    """Yield how many seconds to wait for the next sample."""
+    """Yield the seconds to wait for the next sample."""
     while True:
         for _unused in range(SAMPLES):
             yield first

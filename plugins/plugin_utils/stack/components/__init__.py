@@ -59,7 +59,7 @@ def key_of(name: str) -> tuple[Component, Key]:
 
 
 def homeless(frameworks: Iterable[str]) -> list[str]:
-    """Return the frameworks of which none is there that they live beside."""
+    """Return the frameworks without any of those that they are installed with."""
     planned = set(frameworks)
     return [
         name for name in FRAMEWORKS if name in planned and not planned.intersection(component(name).beside or planned)
@@ -67,7 +67,7 @@ def homeless(frameworks: Iterable[str]) -> list[str]:
 
 
 def is_brought(constraints: Iterable[str]) -> bool:
-    """Return whether these constraints have the default framework planned only where another one lives beside it."""
+    """Return whether these constraints have the default framework planned only where another one is installed with it."""
     return set(component(DEFAULT).reads).isdisjoint(constraints) and not set(ALONE).isdisjoint(constraints)
 
 

@@ -32,7 +32,7 @@ GENERATED, REFRESHED = "/etc/cdi/nvidia.yaml", "/var/run/cdi/nvidia.yaml"
 
 
 class ToolkitRow(PackagedRow):
-    """A release; min_driver: None where nobody says which driver is too old."""
+    """A release; min_driver: None where no source says which driver is too old."""
 
     released: str
     min_driver: str | None
@@ -67,7 +67,7 @@ def _candidates(tables: Tables, question: Question) -> list[ContainerToolkit]:
 
 
 def _floor(tables: Tables, release: str) -> str | None:
-    """Return the oldest driver that a release takes; where nobody says, that of the releases before it, which is no newer."""
+    """Return the oldest driver that a release takes; where no source says, that of the releases before it, which is no newer."""
     known = [row["min_driver"] for row in tables.rows(ROWS) if row["min_driver"] and at_least(release, row["version"])]
     return known[-1] if known else None
 
@@ -100,7 +100,7 @@ KEY = Key(
 
 
 def _mistake(tables: Tables, question: Question) -> InputError | None:
-    """Return that containers are to have GPUs of a host that has none."""
+    """Return the mistake that containers are to have GPUs of a host that has none."""
     asked = KEY.name in question.constraints and question.accelerator == "cpu"
     return InputError("key_without_gpu", KEY.name) if asked else None
 

@@ -22,7 +22,7 @@ rule = Rules()
 
 
 def _cuda(tables: Tables, question: Question) -> list[Toolkit]:
-    """Toolkits at their newest update, older updates only when asked for; no toolkit at all when nobody asks."""
+    """Toolkits at their newest update, older updates only when asked for; no toolkit at all when none is asked for."""
     constraint = question.constraints.get("cuda")
     found: list[Toolkit] = [] if constraint else [Candidate("cuda", NONE)]
     for row in reversed(tables.rows("cuda")):
@@ -83,7 +83,7 @@ def cuda_os(context: Context, cuda: Toolkit, os: System) -> str | None:
 
 
 def compiler_reason(cuda: Toolkit, compiler: Compiler) -> str | None:
-    """Return why nvcc does not take the host's g++."""
+    """Return the reason why nvcc does not take the host's g++."""
     last = cuda.row["gcc_max"]
     if at_least(last, compiler.version):
         return None
@@ -97,7 +97,7 @@ def cuda_compiler(context: Context, cuda: Toolkit, compiler: Compiler) -> str | 
 
 
 def _warnings(tables: Tables, question: Question, cuda: Toolkit, beside: Beside) -> list[str]:
-    """Return that the compiler is too new, and how programs find cuda-compat: its package sets no search path (NVIDIA's CUDA Compatibility)."""
+    """Return the warnings of a too new compiler, and of cuda-compat: its package sets no search path (NVIDIA's CUDA Compatibility)."""
     reason = compiler_reason(cuda, question.compiler) if question.compiler else None
     found = [f"{reason}: give it an older one with -ccbin"] if reason else []
     driver = beside.get("driver")
@@ -110,7 +110,7 @@ def _warnings(tables: Tables, question: Question, cuda: Toolkit, beside: Beside)
 
 
 def _mistake(tables: Tables, question: Question) -> InputError | None:
-    """Return that the compiler is not a version of one."""
+    """Return the mistake that the compiler is not a version of one."""
     compiler = question.constraints.get("gcc")
     return InputError("wrong_compiler", compiler) if compiler and not compiler.replace(".", "").isdigit() else None
 

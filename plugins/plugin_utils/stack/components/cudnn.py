@@ -58,7 +58,7 @@ def dropped_with(tables: Tables, cuda: str, capability: str) -> str | None:
 
 
 def wheel_limits(tables: Tables, question: Question, cuda: str) -> list[str]:
-    """Return what keeps cuDNN's wheel for a CUDA major at a version that has code for every GPU of the host."""
+    """Return the limits that keep cuDNN's wheel for a CUDA major at a version that has code for every GPU of the host."""
     found = (dropped_with(tables, cuda, gpu.row["compute_capability"]) for gpu in question.gpus)
     return sorted({f"nvidia-cudnn-cu{cuda}<{first}" for first in found if first})
 

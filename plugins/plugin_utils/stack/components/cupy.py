@@ -79,7 +79,7 @@ def cupy_arch(context: Context, cupy: Cupy, arch: Machine) -> str | None:
 
 @rule("cupy-cuda-major", "cupy", "cuda", sources=("S19", "P4"))
 def cupy_cuda_major(context: Context, cupy: Cupy, cuda: Toolkit) -> str | None:
-    """The host's toolkit is what CuPy finds; releases that can bring CUDA's wheels are doubted beside another one."""
+    """The host's toolkit is what CuPy finds; releases that can bring CUDA's wheels are doubted next to another one."""
     first = context.tables.beside(CUPY_ROWS)["cuda_first"].get(cupy.variant, cupy.row["cuda"])
     if cuda.absent or major(cuda.version) == cupy.row["cuda"] and at_least(cuda.version, first):
         return None
@@ -112,7 +112,7 @@ def _requirements(tables: Tables, question: Question, cupy: Cupy, beside: Beside
 
 
 def _warnings(tables: Tables, question: Question, cupy: Cupy, beside: Beside) -> list[str]:
-    """Return that nothing brings what it compiles kernels with; a toolkit is planned only where one is asked for or used."""
+    """Return the warning that nothing brings what it compiles kernels with; a toolkit is planned only where one is asked for or used."""
     if "cuda" in question.constraints or brings_cuda(tables, cupy) or not _is_alone(question, cupy, beside):
         return []
     return [

@@ -45,7 +45,7 @@ rule = Rules()
 
 
 def _dcgm(tables: Tables, question: Question) -> list[Dcgm]:
-    """Return no DCGM where nobody asks, else releases: the newest major first, and of a major what was seen in the host's repository."""
+    """Return no DCGM unless asked for, else releases: the newest major first, and of a major what was seen in the host's repository."""
     constraint = question.constraints.get("dcgm")
     if not constraint:
         return [Candidate("dcgm", NONE)]
@@ -118,7 +118,7 @@ def _result(tables: Tables, question: Question, host: Beside) -> Part:
 
 
 def _warnings(tables: Tables, question: Question, dcgm: Dcgm, beside: Beside) -> list[str]:
-    """Return that nobody saw the release in the host's repository, or not for its architecture."""
+    """Return the warning that no one saw the release in the host's repository, or not for its architecture."""
     slug, row = question.system["repository"], dcgm.row
     if slug not in row["repositories"]:
         return [
@@ -136,7 +136,7 @@ def _unknowns(question: Question, dcgm: Dcgm, beside: Beside) -> Iterator[str]:
 
 
 def _mistake(tables: Tables, question: Question) -> InputError | None:
-    """Return that DCGM is asked for on a host without GPUs."""
+    """Return the mistake that DCGM is asked for on a host without GPUs."""
     return InputError("key_without_gpu", "dcgm") if "dcgm" in question.constraints and not question.gpus else None
 
 

@@ -81,12 +81,12 @@ def _name(jax: Jax) -> str:
 
 
 def _required(jax: Jax, library: str) -> str:
-    """Return what the plugin requires of a library."""
+    """Return the version of a library that the plugin requires."""
     return jax.row["release"]["plugins"][jax.row["cuda"]][library]
 
 
 def _of_tensorflow(context: Context, tensorflow: Tensorflow, package: str) -> str | None:
-    """Return what TensorFlow requires of a package; None where it requires nothing."""
+    """Return the version of a package that TensorFlow requires; None where it requires nothing."""
     steps = context.tables.beside(JAX_ROWS)["tensorflow"]
     known = [step for first, step in steps.items() if at_least(tensorflow.version, first)]
     return known[-1][package] if known else None
@@ -225,7 +225,7 @@ def _reason(tables: Tables, question: Question, one: Jax) -> str:
 
 
 def _warnings(tables: Tables, question: Question, one: Jax, beside: Beside) -> list[str]:
-    """Return that a GPU came after the CUDA that the plugin is built with."""
+    """Return the warning that a GPU came after the CUDA that the plugin is built with."""
     steps = tables.beside(JAX_ROWS)["built"].get(one.row["cuda"], {})
     built = [cuda for first, cuda in steps.items() if at_least(one.version, first)]
     late = [

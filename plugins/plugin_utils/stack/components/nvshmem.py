@@ -1,11 +1,11 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""NVSHMEM's library, as wheels for one major of CUDA each, beside a framework of that major.
+"""NVSHMEM's library, as wheels for one major of CUDA each, next to a framework of that major.
 
 It is the library alone, which PyTorch and JAX require and against which kernels are compiled. The Python bindings, nvshmem4py,
-require any release of it, so that whoever needs them adds them to an environment; PyTorch and JAX do not require them. NVIDIA names
-no driver of its own for it, so that what the framework beside it needs is enough.
+require any release of it, so that users who need them add them to an environment; PyTorch and JAX do not require them. NVIDIA names
+no driver of its own for it, so that what the framework next to it needs is enough.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def _name(nvshmem: Nvshmem) -> str:
 
 
 def _since(steps: Mapping[str, str], release: str) -> str | None:
-    """Return what holds for a release, of steps from the oldest on; None before the first."""
+    """Return the value for a release, of steps from the oldest on; None before the first."""
     known = [value for first, value in steps.items() if at_least(release, first)]
     return known[-1] if known else None
 
@@ -103,7 +103,7 @@ def nvshmem_pytorch_cuda_major(context: Context, nvshmem: Nvshmem, torch: Torch)
 
 @rule("nvshmem-pytorch-pin", "nvshmem", "pytorch", sources=("S14", "P3", "V4"))
 def nvshmem_pytorch_pin(context: Context, nvshmem: Nvshmem, torch: Torch) -> str | None:
-    """PyTorch requires one release exactly; builds that nobody looked at are held to that of their neighbours."""
+    """PyTorch requires one release exactly; builds that were not looked at are held to that of their neighbours."""
     pin = pinned(torch)
     if pin in (None, nvshmem.version):
         unseen = torch.variant != "cpu" and torch.row.get("nvshmem", "") is None

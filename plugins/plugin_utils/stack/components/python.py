@@ -27,7 +27,7 @@ def _pythons(tables: Tables, question: Question) -> list[Python]:
 
 
 def _of_minors(constraint: str) -> str:
-    """Return what a constraint, maybe with patch releases, asks of minor versions."""
+    """Return the minor versions that a constraint, maybe with patch releases, asks for."""
     if constraint[0].isdigit():
         return minor(constraint)
     return re.sub(r"(==|~=)(\d+\.\d+)\.[\d.]*\d", r"==\2", constraint)
@@ -74,7 +74,7 @@ def _reason(tables: Tables, question: Question, one: Python) -> str:
 
 
 def _warnings(tables: Tables, question: Question, one: Python, beside: Beside) -> list[str]:
-    """Return who decides on the patch release, where one is asked for: plans and wheels are about minor versions."""
+    """Return the warning who decides on the patch release, where one is asked for: plans and wheels are about minor versions."""
     constraint = question.constraints.get("python", "")
     if not re.search(r"\d+\.\d+\.\d", constraint):
         return []

@@ -30,7 +30,7 @@ def compare_unmeasured() -> list[Comparison]:
 
 
 def compare_absent(recorded: bool) -> list[Comparison]:
-    """Return what differs on a node that is to have no rules of ours: that it has."""
+    """Return the differences of a node that is to have no rules of ours: that it has."""
     if not recorded:
         return []
     return [Comparison(COMPONENT, "firewall", "as it was", "changed", Status.UNWANTED, Remedy.APPLY, "rules")]
@@ -72,7 +72,7 @@ def _door(subject: str, there: bool) -> Comparison:
 
 
 def _kernel(wanted: Request, node: FirewallNode) -> Iterator[Comparison]:
-    """Yield what strict mode narrows."""
+    """Yield the differences of the settings that strict mode narrows."""
     for key, value in sysctl(wanted, node.kernel).items():
         if key.endswith("ip_local_port_range"):
             running, agrees = node.kernel.port_range, node.kernel.port_range == value

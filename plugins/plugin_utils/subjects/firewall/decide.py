@@ -20,7 +20,7 @@ POLICIES = (0, 9)
 
 @dataclass(frozen=True)
 class Rules:
-    """peers may reach ports; nobody may open a connection to closed, but for peers; what is in neither stays as it was."""
+    """peers may reach ports; only peers may open a connection to closed; what is in neither stays as it was."""
 
     owner: str
     interfaces: tuple[str, ...]
@@ -58,7 +58,7 @@ def owner(wanted: Request, node: FirewallNode) -> str | None:
 
 
 def owner_problems(wanted: Request, node: FirewallNode) -> Iterator[Problem]:
-    """Yield why the host's rules cannot be added to."""
+    """Yield the reasons why the host's rules cannot be added to."""
     found = owner(wanted, node)
     if found is None:
         yield Problem("firewall_two_owners", "firewalld", {"other": "ufw"})

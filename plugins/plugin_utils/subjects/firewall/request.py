@@ -77,7 +77,7 @@ def given(variables: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def request(name: str, known: Mapping[str, Mapping[str, Any]], nodes: Iterable[str]) -> Request:
-    """Return what is asked for node NAME. For variables without problems.
+    """Return the request for node NAME. For variables without problems.
 
     known: the variables of the nodes, without those that are left out; nodes: the group of all
     """
@@ -131,7 +131,7 @@ def distinct(addresses: Iterable[str]) -> tuple[str, ...]:
 
 
 def problems(variables: Mapping[str, Any]) -> Iterator[Problem]:
-    """Yield what is wrong with the values of a node's variables; no fact of the node is needed for it."""
+    """Yield the problems of the values of a node's variables; no fact of the node is needed for it."""
     mine = given(variables)
     for name, networks in (("firewall_addresses", False), ("firewall_extra_sources", True)):
         for one in mine[name]:

@@ -39,7 +39,7 @@ def compare_settings(
 
 
 def compare_unwanted(unit: Mapping[str, Any]) -> list[Comparison]:
-    """Return what differs on a node of which nothing is declared: that something is applied at its next boot."""
+    """Return the differences of a node of which nothing is declared: that something is applied at its next boot."""
     if not unit.get("enabled"):
         return []
     return [Comparison(COMPONENT, UNIT, "absent", "enabled", Status.UNWANTED, Remedy.APPLY, "service")]

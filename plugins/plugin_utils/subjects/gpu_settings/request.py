@@ -19,7 +19,7 @@ DECLARATION, STATE = "gpu_settings_declaration", "gpu_settings_state"
 
 
 def refusal(declaration: Any) -> str:
-    """Return why a value of gpu_settings_declaration is none, without a full stop; empty for one that can be meant, and for none at all."""
+    """Return the reason why a value of gpu_settings_declaration is not valid, without a full stop; empty for a valid one, and for none."""
     try:
         parse([declaration] if isinstance(declaration, Mapping) else declaration or [])
     except DeclarationError as error:
@@ -28,7 +28,7 @@ def refusal(declaration: Any) -> str:
 
 
 def problems(variables: Mapping[str, Any]) -> Iterator[Problem]:
-    """Yield why a declaration cannot be meant; what a GPU takes is known on its node alone."""
+    """Yield the reason why a declaration is not valid; what a GPU takes is known on its node alone."""
     reason = refusal(variables.get(DECLARATION))
     if reason:
         yield Problem(DECLARATION, DECLARATION, {"reason": reason})

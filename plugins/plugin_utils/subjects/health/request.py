@@ -77,7 +77,7 @@ def _problems(given: Mapping[str, Any], options: Mapping[str, Any]) -> Iterator[
 
 
 def comparisons(node: Node) -> list[Comparison]:
-    """Return what is to be watched beside what is; nothing for a node that neither is nor is to be."""
+    """Return the differences between what is watched and what is to be; nothing for a node that neither is nor is to be watched."""
     variables, state = node.variables, node.state
     found = state.get("health")
     if str(variables.get("health_state", "absent")) != "present":

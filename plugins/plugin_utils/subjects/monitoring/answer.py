@@ -28,7 +28,7 @@ def is_watched(name: str, groups: Groups) -> bool:
 def is_recorded(name: str, known: Variables, facts: Mapping[str, Any]) -> bool:
     """Return whether there is anything of the role's to take back on a host.
 
-    A host that nobody has measured, such as a controller, is looked at where another host of the groups has a record; so hosts
+    A host that has not been measured, such as a controller, is looked at where another host of the groups has a record; so hosts
     that never had any of it are not even contacted.
     """
     state = facts.get("gpu_node_state")
@@ -52,7 +52,7 @@ def to_monitor(known: Variables, groups: Groups, state: str) -> list[str]:
 
 
 def answer(name: str, known: Variables, groups: Groups, facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the role does on a host, without secrets; ``problems``, and nothing else where there are any."""
+    """Return the answer of the role on a host, without secrets; ``problems``, and nothing else where there are any."""
     found = list(problems(known[name]))
     host = None if found else host_of(name, known, groups, facts)
     if isinstance(host, Problem):
@@ -102,7 +102,7 @@ def comparisons(node: Node) -> list[Comparison]:
 
 
 def misfits(node: Node) -> Iterator[Problem]:
-    """Yield what a host lacks that is to be watched; values that cannot be meant are told one by one."""
+    """Yield the values that a host lacks that is to be watched; values that are not valid are told one by one."""
     given = {name: value for name, value in node.variables.items() if name in DEFAULTS and value is not None}
     if given.get("monitoring_state") != "present" or any(True for _one in problems(given)):
         return

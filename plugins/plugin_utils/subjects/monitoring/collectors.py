@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 # On every node. Those for hardware that may be missing (edac, nvme, mdadm, hwmon, rapl, thermal_zone) tell nothing without it.
-# Left out of the exporter's defaults: what nobody asks of a GPU node and costs time or series (arp, bonding, entropy, fibrechannel,
+# Left out of the exporter's defaults: what is of no interest on a GPU node and costs time or series (arp, bonding, entropy, fibrechannel,
 # ipvs, nfs, schedstat, selinux, tapestats, udp_queues, zfs and others).
 BASE = (
     "cpu", "cpufreq", "diskstats", "edac", "filesystem", "hwmon", "loadavg", "mdadm", "meminfo", "netclass", "netdev", "netstat",

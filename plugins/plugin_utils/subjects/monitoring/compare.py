@@ -37,7 +37,7 @@ def compare_unmeasured() -> list[Comparison]:
 
 
 def compare_unwanted(recorded: bool) -> list[Comparison]:
-    """Return what differs on a node that is not to be watched: that it is."""
+    """Return the differences of a node that is not to be watched: that it is."""
     if not recorded:
         return []
     return [Comparison(COMPONENT, FILES, "no exporters", "exporters", Status.UNWANTED, Remedy.APPLY, "files")]

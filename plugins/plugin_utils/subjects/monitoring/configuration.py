@@ -41,7 +41,7 @@ def prometheus(wanted: Request, address: str) -> dict[str, Any]:
 
 
 def client(wanted: Request) -> dict[str, Any]:
-    """Return how Prometheus introduces itself; the password stands in a file of its own."""
+    """Return the client settings of Prometheus; the password stands in a file of its own."""
     found: dict[str, Any] = {"basic_auth": {"username": wanted.user, "password_file": PASSWORD_FILE}}
     if wanted.tls:
         found |= {"scheme": "https", "tls_config": {"ca_file": wanted.authority}}
@@ -72,7 +72,7 @@ def _inhibit(source: str, target: str) -> dict[str, Any]:
 
 
 def web(wanted: Request, hashed: str) -> dict[str, Any]:
-    """Return what a server asks of who connects (prometheus/exporter-toolkit, docs/web-configuration.md)."""
+    """Return the credentials that a server asks of its clients (prometheus/exporter-toolkit, docs/web-configuration.md)."""
     found: dict[str, Any] = {"basic_auth_users": {wanted.user: hashed}}
     if wanted.tls:
         found["tls_server_config"] = {"cert_file": wanted.certificate, "key_file": wanted.key, "min_version": "TLS12"}

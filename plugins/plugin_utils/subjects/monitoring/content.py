@@ -83,7 +83,7 @@ def closed_files(host: Host, hashed: str) -> Files:
 
 
 def _proof(host: Host) -> dict[str, list[str]]:
-    """Return what tells whether the services can start with their web.yml, where a program for it is there.
+    """Return the validation that tells whether the services can start with their web.yml, where a program for it is there.
 
     With a certificate that is missing, or that their user must not read, they would end again and again.
     """
@@ -115,9 +115,9 @@ def reloaded(host: Host) -> list[dict[str, Any]]:
 
 
 def removed(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what goes with the role: services that run or start with the host, and files, last the record.
+    """Return the things that go with the role: services that run or start with the host, and files, last the record.
 
-    Files are named one by one: a site may have rules of its own beside ours.
+    Files are named one by one: a site may have rules of its own next to ours.
     """
     services = (facts.get("gpu_node_state") or {}).get("services") or {}
     known = {name: services.get(name) or {} for name in known_services()}

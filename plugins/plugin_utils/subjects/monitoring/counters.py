@@ -14,7 +14,7 @@ from typing import Any
 from ....module_utils.health import metric_table
 
 PREFIX = "DCGM_FI_DEV_"
-# Beside those of the health check: traffic, which only DCGM measures, and how long the clocks were held back.
+# In addition to those of the health check: traffic, which only DCGM measures, and how long the clocks were held back.
 MORE = (
     ("DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION", "counter", "millijoules since the driver was loaded"),
     ("DCGM_FI_DEV_NVLINK_BANDWIDTH_TOTAL", "counter", "NVLink traffic of all links"),

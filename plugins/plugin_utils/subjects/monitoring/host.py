@@ -43,7 +43,7 @@ class Host:
 
     @property
     def group(self) -> str:
-        """Return who may read secrets: the group of the services, once the packages have made it."""
+        """Return the group that may read secrets: the group of the services, once the packages have made it."""
         installed = (self.facts.get("gpu_node_state") or {}).get("packages") or {}
         return USER if any(one.package in installed for one in self.programs.values()) else "root"
 
@@ -79,7 +79,7 @@ def source_for(name: str, wanted: Request, system: Mapping[str, str]) -> Source 
 
 
 def obstacle(name: str, variables: Mapping[str, Any], system: Mapping[str, str]) -> Problem | None:
-    """Return why a host that shall be monitored cannot be, as far as its system tells; for the plan, before it is touched."""
+    """Return the reason why a host that is to be monitored cannot be, as far as its system tells; for the plan, before it is touched."""
     if str(variables.get("monitoring_state") or "absent") != "present":
         return None
     source = source_for(name, request(variables), system)
@@ -94,7 +94,7 @@ def has_dcgm(variables: Mapping[str, Any], facts: Mapping[str, Any] | None = Non
 
 
 def no_dcgm(facts: Mapping[str, Any]) -> str | None:
-    """Return why a node cannot have NVIDIA's exporter; None where it can."""
+    """Return the reason why a node cannot have NVIDIA's exporter; None where it can."""
     stack, system = facts.get("gpu_stack") or {}, system_of(facts)
     if not stack.get("repository"):
         return "its plan has no NVIDIA repository"
@@ -107,7 +107,7 @@ def no_dcgm(facts: Mapping[str, Any]) -> str | None:
 
 
 def refused(host: Host, groups: Groups) -> list[Problem]:
-    """Return why nothing can be done: values that are missing, addresses that are not known, services of somebody else."""
+    """Return the problems that prevent any change: values that are missing, addresses that are not known, services of another owner."""
     found = list(lacking(host.wanted))
     if not list(groups.get(CONTROLLERS, ())):
         found.append(Problem("monitoring_no_controller", CONTROLLERS))

@@ -55,7 +55,7 @@ _REPOSITORY = {
 }
 # bcrypt reads no more bytes than the last (its paper, and every implementation); fewer than the first are soon guessed.
 PASSWORD = (12, 72)
-# Of a file that programs are told by its place; one that is not a whole path would be looked for beside web.yml.
+# Of a file that programs are told by its place; one that is not a whole path would be looked for next to web.yml.
 _PATH = r"/[^\s\"'%\\$]+"
 # prometheus/common, model/time.go, and prometheus/prometheus, --storage.tsdb.retention.size.
 _FORMS = {
@@ -107,7 +107,7 @@ def given(variables: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def request(variables: Mapping[str, Any]) -> Request:
-    """Return what is asked for a host; for variables without problems."""
+    """Return the request for a host; for variables without problems."""
     mine = given(variables)
     text = {name.removeprefix("monitoring_"): str(value or "") for name, value in mine.items()}
     return Request(
@@ -131,7 +131,7 @@ def request(variables: Mapping[str, Any]) -> Request:
 
 
 def problems(variables: Mapping[str, Any]) -> Iterator[Problem]:
-    """Yield what is wrong with values that are set; no fact of a host is needed for it, and no secret is named."""
+    """Yield the problems of values that are set; no fact of a host is needed for it, and no secret is named."""
     mine = given(variables)
     for name, (form, example) in _FORMS.items():
         if not re.fullmatch(form, str(mine[name])):
@@ -155,7 +155,7 @@ def problems(variables: Mapping[str, Any]) -> Iterator[Problem]:
 
 
 def lacking(wanted: Request) -> Iterator[Problem]:
-    """Yield what a host lacks that is to be watched: values that only together make sense."""
+    """Yield the problems of values that a host lacks that is to be watched: values that only together make sense."""
     if not wanted.password:
         yield Problem("monitoring_no_password", "monitoring_password")
     paths = dict(zip(TLS, (wanted.certificate, wanted.key, wanted.authority), strict=True))

@@ -23,7 +23,7 @@ def path(program: Program) -> str:
 
 
 def drop_in(command: Sequence[str], tls: bool) -> str:
-    """Return a drop-in. Without our configuration nothing starts: a package that starts its service would open it to everybody.
+    """Return a drop-in. Without our configuration nothing starts: a package that starts its service would open it to all users.
 
     The address may come up later than the service. Passwords and certificates are read for each connection, but whether there are
     any certificates only as the service starts (prometheus/exporter-toolkit, web/tls_config.go, Serve), so the unit says it: a unit

@@ -28,7 +28,7 @@ DROPPED = (
 
 
 def problems(variables: Mapping[str, Any]) -> Iterator[Problem]:
-    """Yield what is refused in NCCL's file."""
+    """Yield the problems of NCCL's file that are refused."""
     return request_problems(request(variables))
 
 

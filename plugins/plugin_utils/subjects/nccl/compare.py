@@ -15,7 +15,7 @@ FILE = "/etc/nccl.conf"
 
 
 def compare_nccl(lines: tuple[Line, ...], wanted: Request, node: NcclNode) -> list[Comparison]:
-    """Return a comparison for each variable of the file, and for each that somebody else sets."""
+    """Return a comparison for each variable of the file, and for each that another tool sets."""
     desired = {one.name: one.value for one in lines}
     found = [
         compared(
@@ -46,7 +46,7 @@ def compare_unmeasured() -> list[Comparison]:
 
 
 def compare_unwanted(recorded: bool) -> list[Comparison]:
-    """Return what differs on a node whose file is not to be ours: that it still is."""
+    """Return the differences of a node whose file is not to be ours: that it still is."""
     if not recorded:
         return []
     return [Comparison(COMPONENT, FILE, "as it was", "ours", Status.UNWANTED, Remedy.APPLY, "conf")]

@@ -43,7 +43,7 @@ def decide(wanted: Request, node: NcclNode, gpu_node: Mapping[str, Any], address
 
 
 def _measured(node: NcclNode, gpu_node: Mapping[str, Any], address: str | None) -> Iterator[Line]:
-    """Yield what a measurement gives a reason for; nothing on a node without GPUs, or with one that nobody has examined.
+    """Yield the lines that a measurement gives a reason for; nothing on a node without GPUs, or with one that no one has examined.
 
     The index of an adapter's GID is not one of them: tables change, and NCCL 2.21 and later looks for it by itself.
     """
@@ -82,7 +82,7 @@ def content(lines: tuple[Line, ...]) -> str:
 
 
 def files(lines: tuple[Line, ...], node: NcclNode) -> list[dict[str, str]]:
-    """Return the file for module tuning; none where there is nothing to say and nobody else's file to stand for."""
+    """Return the file for module tuning; none where there is nothing to say and no other file to replace."""
     if not lines and not node.original:
         return []
     return [{"path": CONF, "content": content(lines), "mode": "0644"}]

@@ -51,7 +51,7 @@ def refused() -> tuple[Refused, ...]:
 
 
 def request(variables: Mapping[str, Any]) -> Request:
-    """Return what the variables ask for; those that are not set have their role's default."""
+    """Return the request of the variables; those that are not set have their role's default."""
     given = {name: variables.get(name, default) for name, default in DEFAULTS.items()}
     return Request(
         present=given["nccl_conf_state"] == "present",
@@ -67,7 +67,7 @@ def _text(value: Any) -> str | None:
 
 
 def problems(wanted: Request) -> Iterator[Problem]:
-    """Yield what cannot be meant, or is refused by name; no fact of a node is needed for it."""
+    """Yield the problems of values that are not valid, or are refused by name; no fact of a node is needed for it."""
     table = {row.name: row for row in refused()}
     for name, value in wanted.variables.items():
         row = table.get(name)

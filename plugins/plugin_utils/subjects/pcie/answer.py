@@ -26,7 +26,7 @@ from .text import sentence
 
 
 def problems(variables: Mapping[str, Any]) -> Iterator[Problem]:
-    """Yield what cannot be meant."""
+    """Yield the problems of values that are not valid."""
     return request_problems(request(variables))
 
 

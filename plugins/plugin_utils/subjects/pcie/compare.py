@@ -38,7 +38,7 @@ def compare_unmeasured() -> list[Comparison]:
 
 
 def compare_unwanted(recorded: bool) -> list[Comparison]:
-    """Return what differs on a node that nothing is asked of: that something still is changed."""
+    """Return the differences of a node that nothing is asked of: that something still is changed."""
     if not recorded:
         return []
     return [Comparison(COMPONENT, "PCIe", "as it was", "changed", Status.UNWANTED, Remedy.APPLY, "acs")]

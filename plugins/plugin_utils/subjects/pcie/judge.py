@@ -75,7 +75,7 @@ def _translation(gpu: Device, other: Device) -> Iterator[Problem]:
 
 
 def _way(node: PcieNode, gpu: Device, other: Device, way: Sequence[str] | None) -> Iterator[Problem]:
-    """Yield what is in the way. Beyond the root complex no bridge's redirection matters: all goes up anyway."""
+    """Yield the obstacles in the way. Beyond the root complex no bridge's redirection matters: all goes up anyway."""
     if way is None:
         hidden = [device.address for device in (gpu, other) if not device.path[1:-1]]
         if hidden:

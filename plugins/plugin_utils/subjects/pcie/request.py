@@ -32,7 +32,7 @@ class Request:
 
 
 def request(variables: Mapping[str, Any]) -> Request:
-    """Return what the variables ask for; those that are not set have their role's default."""
+    """Return the request of the variables; those that are not set have their role's default."""
     given = {name: variables.get(name, default) for name, default in DEFAULTS.items()}
     return Request(
         present=given["pcie_state"] == "present",
@@ -42,6 +42,6 @@ def request(variables: Mapping[str, Any]) -> Request:
 
 
 def problems(wanted: Request) -> Iterator[Problem]:
-    """Yield what cannot be meant; no fact of a node is needed for it."""
+    """Yield the problems of values that are not valid; no fact of a node is needed for it."""
     if wanted.read_request not in READ_REQUESTS:
         yield Problem("pcie_no_size", str(wanted.read_request), {"sizes": list(READ_REQUESTS)})

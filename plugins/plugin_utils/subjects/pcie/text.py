@@ -24,7 +24,7 @@ VERDICTS = {
 
 
 def sentence(reason: Problem) -> str:
-    """Return why a pair is not direct."""
+    """Return the reason why a pair is not direct."""
     if reason.code == "pcie_root_complex":
         if reason.detail["same"]:
             return f"root ports of {reason.subject}"

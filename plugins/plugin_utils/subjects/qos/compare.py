@@ -37,7 +37,7 @@ def compare_unmeasured() -> list[Comparison]:
 
 
 def compare_absent(recorded: bool) -> list[Comparison]:
-    """Return what differs on a node that is to have no classes of ours: that it has."""
+    """Return the differences of a node that is to have no classes of ours: that it has."""
     if not recorded:
         return []
     return [Comparison(COMPONENT, "qos", "as it was", "shaped", Status.UNWANTED, Remedy.APPLY, "shares")]
@@ -68,7 +68,7 @@ def _device(one: Shaping, device: str, shaped: Shaped | None) -> Iterator[Compar
 
 
 def _words(share: Share | HtbClass | None) -> str:
-    """Return what a class gets at least and at most."""
+    """Return the rates of a class at least and at most."""
     if share is None or share.rate is None or share.ceil is None:
         return ""
     return f"{rate_text(share.rate)} to {rate_text(share.ceil)}"

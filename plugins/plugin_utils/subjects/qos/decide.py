@@ -45,7 +45,7 @@ class Shaping:
 
 
 def decide(wanted: Request, node: QosNode) -> tuple[tuple[Shaping, ...], list[Problem]]:
-    """Return how each interface is shaped, or why none is."""
+    """Return the shaping of each interface, or the problems why none is shaped."""
     found = [*_capability_problems(wanted, node), *_interface_problems(wanted, node)]
     found += [Problem("qos_unknown_peer", one) for one in wanted.unknown]
     found += [Problem("qos_no_cgroup", one) for one in wanted.cgroups if one not in node.cgroups]
@@ -59,7 +59,7 @@ def decide(wanted: Request, node: QosNode) -> tuple[tuple[Shaping, ...], list[Pr
 
 
 def shapings(wanted: Request, node: QosNode) -> tuple[Shaping, ...]:
-    """Return how each interface is shaped; for a request and a node without problems."""
+    """Return the shaping of each interface; for a request and a node without problems."""
     leaf = "fq_codel" if node.kernel.get("fq_codel", _has_leaf(node)) else ""
     found = []
     for name in training_interfaces(wanted, node):
@@ -118,7 +118,7 @@ def _interface_problems(wanted: Request, node: QosNode) -> Iterator[Problem]:
 
 
 def _link_problems(wanted: Request, name: str, link: Interface) -> Iterator[Problem]:
-    """Yield why an interface that is there cannot be shaped as wanted."""
+    """Yield the reasons why an interface that is there cannot be shaped as wanted."""
     rate, shaped = _rate(wanted, link), link.shaped
     if rate is None:
         yield Problem("qos_unknown_rate", name)

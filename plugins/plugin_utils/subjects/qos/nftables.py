@@ -53,7 +53,7 @@ def _chain(hook: str, others: str, rules: Iterable[str]) -> Iterator[str]:
 
 
 def _packets(wanted: Request) -> Iterator[str]:
-    """Yield what matches training by the packets themselves."""
+    """Yield the matches that recognize training by the packets themselves."""
     protocols = "meta l4proto { tcp, udp }"
     ports = ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in wanted.ports)
     for version, family, _kind in FAMILIES:

@@ -31,7 +31,7 @@ def plan(shapings: Sequence[Shaping], wanted: Request, boot: Sequence[Mapping[st
         "interfaces": interfaces,
         "table": text,
         "digest": digest,
-        # Who trains with whom is nobody else's business.
+        # Who trains with whom is not for other readers.
         "files": [*({**one, "mode": "0600"} for one in files), *map(dict, boot), *map(_link, shapings)],
     }
 

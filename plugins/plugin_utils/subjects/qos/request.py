@@ -69,7 +69,7 @@ def given(variables: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def request(name: str, known: Mapping[str, Mapping[str, Any]], nodes: Iterable[str]) -> Request:
-    """Return what is asked for node NAME. For variables without problems.
+    """Return the request for node NAME. For variables without problems.
 
     known: the variables of the nodes, without those that are left out; nodes: the group of all
     """
@@ -108,7 +108,7 @@ def distinct(addresses: Iterable[str]) -> tuple[str, ...]:
 
 
 def problems(variables: Mapping[str, Any]) -> Iterator[Problem]:
-    """Yield what is wrong with the values of a node's variables; no fact of the node is needed for it."""
+    """Yield the problems of the values of a node's variables; no fact of the node is needed for it."""
     mine = given(variables)
     rate = str(mine["qos_rate"])
     if rate and not parse_rate(rate):
@@ -123,7 +123,7 @@ def problems(variables: Mapping[str, Any]) -> Iterator[Problem]:
 
 
 def too_fast(subject: str, rate: int | None) -> Iterator[Problem]:
-    """Yield why so fast a link cannot be shaped by HTB."""
+    """Yield the problem that a link is too fast to be shaped by HTB."""
     if rate and rate > FASTEST:
         yield Problem("qos_too_fast", subject, {"rate": rate_text(rate), "most": rate_text(FASTEST)})
 
@@ -146,7 +146,7 @@ def link_problems(node: str, variables: Mapping[str, Any]) -> Iterator[Problem]:
 
 
 def share_problems(wanted: Request, link: int) -> Iterator[Problem]:
-    """Yield shares that do not fit into each other on a link of so many bit/s."""
+    """Yield shares that do not fit into each other on a link of a given rate in bit/s."""
     guarantee, ceiling = wanted.guarantee.of(link), wanted.ceiling.of(link)
     if not guarantee <= ceiling <= link:
         detail = {"ceiling": rate_text(ceiling), "link": rate_text(link)}
@@ -171,7 +171,7 @@ def _is_interface(name: str) -> bool:
     return 0 < len(name) < 16 and name not in (".", "..") and not set(name) & set("/:\"'\\ \t\n*#")
 
 
-# What is told of an element of a list that is none, and what tells so.
+# The problem of an invalid element of a list, and the function that tells whether it is valid.
 ELEMENTS: dict[str, tuple[str, Callable[[str], bool]]] = {
     "qos_ports": ("qos_no_port", lambda text: parse_ports(text) is not None),
     "qos_dscp": ("qos_no_dscp", _is_dscp),

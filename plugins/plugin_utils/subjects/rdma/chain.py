@@ -53,7 +53,7 @@ def chain(
 
 
 def traffic_class(asked: str | None) -> int | None:
-    """Return NCCL's number, as strtol reads it; None for what is none."""
+    """Return NCCL's number, as strtol reads it; None for anything else."""
     if asked is None:
         return NCCL_DEFAULT
     try:

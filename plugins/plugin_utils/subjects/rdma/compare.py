@@ -37,7 +37,7 @@ def compare_unmeasured() -> list[Comparison]:
 
 
 def compare_unset(recorded: bool) -> list[Comparison]:
-    """Return what differs on a node whose ports are not to be set up: that they still are."""
+    """Return the differences of a node whose ports are not to be set up: that they still are."""
     return (
         [Comparison(COMPONENT, "rdma", "as it was", "set up", Status.UNWANTED, Remedy.APPLY, "fabric")]
         if recorded
@@ -112,7 +112,7 @@ def _shares(tsa: Iterable[str], bandwidth: Iterable[int], classes: Iterable[int]
 
 
 def _chains(wanted: Request, node: RdmaNode) -> Iterator[Comparison]:
-    """Compare the way of NCCL's traffic; without a declared fabric nobody asks for one without losses."""
+    """Compare the way of NCCL's traffic; without a declared fabric none without losses is asked for."""
     declared = fabric_interfaces(wanted, node)
     for one in chains(node, wanted.traffic_class) if declared else ():
         if one.interface in declared:

@@ -18,7 +18,7 @@ from ...problems.problem import Problem
 
 DMA_BUF, PEERMEM, DRIVER, NONE, UNKNOWN = "dma-buf", "peermem", "driver", "none", "unknown"
 EFA = "efa"
-# What libibverbs answers: True and False are final, for the rest nobody knows.
+# What libibverbs answers: True and False are final, the rest is not known.
 ANSWERS = {
     "supported": True, "unsupported": False, "no_symbol": False, "no_library": False, "no_devices": False, "not_listed": False,
 }  # fmt: skip

@@ -56,7 +56,7 @@ def ethernet(node: RdmaNode) -> list[str]:
 
 
 def problems(wanted: Request, node: RdmaNode) -> Iterator[Problem]:
-    """Yield why it cannot be done on this node; nothing on one without adapters, which is left alone."""
+    """Yield the problems of the request on this node; nothing on one without adapters, which is left alone."""
     if not node.adapters:
         return
     for variable, names, there in (

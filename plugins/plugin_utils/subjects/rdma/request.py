@@ -66,7 +66,7 @@ class Request:
 
 
 def request(variables: Mapping[str, Any]) -> Request:
-    """Return what the variables ask for; those that are not set have their role's default."""
+    """Return the request of the variables; those that are not set have their role's default."""
     given = {name: variables.get(name, default) for name, default in DEFAULTS.items()}
     return Request(
         present=given["rdma_state"] == "present",
@@ -97,7 +97,7 @@ def _roce(given: Mapping[str, Any]) -> Roce:
 
 
 def problems(variables: Mapping[str, Any]) -> Iterator[Problem]:
-    """Yield what cannot be meant or is not offered; no fact of a node is needed for it."""
+    """Yield the problems of values that are not valid or not offered; no fact of a node is needed for it."""
     if variables.get("rdma_stack") == "doca":
         yield Problem("rdma_no_doca", "doca")
     for guid, name in (variables.get("rdma_fixed_names") or {}).items():
@@ -140,7 +140,7 @@ def _roce_problems(given: Mapping[str, Any]) -> Iterator[Problem]:
 
 
 def _ets_problems(ets: Mapping[Any, Any], priority: int) -> Iterator[Problem]:
-    """Yield what is wrong with shares: priority 0 has what no other class gets, and the sum is the whole link."""
+    """Yield the problems of shares: priority 0 has what no other class gets, and the sum is the whole link."""
     shares = {str(key): value for key, value in ets.items()}
     wrong = [
         key

@@ -20,7 +20,7 @@ from .sentences import SENTENCES
 
 
 def problems(variables: Mapping[str, Any]) -> Iterator[Problem]:
-    """Yield what is refused before disks are looked at."""
+    """Yield the problems that are refused before disks are looked at."""
     return request_problems(request(variables))
 
 

@@ -68,7 +68,7 @@ def compare_unmeasured(point: str) -> list[Comparison]:
 
 
 def compare_unwanted(recorded: bool, point: str) -> list[Comparison]:
-    """Return what differs on a node that is to have no scratch: that it has."""
+    """Return the differences of a node that is to have no scratch: that it has."""
     if not recorded:
         return []
     return [Comparison(COMPONENT, point, "no scratch", "a scratch", Status.UNWANTED, Remedy.APPLY, "mount")]

@@ -35,7 +35,7 @@ DEFAULTS: dict[str, Any] = {
     "scratch_trim": True,
     "scratch_destroy_data": False,
 }
-# The user of the trainings, where nobody else is named: the default of role cluster_ssh.
+# The user of the trainings, where no other user is named: the default of role cluster_ssh.
 USER = "trainer"
 TABLE = Path(__file__).resolve().parents[4] / "data" / "scratch" / "refused.yml"
 _NAME = re.compile(r"(?!md\d+$)[A-Za-z_][A-Za-z0-9_-]{0,30}")
@@ -98,7 +98,7 @@ def refused() -> tuple[Refused, ...]:
 
 
 def request(variables: Mapping[str, Any]) -> Request:
-    """Return what the variables ask for; those that are not set have their role's default."""
+    """Return the request of the variables; those that are not set have their role's default."""
     given = {name: variables.get(name, default) for name, default in DEFAULTS.items()}
     return Request(
         present=given["scratch_state"] == "present",
@@ -117,7 +117,7 @@ def request(variables: Mapping[str, Any]) -> Request:
 
 
 def problems(wanted: Request) -> Iterator[Problem]:
-    """Yield what cannot be meant, or is refused by name; no fact of a node is needed for it."""
+    """Yield the problems of values that are not valid, or are refused by name; no fact of a node is needed for it."""
     for disk in wanted.disks:
         if not disk.startswith("/dev/") or normpath(disk) != disk or set(disk) & set("*?[]{}"):
             yield Problem("scratch_no_path", disk, {})

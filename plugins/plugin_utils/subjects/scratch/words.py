@@ -12,7 +12,7 @@ from ...documents.scratch import Sighting
 
 
 def sentence(one: Sighting) -> str:
-    """Return what was seen, in words."""
+    """Return the sighting, in words."""
     return str(describe.describe({"code": one.code, "subject": one.subject, "detail": one.detail}))
 
 

@@ -68,7 +68,7 @@ def comparisons(node: Node) -> list[Comparison]:
 
 
 def problems(variables: Mapping[str, Any]) -> Iterator[Problem]:
-    """Yield what is refused by name."""
+    """Yield the problems of values that are refused by name."""
     return request_problems(request(variables), load())
 
 

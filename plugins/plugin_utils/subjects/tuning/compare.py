@@ -39,7 +39,7 @@ def compare_unmeasured() -> list[Comparison]:
 
 
 def compare_untuned(recorded: bool) -> list[Comparison]:
-    """Return what differs on a node that is not to be tuned: that it still is."""
+    """Return the differences of a node that is not to be tuned: that it still is."""
     if not recorded:
         return []
     return [Comparison(COMPONENT, "tuning", "as it was", "tuned", Status.UNWANTED, Remedy.APPLY, "sysctl")]

@@ -32,7 +32,7 @@ def conditions(wanted: Request, node: TunedNode, gpu_node: GpuNode) -> frozenset
 
 
 def transport(wanted: Request, gpu_node: GpuNode) -> str:
-    """Return what training uses: the user's word, else rdma where an adapter has a port that is active."""
+    """Return the transport that training uses: the user's word, else rdma where an adapter has a port that is active."""
     if wanted.transport != "auto":
         return wanted.transport
     ports = (port for nic in gpu_node.nics for port in nic.ports)

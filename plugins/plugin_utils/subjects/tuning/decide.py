@@ -89,14 +89,14 @@ def _rows(wanted: Request, node: TunedNode, holds: frozenset[str], tables: Table
 
 
 def _value(row: SettingRow, original: str | None) -> str:
-    """Return what is set; where the row is a floor, what was higher before stays."""
+    """Return the value that is set; where the row is a floor, what was higher before stays."""
     if row.floor and original is not None and original.isdigit() and int(original) > int(row.value):
         return original
     return row.value
 
 
 def _declared(wanted: Request, tables: Tables) -> Iterator[Setting]:
-    """Yield what the variables say; a switch that is as the table has it keeps the table's reason."""
+    """Yield the settings of the variables; a switch that is as the table has it keeps the table's reason."""
     rows = {(row.kind, row.subject, row.value): row for row in tables.settings}
     declared: dict[str, Mapping[str, str | None]] = {
         "sysctl": wanted.sysctl, "switch": wanted.switches, "logind": wanted.logind, "limit": wanted.limits,
@@ -115,7 +115,7 @@ def _declared(wanted: Request, tables: Tables) -> Iterator[Setting]:
 
 
 def _why_left(one: Setting, node: TunedNode) -> str:
-    """Return why a setting is left alone; empty where it is not."""
+    """Return the reason why a setting is left alone; empty where it is not."""
     if node.container and (one.kind in ("switch", "argument") or not _is_namespaced(one)):
         return "container"
     if one.kind == "switch" and node.switches.get(one.subject, Switch()).running is None:
@@ -195,7 +195,7 @@ def _huge_pages(settings: list[Setting], node: TunedNode) -> Iterator[Problem]:
 
 
 def _arguments(settings: list[Setting], node: TunedNode) -> Iterator[Problem]:
-    """Yield arguments that nothing can set, or that somebody else has set to another value."""
+    """Yield arguments that nothing can set, or that another tool has set to another value."""
     for one in settings:
         if one.kind != "argument":
             continue

@@ -55,7 +55,7 @@ class Request:
 
 
 def request(variables: Mapping[str, Any]) -> Request:
-    """Return what the variables ask for; those that are not set have their role's default."""
+    """Return the request of the variables; those that are not set have their role's default."""
     given = {name: variables.get(name, default) for name, default in DEFAULTS.items()}
     switches = {
         "governor": given["tuning_governor"],
@@ -90,7 +90,7 @@ def words(value: Any) -> str | None:
 
 
 def problems(wanted: Request, tables: Tables) -> Iterator[Problem]:
-    """Yield what cannot be meant, or is refused by name; no fact of a node is needed for it."""
+    """Yield the problems of values that are not valid, or are refused by name; no fact of a node is needed for it."""
     for key, value in wanted.sysctl.items():
         if not _KEY.fullmatch(key) or ".." in key or value == "":
             yield Problem("tuning_no_sysctl", key, {"value": value or ""})

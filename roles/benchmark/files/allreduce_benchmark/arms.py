@@ -35,7 +35,7 @@ class Recipe:
     graphs: bool = False  # CUDA graphs, by torch.compile
 
     def words(self, place: Place) -> dict[str, Any]:
-        """Return what the document says of it."""
+        """Return the document's entry of the recipe."""
         return {
             "precision": str(self.precision).rpartition(".")[2],
             "memory_format": "channels_last" if self.tuned else "contiguous",
@@ -74,7 +74,7 @@ def may_compile(place: Place) -> bool:
 
 
 def gradient_scaler() -> Any:
-    """Return what keeps the gradients of fp16 from vanishing; PyTorch 2.3 gave it another place."""
+    """Return the scaler that keeps the gradients of fp16 from vanishing; PyTorch 2.3 gave it another place."""
     return torch.amp.GradScaler("cuda") if hasattr(torch.amp, "GradScaler") else torch.cuda.amp.GradScaler()
 
 

@@ -32,7 +32,7 @@ def measure_collectives(place: Place, options: Namespace) -> Iterator[Record]:
                     "one_rank", "One rank has nobody to exchange with; start several with torchrun."
                 )
                 continue
-            # Parts of equal size: nobody gathers the rest.
+            # Parts of equal size: the rest is not gathered.
             moved = size if operation == "all_reduce" else size - size % (4 * place.world_size)
             work = prepare(place, operation, moved)
             found = repetitions(place, work, options.repeats, options.seconds, together=True)
@@ -46,7 +46,7 @@ def measure_collectives(place: Place, options: Namespace) -> Iterator[Record]:
 
 
 def prepare(place: Place, operation: str, size: int) -> Callable[[], object]:
-    """Return what one turn does. SIZE is that of the array which a rank has afterwards."""
+    """Return the function of one turn. SIZE is that of the array which a rank has afterwards."""
     data = hold(torch.zeros(size // 4, device=place.device))
     if operation == "all_reduce":
         return lambda: dist.all_reduce(data)

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Where a rank runs: its device, and what it exchanges with the other ranks beside the measurements."""
+"""Where a rank runs: its device, and what it exchanges with the other ranks in addition to the measurements."""
 
 from __future__ import annotations
 

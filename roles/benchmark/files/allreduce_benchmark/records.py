@@ -29,7 +29,7 @@ class Subject:
         return {**self._named(), "status": "measured", **summary(repetitions), "detail": detail}
 
     def not_measured(self, code: str, reason: str) -> Record:
-        """Return the record of a figure that there is none of. code: no_gpu, one_gpu, one_rank, not_supported, out_of_memory, failed."""
+        """Return the record of a figure that is missing. code: no_gpu, one_gpu, one_rank, not_supported, out_of_memory, failed."""
         return {**self._named(), "status": "not_measured", "code": code, "reason": reason}
 
     def _named(self) -> Record:
@@ -61,6 +61,6 @@ def rounded(value: float) -> float:
 
 
 def first_line(error: BaseException) -> str:
-    """Return what an error says, without the advice that follows it."""
+    """Return the message of an error, without the advice that follows it."""
     lines = str(error).strip().splitlines()
     return f"{type(error).__name__}: {lines[0] if lines else 'no message'}"[:300]

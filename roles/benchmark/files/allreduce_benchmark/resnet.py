@@ -27,7 +27,7 @@ def resnet50(classes: int = 1000) -> nn.Sequential:
 
 
 class Bottleneck(nn.Module):
-    """Three convolutions beside a shortcut."""
+    """Three convolutions parallel to a shortcut."""
 
     def __init__(self, channels: int, width: int, stride: int):
         super().__init__()

@@ -41,7 +41,7 @@ class Watch:
             self.code, self.reason = "no_nvml", first_line(error)
 
     def read(self) -> dict[str, float]:
-        """Return what the GPU answers now."""
+        """Return the present values of the GPU."""
         found = {}
         for name, reader in self._readers.items():
             try:
@@ -56,7 +56,7 @@ class Watch:
 
 
 def readers(nvml: Any, handle: Any) -> dict[str, Callable[[], float]]:
-    """Return what is asked of a GPU, by name and unit."""
+    """Return the questions to a GPU, by name and unit."""
     clock = nvml.nvmlDeviceGetClockInfo
     return {
         "utilization_percent": lambda: nvml.nvmlDeviceGetUtilizationRates(handle).gpu,
@@ -103,7 +103,7 @@ def pci_address(ordinal: int) -> str:
 
 
 def text(value: Any) -> str:
-    """Return what older releases of pynvml give as bytes."""
+    """Return a value as text, which older releases of pynvml give as bytes."""
     return value.decode() if isinstance(value, bytes) else str(value)
 
 
@@ -130,7 +130,7 @@ class Sampler:
             self._samples.append(self._watch.read())
 
     def record(self, during: str, rank: int) -> Record:
-        """Return what was seen during a part of the benchmark."""
+        """Return the record of the samples during a part of the benchmark."""
         base: Record = {"during": during, "rank": rank}
         if not self._watch.is_open:
             return {**base, "status": "not_measured", "code": self._watch.code, "reason": self._watch.reason}

@@ -18,7 +18,7 @@ MOST_TURNS = 10_000
 
 
 def elapsed(place: Place, work: Callable[[], object], turns: int = 1) -> float:
-    """Return the seconds that the device takes for so many turns."""
+    """Return the seconds that the device takes for the given number of turns."""
     place.synchronize()
     if not place.is_cuda:
         began = time.perf_counter()
@@ -56,7 +56,7 @@ def repetitions(
 
 
 def attempt(subject: Subject, work: Callable[[], Record]) -> Record:
-    """Return what WORK measured, or why it could not: only for what one rank does alone."""
+    """Return the record that WORK measured, or the reason why it could not: only for what one rank does alone."""
     try:
         return work()
     except torch.cuda.OutOfMemoryError as error:

@@ -32,7 +32,7 @@ class VisionTransformer(nn.Module):
 
 
 class Block(nn.Module):
-    """Attention and a perceptron, each after a norm and beside a shortcut."""
+    """Attention and a perceptron, each after a norm and parallel to a shortcut."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -91,7 +91,7 @@ KEYS = (
     ),
     Key(
         name="driver_source",
-        docs=("Where the driver comes from. V(vendor) leaves it to whoever installed it.",),
+        docs=("Where the driver comes from. V(vendor) leaves it to its installer.",),
         sample="auto",
         comment="nvidia | distribution | runfile",
         choices=("auto", "nvidia", "distribution", "runfile", "vendor"),
@@ -128,7 +128,7 @@ def _is_known(tables: Tables, question: Question, one: Driver) -> bool:
 
 
 def _mistake(tables: Tables, question: Question) -> InputError | None:
-    """Return that the kernel is not a release of one, or what is wrong with how the GPUs are to be partitioned."""
+    """Return the mistake in the kernel, which is not a release of one, or in how the GPUs are to be partitioned."""
     kernel = question.constraints.get("kernel")
     wrong = InputError("wrong_kernel", kernel) if kernel and not re.match(r"\d+\.\d", kernel) else None
     return wrong or mig_mistake(question)

@@ -66,7 +66,7 @@ def _standing(one: Driver, first: Source) -> tuple[int, bool]:
 
 
 def ended(one: Driver) -> int:
-    """Return how far the branch of a driver is past its support at NVIDIA; that a distribution keeps its own alive is said by no advice."""
+    """Return the distance of a driver's branch from its support at NVIDIA; that a distribution keeps its own alive is said by no advice."""
     return STATUS.index(one.row["branch"]["status"])
 
 
@@ -88,7 +88,7 @@ def in_archive_of(row: ArchiveRow | Transition, os: DistroRow) -> bool:
 
 
 def _archive_drivers(branch: BranchRow, row: ArchiveRow, question: Question) -> list[Driver]:
-    """Return what one archive has in the suites the host has enabled."""
+    """Return the drivers that one archive has in the suites the host has enabled."""
     # A host that follows the release under another name (stable, a mirror's own) tells nothing.
     enabled = {suite["suite"] for suite in row["suites"]} & set(question.suites or ())
     suites = [suite for suite in row["suites"] if not enabled or suite["suite"] in enabled]

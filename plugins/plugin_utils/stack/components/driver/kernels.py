@@ -18,7 +18,7 @@ def is_limited(tables: Tables, release: str) -> bool:
 
 
 def limit(tables: Tables, driver: Driver, release: str) -> KernelRow | None:
-    """Return why a driver does not build on a kernel; None where nobody has seen that.
+    """Return the row that says why a driver does not build on a kernel; None where no one has seen that.
 
     A distribution patches what its own archive has, and a vendor what it installed.
     """

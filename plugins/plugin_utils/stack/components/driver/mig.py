@@ -47,7 +47,7 @@ KEY = Key(
 
 
 def mig_mistake(question: Question) -> InputError | None:
-    """Return that the constraint is not a profile, or that the host has nothing to partition."""
+    """Return the mistake that the constraint is not a profile, or that the host has nothing to partition."""
     constraint = question.constraints.get(KEY.name)
     if constraint and constraint != ENABLED and not PROFILE.fullmatch(constraint):
         return InputError("wrong_mig", constraint)
@@ -55,7 +55,7 @@ def mig_mistake(question: Question) -> InputError | None:
 
 
 def mig_reason(tables: Tables, gpu: GpuModel, constraint: str) -> str | None:
-    """Return why a GPU cannot be partitioned, or not so; a name that stands for several models cannot what one of them cannot."""
+    """Return the reason why a GPU cannot be partitioned, or not so; a name of several models cannot what one of them cannot."""
     if gpu.row.get("vgpu"):
         return f"{gpu.version} is a part of a GPU, which the hypervisor partitions"
     found = [_row(tables, model) for model in _models(gpu.row)]
@@ -71,7 +71,7 @@ def mig_reason(tables: Tables, gpu: GpuModel, constraint: str) -> str | None:
 
 
 def mig_warnings(question: Question) -> list[str]:
-    """Return what becomes of communication between instances."""
+    """Return the warnings about communication between instances."""
     if KEY.name not in question.constraints:
         return []
     return [

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A driver that somebody else is in charge of: it is taken as it is, and everything else is planned around it."""
+"""A driver that another owner is in charge of: it is taken as it is, and everything else is planned around it."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ VENDOR = "vendor"
 
 
 def find_owner(given: Mapping[str, Any], gpus: Iterable[Gpu], asked: bool) -> Owner | None:
-    """Return who is in charge of a host's driver; None where that is this collection.
+    """Return the owner of a host's driver; None where that is this collection.
 
-    asked: whether the request leaves the driver to whoever installed it
+    asked: whether the request leaves the driver to its installer
     """
     if given.get("take_charge"):
         return None

@@ -47,7 +47,7 @@ def naming(question: Question) -> Naming:
 
 
 def package_row(tables: Tables, question: Question, branch: int) -> DriverPackagesRow:
-    """Return how NVIDIA packages a branch for the host's distribution."""
+    """Return the row of NVIDIA's packages of a branch for the host's distribution."""
     return next(
         row
         for row in tables.rows(PACKAGES)

@@ -95,7 +95,7 @@ def driver_os(context: Context, driver: Driver, os: System) -> str | None:
 
 
 def _not_in_repository(os: System, branch: int) -> str | None:
-    """Return why NVIDIA's repository for a distribution has no such branch, or may not have it."""
+    """Return the reason why NVIDIA's repository for a distribution has no such branch, or may not have it."""
     first, last = os.row.get("driver_first"), os.row.get("driver_last")
     if first and branch < first:
         return f"NVIDIA's repository for {os.version} begins with driver branch {first}, so it has no {branch}"

@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Horovod, which is compiled for the frameworks beside it."""
+"""Horovod, which is compiled for the frameworks next to it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ KEY = Key(name="horovod", docs=("Horovod.",), sample='"0.28.1"')
 
 
 def _requirements(tables: Tables, question: Question, one: Horovod, beside: Beside) -> list[str]:
-    """Return what it needs beside its frameworks; itself it has no wheels."""
+    """Return the requirements in addition to its frameworks; it has no wheels of its own."""
     return list(tables.beside(HOROVOD_ROWS)["requirements"])
 
 

@@ -14,7 +14,7 @@ from .row import HOROVOD_ROWS, CxxStandard
 
 
 def cxx_standard(tables: Tables, torch: str) -> CxxStandard:
-    """Return what a release of PyTorch asks of those who compile against its headers."""
+    """Return the C++ standard that a release of PyTorch asks of those who compile against its headers."""
     return [one for one in tables.beside(HOROVOD_ROWS)["cxx_standards"] if at_least(torch, one["torch"])][-1]
 
 

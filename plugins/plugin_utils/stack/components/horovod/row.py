@@ -21,7 +21,7 @@ class SourceArchive(TypedDict):
 
 
 class HorovodRow(TypedDict):
-    """torch_below: by accelerator, as CUDA code was not compiled with every C++ standard; and beside TensorFlow, for GPUs."""
+    """torch_below: by accelerator, as CUDA code was not compiled with every C++ standard; and next to TensorFlow, for GPUs."""
 
     version: str
     requirement: str

@@ -16,7 +16,7 @@ from ...versions import at_least, label_of, matches, version
 from .row import TORCH, Torch, TorchChoice
 from .rules import rule
 
-# Columns of a build without which nobody can say that it can be installed and runs.
+# Columns of a build without which it is not known that it can be installed and runs.
 NEEDED = {"tag", "sass", "cuda"}
 
 
@@ -83,7 +83,7 @@ def _is_verified(one: Torch) -> bool:
 
 
 def _mistake(tables: Tables, question: Question) -> InputError | None:
-    """Return that there is no such build."""
+    """Return the mistake that there is no such build."""
     tag, never = question.constraints.get("pytorch_index"), tables.beside(TORCH)["never_existing_tags"]
     known = dict.fromkeys(build["tag"] for row in tables.rows(TORCH) for build in row["builds"])
     if tag and tag != PLAIN and tag not in known and tag not in never:
@@ -92,7 +92,7 @@ def _mistake(tables: Tables, question: Question) -> InputError | None:
 
 
 def _missing(tables: Tables, question: Question) -> str | None:
-    """Return which builds there are instead."""
+    """Return the sentence about the builds that there are instead."""
     tag, never = question.constraints.get("pytorch_index"), tables.beside(TORCH)["never_existing_tags"]
     if not tag:
         return None
@@ -128,7 +128,7 @@ def _libraries(torch: Torch) -> Part | None:
 
 
 def _conda(tables: Tables, question: Question, torch: Torch) -> Conda | None:
-    """Return how conda's channels carry a build; None where they do not."""
+    """Return the channels and specifications of a build in conda; None where conda's channels do not carry it."""
     for row in () if torch.row["plain"] else tables.rows("conda"):
         between = at_least(torch.version, row["first"]) and at_least(row["last"], torch.version)
         if between and torch.variant in row["builds"] and question.arch in row["arch"]:

@@ -76,7 +76,7 @@ LIBRARIES: dict[Library, str] = {"cudnn": "cuDNN", "nccl": "NCCL"}
 
 
 def pins_reason(torch: Torch, wanted: Mapping[Library, str], name: str) -> str | None:
-    """Return why what a build pins is not what something beside it requires: ranges by library. It is doubted where nobody saw the pin."""
+    """Return the reason why a build's pins differ from these ranges, by library, of a package next to it; a pin no one saw is doubted."""
     build, unknown = f"PyTorch {torch.version}+{torch.variant}", []
     for library, limits in wanted.items():
         have = torch.row.get(library)
