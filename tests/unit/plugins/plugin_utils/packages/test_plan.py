@@ -3,12 +3,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 from __future__ import annotations
 
+import dataclasses
 from fnmatch import fnmatchcase
 
 import pytest
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.comparison import Comparison
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.observed import Observed
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.stack import Package
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.stack import Package, Stack
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.components import BY_HOLD, PACKAGED
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.desired import desired
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.reconcile import drift
@@ -41,6 +42,13 @@ def stack(request):
         {**HOSTS[request.param], "gpus": ["GB200"] * 4, "request": {"driver": "570"}, "ansible_core": "2.16"}
     )
     return {**answer["stack"], "imex": tray["stack"]["imex"]}
+
+
+def test_every_component_of_the_host_is_packaged():
+    names = {one.name for one in COMPONENTS if one.place == "host"}
+    assert names <= {one.name for one in PACKAGED}, "each component of the host has its record in drift/components.py"
+    fields = {one.name for one in dataclasses.fields(Stack)}
+    assert {one.name for one in PACKAGED} <= fields, "each record has its field of Stack in documents/stack.py"
 
 
 @pytest.mark.parametrize("name", BY_HOLD)
