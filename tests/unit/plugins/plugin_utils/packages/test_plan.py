@@ -27,6 +27,8 @@ from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.resolve import
 # Everything that can be asked for, and versions of what the others depend on.
 REQUEST = {one.name: "latest" for one in PACKAGED if one.name in {part.name for part in COMPONENTS}}
 REQUEST |= {"driver": "570", "cuda": "12.8", "cudnn": "9", "nccl": "2", "dcgm": "4", "container_toolkit": "1.17"}
+# What a component needs and is not its own.
+OF_OTHERS = {"dkms", "infiniband-diags"}
 HOSTS = {
     "ubuntu 22.04": {"os": "ubuntu 22.04", "gpus": ["NVIDIA A100-SXM4-80GB"] * 8},
     "rocky 9.6": {"os": "rocky 9.6", "gpus": ["NVIDIA A100-SXM4-80GB"] * 8},
@@ -58,6 +60,8 @@ def test_a_component_is_what_the_stack_names(stack, name):
 
     assert {package.name for package in plan.packages} == {one["name"] for one in stack[BY_HOLD[name].name]["packages"]}
     assert plan.held, f"Packaged of {BY_HOLD[name].name} (drift/components.py) has no patterns of its packages: held"
+    free = {one.name for one in plan.packages if not any(fnmatchcase(one.name, pattern) for pattern in plan.held)}
+    assert free <= OF_OTHERS, "no pattern in held names these packages"
     assert steps(plan, Observed(packages={})).install == plan.packages
 
 
@@ -117,7 +121,7 @@ def test_dependencies_take_the_drivers_version_where_nvidia_has_several(stack):
 def test_what_is_absent_is_removed_and_no_longer_held(stack, name):
     wanted = desired(stack, {f"{one.role}_state": "absent" for one in PACKAGED if one.role})
     whole = component_plan(name, desired(stack, {}))
-    installed = {package.name: "1" for package in whole.packages if package.name not in ("dkms", "infiniband-diags")}
+    installed = {package.name: "1" for package in whole.packages if package.name not in OF_OTHERS}
     plan = absent_plan(name, wanted)
 
     assert set(steps(plan, Observed(packages=installed)).remove) <= set(installed)
