@@ -39,6 +39,8 @@ HOSTS = {
 def stack(request):
     answer = resolve({**HOSTS[request.param], "request": REQUEST, "ansible_core": "2.16"})
     assert answer["stack"], answer["conflicts"]
+    missing = [name for name in REQUEST if not answer["stack"].get(name)]
+    assert not missing, "asked for and not in the stack: the component's result (stack/components)"
     # What only nodes of a rack have, who have no fabric manager.
     tray = resolve(
         {**HOSTS[request.param], "gpus": ["GB200"] * 4, "request": {"driver": "570"}, "ansible_core": "2.16"}
