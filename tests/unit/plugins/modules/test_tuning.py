@@ -126,27 +126,32 @@ def test_the_name_of_a_record_is_a_word(root, record):
 
 
 @pytest.mark.parametrize(
-    ("record", "facts"),
+    ("record", "facts", "fact"),
     [
-        (one.options.get("record", "tuning"), one.facts.rpartition(".")[2])
+        (one.options.get("record", "tuning"), one.facts.rpartition(".")[2], f"gpu_{one.name}")
         for one in SUBJECTS
         if one.applied_by == "allreduce.gpu.tuning"
     ],
 )
-def test_what_was_applied_is_measured_until_it_is_put_back(root, record, facts):
+def test_what_was_applied_is_measured_until_it_is_put_back(root, record, facts, fact):
     other = {"files": [{"path": "/etc/y.conf", "content": ""}], "record": "pcie" if record == "tuning" else "tuning"}
+    must = f"module {facts} returns applied=holding(tree, {record!r}), by the record of the subject's options"
+
+    def applied():
+        answer = run(facts, root)
+        assert "applied" in answer, must
+        assert [*answer["ansible_facts"]] == [fact], f"module {facts} returns fact {fact}"
+        return answer["applied"]
+
     run("tuning", root, **other)  # records are kept apart
     wanted = {"files": WANTED["files"], "values": WANTED["values"][:1], "record": record}
     note, value = root / f"run/allreduce/applied/{record}.json", root / "proc/sys/vm/swappiness"
     run("tuning", root, check=True, applied="d1", **wanted)
-    assert run(facts, root)["applied"] is None and not note.exists()
+    assert applied() is None and not note.exists()
     run("tuning", root, applied="d1", **wanted)
-    told = run(facts, root).get("applied")
-    assert told == "d1", (
-        f"module {facts} returns holding(tree, '{record}') as applied: the record of the subject's options"
-    )
+    assert applied() == "d1", must
     value.write_text("60")
-    assert run(facts, root)["applied"] is None and value.read_text() == "60"
+    assert applied() is None and value.read_text() == "60"
     run("tuning", root, applied="d1", **wanted)
     run("tuning", root, state="absent", applied="d2", record=record)
-    assert run(facts, root)["applied"] is None and not note.exists()
+    assert applied() is None and not note.exists()

@@ -53,6 +53,14 @@ def test_the_defaults_are_those_of_the_roles(role):
     assert {name: yaml.safe_load(text).get(name) for name in ours} == ours, f"roles/{role}/defaults/main.yml"
 
 
+@pytest.mark.parametrize("one", PACKAGED, ids=lambda one: one.name)
+def test_a_component_that_a_role_can_take_away_names_it(one):
+    place = ROLES / one.name / "meta" / "argument_specs.yml"
+    specs = yaml.safe_load(place.read_text(encoding="utf-8"))["argument_specs"] if place.exists() else {"main": {}}
+    state = f"{one.name}_state" in specs["main"].get("options", {})
+    assert not state or one.role == one.name, f"Packaged (drift/components.py) has no role={one.name!r}"
+
+
 def test_every_default_is_that_of_a_role():
     assert [name for name in DEFAULTS if not name.startswith(tuple(f"{role}_" for role in IN_CHARGE))] == []
 

@@ -3,12 +3,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 from __future__ import annotations
 
+import dataclasses
 from fnmatch import fnmatchcase
 
 import pytest
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.comparison import Comparison
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.observed import Observed
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.stack import Package
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.stack import Package, Stack
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.components import BY_HOLD, PACKAGED
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.desired import desired
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.reconcile import drift
@@ -26,6 +27,8 @@ from ansible_collections.allreduce.gpu.plugins.plugin_utils.stack.resolve import
 # Everything that can be asked for, and versions of what the others depend on.
 REQUEST = {one.name: "latest" for one in PACKAGED if one.name in {part.name for part in COMPONENTS}}
 REQUEST |= {"driver": "570", "cuda": "12.8", "cudnn": "9", "nccl": "2", "dcgm": "4", "container_toolkit": "1.17"}
+# What a component needs and is not its own.
+OF_OTHERS = {"dkms", "infiniband-diags"}
 HOSTS = {
     "ubuntu 22.04": {"os": "ubuntu 22.04", "gpus": ["NVIDIA A100-SXM4-80GB"] * 8},
     "rocky 9.6": {"os": "rocky 9.6", "gpus": ["NVIDIA A100-SXM4-80GB"] * 8},
@@ -36,11 +39,20 @@ HOSTS = {
 def stack(request):
     answer = resolve({**HOSTS[request.param], "request": REQUEST, "ansible_core": "2.16"})
     assert answer["stack"], answer["conflicts"]
+    missing = [name for name in REQUEST if not answer["stack"].get(name)]
+    assert not missing, "asked for and not in the stack: the component's result (stack/components)"
     # What only nodes of a rack have, who have no fabric manager.
     tray = resolve(
         {**HOSTS[request.param], "gpus": ["GB200"] * 4, "request": {"driver": "570"}, "ansible_core": "2.16"}
     )
     return {**answer["stack"], "imex": tray["stack"]["imex"]}
+
+
+def test_every_component_of_the_host_is_packaged():
+    names = {one.name for one in COMPONENTS if one.place == "host"}
+    assert names <= {one.name for one in PACKAGED}, "each component of the host has its record in drift/components.py"
+    fields = {one.name for one in dataclasses.fields(Stack)}
+    assert {one.name for one in PACKAGED} <= fields, "each record has its field of Stack in documents/stack.py"
 
 
 @pytest.mark.parametrize("name", BY_HOLD)
@@ -50,6 +62,8 @@ def test_a_component_is_what_the_stack_names(stack, name):
 
     assert {package.name for package in plan.packages} == {one["name"] for one in stack[BY_HOLD[name].name]["packages"]}
     assert plan.held, f"Packaged of {BY_HOLD[name].name} (drift/components.py) has no patterns of its packages: held"
+    free = {one.name for one in plan.packages if not any(fnmatchcase(one.name, pattern) for pattern in plan.held)}
+    assert free <= OF_OTHERS, "no pattern in held names these packages"
     assert steps(plan, Observed(packages={})).install == plan.packages
 
 
@@ -109,7 +123,7 @@ def test_dependencies_take_the_drivers_version_where_nvidia_has_several(stack):
 def test_what_is_absent_is_removed_and_no_longer_held(stack, name):
     wanted = desired(stack, {f"{one.role}_state": "absent" for one in PACKAGED if one.role})
     whole = component_plan(name, desired(stack, {}))
-    installed = {package.name: "1" for package in whole.packages if package.name not in ("dkms", "infiniband-diags")}
+    installed = {package.name: "1" for package in whole.packages if package.name not in OF_OTHERS}
     plan = absent_plan(name, wanted)
 
     assert set(steps(plan, Observed(packages=installed)).remove) <= set(installed)

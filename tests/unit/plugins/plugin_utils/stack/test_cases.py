@@ -93,8 +93,8 @@ def test_every_case_expects_exactly_one_outcome():
 @pytest.mark.parametrize("rule", [rule.name for rule in RULES if rule.name not in ONLY_DIRECT])
 def test_every_rule_has_a_case_that_passes_and_one_it_refuses(rule):
     mine = [case for case in CASES if case.get("rule") == rule]
-    assert any("gets" in case for case in mine), "no case gets through"
-    assert any("refused" in case for case in mine), "no case is refused"
+    assert any("gets" in case for case in mine), f"no case of rule {rule} gets through (judges/, or cases.yml)"
+    assert any("refused" in case for case in mine), f"no case of rule {rule} is refused (judges/, or cases.yml)"
 
 
 def test_cases_name_existing_rules():

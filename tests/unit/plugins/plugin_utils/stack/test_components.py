@@ -21,7 +21,7 @@ STACK = Path(components.__file__).parents[1]
 
 def test_every_room_is_listed_once():
     rooms = [found.name for found in pkgutil.iter_modules(components.__path__)]
-    assert sorted(NAMES) == sorted(rooms)
+    assert sorted(NAMES) == sorted(rooms), "each file or folder of stack/components is in COMPONENTS"
 
 
 def test_the_default_framework_is_told_first_and_what_lives_beside_others_last():

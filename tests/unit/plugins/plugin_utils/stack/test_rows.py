@@ -78,7 +78,7 @@ def faults(value, kind, place=""):
 
 def test_every_file_has_a_type():
     files = {path.stem for path in DIRECTORY.glob("*.yml")}
-    assert files == {*SUBJECTS, "sources", "version", "profiles"}
+    assert files == {*SUBJECTS, "sources", "version", "profiles"}, "each file of data/stack is a table of a component"
 
 
 @pytest.mark.parametrize("subject", SUBJECTS)
@@ -95,7 +95,7 @@ def test_rows_of_the_small_tables_are_what_their_type_says(subject):
 
 def test_every_table_with_versions_to_choose_from_has_a_small_one():
     """A new one is copied to tests/fixtures/stack with the rows that its cases need."""
-    assert {*OWNED, "cuda", "drivers"} - {"driver_packages", "kernels", "mig"} == set(FROZEN)
+    assert {*OWNED, "cuda", "drivers"} - {"driver_packages", "kernels", "mig"} == set(FROZEN), "tests/fixtures/stack"
 
 
 def test_what_stands_beside_the_rows_is_what_its_type_says():

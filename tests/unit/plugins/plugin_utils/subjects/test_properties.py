@@ -17,12 +17,13 @@ from typing import get_args, get_origin, get_type_hints
 
 import pytest
 import yaml
+from ansible_collections.allreduce.gpu.plugins.plugin_utils import subjects
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks import drift as checks
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.parsing import parse
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.verification import NodeVerification
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.drift.record import record
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.report.comparisons import counts, items
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects import SUBJECTS
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects import BY_NAME, SUBJECTS
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.subject import Node
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -115,6 +116,11 @@ def agreed(subject, node):
     return passes
 
 
+@pytest.mark.parametrize("room", sorted({path.parent.name for path in Path(subjects.__file__).parent.glob("*/*.py")}))
+def test_every_room_is_in_the_tuple(room):
+    assert room in BY_NAME, f"SUBJECT of {room} is not in SUBJECTS of plugin_utils/subjects/__init__.py"
+
+
 @each_subject
 def test_it_has_tests_of_its_own(subject):
     assert [*(Path(__file__).parent / subject.name).glob("test_*.py")], f"no test of its answers is in {subject.name}/"
@@ -147,7 +153,9 @@ def test_verify_and_report_say_the_same(subject, data):
 @given(data=st.data())
 def test_what_is_absent_is_as_planned_exactly_where_the_role_has_nothing_to_take_back(subject, data):
     node = data.draw(nodes(subject, "absent"))
-    assert agreed(subject, node) is not node.has_record(record_of(subject))
+    assert agreed(subject, node) is not node.has_record(record_of(subject)), (
+        f"absent: compare tells the record {record_of(subject)!r} as unwanted where a node has it, and nothing else"
+    )
 
 
 @each_measured
@@ -158,7 +166,7 @@ def test_what_the_role_refuses_or_takes_back_is_not_as_planned(subject, data):
     decision = subject.decide(node)
     if decision.problems or not decision.applies:
         idle = not decision.problems and not node.has_record(record_of(subject))
-        assert agreed(subject, node) is idle, decision
+        assert agreed(subject, node) is idle, f"compare and decide do not judge alike: {decision}"
 
 
 @each_measured
@@ -167,4 +175,4 @@ def test_what_the_role_refuses_or_takes_back_is_not_as_planned(subject, data):
 def test_what_was_not_measured_is_not_as_planned(subject, data):
     node = data.draw(nodes(subject, subject.on[0], measured=False))
     if subject.decide(node).applies:
-        assert not agreed(subject, node)
+        assert not agreed(subject, node), f"compare passes a node without the fact gpu_{subject.name}"
