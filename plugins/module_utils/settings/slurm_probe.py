@@ -16,7 +16,7 @@ import socket
 
 # The drop-in that role slurm writes names the controller.
 UNIT = "/etc/systemd/system/slurmd.service.d/allreduce.conf"
-_CONTROLLER = re.compile(r"--conf-server=\[?([0-9A-Fa-f.:]+?)\]?:(\d+)\b")
+_CONTROLLER = re.compile(r"--conf-server=(?:\[([^\]\s]+)\]|([^\s:]+)):(\d{1,5})\b")
 PORT, ACCOUNTING_PORT = 6817, 6819
 SECONDS = 3
 # A reason is what somebody typed.
@@ -24,18 +24,19 @@ LONGEST_REASON = 200
 
 
 def ask(tree, name, run, reaches=None):
-    """Return what the controller says of the node; None where the role has not set up slurmd. reaches: (address, port) -> bool."""
+    """Return what the controller says of the node; its address is empty where the role has set up no slurmd.
+
+    reaches: (address, port) -> bool
+    """
     found = _CONTROLLER.search(tree.text(UNIT) or "")
-    if not found:
-        return None
-    reaches, address = reaches or is_reachable, found.group(1)
-    reachable = reaches(address, int(found.group(2)))
+    reaches, address = reaches or is_reachable, (found.group(1) or found.group(2)) if found else ""
+    reachable = bool(found) and reaches(address, int(found.group(3)))
     said = run(["timeout", "20", "sinfo", "--noheader", "--nodes=%s" % name, "--format=%T|%E"]) if reachable else None
     state, reason = parse_node(said or "")
     return {
         "controller": address,
         "reachable": reachable,
-        "accounting": reaches(address, ACCOUNTING_PORT),
+        "accounting": bool(found) and reaches(address, ACCOUNTING_PORT),
         "answers": said is not None,
         "state": state,
         "reason": reason,

@@ -70,4 +70,6 @@ def test_a_further_host_costs_two_looks_at_its_variables(cost):
     grown = many - few
     templates = grown.pop("template", 0)
     assert grown == {"get_vars": 2 * (MANY - FEW)}
-    assert templates < MANY - FEW  # not even one for each; Ansible's own, of tags, are some more or fewer from run to run
+    assert (
+        templates < MANY - FEW
+    )  # not even one for each; Ansible's own, of tags, are some more or fewer from run to run
