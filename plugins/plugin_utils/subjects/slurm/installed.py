@@ -23,6 +23,7 @@ from .request import CONTROLLERS, PRESENT, misfits, problems, request, state_of
 
 RECORD = "/var/lib/allreduce/slurm_installed.json"
 UNITS = "/etc/systemd/system/{}.service.d/allreduce.conf"
+NAMES = {"path": "/etc/hosts", "block_name": "allreduce.gpu slurm", "in_place": True}
 BINARIES = "slurm-wlm-basic-plugins"  # the package that makes the user slurm
 # The service that a GPU's device files are there with, where there is one.
 DEVICES = "nvidia-persistenced.service nvidia-fabricmanager.service"
@@ -80,6 +81,7 @@ def controller(node: Node, row: Distribution, measured: SlurmNode) -> dict[str, 
         "first": [_record(node, row.controller, measured), *(_drop_in(name, digest) for name, digest in restarted)],
         "packages": list(row.controller),
         "files": [
+            {**NAMES, "block": _names(made)},
             directory,
             {"path": f"{DIRECTORY}/slurmdbd.conf", "content": configuration.accounting(made), **closed},
             *({"path": f"{DIRECTORY}/{name}", "content": text} for name, text in texts.items()),
@@ -126,6 +128,12 @@ def cluster_of(node: Node, row: Distribution, measured: SlurmNode) -> Cluster | 
     firewalled = any(str(one.get("firewall_state")) == "present" for one in known.values())
     nodes = {name: (models[name], requests[name].autodetect) for name in models}
     return Cluster(measured.name, str(address), version, row, wanted, nodes, firewalled)
+
+
+def _names(cluster: Cluster) -> str:
+    """Return lines of /etc/hosts: with the name of a host that asks for a job and cannot be resolved, slurmctld 24.11 stops for ten seconds."""
+    nodes = [(model.address, model.name) for model, _autodetect in cluster.nodes.values()]
+    return "".join(f"{address} {name}\n" for address, name in [(cluster.address, cluster.controller), *nodes])
 
 
 def _refused(name: str, variables: Mapping[str, Any], host: str, row: Distribution, cgroups: bool) -> list[Problem]:
@@ -193,7 +201,7 @@ def removed(node: Node) -> dict[str, Any]:
     return {
         "services": [name for name, one in reversed(known.items()) if one.get("enabled") or one.get("active")],
         "packages": [name for name in packages if name in there],
-        "files": [{"path": path, "state": "absent"} for path in files],
+        "files": [{**NAMES, "block": ""}, *({"path": path, "state": "absent"} for path in files)],
         "record": [{"path": RECORD, "state": "absent"}],
         "drops": request(node.variables).delete_accounting and "mariadb-server" in there,
     }

@@ -77,6 +77,14 @@ def test_the_controller_s_files():
     assert [one["name"] for one in found["services"]] == ["munge", "mariadb", "slurmdbd", "slurmctld"]
 
 
+def test_the_controller_knows_the_names_of_all_hosts_that_ask_for_jobs():
+    known = hosts()
+    (one,) = [one for one in answer(known)["files"] if one["path"] == "/etc/hosts"]
+    assert one["block"] == "10.0.0.1 ctl\n10.0.0.2 gpu-1\n10.0.0.3 gpu-2\n"
+    (gone,) = [one for one in installed.removed(node(known))["files"] if one["path"] == "/etc/hosts"]
+    assert gone == {**one, "block": ""}
+
+
 def test_the_database_has_no_password():
     text = files(answer(hosts()))["/etc/slurm/slurmdbd.conf"]
     assert "StorageHost=localhost\nStorageUser=slurm\n" in text and "StoragePass" not in text
