@@ -190,3 +190,14 @@ def test_80_removed_nothing_of_it_is_left_but_the_accounting(queue):
     assert queue.on(queue.controller, "ls -d /var/lib/mysql/slurm_acct_db /var/spool/slurmctld").count("\n") == 2
     again, said = queue.play(OFF)
     assert set(again.values()) == {0}, said[-6000:]
+
+
+def test_85_what_was_kept_is_taken_again_and_goes_where_that_is_asked_for(queue):
+    queue.play(ON)
+    queue.until("sinfo --noheader --format='%P %D %T'", "gpu* 2 idle")
+    assert "gres/gpu=2" in queue.run(
+        "sacct --allocations --noheader --parsable2 --format=AllocTRES --starttime=now-1hour"
+    )
+    queue.play({**OFF, "slurm_delete_accounting": True})
+    assert {host: queue.on(host, OURS, check=False) for host in queue.hosts} == dict.fromkeys(queue.hosts, "")
+    assert not queue.on(queue.controller, "ls -d /var/lib/mysql/slurm_acct_db /var/spool/slurmctld", check=False)

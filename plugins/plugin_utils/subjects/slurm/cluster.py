@@ -63,7 +63,7 @@ def at_start(cluster: Cluster, daemon: str) -> str:
     words = _words(cluster)
     told = [f"{name}={words[name]}" for name in AT_START if name in words]
     told += [*lines.files(cluster.nodes.values()).values(), _text(_cgroups(cluster))]
-    told += [one for one in cluster.wanted.extra if one.partition("=")[0] in AT_START]
+    told += [one for one in cluster.wanted.extra if one.partition("=")[0].lower() in map(str.lower, AT_START)]
     return _digest([daemon, *told])
 
 

@@ -128,7 +128,7 @@ def test_srun_waits_at_known_ports_where_there_is_a_firewall():
         ({"slurm_extra_lines": ["PriorityWeightAge=5"]}, False, False),
         ({"slurm_partition": "all_gpus"}, False, False),
         ({"slurm_features": ["scratch"]}, True, True),
-        ({"slurm_extra_lines": ["PriorityType=priority/basic"]}, True, True),
+        ({"slurm_extra_lines": ["prioritytype=priority/basic"]}, True, True),
         ({"slurm_cgroups": False}, True, True),
     ],
 )
