@@ -32,6 +32,10 @@ options:
     description: Name of the node in Slurm. Empty stands for its host name up to the first dot.
     type: str
     default: ''
+  probe:
+    description: Also ask the controller what it says of the node, where role P(allreduce.gpu.slurm#role) has installed Slurm.
+    type: bool
+    default: false
   root:
     description:
       - Directory to read in place of the root directory, to examine a recorded machine.
@@ -58,6 +62,9 @@ ansible_facts:
         - C(capabilities) has the numbers of the device files of MIG instances.
         - C(configured) says whether there is a C(slurm.conf), C(included) whether it or C(gres.conf) includes the role's file, and
           C(lines) what those files say of this node, null where a file is not there.
+        - C(foreign) says whether C(slurm.conf) is not the role's, C(installed) which packages the role installed, and C(confines) whether
+          the kernel gives cgroups what Slurm needs of them.
+        - C(asked) is what the controller answers about the node, null without O(probe).
       returned: success
       type: dict
       sample:
@@ -74,6 +81,10 @@ ansible_facts:
         lines:
           allreduce_gres.conf: [AutoDetect=off Name=gpu Type=nvidia_a40 File=/dev/nvidia0 Cores=0-31 Links=-1]
           allreduce_nodes.conf: ['Boards=1 SocketsPerBoard=2 CoresPerSocket=32 ThreadsPerCore=2 RealMemory=978944 Gres=gpu:nvidia_a40:1']
+        foreign: false
+        installed: [munge, slurm-client, slurmd]
+        confines: true
+        asked: {controller: 10.0.0.1, reachable: true, accounting: true, answers: true, state: idle, reason: none}
 applied:
   description: Digest of the options of M(allreduce.gpu.tuning) that were last applied since the node booted, if they still hold.
   returned: success
@@ -95,13 +106,15 @@ def main():
         argument_spec={
             "directory": {"type": "path", "default": "/etc/slurm"},
             "name": {"type": "str", "default": ""},
+            "probe": {"type": "bool", "default": False},
             "root": {"type": "path", "default": "/"},
         },
         supports_check_mode=True,
     )
     given, tree = module.params, FileTree(module.params["root"])
     try:
-        fact = read_slurm(tree, given["directory"], given["name"], program_output(module, given["root"]))
+        run = program_output(module, given["root"])
+        fact = read_slurm(tree, given["directory"], given["name"], run, given["probe"])
     except ValueError as error:
         module.fail_json(msg="What Slurm is to know cannot be read: %s." % error)
     module.exit_json(changed=False, ansible_facts={"gpu_slurm": fact}, applied=holding(tree, RECORD))

@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PLUGINS = {
     "modules": {
         "cluster_plan", "conda_env", "config_files", "controller_files", "dkms", "download", "environment_archive", "environment_switch", "fapolicyd",
-        "firewall", "firewall_facts", "gpu_facts", "gpu_health", "gpu_settings", "kernel_module_archive", "nccl_facts",
+        "firewall", "firewall_facts", "gpu_facts", "gpu_health", "gpu_settings", "kernel_module_archive", "munge_key", "nccl_facts",
         "network_bandwidth", "node_probe", "node_state", "package_hold", "packages", "pcie_facts", "preflight", "qos", "qos_facts",
         "rdma", "rdma_facts", "read_file", "report", "resolve_stack", "scratch", "scratch_facts", "service", "show", "slurm_facts", "ssh_keys", "stage",
         "subject",

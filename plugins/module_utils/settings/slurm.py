@@ -7,11 +7,12 @@ from __future__ import absolute_import, division, print_function
 
 __metaclass__ = type
 
+import json
 import re
 
 from ..host import hostlist, processors
 from ..machine.regular import IrregularError, read_regular
-from . import tuning_record
+from . import slurm_probe, tuning_record
 
 RECORD = "slurm"
 # What role slurm writes beside slurm.conf, and the file of the cluster's that has to include it.
@@ -23,17 +24,23 @@ LONGEST = 4 * 1024 * 1024
 _LINE = re.compile(r"(?im)^[ \t]*NodeName=(\S+)[ \t]+(.*?)[ \t]*$")
 _INCLUDE = re.compile(r"(?im)^[ \t]*include[ \t]+(\S+)")
 _VERSION = re.compile(r"\b(\d{2}\.\d{2}(?:\.\d+)?)")
+# What role slurm installed, to be removed with it, and the first line of the slurm.conf that it writes.
+INSTALLED = "/var/lib/allreduce/slurm_installed.json"
+OURS = "# Written by role allreduce.gpu.slurm"
+# Controllers of cgroup v2 that Slurm's plugin needs (doc/html/cgroup_v2.shtml, Requirements).
+CONTROLLERS = "/sys/fs/cgroup/cgroup.controllers"
+NEEDED = {"cpu", "cpuset", "memory"}
 CAPABILITIES = "/proc/driver/nvidia-caps/mig-minors"
 # The instances that there are; the other file has numbers for all that there could be (NVIDIA MIG User Guide, Device Nodes).
 INSTANCES = "/proc/driver/nvidia/capabilities"
 _CAPABILITY = re.compile(r"(?m)^(gpu(\d+)/(gi\d+(?:/ci\d+)?)/access) (\d+)$")
 
 
-def read_slurm(tree, directory, name="", run=None):
+def read_slurm(tree, directory, name="", run=None, probe=False):
     """Return the whole fact.
 
     directory: of slurm.conf; name: the node's in Slurm, else what its host name begins with; run: returns a program's output, None to
-    start nothing.
+    start nothing; probe: ask the controller, too.
     """
     name = name or (tree.text("/proc/sys/kernel/hostname") or "").partition(".")[0]
     return {
@@ -46,7 +53,26 @@ def read_slurm(tree, directory, name="", run=None):
         "configured": tree.exists("%s/slurm.conf" % directory),
         "included": {file: _includes(tree, directory, file) for file in sorted(FILES)},
         "lines": {file: _lines(tree, directory, file, name) for file in sorted(FILES)},
+        "foreign": is_foreign(tree, directory),
+        "installed": read_installed(tree),
+        "confines": set((tree.text(CONTROLLERS) or "").split()) >= NEEDED,
+        "asked": slurm_probe.ask(tree, name, run) if probe and run else None,
     }
+
+
+def is_foreign(tree, directory):
+    """Return whether there is a slurm.conf that the role did not write."""
+    path = "%s/slurm.conf" % directory
+    return tree.exists(path) and not (_content(tree, path) or "").startswith(OURS)
+
+
+def read_installed(tree):
+    """Return the packages that the role installed; none where it has installed nothing. ValueError for a record that is not ours."""
+    text = tree.text(INSTALLED)
+    found = json.loads(text) if text is not None else {"format": 1, "packages": []}
+    if not isinstance(found, dict) or found.get("format") != 1:
+        raise ValueError("%s is not of this version of the role" % INSTALLED)
+    return [str(one) for one in found["packages"]]
 
 
 def read_version(run):

@@ -36,6 +36,7 @@ ADVICE = {
     Remedy.BOOT: "reboot the node",
     Remedy.LIBRARY: "docs/rdma.md says what each reason needs",
     Remedy.RECONFIGURE: "{site}, and 'scontrol reconfigure'; docs/slurm.md says which lines include the files",
+    Remedy.RESUME: "see to the reason, then 'scontrol update NodeName=... State=RESUME'; docs/slurm.md says more",
     Remedy.MEASURE: "the node could not be asked; the play's output says why",
     Remedy.NONE: "",
 }

@@ -51,6 +51,7 @@ class Remedy(str, Enum):
     BOOT = "boot"  # a person: takes effect with a reboot, which no role makes for it
     LIBRARY = "library"  # a person: driver, libraries and kernel do not fit together
     RECONFIGURE = "reconfigure"  # the role that writes the file, and a person who has Slurm read it again
+    RESUME = "resume"  # a person: who took the node out of service knows when it may come back
     MEASURE = "measure"  # the node could not be asked
 
     @classmethod

@@ -20,8 +20,23 @@ class Place:
 
 
 @dataclass(frozen=True)
+class Asked:
+    """What the controller answers about a node. reachable: its port; answers: whether it takes the node for one of its cluster."""
+
+    controller: str = ""
+    reachable: bool = False
+    accounting: bool = False
+    answers: bool = False
+    state: str = ""
+    reason: str = ""
+
+
+@dataclass(frozen=True)
 class SlurmNode:
-    """The whole fact. capabilities: numbers of the device files of MIG instances; lines: of our files about this node."""
+    """The whole fact. capabilities: numbers of the device files of MIG instances; lines: of our files about this node.
+
+    foreign: slurm.conf is not ours; installed: packages that the role installed; confines: cgroups have what Slurm needs.
+    """
 
     recorded: bool = False
     name: str = ""
@@ -32,3 +47,7 @@ class SlurmNode:
     configured: bool = False
     included: dict[str, bool] = field(default_factory=dict)
     lines: dict[str, tuple[str, ...] | None] = field(default_factory=dict)
+    foreign: bool = False
+    installed: tuple[str, ...] = ()
+    confines: bool = False
+    asked: Asked | None = None

@@ -17,6 +17,7 @@ from ..stack.interpreters import INTERPRETER, MANAGER, constraint_of
 from ..stack.why import explanation
 from ..subjects.monitoring.host import obstacle as monitoring_obstacle
 from ..subjects.sentences import describe, describe_all
+from ..subjects.slurm.installed import obstacle as slurm_obstacle
 from .decide import decide
 from .disk import disk_shortage
 from .lock import plain
@@ -163,8 +164,8 @@ def _shortage(variables: Mapping, stack: Mapping) -> list[str]:
 
 
 def _obstacles(name: str, variables: Mapping, stack: Mapping) -> list[str]:
-    unwatched = monitoring_obstacle(name, variables, stack["os"])
-    found = [*refusals(stack, _state(variables), variables), *([unwatched] if unwatched else [])]
+    without = (judge(name, variables, stack["os"]) for judge in (monitoring_obstacle, slurm_obstacle))
+    found = [*refusals(stack, _state(variables), variables), *(one for one in without if one)]
     return [describe(problem) for problem in found]
 
 

@@ -14,7 +14,7 @@ from tests.support.slurm import measured
 BOTH = ("gpu_nodes", "controllers")
 
 
-def play(place, groups=BOTH, recorded=False, configured=True, **variables):
+def play(place, groups=BOTH, recorded=False, configured=True, records=(), services=None, **variables):
     """Run the role on a machine with the GPUs of a simulated one; its slurm.conf is in the directory etc of PLACE."""
     (place / "etc").mkdir()
     if configured:
@@ -23,9 +23,10 @@ def play(place, groups=BOTH, recorded=False, configured=True, **variables):
         "gpu_stack": {"os": {"id": "debian", "version": "12", "family": "debian", "arch": "x86_64"}},
         "gpu_node": measured("rtx-3090")["gpu_node"],
         "gpu_node_state": {
-            "services": {}, "package_manager": "apt", "packages": {}, "records": ["slurm"] if recorded else [],
+            "services": services or {}, "package_manager": "apt", "packages": {},
+            "records": ["slurm"] if recorded else list(records),
         },
-        "distribution_version": "12",
+        "distribution": "Debian", "distribution_version": "12", "os_family": "Debian",
         "default_ipv4": {"address": "10.0.0.1"},
     }  # fmt: skip
     given = {"slurm_directory": str(place / "etc"), "slurm_version": "24.11", "slurm_node_name": "gpu-7", **variables}
@@ -81,3 +82,39 @@ def test_what_is_refused_stops_before_anything_changes(tmp_path, options, senten
     assert run.status != 0
     assert set(modules(run)) <= {"slurm_facts"}
     assert sentence in run.output and "The files of node for Slurm stay as they are." in run.output
+
+
+OURS = {
+    "slurm_directory": "/etc/slurm",
+    "slurm_version": "",
+    "slurm_node_name": "",
+    "slurm_cgroups": False,
+    "slurm_state": "present",
+}
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"groups": BOTH}, "node is in groups controllers and gpu_nodes"),
+        ({"groups": ["gpu_nodes"]}, "the inventory has no hosts in the group controllers"),
+        ({"groups": ["controllers"]}, "No host of group gpu_nodes has slurm_state: present"),
+        ({"groups": ["controllers"], "slurm_extra_lines": ["SlurmUser=root"]}, "slurm_extra_lines has SlurmUser"),
+    ],
+)
+def test_a_cluster_that_cannot_be_is_refused_before_anything_changes(tmp_path, options, sentence):
+    run = play(tmp_path, **{**OURS, **options})
+    assert run.status != 0
+    assert set(modules(run)) <= {"slurm_facts"}
+    assert "Slurm is not set up on node: " in run.output and sentence in run.output
+
+
+def test_what_was_installed_and_is_off_goes(tmp_path):
+    """On this machine, which has no record: no package is the role's, and the database stays."""
+    services = {"slurmd": {"enabled": True, "active": True, "outdated": False}}
+    run = play(
+        tmp_path, ("gpu_nodes",), records=["slurm_installed"], services=services, **{**OURS, "slurm_state": "absent"}
+    )
+    assert run.status == 0, run.output
+    assert modules(run) == ["slurm_facts", "config_files", "config_files"]
+    assert "+++ after: service slurmd" in run.output and "service mariadb" not in run.output

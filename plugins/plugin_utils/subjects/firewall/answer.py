@@ -16,7 +16,7 @@ from ..subject import Decision, Node, Subject
 from .compare import compare_absent, compare_rules, compare_unmeasured
 from .decide import decide
 from .plan import plan
-from .request import DEFAULTS, GROUP, READS_OF_OTHERS, Request, given, problems, request, with_watchers
+from .request import DEFAULTS, GROUP, READS_OF_OTHERS, Request, given, problems, request, with_services
 from .sentences import SENTENCES
 
 
@@ -50,7 +50,7 @@ def comparisons(node: Node) -> list[Comparison]:
 
 def _request(node: Node) -> Request:
     wanted = request(node.name, node.known, node.groups.get(GROUP, ()))
-    return with_watchers(wanted, node.name, node.known, node.groups)
+    return with_services(wanted, node.name, node.known, node.groups)
 
 
 def misfits(node: Node) -> Iterator[Problem]:
@@ -67,8 +67,9 @@ SUBJECT = Subject(
     problems=problems,
     misfits=misfits,
     compare=comparisons,
-    # Who watches reaches the exporters of the nodes.
+    # Who watches reaches the exporters of the nodes, and who schedules their slurmd.
     members=("gpu_nodes", "controllers"),
+    reads=("monitoring_state", "slurm_state"),
     reads_of_others=READS_OF_OTHERS,
     sentences=SENTENCES,
     facts="allreduce.gpu.firewall_facts",

@@ -17,6 +17,7 @@ from ...problems.problem import Problem
 from ..monitoring.programs import PORTS
 from ..monitoring.request import CONTROLLERS
 from ..options import as_list
+from ..slurm.programs import NODE_PORT, SRUN_PORTS
 from .ports import UNPRIVILEGED, Ranges, parse_range, union
 
 # The defaults of the role's variables (a test compares).
@@ -33,7 +34,7 @@ DEFAULTS: dict[str, Any] = {
     "firewall_rollback_seconds": 180,
 }
 GROUP = "gpu_nodes"
-# What is read of the other nodes, and of the controllers, which ask the exporters: addresses, and values that may be wrong.
+# What is read of the other nodes, and of the controllers, which ask the exporters and start jobs: addresses, and values that may be wrong.
 READS_OF_OTHERS = (
     *READS,
     "ansible_host",
@@ -100,23 +101,26 @@ def request(name: str, known: Mapping[str, Mapping[str, Any]], nodes: Iterable[s
     )
 
 
-def with_watchers(
+def with_services(
     wanted: Request, name: str, known: Mapping[str, Mapping[str, Any]], groups: Mapping[str, Iterable[str]]
 ) -> Request:
-    """Return the request with the hosts that ask a node's exporters, where role monitoring has put some there.
+    """Return the request with the controllers, where roles monitoring and slurm have them reach a node, and with the ports of both.
 
     By what the inventory says alone: these hosts are measured after the nodes, if at all.
     """
-    if str(known[name].get("monitoring_state")) != "present":
+    variables = known[name]
+    watched, scheduled = (str(variables.get(f"{one}_state")) == "present" for one in ("monitoring", "slurm"))
+    if not (watched or scheduled):
         return wanted
     others = [one for one in groups.get(CONTROLLERS, ()) if one not in groups.get(GROUP, ())]
     addresses = {one: _inventory_address(one, known[one]) for one in others if one in known}
-    exporters = ((PORTS["node"],) * 2, (PORTS["dcgm"],) * 2)
+    ports = [(PORTS["node"],) * 2, (PORTS["dcgm"],) * 2] if watched else []
+    ports += [(NODE_PORT,) * 2, SRUN_PORTS] if scheduled else []
     return replace(
         wanted,
         peers=distinct([*wanted.peers, *(address for address in addresses.values() if address)]),
         unknown=(*wanted.unknown, *(one for one, address in addresses.items() if not address)),
-        ports=union([*wanted.ports, *exporters]),
+        ports=union([*wanted.ports, *ports]),
     )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from ...cluster.address import READS as ADDRESS
 from ...documents.comparison import Comparison
 from ...documents.parsing import parse
 from ...documents.slurm import SlurmNode
@@ -15,17 +16,30 @@ from ...problems import text
 from ...problems.problem import Problem, ProblemError
 from ..subject import Node, Subject
 from . import lines
-from .compare import compare_lines, compare_refused, compare_unmeasured, compare_unwanted
+from .compare import (
+    compare_asked,
+    compare_lines,
+    compare_refused,
+    compare_services,
+    compare_unmeasured,
+    compare_unwanted,
+)
 from .decide import decide_files, model_of
-from .request import CONTROLLERS, DEFAULTS, EXTERNAL, NODES, given, is_external, problems, request
+from .installed import is_installed
+from .programs import ON_CONTROLLER, ON_NODE
+from .request import CONTROLLERS, DEFAULTS, EXTERNAL, NODES, PRESENT, given, problems, request, state_of
 from .request import misfits as request_misfits
 from .sentences import SENTENCES
 
 SWITCH = "slurm_state"
-# What is read of the nodes: what each asks for itself, and what was measured of it.
+# What is read of the nodes: what each asks for itself, where it is, and what was measured of it.
 READS_OF_OTHERS = (
-    *(name for name in DEFAULTS if name not in ("slurm_directory", "slurm_version", "slurm_node_name")),
+    *DEFAULTS,
+    "firewall_state",
+    *ADDRESS,
+    *(f"ansible_facts.{name}" for name in ("distribution", "distribution_version", "os_family", "gpu_stack.os")),
     *(f"ansible_facts.{name}" for name in ("gpu_node.driver", "gpu_node.gpus", "gpu_slurm")),
+    "ansible_facts.gpu_node_state.records",
 )
 
 
@@ -47,8 +61,9 @@ def questions(variables: Mapping[str, Any]) -> dict[str, Any]:
 
 def comparisons(node: Node) -> list[Comparison]:
     """Return every comparison of what Slurm is told on a node; raise DocumentError for facts of the wrong shape."""
-    if not is_external(node.variables):
-        return compare_unwanted(node.has_record("slurm"))
+    state = state_of(node.variables)
+    if state not in (EXTERNAL, PRESENT):
+        return compare_unwanted(node.has_record("slurm") or is_installed(node.facts))
     if node.name not in (node.groups.get(NODES) or ()):
         return []
     is_judged = node.facts.get("gpu_slurm") and node.facts.get("gpu_node")
@@ -59,7 +74,10 @@ def comparisons(node: Node) -> list[Comparison]:
     except ProblemError as error:
         return compare_refused(text.describe_all(error.problems, SENTENCES).rstrip("."))
     measured = parse(SlurmNode, node.facts["gpu_slurm"], "gpu_slurm")
-    return compare_lines(lines.texts(found, request(node.variables).autodetect), measured.lines)
+    said = compare_lines(lines.texts(found, request(node.variables).autodetect), measured.lines)
+    if state == EXTERNAL:
+        return said
+    return [*said, *compare_services(ON_NODE, node.state.get("services") or {}), *compare_asked(measured.asked)]
 
 
 def misfits(node: Node) -> Iterator[Problem]:
@@ -70,15 +88,17 @@ def misfits(node: Node) -> Iterator[Problem]:
 SUBJECT = Subject(
     name="slurm",
     defaults=DEFAULTS,
-    on=(EXTERNAL,),
+    on=(EXTERNAL, PRESENT),
     problems=problems,
     misfits=misfits,
     compare=comparisons,
     members=(NODES, CONTROLLERS),
+    units=tuple(dict.fromkeys((*ON_CONTROLLER, *ON_NODE))),
     reads_of_others=READS_OF_OTHERS,
     sentences=SENTENCES,
     facts="allreduce.gpu.slurm_facts",
     question=questions,
+    probed="verify",
     applied_by="allreduce.gpu.tuning",
     options={"record": "slurm"},
     decide=decide_files,

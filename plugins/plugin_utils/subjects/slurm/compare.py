@@ -6,8 +6,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from ...documents.comparison import Comparison, Remedy, Status, compared
+from ...documents.slurm import Asked
+from ...problems.phrases import clean
 from .lines import GRES
 
 COMPONENT = "slurm"
@@ -31,6 +34,51 @@ def _kind(file: str) -> str:
 
 def _shown(lines: Sequence[str]) -> str:
     return "; ".join(lines) or "no line"
+
+
+# States of a node that can be given jobs (sinfo(1), NODE STATE CODES); others are somebody's or some fault's decision.
+AVAILABLE = ("idle", "mixed", "allocated", "completing", "planned", "reserved")
+
+
+def compare_services(names: Sequence[str], state: Mapping[str, Mapping[str, Any]]) -> list[Comparison]:
+    """Return a comparison for each service of a node. state: what systemd says."""
+    return [_service(name, state.get(name) or {}) for name in names]
+
+
+def _service(name: str, found: Mapping[str, Any]) -> Comparison:
+    known = [found.get(key) for key in ("enabled", "active")]
+    words = " and ".join(key if found.get(key) else f"not {key}" for key in ("enabled", "active"))
+    agrees = None if None in known else all(known)
+    return compared(COMPONENT, name, "enabled and active", words, agrees, Remedy.APPLY, "service")
+
+
+def compare_asked(asked: Asked | None) -> list[Comparison]:
+    """Return what the controller says: that it and its accounting answer, that it trusts the node, and whether jobs can run there.
+
+    asked: None where nobody asked it, which verification does.
+    """
+    if asked is None:
+        return []
+    found = [
+        _port("slurmctld", asked.controller, asked.reachable),
+        _port("slurmdbd", asked.controller, asked.accounting),
+    ]
+    if not asked.reachable:
+        return found
+    trusted = (
+        "takes this node" if asked.answers else "refuses this node: its key of munge, or its clock, is another one"
+    )
+    found.append(compared(COMPONENT, "slurmctld", "takes this node", trusted, asked.answers, Remedy.APPLY, "trust"))
+    if asked.answers:
+        seen = asked.state or "not of the cluster"
+        words = seen if asked.state in AVAILABLE else f"{seen} ({clean(asked.reason) or 'without a reason'})"
+        found.append(compared(COMPONENT, "node", "available", words, asked.state in AVAILABLE, Remedy.RESUME, "state"))
+    return found
+
+
+def _port(service: str, address: str, answers: bool) -> Comparison:
+    seen = "answers" if answers else f"does not answer at {address or 'any address'}"
+    return compared(COMPONENT, service, "answers", seen, answers, Remedy.APPLY, "controller")
 
 
 def compare_refused(sentence: str) -> list[Comparison]:

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
+from ...cluster.address import cluster_address
 from ...documents.gpu_node import GpuNode
 from ...documents.parsing import parse
 from ...documents.slurm import SlurmNode
@@ -16,7 +18,7 @@ from ...problems.problem import Problem, ProblemError
 from ..subject import Decision, Node
 from . import lines, versions
 from .model import SlurmModel, model
-from .request import CONTROLLERS, NODES, Request, is_external, problems, request
+from .request import CONTROLLERS, NODES, PRESENT, Request, problems, request, state_of
 
 NOT_INCLUDED = "{host} does not use {file} yet: add the line 'Include {file}' to {directory}/{parent}."
 NOT_SENT = (
@@ -43,11 +45,7 @@ def decide_files(node: Node) -> Decision:
         return Decision(problems=(Problem("slurm_not_configured", node.name, {"directory": wanted.directory}),))
     models, refused = models_of(node)
     requests = {name: request(node.known[name]) for name in models}
-    refused += _same_names(models)
-    refused += [one for name in models for one in _inabilities(version, requests[name], models[name])]
-    refused += [
-        Problem("slurm_split_socket", name) for name in models if _is_split(version, requests[name], models[name])
-    ]
+    refused += unfit(version, requests, models)
     if refused:
         return Decision(problems=tuple(refused))
     contents = lines.files((models[name], requests[name].autodetect) for name in models)
@@ -55,13 +53,23 @@ def decide_files(node: Node) -> Decision:
     return Decision({"files": files}, notes=tuple(_notes(node.name, wanted, measured, version)))
 
 
+def unfit(version: str, requests: Mapping[str, Request], models: Mapping[str, SlurmModel]) -> list[Problem]:
+    """Return what of the nodes this version of Slurm does not take."""
+    found = _same_names(models)
+    found += [one for name in models for one in _inabilities(version, requests[name], models[name])]
+    return found + [
+        Problem("slurm_split_socket", name) for name in models if _is_split(version, requests[name], models[name])
+    ]
+
+
 def models_of(node: Node) -> tuple[dict[str, SlurmModel], list[Problem]]:
     """Return the nodes of the cluster by their names in the inventory, and the problems of the others."""
     known, models, found = node.known, {}, []  # type: Mapping[str, Mapping[str, Any]], dict[str, SlurmModel], list[Problem]
-    names = [name for name in node.groups.get(NODES) or () if name not in known or is_external(known[name])]
+    state = state_of(node.variables)
+    names = [name for name in node.groups.get(NODES) or () if name not in known or state_of(known[name]) == state]
     unknown = [name for name in names if not _is_measured((known.get(name) or {}).get("ansible_facts") or {})]
     if not names:
-        found.append(Problem("slurm_no_nodes", node.name))
+        found.append(Problem("slurm_no_nodes", node.name, {"state": state}))
     if unknown:
         found.append(Problem("slurm_unmeasured", ", ".join(unknown)))
     for name in names:
@@ -78,7 +86,13 @@ def model_of(name: str, variables: Mapping[str, Any]) -> SlurmModel:
     """Return a node that was measured; raise ProblemError and DocumentError. variables: without problems."""
     facts = variables["ansible_facts"]
     measured, machine = parse(SlurmNode, facts["gpu_slurm"], "gpu_slurm"), parse(GpuNode, facts["gpu_node"], "gpu_node")
-    return model(name, measured, machine, request(variables))
+    found = model(name, measured, machine, request(variables))
+    if state_of(variables) != PRESENT:
+        return found
+    address = cluster_address(variables)
+    if not address:
+        raise ProblemError(Problem("slurm_no_address", name))
+    return replace(found, address=address)
 
 
 def _is_measured(facts: Mapping[str, Any]) -> bool:

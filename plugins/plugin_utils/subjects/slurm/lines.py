@@ -40,6 +40,7 @@ def node_texts(node: SlurmModel) -> list[str]:
     """Return what slurm.conf says of a node, without its name."""
     counts = Counter(one.type for one in node.devices)
     words = {
+        "NodeAddr": node.address,
         "Boards": "1",
         "SocketsPerBoard": str(node.sockets),
         "CoresPerSocket": str(node.cores),

@@ -32,7 +32,7 @@ class Device:
 class SlurmModel:
     """A node in Slurm's words; cores: of a socket; threads: of a core; memory: MiB that jobs can be given.
 
-    splits: whether a GPU is near a part of a socket only.
+    splits: whether a GPU is near a part of a socket only; address: where slurmctld reaches it, empty for that of its name.
     """
 
     name: str
@@ -43,6 +43,12 @@ class SlurmModel:
     devices: tuple[Device, ...] = ()
     features: tuple[str, ...] = ()
     splits: bool = False
+    address: str = ""
+
+    @property
+    def processors(self) -> int:
+        """Return how many there are."""
+        return self.sockets * self.cores * self.threads
 
 
 def model(host: str, measured: SlurmNode, machine: GpuNode, wanted: Request) -> SlurmModel:

@@ -26,9 +26,14 @@ DEFAULTS: dict[str, Any] = {
     "slurm_memory_margin": 5,
     "slurm_gpu_types": {},
     "slurm_features": [],
+    "slurm_cluster_name": "cluster",
+    "slurm_partition": "gpu",
+    "slurm_cgroups": True,
+    "slurm_extra_lines": [],
+    "slurm_delete_accounting": False,
 }
 NODES, CONTROLLERS = "gpu_nodes", "controllers"
-EXTERNAL = "external"
+EXTERNAL, PRESENT = "external", "present"
 # A word of slurm.conf: nothing that ends one, and none of the signs of a request for features or GPUs (sbatch(1), --constraint, --gres).
 WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_.+/-]{0,63}")
 # A name that Slurm would take for something else (slurm.conf(5), NodeName), or that is no label of a host name.
@@ -40,14 +45,28 @@ _FORMS = {
     "slurm_version": (r"(\d{2}\.\d{2}(\.\d+)?)?", "24.11"),
     "slurm_node_name": (rf"({_NAME.pattern})?", "gpu-1"),
     "slurm_memory_margin": (r"\d{1,2}", "5"),
+    # slurm.conf(5): lower case, since it is also the name of tables.
+    "slurm_cluster_name": (r"[a-z][a-z0-9_]{0,39}", "cluster"),
+    "slurm_partition": (r"(?!(?i:default|all)$)[A-Za-z][A-Za-z0-9_-]{0,39}", "gpu"),
 }
+# A line of slurm.conf that a user adds: one key, printable, nothing that continues or includes.
+_LINE = re.compile(r"([A-Za-z]+)=[^\x00-\x1f\x7f#]*[^\x00-\x20\x7f#\\]")
+# Keys of slurm.conf that the role writes or leaves out for a reason.
+_WRITTEN = """
+AccountingStorageExternalHost AccountingStorageHost AccountingStoragePort AccountingStorageTRES AccountingStorageType AuthType ClusterName
+DefMemPerCPU GresTypes Include JobAcctGatherType NodeName NodeSet PrologFlags ProctrackType PropagateResourceLimits
+PropagateResourceLimitsExcept SelectType SelectTypeParameters SlurmctldAddr SlurmctldHost SlurmctldLogFile SlurmctldParameters
+SlurmctldPidFile SlurmctldPort SlurmdLogFile SlurmdParameters SlurmdPidFile SlurmdPort SlurmdSpoolDir SlurmdUser SlurmUser SrunPortRange
+StateSaveLocation TaskPlugin
+"""
+WRITTEN = frozenset(_WRITTEN.lower().split())
 
 
 @dataclass(frozen=True)
 class Request:
     """The variables of a host. margin: percent of the memory that Slurm does not get; types: by NVML's names of GPUs."""
 
-    external: bool = False
+    state: str = "absent"
     directory: str = "/etc/slurm"
     version: str = ""
     autodetect: str = "none"
@@ -55,13 +74,18 @@ class Request:
     margin: int = 5
     types: Mapping[str, str] = field(default_factory=dict)
     features: tuple[str, ...] = ()
+    cluster: str = "cluster"
+    partition: str = "gpu"
+    cgroups: bool = True
+    extra: tuple[str, ...] = ()
+    delete_accounting: bool = False
 
 
 def request(variables: Mapping[str, Any]) -> Request:
     """Return what is asked for a host; for variables without problems."""
     mine = given(variables)
     return Request(
-        external=is_external(variables),
+        state=state_of(variables),
         directory=str(mine["slurm_directory"]),
         version=str(mine["slurm_version"] or ""),
         autodetect=str(mine["slurm_autodetect"]),
@@ -69,18 +93,28 @@ def request(variables: Mapping[str, Any]) -> Request:
         margin=int(mine["slurm_memory_margin"]),
         types={str(name): str(kind) for name, kind in (mine["slurm_gpu_types"] or {}).items()},
         features=tuple(dict.fromkeys(map(str, as_list(mine["slurm_features"])))),
+        cluster=str(mine["slurm_cluster_name"]),
+        partition=str(mine["slurm_partition"]),
+        cgroups=boolean(mine["slurm_cgroups"], strict=False),
+        extra=tuple(_lines(mine["slurm_extra_lines"])),
+        delete_accounting=boolean(mine["slurm_delete_accounting"], strict=False),
     )
 
 
-def is_external(variables: Mapping[str, Any]) -> bool:
-    """Return whether a host is of a cluster that somebody else runs."""
-    return str(variables.get("slurm_state") or "absent") == EXTERNAL
+def state_of(variables: Mapping[str, Any]) -> str:
+    """Return whether a host is of a cluster that somebody else runs, of one that the role installs, or of none."""
+    return str(variables.get("slurm_state") or "absent")
 
 
 def given(variables: Mapping[str, Any]) -> dict[str, Any]:
     """Return the variables of the role, those that are not set with its defaults."""
     found = {name: variables.get(name) for name in DEFAULTS}
     return {name: DEFAULTS[name] if value is None else value for name, value in found.items()}
+
+
+def _lines(value: Any) -> list[str]:
+    """Return lines as they are: a comma is a part of one."""
+    return [value] if isinstance(value, str) and value else [str(one) for one in value or []]
 
 
 def is_node_name(name: str) -> bool:
@@ -105,6 +139,28 @@ def problems(variables: Mapping[str, Any]) -> Iterator[Problem]:
         if not WORD.fullmatch(str(kind)) or str(kind) not in type_name(str(name)):
             yield Problem("slurm_no_type", str(kind), {"name": str(name), "reported": type_name(str(name))})
 
+    yield from _line_problems(_lines(mine["slurm_extra_lines"]))
+    if state_of(variables) == PRESENT:
+        yield from _unfit_for_ours(mine)
+
+
+def _line_problems(given_lines: Iterable[str]) -> Iterator[Problem]:
+    for one in given_lines:
+        found = _LINE.fullmatch(one)
+        if not found:
+            yield Problem("slurm_no_line", "slurm_extra_lines", {"value": one})
+        elif found.group(1).lower() in WRITTEN:
+            yield Problem("slurm_written_key", found.group(1))
+
+
+def _unfit_for_ours(mine: Mapping[str, Any]) -> Iterator[Problem]:
+    """Yield values that only a cluster of somebody else can have."""
+    for name in ("slurm_directory", "slurm_version", "slurm_node_name"):
+        if mine[name] != DEFAULTS[name]:
+            yield Problem("slurm_external_only", name)
+    if mine["slurm_autodetect"] == "nvml":
+        yield Problem("slurm_no_plugin", "slurm_autodetect")
+
 
 def type_name(name: str) -> str:
     """Return what Slurm's plugins make of NVML's name of a GPU (src/plugins/gpu/common/gpu_common.c, underscorify_tolower)."""
@@ -113,5 +169,13 @@ def type_name(name: str) -> str:
 
 def misfits(groups: Mapping[str, Iterable[str]], variables: Mapping[str, Any]) -> Iterator[Problem]:
     """Yield what the inventory lacks for a host that is of a cluster."""
-    if is_external(variables) and not list(groups.get(CONTROLLERS) or ()):
-        yield Problem("slurm_no_controller", CONTROLLERS)
+    state, controllers = state_of(variables), list(groups.get(CONTROLLERS) or ())
+    if state in (EXTERNAL, PRESENT) and not controllers:
+        yield Problem("slurm_no_controller", CONTROLLERS, {"state": state})
+    if state != PRESENT:
+        return
+    if len(controllers) > 1:
+        yield Problem("slurm_two_controllers", CONTROLLERS, {"hosts": controllers})
+    for one in controllers:
+        if one in (groups.get(NODES) or ()):
+            yield Problem("slurm_controller_is_node", one)

@@ -13,7 +13,7 @@ SENTENCES = {
         "slurm_gpu_types has {subject} for {name}; write a part of {reported}, which is what Slurm calls it, that begins with a letter."
     ),
     "slurm_no_controller": (
-        "slurm_state is external, but the inventory has no hosts in the group {subject}; list those there on which slurmctld runs."
+        "slurm_state is {state}, but the inventory has no hosts in the group {subject}; list those there on which slurmctld runs."
     ),
     "slurm_unknown_version": (
         "It is not known which Slurm {subject} runs, since scontrol is not there; set slurm_version to that of slurmctld, such as '24.11'."
@@ -26,7 +26,38 @@ SENTENCES = {
         "{subject}: not measured in this run, and Slurm would lose what the files no longer name; run without --limit, make them "
         "reachable, or set slurm_state: absent for them."
     ),
-    "slurm_no_nodes": "No host of group gpu_nodes has slurm_state: external, so the files of {subject} would name none; set it for the nodes, too.",
+    "slurm_no_nodes": "No host of group gpu_nodes has slurm_state: {state}, so the files of {subject} would name none; set it for the nodes, too.",
+    "slurm_no_packages": (
+        "There is no Slurm for {subject}: the role installs that of {known}, not of {system}; install Slurm yourself and set "
+        "slurm_state: external."
+    ),
+    "slurm_two_controllers": (
+        "slurm_state: present is for one controller, and group {subject} has {hosts}; leave one, or set slurm_state: external for a cluster "
+        "that you run yourself."
+    ),
+    "slurm_controller_is_node": (
+        "{subject} is in groups controllers and gpu_nodes, which slurm_state: present does not support; take another host as controller, "
+        "or set slurm_state: external."
+    ),
+    "slurm_foreign": (
+        "{subject} has a {directory}/slurm.conf that this role did not write; set slurm_state: external to describe the nodes to that "
+        "cluster, or remove the file."
+    ),
+    "slurm_no_address": "The address of {subject} is not known; set gpu_cluster_address.",
+    "slurm_old_release": (
+        "{subject} has Slurm {node}, which slurmctld {controller} of {host} does not take; upgrade the older of both, or set slurm_state: absent for the node."
+    ),
+    "slurm_no_cgroups": (
+        "The kernel of {subject} does not give cgroups the controllers cpu, cpuset and memory; set slurm_cgroups: false for all hosts, with which "
+        "jobs are not confined to their GPUs, or repair that."
+    ),
+    "slurm_not_ready": (
+        "Slurm's controller {subject} was not set up in this run; make it reachable, run without --limit, and set slurm_state: present for it, too."
+    ),
+    "slurm_no_line": "slurm_extra_lines has {value!r}; write each as Key=Value, without comments and continuations.",
+    "slurm_written_key": "slurm_extra_lines has {subject}, which the role writes itself; remove that line, or set slurm_state: external.",
+    "slurm_external_only": "{subject} is for slurm_state: external; remove it, since the distribution's Slurm decides that.",
+    "slurm_no_plugin": "{subject} is nvml, whose plugin is not among the packages of the role; set it to none or nvidia.",
     "slurm_same_name": "{nodes} are all called {subject} by Slurm; set slurm_node_name for them.",
     "slurm_no_node_name": "{subject} is called '{name}', which Slurm does not take for a node; set slurm_node_name.",
     "slurm_no_processors": "The kernel of {subject} does not show the topology of its processors; set slurm_state: absent for it.",

@@ -131,10 +131,12 @@ def test_a_host_that_would_load_no_driver_is_told(variables, obstacles):
         ("rocky 9", {"monitoring_state": "present"}, ["b: Neither rocky 9 nor EPEL has Prometheus"]),
         ("rocky 9", {"monitoring_state": "present", "monitoring_repository": {"url": "https://x.example.org"}}, []),
         ("ubuntu 20.04", {"monitoring_state": "present"}, ["b: There is no monitoring for ubuntu 20.04: its node"]),
+        ("ubuntu 20.04", {"slurm_state": "present"}, ["b: There is no Slurm for b: the role installs that of De"]),
+        ("ubuntu 20.04", {"slurm_state": "external"}, []),
         ("debian 12", {"monitoring_state": "present"}, []),
     ],
 )
-def test_a_host_that_could_not_be_monitored_is_told(system, variables, obstacles):
+def test_a_host_that_could_not_be_monitored_or_scheduled_is_told(system, variables, obstacles):
     host = {"gpu_stack_host": {"os": system, "gpus": []}, **variables}
     found = planned(b=host)["obstacles"]
     assert len(found) == len(obstacles)

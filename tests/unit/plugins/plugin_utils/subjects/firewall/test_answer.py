@@ -196,3 +196,20 @@ def test_who_asks_and_has_no_known_address_is_named():
         )["plan"]["files"][:1]
     ]
     assert "9100" in text and "9400" in text
+
+
+def test_who_schedules_is_let_in_to_slurmd_and_to_what_srun_waits_at():
+    hostvars = {
+        "gpu-1": {"gpu_cluster_address": "10.0.0.1", "slurm_state": "present", "firewall_strict": True},
+        "gpu-2": {"gpu_cluster_address": "10.0.0.2"},
+        "ctl": {"gpu_cluster_address": "10.9.0.1"},
+    }
+    groups = {**GROUPS, "controllers": ["ctl"]}
+    text = decide_node(SUBJECT, "gpu-1", hostvars, groups, {"gpu_firewall": FACT}, BOOT)["plan"]["files"][0]["content"]
+    assert "10.9.0.1" in text and "6818" in text and "61001-64000" in text and "9100" not in text
+
+
+@pytest.mark.parametrize("name", ["monitoring_state", "slurm_state"])
+def test_the_role_is_told_what_else_runs_on_the_node(name):
+    """Action subject gives a subject no other variables than those that it names."""
+    assert name in SUBJECT.variables

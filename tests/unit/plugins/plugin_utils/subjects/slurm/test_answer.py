@@ -175,7 +175,7 @@ def test_what_a_version_cannot_do_is_refused(ability):
 
 
 def test_every_ability_is_asked_for():
-    assert {*ASKED, "sent_includes", "whole_sockets"} == set(versions.load())
+    assert {*ASKED, "no_cgroups", "sent_includes", "whole_sockets"} == set(versions.load())
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,65 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Ask the controller of a Slurm cluster about this node, in seconds, whatever state it is in.
+
+Slurm's programs wait for a controller that does not answer; so its port is tried first. An answer that is refused although the port
+answers is one of a host that munge does not trust.
+"""
+
+from __future__ import absolute_import, division, print_function
+
+__metaclass__ = type
+
+import re
+import socket
+
+# The drop-in that role slurm writes names the controller.
+UNIT = "/etc/systemd/system/slurmd.service.d/allreduce.conf"
+_CONTROLLER = re.compile(r"--conf-server=(?:\[([^\]\s]+)\]|([^\s:]+)):(\d{1,5})\b")
+PORT, ACCOUNTING_PORT = 6817, 6819
+SECONDS = 3
+# A reason is what somebody typed.
+LONGEST_REASON = 200
+
+
+def ask(tree, name, run, reaches=None):
+    """Return what the controller says of the node; its address is empty where the role has set up no slurmd.
+
+    reaches: (address, port) -> bool
+    """
+    found = _CONTROLLER.search(tree.text(UNIT) or "")
+    reaches, address = reaches or is_reachable, (found.group(1) or found.group(2)) if found else ""
+    reachable = bool(found) and reaches(address, int(found.group(3)))
+    said = run(["timeout", "20", "sinfo", "--noheader", "--nodes=%s" % name, "--format=%T|%E"]) if reachable else None
+    state, reason = parse_node(said or "")
+    return {
+        "controller": address,
+        "reachable": reachable,
+        "accounting": bool(found) and reaches(address, ACCOUNTING_PORT),
+        "answers": said is not None,
+        "state": state,
+        "reason": reason,
+    }
+
+
+def is_reachable(address, port):
+    """Return whether something answers there."""
+    try:
+        socket.create_connection((address, port), timeout=SECONDS).close()
+    except (EnvironmentError, ValueError):
+        return False
+    return True
+
+
+def parse_node(text):
+    """Return (state, reason) of sinfo's first line; empty where it does not name the node.
+
+    Signs after a state say how a node is powered or reached (sinfo(1), NODE STATE CODES): only that it does not respond is kept.
+    """
+    lines = [line for line in text.splitlines() if "|" in line]
+    if not lines:
+        return "", ""
+    state, dummy, reason = lines[0].partition("|")
+    printable = "".join(sign if sign.isprintable() else " " for sign in reason)
+    return state.strip().rstrip("~#!%$@^-+"), printable.strip()[:LONGEST_REASON]

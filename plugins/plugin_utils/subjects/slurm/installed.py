@@ -1,0 +1,223 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the role installs and writes on a host of a cluster of its own, and what of it goes again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ...cluster.address import cluster_address
+from ...documents.parsing import parse
+from ...documents.slurm import SlurmNode
+from ...problems.problem import Problem
+from ..monitoring.programs import system_of
+from ..subject import Node
+from . import cluster as configuration
+from .cluster import DIRECTORY, Cluster
+from .decide import models_of, unfit
+from .programs import CONTROLLER_PORT, ON_CONTROLLER, ON_NODE, Distribution, distribution_of
+from .request import CONTROLLERS, PRESENT, misfits, problems, request, state_of
+
+RECORD = "/var/lib/allreduce/slurm_installed.json"
+UNITS = "/etc/systemd/system/{}.service.d/allreduce.conf"
+NAMES = {"path": "/etc/hosts", "block_name": "allreduce.gpu slurm", "in_place": True}
+BINARIES = "slurm-wlm-basic-plugins"  # the package that makes the user slurm
+# The service that a GPU's device files are there with, where there is one.
+DEVICES = "nvidia-persistenced.service nvidia-fabricmanager.service"
+
+
+def shared(node: Node) -> dict[str, Any]:
+    """Return what every node has to know of the cluster: ``problems``, and without any ``address`` of its controller and the ``digest``
+    of what slurmd takes over as it starts. It is the same for all, so that one host can ask for it.
+    """
+    host = next(iter(node.groups.get(CONTROLLERS) or ()), "")
+    known = node.known.get(host) or {}
+    facts = known.get("ansible_facts") or {}
+    row = distribution_of(host, system_of(facts))
+    if state_of(known) != PRESENT or not facts.get("gpu_slurm"):
+        return {"problems": [Problem("slurm_not_ready", host)]}
+    if isinstance(row, Problem):
+        return {"problems": [row]}
+    about = Node(host, known, facts, node.known, node.groups)
+    made = cluster_of(about, row, parse(SlurmNode, facts["gpu_slurm"], "gpu_slurm"))
+    if isinstance(made, list):
+        return {"problems": made}
+    return {"problems": [], "address": made.address, "digest": configuration.at_start(made, "slurmd")}
+
+
+def answer(node: Node, cluster: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the role does on a host: ``problems``, and without any ``first``: files before the packages, ``packages``, ``files``,
+    and ``services`` as {name, unit}. cluster: what shared returned.
+    """
+    found = [*problems(node.variables), *misfits(node.groups, node.variables)]
+    row = None if found else distribution_of(node.name, system_of(node.facts))
+    if isinstance(row, Problem):
+        found.append(row)
+    if found or not isinstance(row, Distribution):
+        return {"problems": found}
+    measured = parse(SlurmNode, node.facts.get("gpu_slurm") or {}, "gpu_slurm")
+    if measured.foreign:
+        return {"problems": [Problem("slurm_foreign", node.name, {"directory": DIRECTORY})]}
+    if node.name in (node.groups.get(CONTROLLERS) or ()):
+        return controller(node, row, measured)
+    return compute_node(node, row, measured, cluster)
+
+
+def controller(node: Node, row: Distribution, measured: SlurmNode) -> dict[str, Any]:
+    """Return what is done on the host of slurmctld."""
+    made = cluster_of(node, row, measured)
+    if isinstance(made, list):
+        return {"problems": made}
+    owner = _user(node)
+    texts = configuration.contents(made)
+    directory = {"path": configuration.STATE, "state": "directory", "mode": "0755", "owner": owner, "group": owner}
+    closed = {"mode": "0600", "owner": owner, "group": owner}
+    restarted = [(name, configuration.at_start(made, name)) for name in ("slurmdbd", "slurmctld")]
+    return {
+        "problems": [],
+        "first": [_record(node, row.controller, measured), *(_drop_in(name, digest) for name, digest in restarted)],
+        "packages": list(row.controller),
+        "files": [
+            {**NAMES, "block": _names(made)},
+            directory,
+            {"path": f"{DIRECTORY}/slurmdbd.conf", "content": configuration.accounting(made), **closed},
+            *({"path": f"{DIRECTORY}/{name}", "content": text} for name, text in texts.items()),
+        ],
+        "services": [_service(name) for name in ON_CONTROLLER],
+        "sent": [f"{DIRECTORY}/{name}" for name in texts],
+    }
+
+
+def compute_node(node: Node, row: Distribution, measured: SlurmNode, cluster: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is done on a host of slurmd: no file of Slurm's, since slurmctld sends them all."""
+    if cluster["problems"]:
+        return {"problems": list(cluster["problems"])}
+    address = cluster["address"]
+    place = f"[{address}]" if ":" in address else address
+    # The package's file with options for slurmd is not read: it could take the controller away.
+    options = (
+        f"EnvironmentFile=\nEnvironment=SLURMD_OPTIONS=--conf-server={place}:{CONTROLLER_PORT}\nLimitMEMLOCK=infinity\n"
+    )
+    # Debian 12's unit waits for a slurm.conf.
+    unit = _drop_in("slurmd", cluster["digest"], options, f"ConditionPathExists=\nAfter={DEVICES}\n")
+    return {
+        "problems": [],
+        "first": [_record(node, row.node, measured), unit],
+        "packages": list(row.node),
+        "files": [],
+        "services": [_service(name) for name in ON_NODE],
+    }
+
+
+def cluster_of(node: Node, row: Distribution, measured: SlurmNode) -> Cluster | list[Problem]:
+    """Return the whole cluster as its controller sees it, or what is wrong with it. node: the controller."""
+    known = node.known
+    models, found = models_of(node)
+    requests = {name: request(known[name]) for name in models}
+    version, wanted = measured.version or row.slurm, request(node.variables)
+    found += unfit(version, requests, models)
+    found += [one for name in models for one in _refused(name, known[name], node.name, row, wanted.cgroups)]
+    address = cluster_address(known[node.name])
+    if not address:
+        found.append(Problem("slurm_no_address", node.name))
+    if found:
+        return found
+    firewalled = any(str(one.get("firewall_state")) == "present" for one in known.values())
+    nodes = {name: (models[name], requests[name].autodetect) for name in models}
+    return Cluster(measured.name, str(address), version, row, wanted, nodes, firewalled)
+
+
+def _names(cluster: Cluster) -> str:
+    """Return lines of /etc/hosts: with the name of a host that asks for a job and cannot be resolved, slurmctld 24.11 stops for ten seconds."""
+    nodes = [(model.address, model.name) for model, _autodetect in cluster.nodes.values()]
+    return "".join(f"{address} {name}\n" for address, name in [(cluster.address, cluster.controller), *nodes])
+
+
+def _refused(name: str, variables: Mapping[str, Any], host: str, row: Distribution, cgroups: bool) -> list[Problem]:
+    """Return why a node cannot join the controller HOST, whose distribution is ROW."""
+    facts = variables.get("ansible_facts") or {}
+    own = distribution_of(name, system_of(facts))
+    if isinstance(own, Problem):
+        return [own]
+    found: list[Problem] = []
+    if own.slurm not in row.joins:
+        found.append(Problem("slurm_old_release", name, {"node": own.slurm, "controller": row.slurm, "host": host}))
+    if cgroups and not parse(SlurmNode, facts["gpu_slurm"], "gpu_slurm").confines:
+        found.append(Problem("slurm_no_cgroups", name))
+    return found
+
+
+def _user(node: Node) -> str:
+    """Return who owns files of Slurm's: the user of its packages, once they have made it."""
+    return configuration.USER if BINARIES in (node.state.get("packages") or {}) else "root"
+
+
+def _record(node: Node, packages: Iterable[str], measured: SlurmNode) -> dict[str, Any]:
+    """Return the file that says which packages the role brought: what was there before stays when the role's goes."""
+    there = node.state.get("packages") or {}
+    ours = sorted({*measured.installed, *(one for one in packages if one not in there)})
+    return {"path": RECORD, "content": json.dumps({"format": 1, "packages": ours}) + "\n"}
+
+
+def _drop_in(unit: str, digest: str, lines: str = "", conditions: str = "") -> dict[str, Any]:
+    """Return a drop-in of a unit; one that has changed restarts its service, also after a run that was interrupted."""
+    head = f"# Written by role allreduce.gpu.slurm for the configuration {digest}.\n"
+    first = f"[Unit]\nStartLimitIntervalSec=0\n{conditions}\n"
+    last = f"[Service]\n{lines}Restart=on-failure\nRestartSec=10\n"
+    return {"path": UNITS.format(unit), "content": f"{head}{first}{last}"}
+
+
+def _service(name: str) -> dict[str, str]:
+    return {"name": name, "unit": UNITS.format(name)}
+
+
+def removed(node: Node) -> dict[str, Any]:
+    """Return what goes with the role: services, packages that it brought, and files, last the record.
+
+    The accounting database, and with it the queue, stay unless the user says otherwise.
+    """
+    measured = parse(SlurmNode, node.facts.get("gpu_slurm") or {}, "gpu_slurm")
+    packages, there = measured.installed, node.state.get("packages") or {}
+    services = node.state.get("services") or {}
+    owners = {
+        "munge": "munge",
+        "mariadb": "mariadb-server",
+        "slurmdbd": "slurmdbd",
+        "slurmctld": "slurmctld",
+        "slurmd": "slurmd",
+    }
+    known = {
+        name: services.get(name) or {}
+        for name, package in owners.items()
+        if name.startswith("slurm") or package in packages
+    }
+    files = [
+        *(UNITS.format(name) for name in ("slurmctld", "slurmdbd", "slurmd")),
+        *(f"{DIRECTORY}/{name}" for name in ("slurm.conf", "cgroup.conf", "gres.conf", "slurmdbd.conf", *_INCLUDED)),
+    ]
+    return {
+        "services": [name for name, one in reversed(known.items()) if one.get("enabled") or one.get("active")],
+        "packages": [name for name in packages if name in there],
+        "files": [{**NAMES, "block": ""}, *({"path": path, "state": "absent"} for path in files)],
+        "record": [{"path": RECORD, "state": "absent"}],
+        "drops": request(node.variables).delete_accounting and "mariadb-server" in there,
+    }
+
+
+_INCLUDED = ("allreduce_gres.conf", "allreduce_nodes.conf")
+
+
+def is_installed(facts: Mapping[str, Any]) -> bool:
+    """Return whether the role has installed anything on a host that was measured."""
+    return "slurm_installed" in ((facts.get("gpu_node_state") or {}).get("records") or ())
+
+
+def obstacle(name: str, variables: Mapping[str, Any], system: Mapping[str, str]) -> Problem | None:
+    """Return why there is no Slurm for a node, as far as its system tells; for the plan, before anything is touched."""
+    if state_of(variables) != PRESENT:
+        return None
+    found = distribution_of(name, system)
+    return found if isinstance(found, Problem) else None

@@ -1,0 +1,203 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The role's own Slurm on Debian 12 and 13: a controller with database and two nodes, from bare hosts to jobs, faults and removal.
+
+Not proven: that cgroups confine a job to its GPUs. The hosts' cgroups lack the controllers for it, so jobs only find in their environment
+which GPUs are their own. The device files are there, and nothing is behind them.
+"""
+
+import json
+import re
+import time
+
+import pytest
+from cluster import KEEP, Cluster
+
+pytestmark = pytest.mark.lab
+
+PLAYBOOK = "tests/scenarios/slurm.yml"
+# The driver's packages are not what is tested: a library of this name is what they would bring.
+DRIVER = "touch /usr/lib/x86_64-linux-gnu/libnvidia-ml.so.550.54.15; sh /srv/machine/files/lab-machine load"
+DEVICES = "for one in 0 1 2 3; do test -e /dev/nvidia$one || mknod -m 666 /dev/nvidia$one c 195 $one; done"
+OFF = {
+    "gpu_stack_request": {"pytorch": "2.13.0", "pytorch_index": "cpu"}, "nvidia_driver_without_gpu": False, "slurm_state": "absent",
+}  # fmt: skip
+ON = {**OFF, "slurm_state": "present", "slurm_cgroups": False}
+# Everything that the role or its packages bring, but logs and the state that is kept.
+OURS = (
+    "find /etc /var/lib/allreduce -xdev '(' -path '*slurm*' -o -path '*munge*' ')' -not -path '/etc/rc*'; "
+    "dpkg-query -W -f '${Package} ${db:Status-Status}\n' 'slurm*' munge mariadb-server 2>/dev/null | grep -v not-installed; "
+    "systemctl list-units --all --plain --no-legend 'slurm*' 'munge*' 'mariadb*' | grep -w loaded"
+)
+
+
+class Queue:
+    """A controller and two nodes; the nodes have four simulated GPUs each, with device files."""
+
+    def __init__(self, distribution):
+        options = ("--distribution", distribution, "--machine", "a100-nvlink", "--wheels", "uv")
+        self.cluster = Cluster(f"queue{distribution[-2:]}", 3, *options)
+        self.hosts = self.cluster.hosts
+        self.controller, self.nodes = self.hosts[0], self.hosts[1:]
+        for node in self.nodes:
+            self.on(node, f"{DRIVER}; {DEVICES}")
+        place = self.cluster.inventory.with_name(f"{self.cluster.name}-by-one")
+        self.inventory = self.cluster.edit_inventory(place, self._with_controller)
+
+    def _with_controller(self, content):
+        hosts = content["gpu_nodes"]["hosts"]
+        content["controllers"] = {
+            "hosts": {self.controller: hosts.pop(self.controller)}, "vars": content["gpu_nodes"]["vars"],
+        }  # fmt: skip
+
+    def on(self, host, command, check=True):
+        return self.cluster.on(host, command, check)
+
+    def play(self, variables, *options):
+        """{host: number of changes} of a run that succeeds, and its output."""
+        run = self.cluster.play(PLAYBOOK, "-e", json.dumps(variables), *options, inventory=self.inventory)
+        assert run.status == 0, run.output[-6000:]
+        return {host: run.recap[host]["changed"] for host in self.hosts if host in run.recap}, run.output
+
+    def run(self, command):
+        """What a command on the controller prints, within a minute."""
+        return self.on(self.controller, f"timeout 60 {command}").strip()
+
+    def until(self, command, expected, seconds=60):
+        """Wait until a command on the controller prints this."""
+        end = time.monotonic() + seconds
+        while (said := self.run(command)) != expected:
+            assert time.monotonic() < end, f"{command}: {said}"
+            time.sleep(1)
+
+    def checks(self, place, node):
+        """{name: (status, reason)} of verify's checks about Slurm on a node."""
+        more = {"report_directory": str(place), "verify_collectives": False, "verify_peers": []}
+        options = ("-e", json.dumps({**ON, **more}))
+        run = self.cluster.play("playbooks/verify.yml", *options, inventory=self.inventory)
+        assert (place / "verify.json").exists(), run.output[-6000:]
+        document = json.loads((place / "verify.json").read_text(encoding="utf-8"))
+        found = document["nodes"][node]["checks"]
+        return {one["name"]: (one["status"], one["reason"]) for one in found if one["name"].startswith("slurm_")}
+
+
+@pytest.fixture(scope="module", params=["debian13", "debian12"])
+def queue(request):
+    made = Queue(request.param)
+    yield made
+    if not KEEP:
+        made.cluster.down()
+
+
+def failed(checks):
+    return {name: reason for name, (status, reason) in checks.items() if status != "passed"}
+
+
+def test_10_check_mode_predicts_and_changes_nothing(queue):
+    before = {host: queue.on(host, OURS, check=False) for host in queue.hosts}
+    changes, said = queue.play(ON, "--check", "--diff")
+    assert all(changes.values()) and "+SelectType=select/cons_tres" in said
+    assert {host: queue.on(host, OURS, check=False) for host in queue.hosts} == before
+
+
+def test_20_from_bare_hosts_to_idle_nodes_and_a_second_run_changes_nothing(queue):
+    changes, said = queue.play(ON, "--diff", "-vvv")
+    assert all(changes.values())
+    key = queue.on(queue.controller, "base64 -w0 /etc/munge/munge.key")
+    assert key not in said
+    assert "Keep the key of the cluster" in said
+    again, said = queue.play(ON)
+    assert set(again.values()) == {0}, said[-6000:]
+    queue.until("sinfo --noheader --format='%P %D %T'", "gpu* 2 idle")
+    for host in queue.hosts:
+        assert queue.on(host, "base64 -w0 /etc/munge/munge.key") == key
+        assert queue.on(host, "stat -c '%a %U:%G %s' /etc/munge/munge.key") == "400 munge:munge 1024\n"
+    assert queue.on(queue.controller, "stat -c '%a %U' /etc/slurm/slurmdbd.conf") == "600 slurm\n"
+    assert not queue.on(queue.controller, "grep -i pass /etc/slurm/*", check=False)
+    left = [queue.on(node, "ls /etc/slurm/slurm.conf", check=False) for node in queue.nodes]
+    assert left == ["", ""]
+
+
+def test_30_jobs_run_on_both_nodes_with_their_gpus_and_are_accounted(queue):
+    assert sorted(queue.run("srun --nodes=2 hostname").split()) == sorted(queue.nodes)
+    devices = queue.run("srun --gres=gpu:2 sh -c 'sleep 2; echo $CUDA_VISIBLE_DEVICES'")
+    assert re.fullmatch(r"[0-3],[0-3]", devices)
+    # Where slurmctld cannot resolve the name of who asks, every srun costs ten seconds, and several at a time never end.
+    began = time.monotonic()
+    queue.run("sh -c 'for turn in 1 2 3; do srun --mem=1G true & done; wait'")
+    assert time.monotonic() - began < 30
+    # Two jobs share a node, and no GPU.
+    place = "/tmp/devices-%j"
+    asked = f"--nodelist={queue.nodes[0]} --gres=gpu:2 --mem=1G --output={place} --wrap='echo $CUDA_VISIBLE_DEVICES; sleep 3'"
+    jobs = [queue.run(f"sbatch --parsable {asked}") for _turn in range(2)]
+    queue.until(f"squeue --noheader --jobs={','.join(jobs)}", "")
+    said = [queue.on(queue.nodes[0], f"cat {place.replace('%j', job)}") for job in jobs]
+    assert sorted(",".join(line.strip() for line in said).split(",")) == ["0", "1", "2", "3"]
+    accounted = "sacct --allocations --noheader --parsable2 --format=State,ElapsedRaw,AllocTRES --starttime=now-1hour"
+    found = [line for line in queue.run(accounted).splitlines() if "gres/gpu=2" in line]
+    assert len(found) == 3 and all(line.startswith("COMPLETED|") and int(line.split("|")[1]) >= 2 for line in found)
+    assert "gres|gpu|" in queue.run("sacctmgr --noheader --parsable2 show tres")
+
+
+def test_40_a_key_that_differs_is_found_and_mended(queue, tmp_path):
+    first, second = queue.nodes
+    assert not failed(queue.checks(tmp_path, second))
+    queue.on(second, "head -c 1024 /dev/urandom > /etc/munge/munge.key; systemctl restart munge")
+    found = failed(queue.checks(tmp_path, second))
+    assert set(found) == {"slurm_trust"} and "its key of munge, or its clock, is another one" in found["slurm_trust"]
+    changes, _said = queue.play(ON)
+    assert changes == {queue.controller: 0, first: 0, second: 2}
+    assert not failed(queue.checks(tmp_path, second))
+
+
+def test_50_the_controller_stops_and_comes_back_and_jobs_go_on(queue, tmp_path):
+    job = queue.run("sbatch --parsable --gres=gpu:1 --wrap='sleep 40; echo done > /tmp/finished'")
+    queue.until(f"squeue --noheader --jobs={job} --format=%T", "RUNNING")
+    queue.on(queue.controller, "systemctl stop slurmctld")
+    found = failed(queue.checks(tmp_path, queue.nodes[0]))
+    assert set(found) == {"slurm_controller"} and "slurmctld" in found["slurm_controller"]
+    # One key of each kind: that slurmctld reads again, and that all take over as they start.
+    changed = {**ON, "slurm_extra_lines": ["PriorityWeightAge=2000"], "slurm_features": ["scratch"]}
+    changes, _said = queue.play(changed)
+    assert all(changes.values())
+    assert queue.run("scontrol show config | grep PriorityWeightAge").split() == ["PriorityWeightAge", "=", "2000"]
+    again, said = queue.play(changed)
+    assert set(again.values()) == {0}, said[-6000:]
+    queue.until(f"sacct --allocations --noheader --parsable2 --format=State --jobs={job}", "COMPLETED", 90)
+    queue.play(ON)
+    assert not failed(queue.checks(tmp_path, queue.nodes[0]))
+
+
+def test_60_a_drained_node_is_named_with_its_reason(queue, tmp_path):
+    second = queue.nodes[1]
+    queue.on(
+        queue.controller, f"scontrol update NodeName={second} State=DRAIN Reason=\"fan 3 $(printf '\\033[31m')broken\""
+    )
+    found = failed(queue.checks(tmp_path, second))
+    assert (
+        set(found) == {"slurm_state"}
+        and "drained (fan 3 " in found["slurm_state"]
+        and "\033" not in found["slurm_state"]
+    )
+    queue.run(f"scontrol update NodeName={second} State=RESUME")
+    assert not failed(queue.checks(tmp_path, second))
+
+
+def test_80_removed_nothing_of_it_is_left_but_the_accounting(queue):
+    queue.play(OFF)
+    assert {host: queue.on(host, OURS, check=False) for host in queue.hosts} == dict.fromkeys(queue.hosts, "")
+    assert queue.on(queue.controller, "ls -d /var/lib/mysql/slurm_acct_db /var/spool/slurmctld").count("\n") == 2
+    again, said = queue.play(OFF)
+    assert set(again.values()) == {0}, said[-6000:]
+
+
+def test_85_what_was_kept_is_taken_again_and_goes_where_that_is_asked_for(queue):
+    queue.play(ON)
+    queue.until("sinfo --noheader --format='%P %D %T'", "gpu* 2 idle")
+    assert "gres/gpu=2" in queue.run(
+        "sacct --allocations --noheader --parsable2 --format=AllocTRES --starttime=now-1hour"
+    )
+    queue.play({**OFF, "slurm_delete_accounting": True})
+    assert {host: queue.on(host, OURS, check=False) for host in queue.hosts} == dict.fromkeys(queue.hosts, "")
+    assert not queue.on(queue.controller, "ls -d /var/lib/mysql/slurm_acct_db /var/spool/slurmctld", check=False)

@@ -1,0 +1,291 @@
+# Copyright: The allreduce.gpu authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A cluster that the role installs: what is written where, what leads to a restart, what is refused, what goes."""
+
+import copy
+import re
+
+import pytest
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.slurm import Asked
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.sentences import describe
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.slurm import cluster, installed, programs
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.slurm.answer import READS_OF_OTHERS, SUBJECT
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.slurm.compare import compare_asked
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.slurm.request import (
+    WRITTEN,
+    misfits,
+    problems,
+    request,
+)
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.subject import Node
+
+from tests.support.slurm import measured
+
+GROUPS = {"gpu_nodes": ["gpu-1", "gpu-2"], "controllers": ["ctl"]}
+PRESENT = {"slurm_state": "present"}
+
+
+def hosts(**variables):
+    """A controller and two equal nodes."""
+    found = {}
+    for place, name in enumerate(("ctl", "gpu-1", "gpu-2"), 1):
+        facts = copy.deepcopy(measured("a40-pcie"))
+        facts["gpu_slurm"].update(name=name, confines=True)
+        facts.update(distribution="Debian", distribution_version="13.1", os_family="Debian")
+        facts["gpu_node_state"] = {"packages": {}, "records": [], "services": {}}
+        found[name] = {**PRESENT, "gpu_cluster_address": f"10.0.0.{place}", **variables, "ansible_facts": facts}
+    return found
+
+
+def node(known, name="ctl"):
+    return Node(name, known[name], known[name]["ansible_facts"], known, GROUPS)
+
+
+def answer(known, name="ctl"):
+    return installed.answer(node(known, name), installed.shared(node(known, name)))
+
+
+def sentences(found):
+    return [describe(one) for one in found["problems"]]
+
+
+def files(found, part="files"):
+    return {one["path"]: one.get("content", "") for one in found[part]}
+
+
+def keys(text):
+    return dict(line.split("=", 1) for line in text.splitlines() if re.match(r"[A-Za-z]+=", line))
+
+
+def test_the_controller_s_files():
+    found = answer(hosts())
+    assert found["problems"] == []
+    conf = files(found)["/etc/slurm/slurm.conf"]
+    words = keys(conf)
+    expected = {
+        "SlurmctldHost": "ctl(10.0.0.1)", "SelectType": "select/cons_tres", "TaskPlugin": "task/cgroup,task/affinity",
+        "PropagateResourceLimitsExcept": "MEMLOCK", "ReturnToService": "1", "UnkillableStepTimeout": "180",
+        "PrologFlags": "Contain", "AccountingStorageTRES": "gres/gpu", "SlurmctldParameters": "enable_configless",
+    }  # fmt: skip
+    assert expected.items() <= words.items()
+    # What others name comes before what names them.
+    assert list(files(found))[-1] == "/etc/slurm/slurm.conf"
+    assert conf.index("Include allreduce_nodes.conf") < conf.index("PartitionName=gpu Nodes=ALL Default=YES")
+    assert "NodeName=gpu-1 NodeAddr=10.0.0.2 Boards=1" in files(found)["/etc/slurm/allreduce_nodes.conf"]
+    assert "ConstrainDevices=yes" in files(found)["/etc/slurm/cgroup.conf"]
+    assert [one["name"] for one in found["services"]] == ["munge", "mariadb", "slurmdbd", "slurmctld"]
+
+
+def test_the_controller_knows_the_names_of_all_hosts_that_ask_for_jobs():
+    known = hosts()
+    (one,) = [one for one in answer(known)["files"] if one["path"] == "/etc/hosts"]
+    assert one["block"] == "10.0.0.1 ctl\n10.0.0.2 gpu-1\n10.0.0.3 gpu-2\n"
+    (gone,) = [one for one in installed.removed(node(known))["files"] if one["path"] == "/etc/hosts"]
+    assert gone == {**one, "block": ""}
+
+
+def test_the_database_has_no_password():
+    text = files(answer(hosts()))["/etc/slurm/slurmdbd.conf"]
+    assert "StorageHost=localhost\nStorageUser=slurm\n" in text and "StoragePass" not in text
+    known = hosts()
+    known["ctl"]["ansible_facts"]["gpu_node_state"]["packages"] = {installed.BINARIES: "24.11"}
+    (one,) = [one for one in answer(known)["files"] if one["path"].endswith("slurmdbd.conf")]
+    assert (one["mode"], one["owner"]) == ("0600", "slurm")
+
+
+def test_a_node_gets_no_file_of_slurm_s():
+    found = answer(hosts(), "gpu-1")
+    assert found["problems"] == [] and found["files"] == []
+    unit = files(found, "first")["/etc/systemd/system/slurmd.service.d/allreduce.conf"]
+    assert "SLURMD_OPTIONS=--conf-server=10.0.0.1:6817\n" in unit
+    assert "LimitMEMLOCK=infinity" in unit and "ConditionPathExists=\n" in unit
+
+
+@pytest.mark.parametrize(("version", "word"), [("12.9", "cgroup/v1"), ("13.1", "disabled")])
+def test_without_cgroups_each_release_has_a_word_for_it(version, word):
+    known = hosts(slurm_cgroups=False)
+    for one in known.values():
+        one["ansible_facts"]["distribution_version"] = version
+        one["ansible_facts"]["gpu_slurm"]["confines"] = False
+    found = answer(known)
+    assert files(found)["/etc/slurm/cgroup.conf"].endswith(f"\nCgroupPlugin={word}\n")
+    words = keys(files(found)["/etc/slurm/slurm.conf"])
+    assert (words["TaskPlugin"], words["ProctrackType"]) == ("task/affinity", "proctrack/linuxproc")
+    assert "PrologFlags" not in words
+
+
+def test_srun_waits_at_known_ports_where_there_is_a_firewall():
+    assert "SrunPortRange" not in files(answer(hosts()))["/etc/slurm/slurm.conf"]
+    found = answer(hosts(firewall_state="present"))
+    assert "\nSrunPortRange=61001-64000\n" in files(found)["/etc/slurm/slurm.conf"]
+
+
+@pytest.mark.parametrize(
+    ("variables", "slurmctld", "slurmd"),
+    [
+        ({}, False, False),
+        ({"slurm_extra_lines": ["PriorityWeightAge=5"]}, False, False),
+        ({"slurm_partition": "all_gpus"}, False, False),
+        ({"slurm_features": ["scratch"]}, True, True),
+        ({"slurm_extra_lines": ["prioritytype=priority/basic"]}, True, True),
+        ({"slurm_cgroups": False}, True, True),
+    ],
+)
+def test_a_change_restarts_what_needs_it_and_nothing_else(variables, slurmctld, slurmd):
+    before, after = hosts(), hosts(**variables)
+    for name, unit, expected in (("ctl", "slurmctld", slurmctld), ("gpu-1", "slurmd", slurmd)):
+        path = installed.UNITS.format(unit)
+        assert (files(answer(before, name), "first")[path] != files(answer(after, name), "first")[path]) is expected
+        assert (files(answer(before, name)) != files(answer(after, name))) is (name == "ctl" and bool(variables))
+
+
+def test_a_line_of_the_user_s_takes_the_place_of_ours():
+    conf = files(answer(hosts(slurm_extra_lines=["PriorityWeightAge=5"])))["/etc/slurm/slurm.conf"]
+    assert re.findall("(?m)^PriorityWeightAge=(.*)$", conf) == ["5"]
+
+
+def test_keys_that_hold_the_cluster_together_are_not_the_user_s():
+    free = {"returntoservice", "unkillablesteptimeout", "prioritytype", "priorityweightfairshare", "priorityweightage"}
+    conf = files(answer(hosts(slurm_numa_node_as_socket=True, firewall_state="present")))["/etc/slurm/slurm.conf"]
+    assert {key.lower() for key in keys(conf)} - free - {"partitionname"} <= WRITTEN
+    assert not free & WRITTEN
+
+
+def changed(known, name, **facts):
+    known[name]["ansible_facts"]["gpu_slurm"].update(facts)
+    return known
+
+
+def on(known, name, version):
+    known[name]["ansible_facts"]["distribution_version"] = version
+    return known
+
+
+REFUSED = [
+    (on(hosts(), "gpu-2", "12"), "gpu-2 has Slurm 22.05, which slurmctld 24.11 of ctl does not take"),
+    (on(on(hosts(), "ctl", "12"), "gpu-1", "12"), "gpu-2 has Slurm 24.11, which slurmctld 22.05 of ctl does not take"),
+    (changed(hosts(), "gpu-2", confines=False), "The kernel of gpu-2 does not give cgroups the controllers"),
+    (on(hosts(), "gpu-2", "11"), "There is no Slurm for gpu-2: the role installs that of Debian 12, Debian 13, not of debian 11"),
+    (changed(hosts(), "gpu-2", memory_kib=None), "The kernel of gpu-2 does not show how much memory there is"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["ctl", "gpu-1"])
+@pytest.mark.parametrize(("known", "sentence"), REFUSED)
+def test_what_is_wrong_with_one_node_is_refused_on_all_hosts(known, sentence, name):
+    assert any(one.startswith(sentence) for one in sentences(answer(known, name)))
+
+
+def test_a_slurm_of_somebody_else_is_not_touched():
+    found = sentences(answer(changed(hosts(), "ctl", foreign=True)))
+    assert found == [
+        "ctl has a /etc/slurm/slurm.conf that this role did not write; set slurm_state: external to describe the nodes to that cluster, "
+        "or remove the file."
+    ]
+
+
+def test_a_node_waits_for_no_controller_that_was_left_out():
+    known = {name: one for name, one in hosts().items() if name != "ctl"}
+    assert sentences(answer(known, "gpu-1"))[0].startswith("Slurm's controller ctl was not set up in this run")
+
+
+@pytest.mark.parametrize(
+    ("groups", "words"),
+    [
+        ({"gpu_nodes": ["gpu-1"]}, "slurm_state is present, but the inventory has no hosts in the group controllers"),
+        ({"gpu_nodes": ["gpu-1"], "controllers": ["a", "b"]}, "is for one controller, and group controllers has a, b"),
+        ({"gpu_nodes": ["gpu-1"], "controllers": ["gpu-1"]}, "gpu-1 is in groups controllers and gpu_nodes"),
+    ],
+)
+def test_what_the_inventory_lacks(groups, words):
+    (found,) = misfits(groups, PRESENT)
+    assert words in describe(found)
+
+
+@pytest.mark.parametrize(
+    ("variables", "words"),
+    [
+        (
+            {"slurm_extra_lines": ["SelectType=select/linear"]},
+            "slurm_extra_lines has SelectType, which the role writes",
+        ),
+        ({"slurm_extra_lines": ["nodename=x"]}, "slurm_extra_lines has nodename"),
+        ({"slurm_extra_lines": ["Include /etc/passwd"]}, "write each as Key=Value"),
+        ({"slurm_extra_lines": ["A=b\nSlurmUser=root"]}, "write each as Key=Value"),
+        ({"slurm_extra_lines": ["A=b\\"]}, "write each as Key=Value"),
+        ({"slurm_cluster_name": "Cluster One"}, "slurm_cluster_name is 'Cluster One'"),
+        ({"slurm_partition": "default"}, "slurm_partition is 'default'"),
+        ({"slurm_directory": "/opt/slurm"}, "slurm_directory is for slurm_state: external"),
+        ({"slurm_autodetect": "nvml"}, "slurm_autodetect is nvml, whose plugin"),
+    ],
+)
+def test_what_cannot_be_meant(variables, words):
+    (found,) = problems({**PRESENT, **variables})
+    assert words in describe(found)
+
+
+def test_what_was_there_before_stays_when_the_role_s_goes():
+    known = hosts()
+    state = known["gpu-1"]["ansible_facts"]["gpu_node_state"]
+    state["packages"] = {"munge": "0.5"}
+    record = files(answer(known, "gpu-1"), "first")[installed.RECORD]
+    assert '"slurmd"' in record and '"munge"' not in record
+    # A second run finds what the first brought, and does not forget it.
+    ours = ["slurm-client", "slurm-wlm-basic-plugins", "slurmd"]
+    state["packages"].update(dict.fromkeys(ours, "24.11"))
+    assert files(answer(changed(known, "gpu-1", installed=ours), "gpu-1"), "first")[installed.RECORD] == record
+    state["services"] = dict.fromkeys(["munge", "slurmd", "mariadb"], {"enabled": True, "active": True})
+    gone = installed.removed(node(known, "gpu-1"))
+    assert (gone["services"], gone["packages"]) == (["slurmd"], ours)
+
+
+@pytest.mark.parametrize(("asked", "drops"), [({}, False), ({"slurm_delete_accounting": True}, True)])
+def test_the_accounting_goes_only_where_that_is_asked_for(asked, drops):
+    known = changed(hosts(slurm_state="absent", **asked), "ctl", installed=["mariadb-server"])
+    known["ctl"]["ansible_facts"]["gpu_node_state"]["packages"] = {"mariadb-server": "11"}
+    assert installed.removed(node(known))["drops"] is drops
+
+
+def judged(**asked):
+    given = {"controller": "10.0.0.1", "reachable": True, "accounting": True, "answers": True, "state": "idle", **asked}
+    return {(one.kind, one.subject): one.observed for one in compare_asked(Asked(**given)) if one.differs}
+
+
+@pytest.mark.parametrize(
+    ("asked", "expected"),
+    [
+        ({}, {}),
+        ({"state": "mixed"}, {}),
+        ({"reachable": False}, {("controller", "slurmctld"): "does not answer at 10.0.0.1"}),
+        ({"accounting": False}, {("controller", "slurmdbd"): "does not answer at 10.0.0.1"}),
+        ({"answers": False}, {("trust", "slurmctld"): "refuses this node: its key of munge, or its clock, is another one"}),
+        ({"state": "drained", "reason": "fan\x1b[0m"}, {("state", "node"): "drained (fan)"}),
+        ({"state": "idle*"}, {("state", "node"): "idle* (without a reason)"}),
+        ({"state": ""}, {("state", "node"): "not of the cluster (without a reason)"}),
+    ],
+)  # fmt: skip
+def test_what_the_controller_says_is_judged(asked, expected):
+    assert judged(**asked) == expected
+
+
+def test_nothing_is_said_of_a_controller_that_nobody_asked():
+    assert compare_asked(None) == []
+
+
+@pytest.mark.parametrize("row", programs.load(), ids=lambda row: f"{row.id}-{row.version}")
+def test_the_rows_name_what_the_role_needs(row):
+    assert row.slurm in row.joins and row.source
+    assert {"munge", installed.BINARIES} <= {*row.controller} & {*row.node}
+    assert set(row.pids) == {"slurmctld", "slurmdbd", "slurmd"}
+
+
+def test_what_is_read_of_other_hosts_is_enough():
+    """Of the others, lookup _others returns these paths alone."""
+    assert {"slurm_state", "gpu_cluster_address", "firewall_state", "ansible_facts.gpu_slurm"} <= set(READS_OF_OTHERS)
+    assert {"munge", "slurmd", "slurmctld", "slurmdbd", "mariadb"} == set(SUBJECT.units)
+
+
+def test_memory_is_shared_among_processors():
+    assert cluster.memory_per_processor([]) == 0
+    assert request(PRESENT).cgroups is True
