@@ -55,6 +55,9 @@ def model(host: str, measured: SlurmNode, machine: GpuNode, wanted: Request) -> 
     """Return the node; raise ProblemError for one that Slurm would take for something else. host: its name in the inventory."""
     if not is_node_name(measured.name):
         raise ProblemError(Problem("slurm_no_node_name", host, {"name": measured.name}))
+    expected = wanted.node_name or host.partition(".")[0]
+    if measured.name.lower() != expected.lower():  # else a node could take the jobs of another
+        raise ProblemError(Problem("slurm_other_name", host, {"name": measured.name, "expected": expected}))
     sockets = sockets_of(host, measured.places, wanted.numa_node_as_socket)
     if not measured.memory_kib:
         raise ProblemError(Problem("slurm_no_memory", host))

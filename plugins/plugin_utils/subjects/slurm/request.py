@@ -70,6 +70,7 @@ class Request:
     directory: str = "/etc/slurm"
     version: str = ""
     autodetect: str = "none"
+    node_name: str = ""
     numa_node_as_socket: bool = False
     margin: int = 5
     types: Mapping[str, str] = field(default_factory=dict)
@@ -88,6 +89,7 @@ def request(variables: Mapping[str, Any]) -> Request:
         state=state_of(variables),
         directory=str(mine["slurm_directory"]),
         version=str(mine["slurm_version"] or ""),
+        node_name=str(mine["slurm_node_name"] or ""),
         autodetect=str(mine["slurm_autodetect"]),
         numa_node_as_socket=boolean(mine["slurm_numa_node_as_socket"], strict=False),
         margin=int(mine["slurm_memory_margin"]),

@@ -60,6 +60,10 @@ SENTENCES = {
     "slurm_no_plugin": "{subject} is nvml, whose plugin is not among the packages of the role; set it to none or nvidia.",
     "slurm_same_name": "{nodes} are all called {subject} by Slurm; set slurm_node_name for them.",
     "slurm_no_node_name": "{subject} is called '{name}', which Slurm does not take for a node; set slurm_node_name.",
+    "slurm_other_name": (
+        "{subject} calls itself '{name}', and Slurm would have to know it as '{expected}'; give it that host name, or set slurm_node_name of this "
+        "host to the one that it has."
+    ),
     "slurm_no_processors": "The kernel of {subject} does not show the topology of its processors; set slurm_state: absent for it.",
     "slurm_no_memory": "The kernel of {subject} does not show how much memory there is; set slurm_state: absent for it.",
     "slurm_uneven": (

@@ -196,6 +196,30 @@ def test_a_plugin_that_does_not_find_instances():
 TEXT = st.text(st.characters(codec="utf-8", exclude_categories=()), max_size=20)
 
 
+@pytest.mark.parametrize(
+    ("name", "variables", "accepted"),
+    [
+        ("gpu-1", {}, True),
+        ("GPU-1", {}, True),
+        ("gpu-2", {}, False),
+        ("rack7", {}, False),
+        ("rack7", {"slurm_node_name": "rack7"}, True),
+        ("gpu-2", {"slurm_node_name": "rack7"}, False),
+    ],
+)
+def test_a_node_has_the_name_of_the_inventory(name, variables, accepted):
+    """One that says another would get the jobs of that node, or keep the others without Slurm, as two have one name then."""
+    facts = measured("a100-nvlink")
+    facts["gpu_slurm"]["name"] = name
+    if accepted:
+        assert model("", facts, **variables).name == name
+    else:
+        expected = variables.get("slurm_node_name", "gpu-1")
+        assert f"gpu-1 calls itself '{name}', and Slurm would have to know it as '{expected}'" in refused(
+            "", facts, **variables
+        )
+
+
 @given(name=TEXT, kind=TEXT, profile=TEXT, driver=TEXT)
 def test_no_text_of_a_node_makes_another_line(name, kind, profile, driver):
     """Whatever a node says it is called, and its GPUs, instances and driver: it is refused, or it is one word of a line."""
