@@ -54,7 +54,8 @@ options:
       block:
         description:
           - Lines of a file that another tool manages, in place of its whole text. The rest of the file stays as it is.
-          - Empty lines remove the block. The markers around it are those of M(ansible.builtin.blockinfile).
+          - Empty lines remove the block, and leave the file's mode and owner; no file is made for them.
+          - The markers around it are those of M(ansible.builtin.blockinfile).
         type: str
       block_name:
         description: Name of the block in its markers.

@@ -101,6 +101,9 @@ def completed(wanted, found):
         return wanted
     if wanted["settings"] is not None:
         return dict(wanted, content=with_settings(text, wanted["section"], wanted["settings"]))
+    if not wanted["block"].strip():  # nothing of ours is left: the file is the other tool's, and none is made for it
+        kept = {"file": ("mode", "owner", "group"), "absent": ("state",)}.get(found["state"], ())
+        wanted = dict(wanted, **{key: found[key] for key in kept})
     text = with_block(text, wanted["block_name"], wanted["block"], wanted["block_first"])
     return dict(wanted, content=without_lines(text, wanted["commented_out"]) if wanted["commented_out"] else text)
 

@@ -157,6 +157,24 @@ def test_a_block_of_a_file_that_somebody_else_keeps(wanted, check):
         assert not run(False, asked)["changed"]
 
 
+OTHERS, OURS = "127.0.0.1 localhost\n", "# BEGIN ours\n10.0.0.1 node\n# END ours\n"
+
+
+@pytest.mark.parametrize(("text", "after"), [(None, None), (OTHERS, OTHERS), (OTHERS + OURS, OTHERS)])
+def test_a_file_whose_block_goes_is_left_as_its_keeper_has_it(wanted, text, after):
+    """None is made for it, and its mode is not ours."""
+    path = Path(wanted["path"])
+    if text is not None:
+        path.write_text(text)
+        path.chmod(0o604)
+    del wanted["content"]
+    gone = {**wanted, "block": "", "block_name": "ours"}
+    assert run(False, gone)["changed"] is (text != after)
+    assert not run(False, gone)["changed"]
+    assert (path.read_text() if path.exists() else None) == after
+    assert after is None or path.stat().st_mode & 0o777 == 0o604
+
+
 def test_bytes_of_somebody_else_that_are_no_text_stay(wanted):
     path = Path(wanted["path"])
     path.write_bytes(b"# caf\xe9\n")
