@@ -38,6 +38,7 @@ ALLOWED_YAML = {
     "hostvars[inventory_hostname]": "the variables of the node itself",
     "((hostvars | default({})).localhost": "a fact of the controller, which preflight has set",
     "hostvars[__frameworks_from.downloader].__frameworks_offered": "each wheel is verified by the controller's lock where it is taken",
+    "hostvars[groups.controllers[0]].__slurm_key": "the key of the controller that all nodes of its Slurm obey; munge_key judges its form on each",
     "map('extract', hostvars, '__horovod_verified')": "digests, which say which of the wheels that the plan names to take",
 }
 

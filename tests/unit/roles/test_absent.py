@@ -34,6 +34,9 @@ STAYS = {
         "secure-boot": "the key stays enrolled",
         "__nvidia_driver_archive": "module kernel_module_archive removes it once it is unpacked",
     },
+    "slurm": {
+        "__slurm_answer": "__slurm_removed names the files of whatever was asked for before; scenario 87 finds none left"
+    },
 }
 
 

@@ -14,7 +14,7 @@ from tests.support.slurm import measured
 BOTH = ("gpu_nodes", "controllers")
 
 
-def play(place, groups=BOTH, recorded=False, configured=True, records=(), services=None, **variables):
+def play(place, groups=BOTH, recorded=False, configured=True, records=(), services=None, driven=True, **variables):
     """Run the role on a machine with the GPUs of a simulated one; its slurm.conf is in the directory etc of PLACE."""
     (place / "etc").mkdir()
     if configured:
@@ -29,6 +29,8 @@ def play(place, groups=BOTH, recorded=False, configured=True, records=(), servic
         "distribution": "Debian", "distribution_version": "12", "os_family": "Debian",
         "default_ipv4": {"address": "10.0.0.1"},
     }  # fmt: skip
+    if not driven:
+        facts["gpu_node"]["gpus"][1]["minor_number"] = None
     given = {"slurm_directory": str(place / "etc"), "slurm_version": "24.11", "slurm_node_name": "gpu-7", **variables}
     return run_roles(place, ["slurm"], facts, "--check", "--diff", "-e", json.dumps(given), groups=groups)
 
@@ -50,10 +52,12 @@ def test_what_was_written_and_is_off_is_restored(tmp_path):
     assert modules(run) == ["tuning"]
 
 
-def test_a_node_is_measured_and_nothing_else(tmp_path):
-    run = play(tmp_path, ["gpu_nodes"], slurm_state="external")
+@pytest.mark.parametrize(("driven", "asked"), [(True, ["slurm_facts"]), (False, ["gpu_facts", "slurm_facts"])])
+def test_a_node_is_measured_and_nothing_else(tmp_path, driven, asked):
+    """The GPUs once more if they had no driver when the run began: the same run has installed it."""
+    run = play(tmp_path, ["gpu_nodes"], driven=driven, slurm_state="external")
     assert run.status == 0, run.output
-    assert modules(run) == ["slurm_facts"]
+    assert modules(run) == asked
 
 
 def test_a_controller_shows_what_it_would_write(tmp_path):
