@@ -187,6 +187,6 @@ def test_an_interface_of_somebody_else_is_left_alone(two, before):
     two.ask("tc qdisc add dev eth0 root handle 1: htb")
     run = two.play(**WANTED)
     two.ask("tc qdisc del dev eth0 root")
-    assert run.status != 0 and "eth0 has the queueing discipline htb 1:, which somebody else has set" in run.words
+    assert run.status != 0 and "eth0 has the queueing discipline htb 1:, which another program has set" in run.words
     run = two.play()
     assert run.status == 0 and two.state() == before

@@ -10,7 +10,7 @@ __metaclass__ = type
 SENTENCES = {
     "command_failed": "{subject} ended with {status}: {reason}. The previous rules were restored.",
     "not_set": "{subject} does not take {value}: {reason}. The previous rules were restored.",
-    "rolled_back": "Nobody confirmed the change in time, so the previous rules were restored; see the journal of {subject}.",
+    "rolled_back": "No one confirmed the change in time, so the previous rules were restored; see the journal of {subject}.",
 }
 
 

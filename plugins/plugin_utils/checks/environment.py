@@ -18,7 +18,7 @@ NO_GPU_COMPUTE = "no GPU computes on this host (verify_gpu_compute: false)"
 # What to do where the reason alone does not tell.
 ONE_MPI = "let PATH and the linker find the same one first"
 OTHERS = "look for LD_LIBRARY_PATH and for packages that bring others"
-IMPORT = "import it with /opt/allreduce/envs/{}/bin/python on the node; without that directory, site builds it anew"
+IMPORT = "import it with /opt/allreduce/envs/{}/bin/python on the node; without that directory, site rebuilds it"
 BUILT = ("frameworks", "controllers", "operations")
 # What is imported of each framework.
 MODULES = {name: component(name).module for name in FRAMEWORKS}

@@ -84,7 +84,7 @@ SENTENCES = {
         "private key, and the next run makes a new pair."
     ),
     "changed_host_key": (
-        "{subject} answers with the host key {key}, but the cluster knows it by {known}: it was reinstalled, or somebody answers in its "
+        "{subject} answers with the host key {key}, but the cluster knows it by {known}: it was reinstalled, or another host answers in its "
         "place; if 'ssh-keygen -lf' at its console shows the same, set cluster_ssh_accept_host_keys: {{{subject}: "
         "'{key}'}}."
     ),
@@ -341,7 +341,7 @@ SENTENCES = {
         "{subject} in a lock of conda is not a package of python_env_conda_channels with its SHA-256; name the channel by its address there "
         "if it is one of yours, or else find out what wrote that line."
     ),
-    "wheel_unreadable": "{subject} is not a wheel that everybody reads alike ({reason}); find out what the node that compiled it did.",
+    "wheel_unreadable": "{subject} is not a wheel that all tools read alike ({reason}); find out what the node that compiled it did.",
     "wheel_large": "{subject} has {size} bytes; no wheel of Horovod is so large, so find out what the node that compiled it did.",
     "wheel_foreign": (
         "{subject} has {member}, which is not Horovod's; what stands beside its package could run as root, so find out what the node that "

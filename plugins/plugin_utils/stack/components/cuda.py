@@ -79,7 +79,7 @@ def cuda_os(context: Context, cuda: Toolkit, os: System) -> str | None:
         return f"CUDA {number} is no longer published for {os.version}: its last toolkit is {last}"
     if seen and at_least(number, seen):
         return None
-    return Doubt(f"whether CUDA {number} is published for {os.version}, whose first toolkit nobody has looked up")
+    return Doubt(f"whether CUDA {number} is published for {os.version}, whose first toolkit is not in the tables")
 
 
 def compiler_reason(cuda: Toolkit, compiler: Compiler) -> str | None:

@@ -13,7 +13,7 @@ SENTENCES = {
         "vault."
     ),
     "monitoring_no_password": (
-        "{subject} is not set, and without it anybody could read the metrics; set it in a vault (ansible-vault encrypt_string)."
+        "{subject} is not set, and without it anyone could read the metrics; set it in a vault (ansible-vault encrypt_string)."
     ),
     "monitoring_repository": "monitoring_repository lacks {subject}; set all of {keys}.",
     "monitoring_no_repository": (

@@ -45,11 +45,11 @@ SENTENCES = {
         "qos_default_ceiling is {subject}; set it between {rest}, which training always leaves, and {link}."
     ),
     "qos_foreign_qdisc": (
-        "{subject} has the queueing discipline {kind} {handle}, which somebody else has set and which could not be restored; remove it "
+        "{subject} has the queueing discipline {kind} {handle}, which another program has set and which could not be restored; remove it "
         "with 'tc qdisc del dev {subject} root', or name other interfaces in qos_interfaces."
     ),
     "qos_foreign_ingress": (
-        "{subject} has somebody else's filters for incoming packets ({kind}); remove them, or set qos_ingress: false."
+        "{subject} has filters of another program for incoming packets ({kind}); remove them, or set qos_ingress: false."
     ),
     "qos_many_filters": (
         "Incoming packets would be matched against {subject} filters in turn, and {most} is the limit; name the nodes' network in "

@@ -42,6 +42,6 @@ SENTENCES = {
         "$GRUB_CMDLINE_LINUX, or rename it to sort before 90-allreduce.cfg."
     ),
     "tuning_argument_conflict": (
-        "tuning_kernel_arguments has {subject}, and somebody else has set {found}; take one of them out."
+        "tuning_kernel_arguments has {subject}, and {found} is set elsewhere; take one of them out."
     ),
 }

@@ -188,7 +188,7 @@ def test_a_change_is_armed_and_kept_once_it_is_confirmed(host, owner):
     assert "systemctl stop allreduce-firewall-rollback.timer" in host.ran
     assert not settle(host, wanted(owner), rollback=ROLLBACK)
     (problem,) = firewall.confirm(host.machine())
-    assert problem["code"] == "rolled_back" and describe(problem).startswith("Nobody confirmed the change in time")
+    assert problem["code"] == "rolled_back" and describe(problem).startswith("No one confirmed the change in time")
 
 
 def restore(host):
