@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Role slurm in check mode on this machine, which is node and controller: what it asks of them, what it would write, what it refuses."""
 
+import copy
 import json
 import os
 
@@ -21,7 +22,7 @@ def play(place, groups=BOTH, recorded=False, configured=True, records=(), servic
         (place / "etc" / "slurm.conf").write_text("Include allreduce_nodes.conf\n", "utf-8")
     facts = {
         "gpu_stack": {"os": {"id": "debian", "version": "12", "family": "debian", "arch": "x86_64"}},
-        "gpu_node": measured("rtx-3090")["gpu_node"],
+        "gpu_node": copy.deepcopy(measured("rtx-3090")["gpu_node"]),
         "gpu_node_state": {
             "services": services or {}, "package_manager": "apt", "packages": {},
             "records": ["slurm"] if recorded else list(records),
