@@ -24,7 +24,7 @@ LONGEST = 4 * 1024 * 1024
 _LINE = re.compile(r"(?im)^[ \t]*NodeName=(\S+)[ \t]+(.*?)[ \t]*$")
 _INCLUDE = re.compile(r"(?im)^[ \t]*include[ \t]+(\S+)")
 _VERSION = re.compile(r"\b(\d{2}\.\d{2}(?:\.\d+)?)")
-# What role slurm installed, to be removed with it, and the first line of the slurm.conf that it writes.
+# What role slurm installed, to be removed with it, and how each file that it writes begins.
 INSTALLED = "/var/lib/allreduce/slurm_installed.json"
 OURS = "# Written by role allreduce.gpu.slurm"
 # Controllers of cgroup v2 that Slurm's plugin needs (doc/html/cgroup_v2.shtml, Requirements).

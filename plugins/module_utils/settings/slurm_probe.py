@@ -14,10 +14,12 @@ __metaclass__ = type
 import re
 import socket
 
-# The drop-in that role slurm writes names the controller.
-UNIT = "/etc/systemd/system/slurmd.service.d/allreduce.conf"
+# Drop-ins that role slurm writes; that of slurmd names the controller.
+DROP_IN = "/etc/systemd/system/%s.service.d/allreduce.conf"
+UNIT = DROP_IN % "slurmd"
 _CONTROLLER = re.compile(r"--conf-server=(?:\[([^\]\s]+)\]|([^\s:]+)):(\d{1,5})\b")
-PORT, ACCOUNTING_PORT = 6817, 6819
+# Of slurmdbd, which runs next to slurmctld (slurmdbd.conf(5)).
+ACCOUNTING_PORT = 6819
 SECONDS = 3
 # A reason is what somebody typed.
 LONGEST_REASON = 200

@@ -12,9 +12,11 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from ....module_utils.settings.slurm import OURS
+from ....module_utils.settings.slurm_probe import ACCOUNTING_PORT
 from . import lines, versions
 from .model import SlurmModel
-from .programs import ACCOUNTING_PORT, CONTROLLER_PORT, NODE_PORT, SRUN_PORTS, Distribution
+from .programs import CONTROLLER_PORT, NODE_PORT, SRUN_PORTS, Distribution
 from .request import Request
 
 DIRECTORY = "/etc/slurm"
@@ -24,7 +26,7 @@ SPOOL, LOGS = "/var/lib/slurm/slurmd", "/var/log/slurm"
 DATABASE, USER = "slurm_acct_db", "slurm"
 # Seconds: the default drains nodes whose processes end slowly, such as those that write a checkpoint.
 UNKILLABLE = 180
-HEAD = "# Written by role allreduce.gpu.slurm; slurm_extra_lines adds to it.\n"
+HEAD = f"{OURS}; slurm_extra_lines adds to it.\n"
 # What slurmctld and slurmd take over only as they start (slurm.conf(5), each key, and scontrol(1), reconfigure).
 AT_START = (
     "AuthType", "ClusterName", "GresTypes", "JobAcctGatherType", "ProctrackType", "PrologFlags", "SelectType", "SelectTypeParameters",

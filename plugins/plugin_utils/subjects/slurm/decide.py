@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from ....module_utils.settings.slurm import FILES
 from ...cluster.address import cluster_address
 from ...documents.gpu_node import GpuNode
 from ...documents.parsing import parse
@@ -25,7 +26,6 @@ NOT_SENT = (
     "Slurm {version} does not send included files to nodes that have no slurm.conf of their own; give them {gres} and {nodes} as you "
     "give them slurm.conf."
 )
-PARENTS = {lines.GRES: "gres.conf", lines.NODES: "slurm.conf"}
 
 
 def decide_files(node: Node) -> Decision:
@@ -130,7 +130,7 @@ def _is_split(version: str, wanted: Request, node: SlurmModel) -> bool:
 
 def _notes(host: str, wanted: Request, measured: SlurmNode, version: str) -> Iterator[str]:
     """Yield what is left to those who run the cluster."""
-    for file, parent in PARENTS.items():
+    for file, parent in FILES.items():
         if not measured.included.get(file):
             yield NOT_INCLUDED.format(host=host, file=file, directory=wanted.directory, parent=parent)
     if not versions.can(version, "sent_includes"):

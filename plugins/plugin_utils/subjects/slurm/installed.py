@@ -9,6 +9,8 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from ....module_utils.settings.slurm import FILES, INSTALLED, OURS
+from ....module_utils.settings.slurm_probe import DROP_IN
 from ...cluster.address import cluster_address
 from ...documents.parsing import parse
 from ...documents.slurm import SlurmNode
@@ -19,10 +21,8 @@ from . import cluster as configuration
 from .cluster import DIRECTORY, Cluster
 from .decide import models_of, unfit
 from .programs import CONTROLLER_PORT, ON_CONTROLLER, ON_NODE, Distribution, distribution_of
-from .request import CONTROLLERS, PRESENT, misfits, problems, request, state_of
+from .request import CONTROLLERS, PRESENT, is_node_name, misfits, problems, request, state_of
 
-RECORD = "/var/lib/allreduce/slurm_installed.json"
-UNITS = "/etc/systemd/system/{}.service.d/allreduce.conf"
 NAMES = {"path": "/etc/hosts", "block_name": "allreduce.gpu slurm", "in_place": True}
 BINARIES = "slurm-wlm-basic-plugins"  # the package that makes the user slurm
 # The service that a GPU's device files are there with, where there is one.
@@ -120,6 +120,8 @@ def cluster_of(node: Node, row: Distribution, measured: SlurmNode) -> Cluster | 
     version, wanted = measured.version or row.slurm, request(node.variables)
     found += unfit(version, requests, models)
     found += [one for name in models for one in _refused(name, known[name], node.name, row, wanted.cgroups)]
+    if not is_node_name(measured.name):
+        found.append(Problem("slurm_no_node_name", node.name, {"name": measured.name}))
     address = cluster_address(known[node.name])
     if not address:
         found.append(Problem("slurm_no_address", node.name))
@@ -159,19 +161,19 @@ def _record(node: Node, packages: Iterable[str], measured: SlurmNode) -> dict[st
     """Return the file that says which packages the role brought: what was there before stays when the role's goes."""
     there = node.state.get("packages") or {}
     ours = sorted({*measured.installed, *(one for one in packages if one not in there)})
-    return {"path": RECORD, "content": json.dumps({"format": 1, "packages": ours}) + "\n"}
+    return {"path": INSTALLED, "content": json.dumps({"format": 1, "packages": ours}) + "\n"}
 
 
 def _drop_in(unit: str, digest: str, lines: str = "", conditions: str = "") -> dict[str, Any]:
     """Return a drop-in of a unit; one that has changed restarts its service, also after a run that was interrupted."""
-    head = f"# Written by role allreduce.gpu.slurm for the configuration {digest}.\n"
+    head = f"{OURS} for the configuration {digest}.\n"
     first = f"[Unit]\nStartLimitIntervalSec=0\n{conditions}\n"
     last = f"[Service]\n{lines}Restart=on-failure\nRestartSec=10\n"
-    return {"path": UNITS.format(unit), "content": f"{head}{first}{last}"}
+    return {"path": DROP_IN % unit, "content": f"{head}{first}{last}"}
 
 
 def _service(name: str) -> dict[str, str]:
-    return {"name": name, "unit": UNITS.format(name)}
+    return {"name": name, "unit": DROP_IN % name}
 
 
 def removed(node: Node) -> dict[str, Any]:
@@ -195,19 +197,16 @@ def removed(node: Node) -> dict[str, Any]:
         if name.startswith("slurm") or package in packages
     }
     files = [
-        *(UNITS.format(name) for name in ("slurmctld", "slurmdbd", "slurmd")),
-        *(f"{DIRECTORY}/{name}" for name in ("slurm.conf", "cgroup.conf", "gres.conf", "slurmdbd.conf", *_INCLUDED)),
+        *(DROP_IN % name for name in ("slurmctld", "slurmdbd", "slurmd")),
+        *(f"{DIRECTORY}/{name}" for name in ("slurm.conf", "cgroup.conf", "gres.conf", "slurmdbd.conf", *FILES)),
     ]
     return {
         "services": [name for name, one in reversed(known.items()) if one.get("enabled") or one.get("active")],
         "packages": [name for name in packages if name in there],
         "files": [{**NAMES, "block": ""}, *({"path": path, "state": "absent"} for path in files)],
-        "record": [{"path": RECORD, "state": "absent"}],
+        "record": [{"path": INSTALLED, "state": "absent"}],
         "drops": request(node.variables).delete_accounting and "mariadb-server" in there,
     }
-
-
-_INCLUDED = ("allreduce_gres.conf", "allreduce_nodes.conf")
 
 
 def is_installed(facts: Mapping[str, Any]) -> bool:

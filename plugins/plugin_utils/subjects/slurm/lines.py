@@ -9,11 +9,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 
 from ....module_utils.host import hostlist
+from ....module_utils.settings.slurm import FILES, OURS
 from .model import Device, SlurmModel
 
 _fold: Callable[[Iterable[str]], str] = hostlist.fold  # Python 3.6 on the nodes: it has no types of its own
-HEAD = "# Written by role allreduce.gpu.slurm from what was measured of the nodes; slurm_state: absent takes it away."
-GRES, NODES = "allreduce_gres.conf", "allreduce_nodes.conf"
+HEAD = f"{OURS} from what was measured of the nodes; slurm_state: absent takes it away."
+GRES, NODES = FILES
 
 
 def gres_texts(node: SlurmModel, autodetect: str) -> list[str]:

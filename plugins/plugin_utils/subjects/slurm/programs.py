@@ -17,8 +17,8 @@ from ...documents.parsing import parse
 from ...problems.problem import Problem
 
 TABLE = Path(__file__).resolve().parents[4] / "data" / "slurm" / "packages.yml"
-# Ports of slurmctld, slurmd and slurmdbd (slurm.conf(5), slurmdbd.conf(5)), and those at which srun waits for its tasks.
-CONTROLLER_PORT, NODE_PORT, ACCOUNTING_PORT = 6817, 6818, 6819
+# Ports of slurmctld and slurmd (slurm.conf(5)), and those at which srun waits for its tasks.
+CONTROLLER_PORT, NODE_PORT = 6817, 6818
 # Above those that the kernel gives to connections of its own choice.
 SRUN_PORTS = (61001, 64000)
 ON_CONTROLLER, ON_NODE = ("munge", "mariadb", "slurmdbd", "slurmctld"), ("munge", "slurmd")

@@ -135,7 +135,7 @@ def test_srun_waits_at_known_ports_where_there_is_a_firewall():
 def test_a_change_restarts_what_needs_it_and_nothing_else(variables, slurmctld, slurmd):
     before, after = hosts(), hosts(**variables)
     for name, unit, expected in (("ctl", "slurmctld", slurmctld), ("gpu-1", "slurmd", slurmd)):
-        path = installed.UNITS.format(unit)
+        path = installed.DROP_IN % unit
         assert (files(answer(before, name), "first")[path] != files(answer(after, name), "first")[path]) is expected
         assert (files(answer(before, name)) != files(answer(after, name))) is (name == "ctl" and bool(variables))
 
@@ -229,12 +229,12 @@ def test_what_was_there_before_stays_when_the_role_s_goes():
     known = hosts()
     state = known["gpu-1"]["ansible_facts"]["gpu_node_state"]
     state["packages"] = {"munge": "0.5"}
-    record = files(answer(known, "gpu-1"), "first")[installed.RECORD]
+    record = files(answer(known, "gpu-1"), "first")[installed.INSTALLED]
     assert '"slurmd"' in record and '"munge"' not in record
     # A second run finds what the first brought, and does not forget it.
     ours = ["slurm-client", "slurm-wlm-basic-plugins", "slurmd"]
     state["packages"].update(dict.fromkeys(ours, "24.11"))
-    assert files(answer(changed(known, "gpu-1", installed=ours), "gpu-1"), "first")[installed.RECORD] == record
+    assert files(answer(changed(known, "gpu-1", installed=ours), "gpu-1"), "first")[installed.INSTALLED] == record
     state["services"] = dict.fromkeys(["munge", "slurmd", "mariadb"], {"enabled": True, "active": True})
     gone = installed.removed(node(known, "gpu-1"))
     assert (gone["services"], gone["packages"]) == (["slurmd"], ours)
@@ -289,3 +289,13 @@ def test_what_is_read_of_other_hosts_is_enough():
 def test_memory_is_shared_among_processors():
     assert cluster.memory_per_processor([]) == 0
     assert request(PRESENT).cgroups is True
+
+
+@pytest.mark.parametrize("name", ["ctl\n10.0.0.9 gpu-1", "ctl\nSlurmUser=root", "", "a b"])
+def test_a_controller_whose_name_is_no_name_is_refused(name):
+    """It stands in /etc/hosts and slurm.conf."""
+    known = hosts()
+    known["ctl"]["ansible_facts"]["gpu_slurm"]["name"] = name
+    found = answer(known)
+    assert "files" not in found
+    assert any("which Slurm does not take for a node" in one for one in sentences(found))
