@@ -1,7 +1,7 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A run of site whose controller is killed.
+"""Runs of site that do not come to their end: killed, met by another one, short of a node or of room on a disk.
 
 Whatever was begun, the next run brings all nodes to the plan, and nothing temporary is left. Two hosts without a driver; the tests
 run in the order of this file, each from where the one before left the hosts.
@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from cluster import KEEP, Cluster
+from cluster import KEEP, Cluster, Run
 
 from tests.lab import wheels
 
@@ -36,6 +36,7 @@ SETTINGS = {
     "health_textfile_create": True,
 }
 PYTHON = "/opt/allreduce/envs/main/bin/python"
+INSTALLING = "frameworks : Install environment main"
 NOTES = Path.home() / ".ansible" / "allreduce" / "runs"
 # What is being done when the controller is killed, and how many seconds after the task began. In the order of site: each run goes on
 # where the one before was killed.
@@ -49,7 +50,7 @@ MOMENTS = [
     ("frameworks : Find the nodes with the same directory", 0.1),
     ("frameworks : Download the wheels", 0.6),
     ("frameworks : Copy the wheels from", 0.6),
-    ("frameworks : Install environment main", 5),
+    (INSTALLING, 5),
     ("frameworks : Remove the wheels that nodes gave each other", 0),
     ("frameworks : Activate environment main", 2),
     ("tuning : Apply the settings and record the previous values", 0.4),
@@ -62,6 +63,15 @@ find /etc /opt/allreduce /var/lib/allreduce /home/trainer /root -xdev \( -name '
   -o -name '.shared-*' -o -name '.ansible_tmp*' -o -name 'tmp????????' -o -name '.main.link' -o -name '*.next' -o -name '*.next.pub' \) \
   -not -path '*/site-packages/*' 2>/dev/null
 ls -d /opt/allreduce/cache/environments/* 2>/dev/null
+"""
+
+# A host that nothing reaches any more, and that reaches nothing.
+CUT = """
+nft add table inet cut
+for hook in input output; do
+  nft add chain inet cut $hook "{ type filter hook $hook priority -300; policy drop; }"
+  nft add rule inet cut $hook meta $([ $hook = input ] && echo iif || echo oif) lo accept
+done
 """
 
 
@@ -177,3 +187,66 @@ def test_11_the_next_run_brings_the_nodes_to_the_plan_and_leaves_nothing(site):
     site.converges()
     site.works()
     site.verifies()
+
+
+@pytest.fixture
+def bare(site):
+    """Both hosts without their environment, and the second."""
+    for host in site.hosts:
+        site.on(host, "rm -rf /opt/allreduce/envs /opt/allreduce/cache /etc/allreduce/locks")
+    return site.hosts[1]
+
+
+@pytest.mark.usefixtures("bare")
+def test_20_a_second_run_is_refused_and_the_first_goes_on(site):
+    with site.begun(INSTALLING, 0) as (first, _output):
+        second = site.site()
+        assert first.poll() is None, "the first had ended"
+    assert second.status != 0
+    assert f"(process {first.pid})" in second.words, second.output[-3000:]
+    assert all(one["changed"] == 0 for one in second.recap.values()), second.output[-3000:]
+    assert first.returncode == 0
+    site.converges()
+
+
+def test_21_a_node_that_falls_silent_ends_the_run_in_bounded_time(site, bare):
+    try:
+        with site.begun(INSTALLING, 2) as (process, output):
+            site.on(bare, CUT)
+            began = time.monotonic()
+        print(f"the run ended {time.monotonic() - began:.0f} s after {bare} fell silent")
+    finally:
+        site.on(bare, "nft delete table inet cut")
+    said = "".join(output)
+    assert process.returncode != 0
+    recap = Run(process.returncode, said).recap
+    assert recap[bare]["unreachable"] == 1, said[-3000:]
+    assert recap[site.hosts[0]]["unreachable"] == recap[site.hosts[0]]["failed"] == 0, said[-3000:]
+    site.converges()
+    site.works()
+
+
+@pytest.mark.parametrize(
+    ("place", "words"),
+    [
+        ("/etc/allreduce/locks", "was not activated, as the disk with /etc/allreduce/locks is full"),
+        ("/opt/allreduce/cache", "No space left on device"),
+    ],
+)
+def test_22_a_disk_without_room(site, bare, place, words):
+    site.on(
+        bare,
+        f"mkdir -p {place} && mount -t tmpfs -o size=1m,mode=755 tmpfs {place} && dd if=/dev/zero of={place}/.full 2>/dev/null || :",
+    )
+    try:
+        run = site.site()
+        in_use = site.on(bare, "ls -A /opt/allreduce/envs", check=False).split()
+    finally:
+        site.on(bare, f"umount {place}")
+    assert run.status != 0
+    assert run.recap[bare]["failed"] == 1
+    assert run.recap[site.hosts[0]]["failed"] == 0
+    assert words in run.words, run.output[-3000:]
+    assert "main" not in in_use
+    site.converges()
+    site.works()
