@@ -42,3 +42,8 @@ SUBJECTS = {
         + ("test_metrics.py", "test_nic_history.py", "test_nvme.py", "test_ports.py"),
     ),
 }
+# A settings subject is a folder, and its tests are in the folder of the same name.
+SUBJECTS |= {
+    name: Subject(f"{UTILS}/subjects/{name}", f"{TESTS}/subjects/{name}")
+    for name in ("firewall", "nccl", "pcie", "qos", "rdma", "scratch", "slurm", "tuning")
+}
