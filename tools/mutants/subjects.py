@@ -42,8 +42,8 @@ SUBJECTS = {
         + ("test_metrics.py", "test_nic_history.py", "test_nvme.py", "test_ports.py"),
     ),
 }
-# A settings subject is a folder, and its tests are in the folder of the same name.
+# A settings subject is a folder, and its tests are in the folder of the same name; one file tests what all say of nodes not measured.
 SUBJECTS |= {
-    name: Subject(f"{UTILS}/subjects/{name}", f"{TESTS}/subjects/{name}")
+    name: Subject(f"{UTILS}/subjects/{name}", f"{TESTS}/subjects/{name}", by=("", "../../drift/test_unmeasured.py"))
     for name in ("firewall", "nccl", "pcie", "qos", "rdma", "scratch", "slurm", "tuning")
 }

@@ -18,7 +18,9 @@ from hypothesis import strategies as st
 
 def codes(**variables):
     found = list(problems(request(variables)))
-    assert all(len(describe(one)) > 40 for one in found)
+    names = [name for value in variables.values() for name in value]
+    assert all(len(describe(one)) > 40 and one.subject in names for one in found)
+    assert all(one.detail.get("variable", *variables) in variables for one in found)
     return [one.code for one in found]
 
 

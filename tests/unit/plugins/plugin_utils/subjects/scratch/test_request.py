@@ -24,7 +24,8 @@ ROOT = Path(__file__).resolve().parents[6]
 
 def codes(**variables):
     found = list(problems(request(variables)))
-    assert all(len(describe(one)) > 40 for one in found)
+    values = [one for value in variables.values() for one in (value if isinstance(value, list) else [value])]
+    assert all(len(describe(one)) > 40 and one.subject in {*variables, *map(str, values)} for one in found)
     return [one.code for one in found]
 
 
@@ -77,6 +78,8 @@ def test_options_of_the_modules():
         ("mode", "755", ["scratch_mode"]),
         ("mode", "u=rwx", ["scratch_mode"]),
         ("chunk_kib", 64, []),
+        ("chunk_kib", 4, []),
+        ("chunk_kib", 5, ["scratch_chunk"]),
         ("chunk_kib", 100, ["scratch_chunk"]),
         ("chunk_kib", 2, ["scratch_chunk"]),
         ("disk_count", -1, ["scratch_negative"]),
