@@ -6,10 +6,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from ....module_utils.host.nft import COMMENT, FAMILY, MARK, TABLE
-from ...cluster.networks import of_version
+from ...cluster.networks import nft_names, nft_sets, of_version
 from .decide import Rules
 from .ports import words
 
@@ -30,12 +30,11 @@ def _table(rules: Rules, digest: str) -> Iterator[str]:
     yield f"add table {name}"
     yield f"delete table {name}"
     yield f"table {name} {{"
-    for version, kind in ((4, "ipv4_addr"), (6, "ipv6_addr")):
-        yield from _set(f"peers{version}", kind, of_version(rules.peers, version))
+    yield from nft_sets("peers", rules.peers)
     yield "\tchain input {"
     yield f"\t\ttype filter hook input priority {PRIORITY}; policy accept;"
     yield f'\t\tiifname "lo" accept comment "{COMMENT} {digest}"'
-    yield f"\t\tiifname {{ {_quoted(rules.interfaces)} }} goto training"
+    yield f"\t\tiifname {{ {nft_names(rules.interfaces)} }} goto training"
     for version, family in ((4, "ip"), (6, "ip6")):
         # What arrives at another interface for an address of these is let in by the kernel, too.
         own = of_version(rules.addresses, version)
@@ -59,17 +58,3 @@ def _training(rules: Rules) -> Iterator[str]:
     if closed:
         yield f"\t\ttcp dport {{ {closed} }} reject with tcp reset"
         yield f"\t\tudp dport {{ {closed} }} reject with icmpx type admin-prohibited"
-
-
-def _set(name: str, kind: str, elements: list[str]) -> Iterator[str]:
-    yield f"\tset {name} {{"
-    yield f"\t\ttype {kind}"
-    if any("/" in one for one in elements):
-        yield "\t\tflags interval"
-    if elements:
-        yield f"\t\telements = {{ {', '.join(elements)} }}"
-    yield "\t}"
-
-
-def _quoted(names: Iterable[str]) -> str:
-    return ", ".join(f'"{name}"' for name in names)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from ....module_utils.host.tc import MAJOR
 from ....module_utils.settings.qos_facts import COMMENT, FAMILY, TABLE
-from ...cluster.networks import of_version
+from ...cluster.networks import nft_names, nft_sets
 from .decide import TRAINING
 from .request import Request
 
@@ -18,7 +18,7 @@ HEADER = "# Written by role allreduce.gpu.qos; changes made here are lost.\n"
 # With the rules of others that change packets (mangle).
 PRIORITY = -150
 UNPRIVILEGED = "th sport 1024-65535 th dport 1024-65535"
-FAMILIES = ((4, "ip", "ipv4_addr"), (6, "ip6", "ipv6_addr"))
+FAMILIES = ((4, "ip"), (6, "ip6"))
 
 
 def table(wanted: Request, interfaces: Sequence[str]) -> tuple[str, str]:
@@ -33,9 +33,8 @@ def _table(wanted: Request, interfaces: Sequence[str], digest: str) -> Iterator[
     yield f"add table {name}"
     yield f"delete table {name}"
     yield f"table {name} {{"
-    for version, _family, kind in FAMILIES:
-        yield from _set(f"peers{version}", kind, of_version(wanted.peers, version))
-    others = f"\t\toifname != {{ {_quoted(interfaces)} }} return"
+    yield from nft_sets("peers", wanted.peers)
+    others = f"\t\toifname != {{ {nft_names(interfaces)} }} return"
     # Also what containers send: it is forwarded.
     yield from _chain("postrouting", f'{others} comment "{COMMENT} {digest}"', _packets(wanted))
     if wanted.cgroups:
@@ -56,7 +55,7 @@ def _packets(wanted: Request) -> Iterator[str]:
     """Yield the matches that recognize training by the packets themselves."""
     protocols = "meta l4proto { tcp, udp }"
     ports = ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in wanted.ports)
-    for version, family, _kind in FAMILIES:
+    for version, family in FAMILIES:
         peers = f"{family} daddr @peers{version}"
         if ports:
             yield f"{peers} {protocols} th dport {{ {ports} }}"
@@ -68,20 +67,6 @@ def _packets(wanted: Request) -> Iterator[str]:
 
 
 def _groups(wanted: Request) -> Iterator[str]:
-    for version, family, _kind in FAMILIES:
+    for version, family in FAMILIES:
         for path in wanted.cgroups:
             yield f'{family} daddr @peers{version} socket cgroupv2 level {path.count("/") + 1} "{path}"'
-
-
-def _set(name: str, kind: str, elements: list[str]) -> Iterator[str]:
-    yield f"\tset {name} {{"
-    yield f"\t\ttype {kind}"
-    if any("/" in one for one in elements):
-        yield "\t\tflags interval"
-    if elements:
-        yield f"\t\telements = {{ {', '.join(elements)} }}"
-    yield "\t}"
-
-
-def _quoted(names: Iterable[str]) -> str:
-    return ", ".join(f'"{name}"' for name in names)
