@@ -9,6 +9,7 @@ import json
 
 import pytest
 from ansible_collections.allreduce.gpu.plugins.module_utils.settings import pcie_facts as pcie
+from ansible_collections.allreduce.gpu.plugins.module_utils.settings.pcie_program import DECLARATION
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks import drift
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks import pcie as told
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.checks.document import describe
@@ -63,7 +64,10 @@ def test_bridges_between_pairs_are_cleared_and_no_other_one(tmp_path):
     assert {one["value"] for one in found["plan"]["values"]} == {"0000"} and len(found["plan"]["values"]) == 4 * len(
         PORTS
     )
-    assert json.loads(found["plan"]["files"][0]["content"]) == {"values": found["plan"]["values"]}
+    values = found["plan"]["values"]
+    content = json.dumps({"values": values}, indent=1, sort_keys=True) + "\n"
+    assert found["plan"]["files"] == [{"path": DECLARATION, "content": content, "mode": "0644"}]
+    assert found["applies"] is True
 
 
 def test_adapters_get_their_size(tmp_path):
@@ -86,8 +90,9 @@ def test_what_would_break_isolation_is_refused(tmp_path, iommu, held):
     assert decided(SUBJECT, LARGE, measured)["problems"] == []
 
 
-def test_a_host_without_gpus_is_left_alone(tmp_path):
-    measured = facts(tmp_path, machine=machines.no_gpu())
+@pytest.mark.parametrize("iommu", [None, "DMA-FQ"])
+def test_a_host_without_gpus_is_left_alone(tmp_path, iommu):
+    measured = facts(tmp_path, machine=machines.no_gpu(), iommu=iommu)
     found = decided(SUBJECT, CLEAR, measured)
     assert (found["plan"], found["problems"]) == ({"files": [], "values": []}, [])
     assert list(told.checks(measured["gpu_pcie"], {})) == [] and compared(SUBJECT, CLEAR, measured) == []
