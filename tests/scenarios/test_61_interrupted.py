@@ -138,7 +138,11 @@ class Interrupted(Cluster):
     def left(self):
         """What is on its way to its place, on hosts and controller."""
         there = [f"{host}:{path}" for host in self.hosts for path in self.on(host, LEFT, check=False).split()]
-        here = [path for path in self.inventory.rglob(".*") if path.name not in (".reports", ".known_hosts")]
+        here = [
+            path
+            for path in self.inventory.glob("**/.*")
+            if ".reports" not in path.parts and path.name != ".known_hosts"
+        ]
         return there + list(map(str, here))
 
     def works(self):
@@ -226,27 +230,36 @@ def test_21_a_node_that_falls_silent_ends_the_run_in_bounded_time(site, bare):
     site.works()
 
 
-@pytest.mark.parametrize(
-    ("place", "words"),
-    [
-        ("/etc/allreduce/locks", "was not activated, as the disk with /etc/allreduce/locks is full"),
-        ("/opt/allreduce/cache", "No space left on device"),
-    ],
-)
-def test_22_a_disk_without_room(site, bare, place, words):
+@contextmanager
+def full(site, host, place):
+    """A disk for a directory of a host that has no room."""
     site.on(
-        bare,
-        f"mkdir -p {place} && mount -t tmpfs -o size=1m,mode=755 tmpfs {place} && dd if=/dev/zero of={place}/.full 2>/dev/null || :",
+        host,
+        f"mkdir -p {place} && mount -t tmpfs -o size=1m,mode=755 tmpfs {place}; dd if=/dev/zero of={place}/.full 2>/dev/null || :",
     )
     try:
-        run = site.site()
-        in_use = site.on(bare, "ls -A /opt/allreduce/envs", check=False).split()
+        yield
     finally:
-        site.on(bare, f"umount {place}")
+        site.on(host, f"umount {place}")
+
+
+def test_22_a_disk_without_room_for_a_lock_fails_its_node_alone(site, bare):
+    with full(site, bare, "/etc/allreduce/locks"):
+        run = site.site()
+        in_use = site.on(bare, "ls -A /opt/allreduce/envs").split()
     assert run.status != 0
-    assert run.recap[bare]["failed"] == 1
-    assert run.recap[site.hosts[0]]["failed"] == 0
-    assert words in run.words, run.output[-3000:]
+    assert (run.recap[bare]["failed"], run.recap[site.hosts[0]]["failed"]) == (1, 0)
+    assert "was not activated, as the disk with /etc/allreduce/locks is full" in run.words, run.output[-3000:]
     assert "main" not in in_use
+    site.converges()
+    site.works()
+
+
+def test_23_a_disk_without_room_for_wheels_is_refused_before_anything_changes(site, bare):
+    with full(site, bare, "/opt/allreduce/cache"):
+        run = site.site()
+    assert run.status != 0
+    assert f"{bare}: 0 MiB are free under /opt/allreduce/cache" in run.words, run.output[-3000:]
+    assert {one["changed"] for one in run.recap.values()} == {0}
     site.converges()
     site.works()
