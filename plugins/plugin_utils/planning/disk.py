@@ -82,8 +82,8 @@ def _sentence(room: int, found: list[tuple[str, Mapping]]) -> str:
     parts = _parts(found)
     what = ", ".join(dict.fromkeys(part["part"] for part in parts))
     return (
-        f"{_size(room, math.floor)} are free under {directories}, but {what} need about "
-        f"{_size(sum(part['mib'] for part in parts), math.ceil)}; free some space or put a larger disk there."
+        f"{_size(room, math.floor)} are free under {directories}, but about "
+        f"{_size(sum(part['mib'] for part in parts), math.ceil)} are needed for {what}; free some space or put a larger disk there."
     )
 
 

@@ -28,13 +28,13 @@ def test_nothing_known():
 def test_each_file_system_that_is_too_small_is_named():
     found = disk_shortage(STACK, {"disk_free_mib": {"/": 100, "/opt": 200}})
     assert len(found) == 2
-    assert found[0].startswith("100 MiB are free under /, but driver need about")
-    assert "under /opt, but environment main need about" in found[1]
+    assert found[0].startswith("100 MiB are free under /, but about 1.5 GiB are needed for driver;")
+    assert "200 MiB are free under /opt" in found[1] and "needed for environment main;" in found[1]
 
 
 def test_directories_of_one_file_system_are_added_up():
     found = disk_shortage(STACK, {"disk_free_mib": {"/": 2000, "/opt": 2000}})
-    assert found[0].startswith("1.9 GiB are free under / and /opt, but driver, environment main need about 3.0 GiB;")
+    assert found[0].startswith("1.9 GiB are free under / and /opt, but about 3.0 GiB are needed for driver, environment main;")
 
 
 def test_what_is_installed_needs_no_room():
@@ -60,14 +60,14 @@ def test_a_stack_locked_by_an_older_collection_is_judged_by_its_text():
     state = {"disk_free_mib": {"/": 9000}, "driver": {"installed": "535.261.03"}, "environments": {"main": MAIN}}
     assert disk_shortage(older, state) == []
     (found,) = disk_shortage(older, {**state, "environments": {}})
-    assert "environment main, cuda need about" in found
+    assert "needed for environment main, cuda;" in found
 
 
 @pytest.mark.parametrize("found", [{}, {"lock": {"request": "0" * 16, "packages": {}}}], ids=["no lock", "another"])
 def test_an_environment_that_is_replaced_needs_room_beside_the_old_one(found):
     state = {"disk_free_mib": {"/": 1}, "driver": {"installed": "535.261.03"}, "environments": {"main": found}}
     (said,) = disk_shortage(STACK, state)
-    assert said.startswith("1 MiB are free under /opt, but environment main need about")
+    assert said.startswith("1 MiB are free under /opt, but about") and "needed for environment main;" in said
     kept = {"directory": ".main-0123456789ab", "name": "main", "request": REQUEST}
     assert disk_shortage(STACK, {**state, "environments_kept": [kept]}) == []
     assert disk_shortage(STACK, {**state, "environments_kept": [{**kept, "name": "other"}]}) != []
@@ -95,4 +95,4 @@ def test_the_file_systems_that_environments_fill_are_those_that_count(free, wher
 
 def test_room_is_told_in_units_that_people_read():
     (found,) = disk_shortage(STACK, {"disk_free_mib": {"/": 9000, "/opt": 1499}, **DRIVER_INSTALLED})
-    assert found.startswith("1.4 GiB are free under /opt, but environment main need about 1.5 GiB;")
+    assert found.startswith("1.4 GiB are free under /opt, but about 1.5 GiB are needed for environment main;")
