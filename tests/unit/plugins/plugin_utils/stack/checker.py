@@ -276,7 +276,7 @@ def check_environment(stack, environment):
             wrong.append("CuPy has no wheel for this Python")
         if stack["driver"] and n(stack["driver"]["version"]) < n(FLOORS[major]):
             wrong.append("driver too old for CuPy")
-        wrong += check_cupy(stack, frameworks, row) + check_toolkit_major(stack, major, "CuPy")
+        wrong += check_cupy(stack, frameworks, row, major) + check_toolkit_major(stack, major, "CuPy")
     for name, judge in judges().items():
         wrong += judge.check(stack, environment, cuda_majors) if name in frameworks else []
     if "horovod" in frameworks:
@@ -330,12 +330,14 @@ def check_toolkit_major(stack, major, name):
     return [f"{name} is for CUDA {major}, the host has the toolkit of {toolkit}"]
 
 
-def check_cupy(stack, frameworks, row):
+def check_cupy(stack, frameworks, row, major):
     wrong = []
     for gpu in stack["gpus"]:
         capability = n(gpu["compute_capability"])
         if not n(row["min_cc"] or "0") <= capability <= n(row.get("max_cc") or "99"):
             wrong.append("CuPy does not support this GPU")
+        if capability < n({"11": "3.5", "12": "5.0"}.get(major, "7.5")):
+            wrong.append("CuPy compiles with a CUDA that dropped this GPU")
     if row["numpy"].startswith(">=2") and n(frameworks.get("tensorflow", "99")) < n("2.18"):
         wrong.append("CuPy needs NumPy 2, TensorFlow an older one")
     return wrong

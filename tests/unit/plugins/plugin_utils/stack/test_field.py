@@ -185,6 +185,20 @@ def test_a_patch_release_of_python_is_spoken_of(constraint, interpreter):
     assert f"Python {constraint} was asked for; a plan chooses the minor version" in " ".join(stack["warnings"])
 
 
+@pytest.mark.parametrize("constraint", ["550.54.15-1", "580.95.05rc1", "535.183.01.2", "550.54.15.post1"])
+def test_a_package_version_is_no_release_of_a_driver(constraint):
+    with pytest.raises(InputError) as caught:
+        ask({"driver": constraint})
+    problem = caught.value.problems[0]
+    assert (problem.code, problem.subject) == ("unknown_version", "driver")
+    assert problem.detail["nearest"].startswith(constraint[:3])
+
+
+@pytest.mark.parametrize("constraint", ["535.183.01", "580.95", "570.999.99"])
+def test_a_release_of_a_known_branch_is_one(constraint):
+    assert planned({"driver": constraint})["driver"]["branch"] == constraint[:3]
+
+
 def test_a_minor_version_of_python_is_not():
     assert not [one for one in planned({"python": "3.10"})["warnings"] if "Python" in one]
 
@@ -281,6 +295,26 @@ def test_a_cupy_that_brings_no_cuda_is_not_planned_beside_a_toolkit_of_another()
 )
 def test_cupy_brings_nvrtc_and_the_runtime_where_nothing_else_does(request_, line):
     assert requirements(planned(request_, "L4"), "cupy") == [line]
+
+
+@pytest.mark.parametrize("release", ["latest", "13.6.0"])
+@pytest.mark.parametrize("gpu", ["Tesla M40", "Tesla P100-PCIE-16GB", "GTX 1080 Ti", "V100 PCIe"])
+def test_the_wheel_is_for_a_cuda_that_still_compiles_for_the_gpu(release, gpu):
+    """NVRTC of CUDA 13 begins at compute capability 7.5; what CuPy 14 itself supports begins at 5.0."""
+    line = requirements(planned({"pytorch": "none", "cupy": release}, gpu), "cupy")[0]
+    assert line.startswith("cupy-cuda12x")
+
+
+def test_a_cupy_whose_only_cuda_dropped_the_gpu_is_refused():
+    answer = refused({"pytorch": "none", "cupy": "13.6.0", "cuda": "13.0"}, "V100 PCIe")
+    assert "dropped Tesla V100 PCIe" in text_of(answer)
+    assert requirements(planned({"pytorch": "none", "cupy": "latest"}, "T4"), "cupy") == ["cupy-cuda13x[ctk]==14.2.0"]
+
+
+def test_a_cupy_that_the_gpu_is_too_old_for_is_no_way_out():
+    warnings = " ".join(planned({"pytorch": "none", "cupy": "latest"}, "Tesla K80", os="ubuntu 20.04")["warnings"])
+    assert "ask for cuda 11 as well" in warnings
+    assert "14.0.0" not in warnings
 
 
 def test_a_cupy_that_cannot_bring_them_says_so():
