@@ -20,7 +20,7 @@ from ..wording import listed
 from .cuda import Toolkit
 from .driver.row import Driver
 from .python import Python
-from .pytorch.row import Torch, bundled
+from .pytorch.row import Torch, bundled, numpy_reason
 from .tensorflow import Tensorflow
 
 rule = Rules()
@@ -137,6 +137,11 @@ def pytorch_cupy_cuda_major(context: Context, torch: Torch, cupy: Cupy) -> str |
     if torch.variant != "cpu" and major(torch.row["cuda"]) != cupy.row["cuda"]:
         return f"{cupy.variant} is built for CUDA {cupy.row['cuda']}, PyTorch {torch.version}+{torch.variant} for CUDA {minor(torch.row['cuda'])}"
     return None
+
+
+@rule("pytorch-cupy-numpy", "pytorch", "cupy", sources=("N9", "S19"))
+def pytorch_cupy_numpy(context: Context, torch: Torch, cupy: Cupy) -> str | None:
+    return numpy_reason(context.tables, torch, cupy.row["numpy"], f"CuPy {cupy.version}")
 
 
 @rule("tensorflow-cupy-cuda-major", "tensorflow", "cupy", sources=("S16", "S19"))

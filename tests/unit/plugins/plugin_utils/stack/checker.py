@@ -281,6 +281,9 @@ def check_environment(stack, environment):
         wrong += judge.check(stack, environment, cuda_majors) if name in frameworks else []
     if "horovod" in frameworks:
         wrong += check_horovod(stack, environment)
+    old = n(frameworks.get("pytorch", "99")) < n("2.3") or n(frameworks.get("tensorflow", "99")) < n("2.12")
+    if ("numpy<2" in environment["requirements"]) is not old:
+        wrong.append("NumPy of another major than the wheels are compiled for")
     if {"pytorch", "tensorflow"} <= set(frameworks) and stack["gpus"]:
         wrong += check_pins(environment)
     if len(cuda_majors) > 1:
@@ -340,6 +343,8 @@ def check_cupy(stack, frameworks, row, major):
             wrong.append("CuPy compiles with a CUDA that dropped this GPU")
     if row["numpy"].startswith(">=2") and n(frameworks.get("tensorflow", "99")) < n("2.18"):
         wrong.append("CuPy needs NumPy 2, TensorFlow an older one")
+    if row["numpy"].startswith(">=2") and n(frameworks.get("pytorch", "99")) < n("2.3"):
+        wrong.append("CuPy needs NumPy 2, PyTorch an older one")
     return wrong
 
 

@@ -324,6 +324,41 @@ def test_a_cupy_that_cannot_bring_them_says_so():
         assert lacking not in " ".join(planned({"cupy": "13.6.0", **beside}, "L4")["warnings"])
 
 
+# NumPy 2, for which wheels have to be compiled, and which the metadata of older ones does not keep out.
+
+
+@pytest.mark.parametrize(
+    ("request_", "os", "line"),
+    [
+        ({"pytorch": "2.2.2"}, "ubuntu 22.04", "numpy<2"),
+        ({"pytorch": "2.1.2+cu118"}, "ubuntu 22.04", "numpy<2"),
+        ({"pytorch": "1.13.1"}, "ubuntu 22.04", "numpy<2"),
+        ({"pytorch": "2.1.2", "deepspeed": "0.14.0", "wheels": "site"}, "ubuntu 22.04", "numpy<2"),
+        ({"pytorch": "2.2.2", "cupy": "13.6.0"}, "ubuntu 22.04", "numpy<2"),
+        ({"tensorflow": "2.10.1"}, "ubuntu 20.04", "numpy<2"),
+        ({"tensorflow": "2.11.1"}, "ubuntu 20.04", "numpy<2"),
+        ({"pytorch": "2.3.1"}, "ubuntu 22.04", "numpy"),
+        ({"pytorch": "latest"}, "ubuntu 22.04", "numpy"),
+        ({"tensorflow": "2.12.0"}, "ubuntu 22.04", "numpy"),  # which says so itself
+    ],
+)
+def test_wheels_that_were_compiled_for_numpy_1_get_it(request_, os, line):
+    environment = planned({"python": "3.10", **request_}, "V100 PCIe", os=os)["environments"][0]
+    assert [one for one in environment["requirements"] if one.startswith("numpy")] == [line]
+    assert [one for one in environment["conda"]["specs"] if one.startswith("numpy")] == [line]
+    assert not [one for one in environment["conda"]["wheels"] if one.startswith("numpy")]
+
+
+@pytest.mark.parametrize(
+    ("request_", "gpus"),
+    [({"cupy": "14.2.0", "pytorch": "2.2.2"}, ["A10"]), ({"jax": "0.9.1", "pytorch": "2.2.2", "python": "3.11"}, [])],
+)
+def test_what_needs_numpy_2_is_not_planned_beside_what_does_not_take_it(request_, gpus):
+    answer = resolve({"os": "ubuntu 22.04", "gpus": gpus, "request": {**request_, "environments": "one"}})
+    assert answer["stack"] is None
+    assert "is compiled for NumPy 1" in text_of(answer)
+
+
 # Advice.
 
 ENDED = {str(row["branch"]) for row in TABLES.rows("drivers") if row["status"] == "eol"}
