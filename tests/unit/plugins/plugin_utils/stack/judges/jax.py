@@ -136,6 +136,8 @@ def check(stack, environment, cuda_majors):
         wrong.append("glibc too old for JAX")
     if bool(cuda) != bool(stack["gpus"]):
         wrong.append("JAX is not for what the host computes on")
+    if checker.n(frameworks.get("pytorch", "99")) < checker.n("2.3") and not overlap(row["numpy"], "==1.26"):
+        wrong.append("JAX needs NumPy 2, PyTorch an older one")
     if "tensorflow" in frameworks:
         wrong += check_packages(row, row["plugins"].get(cuda, {}), frameworks["tensorflow"])
     return wrong + (check_plugin(stack, environment, row, cuda, cuda_majors) if cuda else [])
