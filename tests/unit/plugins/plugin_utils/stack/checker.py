@@ -250,6 +250,8 @@ def check_nccl(stack):
         DISTROS[stack["os"]["id"], stack["os"]["version"]]["repository"],
     )
     major = build.split(".")[0]
+    if any(n(gpu["compute_capability"]) < n({"11": "3.5", "12": "5.0"}.get(major, "7.5")) for gpu in stack["gpus"]):
+        return ["NCCL built with a CUDA that dropped this GPU"]
     if stack["cuda"] is None:
         return ["driver too old for NCCL"] if driver and n(driver["version"]) < n(FLOORS[major]) else []
     if major != stack["cuda"]["version"].split(".")[0]:

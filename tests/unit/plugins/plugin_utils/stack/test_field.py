@@ -453,6 +453,26 @@ def test_cudnn_has_code_for_the_gpu_whatever_its_cuda(request_, gpu, refused_):
     assert not refused_ or "cuDNN" in text_of(answer)
 
 
+@pytest.mark.parametrize(
+    ("gpu", "os", "major"),
+    [
+        ("V100 PCIe", "ubuntu 22.04", "12"),
+        ("V100 PCIe", "rocky 9", "12"),
+        ("GTX 1080 Ti", "ubuntu 24.04", "12"),
+        ("Tesla M40", "ubuntu 22.04", "12"),
+        ("Tesla K80", "ubuntu 20.04", "11"),
+        ("T4", "ubuntu 22.04", "13"),
+    ],
+)
+def test_nccl_is_built_with_a_cuda_that_compiles_for_the_gpu(gpu, os, major):
+    assert planned({"nccl": "latest"}, gpu, os=os)["nccl"]["cuda"].split(".")[0] == major
+
+
+def test_a_build_of_nccl_without_code_for_the_gpu_is_refused():
+    answer = refused({"nccl": "2.27.7+cuda13.0"}, "V100 PCIe")
+    assert "NCCL 2.27.7 (built for CUDA 13.0) has no code for Tesla V100 PCIe" in text_of(answer)
+
+
 # Releases of 2026-11.
 
 
