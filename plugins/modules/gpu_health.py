@@ -311,6 +311,7 @@ counters:
       corrected_errors: 0
       remapped_rows: {correctable: 0, uncorrectable: 0, pending: 0, failed: 0}
       retired_pages_pending: null
+      retired_pages: null
       sram: {threshold_exceeded: false, uncorrected: 0}
       spare_rows: {max: 640, high: 0, partial: 0, low: 0, none: 0}
       clock_reasons: [idle]

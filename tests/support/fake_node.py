@@ -78,6 +78,7 @@ class FakeNode:
     held: dict = field(default_factory=dict)  # by hold: {package: version}
     holds: dict = field(default_factory=dict)  # the declarations that were measured, by hold
     calls: list = field(default_factory=list)
+    environment: dict = field(default_factory=lambda: {"LC_ALL": "de_DE.UTF-8"})  # of the modules
 
     def state(self):
         """Fact gpu_node_state."""
@@ -347,13 +348,14 @@ def act(plugin, node, facts=None, check=False, variables=None, delegate_to=None,
     name = "allreduce.gpu." + plugin.__name__.rpartition(".")[2]
     task = SimpleNamespace(
         args=arguments, check_mode=check, async_val=0, diff=True, action=name, module_defaults=[],
-        delegate_to=delegate_to, no_log=no_log,
+        delegate_to=delegate_to, no_log=no_log, environment=[None, node.environment],
     )  # fmt: skip
     connection = SimpleNamespace(_shell=SimpleNamespace(tmpdir="unused"))
     action = plugin.ActionModule(task, connection, None, DataLoader(), Templar(loader=DataLoader()), None)
     action._load_name = name
 
     def execute(module_name, module_args, task_vars):
+        node.environment = {name: value for one in task.environment for name, value in (one or {}).items()}
         return node.execute(check, module_name, module_args, task_vars)
 
     action._execute_module = execute

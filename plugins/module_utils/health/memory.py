@@ -10,6 +10,7 @@ __metaclass__ = type
 from ..machine.topology import gpu_label
 from .findings import fault, judged, no_answer, number_of
 
+PAGES = 64  # that a GPU can retire: https://docs.nvidia.com/deploy/dynamic-page-retirement
 ROWS = 512  # that a GPU can remap: https://docs.nvidia.com/deploy/a100-gpu-mem-error-mgmt/row-remapping.html
 
 
@@ -23,7 +24,7 @@ def memory(gpus, limits):
     for gpu, counters in guarded:
         errors += [error_finding(gpu_label(gpu), counters, limits), flood(gpu_label(gpu), counters, limits)]
     rows = [found for gpu, counters in new for found in row_findings(gpu_label(gpu), counters, limits)]
-    pages = [page_finding(gpu_label(gpu), counters) for gpu, counters in guarded]
+    pages = [found for gpu, counters in guarded for found in page_findings(gpu_label(gpu), counters)]
     tolerated = "at most %d uncorrected" % limits["max_uncorrected_errors"]
     found = [("ecc_errors", guarded, tolerated, errors), ("row_remapping", new, "nothing pending", rows)]
     found.append(("page_retirement", old, "nothing pending", pages))
@@ -41,11 +42,15 @@ def row_errors(counters):
     return (counters.get("nvml_errors") or {}).get("DeviceGetRemappedRows")
 
 
-def page_finding(name, counters):
-    check, expected = "page_retirement", "nothing pending"
+def page_findings(name, counters):
+    check, expected, pages = "page_retirement", "nothing pending", counters.get("retired_pages")
+    functions = ("DeviceGetRetiredPagesPendingStatus", "DeviceGetRetiredPages")
+    found = [no_answer(check, expected, name, counters, function) for function in functions]
     if counters.get("retired_pages_pending"):
-        return fault(check, "pending", expected, "pending", name)
-    return no_answer(check, expected, name, counters, "DeviceGetRetiredPagesPendingStatus")
+        found.append(fault(check, "pending", expected, "pending", name))
+    if pages is not None and pages >= PAGES:
+        found.append(fault(check, "all", "fewer than %d pages" % PAGES, "%d pages retired" % pages, name))
+    return found
 
 
 def error_finding(name, counters, limits):

@@ -136,13 +136,13 @@ def missing(check, gpu, value, function):
     return found or (None if gpu["name"] else no_answer(check, EXPECTED, gpu_label(gpu), gpu, "DeviceGetName"))
 
 
-def of_one_model(gpus):
-    """Return lists of GPUs of one model, those that are long enough for a majority."""
+def of_one_model(gpus, fewest=FEWEST):
+    """Return lists of GPUs of one model, those that are long enough: for a majority, where ``fewest`` is not given."""
     groups = {}
     for gpu in gpus:
         if gpu["name"]:
             groups.setdefault(gpu["name"], []).append(gpu)
-    return [group for group in groups.values() if len(group) >= FEWEST]
+    return [group for group in groups.values() if len(group) >= fewest]
 
 
 def usual(values):
@@ -158,10 +158,10 @@ def unlike(check, group):
 
 
 def idle_temperature(pairs):
-    """Judge [(gpu, counters)] that are idle by the median of the other idle ones of their model."""
+    """Judge [(gpu, counters)] that are idle by the median of the other idle ones of their model; of two, the warmer is at fault."""
     check, expected = "peer_temperature", "as idle ones of its model"
     idle = [(gpu, counters) for gpu, counters in pairs if is_idle(counters) and counters.get("temperature") is not None]
-    groups, found = of_one_model([gpu for gpu, dummy in idle]), []
+    groups, found = of_one_model([gpu for gpu, dummy in idle], 2), []
     degrees = {gpu_label(gpu): counters["temperature"] for gpu, counters in idle}
     for group in groups:
         for gpu in group:

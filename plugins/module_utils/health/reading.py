@@ -43,6 +43,7 @@ LINK_SUMS = {
     "recoveries": ("FI_DEV_NVLINK_RECOVERY_ERROR_COUNT_TOTAL",),
     "crc_errors": ("FI_DEV_NVLINK_CRC_FLIT_ERROR_COUNT_TOTAL", "FI_DEV_NVLINK_CRC_DATA_ERROR_COUNT_TOTAL"),
 }
+RETIREMENT_CAUSES = (0, 1)  # nvmlPageRetirementCause_t: several single-bit errors, one double-bit error
 GPU_SENSOR, SHUTDOWN, SLOWDOWN, MEMORY_MAX = 0, 0, 1, 2  # nvmlTemperatureSensors_t, nvmlTemperatureThresholds_t
 GRAPHICS, MEMORY = 0, 2  # nvmlClockType_t
 MIB = 1024 * 1024
@@ -97,10 +98,17 @@ def read_memory(nvml, handle):
         "corrected_errors": nvml.call("DeviceGetTotalEccErrors", handle, 0, 0),
         "remapped_rows": dict(zip(("correctable", "uncorrectable", "pending", "failed"), rows)) if rows else None,
         "retired_pages_pending": None if retired is None else bool(retired),
+        "retired_pages": None if retired is None else read_retired_pages(nvml, handle),
         "sram": read_sram(nvml, handle),
         # Of a GPU that remaps rows only: NVML names no code for one that does not.
         "spare_rows": read_spare_rows(nvml, handle) if rows else None,
     }
+
+
+def read_retired_pages(nvml, handle):
+    """Return how many pages are out of use for either cause, pending ones with them; None of a GPU or a driver that does not tell."""
+    found = [nvml.call("DeviceGetRetiredPages", handle, cause) for cause in RETIREMENT_CAUSES]
+    return None if None in found else sum(len(pages) for pages in found)
 
 
 def read_sram(nvml, handle):

@@ -146,6 +146,9 @@ class Recorder:
         used = [("memory_used_mib", "%d %d" % (answer.used // MIB, answer.reserved // MIB))] if arguments else []
         return [("memory_mib", str(answer.total // MIB))] + used
 
+    def of_DeviceGetRetiredPages(self, arguments, answer, code):
+        return [("retired_pages.%d" % arguments[0], "" if code else str(len(answer)))]
+
     def of_DeviceGetTemperature(self, dummy_arguments, answer, dummy_code):
         return [("temperature", text_of(answer))]
 

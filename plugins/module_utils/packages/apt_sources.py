@@ -7,6 +7,7 @@ from __future__ import absolute_import, division, print_function
 
 __metaclass__ = type
 
+import os
 import re
 
 MAIN_LIST, DIRECTORY = "/etc/apt/sources.list", "/etc/apt/sources.list.d/"
@@ -27,6 +28,8 @@ AGREED = {
     "allow_downgrade_to_insecure": ("ALLOW_DOWNGRADE_TO_INSECURE", "allow-downgrade-to-insecure", True),
 }
 LISTED = re.compile(r"[A-Za-z0-9_.:-]+$")  # apt leaves out files of other names, and hidden ones
+# What apt puts in the place of $(ARCH) in an address, or in the directory of an archive without suites.
+ARCHITECTURE = {"x86_64": "amd64", "aarch64": "arm64"}.get(os.uname()[4], os.uname()[4])
 YES, NO = ("yes", "true", "with", "on", "enable", "1"), ("no", "false", "without", "off", "disable", "0")
 
 
@@ -43,7 +46,7 @@ def list_entries(text):
                 "suite": found.group(4),
                 "components": found.group(5).split(),
             }
-            entries.append(dict(plain, **_agreed(options)))
+            entries.append(_in_full(dict(plain, **_agreed(options))))
     return entries
 
 
@@ -61,7 +64,7 @@ def deb822_entries(text):
         plain = {"types": fields.get("types", []), "components": fields.get("components", [])}
         shared = dict(plain, **_agreed({name: " ".join(words) for name, words in fields.items()}))
         for uri in fields.get("uris", []):
-            entries += [dict(shared, uri=uri, suite=suite) for suite in fields.get("suites", [])]
+            entries += [_in_full(dict(shared, uri=uri, suite=suite)) for suite in fields.get("suites", [])]
     return entries
 
 
@@ -95,6 +98,11 @@ def contradictions(entries):
                 found.append({"uri": uri, "suite": suite, "option": option, "paths": paths, "ours": ours})
                 break
     return found
+
+
+def _in_full(entry):
+    """Return an entry with the architecture where it names apt's variable instead."""
+    return dict(entry, **{key: entry[key].replace("$(ARCH)", ARCHITECTURE) for key in ("uri", "suite")})
 
 
 def _agreed(options):

@@ -29,18 +29,21 @@ from ..problems.phrases import clean
 from .memory import PAGE, describe_exhausted, exhausted
 from .stall import describe_stall, find_stall
 
-# What a rank says that dies because another one did: Gloo, NCCL, the TCP store, torchrun's rendezvous, sockets.
+# What a rank says that dies because another one did: Gloo, NCCL, the TCP store, torchrun's rendezvous, sockets, Horovod, Open MPI.
 _LOST_PEER = re.compile(
     r"Connection (reset|closed|refused|aborted)|Broken pipe|remote process exited|ncclRemoteError|"
     r"RendezvousConnectionError|RendezvousClosedError|RendezvousTimeoutError|DistNetworkError|DistStoreError|"
     r"Watchdog caught collective operation timeout|Timed out waiting \d+ms for (recv|send)|Socket Timeout|"
-    r"failed to (recv|send), got 0 bytes|NCCL communicator was aborted|Application timeout caused pair closure",
+    r"failed to (recv|send), got 0 bytes|NCCL communicator was aborted|Application timeout caused pair closure|wait timeout after \d+ms, keys|"
+    r"errors while waiting for send/recv from rank|Got completion from peer \S+ with status=1[23]\b|Horovod has been shut down|"
+    r"MPI_ERR_PROC_FAILED|has lost communication with a remote daemon",
     re.IGNORECASE,
 )
 
 # Of these, what a rank says that has waited for another one for as long as it may.
 _GAVE_UP = re.compile(
-    r"Watchdog caught collective operation timeout|Timed out waiting \d+ms for (recv|send)|Application timeout caused pair closure",
+    r"Watchdog caught collective operation timeout|Timed out waiting \d+ms for (recv|send)|Application timeout caused pair closure|"
+    r"wait timeout after \d+ms, keys",
     re.IGNORECASE,
 )
 

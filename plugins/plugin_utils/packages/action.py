@@ -12,11 +12,18 @@ from typing import Any
 from ..node.action import NodeAction, StepFailed
 from .messages import compiler_log, explain, text_of
 
+# Causes are recognized by the words of programs, and ansible.builtin.command leaves them the language of the node.
+LANGUAGE = {"LC_ALL": "C.UTF-8", "LANGUAGE": "C.UTF-8"}
 LOG_LINES, OUTPUT_LINES, LOG_BYTES = 15, 30, 1 << 16
 
 
 class PackageAction(NodeAction):
     """Explains failures of package managers and of DKMS."""
+
+    def run(self, tmp: Any = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
+        """Run the modules of the action with programs that speak the language whose words are known."""
+        self._task.environment = [*(self._task.environment or []), LANGUAGE]
+        return super().run(tmp, task_vars)
 
     def explain(self, failed: Mapping[str, Any]) -> dict[str, Any]:
         """Return the reason why a package manager or a build failed, with the last lines of the compiler's log where there is one."""

@@ -48,7 +48,8 @@ CAUSES = (
     Cause(
         "disk_full",
         r"No space left on device|Insufficient space in download directory (?P<directory>\S+)|(?:don't|do not) have enough free space in (?P<file>\S+?)[.\s]|"
-        r"At least (?P<size>\w+) more space needed on the (?P<place>\S+) filesystem|No space left",
+        r"At least (?P<size>\w+) more space needed on the (?P<place>\S+) filesystem|needs (?P<size2>\w+) more space on the (?P<place2>\S+) filesystem|"
+        r"No space left|Disk quota exceeded",
         "the disk is full{where}",
         "free some space there and run this again",
     ),
@@ -60,7 +61,8 @@ CAUSES = (
     ),
     Cause(
         "lock_held",
-        rf"Failed to lock|Could not get lock|[Ll]ockfile is held|(?:is|was) locked by another|{_RPM_LOCK}|lock_timeout",
+        rf"Failed to lock|Could not get lock|[Ll]ockfile is held|(?:is|was) locked by another|{_RPM_LOCK}|lock_timeout|"
+        r"[Uu]nable to (?:acquire|lock) the [^\n]{0,120}is another process using it|Failed to obtain \S*\s?transaction lock",
         *_LOCK,
     ),
     Cause(
@@ -102,7 +104,7 @@ CAUSES = (
     ),
     Cause(
         "untrusted_certificate",
-        r"[Cc]ertificate verif\w+ failed|certificate verify failed|SSL peer certificate|SSL certificate problem",
+        r"[Cc]ertificate verif\w+ failed|certificate verify failed|SSL peer certificate|SSL certificate problem|Problem with the SSL CA cert",
         "the host does not trust the certificate of {source}",
         "name the authority that issued it, such as that of an inspecting proxy, in base_ca_certificates",
     ),
@@ -206,7 +208,7 @@ CAUSES = (
     ),
     Cause(
         "server_error",
-        r"(?P<code>\b5\d\d\b)\s+(?:Service|Bad|Gateway|Internal)|Status code: (?P<code2>5\d\d)|\berror: (?P<code3>5\d\d)\b",
+        r"(?P<code>\b(?:5\d\d|429)\b)\s+(?:Service|Bad|Gateway|Internal|Too Many)|Status code: (?P<code2>5\d\d|429)|\berror: (?P<code3>5\d\d|429)\b",
         "{source} answers {code}",
         "wait until its server works again, or set {address} to a mirror, and run this again",
     ),
@@ -238,7 +240,8 @@ CAUSES = (
         "unreachable",
         r"Could not (?:connect|resolve)|Connection (?:refused|failed|timed out|reset)|Couldn't (?:connect|resolve)|timed out|Timeout was reached|"
         r"Temporary failure resolving|Unable to connect|(?:Network is|Host) unreachable|No route to host|SSL connect error|"
-        r"[Aa]ll mirrors were (?:already )?tried|Error reading from server|Could not handshake",
+        r"[Aa]ll mirrors were (?:already )?tried|Error reading from server|Could not handshake|"
+        r"Curl error \((?:16|18|52|55|56|92)\)",
         "{source} cannot be reached",
         "check the host's network, set base_http_proxy if it needs a proxy, or set {address} to a mirror that it reaches",
     ),
@@ -281,7 +284,7 @@ CAUSES = (
     Cause(
         "dependency_conflict",
         r"unmet dependencies|held broken packages|nothing provides|[Dd]epsolve|[Cc]onflicting (?:requests|assignments)|pkgProblemResolver|"
-        r"Unable to satisfy dependencies|package \S+ conflicts with \S+ provided by",
+        r"Unable to satisfy dependencies|package \S+ conflicts with \S+ provided by|none of the providers can be installed|cannot install (?:both|the best)",
         "the packages conflict with what is installed or in the repositories ({lines})",
         "remove packages that were installed by hand, or complete the mirror",
     ),
@@ -384,6 +387,6 @@ def _values(named: str | None) -> str:
 
 def _problem_lines(text: str) -> str:
     lines = [line.strip(" -") for line in text.splitlines()]
-    words = r"Depends:?\s|Conflicts:|Breaks:|requires |provides |conflicts |filtered out|switching of module|not signed|authenticated"
+    words = r"Depends:?\s|Conflicts:|Breaks:|requires |provides |conflicts |filtered out|switching of module|not signed|authenticated|cannot install"
     wanted = [line for line in lines if re.search(words, line)]
     return "; ".join(dict.fromkeys(wanted[:4])) or "see the message above"

@@ -16,6 +16,8 @@ from .rows import Accelerator
 from .rule import Rules
 from .tables import Subject, Tables
 
+# The line among its requirements that tells that a framework was compiled for NumPy 1, and would be given NumPy 2.
+NUMPY_1 = "numpy<2"
 # What else is planned in the same place, by component.
 Beside = Mapping[str, AnyCandidate]
 # On the host; in an environment because it was asked for; in every environment.

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from .component import Beside, Site
+from .component import NUMPY_1, Beside, Site
 from .components import FRAMEWORKS, component
 from .interpreters import interpreter
 from .model import SHARED, Part, Question, Solution
@@ -18,16 +18,18 @@ def environment(tables: Tables, question: Question, chosen: Solution, name: str,
     parts, host = inside(chosen, name), on_host(chosen)
     frameworks = [one for one in FRAMEWORKS if one in parts]
     python = parts["python"]
+    lines = _requirements(tables, question, parts, host, frameworks)
+    numpy = NUMPY_1 if NUMPY_1 in lines else "numpy"
     origin = interpreter(question.system, python.version, python.row)
     found = {
         "name": question.environment_name if name == SHARED else name,
         "python": python.version,
         "interpreter": origin,
         "accelerator": question.accelerator,
-        "requirements": [*_requirements(tables, question, parts, host, frameworks), "numpy"],
+        "requirements": [*(line for line in lines if line != NUMPY_1), numpy],
         "index": None,
         "libraries": None,
-        "conda": _conda(tables, question, parts, host, frameworks),
+        "conda": _conda(tables, question, parts, host, frameworks, numpy),
         "frameworks": {one: parts[one].version for one in sorted(frameworks)},
         "build": None,
     }
@@ -42,7 +44,7 @@ def _requirements(tables: Tables, question: Question, parts: Beside, host: Besid
     return [line for name in names for line in component(name).requirements(tables, question, parts[name], beside)]
 
 
-def _conda(tables: Tables, question: Question, parts: Beside, host: Beside, frameworks: list[str]) -> Part:
+def _conda(tables: Tables, question: Question, parts: Beside, host: Beside, frameworks: list[str], numpy: str) -> Part:
     """Return the same environment for conda: its channels and specs, and the wheels that go on top (the index is the same)."""
     channels, specs = [tables.subjects["conda"]["base_channel"]], [f"python={parts['python'].version}"]
     wheels = []
@@ -51,5 +53,5 @@ def _conda(tables: Tables, question: Question, parts: Beside, host: Beside, fram
         channels = found.channels if found else channels
         specs += found.specs if found else []
         wheels += [] if found else [name]
-    lines = _requirements(tables, question, parts, host, wheels)
-    return {"channels": channels, "specs": [*specs, "numpy", "pip"], "wheels": lines}
+    lines = [line for line in _requirements(tables, question, parts, host, wheels) if line != NUMPY_1]
+    return {"channels": channels, "specs": [*specs, numpy, "pip"], "wheels": lines}

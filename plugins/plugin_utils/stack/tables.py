@@ -132,6 +132,12 @@ class Tables:
         """Return the oldest driver that runs programs of any toolkit of this major."""
         return next(row["min_driver"] for row in self.rows("cuda") if row["version"].startswith(f"{major}."))
 
+    def lowest_capability(self, major: str) -> str:
+        """Return the lowest compute capability that any toolkit of this major compiles for."""
+        return min(
+            (row["min_cc"] for row in self.rows("cuda") if row["version"].startswith(f"{major}.")), key=_driver_order
+        )
+
     def first_cuda(self, capability: str) -> str:
         """Return the first toolkit that knew any GPU of the major of a compute capability."""
         return _first_cuda(self, major(capability))

@@ -151,6 +151,7 @@ def rank_binding(gpu_node: Mapping) -> list[dict[str, Any]]:
     chosen = rails(gpu_node)[0]
     used: Counter = Counter()
     bindings = []
+    near = [gpu["cpu_affinity"] and cpu_numbers(gpu["cpu_affinity"]) for gpu in gpus]
     for rank, gpu in enumerate(gpus):
         row = gpu_node["topology"][gpu_label(gpu)]
         ranks = nic_ranks(gpu, row, chosen, gpu_node.get("numa_distances"))
@@ -158,11 +159,11 @@ def rank_binding(gpu_node: Mapping) -> list[dict[str, Any]]:
         best = [name for name in order if (ranks[name], row[name]) == (ranks[order[0]], row[order[0]])]
         nic = min(best, key=lambda name: (used[name], order.index(name)), default=None)
         used.update([nic])
-        peers = [other for other in gpus if other["cpu_affinity"] == gpu["cpu_affinity"]]
+        peers = [other for other, cpus in enumerate(near) if cpus == near[rank]]
         bindings.append({
             "local_rank": rank,
             "gpu": gpu_label(gpu),
-            "cpus": share(gpu["cpu_affinity"], peers.index(gpu), len(peers)),
+            "cpus": share(gpu["cpu_affinity"], peers.index(rank), len(peers)),
             "numa_node": gpu["numa_node"],
             "nic": nic,
         })  # fmt: skip
@@ -196,10 +197,16 @@ def share(cpus: str | None, number: int, of: int) -> str | None:
 
 
 def cpu_numbers(cpus: str) -> list[int]:
-    """Return the CPUs of a list: ``0-3,8``, with a stride ``0-14:2``, or with the first of each group ``0-31:2/8`` (Linux, kernel-parameters)."""
+    """Return the CPUs of a list: ``0-3,8``, with a stride ``0-14:2``, or with the first of each group ``0-31:2/8`` (Linux, kernel-parameters).
+
+    Blanks may stand in the place of commas, and a mask ``0xff0f`` in that of a list.
+    """
     found: set[int] = set()
-    for part in cpus.split(","):
-        ends, _colon, step = part.strip().partition(":")
+    for part in cpus.replace(",", " ").split():
+        if part.startswith("0x"):
+            found |= {cpu for cpu, bit in enumerate(reversed(f"{int(part, 16):b}")) if bit == "1"}
+            continue
+        ends, _colon, step = part.partition(":")
         first, _dash, last = ends.partition("-")
         used, slash, group = step.partition("/")
         span = range(int(first), int(last or first) + 1)

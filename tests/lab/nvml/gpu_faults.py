@@ -98,6 +98,17 @@ def counters() -> "list[Fault]":
         Fault(
             "page retirement pending", said(machines.v100_pcie(), 1, ("retired_pages_pending", "1")), "reboot_required"
         ),
+        Fault(
+            "as many pages retired as a GPU can",
+            said(
+                machines.v100_cube_mesh(),
+                1,
+                ("retired_pages_pending", "0"),
+                ("retired_pages.0", "60"),
+                ("retired_pages.1", "4"),
+            ),
+            "degraded",
+        ),
         Fault("persistence mode off", said(hgx, 3, ("persistence_mode", "0")), "degraded"),
         Fault(
             "slow PCIe link of Hopper", said(hgx, 1, ("throttle_reasons", "0"), ("pcie_generation", "3")), "degraded"
@@ -137,6 +148,7 @@ def condition() -> "list[Fault]":
             said(hgx, 0, ("temperature_threshold.0", "92"), ("field.82", "92")),
             "degraded",
         ),
+        Fault("much warmer than the other idle one", said(machines.a100_pcie(), 1, ("temperature", "79")), "degraded"),
         Fault("much warmer than idle peers", said(hgx, 3, ("temperature", "79")), "degraded"),
         Fault("many PCIe replays", said(hgx, 6, ("field.94", "4000000000")), "degraded"),
         Fault("many PCIe replays of an older link", said(v100, 6, ("field.94", "90000000")), "degraded"),

@@ -601,6 +601,20 @@ int nvmlDeviceGetRowRemapperHistogram(handle device, row_histogram *banks) {
     return sscanf(value, "%u %u %u %u %u", &banks->max, &banks->high, &banks->partial, &banks->low, &banks->none) == 5 ? OK : INVALID_ARGUMENT;
 }
 
+/* "retired_pages.<cause> <number>", of which the addresses are made up; cause 0: single-bit errors, 1: a double-bit one */
+int nvmlDeviceGetRetiredPages(handle device, unsigned cause, unsigned *count, unsigned long long *addresses) {
+    char key[40];
+    unsigned found = 0, room;
+    snprintf(key, sizeof key, "retired_pages.%u", cause);
+    int rc = device_numbers(device, key, &found, NULL);
+    if (rc != OK) return rc;
+    room = *count;
+    *count = found;
+    if (found > room || (found && !addresses)) return INSUFFICIENT_SIZE;
+    for (unsigned page = 0; page < found; page++) addresses[page] = page << 12;
+    return OK;
+}
+
 /* "inforom_valid 1", or "!14" for one that is corrupted */
 int nvmlDeviceValidateInforom(handle device) {
     char value[64] = "";

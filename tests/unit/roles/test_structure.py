@@ -167,6 +167,29 @@ def test_services_that_roles_set_are_declared():
     assert not strays, f"{strays}: name it in the units of the component (drift/components.py) or of the subject"
 
 
+def commands(tasks, environment=None):
+    """Yield the words of each command, and the environment that it or a block around it has."""
+    for task in tasks:
+        own = task.get("environment", environment)
+        for part in ("block", "rescue", "always"):
+            yield from commands(task.get(part, []), own)
+        if "ansible.builtin.command" in task:
+            yield str(task["ansible.builtin.command"]), own or {}
+
+
+def test_package_managers_speak_the_language_whose_words_are_known():
+    """What they said is given to the filter that recognizes causes."""
+    found = [
+        (path, environment)
+        for path in task_files()
+        if "_package_problem" in path.read_text(encoding="utf-8")
+        for words, environment in commands(yaml.safe_load(path.read_text(encoding="utf-8")))
+        if re.search(r"\b(apt-get|dnf)\b|_refresh", words)
+    ]
+    assert len(found) >= 2
+    assert [path for path, environment in found if environment.get("LC_ALL") != "C.UTF-8"] == []
+
+
 def test_tasks_do_not_stand_in_folders_of_package_managers():
     """What differs between systems is in vars/, or in the actions: a task file for one manager leaves the other out."""
     assert not [path for path in ROLES.glob("*/tasks/*") if path.is_dir()]

@@ -19,11 +19,16 @@ from ..job import Job, Launcher
 # Debian and Ubuntu; Enterprise Linux, for what `module load mpi` finds; what comes with its own prefix.
 PROGRAMS = ("/usr/bin/mpirun", "/usr/lib64/openmpi/bin/mpirun", "/opt/openmpi/bin/mpirun", "/usr/local/bin/mpirun")
 # The same on every host that has them, whether or not facts tell: moby, daemon/libnetwork/ipamutils (172.17 to 172.31, 192.168 by /20);
-# Podman, containers.conf(5); libvirt, virbr0; LXC, lxc-net.
+# Podman and CRI-O, containers.conf(5), 100-crio-bridge.conflist; nerdctl; libvirt, virbr0; LXC, lxc-net; the first service of
+# Kubernetes and of k3s, which kube-proxy in IPVS mode puts on each node (kube-ipvs0).
 BRIDGES = (
     *(f"172.{second}.0.1" for second in range(17, 32)),
     *(f"192.168.{third}.1" for third in range(0, 256, 16)),
     "10.88.0.1",
+    "10.85.0.1",
+    "10.4.0.1",
+    "10.96.0.1",
+    "10.43.0.1",
     "192.168.122.1",
     "10.0.3.1",
 )

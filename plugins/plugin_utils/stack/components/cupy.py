@@ -20,7 +20,7 @@ from ..wording import listed
 from .cuda import Toolkit
 from .driver.row import Driver
 from .python import Python
-from .pytorch.row import Torch, bundled
+from .pytorch.row import Torch, bundled, numpy_reason
 from .tensorflow import Tensorflow
 
 rule = Rules()
@@ -115,10 +115,20 @@ def _warnings(tables: Tables, question: Question, cupy: Cupy, beside: Beside) ->
     """Return the warning that nothing brings what it compiles kernels with; a toolkit is planned only where one is asked for or used."""
     if "cuda" in question.constraints or brings_cuda(tables, cupy) or not _is_alone(question, cupy, beside):
         return []
+    able = any(_can_bring(tables, row, question) for row in tables.rows(CUPY_ROWS))
+    newer = f", or for CuPy {tables.beside(CUPY_ROWS)['ctk_first']} or newer, which brings them" if able else ""
     return [
         f"{cupy.variant} {cupy.version} needs NVRTC and the CUDA runtime, which neither a toolkit on the host nor other wheels bring: ask for "
-        f"cuda {cupy.row['cuda']} as well, or for CuPy {tables.beside(CUPY_ROWS)['ctk_first']} or newer, which brings them"
+        f"cuda {cupy.row['cuda']} as well{newer}"
     ]
+
+
+def _can_bring(tables: Tables, row: CupyRow, question: Question) -> bool:
+    """Return whether releases of a row bring CUDA's wheels, and support every GPU of the host."""
+    brings = any(
+        at_least(one, tables.beside(CUPY_ROWS)["ctk_first"]) for wheels in row["wheels"].values() for one in wheels
+    )
+    return brings and all(at_least(gpu.row["compute_capability"], row["min_cc"] or "0") for gpu in question.gpus)
 
 
 @rule("pytorch-cupy-cuda-major", "pytorch", "cupy", sources=("S19", "S26"))
@@ -127,6 +137,11 @@ def pytorch_cupy_cuda_major(context: Context, torch: Torch, cupy: Cupy) -> str |
     if torch.variant != "cpu" and major(torch.row["cuda"]) != cupy.row["cuda"]:
         return f"{cupy.variant} is built for CUDA {cupy.row['cuda']}, PyTorch {torch.version}+{torch.variant} for CUDA {minor(torch.row['cuda'])}"
     return None
+
+
+@rule("pytorch-cupy-numpy", "pytorch", "cupy", sources=("N9", "S19"))
+def pytorch_cupy_numpy(context: Context, torch: Torch, cupy: Cupy) -> str | None:
+    return numpy_reason(context.tables, torch, cupy.row["numpy"], f"CuPy {cupy.version}")
 
 
 @rule("tensorflow-cupy-cuda-major", "tensorflow", "cupy", sources=("S16", "S19"))
@@ -161,6 +176,15 @@ def cupy_gpu(context: Context, cupy: Cupy, gpu: GpuModel) -> str | None:
     ends = {"oldest": row["min_cc"], "newest": row.get("max_cc", "none")}
     unknown = [end for end, value in ends.items() if value is None]
     return Doubt(f"the {listed(unknown)} GPU generation that CuPy {cupy.version} supports") if unknown else None
+
+
+@rule("cupy-cuda-gpu", "cupy", "gpus", sources=("S6", "S19"))
+def cupy_cuda_gpu(context: Context, cupy: Cupy, gpu: GpuModel) -> str | None:
+    """It compiles its kernels with NVRTC of the CUDA it is built for, and a major of CUDA drops generations."""
+    capability, lowest = gpu.row["compute_capability"], context.tables.lowest_capability(cupy.row["cuda"])
+    if not at_least(capability, lowest):
+        return f"{cupy.variant} compiles for compute capability {lowest} and newer: CUDA {cupy.row['cuda']} dropped {gpu.version} ({capability})"
+    return None
 
 
 @rule("cupy-driver-floor", "cupy", "driver", sources=("S1", "S19"))

@@ -22,7 +22,7 @@ from .cudnn import dropped_with, wheel_limits
 from .cupy import Cupy
 from .driver.row import Driver
 from .python import Python
-from .pytorch.row import LIBRARIES, Torch, pins_reason
+from .pytorch.row import LIBRARIES, Torch, numpy_reason, pins_reason
 from .tensorflow import Tensorflow
 
 CPU = "cpu"
@@ -161,6 +161,11 @@ def jax_pytorch_pins(context: Context, jax: Jax, torch: Torch) -> str | None:
     if torch.variant == "cpu" or not jax.row["cuda"] or major(torch.row["cuda"]) != jax.row["cuda"]:
         return None
     return pins_reason(torch, {library: _required(jax, library) for library in LIBRARIES}, _name(jax))
+
+
+@rule("jax-pytorch-numpy", "jax", "pytorch", sources=("N9", "J1"))
+def jax_pytorch_numpy(context: Context, jax: Jax, torch: Torch) -> str | None:
+    return numpy_reason(context.tables, torch, jax.row["release"]["numpy"], f"JAX {jax.version}")
 
 
 @rule("jax-tensorflow-cuda-major", "jax", "tensorflow", sources=("S16", "J1"))

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from functools import cache
 
 from ..component import Beside, Component
+from ..facts import GpuModel
 from ..keys import Key
 from ..model import Candidate, Part, Question
 from ..nvidia_wheels import released
@@ -83,6 +84,18 @@ def nccl_driver_floor(context: Context, nccl: Nccl, driver: Driver) -> str | Non
     if at_least(driver.version, floor):
         return None
     return f"NCCL {nccl.version} (built for CUDA {build}) needs driver {floor} or newer, not {driver.version}"
+
+
+@rule("nccl-gpu", "nccl", "gpus", sources=("S6", "M2"))
+def nccl_gpu(context: Context, nccl: Nccl, gpu: GpuModel) -> str | None:
+    """A build holds code for what its CUDA compiles for."""
+    if nccl.absent:
+        return None
+    build, capability = nccl.row["cuda"], gpu.row["compute_capability"]
+    lowest = context.tables.lowest_capability(major(build))
+    if at_least(capability, lowest):
+        return None
+    return f"NCCL {nccl.version} (built for CUDA {build}) has no code for {gpu.version}: CUDA {major(build)} begins with compute capability {lowest}"
 
 
 KEY = Key(

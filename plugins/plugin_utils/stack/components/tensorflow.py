@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, TypedDict
 
-from ..component import Beside, Component, Overview, first_to_last
+from ..component import NUMPY_1, Beside, Component, Overview, first_to_last
 from ..facts import GpuModel, Machine, System
 from ..keys import Key
 from ..model import Candidate, Question
 from ..rule import Context, Rules
-from ..tables import Nothing, Subject, Tables
+from ..tables import Subject, Tables
 from ..versions import at_least, major, matches, minor
 from ..wheels import code_reason, glibc_reason, reach
 from .cuda import Toolkit
@@ -38,7 +38,11 @@ class TensorflowRow(TypedDict):
     ptx: str | None
 
 
-TENSORFLOW_ROWS = Subject("tensorflow", TensorflowRow, Nothing)
+class TensorflowTable(TypedDict):
+    numpy_bound_first: str
+
+
+TENSORFLOW_ROWS = Subject("tensorflow", TensorflowRow, TensorflowTable)
 
 
 Tensorflow = Candidate[TensorflowRow]
@@ -196,8 +200,9 @@ KEY = Key(name="tensorflow", docs=("TensorFlow.",), sample='"2.12.0"')
 
 
 def _requirements(tables: Tables, question: Question, one: Tensorflow, beside: Beside) -> list[str]:
+    numpy = [] if at_least(one.version, tables.beside(TENSORFLOW_ROWS)["numpy_bound_first"]) else [NUMPY_1]
     if not one.row["and_cuda"] or question.accelerator != "cuda":
-        return [f"tensorflow=={one.version}"]
+        return [f"tensorflow=={one.version}", *numpy]
     pins, cuda = one.row["pins"], major(one.row["cuda"])
     limits = wheel_limits(tables, question, cuda) if pins and _ranges(pins) else []
     return [f"tensorflow[and-cuda]=={one.version}", *limits]

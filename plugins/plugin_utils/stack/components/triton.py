@@ -11,12 +11,13 @@ from ..extensions import Extension, ExtensionRow, torch_reason
 from ..keys import Key
 from ..rule import Context, Rules
 from ..tables import Subject
-from .pytorch.beside import Made, on_pytorch, python_rule, wheel_rules
+from .pytorch.beside import Made, gpu_rule, on_pytorch, python_rule, wheel_rules
 from .pytorch.row import Torch
 
 
 class TritonTable(TypedDict):
     sources: dict[str, str]
+    min_cc: str
 
 
 TRITON_ROWS = Subject("triton", ExtensionRow, TritonTable)
@@ -24,6 +25,7 @@ MADE = Made("triton", "Triton", TRITON_ROWS, "T2")
 rule = Rules()
 python_rule(rule, MADE)
 wheel_rules(rule, MADE)
+gpu_rule(rule, MADE, "T5")
 
 
 @rule("triton-pytorch", "triton", "pytorch", sources=("T2",))

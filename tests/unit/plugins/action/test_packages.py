@@ -47,6 +47,15 @@ def run(one, check=False, stack=None, **arguments):
     return act(packages, one, {"gpu_stack": stack or STACK}, check, **({"name": "cudnn"} | arguments))
 
 
+@pytest.mark.parametrize("arguments", [{}, {"state": "absent"}, {"name": "base", "state": "repaired"}])
+@pytest.mark.parametrize("manager", ["apt", "dnf"])
+def test_package_managers_speak_the_language_whose_words_are_known(manager, arguments):
+    """ansible.builtin.command takes that of the node, by which no cause would be recognized."""
+    one = node(manager, interrupted=True)
+    run(one, **arguments)
+    assert (one.environment["LC_ALL"], one.environment["LANGUAGE"]) == ("C.UTF-8", "C.UTF-8")
+
+
 @pytest.mark.parametrize(("manager", "install"), [("apt", ["apt"]), ("dnf", ["command", "dnf"])])
 def test_change(manager, install):
     one = node(manager)

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ from .row import ARCHIVES, ArchiveRow, Driver, DriverRow, Origin, SuiteRow, Tran
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
+RELEASE = re.compile(r"[0-9]{3}(\.[0-9]+){1,2}")
 STATUS = ("supported", "unknown", "eol")
 LONG_LIVED = ("LTSB", "PB")
 SOURCES: tuple[Source, ...] = ("nvidia", "distribution")
@@ -104,7 +106,7 @@ def _archive_drivers(branch: BranchRow, row: ArchiveRow, question: Question) -> 
 def _unseen(question: Question, row: ArchiveRow, branch: BranchRow, found: list[Driver]) -> list[Driver]:
     """A version of the archive's branch that the tables have not seen yet, when it is asked for by its full number."""
     constraint = question.constraint("driver")
-    if not constraint[0].isdigit() or "." not in constraint or not starts_with(constraint, str(row["branch"])):
+    if not _is_release_of(row["branch"], constraint):
         return []
     if any(starts_with(one.version, constraint) for one in found):
         return []
@@ -115,6 +117,11 @@ def _unseen(question: Question, row: ArchiveRow, branch: BranchRow, found: list[
     ]
 
 
+def _is_release_of(branch: int, constraint: str) -> bool:
+    """Return whether a constraint is written as the number of one release of a branch; a version of its packages is not."""
+    return RELEASE.fullmatch(constraint) is not None and starts_with(constraint, str(branch))
+
+
 def _branch_drivers(tables: Tables, question: Question) -> list[Driver]:
     """Every branch NVIDIA publishes: at its newest known version that is wanted, or at the very version asked for."""
     constraint = question.constraint("driver")
@@ -123,12 +130,7 @@ def _branch_drivers(tables: Tables, question: Question) -> list[Driver]:
     for branch in tables.rows("drivers"):
         seen = known_versions(tables, branch)
         wanted = [number for number in seen if matches(number, constraint)]
-        if (
-            not wanted
-            and constraint[0].isdigit()
-            and "." in constraint
-            and starts_with(constraint, str(branch["branch"]))
-        ):
+        if not wanted and _is_release_of(branch["branch"], constraint):
             wanted = [constraint]
         for number in wanted[-1:]:
             found += [

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...component import Beside, Component, Conda, Overview, Site, first_to_last
+from ...component import NUMPY_1, Beside, Component, Conda, Overview, Site, first_to_last
 from ...input_error import InputError, nearest
 from ...keys import Key, variant_of
 from ...model import PLAIN, Candidate, Part, Question
 from ...tables import Tables
 from ...versions import at_least, label_of, matches, version
-from .row import TORCH, Torch, TorchChoice
+from .row import TORCH, Torch, TorchChoice, takes_numpy_2
 from .rules import rule
 
 # Columns of a build without which it is not known that it can be installed and runs.
@@ -154,7 +154,10 @@ PYTORCH = Component(
     default=True,
     reason=_reason,
     system=("glibc",),
-    requirements=lambda tables, question, one, beside: [f"torch=={one.version}"],
+    requirements=lambda tables, question, one, beside: [
+        f"torch=={one.version}",
+        *([] if takes_numpy_2(tables, one) else [NUMPY_1]),
+    ],
     details=_details,
     conda=_conda,
     module="torch",

@@ -12,8 +12,8 @@ from ...libraries import SpecifierSet
 from ...model import Candidate
 from ...rows import Arch
 from ...rule import Doubt
-from ...tables import Subject
-from ...versions import at_least
+from ...tables import Subject, Tables
+from ...versions import at_least, meet
 from ...wording import listed
 
 if TYPE_CHECKING:
@@ -55,6 +55,7 @@ class TorchTable(TypedDict):
     never_existing_tags: list[str]
     aarch64_sass: dict[str, list[str]]
     plain_aarch64_first: str
+    numpy_2_first: str
 
 
 TORCH = Subject("torch", TorchRow, TorchTable)
@@ -85,6 +86,18 @@ def pins_reason(torch: Torch, wanted: Mapping[Library, str], name: str) -> str |
         elif not SpecifierSet(limits).contains(have):
             return f"{build} pins {library} {have}, {name} needs {limits}"
     return Doubt(f"the {listed(unknown)} of {build}, which {name} limits") if unknown else None
+
+
+def takes_numpy_2(tables: Tables, torch: Torch) -> bool:
+    """Return whether the wheels of a release are compiled for NumPy 2; what its metadata says of NumPy is nothing."""
+    return at_least(torch.version, tables.beside(TORCH)["numpy_2_first"])
+
+
+def numpy_reason(tables: Tables, torch: Torch, wanted: str, name: str) -> str | None:
+    """Return the reason why what needs this range of NumPy does not go beside a PyTorch."""
+    if takes_numpy_2(tables, torch) or meet("<2", wanted):
+        return None
+    return f"PyTorch {torch.version} is compiled for NumPy 1, {name} needs NumPy {wanted}"
 
 
 def bundled(torch: Torch) -> bool:

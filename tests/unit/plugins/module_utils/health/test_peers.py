@@ -85,8 +85,15 @@ def test_an_idle_gpu_that_is_much_warmer_is_named(examine):
         )
         == []
     )
-    two = said(machines.rtx_3090(), 0, ("temperature", "79"))
-    assert told(examine, two) == []
+
+
+def test_of_two_idle_gpus_the_warmer_is_named(examine):
+    """More warmth is worse in any case, so that this needs no majority."""
+    two = machines.rtx_3090()
+    assert told(examine, said(two, 0, ("temperature", "79"))) == [
+        ("peer_temperature", "GPU0", "at most 59 degrees", "79 degrees", "degraded")
+    ]
+    assert told(examine, said(two, 0, ("temperature", "59"))) == []
 
 
 def test_without_a_majority_nobody_is_blamed(examine):

@@ -52,6 +52,18 @@ def test_a_node_that_is_well_and_what_was_judged():
             "unknown",
         ),
         ({"remapped_rows": None, "retired_pages_pending": False}, [], "ok"),
+        ({"retired_pages_pending": False, "retired_pages": 63}, [], "ok"),
+        ({"retired_pages_pending": False, "retired_pages": 64}, [("page_retirement", "degraded")], "degraded"),
+        (
+            {"retired_pages_pending": True, "retired_pages": 64},
+            [("page_retirement", "reboot_required"), ("page_retirement", "degraded")],
+            "reboot_required",
+        ),
+        (
+            unanswered("DeviceGetRetiredPages", remapped_rows=None, retired_pages_pending=False),
+            [("page_retirement", "unknown")],
+            "unknown",
+        ),
         ({"retired_pages_pending": True}, [("page_retirement", "reboot_required")], "reboot_required"),
         ({"clock_reasons": ["idle", "software_power_cap"]}, [], "ok"),
         (

@@ -137,6 +137,13 @@ PAIRS = {
     "less secure than before": (line("allow-downgrade-to-insecure=yes"), {"z.list": line()}, "ALLOW_DOWNGRADE_TO_INSECURE"),
     "a file that apt leaves out": (line("signed-by=/k.gpg"), {"a b.list": line("signed-by=/l.gpg")}, None),
     "a copy that apt leaves out": (line("signed-by=/k.gpg"), {"a~.list": line("signed-by=/l.gpg"), ".a.list": line("signed-by=/l.gpg")}, None),
+    # As NVIDIA's own list of the container toolkit has it.
+    "an address with apt's variable": (line("signed-by=/k.gpg").replace("debian", "deb/$(ARCH)"),
+                                       {"z.list": line("signed-by=/l.gpg").replace("debian", f"deb/{apt_sources.ARCHITECTURE}")}, "Signed-By"),
+    "a directory with apt's variable": ("deb [signed-by=/k.gpg] http://a.example $(ARCH)/\n",
+                                        {"z.list": f"deb [signed-by=/l.gpg] http://a.example/ {apt_sources.ARCHITECTURE}/\n"}, "Signed-By"),
+    "apt's variable in a stanza": (line("signed-by=/k.gpg").replace("debian", f"deb/{apt_sources.ARCHITECTURE}"),
+                                   {"z.sources": stanza("Signed-By: /l.gpg").replace("debian/", "deb/$(ARCH)")}, "Signed-By"),
     "a name with a colon": (line("signed-by=/k.gpg"), {"A:b_c-d.e.list": line("signed-by=/l.gpg")}, "Signed-By"),
 }  # fmt: skip
 

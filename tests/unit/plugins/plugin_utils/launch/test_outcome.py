@@ -60,6 +60,13 @@ def test_the_rank_that_lost_its_peer_is_not_the_cause_even_when_it_is_seen_first
     [
         "torch.distributed.DistBackendError: NCCL error: remote process exited or there was a network error",
         "RuntimeError: [/pytorch/third_party/gloo/gloo/transport/tcp/pair.cc:547] Connection reset by peer",
+        "torch.distributed.DistBackendError: [3] is setting up NCCL communicator and retrieving ncclUniqueId from [0] via c10d key-value "
+        "store by key '0', but store->get('0') got error: wait timeout after 600000ms, keys: /default_pg/0//cuda//0",
+        "RuntimeError: Rank 1 successfully reached monitoredBarrier, but received errors while waiting for send/recv from rank 0.",
+        "NET/IB : Got completion from peer 10.0.0.2<43214> with status=12 opcode=129 len=0 vendor err 129 (Recv)",
+        "horovod.common.exceptions.HorovodInternalError: Horovod has been shut down. This was caused by an exception on one of the ranks",
+        "[gpu-2:1234] *** MPI_ERR_PROC_FAILED: Process Failure",
+        "PRTE has lost communication with a remote daemon.",
         "torch.distributed.elastic.rendezvous.api.RendezvousConnectionError: The connection to the C10d store has failed.",
         "[Rank 0] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=2)",
     ],

@@ -511,6 +511,59 @@ FAILURES = {
         "E: Failed to fetch file:/srv/cuda/./Packages  File not found - /srv/cuda/./Packages (2: No such file or directory)",
         ["there is no repository at file:/srv/cuda/./Packages"],
     ),
+    "the lock of dpkg": (
+        "lock_held",
+        "E: Unable to acquire the dpkg frontend lock (/var/lib/dpkg/lock-frontend), is another process using it?",
+        ["another package manager holds the lock"],
+    ),
+    "the lock of dpkg's directory": (
+        "lock_held",
+        "E: Unable to lock the administration directory (/var/lib/dpkg/), is another process using it?",
+        ["another package manager holds the lock"],
+    ),
+    "dnf5, the lock of rpm": (
+        "lock_held",
+        "Failed to obtain rpm transaction lock. Another transaction is in progress.",
+        ["another package manager holds the lock"],
+    ),
+    "rpm, a disk that is too small": (
+        "disk_full",
+        "Error: Transaction test error:\n  installing package cuda-cudart-12-4-12.4.127-1.x86_64 needs 31MB more space on the /usr filesystem\n",
+        ["the disk is full (/usr)"],
+    ),
+    "a quota": ("disk_full", "dpkg: error: failed to write status database: Disk quota exceeded", ["the disk is full"]),
+    "dnf, a module without its provider": (
+        "dependency_conflict",
+        "Problem: package nvidia-driver-3:550.54.15-1.el9.x86_64 from cuda requires nvidia-kmod = 3:550.54.15, but none of the providers "
+        "can be installed",
+        ["nvidia-driver-3:550.54.15-1.el9.x86_64 from cuda requires nvidia-kmod"],
+    ),
+    "dnf, two of a kind": (
+        "dependency_conflict",
+        "Problem: cannot install both kmod-nvidia-open-dkms-3:580.95-1.el9.noarch from cuda and kmod-nvidia-open-dkms-3:570.1-1.el9.noarch "
+        "from @System",
+        ["the packages conflict", "cannot install both kmod-nvidia-open-dkms"],
+    ),
+    "dnf, certificates that cannot be read": (
+        "untrusted_certificate",
+        "Curl error (77): Problem with the SSL CA cert (path? access rights?) for https://m.example/repodata/repomd.xml",
+        ["https://m.example/repodata/repomd.xml", "base_ca_certificates"],
+    ),
+    "too many requests": (
+        "server_error",
+        f"E: Failed to fetch {URL}/Packages.gz  429  Too Many Requests [IP: 192.0.2.2 443]",
+        ["answers 429", "cuda_repository_mirror"],
+    ),
+    "dnf, too many requests": (
+        "server_error",
+        "Status code: 429 for https://m.example/repodata/repomd.xml (IP: 192.0.2.2)",
+        ["answers 429"],
+    ),
+    "dnf, a connection that broke off": (
+        "unreachable",
+        "Curl error (56): Failure when receiving data from the peer for https://m.example/repodata/repomd.xml [Recv failure]",
+        ["https://m.example/repodata/repomd.xml cannot be reached"],
+    ),
     "packages that do not fit": (
         "dependency_conflict",
         "The following packages have unmet dependencies:\n nvidia-driver-cuda : Depends: libcuda1 (= 550.1) but 535.1 is "

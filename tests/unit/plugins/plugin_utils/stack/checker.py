@@ -250,6 +250,8 @@ def check_nccl(stack):
         DISTROS[stack["os"]["id"], stack["os"]["version"]]["repository"],
     )
     major = build.split(".")[0]
+    if any(n(gpu["compute_capability"]) < n({"11": "3.5", "12": "5.0"}.get(major, "7.5")) for gpu in stack["gpus"]):
+        return ["NCCL built with a CUDA that dropped this GPU"]
     if stack["cuda"] is None:
         return ["driver too old for NCCL"] if driver and n(driver["version"]) < n(FLOORS[major]) else []
     if major != stack["cuda"]["version"].split(".")[0]:
@@ -276,11 +278,14 @@ def check_environment(stack, environment):
             wrong.append("CuPy has no wheel for this Python")
         if stack["driver"] and n(stack["driver"]["version"]) < n(FLOORS[major]):
             wrong.append("driver too old for CuPy")
-        wrong += check_cupy(stack, frameworks, row) + check_toolkit_major(stack, major, "CuPy")
+        wrong += check_cupy(stack, frameworks, row, major) + check_toolkit_major(stack, major, "CuPy")
     for name, judge in judges().items():
         wrong += judge.check(stack, environment, cuda_majors) if name in frameworks else []
     if "horovod" in frameworks:
         wrong += check_horovod(stack, environment)
+    old = n(frameworks.get("pytorch", "99")) < n("2.3") or n(frameworks.get("tensorflow", "99")) < n("2.12")
+    if ("numpy<2" in environment["requirements"]) is not old:
+        wrong.append("NumPy of another major than the wheels are compiled for")
     if {"pytorch", "tensorflow"} <= set(frameworks) and stack["gpus"]:
         wrong += check_pins(environment)
     if len(cuda_majors) > 1:
@@ -330,14 +335,18 @@ def check_toolkit_major(stack, major, name):
     return [f"{name} is for CUDA {major}, the host has the toolkit of {toolkit}"]
 
 
-def check_cupy(stack, frameworks, row):
+def check_cupy(stack, frameworks, row, major):
     wrong = []
     for gpu in stack["gpus"]:
         capability = n(gpu["compute_capability"])
         if not n(row["min_cc"] or "0") <= capability <= n(row.get("max_cc") or "99"):
             wrong.append("CuPy does not support this GPU")
+        if capability < n({"11": "3.5", "12": "5.0"}.get(major, "7.5")):
+            wrong.append("CuPy compiles with a CUDA that dropped this GPU")
     if row["numpy"].startswith(">=2") and n(frameworks.get("tensorflow", "99")) < n("2.18"):
         wrong.append("CuPy needs NumPy 2, TensorFlow an older one")
+    if row["numpy"].startswith(">=2") and n(frameworks.get("pytorch", "99")) < n("2.3"):
+        wrong.append("CuPy needs NumPy 2, PyTorch an older one")
     return wrong
 
 

@@ -185,6 +185,20 @@ def test_a_patch_release_of_python_is_spoken_of(constraint, interpreter):
     assert f"Python {constraint} was asked for; a plan chooses the minor version" in " ".join(stack["warnings"])
 
 
+@pytest.mark.parametrize("constraint", ["550.54.15-1", "580.95.05rc1", "535.183.01.2", "550.54.15.post1"])
+def test_a_package_version_is_no_release_of_a_driver(constraint):
+    with pytest.raises(InputError) as caught:
+        ask({"driver": constraint})
+    problem = caught.value.problems[0]
+    assert (problem.code, problem.subject) == ("unknown_version", "driver")
+    assert problem.detail["nearest"].startswith(constraint[:3])
+
+
+@pytest.mark.parametrize("constraint", ["535.183.01", "580.95", "570.999.99"])
+def test_a_release_of_a_known_branch_is_one(constraint):
+    assert planned({"driver": constraint})["driver"]["branch"] == constraint[:3]
+
+
 def test_a_minor_version_of_python_is_not():
     assert not [one for one in planned({"python": "3.10"})["warnings"] if "Python" in one]
 
@@ -283,11 +297,66 @@ def test_cupy_brings_nvrtc_and_the_runtime_where_nothing_else_does(request_, lin
     assert requirements(planned(request_, "L4"), "cupy") == [line]
 
 
+@pytest.mark.parametrize("release", ["latest", "13.6.0"])
+@pytest.mark.parametrize("gpu", ["Tesla M40", "Tesla P100-PCIE-16GB", "GTX 1080 Ti", "V100 PCIe"])
+def test_the_wheel_is_for_a_cuda_that_still_compiles_for_the_gpu(release, gpu):
+    """NVRTC of CUDA 13 begins at compute capability 7.5; what CuPy 14 itself supports begins at 5.0."""
+    line = requirements(planned({"pytorch": "none", "cupy": release}, gpu), "cupy")[0]
+    assert line.startswith("cupy-cuda12x")
+
+
+def test_a_cupy_whose_only_cuda_dropped_the_gpu_is_refused():
+    answer = refused({"pytorch": "none", "cupy": "13.6.0", "cuda": "13.0"}, "V100 PCIe")
+    assert "dropped Tesla V100 PCIe" in text_of(answer)
+    assert requirements(planned({"pytorch": "none", "cupy": "latest"}, "T4"), "cupy") == ["cupy-cuda13x[ctk]==14.2.0"]
+
+
+def test_a_cupy_that_the_gpu_is_too_old_for_is_no_way_out():
+    warnings = " ".join(planned({"pytorch": "none", "cupy": "latest"}, "Tesla K80", os="ubuntu 20.04")["warnings"])
+    assert "ask for cuda 11 as well" in warnings
+    assert "14.0.0" not in warnings
+
+
 def test_a_cupy_that_cannot_bring_them_says_so():
     lacking = "needs NVRTC and the CUDA runtime"
     assert lacking in " ".join(planned({"cupy": "13.6.0"}, "L4")["warnings"])
     for beside in ({"cuda": "13.0"}, {"pytorch": "2.11.0"}, {"tensorflow": "2.12.0", "python": "3.10"}):
         assert lacking not in " ".join(planned({"cupy": "13.6.0", **beside}, "L4")["warnings"])
+
+
+# NumPy 2, for which wheels have to be compiled, and which the metadata of older ones does not keep out.
+
+
+@pytest.mark.parametrize(
+    ("request_", "os", "line"),
+    [
+        ({"pytorch": "2.2.2"}, "ubuntu 22.04", "numpy<2"),
+        ({"pytorch": "2.1.2+cu118"}, "ubuntu 22.04", "numpy<2"),
+        ({"pytorch": "1.13.1"}, "ubuntu 22.04", "numpy<2"),
+        ({"pytorch": "2.1.2", "deepspeed": "0.14.0", "wheels": "site"}, "ubuntu 22.04", "numpy<2"),
+        ({"pytorch": "2.2.2", "cupy": "13.6.0"}, "ubuntu 22.04", "numpy<2"),
+        ({"tensorflow": "2.10.1"}, "ubuntu 20.04", "numpy<2"),
+        ({"tensorflow": "2.11.1"}, "ubuntu 20.04", "numpy<2"),
+        ({"pytorch": "2.3.1"}, "ubuntu 22.04", "numpy"),
+        ({"pytorch": "latest"}, "ubuntu 22.04", "numpy"),
+        ({"tensorflow": "2.12.0"}, "ubuntu 22.04", "numpy"),  # which says so itself
+    ],
+)
+def test_wheels_that_were_compiled_for_numpy_1_get_it(request_, os, line):
+    environment = planned({"python": "3.10", **request_}, "V100 PCIe", os=os)["environments"][0]
+    assert [one for one in environment["requirements"] if one.startswith("numpy")] == [line]
+    assert [one for one in environment["conda"]["specs"] if one.startswith("numpy")] == [line]
+    assert not [one for one in environment["conda"]["wheels"] if one.startswith("numpy")]
+
+
+@pytest.mark.parametrize(
+    ("request_", "gpus"),
+    [({"cupy": "14.2.0", "pytorch": "2.2.2"}, ["A10"]), ({"jax": "0.9.1", "pytorch": "2.2.2", "python": "3.11"}, [])],
+)
+def test_what_needs_numpy_2_is_not_planned_beside_what_does_not_take_it(request_, gpus):
+    answer = resolve({"os": "ubuntu 22.04", "gpus": gpus, "request": {**request_, "environments": "one"}})
+    assert answer["stack"] is None
+    assert "is compiled for NumPy 1" in text_of(answer)
 
 
 # Advice.
@@ -382,6 +451,26 @@ def test_cudnn_has_code_for_the_gpu_whatever_its_cuda(request_, gpu, refused_):
     answer = ask(request_, gpu, os="ubuntu 20.04")
     assert (answer["stack"] is None) == refused_
     assert not refused_ or "cuDNN" in text_of(answer)
+
+
+@pytest.mark.parametrize(
+    ("gpu", "os", "major"),
+    [
+        ("V100 PCIe", "ubuntu 22.04", "12"),
+        ("V100 PCIe", "rocky 9", "12"),
+        ("GTX 1080 Ti", "ubuntu 24.04", "12"),
+        ("Tesla M40", "ubuntu 22.04", "12"),
+        ("Tesla K80", "ubuntu 20.04", "11"),
+        ("T4", "ubuntu 22.04", "13"),
+    ],
+)
+def test_nccl_is_built_with_a_cuda_that_compiles_for_the_gpu(gpu, os, major):
+    assert planned({"nccl": "latest"}, gpu, os=os)["nccl"]["cuda"].split(".")[0] == major
+
+
+def test_a_build_of_nccl_without_code_for_the_gpu_is_refused():
+    answer = refused({"nccl": "2.27.7+cuda13.0"}, "V100 PCIe")
+    assert "NCCL 2.27.7 (built for CUDA 13.0) has no code for Tesla V100 PCIe" in text_of(answer)
 
 
 # Releases of 2026-11.

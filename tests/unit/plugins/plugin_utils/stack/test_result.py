@@ -193,7 +193,7 @@ def test_horovod_without_a_gpu_speaks_gloo():
         (
             {"pytorch": "2.1.2", "pytorch_index": "cu121", "python": "3.10", "cupy": "13.6"},
             ["pytorch", "nvidia", "conda-forge"],
-            ["python=3.10", "pytorch=2.1.2", "pytorch-cuda=12.1", "numpy", "pip"],
+            ["python=3.10", "pytorch=2.1.2", "pytorch-cuda=12.1", "numpy<2", "pip"],
             ["cupy-cuda12x==13.6.0"],
         ),
         (
@@ -211,7 +211,7 @@ def test_horovod_without_a_gpu_speaks_gloo():
         (
             {"pytorch": "2.0.1", "pytorch_index": "cu117", "python": "3.10"},
             ["conda-forge"],
-            ["python=3.10", "numpy", "pip"],
+            ["python=3.10", "numpy<2", "pip"],
             ["torch==2.0.1"],
         ),
         (

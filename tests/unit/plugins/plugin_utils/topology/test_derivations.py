@@ -331,6 +331,8 @@ def test_a_rank_without_adapter_or_known_cpus():
         ("0-14:2", 4, ["0,2", "4,6", "8,10", "12,14"]),
         ("0-15:1/2", 4, ["0,2", "4,6", "8,10", "12,14"]),
         ("0-31:2/8", 2, ["0,8,16,24", "1,9,17,25"]),
+        ("0 2 4 6", 2, ["0,2", "4,6"]),  # as numactl --hardware writes them
+        ("0xff0f", 2, ["0-1,8-11", "2-3,12-15"]),
         ("14,12,10,8,6,4,2,0", 2, ["0,2,4,6", "8,10,12,14"]),
         ("0-6:2,32-38:2", 2, ["0,2,32,34", "4,6,36,38"]),
         ("0-4,64-68", 2, ["0-2,64-65", "3-4,66-68"]),
@@ -369,6 +371,11 @@ def test_shares_are_disjoint_even_and_all(cpus, of, style):
         assert {len(share) for share in shares} == {1}
         counts = [every.count(cpu) for cpu in cpus]
         assert max(counts) - min(counts) <= 1
+
+
+def test_cpus_are_shared_in_whatever_notation_each_gpu_has_them():
+    same = [gpu(0, cpus="0-3"), gpu(1, cpus="3,2,1,0"), gpu(2, cpus=None), gpu(3, cpus="4-7")]
+    assert [one["cpus"] for one in nics.rank_binding(node(same, [], {}))] == ["0-1", "2-3", None, "4-7"]
 
 
 def test_ranks_that_have_one_cpu_in_common_are_told():

@@ -49,6 +49,11 @@ CASES = """
 - {name: JAX before there was a plugin for PyTorch's CUDA, rule: jax-pytorch-cuda-major,
    request: {jax: "0.5.3", pytorch: "2.14.1", pytorch_index: cu130},
    refused: {between: [environments, jax, pytorch_index], rule: jax-pytorch-cuda-major}}
+- {name: PyTorch of before NumPy 2 beside a JAX that takes NumPy 1, rule: jax-pytorch-numpy, gpus: [], python: "3.11",
+   request: {jax: "0.4.30", pytorch: "2.2.2"}, gets: {environments.0.requirements: [torch==2.2.2, jax==0.4.30, "numpy<2"]}}
+- {name: PyTorch of before NumPy 2 beside a JAX that needs it, rule: jax-pytorch-numpy, gpus: [], python: "3.11",
+   request: {jax: "0.9.1", pytorch: "2.2.2"},
+   refused: {between: [environments, jax, pytorch], rule: jax-pytorch-numpy, says: "PyTorch 2.2.2 is compiled for NumPy 1"}}
 - {name: PyTorch brings the cuDNN that JAX needs, rule: jax-pytorch-pins,
    request: {jax: "0.4.38", pytorch: "2.5.1", pytorch_index: cu124},
    gets: {torch: 2.5.1+cu124}}
@@ -131,6 +136,8 @@ def check(stack, environment, cuda_majors):
         wrong.append("glibc too old for JAX")
     if bool(cuda) != bool(stack["gpus"]):
         wrong.append("JAX is not for what the host computes on")
+    if checker.n(frameworks.get("pytorch", "99")) < checker.n("2.3") and not overlap(row["numpy"], "==1.26"):
+        wrong.append("JAX needs NumPy 2, PyTorch an older one")
     if "tensorflow" in frameworks:
         wrong += check_packages(row, row["plugins"].get(cuda, {}), frameworks["tensorflow"])
     return wrong + (check_plugin(stack, environment, row, cuda, cuda_majors) if cuda else [])

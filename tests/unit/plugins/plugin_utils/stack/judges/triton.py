@@ -8,7 +8,8 @@ from __future__ import annotations
 import checker
 from extension_judge import check_extension
 
-ROWS = {row["version"]: row for row in checker.table("triton")["rows"]}
+TABLE = checker.table("triton")
+ROWS = {row["version"]: row for row in TABLE["rows"]}
 LOOSE = ["latest", "3.5", "<3.2", ">=3.3"]
 CASES = """
 - {name: the Triton of the newest PyTorch, rule: triton-pytorch, request: {triton: latest},
@@ -24,6 +25,9 @@ CASES = """
 - {name: Triton on aarch64, rule: triton-arch, arch: aarch64, gpus: [GH200], request: {triton: "3.6.0"}, gets: {environments.0.frameworks.triton: 3.6.0}}
 - {name: Triton before it had wheels for aarch64, rule: triton-arch, arch: aarch64, gpus: [GH200], request: {triton: "3.3.1"},
    refused: {between: [arch, triton], rule: triton-arch, says: "Triton 3.3.1 has no wheels for aarch64"}}
+- {name: Triton on Volta, rule: triton-gpu, gpus: [V100 PCIe], request: {triton: latest}, gets: {environments.0.requirements.1: triton==3.8.0}}
+- {name: Triton on Pascal, rule: triton-gpu, gpus: [Tesla P100-PCIE-16GB], request: {triton: latest},
+   refused: {between: [gpus, triton], rule: triton-gpu, says: "supports compute capability 7.0 and newer"}}
 - {name: Triton with the glibc of a system, rule: triton-glibc, request: {triton: "3.6.0"}, gets: {environments.0.frameworks.triton: 3.6.0}}
 """
 GPUS_ONLY = True
@@ -54,4 +58,7 @@ def published():
 
 def check(stack, environment, cuda_majors):
     release = environment["frameworks"]["triton"]
-    return check_extension(stack, environment, ROWS[release], f"triton=={release}")
+    wrong = check_extension(stack, environment, ROWS[release], f"triton=={release}")
+    if any(checker.n(gpu["compute_capability"]) < checker.n(TABLE["min_cc"]) for gpu in stack["gpus"]):
+        wrong.append("Triton does not compile for this GPU")
+    return wrong
