@@ -47,6 +47,7 @@ class _Agent:
     failures: tuple[_Failure, ...] = ()
     error: str | None = None
     finished: float | None = None
+    engine: str = ""  # which the error is of, where it is not that which the unit runs
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,20 @@ class _Group:
 
 
 @dataclass(frozen=True)
+class _Job:
+    """A job of Slurm's, as launch/node/slurm.py notes it; code: why there is none."""
+
+    id: int | None = None
+    state: str = ""
+    reason: str = ""
+    restarts: int = 0
+    limit: str = ""
+    expired: bool = False
+    code: str = ""
+    node: str = ""
+
+
+@dataclass(frozen=True)
 class _Standing:
     """What is known of a run on a node, while it runs and at its end."""
 
@@ -77,6 +92,7 @@ class _Standing:
     ranks: tuple[_Rank, ...] = ()
     agent: _Agent | None = None
     metrics_written: float | None = None
+    job: _Job | None = None
     end: str = "ended"
     rendezvous_error: str | None = None
     versions: dict[str, str] = field(default_factory=dict)

@@ -138,7 +138,7 @@ def test_numbers_out_of_range_are_refused(change, code):
         ("elastic", -1, 2, Problem("wrong_min_nodes", "-1", {"nodes": 2})),
         ("torchrun", 1, 2, Problem("min_nodes_unused", "1", {"launcher": "torchrun"})),
         ("mpirun", 1, 2, Problem("min_nodes_unused", "1", {"launcher": "mpirun"})),
-        ("slurm", 0, 2, Problem("unknown_launcher", "slurm", {"choices": list(LAUNCHERS)})),
+        ("srun", 0, 2, Problem("unknown_launcher", "srun", {"choices": list(LAUNCHERS)})),
     ],
 )
 def test_only_an_elastic_run_may_lose_nodes(launcher, least, count, found):
