@@ -43,7 +43,7 @@ _ENDS = {
 
 def is_waiting(job: Mapping[str, Any] | None) -> bool:
     """Return whether a job waits for Slurm to let it begin, or begin again."""
-    return bool(job) and job["state"] in WAITING
+    return job is not None and job["state"] in WAITING
 
 
 def describe_waiting(job: Mapping[str, Any], seconds: float | None = None) -> str:
