@@ -15,6 +15,7 @@ from ..problems.phrases import clean
 DEEPEST = 40  # levels of lists and dictionaries; the module itself refuses metrics of more than 32
 LATEST, MOST = 10.0**12, 10**6  # seconds since the epoch; ranks, and their number
 LONGEST = 1 << 63  # whole numbers
+LARGEST_JOB = 1 << 32  # its number in Slurm
 LINES, WIDTH, TEXT = 1000, 2000, 1 << 16  # of a log that is shown; characters of any other text
 _PACKED = "logs"  # which is base64
 
@@ -123,6 +124,9 @@ def read_answer(answer: Mapping[str, Any]) -> dict[str, Any]:
     ]
     for time in [*times, *(one.last_output for one in standing.ranks)]:
         _limit("a time", time or 0.0, LATEST)
+    job = standing.job or _Job()
+    _limit("job.id", job.id or 0, LARGEST_JOB)
+    _limit("job.restarts", job.restarts, MOST)
     for name in [*standing.exceptions, *standing.flight, *standing.flight_errors]:
         _limit("a rank", int(name) if name.isdecimal() and len(name) < 9 else MOST + 1, MOST)
     found = harmless({key: value for key, value in asdict(standing).items() if key != _PACKED})

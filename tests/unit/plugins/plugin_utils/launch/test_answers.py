@@ -112,6 +112,9 @@ def test_no_text_of_a_node_commands_a_terminal(path):
         (("flight",), {"9" * 5000: {}}),
         (("flight", "0", "0", "completed"), 10**30),
         (("metrics",), [1]),
+        (("job", "id"), 1 << 40),
+        (("job", "id"), "7"),
+        (("job", "restarts"), -1),
         (("tails", "0"), "boom"),
     ],
 )
