@@ -226,13 +226,15 @@ def _node_failure(stopped: Mapping, cause: str | None, received: float, engine: 
     agent = stopped.get("agent") or {}
     tail = (stopped.get("tails") or {}).get("agent", [])
     error = agent.get("error")
-    job_end = None if agent.get("engine") else queue.describe_end(stopped.get("job"))
+    job = None if agent.get("engine") else stopped.get("job")
+    job_end = queue.describe_end(job)
+    says_all = cause or (job_end and not queue.is_task_to_blame(job))
     engine = agent.get("engine") or engine
     reason = cause or job_end or (f"{engine} ended: {error}" if error else f"{engine} {stopped.get('end', 'ended')}")
-    lost = not cause and _lost_peer([error or "", *tail])
+    lost = not says_all and _lost_peer([error or "", *tail])
     return {
         "rank": None, "exit_code": None, "time": agent.get("finished") or received, "reason": reason.rstrip("."),
-        "tail": [] if cause else tail, "lost_peer": lost,
+        "tail": [] if says_all else tail, "lost_peer": lost,
     }  # fmt: skip
 
 

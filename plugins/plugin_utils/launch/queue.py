@@ -46,6 +46,11 @@ def is_waiting(job: Mapping[str, Any] | None) -> bool:
     return job is not None and job["state"] in WAITING
 
 
+def is_task_to_blame(job: Mapping[str, Any] | None) -> bool:
+    """Return whether a job ended because a task did, whose log says more."""
+    return job is not None and job["state"] == "FAILED" and not job["expired"]
+
+
 def describe_waiting(job: Mapping[str, Any], seconds: float | None = None) -> str:
     """Return the phrase that a job waits, with Slurm's reason; where it has waited for too long, for how long."""
     told = f" ({job['reason']})" if job["reason"].lower() not in _NO_REASON else ""

@@ -59,19 +59,21 @@ JOB = {"id": 7, "state": "FAILED", "reason": "", "restarts": 2, "limit": "", "ex
 
 
 @pytest.mark.parametrize(
-    ("job", "agent", "reason"),
+    ("job", "agent", "reason", "is_shown"),
     [
-        (JOB, {"error": "FAILED"}, "Slurm's job 7 failed"),
-        ({**JOB, "expired": True}, {"error": "FAILED"}, "Slurm's job 7 reached its time limit (unknown)"),
-        (JOB, {"error": "RuntimeError: no GPU", "engine": "torchrun"}, "torchrun ended: RuntimeError: no GPU"),
-        ({**JOB, "state": "RUNNING"}, {"error": "signal 15"}, "slurm ended: signal 15"),
+        (JOB, {"error": "FAILED"}, "Slurm's job 7 failed", True),
+        ({**JOB, "expired": True}, {"error": "FAILED"}, "Slurm's job 7 reached its time limit (unknown)", False),
+        ({**JOB, "state": "CANCELLED"}, {"error": "CANCELLED"}, "Slurm's job 7 was cancelled from outside", False),
+        (JOB, {"error": "RuntimeError: no GPU", "engine": "torchrun"}, "torchrun ended: RuntimeError: no GPU", True),
+        ({**JOB, "state": "RUNNING"}, {"error": "signal 15"}, "slurm ended: signal 15", True),
     ],
 )
-def test_the_end_of_a_job_is_the_reason_unless_its_task_has_one(job, agent, reason):
-    data = stopped(BAD, job=job)
+def test_the_end_of_a_job_is_the_reason_unless_its_task_has_one(job, agent, reason, is_shown):
+    data = stopped(BAD, job=job, tails={"agent": ["SignalException"]})
     data["agent"].update(agent)
     found = outcome.node_outcome("gpu-1", 80.0, data, 100.0, engine="slurm")
     assert found["failures"][0]["reason"] == reason
+    assert found["failures"][0]["tail"] == (["SignalException"] if is_shown else [])
     assert outcome.run_result("r1", "train.py", ["gpu-1"], [found])["job"] == {"id": 7, "restarts": 2}
 
 
