@@ -80,9 +80,9 @@ class Queue:
             assert time.monotonic() < end, f"{command}: {said}"
             time.sleep(1)
 
-    def checks(self, place, node):
+    def checks(self, place, node, **asked):
         """{name: (status, reason)} of verify's checks about Slurm on a node."""
-        more = {"report_directory": str(place), "verify_collectives": False, "verify_peers": []}
+        more = {"report_directory": str(place), "verify_collectives": False, "verify_peers": [], **asked}
         options = ("-e", json.dumps({**ON, **more}))
         run = self.cluster.play("playbooks/verify.yml", *options, inventory=self.inventory)
         assert (place / "verify.json").exists(), run.output[-6000:]
@@ -303,6 +303,12 @@ def test_75_a_job_whose_time_is_up_saves_and_begins_again(trained):
     second = trained.on(trained.hosts[1], f"cat /var/lib/allreduce/runs/{result['run_id']}/logs/rank*.out")
     assert "stopped by SIGTERM; the checkpoint is at " in first + second
     trained.is_empty(60)
+
+
+def test_76_a_job_on_each_node_sees_its_gpus_where_that_is_asked_for(trained, tmp_path):
+    for node in trained.hosts:
+        assert trained.queue.checks(tmp_path, node, verify_slurm_job=True)["slurm_job"][0] == "passed"
+    assert "slurm_job" not in trained.queue.checks(tmp_path, trained.hosts[0])
 
 
 def test_80_removed_nothing_of_it_is_left_but_the_accounting(queue):
