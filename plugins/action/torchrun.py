@@ -78,7 +78,8 @@ class ActionModule(ActionBase):
             launcher = LAUNCHERS[args["launcher"]]
             addresses = request.node_addresses(nodes, task_vars["hostvars"])
             others = request.other_addresses(nodes, task_vars["hostvars"])
-            place = Place(node, nodes, addresses, args["port"], others)
+            queue = request.scheduled(nodes, task_vars["hostvars"]) if launcher.queued else ((), 0)
+            place = Place(node, nodes, addresses, args["port"], others, *queue)
             work = [self._find(path) for path in (args["script"], *args["files"])]
             unit = RemoteUnit(self, args, place, launcher, work, task_vars)
         except ProblemError as error:

@@ -36,6 +36,11 @@ options:
     description: Also ask the controller what it says of the node, where role P(allreduce.gpu.slurm#role) has installed Slurm.
     type: bool
     default: false
+  job_user:
+    description:
+      - With O(probe), user who runs one job on the node, with all its GPUs, where the node is idle. Empty runs none.
+    type: str
+    default: ''
   root:
     description:
       - Directory to read in place of the root directory, to examine a recorded machine.
@@ -64,7 +69,8 @@ ansible_facts:
           C(lines) what those files say of this node, null where a file is not there.
         - C(foreign) says whether C(slurm.conf) is not the role's, C(installed) which packages the role installed, and C(confines) whether
           the kernel gives cgroups what Slurm needs of them.
-        - C(asked) is what the controller answers about the node, null without O(probe).
+        - C(asked) is what the controller answers about the node, null without O(probe); its C(job) is what a job of O(job_user) saw, null where
+          none was run.
       returned: success
       type: dict
       sample:
@@ -84,7 +90,7 @@ ansible_facts:
         foreign: false
         installed: [munge, slurm-client, slurmd]
         confines: true
-        asked: {controller: 10.0.0.1, reachable: true, accounting: true, answers: true, state: idle, reason: none}
+        asked: {controller: 10.0.0.1, reachable: true, accounting: true, answers: true, state: idle, reason: none, job: null}
 applied:
   description: Digest of the options of M(allreduce.gpu.tuning) that were last applied since the node booted, if they still hold.
   returned: success
@@ -94,9 +100,10 @@ applied:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.host.ansible_module import program_output
+from ..module_utils.host.ansible_module import program_output, program_runner
 from ..module_utils.machine.files import FileTree
 from ..module_utils.settings.slurm import RECORD, read_slurm
+from ..module_utils.settings.slurm_probe import run_job
 from ..module_utils.settings.tuning import holding
 
 
@@ -107,6 +114,7 @@ def main():
             "directory": {"type": "path", "default": "/etc/slurm"},
             "name": {"type": "str", "default": ""},
             "probe": {"type": "bool", "default": False},
+            "job_user": {"type": "str", "default": ""},
             "root": {"type": "path", "default": "/"},
         },
         supports_check_mode=True,
@@ -114,7 +122,9 @@ def main():
     given, tree = module.params, FileTree(module.params["root"])
     try:
         run = program_output(module, given["root"])
-        fact = read_slurm(tree, given["directory"], given["name"], run, given["probe"])
+        execute, user = program_runner(module), given["job_user"]
+        submit = (lambda name, lines: run_job(name, user, lines, execute)) if user else None
+        fact = read_slurm(tree, given["directory"], given["name"], run, given["probe"], submit)
     except ValueError as error:
         module.fail_json(msg="What Slurm is to know cannot be read: %s." % error)
     module.exit_json(changed=False, ansible_facts={"gpu_slurm": fact}, applied=holding(tree, RECORD))

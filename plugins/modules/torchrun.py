@@ -6,7 +6,7 @@
 
 DOCUMENTATION = r"""
 module: torchrun
-short_description: Run a training script on several nodes through torchrun, mpirun or horovodrun
+short_description: Run a training script on several nodes through torchrun, mpirun, horovodrun or Slurm
 version_added: 0.1.0
 author:
   - The allreduce.gpu authors (@allreduce)
@@ -77,8 +77,11 @@ options:
       - With V(mpirun), the node's Open MPI runs on the first node and reaches the others by SSH as O(user). Its daemons run in each
         node's unit. The script finds the variables of torchrun; every node has as many ranks as the first.
       - With V(horovodrun), the same holds for Horovod's program of that name in O(environment).
+      - With V(slurm), the first node submits a job on all of O(nodes), each with all its GPUs, as O(user); the job runs C(torchrun) on each node.
+        The job is cancelled where the run is stopped. Slurm may start it again, as after C(scontrol requeue), and the script in the same
+        directory; when its time is up, it begins again O(max_restarts) times. Variables C(SBATCH_*) in O(variables) are for C(sbatch).
     type: str
-    choices: [torchrun, elastic, mpirun, horovodrun]
+    choices: [torchrun, elastic, mpirun, horovodrun, slurm]
     default: torchrun
   min_nodes:
     description: With O(launcher=elastic), minimum number of nodes; with fewer the run fails. V(0) requires all of O(nodes).
@@ -106,6 +109,7 @@ options:
     description:
       - Seconds within which every node must have started its ranks. A run that does not is stopped with a
         message that names the node which is missing or cannot reach the rendezvous.
+      - With O(launcher=slurm), also the seconds within which the job must begin for the first time.
     type: int
     default: 120
   stall_timeout:
@@ -248,6 +252,10 @@ training:
       description:
         - The first failure, the cause of the others, with C(node), C(rank), C(exit_code), C(reason) (one sentence) and
           C(tail) (list of lines). C(rank) and C(exit_code) are V(null) where no rank failed, for example on a timeout.
+      type: dict
+    job:
+      description: Slurm's job, with C(id) and C(restarts), the number of times that Slurm started it again.
+      returned: with O(launcher=slurm), when it was submitted
       type: dict
     lost:
       description: Nodes that were lost by a run that succeeded without them, each with C(node) and C(reason).

@@ -3,16 +3,21 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The role's own Slurm on Debian 12 and 13: a controller with database and two nodes, from bare hosts to jobs, faults and removal.
 
+On Debian 12 playbook train runs there through it, on processors: the lab has PyTorch for its Python only.
+
 Not proven: that cgroups confine a job to its GPUs. The hosts' cgroups lack the controllers for it, so jobs only find in their environment
 which GPUs are their own. The device files are there, and nothing is behind them.
 """
 
 import json
+import os
 import re
+import signal
 import time
 
 import pytest
 from cluster import KEEP, Cluster
+from training_hosts import Launched
 
 pytestmark = pytest.mark.lab
 
@@ -24,6 +29,9 @@ OFF = {
     "gpu_stack_request": {"pytorch": "2.13.0", "pytorch_index": "cpu"}, "nvidia_driver_without_gpu": False, "slurm_state": "absent",
 }  # fmt: skip
 ON = {**OFF, "slurm_state": "present", "slurm_cgroups": False}
+UID = 2000
+# Long enough to be ended in the middle.
+TRAINING = "--epochs 40 --samples 2048 --batch-size 32 --width 4 --checkpoint-dir checkpoints --checkpoint-every 10 --resume --timeout 60"
 # Everything that the role or its packages bring, but logs and the state that is kept.
 OURS = (
     "find /etc /var/lib/allreduce -xdev '(' -path '*slurm*' -o -path '*munge*' ')' -not -path '/etc/rc*'; "
@@ -36,7 +44,8 @@ class Queue:
     """A controller and two nodes; the nodes have four simulated GPUs each, with device files."""
 
     def __init__(self, distribution):
-        options = ("--distribution", distribution, "--machine", "a100-nvlink", "--wheels", "uv")
+        wheels = "demo" if distribution == "debian12" else "uv"
+        options = ("--distribution", distribution, "--machine", "a100-nvlink", "--wheels", wheels)
         self.cluster = Cluster(f"queue{distribution[-2:]}", 3, *options)
         self.hosts = self.cluster.hosts
         self.controller, self.nodes = self.hosts[0], self.hosts[1:]
@@ -71,9 +80,9 @@ class Queue:
             assert time.monotonic() < end, f"{command}: {said}"
             time.sleep(1)
 
-    def checks(self, place, node):
+    def checks(self, place, node, **asked):
         """{name: (status, reason)} of verify's checks about Slurm on a node."""
-        more = {"report_directory": str(place), "verify_collectives": False, "verify_peers": []}
+        more = {"report_directory": str(place), "verify_collectives": False, "verify_peers": [], **asked}
         options = ("-e", json.dumps({**ON, **more}))
         run = self.cluster.play("playbooks/verify.yml", *options, inventory=self.inventory)
         assert (place / "verify.json").exists(), run.output[-6000:]
@@ -82,12 +91,38 @@ class Queue:
         return {one["name"]: (one["status"], one["reason"]) for one in found if one["name"].startswith("slurm_")}
 
 
+class Trained(Launched):
+    """The nodes of a queue with an environment, and their training user, whom the controller knows, too."""
+
+    def __init__(self, queue):
+        self.__dict__.update(vars(queue.cluster) | {"inventory": queue.inventory, "hosts": queue.nodes})
+        self.queue = queue
+        more = {**ON, "cluster_ssh_uid": UID}
+        run = self.play(
+            "playbooks/site.yml", "--tags", "base,python_env,frameworks,cluster_ssh", "-e", json.dumps(more)
+        )
+        assert run.status == 0, run.output[-6000:]
+        queue.on(queue.controller, f"id trainer 2>/dev/null || useradd --uid {UID} --create-home trainer")
+
+    def accounted(self, job):
+        """What is accounted of a job: its state, user and resources."""
+        asked = f"sacct --allocations --noheader --parsable2 --format=State,User,AllocTRES --duplicates --jobs={job}"
+        return [line.split("|") for line in self.queue.run(asked).splitlines()]
+
+
 @pytest.fixture(scope="module", params=["debian13", "debian12"])
 def queue(request):
     made = Queue(request.param)
     yield made
     if not KEEP:
         made.cluster.down()
+
+
+@pytest.fixture(scope="module")
+def trained(queue):
+    if queue.cluster.name != "queue12":
+        pytest.skip("the lab has PyTorch for Debian 12's Python only")
+    return Trained(queue)
 
 
 def failed(checks):
@@ -182,6 +217,98 @@ def test_60_a_drained_node_is_named_with_its_reason(queue, tmp_path):
     )
     queue.run(f"scontrol update NodeName={second} State=RESUME")
     assert not failed(queue.checks(tmp_path, second))
+
+
+def test_70_a_run_is_a_job_of_the_training_user_on_both_nodes_with_all_gpus(trained):
+    status, said, result = trained.trained("slurm", train_args="--epochs 2")
+    assert status == 0, said[-6000:]
+    assert (result["status"], result["world_size"], result["nodes"]) == ("succeeded", 2, trained.hosts)
+    assert result["metrics"]["loss_last"] < result["metrics"]["loss_first"]
+    assert set(trained.logs(result, "torchrun.log")) == set(trained.hosts)
+    ((state, user, given),) = trained.accounted(result["job"]["id"])
+    assert (state, user, result["job"]["restarts"]) == ("COMPLETED", "trainer", 0)
+    assert "gres/gpu=8" in given and "node=2" in given
+    trained.is_empty()
+
+
+def test_71_a_rank_that_fails_is_named_as_everywhere(trained, tmp_path):
+    script = tmp_path / "fails.py"
+    script.write_text("import os, sys, time\nos.environ['RANK'] == '1' and sys.exit('no data here')\ntime.sleep(600)\n")
+    status, said, result = trained.trained("slurm", train_script=str(script))
+    assert status != 0
+    failure = result["failure"]
+    assert (failure["rank"], failure["exit_code"], failure["tail"]) == (1, 1, ["no data here"]), result
+    assert trained.accounted(result["job"]["id"])[0][0] == "FAILED"
+    trained.is_empty(60)
+
+
+def test_72_a_run_whose_job_is_requeued_continues_from_its_checkpoint(trained):
+    process = trained.train("slurm", train_args=TRAINING)
+    trained.half_way(process)
+    job = trained.queue.run("squeue --noheader --user=trainer --format=%i")
+    trained.queue.run(f"scontrol requeue {job}")
+    status, said, result = trained.ended(process)
+    assert status == 0, said[-6000:]
+    assert (result["status"], result["world_size"], result["job"]) == ("succeeded", 2, {"id": int(job), "restarts": 1})
+    assert result["metrics"]["resumed_from"], result["metrics"]
+    assert f"job {job} is pending (BeginTime)" in said
+    trained.is_empty()
+
+
+def test_73_an_interrupted_run_leaves_no_job(trained):
+    process = trained.train("slurm", train_args=TRAINING)
+    trained.half_way(process)
+    job = trained.queue.run("squeue --noheader --user=trainer --format=%i")
+    os.killpg(process.pid, signal.SIGINT)
+    status, _said, _result = trained.ended(process)
+    assert status != 0
+    trained.queue.until("squeue --noheader --user=trainer", "")
+    assert trained.accounted(job)[0][0].startswith("CANCELLED")
+    trained.is_empty(60)
+
+
+def test_74_what_keeps_a_job_from_running_is_said_with_slurms_reason(trained):
+    queue = trained.queue
+    other = queue.run("sbatch --parsable --nodes=2 --exclusive --wrap='srun sleep 300'")
+    queue.until(f"squeue --noheader --jobs={other} --format=%T", "RUNNING")
+    _status, said, result = trained.trained("slurm", train_start_timeout=15)
+    assert re.search(r"is still pending after 15 s \(\w+\); set train_start_timeout", result["failure"]["reason"]), (
+        said[-3000:]
+    )
+    queue.until("squeue --noheader --user=trainer", "")
+    queue.run(f"scancel {other}")
+    second = queue.nodes[1]
+    queue.on(queue.controller, f"scontrol update NodeName={second} State=DRAIN Reason='fan 3 broken'")
+    _status, _said, result = trained.trained("slurm")
+    assert result["failure"]["reason"].startswith(f"Slurm has {second} as drain")
+    assert "(fan 3 broken)" in result["failure"]["reason"]
+    queue.run(f"scontrol update NodeName={second} State=RESUME")
+    queue.on(queue.controller, "systemctl stop slurmctld")
+    _status, _said, result = trained.trained("slurm")
+    assert result["failure"]["reason"].startswith("Slurm's controller does not answer this node: ")
+    queue.on(queue.controller, "systemctl start slurmctld")
+    queue.until("sinfo --noheader --format='%P %D %T'", "gpu* 2 idle")
+    trained.is_empty()
+
+
+def test_75_a_job_whose_time_is_up_saves_and_begins_again(trained):
+    # The signal comes two to three minutes before the end.
+    limit = {"SBATCH_TIMELIMIT": "4"}
+    endless = TRAINING.replace("--epochs 40", "--epochs 100000")
+    _status, said, result = trained.trained("slurm", train_args=endless, train_variables=limit)
+    assert re.fullmatch(r"Slurm's job \d+ reached its time limit \(00:04:00\)", result["failure"]["reason"]), said[
+        -3000:
+    ]
+    first = trained.on(trained.hosts[0], f"cat /var/lib/allreduce/runs/{result['run_id']}/logs/rank*.out")
+    second = trained.on(trained.hosts[1], f"cat /var/lib/allreduce/runs/{result['run_id']}/logs/rank*.out")
+    assert "stopped by SIGTERM; the checkpoint is at " in first + second
+    trained.is_empty(60)
+
+
+def test_76_a_job_on_each_node_sees_its_gpus_where_that_is_asked_for(trained, tmp_path):
+    for node in trained.hosts:
+        assert trained.queue.checks(tmp_path, node, verify_slurm_job=True)["slurm_job"][0] == "passed"
+    assert "slurm_job" not in trained.queue.checks(tmp_path, trained.hosts[0])
 
 
 def test_80_removed_nothing_of_it_is_left_but_the_accounting(queue):

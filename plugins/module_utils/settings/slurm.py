@@ -36,13 +36,15 @@ INSTANCES = "/proc/driver/nvidia/capabilities"
 _CAPABILITY = re.compile(r"(?m)^(gpu(\d+)/(gi\d+(?:/ci\d+)?)/access) (\d+)$")
 
 
-def read_slurm(tree, directory, name="", run=None, probe=False):
+def read_slurm(tree, directory, name="", run=None, probe=False, submit=None):
     """Return the whole fact.
 
     directory: of slurm.conf; name: the node's in Slurm, else what its host name begins with; run: returns a program's output, None to
-    start nothing; probe: ask the controller, too.
+    start nothing; probe: ask the controller, too; submit: (name, lines of slurm.conf about the node) -> what a job sees.
     """
     name = name or (tree.text("/proc/sys/kernel/hostname") or "").partition(".")[0]
+    lines = {file: _lines(tree, directory, file, name) for file in sorted(FILES)}
+    job = (lambda: submit(name, lines["allreduce_nodes.conf"] or [])) if submit else None
     return {
         "recorded": tuning_record.load(tree, tuning_record.path_of(RECORD)) is not None,
         "name": name,
@@ -52,11 +54,11 @@ def read_slurm(tree, directory, name="", run=None, probe=False):
         "capabilities": read_capabilities(tree),
         "configured": tree.exists("%s/slurm.conf" % directory),
         "included": {file: _includes(tree, directory, file) for file in sorted(FILES)},
-        "lines": {file: _lines(tree, directory, file, name) for file in sorted(FILES)},
+        "lines": lines,
         "foreign": is_foreign(tree, directory),
         "installed": read_installed(tree),
         "confines": set((tree.text(CONTROLLERS) or "").split()) >= NEEDED,
-        "asked": slurm_probe.ask(tree, name, run) if probe and run else None,
+        "asked": slurm_probe.ask(tree, name, run, submit=job) if probe and run else None,
     }
 
 

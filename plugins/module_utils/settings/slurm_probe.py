@@ -23,12 +23,17 @@ ACCOUNTING_PORT = 6819
 SECONDS = 3
 # A reason is what somebody typed.
 LONGEST_REASON = 200
+# Seconds that a job waits for a node that is idle, and minutes that it may take.
+WAITS, MINUTES = 30, 2
+# CUDA counts only what this variable has; Slurm sets it by the GPUs that the job was given.
+_SEEN = "echo seen=$CUDA_VISIBLE_DEVICES"
+_GRES = re.compile(r"\bgpu:(?:[^:,\s]+:)?(\d+)")
 
 
-def ask(tree, name, run, reaches=None):
+def ask(tree, name, run, reaches=None, submit=None):
     """Return what the controller says of the node; its address is empty where the role has set up no slurmd.
 
-    reaches: (address, port) -> bool
+    reaches: (address, port) -> bool; submit: () -> what run_job returns, called where the node is idle, so that no job of others waits
     """
     found = _CONTROLLER.search(tree.text(UNIT) or "")
     reaches, address = reaches or is_reachable, (found.group(1) or found.group(2)) if found else ""
@@ -42,7 +47,33 @@ def ask(tree, name, run, reaches=None):
         "answers": said is not None,
         "state": state,
         "reason": reason,
+        "job": submit() if submit and state == "idle" else None,
     }
+
+
+def run_job(name, user, lines, execute):
+    """Run one job of the user's on the node with all GPUs that Slurm has there; return how many it sees, and else why it did not run.
+
+    lines: of slurm.conf about the node; execute: returns (exit code, output)
+    """
+    asked = sum(int(count) for line in lines for count in _GRES.findall(line))
+    gpus = ["--gres=gpu:%d" % asked] if asked else []
+    srun = [
+        "srun",
+        "--nodes=1",
+        "--ntasks=1",
+        "--nodelist=%s" % name,
+        "--immediate=%d" % WAITS,
+        "--time=%d" % MINUTES,
+        "--chdir=/",
+    ]
+    command = ["timeout", str(60 * MINUTES + WAITS), *srun, "--job-name=allreduce-verify", *gpus, "sh", "-c", _SEEN]
+    code, said = execute(["runuser", "--user", user, "--", *command])
+    found = re.search(r"(?m)^seen=(.*)$", said)
+    if code or not found:
+        words = "".join(sign if sign.isprintable() else " " for sign in said.strip()[-LONGEST_REASON:])
+        return {"seen": None, "reason": words or "it ended with %d" % code}
+    return {"seen": len([one for one in found.group(1).split(",") if one.strip()]), "reason": ""}
 
 
 def is_reachable(address, port):

@@ -11,6 +11,10 @@ SENTENCES = {
         "The training environment on this node has no {subject}; set horovod in gpu_stack_request and run playbook site.yml, or "
         "name another environment."
     ),
+    "no_sbatch": (
+        "This node has no {subject}, so no job of Slurm's can be submitted; run playbook site.yml with slurm_state: present, or install the "
+        "programs of your cluster's Slurm there."
+    ),
     "wrong_member": "The archive of the run holds {subject!r}, which is not a plain file or directory.",
     "wrong_run_id": "The run_id {subject!r} is not valid; use letters, digits, dots, dashes and underscores.",
     "not_root": "Starting a run needs root on the node; set become: true.",

@@ -5,8 +5,8 @@
 
   <run>/                root's: launch.json and the programs that read it; the training user may read
   <run>/work/           the user's: the script, its files, what it writes; working directory of the ranks
-  <run>/logs/           the user's: torchrun.log or that of another engine, agent.json, rank<N>.out, rank<N>.err, rank<N>.json, metrics.json, gpus.jsonl,
-                        rank<N>.stack, rank<N>.cause, flight-rank<N>
+  <run>/logs/           the user's: torchrun.log or that of another engine, agent.json, job.json, rank<N>.out, rank<N>.err, rank<N>.json,
+                        metrics.json, gpus.jsonl, rank<N>.stack, rank<N>.cause, flight-rank<N>
 
 Everything below logs/ may have been put there by an unprivileged user while we read as root, so only regular files
 of that user are read, without following links.
@@ -27,8 +27,8 @@ from .describe import describe
 from .flight import DUMP_FILE, read_whole
 
 _RANK_FILE = re.compile(r"^rank(\d+)\.json$")
-_AGENT_LOGS = ("horovodrun.log", "mpirun.log", "torchrun.log")
-_LOG_FILE = re.compile(r"^((horovodrun|mpirun|torchrun)\.log|gpus\.jsonl|rank\d+\.(out|err|stack))$")
+_AGENT_LOGS = ("horovodrun.log", "mpirun.log", "slurm.log", "torchrun.log")
+_LOG_FILE = re.compile(r"^((horovodrun|mpirun|slurm|torchrun)\.log|gpus\.jsonl|rank\d+\.(out|err|stack))$")
 _NOTE = re.compile(r"^(rank\d+(\.end)?|agent)\.json$")
 _TAIL_BYTES = 65536
 _METRICS_BYTES = 1048576
@@ -173,6 +173,12 @@ def _lines(text, count):
 def agent(path, uid):
     """Return the note that agent.py wrote at its end, None while it runs or when it was killed."""
     found = _json(read_tail(os.path.join(path, "logs", "agent.json"), uid, _METRICS_BYTES)[0])
+    return found if isinstance(found, dict) else None
+
+
+def job(path, uid):
+    """Return how the job of a scheduler stands, as the agent that submitted it noted; None where there is none."""
+    found = _json(read_tail(os.path.join(path, "logs", "job.json"), uid, _TAIL_BYTES)[0])
     return found if isinstance(found, dict) else None
 
 

@@ -51,7 +51,10 @@ def _refusals(params, run):
     programs = params.get("programs") or []
     if programs and not any(os.access(path, os.X_OK) for path in programs):
         name = os.path.basename(programs[0])
-        yield problem("no_horovodrun", programs[0]) if name == "horovodrun" else problem("no_mpirun", name)
+        if name == "horovodrun":
+            yield problem("no_horovodrun", programs[0])
+        else:
+            yield problem("no_sbatch", name) if name == "sbatch" else problem("no_mpirun", name)
     yield _address_refusal(params, run)
     yield _port_refusal(params["address"], *_endpoint(params["rendezvous"]))
 
@@ -153,6 +156,7 @@ def _standing(params, shown):
         "service": shown,
         "ranks": training_run.ranks(path, _uid(path)) if known else [],
         "agent": training_run.agent(path, _uid(path)) if known else None,
+        "job": training_run.job(path, _uid(path)) if known else None,
         "metrics_written": training_run.metrics_written(path) if known else None,
         "now": time.time(),
     }

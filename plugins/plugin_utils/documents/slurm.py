@@ -20,6 +20,14 @@ class Place:
 
 
 @dataclass(frozen=True)
+class Job:
+    """What one job on the node with all its GPUs saw of them; None where it did not run, and why."""
+
+    seen: int | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True)
 class Asked:
     """What the controller answers about a node. reachable: its port; answers: whether it takes the node for one of its cluster."""
 
@@ -29,6 +37,7 @@ class Asked:
     answers: bool = False
     state: str = ""
     reason: str = ""
+    job: Job | None = None
 
 
 @dataclass(frozen=True)

@@ -55,6 +55,14 @@ class Stall:
 
 
 @dataclass(frozen=True)
+class ScheduledJob:
+    """The job of Slurm's that the run was (launch/queue.py)."""
+
+    id: int = 0
+    restarts: int = 0
+
+
+@dataclass(frozen=True)
 class Metrics:
     """The metrics that most scripts have; None and "" where this one wrote none. A number may be infinite, or none."""
 
@@ -117,3 +125,4 @@ class TrainingResult:
     metrics: dict[str, Any] | None = None
     lost: tuple[LostNode, ...] = ()
     stall: Stall | None = None
+    job: ScheduledJob | None = None

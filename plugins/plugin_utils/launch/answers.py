@@ -15,6 +15,7 @@ from ..problems.phrases import clean
 DEEPEST = 40  # levels of lists and dictionaries; the module itself refuses metrics of more than 32
 LATEST, MOST = 10.0**12, 10**6  # seconds since the epoch; ranks, and their number
 LONGEST = 1 << 63  # whole numbers
+LARGEST_JOB = 1 << 32  # its number in Slurm
 LINES, WIDTH, TEXT = 1000, 2000, 1 << 16  # of a log that is shown; characters of any other text
 _PACKED = "logs"  # which is base64
 
@@ -47,6 +48,7 @@ class _Agent:
     failures: tuple[_Failure, ...] = ()
     error: str | None = None
     finished: float | None = None
+    engine: str = ""  # which the error is of, where it is not that which the unit runs
 
 
 @dataclass(frozen=True)
@@ -69,6 +71,20 @@ class _Group:
 
 
 @dataclass(frozen=True)
+class _Job:
+    """A job of Slurm's, as launch/node/slurm.py notes it; code: why there is none."""
+
+    id: int | None = None
+    state: str = ""
+    reason: str = ""
+    restarts: int = 0
+    limit: str = ""
+    expired: bool = False
+    code: str = ""
+    node: str = ""
+
+
+@dataclass(frozen=True)
 class _Standing:
     """What is known of a run on a node, while it runs and at its end."""
 
@@ -77,6 +93,7 @@ class _Standing:
     ranks: tuple[_Rank, ...] = ()
     agent: _Agent | None = None
     metrics_written: float | None = None
+    job: _Job | None = None
     end: str = "ended"
     rendezvous_error: str | None = None
     versions: dict[str, str] = field(default_factory=dict)
@@ -107,6 +124,9 @@ def read_answer(answer: Mapping[str, Any]) -> dict[str, Any]:
     ]
     for time in [*times, *(one.last_output for one in standing.ranks)]:
         _limit("a time", time or 0.0, LATEST)
+    job = standing.job or _Job()
+    _limit("job.id", job.id or 0, LARGEST_JOB)
+    _limit("job.restarts", job.restarts, MOST)
     for name in [*standing.exceptions, *standing.flight, *standing.flight_errors]:
         _limit("a rank", int(name) if name.isdecimal() and len(name) < 9 else MOST + 1, MOST)
     found = harmless({key: value for key, value in asdict(standing).items() if key != _PACKED})

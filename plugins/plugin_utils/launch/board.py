@@ -105,9 +105,9 @@ class Board:
         """Return the nodes that have failed or are lost; empty while all is well."""
         return [*(outcome["node"] for outcome in self.outcomes() if outcome["status"] == "failed"), *self.lost()]
 
-    def all_started(self) -> bool:
-        """Return whether the unit of every node that is still there has been started."""
-        failed = self.failed()
+    def all_started(self, but: str | None = None) -> bool:
+        """Return whether the unit of every node that is still there has been started, one of them aside."""
+        failed = [*self.failed(), but]
         states = {node: state for node, state in self.read().items() if node not in failed}
         return all(state and state["phase"] != "starting" for state in states.values())
 

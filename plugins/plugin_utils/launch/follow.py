@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from . import outcome as outcomes
-from . import silence
+from . import queue, silence
 from .board import Board, explain_clock, explain_stall, explain_versions
 from .job import Launcher, Place
 from .launchers.table import LAUNCHERS
@@ -85,6 +85,7 @@ class Follower:
         self._shown = self._began
         self._written: dict[str, tuple[object, float]] = {}  # of each rank: what was seen of it last, and since when
         self._patience = float(limits.stall_timeout)
+        self._waited = False
         self.stopped: Mapping = {}
 
     def run(self) -> dict:
@@ -158,6 +159,10 @@ class Follower:
 
     def _attempt(self) -> dict | None:
         """Start and follow; returns None where the node is to start again without the one that held the rendezvous."""
+        if self._launcher.queued and self._place.is_first:
+            self._wait_for_others()
+            if self._too_few():
+                return self._stop("")
         self._unit.start(self._place, self._generation)
         ready = self._clock()
         self._board.post("waiting")
@@ -172,13 +177,24 @@ class Follower:
                 return self._stop("")
             if self._headless():
                 return None
-            if not self._board.all_started():
+            if not self._board.all_started() or self._leaves_queue(seen):
                 ready = self._clock()
             culprit, cause = self._cause(seen, ready)
             if cause:
                 return self._stop(cause, culprit)
             if not self._silence():
                 self._progress(seen)
+
+    def _wait_for_others(self) -> None:
+        """Wait until all other nodes are prepared, since a job begins on all of them at once."""
+        while not self._board.all_started(self._place.node) and not self._too_few():
+            self._board.post("starting", patience=self._limits.upload_patience)
+            self._sleep(0.2)
+
+    def _leaves_queue(self, seen: Mapping) -> bool:
+        """Return whether the scheduler's job has just begun: its ranks have their time to start from then on."""
+        before, self._waited = self._waited, queue.is_waiting(seen.get("job"))
+        return before and not self._waited
 
     def _left(self) -> tuple[str, ...]:
         failed = self._board.failed()
@@ -220,7 +236,10 @@ class Follower:
             return self._place.node, f"the run did not end within its timeout of {limits.timeout} s" + (
                 f"; {behind}" if behind else ""
             )
-        if not seen["ranks"] and self._clock() - ready > limits.start_timeout:
+        judges = self._place.is_first or not self._launcher.queued  # only the first node knows of the job
+        if judges and not seen["ranks"] and self._clock() - ready > limits.start_timeout:
+            if self._waited:
+                return self._place.node, queue.describe_waiting(seen["job"], limits.start_timeout)
             first = self._place.nodes[0]
             where = self._place.rendezvous if self._launcher.listens else ""
             return explain_stall(self._board.read(), first, where, limits.start_timeout, self._launcher.engine)
@@ -287,7 +306,9 @@ class Follower:
 
 
 def progress_line(seen: Mapping, place: Place, elapsed: float) -> str | None:
-    """Return the line to show of this node: rank 0's last line, or that the first node waits; None for all others."""
+    """Return the line to show of this node: rank 0's last line, or that the first node or its job waits; None for all others."""
+    if queue.is_waiting(seen.get("job")):
+        return f"{elapsed:4.0f} s  {queue.describe_waiting(seen['job'])}"
     if not seen["ranks"]:
         count = len(place.nodes)
         where = f"{count} node{'s' * (count != 1)}"

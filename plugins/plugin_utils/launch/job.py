@@ -19,6 +19,10 @@ class Place:
     addresses: Mapping[str, str]
     port: int
     others: frozenset[str] = frozenset()  # IPv4 addresses that the nodes have besides, as far as facts tell
+    scheduled: tuple[
+        str, ...
+    ] = ()  # the names of NODES in Slurm, and how many GPUs each has: for a launcher that is queued
+    gpus: int = 0
 
     @property
     def address(self) -> str:
@@ -61,5 +65,8 @@ class Launcher:
         "watch.py",
     )  # of launch/node, next to the script's directory
     elastic: bool = False  # goes on without nodes that were lost, as long as there are min_nodes
+    queued: bool = (
+        False  # ranks start when a scheduler lets them; the first node, which asks it, begins after the others
+    )
     listens: bool = True  # on the rendezvous, before any rank has started
     programs: tuple[str, ...] = ()  # the node has one of these, if any are named; a bare name is one of the environment

@@ -12,6 +12,7 @@ The outcome of a node is a dict, since it travels between the workers as JSON:
   metrics        what this node's rank 0 wrote, or None
   ranks, waited, flight  the numbers of its ranks that started, and of those that gave up waiting; what their flight recorders left
                  (stall.py)
+  job            {id, restarts} of a run that Slurm scheduled, on the node that submitted it
   unread         {what its ranks left: why it could not be read}
 """
 
@@ -26,6 +27,7 @@ from typing import Any
 from ..documents.parsing import parse
 from ..documents.training import Metrics, Stall
 from ..problems.phrases import clean
+from . import queue
 from .memory import PAGE, describe_exhausted, exhausted
 from .stall import describe_stall, find_stall
 
@@ -76,6 +78,7 @@ def node_outcome(
         "ranks": [rank["rank"] for rank in ranks],
         "waited": [rank["rank"] for rank in ranks if _gave_up((stopped.get("tails") or {}).get(str(rank["rank"]), []))],
         "flight": stopped.get("flight") or {},
+        "job": _job(stopped.get("job")),
         "unread": {
             **{f"the dump of rank {rank}": why for rank, why in (stopped.get("flight_errors") or {}).items()},
             **({"its metrics": stopped["metrics_error"]} if stopped.get("metrics_error") else {}),
@@ -126,6 +129,7 @@ def run_result(
     lost = lost_nodes(outcomes, len(nodes) if min_nodes is None else min_nodes)
     failure = None if lost else first_failure(outcomes)
     sizes = [o["world_size"] for o in outcomes if o["world_size"] and (not lost or o["status"] == "succeeded")]
+    jobs = [outcome["job"] for outcome in outcomes if outcome.get("job")]
     metrics = [outcome["metrics"] for outcome in outcomes if outcome["metrics"]]
     shown = [key for key in ("node", "rank", "exit_code", "reason", "code", "tail") if failure and key in failure]
     stall = find_stall(outcomes) if failure else None
@@ -140,6 +144,7 @@ def run_result(
         "status": "failed" if failure else "succeeded",
         "failure": {key: failure[key] for key in shown} if failure else None,
         "metrics": metrics[0] if metrics else None,
+        **({"job": jobs[0]} if jobs else {}),
         **({"lost": lost} if lost else {}),
         **({"stall": stall} if stall else {}),
     }
@@ -224,12 +229,20 @@ def _node_failure(stopped: Mapping, cause: str | None, received: float, engine: 
     agent = stopped.get("agent") or {}
     tail = (stopped.get("tails") or {}).get("agent", [])
     error = agent.get("error")
-    reason = cause or (f"{engine} ended: {error}" if error else f"{engine} {stopped.get('end', 'ended')}")
-    lost = not cause and _lost_peer([error or "", *tail])
+    job = None if agent.get("engine") else stopped.get("job")
+    job_end = queue.describe_end(job)
+    says_all = cause or (job_end and not queue.is_task_to_blame(job))
+    engine = agent.get("engine") or engine
+    reason = cause or job_end or (f"{engine} ended: {error}" if error else f"{engine} {stopped.get('end', 'ended')}")
+    lost = not says_all and _lost_peer([error or "", *tail])
     return {
         "rank": None, "exit_code": None, "time": agent.get("finished") or received, "reason": reason.rstrip("."),
-        "tail": [] if cause else tail, "lost_peer": lost,
+        "tail": [] if says_all else tail, "lost_peer": lost,
     }  # fmt: skip
+
+
+def _job(job: Mapping | None) -> dict | None:
+    return {"id": job["id"], "restarts": job["restarts"]} if job and job["id"] is not None else None
 
 
 def _gave_up(lines: Sequence[str]) -> bool:

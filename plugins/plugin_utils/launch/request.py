@@ -15,7 +15,10 @@ from typing import Any
 
 from ..cluster.address import READS, address_problems, cluster_address, is_address, neighbours
 from ..documents.door import FACTS, told
+from ..documents.gpu_node import Gpu
+from ..documents.parsing import parse
 from ..problems.problem import Problem, ProblemError, refuse
+from ..subjects.slurm.request import is_node_name
 from .launchers.table import LAUNCHERS
 
 NODE_FILES = Path(__file__).parent / "node"
@@ -151,6 +154,23 @@ def node_addresses(nodes: Sequence[str], hostvars: Mapping[str, Mapping[str, Any
     addresses = {node: cluster_address(variables) for node, variables in said.values.items()}
     refuse(address_problems(addresses))
     return {node: address for node, address in addresses.items() if address}
+
+
+def scheduled(nodes: Sequence[str], hostvars: Mapping[str, Mapping[str, Any]]) -> tuple[tuple[str, ...], int]:
+    """Return what Slurm calls the nodes, and how many GPUs, or MIG instances, it can give on each; raise ProblemError."""
+    said = told(hostvars, nodes, ["slurm_node_name", f"{FACTS}.gpu_node.gpus"])
+    refuse(said.problems)
+    names, counts = [], {}
+    for node, values in said.values.items():
+        name = str(values.get("slurm_node_name") or node.partition(".")[0])
+        if not is_node_name(name):
+            raise ProblemError(Problem("unfit_node_name", node, {"name": name}))
+        names.append(name)
+        gpus = [parse(Gpu, one) for one in values.get(FACTS, {}).get("gpu_node", {}).get("gpus") or ()]
+        counts[node] = sum(len(gpu.mig.instances) if gpu.mig.current else 1 for gpu in gpus)
+    if len(set(counts.values())) > 1:
+        raise ProblemError(Problem("uneven_gpus", nodes[0], {"counts": counts}))
+    return tuple(names), counts[nodes[0]]
 
 
 def other_addresses(nodes: Sequence[str], hostvars: Mapping[str, Mapping[str, Any]]) -> frozenset[str]:

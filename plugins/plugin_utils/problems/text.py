@@ -146,6 +146,8 @@ SENTENCES = {
     "wrong_nproc": "nproc_per_node is '{subject}'; set it to auto or to a number of at least 1.",
     "wrong_port": "port is {subject}; set it to a number from 1 to 65535.",
     "wrong_reference": "{subject} is {value}; set it to {needs}.",
+    "unfit_node_name": "Slurm cannot call {subject} '{name}'; set slurm_node_name to what it is in slurm.conf.",
+    "uneven_gpus": "A job of Slurm's has as many GPUs on every node, and the nodes have {counts}; name equal ones in train_nodes.",
     "unknown_launcher": "There is no launcher '{subject}'; set train_launcher to one of {choices}.",
     "elastic_alone": (
         "train_launcher is {subject}, which continues without lost nodes, but the run has {nodes} node; set train_nodes to "

@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timezone
 
-from ..documents.training import Metrics, TrainingFailure, TrainingResult
+from ..documents.training import Metrics, ScheduledJob, TrainingFailure, TrainingResult
 from ..launch.stall import describe_stall
 from .machines import share_a_machine
 from .model import Failure, Run, Scaling, Size
@@ -92,6 +92,7 @@ def _run(result: TrainingResult, counts: bool) -> Run:
         device=metrics.device,
         backend=metrics.backend,
         remarks=(
+            *([describe_job(result.job)] if result.job else []),
             *_remarks(metrics),
             *(f"{one.node} was lost: {one.reason}" for one in result.lost),
             *([describe_stall(result.stall)] if result.stall else []),
@@ -99,6 +100,12 @@ def _run(result: TrainingResult, counts: bool) -> Run:
         counts=counts,
         losses=thinned(metrics.losses),
     )
+
+
+def describe_job(job: ScheduledJob) -> str:
+    """Return the phrase that names Slurm's job."""
+    times = "once" if job.restarts == 1 else f"{job.restarts} times"
+    return f"Slurm's job {job.id}" + (f", which began again {times}" if job.restarts else "")
 
 
 def thinned(values: tuple[float, ...], most: int = LOSSES) -> tuple[float, ...]:

@@ -6,11 +6,12 @@
 from __future__ import annotations
 
 from ..job import Launcher
-from . import elastic, horovodrun, mpirun, torchrun
+from . import elastic, horovodrun, mpirun, slurm, torchrun
 
 LAUNCHERS: dict[str, Launcher] = {
     "torchrun": torchrun.LAUNCHER,
     "elastic": elastic.LAUNCHER,
     "mpirun": mpirun.LAUNCHER,
     "horovodrun": horovodrun.LAUNCHER,
+    "slurm": slurm.LAUNCHER,
 }

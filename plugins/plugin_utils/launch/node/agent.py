@@ -28,23 +28,36 @@ LOGS = HERE / "logs"
 FLIGHT = LOGS / "flight-rank"  # a rank's dump has its number after it
 
 
-def main() -> int:
-    """Run the engine; what happened goes to logs/agent.json, what it prints to a log of its name."""
+def main(part: str = "") -> int:
+    """Run the engine; what happened goes to logs/agent.json, what it prints to a log of its name. PART: task for that of Slurm's job."""
     launch = read_launch()
+    if part == "task":
+        from slurm import end_with_agent
+
+        job = int(os.environ["SLURM_JOB_ID"])
+        write_json(LOGS / "task.json", {"job": job, "finished": None})
+        end_with_agent()
+        return recorded(launch, "torchrun", "task", partial(torchrun, launch), job=job)
+    return recorded(launch, launch["engine"], "agent", lambda: engine(launch["engine"])(launch))
+
+
+def recorded(launch: dict, name: str, note: str, run: Callable[[], dict], **known: object) -> int:
+    """Run to the end; what happened goes to logs/<note>.json with what is known of it, what is printed to logs/<name>.log."""
     os.umask(0o027)
-    log = os.open(LOGS / f"{launch['engine']}.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o640)
+    log = os.open(LOGS / f"{name}.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o640)
     os.dup2(log, 1)
     os.dup2(log, 2)
-    outcome = {"started": time.time(), "failures": [], "error": None}
+    outcome = {"started": time.time(), "failures": [], "error": None, **known}
     try:
         os.environ.update(environment(launch))
-        with watch(launch.get("watch_interval", 0)):
-            outcome.update(engine(launch["engine"])(launch))
+        # GPUs that wait for Slurm's job are others'.
+        with watch(launch.get("watch_interval", 0) if name != "slurm" else 0):
+            outcome.update(run())
     except BaseException as error:  # also SystemExit and torchrun's SignalException: each is an outcome to report
         traceback.print_exc()
         outcome["error"] = f"{type(error).__name__}: {error}".strip()
-    outcome["finished"] = time.time()
-    write_json(LOGS / "agent.json", outcome)
+    outcome.setdefault("finished", time.time())
+    write_json(LOGS / f"{note}.json", outcome)
     return 1 if outcome["error"] or outcome["failures"] else 0
 
 
@@ -61,6 +74,10 @@ def engine(name: str) -> Callable[[dict], dict]:
         from mpi import mpirun
 
         return partial(mpirun, ranks_per_node=ranks_per_node)
+    if name == "slurm":
+        from slurm import slurm
+
+        return partial(slurm, note=partial(write_json, LOGS / "job.json"))
     from horovodrun import horovodrun
 
     return partial(horovodrun, ranks_per_node=ranks_per_node)
@@ -169,4 +186,4 @@ def write_json(path: Path, value: dict) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(*sys.argv[1:]))

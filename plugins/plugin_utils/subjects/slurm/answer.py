@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from ansible.module_utils.parsing.convert_bool import boolean
+
 from ...cluster.address import READS as ADDRESS
 from ...documents.comparison import Comparison
 from ...documents.parsing import parse
@@ -32,6 +34,8 @@ from .request import misfits as request_misfits
 from .sentences import SENTENCES
 
 SWITCH = "slurm_state"
+# Whether verification runs a job on each node, and whose.
+WANTS_JOB, USER = "verify_slurm_job", "cluster_ssh_user"
 # What is read of the nodes: what each asks for itself, where it is, and what was measured of it.
 READS_OF_OTHERS = (
     *DEFAULTS,
@@ -56,7 +60,12 @@ def concerned(known: Mapping[str, Mapping[str, Any]], groups: Mapping[str, Itera
 def questions(variables: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options of module slurm_facts."""
     mine = given(variables)
-    return {"directory": str(mine["slurm_directory"]), "name": str(mine["slurm_node_name"])}
+    user = str(variables.get(USER) or "") if boolean(variables.get(WANTS_JOB) or False, strict=False) else ""
+    return {
+        "directory": str(mine["slurm_directory"]),
+        "name": str(mine["slurm_node_name"]),
+        **({"job_user": user} if user else {}),
+    }
 
 
 def comparisons(node: Node) -> list[Comparison]:
@@ -77,7 +86,9 @@ def comparisons(node: Node) -> list[Comparison]:
     said = compare_lines(lines.texts(found, request(node.variables).autodetect), measured.lines)
     if state == EXTERNAL:
         return said
-    return [*said, *compare_services(ON_NODE, node.state.get("services") or {}), *compare_asked(measured.asked)]
+    wants_job = boolean(node.variables.get(WANTS_JOB) or False, strict=False)
+    asked = compare_asked(measured.asked, len(found.devices), wants_job)
+    return [*said, *compare_services(ON_NODE, node.state.get("services") or {}), *asked]
 
 
 def misfits(node: Node) -> Iterator[Problem]:
@@ -94,6 +105,7 @@ SUBJECT = Subject(
     compare=comparisons,
     members=(NODES, CONTROLLERS),
     units=tuple(dict.fromkeys((*ON_CONTROLLER, *ON_NODE))),
+    reads=(WANTS_JOB,),
     reads_of_others=READS_OF_OTHERS,
     sentences=SENTENCES,
     facts="allreduce.gpu.slurm_facts",

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...documents.comparison import Comparison, Remedy, Status, compared
-from ...documents.slurm import Asked
+from ...documents.slurm import Asked, Job
 from ...problems.phrases import clean
 from .lines import GRES
 
@@ -52,10 +52,10 @@ def _service(name: str, found: Mapping[str, Any]) -> Comparison:
     return compared(COMPONENT, name, "enabled and active", words, agrees, Remedy.APPLY, "service")
 
 
-def compare_asked(asked: Asked | None) -> list[Comparison]:
+def compare_asked(asked: Asked | None, gpus: int = 0, wants_job: bool = False) -> list[Comparison]:
     """Return what the controller says: that it and its accounting answer, that it trusts the node, and whether jobs can run there.
 
-    asked: None where nobody asked it, which verification does.
+    asked: None where nobody asked it, which verification does; gpus: of the node; wants_job: whether a job was to be run.
     """
     if asked is None:
         return []
@@ -73,7 +73,18 @@ def compare_asked(asked: Asked | None) -> list[Comparison]:
         seen = asked.state or "not of the cluster"
         words = seen if asked.state in AVAILABLE else f"{seen} ({clean(asked.reason) or 'without a reason'})"
         found.append(compared(COMPONENT, "node", "available", words, asked.state in AVAILABLE, Remedy.RESUME, "state"))
+    if wants_job:
+        found.append(_job(asked.job, gpus))
     return found
+
+
+def _job(job: Job | None, gpus: int) -> Comparison:
+    """Return what a job saw. None was run where the node is not idle: that is another check's, or other jobs run there."""
+    desired = f"a job that sees {gpus} GPU{'s' * (gpus != 1)}"
+    if job is None:
+        return compared(COMPONENT, "job", desired, None, None, Remedy.MEASURE, "job")
+    seen = f"a job did not run: {clean(job.reason)}" if job.seen is None else f"a job sees {job.seen}"
+    return compared(COMPONENT, "job", desired, seen, job.seen == gpus, Remedy.APPLY, "job")
 
 
 def _port(service: str, address: str, answers: bool) -> Comparison:

@@ -350,6 +350,27 @@ def test_mpirun_is_looked_for_on_the_node_and_nobody_waits_for_a_rendezvous(act,
     assert launch["cpus"] == ["0-1,8-9", "2-3,10-11"]
 
 
+def test_slurm_is_asked_for_the_gpus_that_were_measured(act, node):
+    gpu = recorded_node("GPU0 GPU1 CPU Affinity\nGPU0 X NV4 0-3,8-11\nGPU1 NV4 X 0-3,8-11\n")
+    hosts = {
+        "gpu-1": {"gpu_cluster_address": "10.0.0.1", "slurm_node_name": "node1", "ansible_facts": {"gpu_node": gpu}}
+    }
+    result = act(launcher="slurm", max_restarts=2, task_vars={"hostvars": hosts})
+    assert not result["failed"]
+    assert node.calls[0]["programs"][0] == "/usr/bin/sbatch"
+    with tarfile.open(fileobj=io.BytesIO(node.uploaded)) as tar:
+        assert {"slurm.py", "commands.py"} <= set(tar.getnames())
+        launch = json.load(tar.extractfile("launch.json"))
+    assert (launch["engine"], launch["nodes"], launch["gpus"], launch["job"]) == ("slurm", ["node1"], 2, "allreduce-r1")
+    assert (launch["is_first"], launch["restarts"]) == (True, 2)
+
+
+def test_the_job_is_in_the_result(act, node, tmp_path):
+    node.stopped["job"] = {"id": 7, "state": "COMPLETED", "restarts": 1}
+    act(launcher="slurm")
+    assert json.loads((tmp_path / "runs" / "r1" / "result.json").read_text())["job"] == {"id": 7, "restarts": 1}
+
+
 def test_what_torchrun_needs_is_all_that_travels_for_it(act, node):
     act()
     with tarfile.open(fileobj=io.BytesIO(node.uploaded)) as tar:

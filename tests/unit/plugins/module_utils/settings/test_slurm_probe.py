@@ -28,8 +28,51 @@ def test_a_controller_that_answers(tmp_path, written, address):
     found = slurm_probe.ask(node(tmp_path, written), "gpu-1", run, lambda host, port: (host, port) == (address, 6817))
     assert found == {
         "controller": address, "reachable": True, "accounting": False, "answers": True, "state": "idle", "reason": "none",
+        "job": None,
     }  # fmt: skip
     assert "--nodes=gpu-1" in asked[0]
+
+
+@pytest.mark.parametrize(("state", "runs"), [("idle", True), ("mixed", False), ("drained", False), ("", False)])
+def test_a_job_is_run_on_an_idle_node_only(tmp_path, state, runs):
+    found = slurm_probe.ask(
+        node(tmp_path), "gpu-1", lambda arguments: f"{state}|none\n", lambda *where: True, lambda: {"seen": 4}
+    )
+    assert found["job"] == ({"seen": 4} if runs else None)
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ((0, "seen=0,1,2,3\n"), {"seen": 4, "reason": ""}),
+        ((0, "srun: job 7 has been allocated resources\nseen=MIG-a,MIG-b\n"), {"seen": 2, "reason": ""}),
+        ((0, "seen=\n"), {"seen": 0, "reason": ""}),
+        ((0, ""), {"seen": None, "reason": "it ended with 0"}),
+        (
+            (1, "srun: error: Unable to allocate\033[31m resources\n"),
+            {"seen": None, "reason": "srun: error: Unable to allocate [31m resources"},
+        ),
+        ((1, "seen=0\n"), {"seen": None, "reason": "seen=0"}),
+        ((124, ""), {"seen": None, "reason": "it ended with 124"}),
+    ],
+)
+def test_what_a_job_sees(said, expected):
+    asked = []
+
+    def execute(arguments):
+        asked.extend(arguments)
+        return said
+
+    lines = ["CPUs=8 Gres=gpu:nvidia_a100:2,gpu:a30:2", "Boards=1"]
+    assert slurm_probe.run_job("gpu-1", "trainer", lines, execute) == expected
+    assert asked[:4] == ["runuser", "--user", "trainer", "--"]
+    assert {"--nodelist=gpu-1", "--gres=gpu:4", "--immediate=30"} <= set(asked)
+
+
+def test_a_node_without_gpus_is_asked_for_none():
+    asked = []
+    slurm_probe.run_job("gpu-1", "trainer", ["Boards=1"], lambda arguments: asked.extend(arguments) or (0, "seen="))
+    assert not any(one.startswith("--gres") for one in asked)
 
 
 def test_a_controller_that_is_down_is_not_waited_for(tmp_path):

@@ -83,6 +83,10 @@ def test_nothing_speaks_against_a_good_request(params):
             "interpreter /nowhere/bin/python does not exist on this node; run playbook",
         ),
         (
+            {"programs": ["/nowhere/sbatch", "/elsewhere/sbatch"]},
+            "This node has no sbatch, so no job of Slurm's can be submitted; run playbook site.yml with slurm_state: present",
+        ),
+        (
             {"programs": ["/nowhere/mpirun"]},
             "This node has no mpirun; set train_install_mpi to true, or install Open MPI",
         ),

@@ -30,7 +30,7 @@ GROUP = {"description": "default_pg", "enqueued": 1, "completed": 0, "ranks": [0
 ANSWER = {
     "service": {"state": "failed"}, "now": 8.0, "ranks": [RANK], "agent": {"failures": [FAILURE], "error": None}, "end": "ended",
     "tails": {"0": ["boom"]}, "metrics": {"loss_last": 1}, "flight": {"0": {"0": GROUP}}, "flight_errors": {"1": "damaged"},
-    "exceptions": {"0": ["torch.OutOfMemoryError"]},
+    "exceptions": {"0": ["torch.OutOfMemoryError"]}, "job": {"id": 7, "state": "PENDING", "reason": "Resources", "restarts": 1},
     "metrics_error": None, "disk_full": False, "mount_faults": [], "logs": None, "versions": {}, "rendezvous_error": None,
 }  # fmt: skip
 ESCAPE = "\x1b]0;owned\x07\x1b[2J\x1b[31mred\x9b0m\u202e\x08"
@@ -49,7 +49,8 @@ def test_a_real_answer_is_used():
     text, line, *errors = used(ANSWER)
     assert text.startswith("Training failed on gpu-1: rank 0 ran out of GPU memory (torch.OutOfMemoryError);")
     assert "boom" in text
-    assert line == "   9 s  gpu-1 rank 0: epoch 1"
+    assert line == "   9 s  job 7 is pending (Resources)"
+    assert used({**ANSWER, "job": None})[1] == "   9 s  gpu-1 rank 0: epoch 1"
     assert errors == ["damaged"]
 
 
@@ -111,6 +112,9 @@ def test_no_text_of_a_node_commands_a_terminal(path):
         (("flight",), {"9" * 5000: {}}),
         (("flight", "0", "0", "completed"), 10**30),
         (("metrics",), [1]),
+        (("job", "id"), 1 << 40),
+        (("job", "id"), "7"),
+        (("job", "restarts"), -1),
         (("tails", "0"), "boom"),
     ],
 )

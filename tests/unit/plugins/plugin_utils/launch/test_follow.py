@@ -108,6 +108,7 @@ def build(tmp_path, clock, lines):
         min_nodes=None,
         told=(-1, 0.5),
         stall_timeout=0,
+        launcher="torchrun",
     ):
         place = Place(node, nodes, ADDRESSES, 29500)
         board = Board(tmp_path, node, place.nodes, clock)
@@ -116,7 +117,8 @@ def build(tmp_path, clock, lines):
         if told:
             for one in nodes:
                 Board(tmp_path, one, nodes, clock).tell(told, VERSIONS)
-        return Follower(place, board, unit, limits, lines.append, clock=clock, sleep=clock.sleep), unit, board
+        engine = LAUNCHERS[launcher]
+        return Follower(place, board, unit, limits, lines.append, engine, clock, clock.sleep), unit, board
 
     return make
 
@@ -184,6 +186,75 @@ def test_a_stalled_start_names_the_node_that_cannot_connect(build):
     assert failure["reason"].startswith(
         "after 30 s the rendezvous 10.0.0.1:29500 on gpu-1 cannot be reached from gpu-2 (timed out)"
     )
+
+
+def queued(state, reason="None", ranks=()):
+    job = {
+        "id": 7,
+        "state": state,
+        "reason": reason,
+        "restarts": 0,
+        "limit": "",
+        "expired": False,
+        "code": "",
+        "node": "",
+    }
+    return {**WAITING, "ranks": list(ranks), "job": job}
+
+
+def test_a_job_that_does_not_begin_is_given_up_with_slurms_reason(build, lines):
+    build("gpu-2", [RUNNING])[2].post("waiting", "refused", patience=1e6)
+    follower, unit, dummy = build("gpu-1", [queued("PENDING", "Resources")], launcher="slurm")
+    failure = follower.run()["failures"][0]
+    assert (
+        failure["reason"]
+        == "Slurm's job 7 is still pending after 30 s (Resources); set train_start_timeout for a longer wait"
+    )
+    assert unit.calls[-1] == "stop"
+    assert lines[0].endswith("s  job 7 is pending (Resources)")
+
+
+def test_ranks_have_their_time_to_start_from_the_begin_of_the_job(build, clock):
+    build("gpu-2", [RUNNING])[2].post("waiting", "refused", patience=1e6)
+    waits = [queued("PENDING")] * 16 + [queued("RUNNING")] * 5
+    follower, *dummy = build(
+        "gpu-1", [*waits, {**DONE, "job": queued("COMPLETED")["job"]}], start_timeout=25, launcher="slurm"
+    )
+    began = clock.now
+    assert follower.run()["status"] == "succeeded"
+    assert clock.now - began > 30
+
+
+def test_only_the_first_node_knows_why_the_ranks_of_a_job_do_not_start(build):
+    build("gpu-1", [RUNNING])[2].post("running", patience=1e6)
+    follower, unit, dummy = build("gpu-2", [WAITING] * 40 + [DONE], launcher="slurm")
+    assert follower.run()["status"] == "succeeded"
+    follower, *dummy = build("gpu-2", [WAITING] * 40 + [DONE])
+    assert follower.run()["status"] == "failed"
+
+
+def test_a_job_is_submitted_when_all_other_nodes_are_prepared(build, clock):
+    other = build("gpu-2", [RUNNING])[2]
+    other.post("starting", patience=1e6)
+    follower, unit, board = build("gpu-1", [DONE], launcher="slurm")
+    passed = clock.sleep
+
+    def sleep(seconds):
+        passed(seconds)
+        if clock.now > 1100:
+            other.post("waiting", patience=1e6)
+
+    follower._sleep = sleep
+    assert follower.run()["status"] == "succeeded"
+    assert clock.now > 1100  # and meanwhile nobody took this node for lost
+    assert unit.calls[0] == "start"
+
+
+def test_no_job_is_submitted_where_another_node_failed_before(build):
+    build("gpu-2", [WAITING], start_error=UnitError("no"))[0].run()
+    follower, unit, dummy = build("gpu-1", [DONE], launcher="slurm")
+    follower.run()
+    assert "start" not in unit.calls
 
 
 @pytest.mark.parametrize(
@@ -439,6 +510,7 @@ SECOND = Place("gpu-2", ("gpu-1", "gpu-2"), ADDRESSES, 29500)
         ({"ranks": []}, ALONE, "  30 s  gpu-1 waits for ranks to start on 1 node"),
         ({"ranks": []}, SECOND, None),
         ({"ranks": [rank(1)]}, SECOND, None),
+        ({**queued("PENDING", "Resources"), "ranks": [rank(0)]}, FIRST, "  30 s  job 7 is pending (Resources)"),
         ({"ranks": [rank(0)], "now": 20.0}, SECOND, "  30 s  gpu-2 rank 0: (no output yet)"),
         ({"ranks": [rank(0, "a\x1b[1mb", 5.0)], "now": 9.0}, FIRST, "  30 s  gpu-1 rank 0: a[1mb"),
         ({"ranks": [rank(0, "x", 5.0)], "now": 95.0}, FIRST, "  30 s  gpu-1 rank 0: x (silent for 90 s)"),

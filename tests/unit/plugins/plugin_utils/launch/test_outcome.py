@@ -55,6 +55,35 @@ def test_the_rank_that_lost_its_peer_is_not_the_cause_even_when_it_is_seen_first
     assert outcome.first_failure([first, second])["node"] == "gpu-2"
 
 
+JOB = {"id": 7, "state": "FAILED", "reason": "", "restarts": 2, "limit": "", "expired": False, "code": "", "node": ""}
+
+
+@pytest.mark.parametrize(
+    ("job", "agent", "reason", "is_shown"),
+    [
+        (JOB, {"error": "FAILED"}, "Slurm's job 7 failed", True),
+        ({**JOB, "expired": True}, {"error": "FAILED"}, "Slurm's job 7 reached its time limit (unknown)", False),
+        ({**JOB, "state": "CANCELLED"}, {"error": "CANCELLED"}, "Slurm's job 7 was cancelled from outside", False),
+        (JOB, {"error": "RuntimeError: no GPU", "engine": "torchrun"}, "torchrun ended: RuntimeError: no GPU", True),
+        ({**JOB, "state": "RUNNING"}, {"error": "signal 15"}, "slurm ended: signal 15", True),
+    ],
+)
+def test_the_end_of_a_job_is_the_reason_unless_its_task_has_one(job, agent, reason, is_shown):
+    data = stopped(BAD, job=job, tails={"agent": ["SignalException"]})
+    data["agent"].update(agent)
+    found = outcome.node_outcome("gpu-1", 80.0, data, 100.0, engine="slurm")
+    assert found["failures"][0]["reason"] == reason
+    assert found["failures"][0]["tail"] == (["SignalException"] if is_shown else [])
+    assert outcome.run_result("r1", "train.py", ["gpu-1"], [found])["job"] == {"id": 7, "restarts": 2}
+
+
+def test_a_job_that_was_never_submitted_has_no_number():
+    data = stopped(BAD, job={**JOB, "id": None, "code": "refused", "reason": "invalid account"}, error="refused")
+    found = ended("gpu-1", data)
+    assert found["failures"][0]["reason"] == "sbatch refused the job: invalid account"
+    assert "job" not in outcome.run_result("r1", "train.py", ["gpu-1"], [found])
+
+
 @pytest.mark.parametrize(
     "line",
     [

@@ -93,6 +93,34 @@ def test_arguments_are_a_list_or_a_text(value, arguments):
     assert request.script_arguments(value) == arguments
 
 
+def gpus(*instances):
+    """A node's facts; a number for each GPU: of its MIG instances, None where it is whole."""
+    modes = [{} if count is None else {"mig": {"current": True, "instances": [{}] * count}} for count in instances]
+    return {
+        "ansible_facts": {
+            "gpu_node": {"gpus": [{"pci_bus_id": f"0000:0{place}:00.0", **one} for place, one in enumerate(modes)]}
+        }
+    }
+
+
+@pytest.mark.parametrize(
+    ("hosts", "expected"),
+    [
+        ({"gpu-1.example.org": gpus(None, None), "b": gpus(None, None)}, (("gpu-1", "b"), 2)),
+        ({"a": {**gpus(7, None), "slurm_node_name": "node1"}, "b": gpus(*[None] * 8)}, (("node1", "b"), 8)),
+        ({"a": {}, "b": {}}, (("a", "b"), 0)),
+        ({"a": gpus(None), "b": gpus(None, None)}, "uneven_gpus"),
+        ({"a b": gpus(None)}, "unfit_node_name"),
+        ({"a": {**gpus(None), "slurm_node_name": "a,b"}}, "unfit_node_name"),
+    ],
+)
+def test_what_slurm_calls_nodes_and_can_give_on_them(hosts, expected):
+    if isinstance(expected, str):
+        assert refused(request.scheduled, list(hosts), hosts).code == expected
+    else:
+        assert request.scheduled(list(hosts), hosts) == expected
+
+
 def test_an_open_quote_is_refused():
     assert refused(request.script_arguments, "--name 'a").code == "wrong_arguments"
 
@@ -138,7 +166,7 @@ def test_numbers_out_of_range_are_refused(change, code):
         ("elastic", -1, 2, Problem("wrong_min_nodes", "-1", {"nodes": 2})),
         ("torchrun", 1, 2, Problem("min_nodes_unused", "1", {"launcher": "torchrun"})),
         ("mpirun", 1, 2, Problem("min_nodes_unused", "1", {"launcher": "mpirun"})),
-        ("slurm", 0, 2, Problem("unknown_launcher", "slurm", {"choices": list(LAUNCHERS)})),
+        ("srun", 0, 2, Problem("unknown_launcher", "srun", {"choices": list(LAUNCHERS)})),
     ],
 )
 def test_only_an_elastic_run_may_lose_nodes(launcher, least, count, found):

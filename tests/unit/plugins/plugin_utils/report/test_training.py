@@ -28,6 +28,18 @@ def test_runs_come_newest_first_and_the_newest_of_a_size_counts():
     assert [(one.run_id, one.counts) for one in found] == [("02-1n", True), ("01-2n", True), ("00-1n", False)]
 
 
+@pytest.mark.parametrize(
+    ("restarts", "remark"),
+    [
+        (0, "Slurm's job 7"),
+        (1, "Slurm's job 7, which began again once"),
+        (2, "Slurm's job 7, which began again 2 times"),
+    ],
+)
+def test_the_job_of_a_run_is_named(restarts, remark):
+    assert runs([run(2, 900, job={"id": 7, "restarts": restarts})])[0].remarks == (remark,)
+
+
 def test_scaling_compares_with_the_smallest_size():
     (series,) = training.scaling(runs([run(1, 450), run(2, 850, 1), run(8, 3400, 2)]))
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.launch.job import Job, Place
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.launch.launchers import mpirun
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.launch.launchers import mpirun, slurm
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.launch.launchers.table import LAUNCHERS
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.launch.request import NODE_FILES, other_addresses
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.problems.problem import ProblemError
@@ -70,6 +70,12 @@ def job(node="gpu-1", count=2, addresses=None, **more):
                 LOG,
             ],
             SHARED,
+        ),
+        (
+            "slurm",
+            job("gpu-2"),
+            ["--nnodes=2", "--rdzv-conf=is_host=0", *RENDEZVOUS, "--local-addr=10.0.0.2", "--max-restarts=0", LOG],
+            {},
         ),
         ("mpirun", job(), MPIRUN, MEETING),
         ("mpirun", job("gpu-2"), MPIRUN, MEETING),
@@ -200,4 +206,18 @@ def test_the_first_node_runs_mpirun_with_all_addresses(node, is_first):
         "addresses": ["10.0.0.1", "10.0.0.2"],
         "programs": list(mpirun.PROGRAMS),
         "cpus": [],
+    }
+
+
+@pytest.mark.parametrize(("node", "is_first"), [("gpu-1", True), ("gpu-2", False)])
+def test_the_first_node_submits_a_job_on_all(node, is_first):
+    asked = job(node, max_restarts=3)
+    place = replace(asked.place, scheduled=("g1", "g2"), gpus=4)
+    assert LAUNCHERS["slurm"].more(replace(asked, place=place)) == {
+        "is_first": is_first,
+        "programs": list(slurm.PROGRAMS),
+        "nodes": ["g1", "g2"],
+        "gpus": 4,
+        "job": "allreduce-r1",
+        "restarts": 3,
     }

@@ -7,7 +7,7 @@ import copy
 import re
 
 import pytest
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.slurm import Asked
+from ansible_collections.allreduce.gpu.plugins.plugin_utils.documents.slurm import Asked, Job
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.sentences import describe
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.slurm import cluster, installed, programs
 from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.slurm.answer import READS_OF_OTHERS, SUBJECT
@@ -299,3 +299,33 @@ def test_a_controller_whose_name_is_no_name_is_refused(name):
     found = answer(known)
     assert "files" not in found
     assert any("which Slurm does not take for a node" in one for one in sentences(found))
+
+
+@pytest.mark.parametrize(
+    ("job", "expected"),
+    [
+        (None, ("a job that sees 4 GPUs", "", "unknown")),
+        (Job(4), ("a job that sees 4 GPUs", "a job sees 4", "as_planned")),
+        (Job(2), ("a job that sees 4 GPUs", "a job sees 2", "differs")),
+        (Job(None, "srun: error\x1b[31m"), ("a job that sees 4 GPUs", "a job did not run: srun: error", "differs")),
+    ],
+)
+def test_what_a_job_saw_is_judged(job, expected):
+    asked = Asked("10.0.0.1", True, True, True, "idle", "none", job)
+    (found,) = [one for one in compare_asked(asked, 4, True) if one.kind == "job"]
+    assert (found.desired, found.observed, found.status.value) == expected
+    assert not [one for one in compare_asked(asked, 4) if one.kind == "job"]
+
+
+@pytest.mark.parametrize(
+    ("variables", "user"),
+    [
+        ({}, None),
+        ({"verify_slurm_job": False, "cluster_ssh_user": "ada"}, None),
+        ({"verify_slurm_job": True, "cluster_ssh_user": "ada"}, "ada"),
+        ({"verify_slurm_job": "yes", "cluster_ssh_user": "ada"}, "ada"),
+        ({"verify_slurm_job": True}, None),
+    ],
+)
+def test_a_job_is_run_where_it_is_asked_for(variables, user):
+    assert SUBJECT.asked(variables, "verify").get("job_user") == user
