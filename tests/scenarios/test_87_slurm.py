@@ -219,7 +219,7 @@ def test_60_a_drained_node_is_named_with_its_reason(queue, tmp_path):
     assert not failed(queue.checks(tmp_path, second))
 
 
-def test_70_a_run_is_a_job_of_the_training_user_on_both_nodes_with_all_gpus(trained):
+def test_61_a_run_is_a_job_of_the_training_user_on_both_nodes_with_all_gpus(trained):
     status, said, result = trained.trained("slurm", train_args="--epochs 2")
     assert status == 0, said[-6000:]
     assert (result["status"], result["world_size"], result["nodes"]) == ("succeeded", 2, trained.hosts)
@@ -231,7 +231,7 @@ def test_70_a_run_is_a_job_of_the_training_user_on_both_nodes_with_all_gpus(trai
     trained.is_empty()
 
 
-def test_71_a_rank_that_fails_is_named_as_everywhere(trained, tmp_path):
+def test_62_a_rank_that_fails_is_named_as_everywhere(trained, tmp_path):
     script = tmp_path / "fails.py"
     script.write_text("import os, sys, time\nos.environ['RANK'] == '1' and sys.exit('no data here')\ntime.sleep(600)\n")
     status, said, result = trained.trained("slurm", train_script=str(script))
@@ -242,7 +242,7 @@ def test_71_a_rank_that_fails_is_named_as_everywhere(trained, tmp_path):
     trained.is_empty(60)
 
 
-def test_72_a_run_whose_job_is_requeued_continues_from_its_checkpoint(trained):
+def test_63_a_run_whose_job_is_requeued_continues_from_its_checkpoint(trained):
     process = trained.train("slurm", train_args=TRAINING)
     trained.half_way(process)
     job = trained.queue.run("squeue --noheader --user=trainer --format=%i")
@@ -255,7 +255,7 @@ def test_72_a_run_whose_job_is_requeued_continues_from_its_checkpoint(trained):
     trained.is_empty()
 
 
-def test_73_an_interrupted_run_leaves_no_job(trained):
+def test_64_an_interrupted_run_leaves_no_job(trained):
     process = trained.train("slurm", train_args=TRAINING)
     trained.half_way(process)
     job = trained.queue.run("squeue --noheader --user=trainer --format=%i")
@@ -267,7 +267,7 @@ def test_73_an_interrupted_run_leaves_no_job(trained):
     trained.is_empty(60)
 
 
-def test_74_what_keeps_a_job_from_running_is_said_with_slurms_reason(trained):
+def test_65_what_keeps_a_job_from_running_is_said_with_slurms_reason(trained):
     queue = trained.queue
     other = queue.run("sbatch --parsable --nodes=2 --exclusive --wrap='srun sleep 300'")
     queue.until(f"squeue --noheader --jobs={other} --format=%T", "RUNNING")
@@ -291,7 +291,7 @@ def test_74_what_keeps_a_job_from_running_is_said_with_slurms_reason(trained):
     trained.is_empty()
 
 
-def test_75_a_job_whose_time_is_up_saves_and_begins_again(trained):
+def test_66_a_job_whose_time_is_up_saves_and_begins_again(trained):
     # The signal comes two to three minutes before the end.
     limit = {"SBATCH_TIMELIMIT": "4"}
     endless = TRAINING.replace("--epochs 40", "--epochs 100000")
@@ -305,7 +305,7 @@ def test_75_a_job_whose_time_is_up_saves_and_begins_again(trained):
     trained.is_empty(60)
 
 
-def test_76_a_job_on_each_node_sees_its_gpus_where_that_is_asked_for(trained, tmp_path):
+def test_67_a_job_on_each_node_sees_its_gpus_where_that_is_asked_for(trained, tmp_path):
     for node in trained.hosts:
         assert trained.queue.checks(tmp_path, node, verify_slurm_job=True)["slurm_job"][0] == "passed"
     assert "slurm_job" not in trained.queue.checks(tmp_path, trained.hosts[0])
