@@ -38,16 +38,14 @@ def main(arguments, places=HERE, environment=os.environ, tell=None):
     try:
         options = read_options(places.declaration)
         if arguments[:1] == ["check"] and len(arguments) in (2, 3):
-            # As HealthCheckProgram it has to succeed: slurmd does not register before.
-            code = health_check.check(arguments[1], places, options, tell) if options else 0
-            return code if len(arguments) == 3 else 0
+            return health_check.check(arguments[1], places, options, tell) if options else 0
         if arguments in (["prolog"], ["epilog"]):
             return (
                 {"prolog": prolog, "epilog": epilog}[arguments[0]](places, environment, options, tell) if options else 0
             )
     except Exception as error:  # pylint: disable=broad-except
         tell("failed, which says nothing about the node: %s: %s" % (type(error).__name__, error))
-        return 1 if len(arguments) == 3 else 0
+        return 1
     sys.stderr.write(USAGE + "\n")
     return 2
 

@@ -15,7 +15,7 @@ from ...documents.slurm import SlurmNode
 from ...problems import text
 from ...problems.problem import Problem, ProblemError
 from ..subject import Node, Subject
-from . import lines
+from . import health, lines
 from .compare import (
     compare_asked,
     compare_lines,
@@ -36,6 +36,7 @@ SWITCH = "slurm_state"
 READS_OF_OTHERS = (
     *DEFAULTS,
     "firewall_state",
+    "health_state",
     *ADDRESS,
     *(f"ansible_facts.{name}" for name in ("distribution", "distribution_version", "os_family", "gpu_stack.os")),
     *(f"ansible_facts.{name}" for name in ("gpu_node.driver", "gpu_node.gpus", "gpu_slurm")),
@@ -63,7 +64,7 @@ def comparisons(node: Node) -> list[Comparison]:
     """Return every comparison of what Slurm is told on a node; raise DocumentError for facts of the wrong shape."""
     state = state_of(node.variables)
     if state not in (EXTERNAL, PRESENT):
-        return compare_unwanted(node.has_record("slurm") or is_installed(node.facts))
+        return compare_unwanted(node.has_record("slurm") or node.has_record(health.RECORD) or is_installed(node.facts))
     if node.name not in (node.groups.get(NODES) or ()):
         return []
     is_judged = node.facts.get("gpu_slurm") and node.facts.get("gpu_node")
@@ -75,6 +76,8 @@ def comparisons(node: Node) -> list[Comparison]:
         return compare_refused(text.describe_all(error.problems, SENTENCES).rstrip("."))
     measured = parse(SlurmNode, node.facts["gpu_slurm"], "gpu_slurm")
     said = compare_lines(lines.texts(found, request(node.variables).autodetect), measured.lines)
+    if health.is_expected(node):
+        said += health.compare(measured)
     if state == EXTERNAL:
         return said
     return [*said, *compare_services(ON_NODE, node.state.get("services") or {}), *compare_asked(measured.asked)]
