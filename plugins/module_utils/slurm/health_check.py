@@ -11,8 +11,6 @@ import time
 
 from . import controller, decision, kept, leftovers
 
-# Seconds in which other nodes that saw the same room have drained themselves, too; who takes longer to drain itself takes it back.
-SETTLE = 5
 # What an epilog refused and that is gone is remembered until slurmctld's reason has been replaced.
 REMEMBERED = 2 * decision.APART
 WORDS = {
@@ -83,9 +81,9 @@ def drain(name, reason, places, known, began):
     keep(places, known, "draining", reason, began)
     controller.drain(name, reason)
     took = time.time() - began
-    time.sleep(SETTLE)
+    time.sleep(decision.SETTLE)
     nodes = controller.nodes()
-    if took <= SETTLE and decision.may_stay(name, nodes, time.time()):
+    if decision.keeps(name, nodes, took, time.time()):
         known["drains"] = [at for at in known["drains"] if began - at < decision.WEEK] + [began]
         return "out"
     if name in nodes and decision.is_ours(nodes[name]):

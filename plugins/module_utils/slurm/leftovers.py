@@ -84,11 +84,11 @@ def jobs_of(proc, uid):
 
 
 def job_of(proc, pid):
-    """Return the number of the job whose step a process is below; None of one that has left all."""
+    """Return the number of the job whose step a process is below; None of one that has left all. Who is not root makes no step."""
     seen = set()
     while pid > 1 and pid not in seen:
         step = _STEP.match((proc.text("/%d/cmdline" % pid) or "").replace("\0", " "))
-        if step:
+        if step and user_of(proc, pid) == 0:
             return step.group(1)
         seen.add(pid)
         fields = fields_of(proc, pid)

@@ -101,7 +101,7 @@ def epilog(places, environment, options, tell):
     gpus = leftovers.wait(lambda: leftovers.unaccounted(numbers, places.library, places.opener), leftovers.GRACE // 2)
     if not processes and not gpus:
         return 0
-    words = ["%d processes that cannot be killed" % len(processes)] if processes else []
+    words = ["processes that cannot be killed: %d" % len(processes)] if processes else []
     words += ["memory of /dev/nvidia%d in use without a process" % number for number in gpus]
     what = decision.PREFIX + decision.plain("epilog of job %s: %s" % (job, "; ".join(words)))
     note = {"what": what, "time": time.time(), "processes": processes, "gpus": gpus}
