@@ -1,16 +1,12 @@
 # Copyright: The allreduce.gpu authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What becomes of a node: why it is drained, what is given back, and that the breaker holds however nodes interleave."""
-
-import math
+"""What becomes of a node: why it is drained, what is given back."""
 
 import pytest
 from ansible_collections.allreduce.gpu.plugins.module_utils.health.program_options import DEFAULTS
 from ansible_collections.allreduce.gpu.plugins.module_utils.slurm import decision
-from ansible_collections.allreduce.gpu.plugins.module_utils.slurm.decision import PREFIX, SETTLE, Seen
-from hypothesis import given
-from hypothesis import strategies as st
+from ansible_collections.allreduce.gpu.plugins.module_utils.slurm.decision import PREFIX, Seen
 
 NOW = 1_000_000
 OURS = PREFIX + "xid GPU1: reboot"
@@ -117,37 +113,3 @@ def test_a_drain_that_was_interrupted_is_judged_again():
     actions = [decision.decide(name, nodes, OURS, SICK, interrupted, DEFAULTS, NOW).action for name in nodes]
     assert actions == ["withdraw", "out"]
     assert decision.decide("n1", nodes, OURS, SICK, KNOWN, DEFAULTS, NOW).action == "out"
-
-
-LOOK, DRAIN, AGAIN = range(3)
-DELAY = st.floats(0, 2 * SETTLE, allow_nan=False)
-
-
-@given(
-    size=st.integers(1, 45),
-    sick=st.lists(st.tuples(st.floats(0, 30, allow_nan=False), DELAY, DELAY), min_size=1, max_size=15),
-)
-def test_however_nodes_interleave_no_more_stay_drained_than_may(size, sick):
-    """Each looks, drains itself after some time, and looks again; Slurm tells times in whole seconds."""
-    nodes = {f"n{number}": IDLE for number in range(max(size, len(sick)))}
-    steps = []
-    for place, (start, drains, looks) in enumerate(sick):
-        name = f"n{place}"
-        at = NOW + start
-        steps += [
-            (at, LOOK, name, 0),
-            (at + drains, DRAIN, name, 0),
-            (at + drains + SETTLE + looks, AGAIN, name, drains),
-        ]
-    willing = set()
-    for at, step, name, took in sorted(steps):
-        if step == LOOK and decision.has_room(name, nodes, at):
-            willing.add(name)
-        elif step == DRAIN and name in willing:
-            nodes[name] = Seen("drained", OURS, math.floor(at))
-        elif step == AGAIN and name in willing and not decision.keeps(name, nodes, took, at):
-            nodes[name] = IDLE
-    stay = [name for name, seen in nodes.items() if seen != IDLE]
-    assert len(stay) <= max(1, len(nodes) // 10)
-    if all(drains <= SETTLE for _start, drains, _looks in sick):
-        assert stay

@@ -4,18 +4,15 @@
 """The programs that Slurm starts, with a sinfo and a scontrol that answer from a file: what they tell Slurm, and their exit codes."""
 
 import json
+import multiprocessing
 import os
 import subprocess
-import sys
 import time
 
 import pytest
 from ansible_collections.allreduce.gpu.plugins.module_utils.machine.files import FileTree
 from ansible_collections.allreduce.gpu.plugins.module_utils.slurm import decision, health_check, leftovers, program
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.launch.program import program_files
-from ansible_collections.allreduce.gpu.plugins.plugin_utils.subjects.slurm import health
-
-from tests.support.slurm_commands import SlurmCommands
+from ansible_collections.allreduce.gpu.tests.unit.plugins.module_utils.slurm_helper import SlurmCommands
 
 LOST = {"check": "gpu_answers", "subject": "GPU1", "severity": "failed", "action_class": "reboot"}
 REASON = "allreduce: gpu_answers GPU1: reboot"
@@ -200,67 +197,28 @@ def test_a_program_that_crashes_says_nothing_about_the_node(node):
     assert all(one.startswith("failed, which says nothing about the node: ") for one in node.said)
 
 
-@pytest.fixture(scope="module")
-def installed(tmp_path_factory):
-    """The programs as the role puts them on a node."""
-    place = tmp_path_factory.mktemp("programs")
-    for one in program_files("slurm.program", str(place / "slurm")):
-        path = place / "slurm" / one["path"].removeprefix(f"{place}/slurm/")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(one["content"], "utf-8")
-    return place / "slurm"
-
-
-TEN = """\
-import sys
-sys.path.insert(0, {place!r})
-from ansible_collections.allreduce.gpu.plugins.module_utils.slurm import program
-places = program.HERE._replace(declaration={declaration!r}, directory={directory!r})
-sys.exit(program.main(["check", {name!r}, "document"], places, {{}}, print))
-"""
-
-
-def test_ten_nodes_that_break_at_once_trip_the_breaker(node, installed, tmp_path):
+def test_ten_nodes_that_break_at_once_trip_the_breaker(node, tmp_path, monkeypatch):
     """Ten processes with prepared verdicts, as if each were a node."""
+    monkeypatch.setattr(decision, "SETTLE", 5)
     running = []
     for number in range(1, 11):
         directory = tmp_path / f"n{number}"
         directory.mkdir()
         node.found(LOST)
         (directory / "health.json").write_text((node.place / "state" / "health.json").read_text("utf-8"), "utf-8")
-        words = {
-            "place": str(installed),
-            "declaration": node.places.declaration,
-            "directory": str(directory),
-            "name": f"n{number}",
-        }
-        running.append(subprocess.Popen([sys.executable, "-c", TEN.format(**words)], stdout=subprocess.PIPE, text=True))
-    said = [process.communicate()[0] for process in running]
-    assert [process.returncode for process in running] == [0] * 10
+        places = node.places._replace(directory=str(directory))
+        running.append(multiprocessing.get_context("fork").Process(target=tell_once, args=(places, f"n{number}")))
+    for process in running:
+        process.start()
+    for process in running:
+        process.join()
+    said = [(tmp_path / f"n{number}" / "said").read_text("utf-8") for number in range(1, 11)]
     assert [one[0] for one in node.slurm.nodes.values()].count("drained") == 1
-    assert len([one for one in said if "a person has to look" in one]) == 9
+    assert sorted("a person has to look" in one for one in said) == [False] + [True] * 9
 
 
-SCRIPTS = {one["path"].rpartition("/")[2]: one["content"] for one in health.files("n1") if one.get("mode") == "0755"}
-
-
-@pytest.mark.parametrize(("code", "expected"), [(0, 0), (3, 1), (1, 0), (2, 0), (139, 0)])
-@pytest.mark.parametrize("script", ["prolog", "epilog"])
-def test_the_scripts_hand_on_no_other_failure(tmp_path, script, code, expected):
-    python = tmp_path / "python"
-    python.write_text(f"#!/bin/sh\nexit {code}\n", "utf-8")
-    python.chmod(0o755)
-    text = SCRIPTS[script].replace("/usr/bin/python3", str(python))
-    done = subprocess.run(["sh", "-c", text], env={}, check=False)
-    assert done.returncode == expected
-    text = SCRIPTS[script].replace("/usr/bin/python3", "/nowhere/python").replace("/usr/libexec", "/nowhere")
-    assert subprocess.run(["sh", "-c", text], env={}, check=False, stderr=subprocess.DEVNULL).returncode == 0
-
-
-@pytest.mark.parametrize(("arguments", "expected"), [([], 0), (["health.json"], 1)])
-def test_the_check_succeeds_for_slurm_and_tells_the_hook(tmp_path, arguments, expected):
-    python = tmp_path / "python"
-    python.write_text('#!/bin/sh\n[ "$5" = n1 ] && exit 1\nexit 0\n', "utf-8")
-    python.chmod(0o755)
-    text = SCRIPTS["check"].replace("/usr/bin/python3", str(python))
-    assert subprocess.run(["sh", "-c", text, "check", *arguments], env={}, check=False).returncode == expected
+def tell_once(places, name):
+    said = []
+    program.main(["check", name, "document"], places, {}, said.append)
+    with open(os.path.join(places.directory, "said"), "w") as stream:
+        stream.write("\n".join(said))

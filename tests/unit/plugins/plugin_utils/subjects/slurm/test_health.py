@@ -4,6 +4,7 @@
 """The programs that Slurm starts for the health of a node: where they are, what slurm.conf says of them, and when they go."""
 
 import copy
+import subprocess
 
 import pytest
 from ansible_collections.allreduce.gpu.plugins.module_utils.machine.files import FileTree
@@ -140,3 +141,28 @@ def test_verification_compares_them_on_nodes_that_have_them():
     told = [one.kind for one in SUBJECT.compare(node(known, "gpu-1")) if one.differs]
     assert "health" in told
     assert "health" not in [one.kind for one in SUBJECT.compare(node(hosts(watched=()), "gpu-1"))]
+
+
+TEXTS = {one["path"].rpartition("/")[2]: one["content"] for one in health.files("n1") if one.get("mode") == "0755"}
+
+
+@pytest.mark.parametrize(("code", "expected"), [(0, 0), (3, 1), (1, 0), (2, 0), (139, 0)])
+@pytest.mark.parametrize("script", ["prolog", "epilog"])
+def test_the_scripts_hand_on_no_other_failure(tmp_path, script, code, expected):
+    python = tmp_path / "python"
+    python.write_text(f"#!/bin/sh\nexit {code}\n", "utf-8")
+    python.chmod(0o755)
+    text = TEXTS[script].replace("/usr/bin/python3", str(python))
+    done = subprocess.run(["sh", "-c", text], env={}, check=False)
+    assert done.returncode == expected
+    text = TEXTS[script].replace("/usr/bin/python3", "/nowhere/python").replace("/usr/libexec", "/nowhere")
+    assert subprocess.run(["sh", "-c", text], env={}, check=False, stderr=subprocess.DEVNULL).returncode == 0
+
+
+@pytest.mark.parametrize(("arguments", "expected"), [([], 0), (["health.json"], 1)])
+def test_the_check_succeeds_for_slurm_and_tells_the_hook(tmp_path, arguments, expected):
+    python = tmp_path / "python"
+    python.write_text('#!/bin/sh\n[ "$5" = n1 ] && exit 1\nexit 0\n', "utf-8")
+    python.chmod(0o755)
+    text = TEXTS["check"].replace("/usr/bin/python3", str(python))
+    assert subprocess.run(["sh", "-c", text, "check", *arguments], env={}, check=False).returncode == expected
