@@ -19,8 +19,8 @@ from ..health.hook import ACTING, is_spent
 PREFIX = "allreduce: "
 # At most one node in so many, and one of a small cluster, is drained in so many seconds.
 SHARE, WINDOW = 10, 600
-# Seconds in which other nodes that saw the same room have drained themselves, too; who takes longer to drain itself takes it back.
-SETTLE = 5
+# Seconds after which a node that drained itself looks again: by then it sees all that were earlier, though Slurm tells whole seconds.
+SETTLE = 3
 # A document that is older says nothing of the node.
 STALE = 600
 # What slurmctld says of a program of ours that refused a node by its exit code, and the seconds between its record and ours.
@@ -121,14 +121,6 @@ def recent(nodes, now):
 def has_room(name, nodes, now):
     """Return whether the node may be drained."""
     return len([one for dummy, one in recent(nodes, now) if one != name]) < most(nodes)
-
-
-def keeps(name, nodes, took, now):
-    """Return whether a node that drained itself, and looks again after the time to settle, stays drained.
-
-    took: seconds from its first look to the end of its drain.
-    """
-    return took <= SETTLE and may_stay(name, nodes, now)
 
 
 def may_stay(name, nodes, now):

@@ -80,10 +80,9 @@ def drain(name, reason, places, known, began):
     """Drain the node, and take it back where others that did so at the same time came first: held."""
     keep(places, known, "draining", reason, began)
     controller.drain(name, reason)
-    took = time.time() - began
     time.sleep(decision.SETTLE)
     nodes = controller.nodes()
-    if decision.keeps(name, nodes, took, time.time()):
+    if decision.may_stay(name, nodes, time.time()):
         known["drains"] = [at for at in known["drains"] if began - at < decision.WEEK] + [began]
         return "out"
     if name in nodes and decision.is_ours(nodes[name]):

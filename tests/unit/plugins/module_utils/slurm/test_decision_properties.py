@@ -14,7 +14,8 @@ NOW = 1_000_000
 OURS = PREFIX + "xid GPU1: reboot"
 IDLE = Seen("idle", "", None)
 LOOK, DRAIN, AGAIN = range(3)
-DELAY = st.floats(0, 2 * SETTLE, allow_nan=False)
+# A slow command is no exception.
+DELAY = st.floats(0, 4 * SETTLE, allow_nan=False)
 
 
 @given(
@@ -28,20 +29,16 @@ def test_however_nodes_interleave_no_more_stay_drained_than_may(size, sick):
     for place, (start, drains, looks) in enumerate(sick):
         name = f"n{place}"
         at = NOW + start
-        steps += [
-            (at, LOOK, name, 0),
-            (at + drains, DRAIN, name, 0),
-            (at + drains + SETTLE + looks, AGAIN, name, drains),
-        ]
+        times = (at, at + drains, at + drains + SETTLE + looks)
+        steps += [(moment, step, name) for step, moment in enumerate(times)]
     willing = set()
-    for at, step, name, took in sorted(steps):
+    for at, step, name in sorted(steps):
         if step == LOOK and decision.has_room(name, nodes, at):
             willing.add(name)
         elif step == DRAIN and name in willing:
             nodes[name] = Seen("drained", OURS, math.floor(at))
-        elif step == AGAIN and name in willing and not decision.keeps(name, nodes, took, at):
+        elif step == AGAIN and name in willing and not decision.may_stay(name, nodes, at):
             nodes[name] = IDLE
     stay = [name for name, seen in nodes.items() if seen != IDLE]
     assert len(stay) <= max(1, len(nodes) // 10)
-    if all(drains <= SETTLE for _start, drains, _looks in sick):
-        assert stay
+    assert stay

@@ -199,7 +199,7 @@ def test_a_program_that_crashes_says_nothing_about_the_node(node):
 
 def test_ten_nodes_that_break_at_once_trip_the_breaker(node, tmp_path, monkeypatch):
     """Ten processes with prepared verdicts, as if each were a node."""
-    monkeypatch.setattr(decision, "SETTLE", 5)
+    monkeypatch.setattr(decision, "SETTLE", 3)
     running = []
     for number in range(1, 11):
         directory = tmp_path / f"n{number}"
