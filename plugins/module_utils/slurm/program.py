@@ -32,8 +32,9 @@ HERE = Places(
 )
 
 
-def main(arguments, places=HERE, environment=os.environ, tell=None):
+def main(arguments, places=HERE, environment=None, tell=None):
     """Run one of the programs; 0, or an exit code."""
+    environment = os.environ if environment is None else environment
     tell = tell or syslog_as("allreduce-slurm %s" % (arguments[0] if arguments else ""))
     try:
         options = read_options(places.declaration)
