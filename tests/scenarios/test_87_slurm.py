@@ -28,7 +28,7 @@ ON = {**OFF, "slurm_state": "present", "slurm_cgroups": False}
 # A sandbox of systemd has a /proc of its own, which lacks what the lab puts there.
 WATCHED = {
     **ON, "health_state": "present", "health_hook": "/opt/allreduce/lib/slurm/check", "health_hook_mode": "act",
-    "health_textfile_directory": "", "health_skip_checks": ["module_loaded"],
+    "health_textfile_directory": "", "health_skip_checks": ["module_loaded"], "health_hook_per_day": 50, "health_hook_per_week": 50,
 }  # fmt: skip
 FAULT, REASON = "1 ecc_errors.1.0 2", "allreduce: ecc_errors GPU1: reset"
 # Everything that the role or its packages bring, but logs and the state that is kept.
@@ -103,7 +103,7 @@ class Queue:
         while (found := self.states()[node]) != expected:
             assert time.monotonic() < end, (
                 found,
-                self.on(node, "journalctl -t 'allreduce-slurm check' -n 20", check=False),
+                self.on(node, "journalctl -t allreduce-slurm-check -n 20", check=False),
             )
             time.sleep(1)
 
@@ -303,7 +303,7 @@ def test_74_the_prolog_refuses_a_node_that_was_resumed_by_hand_and_the_job_runs_
     job = queue.run("sbatch --parsable --gres=gpu:1 --mem=1G --wrap='hostname > /tmp/where'")
     queue.run(f"scontrol update NodeName={second} State=RESUME")
     queue.until_state(second, "drained", REASON)
-    assert "is refused: " in queue.on(second, "journalctl -n 100")
+    assert "is refused: " in queue.on(second, "journalctl -t allreduce-slurm-prolog -n 20")
     queue.run(f"scontrol update NodeName={first} State=RESUME")
     queue.until(f"sacct --allocations --noheader --parsable2 --format=State --jobs={job}", "COMPLETED", 180)
     assert queue.on(first, "cat /tmp/where").strip() == first
@@ -328,15 +328,17 @@ def test_75_what_a_job_leaves_on_its_gpus_is_ended_and_other_jobs_of_its_user_go
         time.sleep(1)
     queue.until(f"{accounted}{other}", "COMPLETED", 90)
     assert queue.states() == dict.fromkeys(queue.nodes, IDLE)
-    assert f"job {job} of user 4321 left processes on its GPUs: {pid}" in queue.on(second, "journalctl -n 100")
+    assert f"job {job} of user 4321 left processes on its GPUs: {pid}" in queue.on(
+        second, "journalctl -t allreduce-slurm-epilog -n 20"
+    )
 
 
 def test_76_memory_that_stays_in_use_drains_the_node_until_it_is_free(queue):
     second = queue.nodes[1]
     queue.say(second, *(f"{gpu} memory_used_mib 9000 0" for gpu in range(4)))
     job = queue.run(f"sbatch --parsable --nodelist={second} --gres=gpu:4 --mem=1G --wrap=true")
-    numbers = "; ".join(f"memory of /dev/nvidia{number} in use without a process" for number in range(4))
-    queue.until_state(second, "drained", f"allreduce: epilog of job {job}: {numbers}", seconds=150)
+    words = "memory in use without a process: nvidia0, nvidia1, nvidia2, nvidia3"
+    queue.until_state(second, "drained", f"allreduce: epilog of job {job}: {words}", seconds=150)
     queue.judge(second)
     queue.until_state(second, *IDLE)
 

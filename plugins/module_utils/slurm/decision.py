@@ -54,7 +54,7 @@ def takes_out(finding):
 
 def plain(text):
     """Return a text for a command line and a table of Slurm's: names of devices are not ours."""
-    return re.sub(r"[^A-Za-z0-9_.:/; -]", "?", text)[:200]
+    return re.sub(r"[^A-Za-z0-9_.,:/; -]", "?", text)[:200]
 
 
 def is_current(document, now):

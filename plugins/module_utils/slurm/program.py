@@ -35,7 +35,7 @@ HERE = Places(
 def main(arguments, places=HERE, environment=None, tell=None):
     """Run one of the programs; 0, or an exit code."""
     environment = os.environ if environment is None else environment
-    tell = tell or syslog_as("allreduce-slurm %s" % (arguments[0] if arguments else ""))
+    tell = tell or syslog_as("-".join(["allreduce-slurm"] + arguments[:1]))
     try:
         options = read_options(places.declaration)
         if arguments[:1] == ["check"] and len(arguments) in (2, 3):
@@ -103,7 +103,7 @@ def epilog(places, environment, options, tell):
     if not processes and not gpus:
         return 0
     words = ["processes that cannot be killed: %d" % len(processes)] if processes else []
-    words += ["memory of /dev/nvidia%d in use without a process" % number for number in gpus]
+    words += ["memory in use without a process: %s" % ", ".join("nvidia%d" % one for one in gpus)] if gpus else []
     what = decision.PREFIX + decision.plain("epilog of job %s: %s" % (job, "; ".join(words)))
     note = {"what": what, "time": time.time(), "processes": processes, "gpus": gpus}
     kept.refuse(places.directory, note)
